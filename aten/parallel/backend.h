@@ -1,0 +1,27 @@
+// What a thread backend offers to parallel.cpp. Exactly one of backend_omp.cpp
+// and backend_std.cpp is compiled to code.
+#pragma once
+
+#include <taeda/aten/parallel/parallel.h>
+
+namespace taeda::detail {
+
+// Runs fn for 0 .. count-1 on up to `count` threads, the caller being one; may
+// give a thread several jobs. fn must not throw.
+void backend_run(int count, JobFn fn);
+
+// Runs fn for 0 .. count-1 on exactly `count` threads at once, or returns false
+// having run nothing. fn must not throw.
+bool backend_run_exactly(int count, JobFn fn);
+
+// Told of a new thread count, so that libraries on the same runtime follow.
+void backend_set_num_threads(int count);
+
+// Around fork(): afterwards both processes can compute in parallel again.
+void backend_before_fork();
+void backend_after_fork();
+
+// thread_count.cpp
+int default_num_threads();
+
+}  // namespace taeda::detail
