@@ -1,0 +1,15 @@
+# Eigen3::Eigen (headers), from the PyPI package cmeel-eigen or the system.
+include(FindPackageHandleStandardArgs)
+include(PythonPackage)
+taeda_python_roots(_roots)
+find_path(Eigen_INCLUDE_DIR Eigen/Dense
+  HINTS ${_roots}
+  PATH_SUFFIXES include/eigen3)
+find_package_handle_standard_args(Eigen
+  REQUIRED_VARS Eigen_INCLUDE_DIR
+  REASON_FAILURE_MESSAGE "pip install cmeel-eigen")
+if(Eigen_FOUND AND NOT TARGET Eigen3::Eigen)
+  add_library(Eigen3::Eigen INTERFACE IMPORTED)
+  target_include_directories(Eigen3::Eigen SYSTEM INTERFACE "${Eigen_INCLUDE_DIR}")
+  target_compile_definitions(Eigen3::Eigen INTERFACE EIGEN_MPL2_ONLY)
+endif()

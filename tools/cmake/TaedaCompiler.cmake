@@ -1,0 +1,79 @@
+# Compiler, linker and sanitizer settings shared by every target.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+# The build tree has the wheel's layout (_C beside lib/), so one rpath serves both
+# and nothing is relinked at install.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CCACHE_PROGRAM ccache)
+  if(CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  endif()
+endif()
+
+add_library(taeda_flags INTERFACE)
+target_compile_options(taeda_flags INTERFACE -Wall -Wextra -Wno-unused-parameter)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Without it, inline statics are bound once per process by name, and then two
+  # libraries that instantiate the same template share them (we live beside others).
+  target_compile_options(taeda_flags INTERFACE -fno-gnu-unique)
+endif()
+target_compile_definitions(taeda_flags INTERFACE
+  TAEDA_VERSION="${PROJECT_VERSION}"
+  $<$<BOOL:${TAEDA_PARALLEL_STD}>:TAEDA_PARALLEL_STD>)
+target_link_options(taeda_flags INTERFACE
+  -Wl,--as-needed -Wl,-O1 -Wl,--hash-style=gnu)
+find_program(LLD_PROGRAM ld.lld)
+if(LLD_PROGRAM)
+  target_link_options(taeda_flags INTERFACE -fuse-ld=lld)
+endif()
+
+# Sanitizers: baseline ISA only, since instrumented AVX-512 loops take minutes to
+# compile. libgomp is not instrumented, hence std::thread under thread sanitizer.
+set(TAEDA_ISA_LEVELS default)
+if(TAEDA_SANITIZE)
+  set(_kinds_address "address,undefined")
+  set(_kinds_thread "thread")
+  set(_kinds "${_kinds_${TAEDA_SANITIZE}}")
+  if(NOT _kinds)
+    message(FATAL_ERROR "TAEDA_SANITIZE: expected address or thread, "
+                        "got '${TAEDA_SANITIZE}'")
+  endif()
+  if(TAEDA_SANITIZE STREQUAL "thread")
+    set(TAEDA_PARALLEL_STD ON)
+    target_compile_definitions(taeda_flags INTERFACE TAEDA_PARALLEL_STD)
+  endif()
+  set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1")
+  target_compile_options(taeda_flags INTERFACE
+    -fsanitize=${_kinds} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(taeda_flags INTERFACE -fsanitize=${_kinds})
+  target_compile_definitions(taeda_flags INTERFACE TAEDA_SANITIZED)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  list(APPEND TAEDA_ISA_LEVELS avx2 avx512)
+endif()
+
+set(TAEDA_ISA_FLAGS_default "")
+set(TAEDA_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
+set(TAEDA_ISA_FLAGS_avx512
+  -mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma -mf16c
+  -mprefer-vector-width=512)
+# g++ 12 vectorises the branch-free math only with these (architecture, idea 2).
+set(TAEDA_KERNEL_FLAGS -fno-math-errno -fno-trapping-math)
+if(NOT TAEDA_SANITIZE)
+  list(PREPEND TAEDA_KERNEL_FLAGS -O3)
+endif()

@@ -1,0 +1,18 @@
+# _C, the extension module: the only code that sees Python.
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir
+  OUTPUT_VARIABLE pybind11_DIR
+  OUTPUT_STRIP_TRAILING_WHITESPACE)
+set(PYBIND11_FINDPYTHON ON)
+find_package(pybind11 3.1 CONFIG REQUIRED)
+
+if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
+  Python_add_library(_C MODULE WITH_SOABI
+    ${TAEDA_PYTHON_SOURCES} ${TAEDA_GEN_PYTHON})
+  add_dependencies(_C taeda_gen)
+  target_link_libraries(_C PRIVATE
+    taeda taeda_flags pybind11::headers fmt::fmt-header-only)
+  set_target_properties(_C PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
+    INSTALL_RPATH "$ORIGIN/lib")
+endif()

@@ -1,0 +1,57 @@
+# Globs the hand-written sources and lays out build/include/taeda.
+file(GLOB_RECURSE TAEDA_SOURCES CONFIGURE_DEPENDS
+  RELATIVE "${PROJECT_SOURCE_DIR}"
+  "${PROJECT_SOURCE_DIR}/c10/*.cpp"
+  "${PROJECT_SOURCE_DIR}/aten/*.cpp"
+  "${PROJECT_SOURCE_DIR}/csrc/*.cpp")
+list(FILTER TAEDA_SOURCES EXCLUDE REGEX "(^|/)cuda/")
+
+set(TAEDA_PYTHON_SOURCES ${TAEDA_SOURCES})
+list(FILTER TAEDA_PYTHON_SOURCES INCLUDE REGEX "^csrc/python/")
+list(FILTER TAEDA_SOURCES EXCLUDE REGEX "^csrc/python/")
+
+file(GLOB TAEDA_PLUGINS CONFIGURE_DEPENDS
+  RELATIVE "${PROJECT_SOURCE_DIR}"
+  "${PROJECT_SOURCE_DIR}/aten/native/*/CMakeLists.txt")
+list(TRANSFORM TAEDA_PLUGINS REPLACE "/CMakeLists.txt$" "")
+list(FILTER TAEDA_SOURCES EXCLUDE REGEX "/plugin/")
+
+set(TAEDA_KERNELS ${TAEDA_SOURCES})
+list(FILTER TAEDA_KERNELS INCLUDE REGEX "^aten/native/cpu/kernels/[^/]*$")
+list(FILTER TAEDA_SOURCES EXCLUDE REGEX "^aten/native/cpu/kernels/[^/]*$")
+
+# *.avx2.cpp and *.avx512.cpp: that level's flags, and no such file at all where the
+# level is not built. taeda_isa_sources is also for the plugins' own lists.
+function(taeda_isa_sources variable)
+  foreach(_isa avx2 avx512)
+    if(_isa IN_LIST TAEDA_ISA_LEVELS)
+      set(_files ${${variable}})
+      list(FILTER _files INCLUDE REGEX "\\.${_isa}\\.cpp$")
+      if(_files)
+        set_source_files_properties(${_files} PROPERTIES COMPILE_OPTIONS
+          "${TAEDA_KERNEL_FLAGS};${TAEDA_ISA_FLAGS_${_isa}}")
+      endif()
+    else()
+      list(FILTER ${variable} EXCLUDE REGEX "\\.${_isa}\\.cpp$")
+    endif()
+  endforeach()
+  set(${variable} "${${variable}}" PARENT_SCOPE)
+endfunction()
+taeda_isa_sources(TAEDA_SOURCES)
+taeda_isa_sources(TAEDA_KERNELS)
+
+# <taeda/c10/...> in the tree reads as it does installed.
+set(TAEDA_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")
+set(_root "${TAEDA_INCLUDE_DIR}/taeda")
+file(MAKE_DIRECTORY "${_root}" "${TAEDA_GEN_DIR}/include")
+foreach(_layer c10 aten csrc)
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${_layer}" "${_root}/${_layer}" SYMBOLIC)
+endforeach()
+file(CREATE_LINK "${TAEDA_GEN_DIR}/include" "${_root}/gen" SYMBOLIC)
+# The headers of the C++ front end stand at the root: <taeda/taeda.h>.
+file(GLOB _front CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/csrc/api/include/*.h")
+foreach(_header IN LISTS _front)
+  cmake_path(GET _header FILENAME _name)
+  file(CREATE_LINK "${_header}" "${_root}/${_name}" SYMBOLIC)
+endforeach()
+set(TAEDA_FRONT_HEADERS ${_front})
