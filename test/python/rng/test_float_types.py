@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from shim_build import build
-
 FORMATS = {
     "Half": torch.float16,
     "BFloat16": torch.bfloat16,
@@ -23,11 +21,11 @@ LEVELS = {"baseline": (), "avx2": ("-march=haswell",)}
 
 
 @pytest.fixture(scope="module", params=LEVELS)
-def library(request, tmp_path_factory):
+def library(request, tmp_path_factory, build_shim):
     """The shim, compiled for one ISA level."""
     out = tmp_path_factory.mktemp(request.param)
     source = "test/python/rng/float_types_shim.cpp"
-    return build("float_types", [source], out, LEVELS[request.param])
+    return build_shim("float_types", [source], out, LEVELS[request.param])
 
 
 def code_dtype(name: str) -> np.dtype:

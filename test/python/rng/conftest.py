@@ -1,10 +1,13 @@
-"""Builds a C++ file of this folder, with the library's sources, for ctypes."""
+"""Compiles C++ files of this folder, with the sources they test, for ctypes."""
 
 from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -26,3 +29,9 @@ def build(
     command += [str(ROOT / source) for source in sources]
     subprocess.run([*command, "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
+
+
+@pytest.fixture(scope="session")
+def build_shim() -> Callable[..., ctypes.CDLL]:
+    """The function `build`, for tests that name sources of the repository."""
+    return build
