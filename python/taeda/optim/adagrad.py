@@ -1,0 +1,106 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+import taeda
+from taeda.optim._rule import (
+    RuleOptimizer,
+    add_quotient,
+    as_scalar,
+    check_fused,
+    check_options,
+)
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(RuleOptimizer):
+    r"""Steps divided by the root of the sum of all squared gradients.
+
+    $s \leftarrow s + g^2$, $\theta \leftarrow \theta - \frac{\gamma}{1+(t-1)\eta}
+    g / (\sqrt s + \epsilon)$ (Duchi et al., JMLR 12, 2011).
+
+    Args:
+        params: tensors, (name, tensor) pairs or group dicts; sparse gradients too.
+        lr (float or Tensor): rate gamma. lr_decay (float): eta.
+        weight_decay (float): L2 penalty.
+        initial_accumulator_value (float): s at the start.
+        eps (float): added to the denominator.
+        foreach, maximize, differentiable, fused (bool): as for `Adam`.
+
+    Raises:
+        ValueError: a negative option.
+
+    Example:
+        >>> taeda.optim.Adagrad(embedding.parameters(), lr=0.1)
+    """
+
+    _takes_sparse = True
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_options(
+            lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(self, fused, foreach, differentiable)
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._state_of(p, group)
+
+    def _fresh(self, p, group) -> dict:
+        value = group["initial_accumulator_value"]
+        if p.is_complex():
+            value = complex(value, value)
+        total = taeda.full_like(p, value, memory_format=taeda.preserve_format)
+        return {"step": self._counter(p, group), "sum": total}
+
+    def share_memory(self) -> None:
+        """Move the sums to shared memory, for several processes to train."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
+
+    def _rule(self, x, g, s, group, t, keep) -> None:
+        total, eps = s["sum"], group["eps"]
+        rate = as_scalar(group["lr"]) / (1 + (t - 1) * group["lr_decay"])
+        if not g.is_sparse:
+            total.addcmul_(g, g, value=1)
+            add_quotient(x, g, total.sqrt().add_(eps), -rate)
+            return
+        # The root is taken of sums, so equal indices must be added first.
+        g = g.coalesce()
+        values = g._values()
+        total.add_(_like(g, values.pow(2)))
+        root = total.sparse_mask(g)._values().sqrt_().add_(eps)
+        x.add_(_like(g, values / root), alpha=float(-rate))
+
+
+def _like(g, values):
+    return taeda.sparse_coo_tensor(g._indices(), values, g.size())

@@ -1,0 +1,103 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+import taeda
+from taeda.optim._rule import (
+    RuleOptimizer,
+    add_quotient,
+    as_scalar,
+    check_options,
+)
+
+__all__ = ["NAdam"]
+
+
+class NAdam(RuleOptimizer):
+    r"""Adam with Nesterov momentum and a momentum schedule.
+
+    $\mu_t = \beta_1 (1 - \frac12 0.96^{t\psi})$ and $\theta \leftarrow \theta - \gamma
+    \left(\frac{(1-\mu_t) g}{1-\prod_{i\le t}\mu_i} + \frac{\mu_{t+1} m}{1-
+    \prod_{i\le t+1}\mu_i}\right) / (\sqrt{\hat v} + \epsilon)$ (Dozat, 2016).
+
+    Args:
+        params: tensors, (name, tensor) pairs or group dicts.
+        lr (float or Tensor): gamma. betas (pair of float): decays.
+        eps (float), weight_decay (float): as for `Adam`.
+        momentum_decay (float): psi.
+        decoupled_weight_decay (bool): decay as `AdamW` does.
+        foreach, maximize, capturable, differentiable (bool): as for `Adam`.
+
+    Raises:
+        ValueError: an option out of range.
+
+    Example:
+        >>> taeda.optim.NAdam(model.parameters(), lr=2e-3)
+    """
+
+    _scalars = ("step", "mu_product")
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_options(
+            lr,
+            betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum_decay=momentum_decay,
+        )
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _fresh(self, p, group) -> dict:
+        like = {"memory_format": taeda.preserve_format}
+        return {
+            "step": self._counter(p, group),
+            "mu_product": self._counter(p, group, start=1.0),
+            "exp_avg": taeda.zeros_like(p, **like),
+            "exp_avg_sq": taeda.zeros_like(p, **like),
+        }
+
+    def _rule(self, x, g, s, group, t, keep) -> None:
+        beta1, beta2 = group["betas"]
+        lr, psi = as_scalar(group["lr"]), group["momentum_decay"]
+        m, v, product = s["exp_avg"], s["exp_avg_sq"], s["mu_product"]
+        mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * psi))
+        mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1) * psi))
+        product *= mu
+        m.lerp_(g, 1 - beta1)
+        v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        root = v.div(1 - beta2**t).sqrt()
+        if group["capturable"] or group["differentiable"]:
+            root = root.add(group["eps"])
+            x.addcdiv_(g * (-lr * (1.0 - mu) / (1.0 - product)), root)
+            x.addcdiv_(m * (-lr * mu_next / (1.0 - product * mu_next)), root)
+            return
+        root.add_(group["eps"])
+        product = product.item()
+        add_quotient(x, g, root, -lr * (1.0 - mu) / (1.0 - product))
+        add_quotient(x, m, root, -lr * mu_next / (1.0 - product * mu_next))

@@ -1,0 +1,129 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+import taeda
+from taeda.optim._rule import (
+    RuleOptimizer,
+    add_scaled,
+    as_scalar,
+    check,
+    check_fused,
+    check_options,
+    differentiates,
+)
+
+__all__ = ["SGD"]
+
+
+class SGD(RuleOptimizer):
+    r"""Stochastic gradient descent with momentum.
+
+    $b \leftarrow \mu b + (1-\tau) g$ and $\theta \leftarrow \theta - \gamma b$, with
+    $g + \mu b$ in place of $b$ for Nesterov's form (Sutskever et al., ICML 2013).
+
+    Args:
+        params: tensors, (name, tensor) pairs or group dicts.
+        lr (float or Tensor): rate gamma.
+        momentum (float): mu. dampening (float): tau.
+        weight_decay (float): L2 penalty. nesterov (bool): look ahead.
+        maximize (bool): ascend. foreach, fused (bool): False takes the plain loop.
+        differentiable (bool): let autograd follow the step.
+
+    Raises:
+        ValueError: a negative option; Nesterov without momentum or with dampening.
+
+    Example:
+        >>> taeda.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    """
+
+    _takes_sparse = True
+    _splits_complex = False
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay=0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_options(lr, momentum=momentum, weight_decay=weight_decay)
+        check(
+            not nesterov or (momentum > 0 and dampening == 0),
+            "Nesterov momentum requires a momentum and zero dampening",
+        )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(self, fused, foreach, differentiable)
+
+    def _fresh(self, p, group) -> dict:
+        return {}
+
+    def _state_of(self, p, group) -> dict:
+        # Without momentum nothing is kept, not even an empty entry.
+        return self.state[p] if group["momentum"] != 0 else {}
+
+    def _lists_take_tensor_lr(self, group) -> bool:
+        return not (differentiates(group["lr"]) or differentiates(group["momentum"]))
+
+    def _launch_all(self, group, params, grads, states) -> None:
+        if group["momentum"] != 0:
+            # A first step is undamped; the loop makes the buffers.
+            new = [i for i, s in enumerate(states) if s.get("momentum_buffer") is None]
+            if new:
+                for i in new:
+                    self._update(params[i], grads[i], group)
+                old = sorted(set(range(len(params))).difference(new))
+                if not old:
+                    return
+                params, grads, states = (
+                    [x[i] for i in old] for x in (params, grads, states)
+                )
+        super()._launch_all(group, params, grads, states)
+
+    def _launch(self, group, params, grads, states) -> None:
+        buffers = []
+        if group["momentum"] != 0:
+            buffers = [s["momentum_buffer"] for s in states]
+        taeda._fused_sgd_(
+            params,
+            grads,
+            buffers,
+            weight_decay=float(group["weight_decay"]),
+            momentum=group["momentum"],
+            lr=float(group["lr"]),
+            dampening=group["dampening"],
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+            is_first_step=False,
+            grad_scale=getattr(self, "grad_scale", None),
+            found_inf=getattr(self, "found_inf", None),
+        )
+
+    def _rule(self, x, g, s, group, t, keep) -> None:
+        momentum = group["momentum"]
+        if momentum != 0:
+            buffer = s.get("momentum_buffer")
+            if buffer is None:
+                buffer = s["momentum_buffer"] = g.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(g, alpha=1 - group["dampening"])
+            g = g.add(buffer, alpha=momentum) if group["nesterov"] else keep(buffer)
+        add_scaled(x, g, -as_scalar(group["lr"]))
