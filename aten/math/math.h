@@ -1,0 +1,7 @@
+#pragma once
+#include "erf.h"
+#include "exp.h"
+#include "hyperbolic.h"
+#include "log.h"
+#include "rounding.h"
+#include "trig.h"

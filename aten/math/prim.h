@@ -1,0 +1,211 @@
+// What every header of this folder builds on: bit access, polynomials, fused
+// multiply-add, rounding. The same text is host C++ and NVRTC device code.
+//
+// Note [Vectorisable scalar code]
+// A loop over one of these functions must become vector code at every ISA
+// level, so: no branches (selects only, both arms computed), no tables, no
+// calls, no 64-bit arithmetic shift (SSE2 and AVX2 have none), no conversion
+// between double and integers (AVX2 has none). Integers are read out of, and
+// put into, floating-point numbers by adding 1.5 * 2^(mantissa bits) and
+// looking at the low bits of the sum.
+//
+// Note [Contraction]
+// g++ and NVRTC fuse a * b + c where the target can, and only there. Every
+// formula is right either way; where an error term must match its product,
+// the product is exact or comes from two_product.
+#pragma once
+
+#if defined(__CUDACC__)  // NVRTC defines it too
+#define TAEDA_FN __host__ __device__ __forceinline__
+#else
+// Never emitted out of line: a copy built for AVX-512 must not serve others.
+#define TAEDA_FN inline __attribute__((always_inline))
+#endif
+
+#if defined(__FMA__) || defined(__CUDACC__)
+#define TAEDA_MATH_HAS_FMA 1
+#else
+#define TAEDA_MATH_HAS_FMA 0
+#endif
+
+namespace taeda::math {
+
+template <typename T>
+struct FloatTraits;
+
+template <>
+struct FloatTraits<float> {
+  using Bits = unsigned int;
+  static constexpr int kMantissaBits = 23;
+  static constexpr Bits kBias = 127;
+  static constexpr Bits kSignMask = 0x80000000u;
+  static constexpr Bits kOneBits = 0x3f800000u;
+  static constexpr Bits kSqrtHalfBits = 0x3f3504f3u;
+  static constexpr float kRoundMagic = 0x1.8p23f;
+  static constexpr float kIntegerFrom = 0x1p23f;  // all above are integers
+  static constexpr float kSmallestNormal = 0x1p-126f;
+  static constexpr float kTinyArgument = 0x1p-26f;  // x^2 vanishes beside x
+  static constexpr float kLargest = 0x1.fffffep127f;
+};
+
+template <>
+struct FloatTraits<double> {
+  using Bits = unsigned long long;
+  static constexpr int kMantissaBits = 52;
+  static constexpr Bits kBias = 1023;
+  static constexpr Bits kSignMask = 0x8000000000000000ull;
+  static constexpr Bits kOneBits = 0x3ff0000000000000ull;
+  static constexpr Bits kSqrtHalfBits = 0x3fe6a09e667f3bcdull;
+  static constexpr double kRoundMagic = 0x1.8p52;
+  static constexpr double kIntegerFrom = 0x1p52;
+  static constexpr double kSmallestNormal = 0x1p-1022;
+  static constexpr double kTinyArgument = 0x1p-55;
+  static constexpr double kLargest = 0x1.fffffffffffffp1023;
+};
+
+template <typename T>
+using BitsOf = typename FloatTraits<T>::Bits;
+
+template <typename T>
+constexpr T kInfinity = static_cast<T>(__builtin_huge_val());
+template <typename T>
+constexpr T kNan = static_cast<T>(__builtin_nan(""));
+
+TAEDA_FN unsigned int to_bits(float x) {
+  return __builtin_bit_cast(unsigned int, x);
+}
+TAEDA_FN unsigned long long to_bits(double x) {
+  return __builtin_bit_cast(unsigned long long, x);
+}
+TAEDA_FN float from_bits(unsigned int b) {
+  return __builtin_bit_cast(float, b);
+}
+TAEDA_FN double from_bits(unsigned long long b) {
+  return __builtin_bit_cast(double, b);
+}
+
+// c0 + c1 x + c2 x^2 + ... by Horner's rule.
+template <typename T>
+TAEDA_FN T poly(T, T c0) {
+  return c0;
+}
+template <typename T, typename... Rest>
+TAEDA_FN T poly(T x, T c0, Rest... rest) {
+  return c0 + x * poly(x, rest...);
+}
+
+TAEDA_FN float fabs_of(float x) { return from_bits(to_bits(x) & 0x7fffffffu); }
+TAEDA_FN double fabs_of(double x) {
+  return from_bits(to_bits(x) & 0x7fffffffffffffffull);
+}
+
+// |magnitude| with the sign of `sign`.
+template <typename T>
+TAEDA_FN T with_sign(T magnitude, T sign) {
+  constexpr auto mask = FloatTraits<T>::kSignMask;
+  return from_bits((to_bits(magnitude) & ~mask) | (to_bits(sign) & mask));
+}
+
+// x with its sign flipped where `sign` is negative.
+template <typename T>
+TAEDA_FN T flip_sign(T x, T sign) {
+  return from_bits(to_bits(x) ^ (to_bits(sign) & FloatTraits<T>::kSignMask));
+}
+
+// Half to even, for |x| < 2^(mantissa bits - 1).
+template <typename T>
+TAEDA_FN T round_small(T x) {
+  constexpr T magic = FloatTraits<T>::kRoundMagic;
+  return (x + magic) - magic;
+}
+
+// The low bits of the integer that x holds, |x| < 2^(mantissa bits - 1).
+template <typename T>
+TAEDA_FN BitsOf<T> low_bits(T integral) {
+  return to_bits(integral + FloatTraits<T>::kRoundMagic);
+}
+
+// 2^n for an integral n of the normal range.
+template <typename T>
+TAEDA_FN T pow2_integral(T n) {
+  using Traits = FloatTraits<T>;
+  return from_bits((low_bits(n) + Traits::kBias) << Traits::kMantissaBits);
+}
+
+// x 2^n, right into the denormals and up to overflow, for x near one.
+template <typename T>
+TAEDA_FN T scale_by_pow2(T x, T n) {
+  using Traits = FloatTraits<T>;
+  const T shifted = n * T(0.5) + Traits::kRoundMagic;
+  const T rest = n - (shifted - Traits::kRoundMagic);
+  const T first = from_bits(
+      (to_bits(shifted) + Traits::kBias) << Traits::kMantissaBits
+  );
+  return x * first * pow2_integral(rest);
+}
+
+// Unevaluated sums high + low.
+template <typename T>
+struct Pair {
+  T high;
+  T low;
+};
+
+// a + b exactly, |a| >= |b| or a == 0. (Dekker 1971)
+template <typename T>
+TAEDA_FN Pair<T> fast_two_sum(T a, T b) {
+  const T sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
+// a + b exactly. (Knuth, The Art of Computer Programming, volume 2, 4.2.2)
+template <typename T>
+TAEDA_FN Pair<T> two_sum(T a, T b) {
+  const T sum = a + b;
+  const T part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+
+#if TAEDA_MATH_HAS_FMA
+TAEDA_FN float fma_of(float a, float b, float c) {
+#ifdef __CUDA_ARCH__
+  return ::fmaf(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+TAEDA_FN double fma_of(double a, double b, double c) {
+#ifdef __CUDA_ARCH__
+  return ::fma(a, b, c);
+#else
+  return __builtin_fma(a, b, c);
+#endif
+}
+#endif
+
+// The upper half of the bits of x, so that products of halves are exact.
+TAEDA_FN float upper_half(float x) {
+  return from_bits(to_bits(x) & 0xfffff000u);
+}
+TAEDA_FN double upper_half(double x) {
+  return from_bits(to_bits(x) & 0xfffffffff8000000ull);
+}
+
+// a b exactly, barring overflow and underflow. (Dekker 1971 without fma)
+template <typename T>
+TAEDA_FN Pair<T> two_product(T a, T b) {
+  const T product = a * b;
+#if TAEDA_MATH_HAS_FMA
+  return {product, fma_of(a, b, -product)};
+#else
+  const T a_high = upper_half(a);
+  const T b_high = upper_half(b);
+  const T a_low = a - a_high;
+  const T b_low = b - b_high;
+  const T low = ((a_high * b_high - product) + a_high * b_low) +
+      a_low * b_high + a_low * b_low;
+  return {product, low};
+#endif
+}
+
+}  // namespace taeda::math

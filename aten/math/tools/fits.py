@@ -1,0 +1,182 @@
+"""The approximations of aten/math: what is fitted, where, to which degree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath as mp
+
+mp.mp.dps = 60
+
+
+@dataclass
+class Fit:
+    """P(t) ~ g(t) on [lo, hi]; weight(t) makes the error relative to the result."""
+
+    fmt: str
+    g: Callable
+    lo: object
+    hi: object
+    degree: int
+    weight: Callable
+
+FITS: dict[str, Fit] = {}
+
+
+def add(name: str, degrees: dict[str, int], g: Callable, lo, hi, weight) -> None:
+    """Registers NAME_f and NAME_d (the formats that `degrees` names)."""
+    for fmt, degree in degrees.items():
+        FITS[f"{name}_{fmt}"] = Fit(fmt, g, lo, hi, degree, weight)
+
+
+HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.001")
+HALF = mp.mpf("0.5")
+
+# e^r = 1 + r + r^2 P(r)
+add(
+    "exp",
+    {"f": 4, "d": 9},
+    lambda r: (mp.expm1(r) - r) / r**2,
+    -HALF_LN2,
+    HALF_LN2,
+    lambda r: r**2 / mp.exp(r),
+)
+# 2^r = 1 + r P(r)
+add(
+    "exp2",
+    {"f": 5, "d": 11},
+    lambda r: mp.expm1(r * mp.log(2)) / r,
+    -HALF - mp.mpf("1e-3"),
+    HALF + mp.mpf("1e-3"),
+    lambda r: r / mp.mpf(2) ** r,
+)
+# log(1 + f) = f - f^2 / 2 + f^3 P(f), sqrt(1/2) <= 1 + f < sqrt(2)
+add(
+    "log",
+    {"f": 8},
+    lambda f: (mp.log1p(f) - f + f * f / 2) / f**3,
+    mp.sqrt(HALF) - 1,
+    mp.sqrt(2) - 1,
+    lambda f: f**3 / mp.log1p(f),
+)
+
+
+def _log_ratio(z):
+    s = mp.sqrt(z)
+    return (2 * mp.atanh(s) / s - 2) / z
+
+
+# log(1 + f) = 2 s + s z P(z), s = f / (2 + f), z = s^2
+add(
+    "log_s",
+    {"f": 2, "d": 6},
+    _log_ratio,
+    0,
+    (mp.sqrt(2) - 1) ** 4 * mp.mpf("1.001"),
+    lambda z: z / 2,
+)
+QUARTER_PI2 = (mp.pi / 4) ** 2 * mp.mpf("1.01")
+# sin r = r + r z P(z), z = r^2
+add(
+    "sin",
+    {"f": 2, "d": 5},
+    lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    0,
+    QUARTER_PI2,
+    lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)),
+)
+# cos r = 1 - z / 2 + z^2 P(z)
+add(
+    "cos",
+    {"f": 2, "d": 5},
+    lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
+    0,
+    QUARTER_PI2,
+    lambda z: z * z / mp.cos(mp.sqrt(z)),
+)
+# tan r = r + r z P(z)
+add(
+    "tan",
+    {"f": 6, "d": 14},
+    lambda z: (mp.tan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    0,
+    QUARTER_PI2,
+    lambda z: z * mp.sqrt(z) / mp.tan(mp.sqrt(z)),
+)
+# asin x = x + x z P(z), z = x^2 <= 1/4
+add(
+    "asin",
+    {"f": 5, "d": 12},
+    lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    0,
+    mp.mpf("0.25"),
+    lambda z: z * mp.sqrt(z) / mp.asin(mp.sqrt(z)),
+)
+# atan x = x + x z P(z), |x| <= tan(pi / 8)
+add(
+    "atan",
+    {"f": 4, "d": 10},
+    lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    0,
+    mp.tan(mp.pi / 8) ** 2 * mp.mpf("1.001"),
+    lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)),
+)
+# tanh x = x + x z P(z), |x| <= 0.625
+add(
+    "tanh",
+    {"f": 5, "d": 11},
+    lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    0,
+    mp.mpf("0.625") ** 2,
+    lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)),
+)
+# sinh x = x + x z P(z), |x| <= 1
+add(
+    "sinh",
+    {"f": 3, "d": 6},
+    lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    0,
+    1,
+    lambda z: z * mp.sqrt(z) / mp.sinh(mp.sqrt(z)),
+)
+# erf x = x + x P(z), |x| <= 1
+add(
+    "erf",
+    {"f": 6, "d": 12},
+    lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
+    0,
+    1,
+    lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z)),
+)
+
+# 1 - erf x = e^P(x - 1), 1 <= x <= 4 (beyond, erf is one in float)
+add(
+    "erf_log",
+    {"f": 7},
+    lambda t: mp.log(mp.erfc(t + 1)),
+    0,
+    3,
+    lambda t: mp.erfc(t + 1) / mp.erf(t + 1),
+)
+
+
+def _erfc_ratio(k: int) -> Callable:
+    def ratio(t):
+        x = k * (1 + t) / (1 - t)
+        return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+    return ratio
+
+
+# erfc x = e^(-x^2) P(t) / (1 + 2 x), t = (x - k) / (x + k), x >= 0.5
+# (the form of Shepherd & Laframboise, Math. Comp. 36 (1981), 249)
+for _fmt, _k, _degree, _largest in (("f", 2, 10, "10.1"), ("d", 4, 22, "27.3")):
+    add(
+        "erfc",
+        {_fmt: _degree},
+        _erfc_ratio(_k),
+        (HALF - _k) / (HALF + _k),
+        (mp.mpf(_largest) - _k) / (mp.mpf(_largest) + _k),
+        lambda t, g=_erfc_ratio(_k): 1 / g(t),
+    )

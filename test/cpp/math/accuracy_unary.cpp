@@ -1,0 +1,60 @@
+// Every function of one argument against glibc's long double functions.
+// Usage: accuracy_unary [samples]; exit status 1 when a bound is exceeded.
+#include <algorithm>
+#include <cstdlib>
+
+#include "aten/math/math.h"
+#include "harness.h"
+
+namespace taeda::math_test {
+
+#define CASE(NAME, REFERENCE, ULP, LOW, HIGH, LIMIT)                        \
+  Case<T, 1>{                                                               \
+      #NAME,                                                                \
+      [](const T* __restrict a, const T*, T* __restrict out, long n) {      \
+        for (long i = 0; i < n; ++i) out[i] = math::NAME(a[i]);             \
+      },                                                                    \
+      [](Wide x, Wide) -> Wide { return REFERENCE; }, ULP, LOW, HIGH, 0, 1, \
+      LIMIT                                                                 \
+  }
+
+constexpr double kAll = HUGE_VAL;
+
+template <typename T>
+bool check_all(int count) {
+  constexpr bool is_float = sizeof(T) == 4;
+  constexpr double trig = is_float ? 1e5 : 1e12;
+  const Case<T, 1> cases[] = {
+      CASE(exp, std::exp(x), 1.0, -20, 20, kAll),
+      CASE(exp2, std::exp2(x), 1.0, -20, 20, kAll),
+      CASE(expm1, std::expm1(x), 1.0, -3, 3, kAll),
+      CASE(log, std::log(x), 1.0, 0, 3, kAll),
+      CASE(log2, std::log2(x), 1.0, 0, 3, kAll),
+      CASE(log10, std::log10(x), 1.0, 0, 3, kAll),
+      CASE(log1p, std::log1p(x), 1.5, -1, 3, kAll),
+      CASE(sin, std::sin(x), 1.0, -100, 100, trig),
+      CASE(cos, std::cos(x), 1.0, -100, 100, trig),
+      CASE(tan, std::tan(x), 1.5, -100, 100, trig),
+      CASE(sinh, std::sinh(x), 1.5, -3, 3, kAll),
+      CASE(cosh, std::cosh(x), 1.5, -3, 3, kAll),
+      CASE(tanh, std::tanh(x), 1.5, -3, 3, kAll),
+      CASE(erf, std::erf(x), 1.5, -3, 3, kAll),
+      CASE(erfc, std::erfc(x), 1.5, -5, is_float ? 11 : 28, kAll),
+      CASE(floor, std::floor(x), 0, -9, 9, kAll),
+      CASE(ceil, std::ceil(x), 0, -9, 9, kAll),
+      CASE(trunc, std::trunc(x), 0, -9, 9, kAll),
+      CASE(round, std::nearbyint(x), 0, -9, 9, kAll),
+  };
+  bool ok = true;
+  for (const auto& test : cases) ok = check(test, count) && ok;
+  return ok;
+}
+
+}  // namespace taeda::math_test
+
+int main(int argc, char** argv) {
+  const int count = argc > 1 ? std::atoi(argv[1]) : 100000;
+  const bool floats = taeda::math_test::check_all<float>(count);
+  const bool doubles = taeda::math_test::check_all<double>(count);
+  return floats && doubles ? 0 : 1;
+}
