@@ -1,0 +1,1 @@
+"""What the commands of tools/dev do. Standard library only."""

@@ -1,0 +1,168 @@
+"""The sections of `tools/dev test`."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from devtool import cmake, package
+from devtool.measure import sanitizer_env
+from devtool.shell import ROOT, Failure, Timer, python, run, say, tool
+
+SMOKE = "test/python/test_tiny.py"
+
+
+@dataclass
+class Counts:
+    """How many checks of a section passed, failed and were left out."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __iadd__(self, other: Counts) -> Counts:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def _status(ok: bool) -> Counts:
+    return Counts(passed=int(ok), failed=int(not ok))
+
+
+def _read_junit(report: pathlib.Path, status: int) -> Counts:
+    """Counts of a report; a run that reports nothing counts as one failure."""
+    if not report.exists():
+        return Counts(failed=1)
+    counts = Counts()
+    for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+        number = {k: int(suite.get(k) or 0) for k in ("tests", "failures", "errors")}
+        skipped = int(suite.get("skipped") or suite.get("disabled") or 0)
+        failed = number["failures"] + number["errors"]
+        counts += Counts(number["tests"] - failed - skipped, failed, skipped)
+    if counts.passed + counts.failed == 0 or (status and not counts.failed):
+        counts.failed += 1
+    return counts
+
+
+def lint() -> int:
+    """Layers, sizes, READMEs, ruff and clang-format."""
+    failures = 0
+    for check in ("layers", "sizes", "readmes"):
+        failures += run([python(), f"tools/lint/{check}.py"], check=False) != 0
+    paths = ["python", "tools", "tools/dev", "test", "benchmarks", "docs", "setup.py"]
+    failures += run([tool("ruff"), "check", "--quiet", *paths], check=False) != 0
+    failures += run([python(), "tools/lint/format.py"], check=False) != 0
+    say("lint: clean" if not failures else f"lint: {failures} checks failed")
+    return int(failures > 0)
+
+
+def _gtest(sanitize: str | None) -> Counts:
+    tree = cmake.build_dir(sanitize)
+    cmake.build(tree, sanitize=sanitize, tests=True)
+    binary = tree / "bin" / "taeda_tests"
+    if not binary.exists():
+        raise Failure("test/cpp holds no *_test.cpp")
+    suppressions = ROOT / "test" / "cpp" / "tsan.supp"
+    env = {
+        "ASAN_OPTIONS": "detect_leaks=1:strict_init_order=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
+    }
+    if suppressions.exists():
+        env["TSAN_OPTIONS"] += f":suppressions={suppressions}"
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "report.xml")
+        command = [binary, "--gtest_brief=1", f"--gtest_output=xml:{report}"]
+        status = run(command, env=env if sanitize else None, check=False)
+        return _read_junit(report, status)
+
+
+def _pytest(paths: Sequence[str], env: dict[str, str]) -> Counts:
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "report.xml")
+        command = [python(), "-m", "pytest", f"--junitxml={report}", *paths]
+        return _read_junit(report, run(command, env=env, check=False))
+
+
+def _build() -> None:
+    tree = cmake.build_dir()
+    cmake.build(tree, tests=True)
+    cmake.link_into_package(tree)
+
+
+def section_lint() -> Counts:
+    """layer arrows, sizes, READMEs, ruff, clang-format"""
+    return _status(lint() == 0)
+
+
+def section_cpp() -> Counts:
+    """C++ tests"""
+    return _gtest(None)
+
+
+def section_python() -> Counts:
+    """Python tests"""
+    _build()
+    return _pytest(["test/python"], {"PYTHONPATH": str(ROOT / "python")})
+
+
+def section_address() -> Counts:
+    """C++ tests and the Python smoke tests under address and undefined sanitizer"""
+    counts = _gtest("address")
+    env = sanitizer_env(str(cmake.overlay(cmake.build_dir("address"))))
+    counts += _pytest([SMOKE], env)
+    return counts
+
+
+def section_thread() -> Counts:
+    """C++ tests under thread sanitizer"""
+    return _gtest("thread")
+
+
+def section_wheel() -> Counts:
+    """builds the wheel, checks its size, imports it in a fresh environment"""
+    return _status(package.check_wheel())
+
+
+SECTIONS: dict[str, Callable[[], Counts]] = {
+    name.removeprefix("section_"): function
+    for name, function in list(globals().items())
+    if re.fullmatch(r"section_\w+", name)
+}
+
+
+def describe() -> str:
+    """The sections, one a line."""
+    return "\n".join(f"{n:8} {f.__doc__}" for n, f in SECTIONS.items())
+
+
+def run_sections(names: Sequence[str]) -> int:
+    """Runs the named sections (all, where none is named); 1 when anything failed."""
+    unknown = [name for name in names if name not in SECTIONS]
+    if unknown:
+        raise Failure(f"no such section: {' '.join(unknown)}\n{describe()}")
+    total = Counts()
+    lines = []
+    for name in names or SECTIONS:
+        say(f"== {name}: {SECTIONS[name].__doc__}")
+        with Timer() as timer:
+            try:
+                counts = SECTIONS[name]()
+            except Failure as failure:
+                say(f"FAILED: {failure}")
+                counts = Counts(failed=1)
+        total += counts
+        lines.append(f"{name:8} {counts} ({timer.seconds:.0f} s)")
+    for line in lines:
+        say(line)
+    print(f"total: {total}", flush=True)
+    return int(total.failed > 0)

@@ -1,0 +1,100 @@
+"""`tools/dev stats`: what the records cost, against ceilings."""
+
+from __future__ import annotations
+
+import pathlib
+
+from devtool import cmake
+from devtool.shell import ROOT, Failure, output, say
+
+# Ceilings. Code and compile time per pointwise record and ISA level are the design's
+# budget; generated text per record is what building showed, with room for a quarter.
+MAX_LINES_PER_RECORD = 600.0
+MAX_KBYTES_PER_RECORD = 30.0
+MAX_KERNEL_KBYTES = 35.0
+MAX_KERNEL_SECONDS = 0.8
+
+
+def _records() -> int:
+    """Records: one list entry at the left margin each."""
+    return sum(
+        line.startswith("- ")
+        for path in (ROOT / "aten" / "ops").glob("**/*.yaml")
+        for line in path.read_text().splitlines()
+    )
+
+
+def _generated(tree: pathlib.Path) -> list[tuple[str, int, int, int]]:
+    """(kind, files, lines, bytes) of the generated text, by first folder."""
+    kinds: dict[str, list[int]] = {}
+    for path in sorted((tree / "gen").rglob("*")):
+        if path.is_file():
+            text = path.read_bytes()
+            kind = path.relative_to(tree / "gen").parts[0]
+            row = kinds.setdefault(kind, [0, 0, 0])
+            row[0] += 1
+            row[1] += text.count(b"\n")
+            row[2] += len(text)
+    return [(kind, *row) for kind, row in kinds.items()]
+
+
+def _kernel_objects(tree: pathlib.Path, isa: str) -> tuple[float, int]:
+    """Compile seconds (from ninja's log) and code bytes of one level's objects."""
+    prefix = f"CMakeFiles/kernels_{isa}.dir/gen/kernels/"
+    log = (tree / ".ninja_log").read_text().splitlines()[1:]
+    seconds = {}
+    for start, end, _, name, *_ in (line.split("\t") for line in log):
+        if name.startswith(prefix):
+            seconds[name] = (int(end) - int(start)) / 1000
+    sizes = output(["size", *(str(tree / name) for name in seconds)])
+    code = sum(int(line.split()[0]) for line in sizes.splitlines()[1:])
+    return sum(seconds.values()), code
+
+
+def main() -> int:
+    """Prints the figures; 1 when one is over its ceiling."""
+    tree = cmake.build_dir()
+    records = _records()
+    if not records or not (tree / "gen").exists():
+        raise Failure("nothing is generated yet; run tools/dev build")
+    over = []
+
+    def figure(name: str, value: float, ceiling: float, unit: str) -> None:
+        mark = "ok" if value <= ceiling else "OVER"
+        over.extend([name] if value > ceiling else [])
+        say(f"{name}: {value:.2f} {unit} (ceiling {ceiling:g}) {mark}")
+
+    rows = _generated(tree)
+    for kind, files, lines, size in rows:
+        say(f"gen/{kind}: {files} files, {lines} lines, {size / 1e3:.0f} kB")
+    say(f"records: {records}")
+    lines, size = sum(r[2] for r in rows), sum(r[3] for r in rows)
+    figure("generated lines per record", lines / records, MAX_LINES_PER_RECORD, "")
+    figure(
+        "generated text per record", size / records / 1e3, MAX_KBYTES_PER_RECORD, "kB"
+    )
+    pointwise = _pointwise_records()
+    for isa in ("default", "avx2", "avx512"):
+        seconds, code = _kernel_objects(tree, isa)
+        if seconds and pointwise:
+            figure(
+                f"kernels {isa}: compile time per record",
+                seconds / pointwise,
+                MAX_KERNEL_SECONDS,
+                "s",
+            )
+            figure(
+                f"kernels {isa}: code per record",
+                code / pointwise / 1e3,
+                MAX_KERNEL_KBYTES,
+                "kB",
+            )
+    return int(bool(over))
+
+
+def _pointwise_records() -> int:
+    return sum(
+        line.strip().startswith(("expr:", "expression:"))
+        for path in (ROOT / "aten" / "ops").glob("**/*.yaml")
+        for line in path.read_text().splitlines()
+    )
