@@ -15,7 +15,7 @@ def _require_functional(schema: Schema, form: str) -> None:
         )
 
 
-def inplace_schema(schema: Schema, base: str | None = None) -> Schema:
+def inplace_schema(schema: Schema, overload: str | None = None) -> Schema:
     """`add.Tensor(Tensor self, ...) -> Tensor` to `add_.Tensor(Tensor(a!) self, ...)`.
 
     A list operator (`Tensor[] self`) returns nothing, as torch's `_foreach_*_` do.
@@ -30,7 +30,8 @@ def inplace_schema(schema: Schema, base: str | None = None) -> Schema:
         raise CodegenError(f"{schema.name}: in-place needs exactly one Tensor result")
     return replace(
         schema,
-        base=base or schema.base + "_",
+        base=schema.base + "_",
+        overload=schema.overload if overload is None else overload,
         arguments=(replace(first[0], type=written), *schema.arguments[1:]),
         returns=() if is_list else (Return(written),),
     )

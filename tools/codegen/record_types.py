@@ -1,0 +1,357 @@
+"""What an operator record may say: one dataclass per family, fields made with `entry`.
+
+To add a key to a family, add one line here; the loader and its messages follow.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .errors import CodegenError, Location
+from .schema import Schema
+from .yaml_fields import (
+    Node,
+    Text,
+    boolean,
+    entry,
+    list_of,
+    map_of,
+    named,
+    number,
+    one_of,
+    struct,
+    text,
+)
+
+_INT = ("u8", "i8", "i16", "i32", "i64")
+_WIDE_UNSIGNED = ("u16", "u32", "u64")
+_FLOAT = ("f16", "bf16", "f32", "f64")
+_COMPLEX = ("c32", "c64", "c128")
+DTYPES = ("bool", *_INT, *_WIDE_UNSIGNED, *_FLOAT, *_COMPLEX)
+DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
+    "all": ("bool", *_INT, *_FLOAT, *_COMPLEX),
+    "real": ("bool", *_INT, *_FLOAT),
+    "no_bool": (*_INT, *_FLOAT, *_COMPLEX),
+    "real_no_bool": (*_INT, *_FLOAT),
+    "float": _FLOAT,
+    "float_complex": (*_FLOAT, *_COMPLEX),
+    "complex": _COMPLEX,
+    "int": _INT,
+    "int_bool": ("bool", *_INT),
+    "bool": ("bool",),
+    "storage": DTYPES,
+}
+PROMOTIONS = (
+    "default",
+    "int_to_float",
+    "bool_out",
+    "complex_to_float",
+    "bool_to_long",
+    "no_opmath",
+    "same",
+    "first",
+    "none",
+)
+COMPUTE_TYPES = (
+    *("bool", *_INT, *_WIDE_UNSIGNED),
+    *("f32", "f64", "c64", "c128"),
+)
+KINDS = ("bool", "int", "float", "complex")
+KIND_OF_DTYPE = {
+    "bool": "bool",
+    **dict.fromkeys((*_INT, *_WIDE_UNSIGNED), "int"),
+    **dict.fromkeys(_FLOAT, "float"),
+    **dict.fromkeys(_COMPLEX, "complex"),
+}
+DIM_RULES = ("none", "optional", "required", "single", "list")
+PYTHON_MODULES = ("", "nn", "linalg", "special", "fft", "sparse", "nested", "none")
+TAGS = (
+    "data_dependent",
+    "inplace_view",
+    "nondeterministic",
+    "random",
+    "recompute",
+)
+FORMS = ("inplace", "out")
+
+
+def _dtype_set(node: Node) -> tuple[str, ...]:
+    if node.tag == "seq":
+        return list_of(one_of(*DTYPES))(node)
+    return DTYPE_CLASSES[one_of(*DTYPE_CLASSES)(node)]
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """Storage dtypes accepted, the promotion rule, and the types computed in."""
+
+    inputs: tuple[str, ...] = entry(_dtype_set, DTYPE_CLASSES["all"], key="in")
+    promote: str = entry(one_of(*PROMOTIONS), "default")
+    compute: tuple[str, ...] = entry(list_of(one_of(*COMPUTE_TYPES)), ())
+
+    @property
+    def compute_types(self) -> tuple[str, ...]:
+        """`compute`, or the widest useful types for each kind of input."""
+        if self.compute:
+            return self.compute
+        kinds = {KIND_OF_DTYPE[name] for name in self.inputs}
+        if self.promote == "int_to_float":
+            kinds = (kinds - {"bool", "int"}) | {"float"}
+        by_kind = {
+            "bool": ("bool",),
+            "int": ("i64",),
+            "float": ("f32", "f64"),
+            "complex": ("c64", "c128"),
+        }
+        return tuple(name for k in KINDS if k in kinds for name in by_kind[k])
+
+
+@dataclass(frozen=True)
+class KindExpr:
+    """One expression for all kinds of compute type, or one per kind and `default`."""
+
+    by_kind: dict[str, Text]
+
+    def for_kind(self, kind: str) -> Text:
+        found = self.by_kind.get(kind, self.by_kind.get("default"))
+        if found is None:
+            place = next(iter(self.by_kind.values())).location
+            raise CodegenError(f"no expression for kind {kind!r} and no default", place)
+        return found
+
+
+def _kind_expr(node: Node) -> KindExpr:
+    found = named(text, "default")(node)
+    for kind, value in found.items():
+        if kind not in (*KINDS, "default"):
+            raise CodegenError(f"expr: unknown kind {kind!r}", value.location)
+    if not found:
+        raise node.fail("expr: empty")
+    return KindExpr(found)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """`b m k, b k n -> b m n`: names per tensor operand, `!` marks an opaque axis.
+
+    `...` stands for any number of batch axes; names missing on the right are reduced.
+    The word `opaque` alone says that no axis can be split or batched.
+    """
+
+    inputs: tuple[tuple[str, ...], ...]
+    outputs: tuple[tuple[str, ...], ...]
+    opaque: bool = False
+    location: Location = field(default=Location(), compare=False)
+
+    @property
+    def reduced(self) -> frozenset[str]:
+        return frozenset(sum(self.inputs, ())) - frozenset(sum(self.outputs, ()))
+
+
+def parse_axes(value: Text) -> Axes:
+    if value.strip() == "opaque":
+        return Axes((), (), True, value.location)
+    left, arrow, right = value.partition("->")
+    if not arrow:
+        raise CodegenError("axes: expected `a b, c -> d`", value.location, str(value))
+    sides: list[tuple[tuple[str, ...], ...]] = []
+    for side in (left, right):
+        operands = [tuple(part.split()) for part in side.split(",")]
+        sides.append(() if operands == [()] else tuple(operands))
+    for name in (name for side in sides for operand in side for name in operand):
+        if not re.fullmatch(r"\.\.\.|[A-Za-z]\w*!?|1|_", name):
+            column = value.index(name)
+            raise CodegenError(
+                f"axes: bad axis {name!r}", value.location, str(value), column
+            )
+    return Axes(sides[0], sides[1], False, value.location)
+
+
+def _axes(node: Node) -> Axes:
+    return parse_axes(text(node))
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """One scalar expression; results have the broadcast shape of the inputs."""
+
+    expr: KindExpr = entry(_kind_expr)
+    dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
+    ulp: dict[str, float] = entry(named(number, "default"), {})
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Named accumulators (`acc` if only one) with init, map, combine and finish."""
+
+    init: dict[str, Text] = entry(named(text, "acc"))
+    combine: dict[str, Text] = entry(named(text, "acc"))
+    map: dict[str, Text] = entry(named(text, "acc"), {})
+    finish: Text | None = entry(text, None)
+    dims: str = entry(one_of(*DIM_RULES), "optional")
+    empty: Text | None = entry(text, None)
+    dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
+    ulp: dict[str, float] = entry(named(number, "default"), {})
+
+
+@dataclass(frozen=True)
+class Composite:
+    """C++ text in terms of other operators: `return ops::mul(self, self);`."""
+
+    call: Text = entry(text)
+    dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
+
+
+@dataclass(frozen=True)
+class View:
+    """Shares memory with `self`: the geometry, and how to replay and invert it."""
+
+    geometry: Text = entry(text)
+    replay: Text | None = entry(text, None)
+    invert: Text | None = entry(text, None)
+    copy: bool = entry(boolean, True)
+    scatter: Text | None = entry(text, None)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A hand-written function per backend and a shape function."""
+
+    cpu: Text | None = entry(text, None)
+    cuda: Text | None = entry(text, None)
+    meta: Text | None = entry(text, None)
+    axes: Axes | None = entry(_axes, None)
+    dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
+
+
+Body = Pointwise | Reduction | Composite | View | Kernel
+FAMILIES: dict[str, type] = {
+    "pointwise": Pointwise,
+    "reduction": Reduction,
+    "composite": Composite,
+    "view": View,
+    "kernel": Kernel,
+}
+
+
+@dataclass(frozen=True)
+class Backward:
+    """Derivatives by argument; a key `self, other` is one call for several of them.
+
+    `differentiable` is False for `backward: none`. An argument without a formula gets
+    the differentiated expression (pointwise) or no gradient (other families).
+    """
+
+    formulas: dict[tuple[str, ...], Text]
+    differentiable: bool = True
+    location: Location = field(default=Location(), compare=False)
+
+
+def _backward(node: Node) -> Backward:
+    if node.tag == "str" and node.value == "none":
+        return Backward({}, False, node.location)
+    formulas = {
+        tuple(name.strip() for name in names.split(",")): text(value)
+        for names, value in node.mapping("formulas by argument, or `none`").items()
+    }
+    return Backward(formulas, True, node.location)
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Derived forms to make: form name to full operator name, None for the usual."""
+
+    names: dict[str, Text | None]
+    out_args: tuple[str, ...] = ()
+
+
+def _forms(node: Node) -> Forms:
+    if node.tag == "seq":
+        return Forms(dict.fromkeys(list_of(one_of(*FORMS))(node)))
+    out_args: tuple[str, ...] = ()
+    names: dict[str, Text | None] = {}
+    for key, value in node.mapping("a list or mapping of forms").items():
+        if key == "out_args":
+            out_args = list_of(text)(value)
+        elif key in FORMS:
+            default = value.tag == "null" or value.value == "true"
+            names[key] = None if default else text(value)
+        else:
+            raise value.fail(f"forms: unknown form {key!r} (inplace, out, out_args)")
+    return Forms(names, out_args)
+
+
+@dataclass(frozen=True)
+class Python:
+    """Where the Python function goes and how it may be called besides its schema."""
+
+    module: str = entry(one_of(*PYTHON_MODULES), "")
+    name: Text | None = entry(text, None)
+    aliases: tuple[Text, ...] = entry(list_of(text), ())
+    arg_aliases: dict[str, Text] = entry(map_of(text), {})
+    deprecated: tuple[Text, ...] = entry(list_of(text), ())
+    variadic: Text | None = entry(text, None)
+    private: bool = entry(boolean, False)
+
+
+@dataclass(frozen=True)
+class Doc:
+    """One line, then free text (the formula first)."""
+
+    summary: str
+    details: str
+
+
+def _doc(node: Node) -> Doc:
+    value = text(node).strip()
+    if not value:
+        raise node.fail("doc: empty")
+    summary, _, details = value.partition("\n")
+    return Doc(summary.strip(), details.strip())
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Keys that an overload may set for itself and otherwise takes from its record."""
+
+    family: str = entry(one_of(*FAMILIES))
+    backward: Backward | None = entry(_backward, None)
+    forward: dict[str, Text] = entry(map_of(text), {})
+    variants: tuple[str, ...] = entry(
+        list_of(one_of("function", "method")), ("function", "method")
+    )
+    forms: Forms = entry(_forms, Forms({}))
+    tags: tuple[str, ...] = entry(list_of(one_of(*TAGS)), ())
+    differentiable_outputs: tuple[Text, ...] | None = entry(list_of(text), None)
+
+
+@dataclass(frozen=True)
+class Overload(Shared):
+    """One schema with its derived forms (`inplace`, `out`) and its family's fields."""
+
+    schema: Schema = field(kw_only=True)
+    derived: dict[str, Schema] = field(kw_only=True)
+    body: Body = field(kw_only=True)
+    location: Location = field(kw_only=True, compare=False)
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """All forms by name, `functional` being the schema as written."""
+        return {"functional": self.schema, **self.derived}
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that is said about one base name."""
+
+    name: Text = entry(text)
+    doc: Doc = entry(_doc)
+    args: dict[str, Text] = entry(map_of(text), {})
+    returns: Text | None = entry(text, None)
+    raises: Text | None = entry(text, None)
+    example: Text | None = entry(text, None)
+    python: Python = entry(struct(Python, "python"), Python())
+    alias_names: tuple[Text, ...] = entry(list_of(text), ())
+    overloads: tuple[Overload, ...] = field(default=(), kw_only=True)
+    location: Location = field(default=Location(), kw_only=True, compare=False)
