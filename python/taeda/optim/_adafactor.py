@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check
+from taeda.optim._rule import RuleOptimizer, as_scalar, check, pick
 
 __all__ = ["Adafactor"]
 
@@ -53,15 +53,7 @@ class Adafactor(RuleOptimizer):
         check(eps[1] >= 0, f"epsilon2 should be >= 0 but is: {eps[1]}")
         check(d >= 1, f"Clipping threshold d should be >= 1 but is: {d}")
         check(weight_decay >= 0, f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
+        defaults = pick(locals(), "lr beta2_decay eps d weight_decay foreach maximize")
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:

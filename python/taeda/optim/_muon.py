@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar, check
+from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar, check, pick
 
 __all__ = ["Muon"]
 
@@ -56,16 +56,11 @@ class Muon(RuleOptimizer):
             adjust_lr_fn in (None, "original", "match_rms_adamw"),
             f"Adjust learning rate function {adjust_lr_fn} is not supported",
         )
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
+        names = (
+            "lr weight_decay momentum nesterov ns_coefficients eps ns_steps "
+            "adjust_lr_fn"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
         for group in self.param_groups:
             for p in group["params"]:

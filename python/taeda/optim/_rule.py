@@ -64,6 +64,11 @@ def add_quotient(x, numerator, denominator, scale) -> None:
         x.addcdiv_(numerator, denominator, value=float(scale))
 
 
+def pick(values: dict, names: str) -> dict:
+    """The named options, in that order, out of a constructor's locals()."""
+    return {name: values[name] for name in names.split()}
+
+
 def check(valid, message: str) -> None:
     """Raise ValueError(message) unless `valid`."""
     if not valid:

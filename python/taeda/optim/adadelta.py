@@ -9,6 +9,7 @@ from taeda.optim._rule import (
     as_scalar,
     check,
     check_options,
+    pick,
 )
 
 __all__ = ["Adadelta"]
@@ -49,16 +50,8 @@ class Adadelta(RuleOptimizer):
     ) -> None:
         check_options(lr, eps=eps, weight_decay=weight_decay)
         check(0 <= rho <= 1, f"Invalid rho value: {rho}")
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
+        names = "lr rho eps weight_decay maximize capturable foreach differentiable"
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:

@@ -9,6 +9,7 @@ from taeda.optim._rule import (
     as_scalar,
     check_fused,
     check_options,
+    pick,
 )
 
 __all__ = ["Adagrad"]
@@ -58,17 +59,11 @@ class Adagrad(RuleOptimizer):
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
         )
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+        names = (
+            "lr lr_decay eps weight_decay initial_accumulator_value foreach "
+            "maximize differentiable fused"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
         for group in self.param_groups:

@@ -11,6 +11,7 @@ from taeda.optim._rule import (
     check_fused,
     check_options,
     differentiates,
+    pick,
 )
 
 __all__ = ["Adam"]
@@ -61,19 +62,12 @@ class Adam(RuleOptimizer):
     ) -> None:
         check_options(lr, betas, eps=eps, weight_decay=weight_decay)
         _check_tensors(lr, betas, bool(foreach) and not capturable)
-        defaults = {
-            "lr": lr,
-            "betas": tuple(as_scalar(b) for b in betas),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
+        betas = tuple(as_scalar(b) for b in betas)
+        names = (
+            "lr betas eps weight_decay amsgrad maximize foreach capturable "
+            "differentiable fused decoupled_weight_decay"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 

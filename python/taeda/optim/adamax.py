@@ -8,6 +8,7 @@ from taeda.optim._rule import (
     add_quotient,
     as_scalar,
     check_options,
+    pick,
 )
 
 __all__ = ["Adamax"]
@@ -47,16 +48,8 @@ class Adamax(RuleOptimizer):
         capturable: bool = False,
     ) -> None:
         check_options(lr, betas, eps=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        names = "lr betas eps weight_decay foreach maximize differentiable capturable"
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check_options
+from taeda.optim._rule import RuleOptimizer, as_scalar, check_options, pick
 
 __all__ = ["ASGD"]
 
@@ -44,17 +44,10 @@ class ASGD(RuleOptimizer):
         capturable: bool = False,
     ) -> None:
         check_options(lr, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        names = (
+            "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:
@@ -83,4 +76,6 @@ class ASGD(RuleOptimizer):
             else:
                 average.add_(x.sub(average).mul_(mu))
             mu.fill_(1 / max(1, t - group["t0"]))
+        # PyTorch's list form rounds the rate to the counter's dtype at every step.
+        t = s["step"] if group["foreach"] else t
         eta.copy_(taeda.as_tensor(lr / ((1 + decay * lr * t) ** alpha)))

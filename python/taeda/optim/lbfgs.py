@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import taeda
 from taeda.optim._line_search import strong_wolfe
-from taeda.optim._rule import as_scalar, check_options
+from taeda.optim._rule import as_scalar, check_options, pick
 from taeda.optim.optimizer import Optimizer
 
 __all__ = ["LBFGS"]
@@ -45,15 +45,12 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_options(lr)
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        names = (
+            "lr max_iter max_eval tolerance_grad tolerance_change history_size "
+            "line_search_fn"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
             raise ValueError(
@@ -143,7 +140,7 @@ class LBFGS(Optimizer):
                 if len(pairs[0]) == group["history_size"]:
                     for kept in pairs:
                         kept.pop(0)
-                for kept, new in zip(pairs, (y, s, 1.0 / curvature)):
+                for kept, new in zip(pairs, (y, s, 1.0 / curvature), strict=True):
                     kept.append(new)
                 memory["H_diag"] = curvature / y.dot(y)
             weights = state.setdefault("al", [None] * group["history_size"])
@@ -169,7 +166,7 @@ class LBFGS(Optimizer):
         def probe(length):
             self._move(length, d)
             value, gradient = float(evaluate()), self._flat_gradient()
-            for p, start in zip(params, origin):
+            for p, start in zip(params, origin, strict=True):
                 p.copy_(start)
             return value, gradient
 

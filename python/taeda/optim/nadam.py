@@ -8,6 +8,7 @@ from taeda.optim._rule import (
     add_quotient,
     as_scalar,
     check_options,
+    pick,
 )
 
 __all__ = ["NAdam"]
@@ -59,18 +60,11 @@ class NAdam(RuleOptimizer):
             weight_decay=weight_decay,
             momentum_decay=momentum_decay,
         )
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
+        names = (
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay "
+            "maximize foreach capturable differentiable"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:

@@ -13,7 +13,6 @@ __all__ = [
     "register_optimizer_step_post_hook",
     "register_optimizer_step_pre_hook",
     "required",
-    "swap_in_optimizer_params_and_state",
 ]
 
 ParamsT = "Iterable[Tensor] | Iterable[dict] | Iterable[tuple[str, Tensor]]"
@@ -338,9 +337,9 @@ class Optimizer:
         saved = deepcopy(state_dict["param_groups"])
         self._check_groups(saved)
         params, policy = {}, {}
-        for group, loaded in zip(self.param_groups, saved):
+        for group, loaded in zip(self.param_groups, saved, strict=True):
             exact_step = bool(loaded.get("fused") or loaded.get("capturable"))
-            for key, p in zip(loaded["params"], group["params"]):
+            for key, p in zip(loaded["params"], group["params"], strict=True):
                 params[key], policy[key] = p, exact_step
             loaded["params"] = group["params"]
             if "param_names" in group:
@@ -361,7 +360,9 @@ class Optimizer:
                 "loaded state dict has a different number of parameter groups "
                 f"({len(saved)} instead of {len(self.param_groups)})"
             )
-        for number, (have, want) in enumerate(zip(saved, self.param_groups)):
+        for number, (have, want) in enumerate(
+            zip(saved, self.param_groups, strict=True)
+        ):
             if len(have["params"]) != len(want["params"]):
                 raise ValueError(
                     "loaded state dict contains a parameter group that doesn't match "

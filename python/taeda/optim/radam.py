@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check_options
+from taeda.optim._rule import RuleOptimizer, as_scalar, check_options, pick
 
 __all__ = ["RAdam"]
 
@@ -44,17 +44,11 @@ class RAdam(RuleOptimizer):
         differentiable: bool = False,
     ) -> None:
         check_options(lr, betas, eps=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
+        names = (
+            "lr betas eps weight_decay maximize foreach capturable "
+            "decoupled_weight_decay differentiable"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:

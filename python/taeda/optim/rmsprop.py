@@ -9,6 +9,7 @@ from taeda.optim._rule import (
     add_scaled,
     as_scalar,
     check_options,
+    pick,
 )
 
 __all__ = ["RMSprop"]
@@ -52,18 +53,11 @@ class RMSprop(RuleOptimizer):
         check_options(
             lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
         )
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
+        names = (
+            "lr momentum alpha eps centered weight_decay capturable foreach "
+            "maximize differentiable"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check, check_options
+from taeda.optim._rule import RuleOptimizer, as_scalar, check, check_options, pick
 
 __all__ = ["Rprop"]
 
@@ -43,15 +43,8 @@ class Rprop(RuleOptimizer):
         check_options(lr)
         valid = 0 < etas[0] < 1 < etas[1]
         check(valid, f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        names = "lr etas step_sizes foreach maximize differentiable capturable"
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:

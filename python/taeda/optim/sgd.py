@@ -11,6 +11,7 @@ from taeda.optim._rule import (
     check_fused,
     check_options,
     differentiates,
+    pick,
 )
 
 __all__ = ["SGD"]
@@ -59,17 +60,11 @@ class SGD(RuleOptimizer):
             not nesterov or (momentum > 0 and dampening == 0),
             "Nesterov momentum requires a momentum and zero dampening",
         )
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+        names = (
+            "lr momentum dampening weight_decay nesterov maximize foreach "
+            "differentiable fused"
+        )
+        defaults = pick(locals(), names)
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 
