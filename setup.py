@@ -7,6 +7,7 @@ from which setuptools makes the wheel.
 
 from __future__ import annotations
 
+import os
 import pathlib
 import sys
 
@@ -27,10 +28,12 @@ class CMakeBuild(build_ext):
             cmake.build(ROOT / "build")
             cmake.link_into_package(ROOT / "build")
             return
-        # An isolated build environment lies elsewhere each time, so paths that an
-        # earlier run cached are gone.
-        tree = ROOT / self.build_temp
-        cmake.build(tree, fresh=True)
+        # TAEDA_BUILD_DIR: package what an earlier build with this Python left there.
+        # Otherwise afresh, since an isolated build environment lies elsewhere each
+        # time and cached paths into an earlier one are gone.
+        given = os.environ.get("TAEDA_BUILD_DIR")
+        tree = ROOT / (given or self.build_temp)
+        cmake.build(tree, fresh=not given)
         cmake.install(tree, ROOT / self.build_lib)
 
     def get_outputs(self) -> list[str]:

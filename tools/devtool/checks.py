@@ -65,7 +65,7 @@ def lint() -> int:
     return int(failures > 0)
 
 
-def _gtest(sanitize: str | None) -> Counts:
+def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Counts:
     tree = cmake.build_dir(sanitize)
     cmake.build(tree, sanitize=sanitize, tests=True)
     binary = tree / "bin" / "taeda_tests"
@@ -76,13 +76,14 @@ def _gtest(sanitize: str | None) -> Counts:
         "ASAN_OPTIONS": "detect_leaks=1:strict_init_order=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
+        **(settings or {}),
     }
     if suppressions.exists():
         env["TSAN_OPTIONS"] += f":suppressions={suppressions}"
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.xml")
         command = [binary, "--gtest_brief=1", f"--gtest_output=xml:{report}"]
-        status = run(command, env=env if sanitize else None, check=False)
+        status = run(command, env=env, check=False)
         return _read_junit(report, status)
 
 
@@ -128,9 +129,32 @@ def section_thread() -> Counts:
     return _gtest("thread")
 
 
+def section_isa() -> Counts:
+    """C++ and smoke tests at the lower ISA levels of this processor"""
+    _build()
+    counts = Counts()
+    flags = set(pathlib.Path("/proc/cpuinfo").read_text().split())
+    lower = {"default": "avx2", "avx2": "avx512bw"}
+    for level in [level for level, above in lower.items() if above in flags]:
+        env = {"TAEDA_CPU_CAPABILITY": level, "PYTHONPATH": str(ROOT / "python")}
+        say(f"TAEDA_CPU_CAPABILITY={level}")
+        counts += _gtest(None, env)
+        counts += _pytest([SMOKE], env)
+    return counts
+
+
 def section_wheel() -> Counts:
-    """builds the wheel, checks its size, imports it in a fresh environment"""
-    return _status(package.check_wheel())
+    """packages the build, checks the wheel's size, imports it in a fresh environment"""
+    return _status(package.check_quick())
+
+
+def section_pythons() -> Counts:
+    """isolated wheels from nothing, for every supported Python (only when named)"""
+    counts = Counts()
+    for version, interpreter in package.installed_pythons().items():
+        say(f"CPython {version}: {interpreter}")
+        counts += _status(package.check_wheel(interpreter))
+    return counts
 
 
 SECTIONS: dict[str, Callable[[], Counts]] = {
@@ -138,6 +162,10 @@ SECTIONS: dict[str, Callable[[], Counts]] = {
     for name, function in list(globals().items())
     if re.fullmatch(r"section_\w+", name)
 }
+
+
+# Builds everything once per Python, hence not part of a plain run.
+ONLY_NAMED = ("pythons",)
 
 
 def describe() -> str:
@@ -152,7 +180,7 @@ def run_sections(names: Sequence[str]) -> int:
         raise Failure(f"no such section: {' '.join(unknown)}\n{describe()}")
     total = Counts()
     lines = []
-    for name in names or SECTIONS:
+    for name in names or [n for n in SECTIONS if n not in ONLY_NAMED]:
         say(f"== {name}: {SECTIONS[name].__doc__}")
         with Timer() as timer:
             try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pathlib
-import sys
+import shutil
 import tempfile
 
-from devtool.shell import python, run, say
+from devtool import cmake
+from devtool.shell import Failure, output, python, run, say
 
 WHEEL_LIMIT_MB = 40.0
+SUPPORTED = ("3.11", "3.12", "3.13")
 
 # Runs in a fresh environment without NumPy: results with threads on, and the lookup
 # path of the C++ package.
@@ -24,26 +26,50 @@ print("installed package works:", here)
 """
 
 
-def build_wheel(folder: pathlib.Path) -> pathlib.Path | None:
-    """Builds the wheel as a user would (isolated); None when that fails."""
-    command = [python(), "-m", "pip", "wheel", ".", "--no-deps", "-w", str(folder)]
-    if run(command, check=False):
-        return None
-    return next(iter(folder.glob("taeda-*.whl")), None)
+def _check(wheel: pathlib.Path, folder: pathlib.Path, interpreter: str) -> bool:
+    """True when a wheel is small enough and works where nothing else is installed."""
+    size = wheel.stat().st_size / 1e6
+    say(f"{wheel.name}: {size:.1f} MB (limit {WHEEL_LIMIT_MB:.0f})")
+    run([interpreter, "-m", "venv", folder / "env"])
+    fresh = folder / "env" / "bin" / "python"
+    pip = [fresh, "-m", "pip", "--disable-pip-version-check", "install"]
+    run([*pip, "--quiet", "--no-index", wheel])
+    works = run([fresh, "-I", "-c", SMOKE], check=False, quiet=True) == 0
+    return works and size <= WHEEL_LIMIT_MB
 
 
-def check_wheel() -> bool:
-    """True when the wheel builds, is small enough, and works on its own."""
+def check_wheel(
+    interpreter: str = "", *options: str, env: dict[str, str] | None = None
+) -> bool:
+    """Builds the wheel with an interpreter and checks it."""
+    interpreter = interpreter or python()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        wheel = build_wheel(folder)
-        if wheel is None:
+        command = [interpreter, "-m", "pip", "wheel", ".", "--no-deps", "-w", folder]
+        if run([*command, *options], env=env, check=False):
             return False
-        size = wheel.stat().st_size / 1e6
-        say(f"{wheel.name}: {size:.1f} MB (limit {WHEEL_LIMIT_MB:.0f})")
-        run([sys.executable, "-m", "venv", folder / "env"])
-        fresh = folder / "env" / "bin" / "python"
-        pip = [fresh, "-m", "pip", "--disable-pip-version-check", "install"]
-        run([*pip, "--quiet", "--no-index", wheel])
-        works = run([fresh, "-I", "-c", SMOKE], check=False, quiet=True) == 0
-        return works and size <= WHEEL_LIMIT_MB
+        wheel = next(iter(folder.glob("taeda-*.whl")), None)
+        return wheel is not None and _check(wheel, folder, interpreter)
+
+
+def check_quick() -> bool:
+    """The wheel from the development build: nothing is compiled a second time."""
+    tree = cmake.build_dir()
+    env = {"TAEDA_BUILD_DIR": tree.name}
+    return check_wheel(python(), "--no-build-isolation", env=env)
+
+
+def installed_pythons() -> dict[str, str]:
+    """Version to path of the supported CPythons that are installed and can run."""
+    found = {}
+    homes = sorted((pathlib.Path.home() / ".pyenv" / "versions").glob("*/bin"))
+    for version in SUPPORTED:
+        name = f"python{version}"
+        places = [shutil.which(name), *(str(home / name) for home in homes)]
+        for place in filter(None, places):
+            if output([place, "-c", "import ensurepip; print(1)"]).strip() == "1":
+                found[version] = place
+                break
+    if not found:
+        raise Failure("none of the supported Pythons is installed")
+    return found
