@@ -9,7 +9,13 @@ add_library(Taeda::taeda ALIAS taeda)
 # What every file of the library, and every plugin, compiles with.
 add_library(taeda_private INTERFACE)
 target_include_directories(taeda_private INTERFACE "${TAEDA_INCLUDE_DIR}")
-target_compile_definitions(taeda_private INTERFACE TAEDA_BUILD_LIBRARY)
+if(TAEDA_ISA_LEVELS STREQUAL "default")
+  target_compile_definitions(taeda_private INTERFACE TAEDA_BASELINE_ONLY)
+endif()
+foreach(_isa IN LISTS TAEDA_ISA_LEVELS)
+  string(TOUPPER "${_isa}" _upper)
+  target_compile_definitions(taeda_private INTERFACE TAEDA_HAVE_ISA_${_upper})
+endforeach()
 target_link_libraries(taeda_private INTERFACE
   taeda_flags fmt::fmt-header-only Eigen3::Eigen Threads::Threads)
 if(NOT TAEDA_PARALLEL_STD)
@@ -17,32 +23,30 @@ if(NOT TAEDA_PARALLEL_STD)
   target_link_libraries(taeda_private INTERFACE OpenMP::OpenMP_CXX)
 endif()
 
-# Several definitions of one inline function may reach the linker, one per level.
-# It keeps the first, so the baseline objects come first on the link line.
+# Several definitions of one inline function may reach the linker, one per level. It
+# keeps the first, so baseline objects come first on the link line, and for that all
+# objects come from object libraries (tools/lint/isa_symbols.py checks).
+add_library(taeda_objects OBJECT ${TAEDA_SOURCES} ${TAEDA_GEN_SOURCES})
+add_dependencies(taeda_objects taeda_gen)
+target_link_libraries(taeda_objects PRIVATE taeda_private)
+target_sources(taeda PRIVATE $<TARGET_OBJECTS:taeda_objects>)
 foreach(_isa IN LISTS TAEDA_ISA_LEVELS)
-  set(_sources ${TAEDA_KERNELS} ${TAEDA_GEN_KERNELS})
+  set(_sources ${TAEDA_KERNELS} ${TAEDA_GEN_KERNELS} ${TAEDA_SOURCES_${_isa}})
   if(_sources)
     add_library(kernels_${_isa} OBJECT ${_sources})
     add_dependencies(kernels_${_isa} taeda_gen)
-    target_compile_definitions(kernels_${_isa} PRIVATE TAEDA_ISA=${_isa})
+    target_compile_definitions(kernels_${_isa} PRIVATE TAEDA_ISA=isa_${_isa})
     target_compile_options(kernels_${_isa} PRIVATE
       ${TAEDA_KERNEL_FLAGS} ${TAEDA_ISA_FLAGS_${_isa}})
     target_link_libraries(kernels_${_isa} PRIVATE taeda_private)
-    list(APPEND _kernel_objects $<TARGET_OBJECTS:kernels_${_isa}>)
+    target_sources(taeda PRIVATE $<TARGET_OBJECTS:kernels_${_isa}>)
   endif()
 endforeach()
 
-target_sources(taeda PRIVATE
-  ${TAEDA_SOURCES} ${TAEDA_GEN_SOURCES} ${_kernel_objects})
-add_dependencies(taeda taeda_gen)
 target_include_directories(taeda INTERFACE
   $<BUILD_INTERFACE:${TAEDA_INCLUDE_DIR}>
   $<INSTALL_INTERFACE:taeda/include>)
 target_compile_features(taeda INTERFACE cxx_std_20)
-foreach(_isa IN LISTS TAEDA_ISA_LEVELS)
-  string(TOUPPER "${_isa}" _upper)
-  target_compile_definitions(taeda PRIVATE TAEDA_HAVE_ISA_${_upper})
-endforeach()
 target_link_libraries(taeda
   PRIVATE $<BUILD_INTERFACE:taeda_private> ${CMAKE_DL_LIBS})
 # Bound within the library: calls between our own exported functions skip the PLT.

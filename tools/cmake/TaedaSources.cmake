@@ -20,25 +20,28 @@ set(TAEDA_KERNELS ${TAEDA_SOURCES})
 list(FILTER TAEDA_KERNELS INCLUDE REGEX "^aten/native/cpu/kernels/[^/]*$")
 list(FILTER TAEDA_SOURCES EXCLUDE REGEX "^aten/native/cpu/kernels/[^/]*$")
 
-# *.avx2.cpp and *.avx512.cpp: that level's flags, and no such file at all where the
-# level is not built. taeda_isa_sources is also for the plugins' own lists.
+# *.avx2.cpp and *.avx512.cpp join the objects of their level, or are left out where
+# that level is not built.
+foreach(_isa avx2 avx512)
+  set(TAEDA_SOURCES_${_isa} ${TAEDA_SOURCES})
+  list(FILTER TAEDA_SOURCES_${_isa} INCLUDE REGEX "\\.${_isa}\\.cpp$")
+  list(FILTER TAEDA_SOURCES EXCLUDE REGEX "\\.${_isa}\\.cpp$")
+endforeach()
+
+# The same for a plugin's own list of sources, by name of the variable.
 function(taeda_isa_sources variable)
   foreach(_isa avx2 avx512)
-    if(_isa IN_LIST TAEDA_ISA_LEVELS)
-      set(_files ${${variable}})
-      list(FILTER _files INCLUDE REGEX "\\.${_isa}\\.cpp$")
-      if(_files)
-        set_source_files_properties(${_files} PROPERTIES COMPILE_OPTIONS
-          "${TAEDA_KERNEL_FLAGS};${TAEDA_ISA_FLAGS_${_isa}}")
-      endif()
-    else()
+    set(_files ${${variable}})
+    list(FILTER _files INCLUDE REGEX "\\.${_isa}\\.cpp$")
+    if(NOT _isa IN_LIST TAEDA_ISA_LEVELS)
       list(FILTER ${variable} EXCLUDE REGEX "\\.${_isa}\\.cpp$")
+    elseif(_files)
+      set_source_files_properties(${_files} PROPERTIES COMPILE_OPTIONS
+        "${TAEDA_KERNEL_FLAGS};${TAEDA_ISA_FLAGS_${_isa}}")
     endif()
   endforeach()
   set(${variable} "${${variable}}" PARENT_SCOPE)
 endfunction()
-taeda_isa_sources(TAEDA_SOURCES)
-taeda_isa_sources(TAEDA_KERNELS)
 
 # <taeda/c10/...> in the tree reads as it does installed.
 set(TAEDA_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")

@@ -132,7 +132,8 @@ def section_thread() -> Counts:
 def section_isa() -> Counts:
     """C++ and smoke tests at the lower ISA levels of this processor"""
     _build()
-    counts = Counts()
+    symbols = [python(), "tools/lint/isa_symbols.py", cmake.build_dir()]
+    counts = _status(run(symbols, check=False) == 0)
     flags = set(pathlib.Path("/proc/cpuinfo").read_text().split())
     lower = {"default": "avx2", "avx2": "avx512bw"}
     for level in [level for level, above in lower.items() if above in flags]:
