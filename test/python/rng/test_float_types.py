@@ -17,15 +17,14 @@ FORMATS = {
     "Float8_e5m2fnuz": torch.float8_e5m2fnuz,
     "Float8_e8m0fnu": torch.float8_e8m0fnu,
 }
-LEVELS = {"baseline": (), "avx2": ("-march=haswell",)}
 
 
-@pytest.fixture(scope="module", params=LEVELS)
-def library(request, tmp_path_factory, build_shim):
+@pytest.fixture(scope="module")
+def library(level_flags, tmp_path_factory, build_shim):
     """The shim, compiled for one ISA level."""
-    out = tmp_path_factory.mktemp(request.param)
+    out = tmp_path_factory.mktemp("float_types")
     source = "test/python/rng/float_types_shim.cpp"
-    return build_shim("float_types", [source], out, LEVELS[request.param])
+    return build_shim("float_types", [source], out, level_flags)
 
 
 def code_dtype(name: str) -> np.dtype:
