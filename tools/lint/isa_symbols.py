@@ -33,9 +33,7 @@ def link_inputs(build: pathlib.Path, library: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"^    (\S+\.o)$", inputs, re.M)))
 
 
-def functions_of(
-    build: pathlib.Path, objects: list[str]
-) -> dict[str, dict[str, str]]:
+def functions_of(build: pathlib.Path, objects: list[str]) -> dict[str, dict[str, str]]:
     """What each object defines: function symbol to nm's letter, W (weak) or T."""
     found: dict[str, dict[str, str]] = {name: {} for name in objects}
     listed = subprocess.run(

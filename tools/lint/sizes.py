@@ -24,6 +24,8 @@ NOISE = re.compile(
     r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",
     re.S,
 )
+# `a_{x}` in a constructor's list of initializers is not a body.
+MEMBER_INIT = re.compile(r"([\w>])\{([^{};]*)\}(?=\s*[,{])")
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b")
 CALLED = re.compile(r"([~\w:]+(?:\s*(?:[^\w\s(]+))?)\s*\(")
 
@@ -46,6 +48,7 @@ def cpp_functions(text: str) -> Iterator[tuple[str, int, int]]:
     clean = re.sub(
         r"^[ \t]*#(?:\\\n|[^\n])*", _blank, NOISE.sub(_blank, text), flags=re.M
     )
+    clean = MEMBER_INIT.sub(r"\1(\2)", clean)
     depth_in_function = 0
     start = head_start = 0
     name = ""
@@ -54,7 +57,7 @@ def cpp_functions(text: str) -> Iterator[tuple[str, int, int]]:
         if depth_in_function:
             depth_in_function += {"{": 1, "}": -1, ";": 0}[mark]
             if not depth_in_function:
-                body = clean[start:at].splitlines()
+                body = clean[start : at + 1].splitlines()
                 yield (
                     name,
                     clean.count("\n", 0, start) + 1,

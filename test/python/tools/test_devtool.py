@@ -1,0 +1,65 @@
+"""tools/dev: parsing, counting and linking."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from devtool import checks, cmake, shell, system
+
+
+def _report(folder: pathlib.Path, attributes: str) -> pathlib.Path:
+    path = folder / "report.xml"
+    path.write_text(f"<testsuites><testsuite {attributes}/></testsuites>")
+    return path
+
+
+def test_report_is_counted(tmp_path: pathlib.Path) -> None:
+    report = _report(tmp_path, 'tests="9" failures="1" errors="1" skipped="2"')
+    assert str(checks._read_junit(report, 1)) == "5 passed, 2 failed, 2 skipped"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "status"),
+    [('tests="0"', 0), ('tests="2" skipped="2"', 0), ('tests="3"', 1)],
+    ids=["nothing collected", "all skipped", "died after its tests"],
+)
+def test_empty_or_dying_run_fails(
+    tmp_path: pathlib.Path, attributes: str, status: int
+) -> None:
+    assert checks._read_junit(_report(tmp_path, attributes), status).failed == 1
+
+
+def test_missing_report_fails(tmp_path: pathlib.Path) -> None:
+    assert checks._read_junit(tmp_path / "none.xml", 0).failed == 1
+
+
+def test_unknown_section_is_named() -> None:
+    with pytest.raises(shell.Failure, match="no such section: nonsense"):
+        checks.run_sections(["nonsense"])
+
+
+def test_run_reports_status_and_absence() -> None:
+    with pytest.raises(shell.Failure, match="exit status 3"):
+        shell.run(["sh", "-c", "exit 3"])
+    with pytest.raises(shell.Failure, match="not installed"):
+        shell.run(["taeda-no-such-program"])
+
+
+def test_link_is_corrected_but_no_file_replaced(tmp_path: pathlib.Path) -> None:
+    target = tmp_path / "build" / "lib"
+    target.mkdir(parents=True)
+    link = tmp_path / "lib"
+    link.symlink_to("elsewhere")
+    cmake._link(link, target)
+    assert link.resolve() == target
+    link.unlink()
+    link.write_text("mine")
+    with pytest.raises(shell.Failure, match="in the way"):
+        cmake._link(link, target)
+
+
+def test_requirements_have_the_build_and_test_ones() -> None:
+    names = [system._normal(r) for r in system._requirements(tests=True)]
+    assert {"pybind11", "scipy-openblas32", "torch", "pytest"} <= set(names)
+    assert "torch" not in map(system._normal, system._requirements(tests=False))
