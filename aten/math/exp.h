@@ -60,6 +60,22 @@ TAEDA_FN T exp_scaled(T x, T k) {
   return scale_by_pow2(T(1) + (r + r * r * exp_poly(r)), n + k);
 }
 
+// e^x 2^k to more than T's bits.
+template <typename T>
+TAEDA_FN Pair<T> exp_parts(T x, T k, T tail = T(0)) {
+  using Traits = ExpTraits<T>;
+  x = clamp_range(x, Traits::kLowest, Traits::kHighest - k);
+  const T n = round_small(x * Traits::kLog2E);
+  const T n_low = n * Traits::kLn2Low;
+  const T r_high = x - n * Traits::kLn2High;
+  const T r = r_high - n_low;
+  const T r_tail = ((r_high - r) - n_low) + tail;
+  const Pair<T> head = fast_two_sum(T(1), r);
+  const Pair<T> sum = fast_two_sum(head.high, r * r * exp_poly(r));
+  const T low = sum.low + (head.low + r_tail * sum.high);
+  return {scale_by_pow2(sum.high, n + k), scale_by_pow2(low, n + k)};
+}
+
 // e^(x + tail), |tail| far below |x|.
 template <typename T>
 TAEDA_FN T exp_with_tail(T x, T tail) {

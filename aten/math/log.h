@@ -70,19 +70,19 @@ TAEDA_FN T log_special(T x, T result) {
   return x > T(0) ? (x < kInfinity<T> ? result : x) : low;
 }
 
-// log(1 + f) + e ln2
-TAEDA_FN float log_sum(float f, float e) {
+// log(1 + f) + e ln2 + low
+TAEDA_FN float log_sum(float f, float e, float low = 0) {
   using Traits = LogTraits<float>;
   const float square = f * f;
-  const float rest = f * square * log_poly(f) - 0.5f * square;
+  const float rest = f * square * log_poly(f) - 0.5f * square + low;
   return e * Traits::kLn2High + (f + (e * Traits::kLn2Low + rest));
 }
-TAEDA_FN double log_sum(double f, double e) {
+TAEDA_FN double log_sum(double f, double e, double low = 0) {
   using Traits = LogTraits<double>;
   const double s = f / (2 + f);
   const double z = s * s;
   const double half_square = 0.5 * f * f;
-  const double rest = s * (half_square + z * log_s_poly(z));
+  const double rest = s * (half_square + z * log_s_poly(z)) + low;
   return e * Traits::kLn2High -
       ((half_square - (rest + e * Traits::kLn2Low)) - f);
 }
@@ -96,6 +96,13 @@ TAEDA_FN Pair<T> log1p_parts(T f) {
   const T rest = s * (half_square + z * log_s_poly(z));
   const T high = upper_half(f - half_square);
   return {high, ((f - high) - half_square) + rest};
+}
+
+// For a positive finite x.
+template <typename T>
+TAEDA_FN T log_positive(T x) {
+  const LogSplit<T> split = log_split(x);
+  return log_sum(split.f, split.exponent);
 }
 
 template <typename T>

@@ -149,23 +149,28 @@ TAEDA_FN double asin_poly(double t) {
   );
 }
 
-// error 2^-30.5, with rounded coefficients 2^-28.2
+// error 2^-31.2, with rounded coefficients 2^-27.2
 TAEDA_FN float atan_poly(float t) {
   return poly(
       t,
-      -0x1.55554ap-2f, 0x1.99919p-3f, -0x1.23b4a6p-3f, 0x1.b1e40cp-4f,
-      -0x1.f1c02ep-5f
+      -0x1.555552p-2f, 0x1.9997e2p-3f, -0x1.24737ep-3f, 0x1.c4f25ep-4f,
+      -0x1.68e88p-4f, 0x1.142592p-4f, -0x1.6e1fep-5f, 0x1.715352p-6f,
+      -0x1.dfa298p-8f, 0x1.23ffbap-10f
   );
 }
 
-// error 2^-59.4, with rounded coefficients 2^-57.1
+// error 2^-62.8, with rounded coefficients 2^-56.1
 TAEDA_FN double atan_poly(double t) {
   return poly(
       t,
-      -0x1.555555555553cp-2, 0x1.999999999576bp-3, -0x1.24924922a790cp-3,
-      0x1.c71c70e3de193p-4, -0x1.745cf89e0f3d4p-4, 0x1.3b1114c641487p-4,
-      -0x1.10eb86a869a08p-4, 0x1.df0c7225af3a2p-5, -0x1.9cc5c3b5042b3p-5,
-      0x1.37b44de4855e9p-5, -0x1.252080827ecdbp-6
+      -0x1.5555555555554p-2, 0x1.99999999996f8p-3, -0x1.24924924858bfp-3,
+      0x1.c71c71c326d67p-4, -0x1.745d16e654645p-4, 0x1.3b13ab3b8b366p-4,
+      -0x1.1110ccab256fcp-4, 0x1.e1dd5f76d2c59p-5, -0x1.af0b5eb6c5252p-5,
+      0x1.8586219d31842p-5, -0x1.61e2b1ac74c6fp-5, 0x1.4047c3655bb7bp-5,
+      -0x1.1bdb99aa78b2p-5, 0x1.dfa4fb02be291p-6, -0x1.7507273760e7p-6,
+      0x1.00c5de430ddp-6, -0x1.2c4b06b825a8p-7, 0x1.1d8f9c8cfb522p-8,
+      -0x1.a363686623aebp-10, 0x1.bacf3e4699d6fp-12, -0x1.298a5bd0a0abdp-14,
+      0x1.7cdbc5620109ep-18
   );
 }
 
@@ -237,28 +242,103 @@ TAEDA_FN float erf_log_poly(float t) {
   );
 }
 
-// error 2^-30.8, with rounded coefficients 2^-27.1
-TAEDA_FN float erfc_poly(float t) {
-  return poly(
+// error 2^-30.8, with rounded coefficients 2^-28.6
+TAEDA_FN Pair<float> erfc_parts(float t) {
+  return poly_parts(
       t,
-      0x1.46e80ep0f, -0x1.7bf5eap-4f, -0x1.5407b8p-3f, 0x1.4ff9d6p-3f,
-      -0x1.bc2ddp-5f, -0x1.06fff8p-7f, 0x1.1e18e4p-7f, 0x1.40a5f8p-10f,
-      -0x1.849dacp-10f, -0x1.504c58p-12f, 0x1.e50ab2p-13f
+      0x1.0939a8p-27f, 0x1.46e80ep0f, -0x1.7bf5eap-4f, -0x1.5407b8p-3f,
+      0x1.4ff9d6p-3f, -0x1.bc2ddp-5f, -0x1.06fff8p-7f, 0x1.1e18e4p-7f,
+      0x1.40a5f8p-10f, -0x1.849dacp-10f, -0x1.504c58p-12f, 0x1.e50ab2p-13f
   );
 }
 
-// error 2^-60.6, with rounded coefficients 2^-54.4
-TAEDA_FN double erfc_poly(double t) {
+// error 2^-60.6, with rounded coefficients 2^-57.8
+TAEDA_FN Pair<double> erfc_parts(double t) {
+  return poly_parts(
+      t,
+      -0x1.a70ab45becf6cp-55, 0x1.3ba5916e9fd7fp0, -0x1.1df1ad154a28ep-3,
+      0x1.f7f5df66fd758p-7, 0x1.16ecefcfa52d9p-4, -0x1.9ddb23c3e8d41p-4,
+      0x1.7fee004e146a7p-4, -0x1.0fb06dfe4faa2p-4, 0x1.3079edf62b5bp-5,
+      -0x1.09623883a02b4p-6, 0x1.49c672a5f1a1cp-8, -0x1.8d4a9b6a5621dp-11,
+      -0x1.a1df41b3dbe6p-13, 0x1.3be05c54d035p-13, -0x1.99553aa7d229fp-16,
+      -0x1.788afc37aa2cp-17, 0x1.7ef8654e265f3p-18, 0x1.3b301023c9a82p-22,
+      -0x1.b8224de48f94fp-21, 0x1.416ef67843e97p-24, 0x1.bc8f6f3c90371p-24,
+      -0x1.34a835af4432ep-26, -0x1.4eacf711768p-27, 0x1.f5421071664afp-30
+  );
+}
+
+// error 2^-44.6, with rounded coefficients 2^-44.6
+TAEDA_FN double pow_log2_poly(double t) {
   return poly(
       t,
-      0x1.3ba5916e9fd7fp0, -0x1.1df1ad154a28ep-3, 0x1.f7f5df66fd758p-7,
-      0x1.16ecefcfa52d9p-4, -0x1.9ddb23c3e8d41p-4, 0x1.7fee004e146a7p-4,
-      -0x1.0fb06dfe4faa2p-4, 0x1.3079edf62b5bp-5, -0x1.09623883a02b4p-6,
-      0x1.49c672a5f1a1cp-8, -0x1.8d4a9b6a5621dp-11, -0x1.a1df41b3dbe6p-13,
-      0x1.3be05c54d035p-13, -0x1.99553aa7d229fp-16, -0x1.788afc37aa2cp-17,
-      0x1.7ef8654e265f3p-18, 0x1.3b301023c9a82p-22, -0x1.b8224de48f94fp-21,
-      0x1.416ef67843e97p-24, 0x1.bc8f6f3c90371p-24, -0x1.34a835af4432ep-26,
-      -0x1.4eacf711768p-27, 0x1.f5421071664afp-30
+      0x1.71547652b825p1, 0x1.ec709dc53e328p-1, 0x1.2776c29109497p-1,
+      0x1.a61a30aa8f1a2p-2, 0x1.479503f8a354dp-2, 0x1.21b5c758c045p-2
+  );
+}
+
+// error 2^-34.5, with rounded coefficients 2^-34.5
+TAEDA_FN double pow_exp2_poly(double t) {
+  return poly(
+      t,
+      0x1.ffffffffaa73p-1, 0x1.62e42ff11c7b6p-1, 0x1.ebfbe0a6cb086p-3,
+      0x1.c6b08aa61680bp-5, 0x1.3b29da827f1fcp-7, 0x1.5d8a7606f7e7ap-10,
+      0x1.446b88b207fd2p-13, 0x1.fe155439e5f17p-17
+  );
+}
+
+// error 2^-72.5, with rounded coefficients 2^-65.3
+TAEDA_FN double pow_atanh_poly(double t) {
+  return poly(
+      t,
+      0x1.9999999999996p-2, 0x1.2492492493048p-2, 0x1.c71c71c57e155p-3,
+      0x1.745d1833713bap-3, 0x1.3b1362696101fp-3, 0x1.1120c132509aep-3,
+      0x1.de319973a2b53p-4, 0x1.eb2082ed3450ep-4
+  );
+}
+
+// error 2^-28.7, with rounded coefficients 2^-25.6
+TAEDA_FN Pair<float> erfinv_parts(float t) {
+  return poly_parts(
+      t,
+      -0x1.f160ccp-25f, 0x1.805c5ep0f, 0x1.f91e8cp-3f, -0x1.11c42p-8f,
+      -0x1.486646p-10f, 0x1.c9c5ap-13f, -0x1.4cfcf4p-18f, -0x1.ccfcf8p-19f,
+      0x1.f43f0ep-22f, 0x1.35e9cep-26f, -0x1.2d6d3ep-27f, 0x1.70d746p-32f
+  );
+}
+
+// error 2^-56.1, with rounded coefficients 2^-54.5
+TAEDA_FN Pair<double> erfinv_parts(double t) {
+  return poly_parts(
+      t,
+      -0x1.7b12ad390e891p-54, 0x1.805c5cfcedef5p0, 0x1.f91e8993f0d17p-3,
+      -0x1.11c3c302dfb3cp-8, -0x1.4863cdfb6268fp-10, 0x1.c9b437ed03a56p-13,
+      -0x1.4f47fe6fa1ddcp-18, -0x1.ca9227b23c14fp-19, 0x1.01037e0db6a67p-21,
+      0x1.ccff5437ddfbp-27, -0x1.752fd11345ff5p-27, 0x1.f2cd2437ed993p-31,
+      0x1.07038db5087dp-33, -0x1.11a0891168868p-35, 0x1.00c7816e77613p-40,
+      0x1.2e624b74df746p-41, -0x1.577edf41e97dap-44, -0x1.c927e12c53e4ep-49,
+      0x1.13ff95f8eb7d4p-49, -0x1.d53eb7e25d882p-54, -0x1.03860ad480185p-55,
+      0x1.78524050c1f47p-59, 0x1.efde2a02245bcp-63
+  );
+}
+
+// error 2^-29.3, with rounded coefficients 2^-25.8
+TAEDA_FN Pair<float> erfinv_tail_parts(float t) {
+  return poly_parts(
+      t,
+      0x1.a7d776p-28f, 0x1.7aaa3cp1f, 0x1.00f3b4p0f, 0x1.cde79cp-8f,
+      -0x1.5b580ap-8f, 0x1.f0fef8p-9f, -0x1.4b17c4p-9f, 0x1.4db0eap-10f,
+      -0x1.48f924p-12f, -0x1.e9a594p-14f, 0x1.02e0c4p-13f, -0x1.f6e29p-16f
+  );
+}
+
+// error 2^-21.0, with rounded coefficients 2^-21.0
+TAEDA_FN Pair<double> erfinv_tail_parts(double t) {
+  return poly_parts(
+      t,
+      0x1.9fa1e6c4b6dd7p-52, 0x1.05e7055d0f52ap2, 0x1.028e1772006bfp0,
+      0x1.66f20a0055772p-11, -0x1.461837f4e6a39p-11, 0x1.22b57ebe57fb1p-12,
+      -0x1.7b9a49920b6fbp-15, -0x1.0fad285fbeacfp-15, -0x1.312b25e84b165p-16,
+      0x1.a7ed236bc4308p-16, -0x1.ada6d076367c7p-19, -0x1.1c50072d6507dp-20
   );
 }
 

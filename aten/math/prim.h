@@ -166,6 +166,13 @@ TAEDA_FN Pair<T> two_sum(T a, T b) {
   return {sum, (a - (sum - part)) + (b - part)};
 }
 
+// (c0 + low) + c1 x + c2 x^2 + ... in two parts.
+template <typename T, typename... Rest>
+TAEDA_FN Pair<T> poly_parts(T x, T low, T c0, Rest... rest) {
+  const Pair<T> sum = fast_two_sum(c0, x * poly(x, rest...));
+  return {sum.high, sum.low + low};
+}
+
 #if TAEDA_MATH_HAS_FMA
 TAEDA_FN float fma_of(float a, float b, float c) {
 #ifdef __CUDA_ARCH__

@@ -19,34 +19,44 @@ struct Reduced {
 constexpr float kTwoOverPiF = 0x1.45f306p-1f;
 constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
 
-// Right to an ulp of r for |x| <= 1e5.
+// r = x - n pi/2 with pi/2 = first + second + third. The first difference is
+// exact by cancellation; of the second both rounding errors are kept.
+template <typename T>
+TAEDA_FN Reduced<T> reduce_by_parts(T x, T n, T first, T second, T third) {
+  const Pair<T> near = two_product(n, first);
+  const T rest = (x - near.high) - near.low;
+  const Pair<T> next = two_product(n, second);
+  const Pair<T> r = two_sum(rest, -next.high);
+  const T tail = (r.low - next.low) - n * third;
+  const Pair<T> sum = fast_two_sum(r.high, tail);
+  return {sum.high, sum.low, low_bits(n)};
+}
+
+// For |x| <= 1e5.
 TAEDA_FN Reduced<float> reduce_half_pi(float x) {
 #if TAEDA_MATH_HAS_FMA
   const float n = round_small(x * kTwoOverPiF);
-  float r = fma_of(n, -0x1.921fb6p0f, x);
-  r = fma_of(n, 0x1.777a5cp-25f, r);
-  r = fma_of(n, 0x1.ee59dap-50f, r);
-  return {r, 0, low_bits(n)};
+  return reduce_by_parts(
+      x, n, 0x1.921fb6p0f, -0x1.777a5cp-25f, -0x1.ee59dap-50f
+  );
 #else
   // 33 bits of pi/2: exact products up to n = 2^20.
   const double wide = x;
   const double n = round_small(wide * kTwoOverPi);
   const double r = (wide - n * 0x1.921fb544p0) - n * 0x1.0b4611a626331p-34;
-  return {static_cast<float>(r), 0, low_bits(static_cast<float>(n))};
+  const float high = static_cast<float>(r);
+  const float low = static_cast<float>(r - high);
+  return {high, low, low_bits(static_cast<float>(n))};
 #endif
 }
 
-// Right to about 2^-70 for |x| <= 2^40.
+// For |x| <= 2^40.
 TAEDA_FN Reduced<double> reduce_half_pi(double x) {
   const double n = round_small(x * kTwoOverPi);
-  const Pair<double> first = two_product(n, 0x1.921fb54442d18p0);
-  const double rest = (x - first.high) - first.low;
-  const Pair<double> second = two_product(n, 0x1.1a62633145c07p-54);
-  const Pair<double> r = two_sum(rest, -second.high);
-  const double low =
-      (r.low - second.low) + n * 0x1.f1976b7ed8fbcp-110;
-  const double high = r.high + low;
-  return {high, (r.high - high) + low, low_bits(n)};
+  return reduce_by_parts(
+      x, n, 0x1.921fb54442d18p0, 0x1.1a62633145c07p-54,
+      -0x1.f1976b7ed8fbcp-110
+  );
 }
 
 // sin(r + tail) and cos(r + tail) on [-pi/4, pi/4].

@@ -12,7 +12,10 @@ mp.mp.dps = 60
 
 @dataclass
 class Fit:
-    """P(t) ~ g(t) on [lo, hi]; weight(t) makes the error relative to the result."""
+    """P(t) ~ g(t) on [lo, hi]; weight(t) makes the error relative to the result.
+
+    With split, P is printed as an unevaluated sum of two parts.
+    """
 
     fmt: str
     g: Callable
@@ -20,14 +23,17 @@ class Fit:
     hi: object
     degree: int
     weight: Callable
+    split: bool = False
 
 FITS: dict[str, Fit] = {}
 
 
-def add(name: str, degrees: dict[str, int], g: Callable, lo, hi, weight) -> None:
+def add(
+    name: str, degrees: dict[str, int], g: Callable, lo, hi, weight, split=False
+) -> None:
     """Registers NAME_f and NAME_d (the formats that `degrees` names)."""
     for fmt, degree in degrees.items():
-        FITS[f"{name}_{fmt}"] = Fit(fmt, g, lo, hi, degree, weight)
+        FITS[f"{name}_{fmt}"] = Fit(fmt, g, lo, hi, degree, weight, split)
 
 
 HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.001")
@@ -113,13 +119,13 @@ add(
     mp.mpf("0.25"),
     lambda z: z * mp.sqrt(z) / mp.asin(mp.sqrt(z)),
 )
-# atan x = x + x z P(z), |x| <= tan(pi / 8)
+# atan x = x + x z P(z), |x| <= 1
 add(
     "atan",
-    {"f": 4, "d": 10},
+    {"f": 9, "d": 21},
     lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
     0,
-    mp.tan(mp.pi / 8) ** 2 * mp.mpf("1.001"),
+    1,
     lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)),
 )
 # tanh x = x + x z P(z), |x| <= 0.625
@@ -179,4 +185,84 @@ for _fmt, _k, _degree, _largest in (("f", 2, 10, "10.1"), ("d", 4, 22, "27.3")):
         (HALF - _k) / (HALF + _k),
         (mp.mpf(_largest) - _k) / (mp.mpf(_largest) + _k),
         lambda t, g=_erfc_ratio(_k): 1 / g(t),
+        split=True,
+    )
+# log2(1 + f) = s P(z), s = f / (2 + f), z = s^2; 2^r = P(r): the two halves of
+# a float power, which is computed in double
+add(
+    "pow_log2",
+    {"d": 5},
+    lambda z: 2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) / mp.log(2),
+    0,
+    (mp.sqrt(2) - 1) ** 4 * mp.mpf("1.001"),
+    lambda z: mp.sqrt(z) / mp.atanh(mp.sqrt(z)) / 2,
+)
+add(
+    "pow_exp2",
+    {"d": 7},
+    lambda r: mp.mpf(2) ** r,
+    -HALF - mp.mpf("1e-3"),
+    HALF + mp.mpf("1e-3"),
+    lambda r: mp.mpf(2) ** -r,
+)
+
+
+def _pow_atanh(z):
+    s = mp.sqrt(z)
+    return (2 * mp.atanh(s) / s - 2 - 2 * z / 3) / z**2
+
+
+# log(1 + f) = 2 s + s z (2/3 + z P(z)): the power in double
+add(
+    "pow_atanh",
+    {"d": 7},
+    _pow_atanh,
+    0,
+    (mp.sqrt(2) - 1) ** 4 * mp.mpf("1.001"),
+    lambda z: z * z,
+)
+
+
+def _erfinv_ratio(w):
+    """erfinv(x) / x as a function of w = -log(1 - x^2), by Newton's method."""
+    if w < mp.mpf("1e-30"):
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    complement = mp.exp(-w) / (1 + x)
+    y = mp.sqrt(w) if w > 1 else x
+    for _ in range(60):
+        slope = -2 / mp.sqrt(mp.pi) * mp.exp(-y * y)
+        step = (mp.erfc(y) - complement) / slope
+        y -= step
+        if abs(step) < abs(y) * mp.mpf(10) ** -45:
+            break
+    return y / x
+
+
+# erfinv x = x P(w - 2.5), w = -log(1 - x^2) <= 5, and x P(sqrt w - m) beyond,
+# after M. Giles, "Approximating the erfinv function", GPU Computing Gems 2
+# (2010); in double the second is the start of a Halley step.
+add(
+    "erfinv",
+    {"f": 10, "d": 21},
+    lambda t: _erfinv_ratio(t + mp.mpf("2.5")),
+    mp.mpf("-2.5"),
+    mp.mpf("2.5"),
+    lambda t: 1 / _erfinv_ratio(t + mp.mpf("2.5")),
+    split=True,
+)
+for _fmt, _middle, _largest in (("f", "3.125", "4.125"), ("d", "4.25", "6.25")):
+    _half = mp.mpf(_largest) - mp.mpf(_middle)
+
+    def _erfinv_root(t, middle=mp.mpf(_middle)):
+        return _erfinv_ratio((t + middle) ** 2)
+
+    add(
+        "erfinv_tail",
+        {_fmt: 10},
+        _erfinv_root,
+        mp.sqrt(5) - mp.mpf(_middle),
+        _half,
+        lambda t, g=_erfinv_root: 1 / g(t),
+        split=True,
     )

@@ -103,12 +103,19 @@ def remez(grid: Grid, count: int) -> list[mp.mpf]:
 
 
 def fit(name: str) -> tuple[list[mp.mpf], mp.mpf, mp.mpf]:
-    """Coefficients, lowest first, and the largest error before and after rounding."""
+    """Coefficients, lowest first, and the largest error before and after rounding.
+
+    A split fit has the rest of its rounded first coefficient at the end.
+    """
     entry = FITS[name]
     grid = Grid(entry.g, entry.weight, mp.mpf(entry.lo), mp.mpf(entry.hi), entry.degree)
     exact = remez(grid, entry.degree + 1)
-    rounded = [round_to(c, MANTISSA[entry.fmt]) for c in exact]
-    return rounded, max(abs(grid.error(exact))), max(abs(grid.error(rounded)))
+    bits = MANTISSA[entry.fmt]
+    rounded = [round_to(c, bits) for c in exact]
+    rest = round_to(exact[0] - rounded[0], bits)
+    used = [rounded[0] + rest, *rounded[1:]] if entry.split else rounded
+    printed = [*rounded, rest] if entry.split else rounded
+    return printed, max(abs(grid.error(exact))), max(abs(grid.error(used)))
 
 
 def cpp_function(name: str) -> str:
@@ -119,8 +126,14 @@ def cpp_function(name: str) -> str:
     kind = "float" if fmt == "f" else "double"
     literals = [hex_literal(c, fmt) for c in coefficients]
     lines = [f"// error 2^{logs[0]:.1f}, with rounded coefficients 2^{logs[1]:.1f}"]
-    lines.append(f"TAEDA_FN {kind} {name[:-2]}_poly({kind} t) {{")
-    lines.append("  return poly(\n      t,")
+    if FITS[name].split:
+        *literals, rest = literals
+        lines.append(f"TAEDA_FN Pair<{kind}> {name[:-2]}_parts({kind} t) {{")
+        lines.append("  return poly_parts(\n      t,")
+        literals.insert(0, rest)
+    else:
+        lines.append(f"TAEDA_FN {kind} {name[:-2]}_poly({kind} t) {{")
+        lines.append("  return poly(\n      t,")
     row = "     "
     for i, text in enumerate(literals):
         piece = f" {text}" + ("," if i + 1 < len(literals) else "")
