@@ -1,0 +1,177 @@
+"""Text to expression nodes, by way of Python's own parser."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Collection
+
+from .errors import CodegenError, Location
+from .expr_ast import (
+    KINDS,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Cond,
+    Constant,
+    Expr,
+    Literal,
+    Logic,
+    Name,
+    Unary,
+)
+from .expr_functions import CONSTANTS, FUNCTIONS
+
+_BINARY: dict[type, str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+_BINARY_CALLS: dict[type, str] = {
+    ast.Pow: "pow",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+}
+_COMPARE: dict[type, str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_UNARY: dict[type, str] = {ast.USub: "-", ast.Not: "not", ast.Invert: "~"}
+
+
+def parse(
+    text: str,
+    variables: Collection[str] | None = None,
+    location: Location | None = None,
+) -> Expr:
+    """The expression of `text`; errors carry its place and a caret.
+
+    With `variables` given every other name is an error; otherwise any name that is not
+    a constant is a variable. A `Text` of a record brings its location along.
+    """
+    place = location or getattr(text, "location", None)
+    flat = str(text).replace("\n", " ")
+    try:
+        return _Builder(variables).build(_python_tree(flat))
+    except CodegenError as error:
+        raise CodegenError(error.message, place, flat, error.column) from None
+
+
+def _python_tree(text: str) -> ast.expr:
+    # The parenthesis lets text that was several lines begin with blanks.
+    try:
+        return ast.parse(f"({text})", mode="eval").body
+    except SyntaxError as error:
+        column = max((error.offset or 2) - 2, 0)
+        raise CodegenError(f"expression: {error.msg}", column=column) from None
+    except ValueError as error:
+        raise CodegenError(f"expression: {error}") from None
+
+
+class _Builder:
+    def __init__(self, variables: Collection[str] | None) -> None:
+        self.variables = variables
+
+    def build(self, node: ast.expr) -> Expr:
+        method: Callable[[ast.expr], Expr] | None = getattr(
+            self, f"build_{type(node).__name__}", None
+        )
+        if method is None:
+            raise self.fail(node, f"{type(node).__name__} is not in the language")
+        return method(node)
+
+    def fail(self, node: ast.expr, message: str) -> CodegenError:
+        return CodegenError(f"expression: {message}", column=node.col_offset - 1)
+
+    def build_Constant(self, node: ast.Constant) -> Expr:
+        if not isinstance(node.value, (bool, int, float, complex)):
+            raise self.fail(node, f"{node.value!r} is no number")
+        return Literal(node.value, column=node.col_offset - 1)
+
+    def build_Name(self, node: ast.Name) -> Expr:
+        column = node.col_offset - 1
+        known = self.variables
+        if known is not None and node.id in known:
+            return Name(node.id, column=column)
+        if node.id in CONSTANTS:
+            return Constant(node.id, column=column)
+        if known is None:
+            return Name(node.id, column=column)
+        raise self.fail(node, _unknown("name", node.id, [*known, *CONSTANTS]))
+
+    def build_BinOp(self, node: ast.BinOp) -> Expr:
+        column = node.left.col_offset - 1
+        left, right = self.build(node.left), self.build(node.right)
+        kind = type(node.op)
+        if kind in _BINARY:
+            return Binary(_BINARY[kind], left, right, column=column)
+        if kind in _BINARY_CALLS:
+            return Call(_BINARY_CALLS[kind], (left, right), column=column)
+        raise self.fail(node, f"operator {kind.__name__} is not in the language")
+
+    def build_UnaryOp(self, node: ast.UnaryOp) -> Expr:
+        operand = self.build(node.operand)
+        if isinstance(node.op, ast.UAdd):
+            return operand
+        column = node.col_offset - 1
+        if isinstance(node.op, ast.USub) and isinstance(operand, Literal):
+            return Literal(-operand.value, column=column)
+        return Unary(_UNARY[type(node.op)], operand, column=column)
+
+    def build_Compare(self, node: ast.Compare) -> Expr:
+        column = node.col_offset - 1
+        terms = [self.build(term) for term in (node.left, *node.comparators)]
+        found: Expr | None = None
+        for i, op in enumerate(node.ops):
+            if type(op) not in _COMPARE:
+                raise self.fail(node, f"{type(op).__name__} is not in the language")
+            link = Compare(_COMPARE[type(op)], terms[i], terms[i + 1], column=column)
+            found = link if found is None else Logic("and", found, link, column=column)
+        assert found is not None
+        return found
+
+    def build_BoolOp(self, node: ast.BoolOp) -> Expr:
+        op = "and" if isinstance(node.op, ast.And) else "or"
+        found = self.build(node.values[0])
+        for value in node.values[1:]:
+            found = Logic(op, found, self.build(value), column=node.col_offset - 1)
+        return found
+
+    def build_IfExp(self, node: ast.IfExp) -> Expr:
+        test, then = self.build(node.test), self.build(node.body)
+        return Cond(test, then, self.build(node.orelse), column=node.col_offset - 1)
+
+    def build_Call(self, node: ast.Call) -> Expr:
+        column = node.col_offset - 1
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            raise self.fail(node, "only calls `name(x, y)` are in the language")
+        name, args = node.func.id, tuple(self.build(arg) for arg in node.args)
+        special = {"select": 3, "cast": 1} | dict.fromkeys(KINDS, 1)
+        if name in special and len(args) != special[name]:
+            raise self.fail(
+                node, f"{name} takes {special[name]} arguments, got {len(args)}"
+            )
+        if name == "select":
+            return Cond(*args, column=column)
+        if name in special:
+            return Cast("T" if name == "cast" else name, args[0], column=column)
+        if name not in FUNCTIONS:
+            raise self.fail(node, _unknown("function", name, [*FUNCTIONS, *special]))
+        return Call(name, args, column=column)
+
+
+def _unknown(what: str, name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"unknown {what} {name!r}{hint}"
