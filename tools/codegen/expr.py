@@ -31,7 +31,7 @@ from .expr_ast import (
     walk,
 )
 from .expr_compose import compose
-from .expr_cpp import cpp, cpp_block
+from .expr_cpp import cpp, cpp_block, cpp_blocks
 from .expr_diff import backward_expr, diff, forward_expr
 from .expr_functions import CONSTANTS, FUNCTIONS
 from .expr_parse import parse
@@ -58,6 +58,7 @@ __all__ = [
     "compose",
     "cpp",
     "cpp_block",
+    "cpp_blocks",
     "diff",
     "forward_expr",
     "map_children",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .errors import CodegenError
@@ -70,7 +70,7 @@ class _Printer:
     compute: str
     env: Mapping[str, str]
     t: str = "T"
-    real: str = "R"
+    real: str = "RealOf<T>"
     integer: str = "int64_t"
     math: str = "math::"
 
@@ -187,13 +187,6 @@ class _Printer:
         return f"{self.math}{name}({', '.join(args)})"
 
 
-def _printer(
-    compute: str, expressions: list[Expr], env: Mapping[str, str] | None, **types: str
-) -> _Printer:
-    kinds = {name: compute for e in expressions for name in names(e)}
-    return _Printer(compute, kinds | dict(env or {}), **types)
-
-
 def cpp(
     expr: Expr,
     compute: str,
@@ -204,30 +197,42 @@ def cpp(
     """One C++ expression. Variables have kind `compute` unless `env` says otherwise.
 
     `want` converts the result to a kind. `types` overrides the names `t` (T), `real`
-    (R, the real type of a complex T), `integer` (int64_t) and the prefix `math`.
+    (RealOf<T>, the real type of a complex T), `integer` (int64_t) and the prefix `math`.
     """
     expr = expand_powers(expr, compute)
-    printer = _printer(compute, [expr], env, **types)
+    printer = _Printer(compute, _kinds([expr], compute, env), **types)
     return printer.to(expr, want or printer.kind(expr))
 
 
 def cpp_block(
+    expr: Expr,
+    compute: str,
+    env: Mapping[str, str] | None = None,
+    want: str | None = None,
+    **types: str,
+) -> tuple[list[str], str]:
+    """As `cpp`, with repeated parts named first: statements and the expression."""
+    lines, results = cpp_blocks({"": expr}, compute, env, want, **types)
+    return lines, results[""]
+
+
+def cpp_blocks(
     outputs: Mapping[str, Expr],
     compute: str,
     env: Mapping[str, str] | None = None,
     want: str | None = None,
     **types: str,
 ) -> tuple[list[str], dict[str, str]]:
-    """Several results with their common parts named: statements, then expressions."""
+    """Several results that share their repeated parts."""
     results = {name: expand_powers(expr, compute) for name, expr in outputs.items()}
-    kinds = {v: compute for e in results.values() for v in names(e)} | dict(env or {})
+    kinds = _kinds(results.values(), compute, env)
     lines: list[str] = []
-    while (part := _repeated(list(results.values()), kinds)) is not None:
+    while (part := _repeated(results.values())) is not None:
         name = f"t{len(lines)}_"
         printer = _Printer(compute, kinds, **types)
         kind = printer.kind(part)
-        ctype = printer.ctype(kind, part)
-        lines.append(f"const {ctype} {name} = {printer.to(part, kind)};")
+        text = printer.to(part, kind)
+        lines.append(f"const {printer.ctype(kind, part)} {name} = {text};")
         kinds[name] = kind
         results = {key: replace(expr, part, name) for key, expr in results.items()}
     printer = _Printer(compute, kinds, **types)
@@ -237,7 +242,14 @@ def cpp_block(
     }
 
 
-def _repeated(expressions: list[Expr], kinds: Mapping[str, str]) -> Expr | None:
+def _kinds(
+    expressions: Iterable[Expr], compute: str, env: Mapping[str, str] | None
+) -> dict[str, str]:
+    used = {name for expr in expressions for name in names(expr)}
+    return dict.fromkeys(used, compute) | dict(env or {})
+
+
+def _repeated(expressions: Iterable[Expr]) -> Expr | None:
     """A smallest compound part that occurs twice or more."""
     counts = Counter(
         node for expr in expressions for node in walk(expr) if node.children

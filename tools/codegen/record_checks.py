@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .errors import CodegenError, Location
-from .record_types import Axes, Kernel, Overload, Record
+from .expr import Expr, backward_expr, check, parse
+from .expr_types import rank
+from .record_types import KIND_OF_DTYPE, Axes, Kernel, Overload, Pointwise, Record
+from .yaml_fields import Text
+
+# Schema types that an expression can compute with.
+_SCALAR_BASES = ("Tensor", "Scalar", "int", "SymInt", "float", "bool")
 
 
 def check_overload(name: str, overload: Overload) -> None:
@@ -21,6 +27,8 @@ def check_overload(name: str, overload: Overload) -> None:
     if overload.backward is not None:
         for names, formula in overload.backward.formulas.items():
             _require(names, arguments, f"{schema.name}: backward", formula.location)
+    if isinstance(overload.body, Pointwise):
+        _check_pointwise(overload, overload.body)
     axes = getattr(overload.body, "axes", None)
     if axes is not None and not axes.opaque:
         _check_axes(overload, axes)
@@ -42,6 +50,58 @@ def check_record(record: Record) -> None:
     variadic = record.python.variadic
     if variadic is not None:
         _require([variadic], arguments, f"{name}: python.variadic", variadic.location)
+
+
+def _check_pointwise(overload: Overload, body: Pointwise) -> None:
+    """Every expression and derivative has a legal type in every kind of compute."""
+    usable = {
+        a.name
+        for a in overload.schema.arguments
+        if a.type.base in _SCALAR_BASES and not a.type.is_list
+    }
+    kinds = sorted({KIND_OF_DTYPE[name] for name in body.dtypes.compute_types})
+    result_is_real = body.dtypes.promote in ("complex_to_float", "bool_out")
+    for kind in kinds:
+        text = body.expr.for_kind(kind)
+        expr = parse(text, usable)
+        _check_kind(expr, text, dict.fromkeys(usable, kind), kind)
+        if kind in ("float", "complex") and body.dtypes.promote != "bool_out":
+            result = "float" if result_is_real else kind
+            env = dict.fromkeys(usable, kind) | {"grad": result, "result": result}
+            _check_derivatives(overload, expr, text, env, kind)
+
+
+def _check_derivatives(
+    overload: Overload, expr: Expr, text: Text, env: dict[str, str], kind: str
+) -> None:
+    backward = overload.backward
+    given: set[str] = set()
+    if backward is not None:
+        if not backward.differentiable:
+            return
+        for names, formula in backward.formulas.items():
+            given |= set(names)
+            _check_kind(parse(formula, env.keys()), formula, env, kind)
+    for argument in overload.schema.arguments:
+        if argument.type.is_tensor and argument.name not in given:
+            try:
+                backward_expr(expr, argument.name, kind == "complex")
+            except CodegenError as error:
+                raise error.at(text.location, str(text)) from None
+
+
+def _check_kind(expr: Expr, text: Text, env: dict[str, str], compute: str) -> None:
+    try:
+        kind = check(expr, env, compute)
+    except CodegenError as error:
+        raise error.at(text.location, str(text)) from None
+    if rank(kind) > rank(compute):
+        raise CodegenError(
+            f"the value is {kind} where the compute type is {compute}; "
+            "give an expression per kind, or narrow the compute types",
+            text.location,
+            str(text),
+        )
 
 
 def _require(
