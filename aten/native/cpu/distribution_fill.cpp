@@ -7,6 +7,7 @@
 #include <taeda/c10/util/half.h>
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <utility>
 
@@ -150,9 +151,31 @@ void fill_normal_scalar(T* out,
                         double std,
                         CpuGeneratorImpl& generator) {
   for (int64_t i = 0; i < count; ++i) {
-    const double value = draw_normal(generator) * std + mean;
+    const double value = std::fma(draw_normal(generator), std, mean);
     out[i * stride] = static_cast<T>(value);
   }
+}
+
+template <typename T>
+RandomRange random_range(int64_t from, int64_t to) {
+  if constexpr (kIsFloating<T>) {
+    constexpr int kDigits = std::is_same_v<T, double>  ? 53
+                            : std::is_same_v<T, float> ? 24
+                            : std::is_same_v<T, Half>  ? 11
+                                                       : 8;
+    // The step between neighbours of T at a value's size.
+    const auto step = [](int64_t value) {
+      const double size = std::fabs(static_cast<double>(value));
+      return int64_t{1} << (std::ilogb(size) - kDigits + 1);
+    };
+    const auto rounded = [](int64_t value) {
+      return static_cast<int64_t>(
+          static_cast<ComputeType<T>>(from_integer<T>(value)));
+    };
+    if (rounded(from + 1) < from) from = rounded(from + 1) + step(from + 1);
+    if (rounded(to - 1) >= to) to = rounded(to - 1) - step(to - 1);
+  }
+  return {static_cast<uint64_t>(to) - static_cast<uint64_t>(from), from};
 }
 
 template <typename T>
@@ -164,8 +187,8 @@ void fill_random_range(T* out,
                        CpuGeneratorImpl& generator) {
   const uint64_t offset = static_cast<uint64_t>(base);
   if (range == 0) {
-    from_words<2>(out, count, stride, generator, [&](uint64_t word) {
-      return from_integer<T>(static_cast<int64_t>(word + offset));
+    from_words<2>(out, count, stride, generator, [](uint64_t word) {
+      return from_integer<T>(static_cast<int64_t>(word));
     });
   } else if (range >= uint64_t{1} << 28) {
     // So that the modulo's bias stays below 2^-36.
@@ -271,6 +294,7 @@ void fill_bernoulli(T* out,
       T*, int64_t, int64_t, double, double, CpuGeneratorImpl&);
 
 #define INSTANTIATE_ANY(T)                                                 \
+  template RandomRange random_range<T>(int64_t, int64_t);                  \
   template void fill_random_range(                                         \
       T*, int64_t, int64_t, uint64_t, int64_t, CpuGeneratorImpl&);         \
   template void fill_random(T*, int64_t, int64_t, CpuGeneratorImpl&);      \

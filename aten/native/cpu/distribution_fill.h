@@ -40,7 +40,18 @@ void fill_normal_scalar(T* out,
                         double std,
                         CpuGeneratorImpl& generator);
 
-/// Integers from `base` to `base + range - 1`; `range` 0 stands for 2^64.
+/// What random_(from, to) draws from.
+struct RandomRange {
+  uint64_t range;
+  int64_t base;
+};
+
+/// The range for `from` <= value < `to`, where floating types move a bound that
+/// T would round out of the interval.
+template <typename T>
+RandomRange random_range(int64_t from, int64_t to);
+
+/// Integers from `base` to `base + range - 1`; `range` 0 means any 64 bits.
 template <typename T>
 void fill_random_range(T* out,
                        int64_t count,

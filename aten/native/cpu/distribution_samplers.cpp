@@ -141,15 +141,21 @@ double draw_binomial(double trials, double p, CpuGeneratorImpl& generator) {
 }
 
 // G. Marsaglia and W. Tsang, "A simple method for generating gamma variables",
-// ACM TOMS 26(3), 2000; shapes below 1 through shape + 1.
-double draw_gamma(double alpha, CpuGeneratorImpl& generator) {
+// ACM TOMS 26(3), 2000; shapes below 1 through shape + 1. The shape's steps are
+// rounded to C and some constants to float: that decides which candidates are
+// rejected, so it is part of PyTorch's stream.
+template <typename C>
+double draw_gamma(C alpha, CpuGeneratorImpl& generator) {
   if (alpha == 0) return 0;
   double scale = 1;
   if (alpha < 1) {
-    scale = std::pow(1 - draw_uniform(generator), 1 / alpha);
+    const double u = 1 - draw_uniform(generator);
+    const C power = 1 / alpha;
+    scale = std::pow(u, static_cast<double>(power));
     alpha += 1;
   }
-  const double d = alpha - 1.0 / 3;
+  const C rounded = alpha - 1.0f / 3.0f;
+  const double d = rounded;
   const double c = 1 / std::sqrt(9 * d);
   while (true) {
     double x, y;
@@ -160,7 +166,7 @@ double draw_gamma(double alpha, CpuGeneratorImpl& generator) {
     const double v = y * y * y;
     const double u = 1 - draw_uniform(generator);
     const double square = x * x;
-    if (u < 1 - 0.0331 * square * square) return scale * d * v;
+    if (u < 1 - 0.0331f * square * square) return scale * d * v;
     if (std::log(u) < 0.5 * square + d * (1 - v + std::log(v))) {
       return scale * d * v;
     }
@@ -211,7 +217,8 @@ void fill_cauchy(T* out,
   constexpr double kPi = 3.141592653589793;
   for (int64_t i = 0; i < count; ++i) {
     const double u = draw_uniform(generator);
-    out[i * stride] = round_to<T>(median + sigma * std::tan(kPi * (u - 0.5)));
+    out[i * stride] =
+        round_to<T>(std::fma(sigma, std::tan(kPi * (u - 0.5)), median));
   }
 }
 
@@ -223,7 +230,7 @@ void fill_log_normal(T* out,
                      double std,
                      CpuGeneratorImpl& generator) {
   for (int64_t i = 0; i < count; ++i) {
-    const double value = draw_normal(generator) * std + mean;
+    const double value = std::fma(draw_normal(generator), std, mean);
     out[i * stride] = round_to<T>(std::exp(value));
   }
 }
@@ -265,7 +272,8 @@ void fill_standard_gamma(T* out,
                          int64_t count,
                          CpuGeneratorImpl& generator) {
   for (int64_t i = 0; i < count; ++i) {
-    const double value = draw_gamma(alpha[i * alpha_stride], generator);
+    const ComputeType<T> shape = alpha[i * alpha_stride];
+    const double value = draw_gamma(shape, generator);
     out[i * stride] = round_to<T>(std::max(value, kSmallestNormal<T>));
   }
 }

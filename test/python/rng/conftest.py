@@ -4,48 +4,37 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-RANDOM_SOURCES = [
+# Compiled once, without the flags of an ISA level, as in the product.
+COMMON_SOURCES = [
     "aten/native/cpu/distribution_fill.cpp",
     "aten/native/cpu/distribution_samplers.cpp",
-    "aten/native/cpu/kernels/random.cpp",
     "c10/core/device.cpp",
     "c10/core/generator.cpp",
     "c10/util/check.cpp",
     "test/python/rng/distributions_shim.cpp",
 ]
-# The one ISA level that such a library has is that of its flags.
-LEVELS = {"baseline": (), "avx2": ("-march=haswell",)}
+KERNEL_SOURCE = "aten/native/cpu/kernels/random.cpp"
+KERNEL_FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math")
+LEVELS = {"baseline": (), "avx2": ("-mavx2", "-mfma", "-mf16c")}
 
 
-def build(
-    name: str, sources: list[str], out: Path, flags: tuple[str, ...] = ()
-) -> ctypes.CDLL:
-    """Compiles `sources` (relative to the repository) into `out`/`name`.so."""
+def run_compiler(out: Path, *arguments: str) -> None:
+    """Calls g++ with the repository as the include folder <taeda/...>."""
     include = out / "include" / "taeda"
     include.mkdir(parents=True, exist_ok=True)
     for folder in ("c10", "aten"):
         link = include / folder
         if not link.exists():
             link.symlink_to(ROOT / folder)
-    library = out / f"{name}.so"
-    command = ["g++", "-std=c++20", "-O3", "-fPIC", "-shared", "-Wall", "-Werror"]
-    command += ["-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math"]
-    command += ["-DTAEDA_BASELINE_ONLY", *flags, f"-I{out / 'include'}"]
-    command += [str(ROOT / source) for source in sources]
-    subprocess.run([*command, "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
-
-
-@pytest.fixture(scope="session")
-def build_shim() -> Callable[..., ctypes.CDLL]:
-    """The function `build`, for tests that name sources of the repository."""
-    return build
+    command = ["g++", "-std=c++20", "-fPIC", "-Wall", "-Werror"]
+    command += ["-fvisibility=hidden", "-DTAEDA_BASELINE_ONLY"]
+    command += [f"-I{out / 'include'}", *arguments]
+    subprocess.run(command, check=True)
 
 
 @pytest.fixture(scope="session", params=LEVELS)
@@ -55,10 +44,36 @@ def level_flags(request) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="session")
-def random_library(level_flags, tmp_path_factory) -> ctypes.CDLL:
+def float_library(level_flags, tmp_path_factory) -> ctypes.CDLL:
+    """The storage floats' conversions, compiled for one ISA level."""
+    out = tmp_path_factory.mktemp("float_types")
+    library = out / "float_types.so"
+    source = ROOT / "test/python/rng/float_types_shim.cpp"
+    flags = (*KERNEL_FLAGS, *level_flags, "-shared")
+    run_compiler(out, *flags, str(source), "-o", str(library))
+    return ctypes.CDLL(str(library))
+
+
+@pytest.fixture(scope="session")
+def common_objects(tmp_path_factory) -> list[str]:
+    """Objects of everything random but the kernels."""
+    out = tmp_path_factory.mktemp("common")
+    objects = []
+    for source in COMMON_SOURCES:
+        objects.append(str(out / f"{Path(source).stem}.o"))
+        run_compiler(out, "-O1", "-c", str(ROOT / source), "-o", objects[-1])
+    return objects
+
+
+@pytest.fixture(scope="session")
+def random_library(level_flags, common_objects, tmp_path_factory) -> ctypes.CDLL:
     """Generators and distributions behind the entry points of the shim."""
     out = tmp_path_factory.mktemp("random")
-    library = build("random", RANDOM_SOURCES, out, level_flags)
+    kernel = str(out / "kernel.o")
+    source = str(ROOT / KERNEL_SOURCE)
+    run_compiler(out, *KERNEL_FLAGS, *level_flags, "-c", source, "-o", kernel)
+    run_compiler(out, "-shared", *common_objects, kernel, "-o", f"{out}/random.so")
+    library = ctypes.CDLL(f"{out}/random.so")
     library.generator_new.restype = ctypes.c_void_p
     library.generator_clone.restype = ctypes.c_void_p
     library.generator_initial_seed.restype = ctypes.c_uint64

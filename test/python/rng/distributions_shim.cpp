@@ -108,8 +108,12 @@ EXPORT void philox_stream(uint64_t seed,
     fill_random(out, n, stride, *g);                                           \
   }                                                                            \
   EXPORT void range_##name(                                                    \
-      G* g, T* out, int64_t n, int64_t s, uint64_t r, int64_t base) {          \
-    fill_random_range(out, n, s, r, base, *g);                                 \
+      G* g, T* out, int64_t n, int64_t s, int64_t from, int64_t to) {          \
+    const auto [range, base] = random_range<T>(from, to);                      \
+    fill_random_range(out, n, s, range, base, *g);                             \
+  }                                                                            \
+  EXPORT void any_bits_##name(G* g, T* out, int64_t n, int64_t s) {            \
+    fill_random_range(out, n, s, /*range=*/0, /*base=*/0, *g);                 \
   }                                                                            \
   EXPORT void permutation_##name(G* g, T* out, int64_t n, int64_t s) {         \
     fill_permutation(out, n, s, *g);                                           \

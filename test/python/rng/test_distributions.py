@@ -48,18 +48,16 @@ def start(generator, seed: int, position: int) -> None:
         generator.call("normal_float32", torch.empty(1), 1, 1, 0.0, 1.0)
 
 
-def ulps(got: torch.Tensor, want: torch.Tensor) -> float:
-    """The largest distance in units of the last place of `want`."""
+def ulps(got: torch.Tensor, want: torch.Tensor, least: float = 0.0) -> float:
+    """The largest distance in units of the last place of `want`, or of `least`."""
     if got.numel() == 0:
         return 0.0
-    got, want = got.double(), want.to(got.dtype)
     bits = {2: 10, 4: 23, 8: 52}[want.element_size()]
     bits = 7 if want.dtype == torch.bfloat16 else bits
-    wide = want.double()
-    exponent = torch.frexp(wide)[1] - 1
-    unit = torch.ldexp(torch.ones_like(wide), exponent - bits)
-    both = (got == wide) | (got.isnan() & wide.isnan())
-    return torch.where(both, 0.0, (got - wide).abs() / unit).max().item()
+    same = (got == want) | (got.isnan() & want.isnan())
+    exact, size = want.double(), want.double().abs().clamp(min=least)
+    unit = torch.ldexp(torch.ones_like(exact), torch.frexp(size)[1] - 1 - bits)
+    return torch.where(same, 0.0, (got.double() - exact).abs() / unit).max().item()
 
 
 def check(generator, got: torch.Tensor, want: torch.Tensor, most: float = 0) -> None:
@@ -99,8 +97,7 @@ def test_normal_is_within_4_ulp(generator, dtype, bounds):
             got = fill(generator, "normal", dtype, size, mean, std)
             assert generator.state() == torch_state()
             # Where mean and value cancel, only the value's own error counts.
-            reach = want.double().abs().clamp(min=abs(mean)).to(dtype)
-            assert ulps(reach.double() + (got.double() - want.double()), reach) <= 4
+            assert ulps(got, want, least=abs(mean)) <= 4
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
@@ -127,14 +124,22 @@ def test_random_without_bounds(generator, dtype):
 def test_random_of_all_64_bits(generator):
     start(generator, 1, 2)
     want = torch.empty(1000, dtype=torch.int64).random_(-(2**63), None)
-    got = fill(generator, "range", torch.int64, 1000, 0, -(2**63))
+    got = fill(generator, "any_bits", torch.int64, 1000)
     check(generator, got, want)
 
 
+@pytest.mark.filterwarnings("ignore:.*out of bounds")
 @pytest.mark.parametrize("dtype", ALL)
 def test_random_from_a_range(generator, dtype):
     ranges = [(0, 1), (0, 2), (0, 100), (-5, 17), (10, 2**24), (0, 2**28 - 1)]
-    ranges += [(0, 2**28), (7, 2**31), (-(2**33), 2**35), (0, 2**53)]
+    ranges += [
+        (0, 2**28),
+        (2**25 + 1, 2**26),
+        (-(2**27) - 1, 5),
+        (7, 2**31),
+        (-(2**33), 2**35),
+        (0, 2**53),
+    ]
     tried = 0
     for low, high in ranges:
         try:
@@ -142,7 +147,7 @@ def test_random_from_a_range(generator, dtype):
             want = torch.empty(1300, dtype=dtype).random_(low, high)
         except RuntimeError:
             continue  # the bounds do not fit the dtype
-        got = fill(generator, "range", dtype, 1300, high - low, low)
+        got = fill(generator, "range", dtype, 1300, low, high)
         check(generator, got, want)
         tried += 1
     assert tried >= 2
@@ -211,8 +216,7 @@ def test_cauchy(generator, dtype, bounds):
     want = torch.empty(3000, dtype=dtype).cauchy_(*bounds)
     got = fill(generator, "cauchy", dtype, 3000, *bounds)
     assert generator.state() == torch_state()
-    reach = want.double().abs().clamp(min=bounds[0]).to(dtype)
-    assert ulps(reach.double() + (got.double() - want.double()), reach) <= 1
+    assert ulps(got, want, least=bounds[0]) <= 1
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
@@ -235,11 +239,13 @@ def test_poisson(generator, dtype):
     check(generator, got, want)
 
 
-@pytest.mark.parametrize("dtype", FLOATING)
+@pytest.mark.parametrize("dtype", FLOATING[:2])
 def test_binomial(generator, dtype):
     count = torch.tensor([0, 1, 5, 40, 100, 200], dtype=dtype)
     p = torch.tensor([0, 0.01, 0.2, 0.5, 0.7, 0.95, 1], dtype=dtype)
-    count, p = (t.reshape(-1).repeat(40) for t in torch.meshgrid(count, p))
+    count, p = (
+        t.reshape(-1).repeat(40) for t in torch.meshgrid(count, p, indexing="ij")
+    )
     start(generator, 2, 3)
     want = torch.binomial(count, p)
     got = torch.empty_like(count)
@@ -247,14 +253,14 @@ def test_binomial(generator, dtype):
     check(generator, got, want)
 
 
-@pytest.mark.parametrize("dtype", FLOATING)
+@pytest.mark.parametrize("dtype", FLOATING[:2])
 def test_standard_gamma(generator, dtype):
     alpha = torch.tensor([0, 0.05, 0.5, 1, 2, 30], dtype=dtype).repeat(300)
     start(generator, 2, 3)
     want = torch._standard_gamma(alpha)
     got = torch.empty_like(alpha)
     generator.call(f"gamma_{name_of(dtype)}", got, alpha, alpha.numel())
-    check(generator, got, want, most=4)
+    check(generator, got, want, most=1)
 
 
 @pytest.mark.parametrize("dtype", FLOATING)

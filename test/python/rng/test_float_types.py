@@ -19,14 +19,6 @@ FORMATS = {
 }
 
 
-@pytest.fixture(scope="module")
-def library(level_flags, tmp_path_factory, build_shim):
-    """The shim, compiled for one ISA level."""
-    out = tmp_path_factory.mktemp("float_types")
-    source = "test/python/rng/float_types_shim.cpp"
-    return build_shim("float_types", [source], out, level_flags)
-
-
 def code_dtype(name: str) -> np.dtype:
     return np.dtype(np.uint8 if name.startswith("Float8") else np.uint16)
 
@@ -52,10 +44,10 @@ def interesting_floats() -> np.ndarray:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("way", ["scalar", "bulk"])
-def test_every_code_widens_as_torch(library, name, way):
+def test_every_code_widens_as_torch(float_library, name, way):
     kind = code_dtype(name)
     codes = np.arange(256**kind.itemsize).astype(kind)
-    got = call(library, f"{way}_widen_{name}", codes, np.float32)
+    got = call(float_library, f"{way}_widen_{name}", codes, np.float32)
     want = torch.from_numpy(codes).view(FORMATS[name]).float().numpy()
     assert np.array_equal(np.isnan(got), np.isnan(want))
     number = ~np.isnan(want)
@@ -64,10 +56,10 @@ def test_every_code_widens_as_torch(library, name, way):
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("way", ["scalar", "bulk"])
-def test_floats_round_as_torch(library, name, way):
+def test_floats_round_as_torch(float_library, name, way):
     kind = code_dtype(name)
     values = interesting_floats()
-    got = call(library, f"{way}_narrow_{name}", values, kind)
+    got = call(float_library, f"{way}_narrow_{name}", values, kind)
     want = torch.from_numpy(values).to(FORMATS[name])
     same = got == want.view(getattr(torch, kind.name)).numpy()
     if name == "BFloat16":  # torch's NaN code differs between its own ISA levels
