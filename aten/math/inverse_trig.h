@@ -59,45 +59,43 @@ TAEDA_FN T quotient_tail(T quotient, Pair<T> num, Pair<T> den) {
   return residue / den.high;
 }
 
-// asin(|x|) = base - sum or sum, acos by quadrant; NaN beyond one.
+// asin |x| up to 1/2, 2 asin sqrt((1 - |x|) / 2) beyond; NaN beyond one. (A
+// bool in a struct would keep g++ from vectorising: callers compare again.)
 template <typename T>
-struct AsinParts {
-  bool large;
-  T high;  // 2 sqrt((1 - |x|) / 2) or |x|
-  T low;
-};
-
-template <typename T>
-TAEDA_FN AsinParts<T> asin_parts(T x) {
+TAEDA_FN Pair<T> asin_parts(T x) {
   const T a = fabs_of(x);
   const bool large = a > T(0.5);
-  const T z = large ? (T(1) - a) * T(0.5) : a * a;
-  const T root = sqrt(z);
-  const T s = large ? root : a;
-  const T missing = large ? sqrt_tail(root, z, T(0)) : T(0);
+  // No root or quotient in the arm of a select: g++ would make it a branch.
+  const T half = (T(1) - a) * T(0.5);
+  const T root = sqrt(half);
+  const T s = a < root ? a : root;
+  const T z = large ? half : a * a;
+  const T missing = sqrt_tail(root, half, T(0)) * (large ? T(1) : T(0));
   const T low = s * z * asin_poly(z) + missing;
   const T factor = large ? T(2) : T(1);
-  return {large, s * factor, low * factor};
+  return {s * factor, low * factor};
 }
 
 template <typename T>
 TAEDA_FN T asin_impl(T x) {
   using Pi = PiTraits<T>;
-  const AsinParts<T> parts = asin_parts(x);
+  const Pair<T> parts = asin_parts(x);
+  const bool large = fabs_of(x) > T(0.5);
   const Pair<T> rest = fast_two_sum(Pi::kHalfHigh, -parts.high);
   const T beyond = rest.high + (rest.low + (Pi::kHalfLow - parts.low));
-  const T result = parts.large ? beyond : parts.high + parts.low;
+  const T result = large ? beyond : parts.high + parts.low;
   return with_sign(result, x);
 }
 
 template <typename T>
 TAEDA_FN T acos_impl(T x) {
   using Pi = PiTraits<T>;
-  const AsinParts<T> parts = asin_parts(x);
+  const Pair<T> parts = asin_parts(x);
+  const bool large = fabs_of(x) > T(0.5);
   const bool negative = x < T(0);
   // pi/2 - x, or 2 asin(root), or pi - 2 asin(root)
-  const T quadrants = parts.large ? (negative ? T(2) : T(0)) : T(1);
-  const bool add = parts.large ? !negative : negative;
+  const T quadrants = large ? (negative ? T(2) : T(0)) : T(1);
+  const bool add = large ? !negative : negative;
   const T high = add ? parts.high : -parts.high;
   const T low = add ? parts.low : -parts.low;
   const Pair<T> sum = two_sum(quadrants * Pi::kHalfHigh, high);

@@ -45,22 +45,31 @@ struct LogSplit {
   T f;
 };
 
+// For normal numbers scaled by 2^shift.
 template <typename T>
-TAEDA_FN LogSplit<T> log_split(T x) {
+TAEDA_FN LogSplit<T> log_split_normal(T x, T shift = T(0)) {
   using Traits = FloatTraits<T>;
   constexpr BitsOf<T> one = 1;
   constexpr int mantissa = Traits::kMantissaBits;
-  const bool denormal = x < Traits::kSmallestNormal;
-  const T scaled = denormal ? x * Traits::kIntegerFrom : x;
-  const T bias = T(Traits::kBias) + (denormal ? T(mantissa) : T(0));
   const BitsOf<T> shifted =
-      to_bits(scaled) + (Traits::kOneBits - Traits::kSqrtHalfBits);
+      to_bits(x) + (Traits::kOneBits - Traits::kSqrtHalfBits);
   const T biased = from_bits(
       to_bits(Traits::kIntegerFrom) | (shifted >> mantissa)
-  ) - Traits::kIntegerFrom;
+  );
   const BitsOf<T> significand =
       (shifted & ((one << mantissa) - 1)) + Traits::kSqrtHalfBits;
-  return {biased - bias, from_bits(significand) - T(1)};
+  const T origin = Traits::kIntegerFrom + T(Traits::kBias);
+  return {(biased - origin) - shift, from_bits(significand) - T(1)};
+}
+
+template <typename T>
+TAEDA_FN LogSplit<T> log_split(T x) {
+  using Traits = FloatTraits<T>;
+  const bool denormal = x < Traits::kSmallestNormal;
+  return log_split_normal(
+      denormal ? x * Traits::kIntegerFrom : x,
+      denormal ? T(Traits::kMantissaBits) : T(0)
+  );
 }
 
 // What every logarithm gives at and beyond the ends of (0, inf).

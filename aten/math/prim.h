@@ -40,6 +40,8 @@ struct FloatTraits<float> {
   static constexpr Bits kBias = 127;
   static constexpr Bits kSignMask = 0x80000000u;
   static constexpr Bits kOneBits = 0x3f800000u;
+  static constexpr Bits kInfinityBits = 0x7f800000u;
+  static constexpr Bits kNanBits = 0x7fc00000u;
   static constexpr Bits kSqrtHalfBits = 0x3f3504f3u;
   static constexpr float kRoundMagic = 0x1.8p23f;
   static constexpr float kIntegerFrom = 0x1p23f;  // all above are integers
@@ -55,6 +57,8 @@ struct FloatTraits<double> {
   static constexpr Bits kBias = 1023;
   static constexpr Bits kSignMask = 0x8000000000000000ull;
   static constexpr Bits kOneBits = 0x3ff0000000000000ull;
+  static constexpr Bits kInfinityBits = 0x7ff0000000000000ull;
+  static constexpr Bits kNanBits = 0x7ff8000000000000ull;
   static constexpr Bits kSqrtHalfBits = 0x3fe6a09e667f3bcdull;
   static constexpr double kRoundMagic = 0x1.8p52;
   static constexpr double kIntegerFrom = 0x1p52;
@@ -63,13 +67,23 @@ struct FloatTraits<double> {
   static constexpr double kLargest = 0x1.fffffffffffffp1023;
 };
 
+// NVRTC has neither <type_traits> nor the compiler's __is_same.
+template <typename A, typename B>
+constexpr bool kIsSame = false;
+template <typename A>
+constexpr bool kIsSame<A, A> = true;
+
+template <typename T>
+concept Floating = kIsSame<T, float> || kIsSame<T, double>;
+
 template <typename T>
 using BitsOf = typename FloatTraits<T>::Bits;
 
 template <typename T>
-constexpr T kInfinity = static_cast<T>(__builtin_huge_val());
+constexpr T kInfinity =
+    __builtin_bit_cast(T, FloatTraits<T>::kInfinityBits);
 template <typename T>
-constexpr T kNan = static_cast<T>(__builtin_nan(""));
+constexpr T kNan = __builtin_bit_cast(T, FloatTraits<T>::kNanBits);
 
 TAEDA_FN unsigned int to_bits(float x) {
   return __builtin_bit_cast(unsigned int, x);

@@ -1,0 +1,72 @@
+// xlogy, xlog1py, logaddexp, sinc, i0, lgamma, digamma.
+// The last two are computed in double for float as well: their zeros need it.
+#pragma once
+
+#include "compare.h"
+#include "exp.h"
+#include "inverse_trig.h"
+#include "log.h"
+#include "rounding.h"
+#include "trig.h"
+
+namespace taeda::math {
+
+template <Floating T>
+TAEDA_FN T xlogy(T x, T y) {
+  const T product = x * log(y);
+  const T value = x == T(0) ? T(0) : product;
+  return y != y ? y : value;
+}
+template <Floating T>
+TAEDA_FN T xlog1py(T x, T y) {
+  const T product = x * log1p(y);
+  const T value = x == T(0) ? T(0) : product;
+  return y != y ? y : value;
+}
+
+// log(e^a + e^b)
+template <Floating T>
+TAEDA_FN T logaddexp(T a, T b) {
+  const T larger = maximum(a, b);
+  const T difference = -fabs_of(a - b);
+  const T sum = larger + log1p(exp(difference));
+  return a == b && is_inf(a) ? a : sum;
+}
+// log2(2^a + 2^b)
+template <Floating T>
+TAEDA_FN T logaddexp2(T a, T b) {
+  constexpr T log2_e = T(0x1.71547652b82fep0);
+  const T larger = maximum(a, b);
+  const T difference = -fabs_of(a - b);
+  const T sum = larger + log1p(exp2(difference)) * log2_e;
+  return a == b && is_inf(a) ? a : sum;
+}
+
+// sin(pi x): x - n / 2 is exact, so there is no limit to x.
+template <Floating T>
+TAEDA_FN T sinpi(T x) {
+  using Pi = PiTraits<T>;
+  const T nearest = round(x * T(0.5)) * T(2);
+  const T period = x - nearest;  // in [-1, 1]
+  const T half = round_small(period * T(2));
+  const T rest = period - half * T(0.5);
+  const Pair<T> product = two_product(rest, T(2) * Pi::kHalfHigh);
+  const T tail = product.low + rest * (T(2) * Pi::kHalfLow);
+  const T sine = sin_kernel(product.high, tail);
+  const T cosine = cos_kernel(product.high, tail);
+  const BitsOf<T> quadrant = low_bits(half);
+  const T value = (quadrant & 1) != 0 ? cosine : sine;
+  const T result = (quadrant & 2) != 0 ? -value : value;
+  return x == nearest ? x * T(0) : result;
+}
+
+// sin(pi x) / (pi x)
+template <Floating T>
+TAEDA_FN T sinc(T x) {
+  const T product = x * (T(2) * PiTraits<T>::kHalfHigh);
+  const T value = sinpi(x) / product;
+  const T infinite = is_inf(x) ? kNan<T> : value;
+  return fabs_of(x) < FloatTraits<T>::kTinyArgument ? T(1) : infinite;
+}
+
+}  // namespace taeda::math
