@@ -197,7 +197,7 @@ def cpp(
     """One C++ expression. Variables have kind `compute` unless `env` says otherwise.
 
     `want` converts the result to a kind. `types` overrides the names `t` (T), `real`
-    (RealOf<T>, the real type of a complex T), `integer` (int64_t) and the prefix `math`.
+    (RealOf<T>, for a complex T), `integer` (int64_t) and the prefix `math`.
     """
     expr = expand_powers(expr, compute)
     printer = _Printer(compute, _kinds([expr], compute, env), **types)

@@ -56,11 +56,10 @@ def out_schema(
     returns = schema.returns
     if not returns or not all(r.type.is_tensor_like for r in returns):
         raise CodegenError(f"{schema.name}: out= needs Tensor results only")
+    numbered = tuple(f"out{i}" for i in range(len(returns)))
     if names is None:
         named = tuple(r.name for r in returns if r.name)
-        single = ("out",)
-        numbered = tuple(f"out{i}" for i in range(len(returns)))
-        unnamed = single if len(returns) == 1 else numbered
+        unnamed = ("out",) if len(returns) == 1 else numbered
         names = named if len(named) == len(returns) > 1 else unnamed
     if len(names) != len(returns):
         raise CodegenError(
@@ -75,8 +74,11 @@ def out_schema(
     dropped = TENSOR_OPTIONS if schema.is_factory else ()
     kept = tuple(a for a in schema.arguments if a.name not in dropped)
     has_list = any(kind.is_list for kind in types)
+    # Results keep their names unless the out arguments are only numbered.
+    anonymous = names in (("out",), numbered)
     results = tuple(
-        Return(kind, r.name) for kind, r in zip(types, returns, strict=True)
+        Return(kind, None if anonymous else r.name)
+        for kind, r in zip(types, returns, strict=True)
     )
     return replace(
         schema,
