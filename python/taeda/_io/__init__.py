@@ -1,0 +1,1 @@
+"""File formats: PyTorch's checkpoints and safetensors. Nothing is imported here."""

@@ -1,0 +1,144 @@
+"""The format before the zip container: a sequence of pickles, then raw storages.
+
+Pickles: a magic number, a version, facts on the writing machine, the object, the
+keys of its storages. Then for each key eight bytes with the number of elements, and
+the elements.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from _pickle import UnpicklingError
+
+import taeda
+from taeda._io.location import restorer
+from taeda._io.reader import parse_id, typed
+from taeda._io.rebuild import sparse_later
+from taeda._io.storages import byte_width, on_cpu, storage_bytes, swap_bytes
+
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL = 1001
+
+
+def write_legacy(write, pickled: bytes, storages: dict, dtypes: dict) -> None:
+    """Write the old format.
+
+    Args:
+        pickled: the object. storages, dtypes: by key.
+    """
+    system = {
+        "protocol_version": PROTOCOL,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": {"short": 2, "int": 4, "long": 4},
+    }
+    for value in (MAGIC, PROTOCOL, system):
+        write(pickle.dumps(value, 2))
+    write(pickled)
+    keys = sorted(storages)
+    write(pickle.dumps(keys, 2))
+    for key in keys:
+        storage = on_cpu(storages[key])
+        width = dtypes[key].itemsize if dtypes[key] is not None else 1
+        count = storage.nbytes() // width
+        write(count.to_bytes(8, "little", signed=True))
+        write(storage_bytes(storage))
+
+
+class _Storages:
+    """Storages are made when the pickle names them and filled afterwards."""
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+        self.kept: dict = {}  # key -> (storage, dtype, location)
+
+    def __call__(self, pid):
+        if type(pid) is tuple and pid[:1] == ("module",):
+            return pid[1]
+        dtype, untyped, key, location, nbytes = parse_id(pid)
+        if key not in self.kept:
+            if nbytes > self.left:
+                raise UnpicklingError(
+                    f"the checkpoint is truncated or damaged: storage {key!r:.40} of "
+                    f"{nbytes} bytes, {self.left} are left"
+                )
+            self.left -= nbytes
+            storage = taeda.UntypedStorage(nbytes)
+            self.kept[key] = storage, dtype, location
+        storage = self.kept[key][0]
+        view = pid[5] if len(pid) == 6 else None
+        if view is not None:
+            raise NotImplementedError("storages that are views, of files before 2017")
+        return storage if untyped else typed(storage, dtype)
+
+
+def load_legacy(source, map_location, machine):
+    """The object of an old file.
+
+    Args:
+        source (Source): the file. machine: (bytes, persistent_load) -> an object
+            with `run()` and `at`.
+    """
+    # Pickles stand before the storages, so all of it may be needed.
+    data = source.read(0, source.size)
+    with sparse_later():
+        return _load(data, map_location, machine)
+
+
+def _load(data: bytes, map_location, machine):
+    storages = _Storages(len(data))
+    reader = machine(data, storages)
+    if reader.run() != MAGIC:
+        raise UnpicklingError("Invalid magic number; corrupt file?")
+    version = reader.run()
+    if version != PROTOCOL:
+        raise UnpicklingError(f"Invalid protocol version: {version!r:.40}")
+    system = reader.run()
+    result = reader.run()
+    keys = reader.run()
+    if not isinstance(keys, list):
+        raise UnpicklingError(f"expected the list of storages, got {keys!r:.40}")
+    little = not isinstance(system, dict) or system.get("little_endian", True)
+    swap = little != (sys.byteorder == "little")
+    _fill(data, reader.at, keys, storages, swap)
+    if map_location is None and all(x[2] == "cpu" for x in storages.kept.values()):
+        return result
+    return _moved(result, storages, map_location)
+
+
+def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> None:
+    for key in keys:
+        if not isinstance(key, (str, bytes)):
+            raise UnpicklingError(f"the key of a storage is {key!r:.40}")
+        key = key.decode("ascii", "replace") if isinstance(key, bytes) else key
+        if key not in storages.kept:
+            raise UnpicklingError(f"no tensor uses storage {key!r:.40}")
+        storage, dtype, _ = storages.kept[key]
+        size = storage.nbytes()
+        count = int.from_bytes(data[at : at + 8], "little", signed=True)
+        at += 8
+        if count * dtype.itemsize != size or at + size > len(data):
+            raise UnpicklingError(
+                f"the checkpoint is truncated or damaged: storage {key!r:.40} has "
+                f"{count} elements, expected {size // dtype.itemsize}"
+            )
+        view = storage_bytes(storage)
+        view[:] = memoryview(data)[at : at + size]
+        if swap:
+            swap_bytes(view, byte_width(dtype))
+        at += size
+    if set(storages.kept) - set(keys):
+        raise UnpicklingError("the checkpoint is truncated: storages are missing")
+
+
+def _moved(result, storages: _Storages, map_location):
+    """Run the location rules; the tensors move with their storages."""
+    restore = restorer(map_location)
+    for storage, _, location in storages.kept.values():
+        moved = restore(storage, location)
+        if moved.device != storage.device:
+            raise NotImplementedError(
+                "moving the storages of an old-format file to another device; save "
+                "it again in the zip format first"
+            )
+    return result

@@ -1,0 +1,369 @@
+"""A pickle machine that builds data and runs nothing.
+
+Opcodes as in the standard library's pickletools (protocols 2 to 5). A global name is
+looked up in `names`; only functions from there are called, with checked arguments.
+Lengths are checked against the bytes that are left, so that no length in a file can
+make the machine allocate more than a few times the file's size.
+"""
+
+from __future__ import annotations
+
+from _pickle import UnpicklingError
+from collections import Counter, OrderedDict
+from struct import Struct
+
+from taeda._io import names
+
+_INT32, _UINT16 = Struct("<i"), Struct("<H")
+_UINT32, _UINT64 = Struct("<I"), Struct("<Q")
+_DOUBLE = Struct(">d")
+_MAX_PROTOCOL = 5
+_MAPPINGS = (dict, OrderedDict, Counter)
+
+
+class Machine:
+    """Runs one pickle after another out of `data`.
+
+    Args:
+        data: bytes-like. persistent_load: called with each persistent id.
+        encoding: of Python 2's strings; "bytes" leaves them as they are.
+        resolve: (module, name) -> (value, call).
+    """
+
+    def __init__(
+        self, data, persistent_load, encoding="utf-8", resolve=names.resolve
+    ) -> None:
+        self.data, self.at, self.end = bytes(data), 0, len(data)
+        self.persistent_load, self.encoding = persistent_load, encoding
+        self.resolve = resolve
+
+    def run(self):
+        """The object of the next pickle; `at` is then just behind it."""
+        self.stack: list = []
+        self.marks: list = []
+        self.memo: dict = {}
+        self.calls: dict = {}  # id of a value on the stack -> its call
+        data, end = self.data, self.end
+        table = _TABLE
+        try:
+            while self.at < end:
+                code = data[self.at]
+                self.at += 1
+                if code == 0x2E:  # STOP
+                    return self.stack.pop()
+                step = table[code]
+                if step is None:
+                    raise UnpicklingError(f"Unsupported operand {code}")
+                step(self)
+        except (IndexError, KeyError) as error:
+            raise UnpicklingError(
+                f"the pickle is damaged at byte {self.at}: {type(error).__name__} "
+                f"{error}"
+            ) from error
+        raise UnpicklingError(f"the pickle ends at byte {end} without STOP")
+
+    # Bytes.
+    def take(self, count: int) -> bytes:
+        start = self.at
+        if count > self.end - start:
+            raise UnpicklingError(
+                f"the pickle is truncated: {count} bytes at {start} of {self.end}"
+            )
+        self.at = start + count
+        return self.data[start : start + count]
+
+    def number(self, kind: Struct):
+        return kind.unpack(self.take(kind.size))[0]
+
+    def line(self) -> str:
+        stop = self.data.find(b"\n", self.at, self.at + 1024)
+        if stop < 0:
+            raise UnpicklingError(f"no end of line after byte {self.at}")
+        text = self.data[self.at : stop]
+        self.at = stop + 1
+        return text.decode()
+
+    def pop_mark(self) -> list:
+        items = self.stack
+        self.stack = self.marks.pop()
+        return items
+
+    # Opcodes.
+    def proto(self) -> None:
+        version = self.take(1)[0]
+        if version > _MAX_PROTOCOL:
+            raise UnpicklingError(f"unsupported pickle protocol: {version}")
+
+    def frame(self) -> None:
+        if self.number(_UINT64) > self.end - self.at:
+            raise UnpicklingError("a frame ends outside the pickle")
+
+    def mark(self) -> None:
+        self.marks.append(self.stack)
+        self.stack = []
+
+    def pop(self) -> None:
+        if self.stack:
+            self.stack.pop()
+        else:
+            self.pop_mark()
+
+    def duplicate(self) -> None:
+        self.stack.append(self.stack[-1])
+
+    def tuple_of_mark(self) -> None:
+        items = self.pop_mark()
+        self.stack.append(tuple(items))
+
+    def tuple1(self) -> None:
+        self.stack[-1] = (self.stack[-1],)
+
+    def tuple2(self) -> None:
+        second = self.stack.pop()
+        self.stack[-1] = (self.stack[-1], second)
+
+    def tuple3(self) -> None:
+        third = self.stack.pop()
+        second = self.stack.pop()
+        self.stack[-1] = (self.stack[-1], second, third)
+
+    def append(self) -> None:
+        item = self.stack.pop()
+        self._list().append(item)
+
+    def appends(self) -> None:
+        items = self.pop_mark()
+        self._list().extend(items)
+
+    def _list(self) -> list:
+        target = self.stack[-1]
+        if type(target) is not list:
+            raise UnpicklingError(f"Can only append to lists, but got {type(target)}")
+        return target
+
+    def add_items(self) -> None:
+        items = self.pop_mark()
+        if type(self.stack[-1]) is not set:
+            raise UnpicklingError(f"ADDITEMS on {type(self.stack[-1])}")
+        self._hashed(self.stack[-1].update, items)
+
+    def set_item(self) -> None:
+        value = self.stack.pop()
+        key = self.stack.pop()
+        self._store([key, value])
+
+    def set_items(self) -> None:
+        self._store(self.pop_mark())
+
+    def _store(self, items: list) -> None:
+        target = self.stack[-1]
+        if type(target) not in _MAPPINGS:
+            raise UnpicklingError(
+                f"Can only set items of dictionaries, but got {type(target)}"
+            )
+        if len(items) % 2:
+            raise UnpicklingError("a key without a value")
+        for place in range(0, len(items), 2):
+            self._hashed(target.__setitem__, *items[place : place + 2])
+
+    @staticmethod
+    def _hashed(store, *args) -> None:
+        try:
+            store(*args)
+        except TypeError as error:
+            raise UnpicklingError(f"the pickle is damaged: {error}") from error
+
+    def get(self, kind: Struct | None) -> None:
+        index = self.take(1)[0] if kind is None else self.number(kind)
+        self.stack.append(self.memo[index])
+
+    def put(self, kind: Struct | None) -> None:
+        index = self.take(1)[0] if kind is None else self.number(kind)
+        self.memo[index] = self.stack[-1]
+
+    def memoize(self) -> None:
+        self.memo[len(self.memo)] = self.stack[-1]
+
+    def text(self, count: int) -> None:
+        data = self.take(count)
+        try:
+            self.stack.append(str(data, "utf-8", "surrogatepass"))
+        except UnicodeDecodeError as error:
+            raise UnpicklingError(f"the pickle is damaged: {error}") from error
+
+    def old_string(self, count: int) -> None:
+        if count < 0:
+            raise UnpicklingError("a string of negative length")
+        data = self.take(count)
+        if self.encoding != "bytes":
+            data = data.decode(self.encoding)
+        self.stack.append(data)
+
+    def long(self, count: int) -> None:
+        if count < 0:
+            raise UnpicklingError("an integer of negative length")
+        value = int.from_bytes(self.take(count), "little", signed=True)
+        self.stack.append(value)
+
+    def find_global(self, module: str, name: str) -> None:
+        value, call = self.resolve(module, name)
+        if call is not None:
+            self.calls[id(value)] = call
+        self.stack.append(value)
+
+    def global_lines(self) -> None:
+        module = self.line()
+        self.find_global(module, self.line())
+
+    def global_stack(self) -> None:
+        name = self.stack.pop()
+        module = self.stack.pop()
+        if type(name) is not str or type(module) is not str:
+            raise UnpicklingError("STACK_GLOBAL requires two strings")
+        self.find_global(module, name)
+
+    def reduce(self) -> None:
+        args = self.stack.pop()
+        function = self.stack[-1]
+        call = self.calls.get(id(function))
+        if call is None:
+            raise UnpicklingError(
+                f"Trying to call reduce for unrecognized function {function!r:.100}"
+            )
+        self.stack[-1] = self._call(call, args)
+
+    def new_object(self) -> None:
+        args = self.stack.pop()
+        kind = self.stack[-1]
+        call = self.calls.get(id(kind))
+        if call is None or not isinstance(kind, type):
+            raise UnpicklingError(
+                "Can only create new object for nn.Parameter or classes allowlisted "
+                f"via `add_safe_globals` but got {kind!r:.100}"
+            )
+        if names.trusted_class(kind):
+            self.stack[-1] = kind.__new__(kind, *args)
+        else:
+            self.stack[-1] = self._call(call, args)
+
+    @staticmethod
+    def _call(call, args):
+        if type(args) is not tuple:
+            raise UnpicklingError(f"arguments are {type(args)}, not a tuple")
+        try:
+            return call(*args)
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            name = getattr(call, "__name__", call)
+            raise UnpicklingError(f"the checkpoint is damaged: {name}: {error}") from (
+                error
+            )
+
+    def build(self) -> None:
+        state = self.stack.pop()
+        target = self.stack[-1]
+        if type(target) in (OrderedDict, Counter):
+            if type(state) is not dict:
+                raise UnpicklingError(f"the state of a dictionary is {type(state)}")
+            target.__dict__.update(state)
+        elif names.trusted_class(type(target)):
+            _set_state(target, state)
+        else:
+            raise UnpicklingError(
+                "Can only build OrderedDict or types allowlisted via "
+                f"`add_safe_globals`, but got {type(target)}"
+            )
+
+    def persistent(self) -> None:
+        key = self.stack.pop()
+        self.stack.append(self.persistent_load(key))
+
+
+def global_names(data) -> list[tuple[str, str]]:
+    """The (module, name) pairs in a pickle, in order; nothing is built."""
+    from pickletools import genops
+
+    found, texts = [], []
+    for code, argument, _ in genops(bytes(data)):
+        if code.name == "GLOBAL":
+            found.append(tuple(argument.split(" ", 1)))
+        elif code.name == "STACK_GLOBAL":
+            found.append(tuple(texts[-2:]))
+        elif "UNICODE" in code.name:
+            texts.append(argument)
+    return found
+
+
+def _set_state(target, state) -> None:
+    """What the class, which the user trusts, does with its state."""
+    if hasattr(target, "__setstate__"):
+        target.__setstate__(state)
+        return
+    slots = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    if state:
+        target.__dict__.update(state)
+    for name, value in (slots or {}).items():
+        setattr(target, name, value)
+
+
+def _push(value):
+    return lambda m: m.stack.append(value)
+
+
+def _operations() -> dict:
+    new = {b"}": dict, b"]": list, b"\x8f": set}
+    table = {
+        code: (lambda m, k=kind: m.stack.append(k())) for code, kind in new.items()
+    }
+    constants = {b"N": None, b"\x88": True, b"\x89": False, b")": ()}
+    table |= {code: _push(value) for code, value in constants.items()}
+    table |= {
+        b"\x80": Machine.proto,
+        b"\x95": Machine.frame,
+        b"(": Machine.mark,
+        b"0": Machine.pop,
+        b"1": lambda m: m.pop_mark() and None,
+        b"2": Machine.duplicate,
+        b"t": Machine.tuple_of_mark,
+        b"\x85": Machine.tuple1,
+        b"\x86": Machine.tuple2,
+        b"\x87": Machine.tuple3,
+        b"a": Machine.append,
+        b"e": Machine.appends,
+        b"\x90": Machine.add_items,
+        b"s": Machine.set_item,
+        b"u": Machine.set_items,
+        b"h": lambda m: m.get(None),
+        b"j": lambda m: m.get(_UINT32),
+        b"q": lambda m: m.put(None),
+        b"r": lambda m: m.put(_UINT32),
+        b"\x94": Machine.memoize,
+        b"K": lambda m: m.stack.append(m.take(1)[0]),
+        b"M": lambda m: m.stack.append(m.number(_UINT16)),
+        b"J": lambda m: m.stack.append(m.number(_INT32)),
+        b"G": lambda m: m.stack.append(m.number(_DOUBLE)),
+        b"\x8a": lambda m: m.long(m.take(1)[0]),
+        b"\x8b": lambda m: m.long(m.number(_INT32)),
+        b"\x8c": lambda m: m.text(m.take(1)[0]),
+        b"X": lambda m: m.text(m.number(_UINT32)),
+        b"\x8d": lambda m: m.text(m.number(_UINT64)),
+        b"U": lambda m: m.old_string(m.take(1)[0]),
+        b"T": lambda m: m.old_string(m.number(_INT32)),
+        b"C": lambda m: m.stack.append(m.take(m.take(1)[0])),
+        b"B": lambda m: m.stack.append(m.take(m.number(_UINT32))),
+        b"\x8e": lambda m: m.stack.append(m.take(m.number(_UINT64))),
+        b"\x96": lambda m: m.stack.append(bytearray(m.take(m.number(_UINT64)))),
+        b"c": Machine.global_lines,
+        b"\x93": Machine.global_stack,
+        b"R": Machine.reduce,
+        b"\x81": Machine.new_object,
+        b"b": Machine.build,
+        b"Q": Machine.persistent,
+    }
+    return table
+
+
+_TABLE: list = [None] * 256
+for _code, _step in _operations().items():
+    _TABLE[_code[0]] = _step

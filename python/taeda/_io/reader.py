@@ -1,0 +1,156 @@
+"""Checkpoints in the zip container: written and read."""
+
+from __future__ import annotations
+
+import sys
+from _pickle import UnpicklingError
+
+import taeda
+from taeda._io import names
+from taeda._io.location import restorer
+from taeda._io.storages import (
+    byte_width,
+    mapped_storage,
+    on_cpu,
+    storage_bytes,
+    swap_bytes,
+)
+from taeda._io.zip import _STORED, ZipReader, ZipWriter
+
+_MAX_BYTES = 1 << 62
+FORMAT_VERSION = b"3\n"
+
+
+def write_zip(write, root: str, pickled: bytes, storages: dict) -> None:
+    """Write a checkpoint's records, in PyTorch's order and with its names."""
+    archive = ZipWriter(write, root)
+    archive.add("data.pkl", pickled)
+    archive.add(".format_version", b"1")
+    archive.add(".storage_alignment", b"64")
+    archive.add("byteorder", sys.byteorder.encode())
+    for key, storage in storages.items():
+        storage = on_cpu(storage)
+        archive.add(f"data/{key}", storage_bytes(storage))
+    archive.add("version", FORMAT_VERSION)
+    count, total = len(storages), archive.crc
+    archive.add(".data/serialization_id", b"%020d%020d" % (count, total))
+    archive.close()
+
+
+class StorageLoader:
+    """Turns persistent ids into storages, each read once.
+
+    Args:
+        archive (ZipReader): the records. mapping: mmap object over the file, or None.
+        order (str): byte order of the numbers in the file.
+    """
+
+    def __init__(self, archive: ZipReader, root: str, map_location, mapping, order):
+        self.archive, self.root, self.mapping = archive, root, mapping
+        self.restore = restorer(map_location)
+        self.swap = order != sys.byteorder
+        self.kept: dict = {}
+
+    def __call__(self, pid):
+        dtype, untyped, key, location, nbytes = parse_id(pid)
+        if key not in self.kept:
+            self.kept[key] = self._load(key, location, nbytes, dtype)
+        storage = self.kept[key]
+        if storage.nbytes() < nbytes:
+            raise UnpicklingError(f"storage {key!r:.40} is claimed to have two sizes")
+        return storage if untyped else typed(storage, dtype)
+
+    def _load(self, key: str, location: str, nbytes: int, dtype):
+        name = f"{self.root}/data/{key}"
+        entry = self.archive.entries.get(name)
+        if entry is None:
+            raise RuntimeError(f"the checkpoint has no record {name!r:.100}")
+        if entry.size != nbytes:
+            raise RuntimeError(
+                f"record {name!r:.100} has {entry.size} bytes; its storage needs "
+                f"{nbytes}"
+            )
+        if self.mapping is not None and nbytes and entry.method == _STORED:
+            start = self.archive.start_of(name)
+            storage = mapped_storage(None, start, nbytes, self.mapping)
+        else:
+            storage = taeda.UntypedStorage(nbytes)
+            view = storage_bytes(storage)
+            self.archive.read_into(name, view)
+            if self.swap:
+                swap_bytes(view, byte_width(dtype))
+        return self.restore(storage, location)
+
+
+def typed(storage, dtype):
+    """A storage with a dtype, as old files have them."""
+    from taeda.storage import TypedStorage
+
+    return TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+
+
+def _text(value, what: str) -> str:
+    if isinstance(value, bytes):
+        value = value.decode("ascii", "replace")
+    if not isinstance(value, str):
+        raise UnpicklingError(f"{what} of a storage is {value!r:.40}")
+    return value
+
+
+def parse_id(pid) -> tuple:
+    """(dtype, untyped, key, location, bytes) of a persistent id, checked."""
+    if type(pid) is not tuple or len(pid) not in (5, 6):
+        raise UnpicklingError(f"expected the id of a storage, got {pid!r:.60}")
+    kind, key, location, count = pid[1:5]
+    if _text(pid[0], "the tag") != "storage":
+        raise UnpicklingError(f"expected the id of a storage, got {pid[0]!r:.40}")
+    if not isinstance(kind, names.StorageKind):
+        raise UnpicklingError(f"{kind!r:.60} is no storage class")
+    if type(count) is not int or not 0 <= count <= _MAX_BYTES:
+        raise UnpicklingError(f"a storage of {count!r:.40} elements")
+    key, location = _text(key, "the key"), _text(location, "the location")
+    dtype = kind.dtype
+    return dtype, kind.untyped, key, location, count * dtype.itemsize
+
+
+class CheckpointArchive:
+    """An opened zip checkpoint."""
+
+    def __init__(self, source) -> None:
+        self.zip = ZipReader(source)
+        self.root = self.zip.first.partition("/")[0]
+        if f"{self.root}/constants.pkl" in self.zip.entries:
+            raise RuntimeError(
+                "the file is a TorchScript archive, which this library cannot run"
+            )
+        self._check_version()
+
+    def _check_version(self) -> None:
+        for name in ("version", ".data/version"):
+            path = f"{self.root}/{name}"
+            if path in self.zip.entries:
+                text = self.zip.read(path)
+                break
+        else:
+            raise RuntimeError("the checkpoint has no record 'version'")
+        if not text.strip().isdigit():
+            raise RuntimeError(f"the checkpoint's version is {text[:20]!r}")
+        if not 1 <= int(text) <= 10:
+            raise RuntimeError(f"version {int(text)} of the format is not supported")
+
+    def pickle(self) -> bytes:
+        """The record data.pkl."""
+        path = f"{self.root}/data.pkl"
+        if path not in self.zip.entries:
+            raise RuntimeError("the checkpoint has no record 'data.pkl'")
+        return self.zip.read(path)
+
+    def byte_order(self, default: str) -> str:
+        """Of the numbers; files without a record are the `default`."""
+        path = f"{self.root}/byteorder"
+        if path not in self.zip.entries:
+            return default
+        order = self.zip.read(path).decode("ascii", "replace")
+        if order not in ("little", "big"):
+            raise ValueError(f"Unknown endianness type: {order!r:.20}")
+        return order

@@ -1,0 +1,101 @@
+"""Random access to bytes: a path, an open file, or an object with read and seek."""
+
+from __future__ import annotations
+
+import os
+
+_SMALL = 1 << 20  # files up to this size are read whole
+
+
+class Source:
+    """Bytes that can be read at any offset.
+
+    Offsets count from where the object stood when it was given.
+    """
+
+    def __init__(self, file) -> None:
+        self._own = None
+        if isinstance(file, (str, bytes)) or hasattr(file, "__fspath__"):
+            file = self._own = open(file, "rb", buffering=0)
+        self.file, self.start, self.data = file, 0, None
+        self.fd = None
+        try:
+            self._measure()
+            if self.size <= _SMALL:
+                self.data = self._read_all()
+        except BaseException:
+            self.close()
+            raise
+
+    def _measure(self) -> None:
+        try:
+            self.start = self.file.tell()
+            self.size = self.file.seek(0, 2) - self.start
+            self.file.seek(self.start)
+        except (AttributeError, OSError) as error:
+            kind = type(self.file).__name__
+            raise AttributeError(
+                f"can only load from a file that is seekable, not from {kind}; "
+                "read it into io.BytesIO first"
+            ) from error
+        if self._own is not None:
+            self.fd = self.file.fileno()
+
+    def _read_all(self) -> bytes:
+        data = self.file.read(self.size)
+        self.file.seek(self.start)
+        if len(data) != self.size:
+            raise RuntimeError(f"expected {self.size} bytes, read {len(data)}")
+        return data
+
+    def read(self, offset: int, count: int) -> bytes:
+        """`count` bytes at `offset`; RuntimeError when the file is shorter."""
+        if offset < 0 or count < 0 or offset + count > self.size:
+            raise RuntimeError(
+                f"the file is truncated or damaged: {count} bytes at {offset} of "
+                f"{self.size}"
+            )
+        if self.data is not None:
+            return self.data[offset : offset + count]
+        out = bytearray(count)
+        self.read_into(offset, memoryview(out))
+        return bytes(out)
+
+    def read_into(self, offset: int, target: memoryview) -> None:
+        """Fill `target` from `offset`."""
+        count = len(target)
+        if offset < 0 or offset + count > self.size:
+            raise RuntimeError(
+                f"the file is truncated or damaged: {count} bytes at {offset} of "
+                f"{self.size}"
+            )
+        if self.data is not None:
+            target[:] = memoryview(self.data)[offset : offset + count]
+            return
+        done = 0
+        while done < count:
+            got = self._some(offset + done, target[done:])
+            if not got:
+                raise RuntimeError("the file became shorter while it was read")
+            done += got
+
+    def _some(self, offset: int, target: memoryview) -> int:
+        if self.fd is not None:
+            return os.preadv(self.fd, [target], self.start + offset)
+        self.file.seek(self.start + offset)
+        if hasattr(self.file, "readinto"):
+            return self.file.readinto(target)
+        part = self.file.read(len(target))
+        target[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        """Close the file if it was opened here."""
+        if self._own is not None:
+            self._own.close()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.close()

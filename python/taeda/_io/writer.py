@@ -1,0 +1,211 @@
+"""Objects to the pickle of a checkpoint, under PyTorch's names."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import OrderedDict
+
+import taeda
+from taeda._io import names
+from taeda._io.location import location_tag
+from taeda._io.storages import identity, storage_name
+
+
+class Name:
+    """Is written as a global name, whether or not such a thing exists here."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __call__(self, *args):
+        raise TypeError(f"{self.module}.{self.name} is a name only")
+
+
+_names: dict[tuple[str, str], Name] = {}
+
+
+def named(module: str, name: str) -> Name:
+    """The one Name of its kind, so that the pickle refers back to it."""
+    return _names.setdefault((module, name), Name(module, name))
+
+
+class _StorageId:
+    """A storage on its way into the file: becomes a persistent id."""
+
+    def __init__(self, storage, dtype) -> None:
+        self.storage, self.dtype = storage, dtype
+
+
+def pickler_class(pickle_module):
+    """A pickler over `pickle_module` that writes tensors by reference."""
+    # The C pickler insists on importable names; the Python one can be taught.
+    base = pickle._Pickler if pickle_module is pickle else pickle_module.Pickler
+
+    class Writer(base):
+        dispatch = dict(getattr(base, "dispatch", {}))
+        dispatch[Name] = lambda self, obj: _save_name(self, obj)
+        dispatch[taeda.dtype] = lambda self, obj: self.save(
+            named("torch", str(obj).rpartition(".")[2])
+        )
+
+        def __init__(self, stream, protocol: int, keep) -> None:
+            super().__init__(stream, protocol)
+            self.keep = keep
+
+        def persistent_id(self, obj):
+            kind = type(obj)
+            if kind is _StorageId:
+                return self.keep(obj)
+            if kind is taeda.UntypedStorage:
+                return self.keep(_StorageId(obj, None))
+            if kind.__name__ == "TypedStorage":
+                return self.keep(_StorageId(obj._untyped_storage, obj.dtype))
+            return None
+
+        def reducer_override(self, obj):
+            return reduce_value(obj)
+
+        def save_global(self, obj, name=None):
+            module = getattr(obj, "__module__", None) or ""
+            if names.torch_name(module) == module:
+                return super().save_global(obj, name)
+            path = name or getattr(obj, "__qualname__", obj.__name__)
+            self.save(named(names.torch_name(module), path))
+
+    return Writer
+
+
+def _save_name(pickler, obj: Name) -> None:
+    if pickler.proto >= 4:
+        pickler.save(obj.module)
+        pickler.save(obj.name)
+        pickler.write(pickle.STACK_GLOBAL)
+    else:
+        pickler.write(b"c" + f"{obj.module}\n{obj.name}\n".encode())
+    pickler.memoize(obj)
+
+
+def reduce_value(obj):
+    """How a value of ours is written; NotImplemented for everything else."""
+    if isinstance(obj, taeda.Tensor):
+        return reduce_tensor(obj)
+    kind = type(obj)
+    if kind is taeda.Size:
+        return named("torch", "Size"), (tuple(obj),)
+    if kind is taeda.device:
+        index = () if obj.index is None else (obj.index,)
+        return named("torch", "device"), (obj.type, *index)
+    if kind is taeda.layout:
+        return _layout(obj)
+    return NotImplemented
+
+
+def _layout(layout):
+    name = "torch." + str(layout).rpartition(".")[2]
+    return named("torch.serialization", "_get_layout"), (name,)
+
+
+def _attributes(tensor) -> dict:
+    """What the user has set on a tensor."""
+    own = getattr(tensor, "__dict__", None) or {}
+    return {k: v for k, v in own.items() if not k.startswith("_")}
+
+
+def reduce_tensor(tensor):
+    """(name, arguments) that rebuild a tensor."""
+    kind, state = type(tensor), _attributes(tensor)
+    if kind is taeda.nn.Parameter:
+        args = tensor.data, tensor.requires_grad, OrderedDict()
+        if state:
+            rebuild = named("torch._utils", "_rebuild_parameter_with_state")
+            return rebuild, (*args, state)
+        return named("torch._utils", "_rebuild_parameter"), args
+    rebuild, args = _reduce_plain(tensor)
+    if kind is taeda.Tensor and not state:
+        return rebuild, args
+    rebuild_type = named("torch._tensor", "_rebuild_from_type_v2")
+    return rebuild_type, (rebuild, kind, args, state)
+
+
+def _reduce_plain(tensor):
+    layout = str(tensor.layout).rpartition(".")[2]
+    if layout != "strided":
+        return _reduce_sparse(tensor, layout)
+    if tensor.is_quantized:
+        raise NotImplementedError("saving quantized tensors")
+    size, stride = tuple(tensor.size()), tuple(tensor.stride())
+    if tensor.device.type == "meta":
+        rebuild = named("torch._utils", "_rebuild_meta_tensor_no_storage")
+        return rebuild, (tensor.dtype, size, stride, tensor.requires_grad)
+    typed = storage_name(tensor.dtype)
+    storage = tensor.untyped_storage()
+    args = (
+        _StorageId(storage, tensor.dtype if typed else None),
+        tensor.storage_offset(),
+        size,
+        stride,
+        tensor.requires_grad,
+        OrderedDict(),
+    )
+    metadata = {}
+    if tensor.is_conj():
+        metadata["conj"] = True
+    if tensor.is_neg():
+        metadata["neg"] = True
+    tail = (metadata,) if metadata else ()
+    if typed:
+        return named("torch._utils", "_rebuild_tensor_v2"), (*args, *tail)
+    return named("torch._utils", "_rebuild_tensor_v3"), (*args, tensor.dtype, *tail)
+
+
+def _reduce_sparse(tensor, layout: str):
+    if layout == "sparse_coo":
+        parts = tensor._indices(), tensor._values()
+        data = (*parts, tensor.size(), tensor.is_coalesced())
+    elif layout in ("sparse_csr", "sparse_bsr"):
+        parts = tensor.crow_indices(), tensor.col_indices(), tensor.values()
+        data = (*parts, tensor.size())
+    elif layout in ("sparse_csc", "sparse_bsc"):
+        parts = tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+        data = (*parts, tensor.size())
+    else:
+        raise NotImplementedError(f"saving tensors of layout {layout}")
+    return named("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, data)
+
+
+class Collector:
+    """Numbers the storages that a pickle refers to."""
+
+    def __init__(self, legacy: bool = False) -> None:
+        self.storages: dict[str, object] = {}
+        self.dtypes: dict[str, object] = {}  # None: untyped
+        self.legacy = legacy
+        self._keys: dict = {}
+        self._dtypes: dict = {}
+
+    def __call__(self, reference: _StorageId) -> tuple:
+        storage, dtype = reference.storage, reference.dtype
+        handle = identity(storage)
+        known = self._dtypes.setdefault(handle, dtype) if storage.nbytes() else dtype
+        if known != dtype:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as "
+                f"different types ({known} and {dtype})"
+            )
+        key = self._keys.setdefault(handle, str(len(self._keys)))
+        self.storages[key], self.dtypes[key] = storage, dtype
+        if dtype is None:
+            kind, count = named("torch.storage", "UntypedStorage"), storage.nbytes()
+        else:
+            kind = named("torch", storage_name(dtype))
+            count = storage.nbytes() // dtype.itemsize
+        fields = ("storage", kind, key, location_tag(storage), count)
+        return (*fields, None) if self.legacy else fields
+
+
+def dump(obj, protocol: int, pickle_module, collector: Collector) -> bytes:
+    """The pickle of `obj`; `collector` learns its storages."""
+    stream = io.BytesIO()
+    pickler_class(pickle_module)(stream, protocol, collector).dump(obj)
+    return stream.getvalue()

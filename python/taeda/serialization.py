@@ -1,0 +1,411 @@
+"""Saving and loading objects in PyTorch's checkpoint format.
+
+`load` builds data and runs nothing unless told otherwise. `save` leaves an old file
+in place until the new one is complete.
+"""
+
+from __future__ import annotations
+
+import os
+
+from taeda._io import names
+from taeda._io.location import (
+    default_restore_location,
+    location_tag,
+    register_package,
+)
+
+__all__ = [
+    "LoadEndianness",  # noqa: F822 (made on first use)
+    "SourceChangeWarning",
+    "StorageType",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "normalize_storage_type",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+]
+
+DEFAULT_PROTOCOL = 2
+_options = {"endianness": None, "mmap_flags": None, "crc32": True, "skip": False}
+
+
+class SourceChangeWarning(Warning):
+    """The source of a pickled class has changed."""
+
+
+class StorageType(names.StorageKind):
+    """A storage class by name; `dtype` is that of its elements."""
+
+
+def _load_endianness():
+    from enum import Enum
+
+    class LoadEndianness(Enum):
+        """Byte order of files that do not say theirs."""
+
+        NATIVE = 1
+        LITTLE = 2
+        BIG = 3
+
+    LoadEndianness.__module__ = __name__
+    LoadEndianness.__qualname__ = "LoadEndianness"
+    return LoadEndianness
+
+
+def __getattr__(name: str):
+    if name == "LoadEndianness":
+        value = globals()[name] = _load_endianness()
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def save(
+    obj,
+    f,
+    pickle_module=None,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Write an object, with its tensors, to a file.
+
+    Tensors that share a storage share it in the file. PyTorch reads the file. A path
+    is written under a temporary name and renamed, so an error leaves the old file.
+
+    Args:
+        obj: tensors, containers of them, a state_dict, anything that pickles.
+        f: path, or an object with `write`.
+        pickle_module: with a `Pickler`; the standard one by default.
+        pickle_protocol (int): 2 unless there is a reason.
+
+    Raises:
+        RuntimeError: one storage under two dtypes. OSError: from the file system.
+        NotImplementedError: quantized tensors.
+
+    Example:
+        >>> taeda.save(model.state_dict(), "model.pt")
+    """
+    import pickle
+
+    from taeda._io.writer import Collector, dump
+
+    module = pickle if pickle_module is None else pickle_module
+    legacy = not _use_new_zipfile_serialization
+    collector = Collector(legacy)
+    pickled = dump(obj, pickle_protocol, module, collector)
+
+    def emit(write, root: str) -> None:
+        if legacy:
+            from taeda._io.legacy import write_legacy
+
+            write_legacy(write, pickled, collector.storages, collector.dtypes)
+            return
+        from taeda._io.reader import write_zip
+
+        write_zip(write, root, pickled, collector.storages)
+
+    if isinstance(f, (str, os.PathLike)):
+        from taeda._io.atomic import AtomicFile
+
+        stem = os.path.splitext(os.path.basename(os.fspath(f)))[0]
+        with AtomicFile(f) as file:
+            emit(file.write, stem or "archive")
+        return
+    if not hasattr(f, "write"):
+        raise AttributeError(
+            f"expected 'f' to be a path or a file-like object with 'write', got "
+            f"{type(f).__name__}"
+        )
+    emit(_writes_all(f.write), "archive")
+
+
+def _writes_all(write):
+    """Around unbuffered files, whose write may take a part only."""
+
+    def call(data) -> None:
+        view = memoryview(data)
+        while len(view):
+            count = write(view)
+            view = view[len(view) if count is None else count :]
+
+    return call
+
+
+def load(
+    f,
+    map_location=None,
+    pickle_module=None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args,
+):
+    """Read what `save`, or PyTorch, wrote.
+
+    Args:
+        f: path, or an object with `read`, `seek` and `tell`.
+        map_location: where storages go: a device, a dict of tags, or a function
+            (storage, tag) -> storage. None: where they were.
+        pickle_module: with an `Unpickler`, for weights_only=False.
+        weights_only (bool): build data and run nothing (the default); names beyond
+            those of tensors and containers must have been trusted with
+            `add_safe_globals`. False runs whatever the file contains.
+        mmap (bool): map the file and read pages when they are used; a path only.
+
+    Raises:
+        UnpicklingError: the file names something untrusted, or is damaged.
+        RuntimeError: the file is truncated or damaged, or names a missing device.
+
+    Example:
+        >>> model.load_state_dict(taeda.load("model.pt", map_location="cpu"))
+    """
+    data_only = weights_only if weights_only is not None else True
+    if data_only and pickle_module is not None:
+        raise RuntimeError(
+            "a pickle_module runs code: give weights_only=False with it, and only for "
+            "files that you trust"
+        )
+    from taeda._io.source import Source
+
+    encoding = pickle_load_args.setdefault("encoding", "utf-8")
+    machine = _machine(data_only, pickle_module, pickle_load_args, encoding)
+    is_path = isinstance(f, (str, os.PathLike))
+    if mmap and not is_path:
+        raise ValueError("f must be a file path to use mmap=True")
+    with Source(f) as source:
+        if source.size == 0:
+            raise EOFError("Ran out of input: the file is empty")
+        if source.read(0, min(4, source.size)) == b"PK\3\4":
+            return _load_zip(source, f if mmap else None, map_location, machine)
+        if mmap:
+            raise RuntimeError(
+                "mmap=True needs a file in the zip format; this one is older"
+            )
+        from taeda._io.legacy import load_legacy
+
+        return load_legacy(source, map_location, machine)
+
+
+def _machine(data_only: bool, pickle_module, options: dict, encoding: str):
+    """(bytes, persistent_load) -> what runs the pickles in them."""
+    if data_only:
+        from taeda._io.machine import Machine
+
+        return lambda data, keep: Machine(data, keep, encoding)
+    import pickle
+
+    from taeda._io.full_pickle import Sequence
+
+    module = pickle_module or pickle
+    return lambda data, keep: Sequence(data, keep, module, options)
+
+
+def _load_zip(source, mapped_path, map_location, machine):
+    from taeda._io.reader import CheckpointArchive, StorageLoader
+
+    archive = CheckpointArchive(source)
+    order = archive.byte_order(_default_order())
+    mapping = None
+    if mapped_path is not None:
+        mapping = _map(mapped_path)
+    loader = StorageLoader(archive.zip, archive.root, map_location, mapping, order)
+    return machine(archive.pickle(), loader).run()
+
+
+def _map(path):
+    import mmap
+
+    with open(path, "rb") as file:
+        shared = _options["mmap_flags"] == getattr(mmap, "MAP_SHARED", 1)
+        access = mmap.ACCESS_READ if shared else mmap.ACCESS_COPY
+        return mmap.mmap(file.fileno(), 0, access=access)
+
+
+def _default_order() -> str:
+    import sys
+
+    chosen = _options["endianness"]
+    if chosen is None or chosen.name == "NATIVE":
+        return sys.byteorder
+    return chosen.name.lower()
+
+
+def add_safe_globals(safe_globals: list) -> None:
+    """Trust functions or classes in data-only loads.
+
+    Args:
+        safe_globals: functions or classes, or (function, "module.name") pairs.
+
+    Example:
+        >>> add_safe_globals([MyConfig])
+    """
+    names.add(safe_globals)
+
+
+def get_safe_globals() -> list:
+    """What `add_safe_globals` has added."""
+    return list(names.current().values())
+
+
+def clear_safe_globals() -> None:
+    """Forget what `add_safe_globals` has added."""
+    names.replace({})
+
+
+class safe_globals:
+    """Trust functions or classes while a block runs.
+
+    Example:
+        >>> with safe_globals([MyConfig]):
+        ...     taeda.load("checkpoint.pt")
+    """
+
+    def __init__(self, safe_globals: list) -> None:
+        self.entries = safe_globals
+
+    def __enter__(self) -> None:
+        self.before = names.current()
+        names.add(self.entries)
+
+    def __exit__(self, type, value, tb) -> None:
+        names.replace(self.before)
+
+
+def get_unsafe_globals_in_checkpoint(f) -> list[str]:
+    """The names in a checkpoint that a data-only load would refuse.
+
+    Raises:
+        ValueError: the file is not in the zip format.
+    """
+    from taeda._io.machine import global_names
+    from taeda._io.reader import CheckpointArchive
+    from taeda._io.source import Source
+
+    with Source(f) as source:
+        if source.size < 4 or source.read(0, 4) != b"PK\3\4":
+            raise ValueError("expected a checkpoint in the zip format")
+        data = CheckpointArchive(source).pickle()
+    refused = []
+    for module, name in global_names(data):
+        try:
+            names.resolve(module, name)
+        except names.UnpicklingError:
+            refused.append(f"{module}.{name}")
+    return list(dict.fromkeys(refused))
+
+
+def normalize_storage_type(storage_type):
+    """The present name of an old storage class."""
+    from taeda import storage
+
+    return getattr(storage, storage_type.__name__)
+
+
+def set_default_load_endianness(endianness) -> None:
+    """Choose the byte order of files that do not say theirs (None: this machine's)."""
+    kind = __getattr__("LoadEndianness")
+    if endianness is not None and not isinstance(endianness, kind):
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _options["endianness"] = endianness
+
+
+def get_default_load_endianness():
+    """The byte order of files that do not say theirs, or None."""
+    return _options["endianness"]
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Kept for PyTorch's programs: checksums are always written and checked."""
+    _options["crc32"] = compute_crc32
+
+
+def get_crc32_options() -> bool:
+    """What `set_crc32_options` was given."""
+    return _options["crc32"]
+
+
+def get_default_mmap_options() -> int:
+    """MAP_PRIVATE or MAP_SHARED, for load(mmap=True)."""
+    import mmap
+
+    flags = _options["mmap_flags"]
+    return getattr(mmap, "MAP_PRIVATE", 2) if flags is None else flags
+
+
+class set_default_mmap_options:
+    """Choose how load(mmap=True) maps: writes stay private, or are refused.
+
+    Example:
+        >>> with set_default_mmap_options(mmap.MAP_SHARED):
+        ...     taeda.load("model.pt", mmap=True)
+    """
+
+    def __init__(self, flags: int) -> None:
+        import mmap
+
+        if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
+            raise ValueError(f"expected MAP_PRIVATE or MAP_SHARED, got {flags}")
+        self.before = _options["mmap_flags"]
+        _options["mmap_flags"] = flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception) -> None:
+        _options["mmap_flags"] = self.before
+
+
+class skip_data:
+    """Save storages as empty space of their size, to be filled later.
+
+    Raises:
+        NotImplementedError: on entering.
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self) -> None:
+        raise NotImplementedError("serialization.skip_data")
+
+    def __exit__(self, *exception) -> None:
+        pass
+
+
+def _is_path(name_or_buffer) -> bool:
+    return isinstance(name_or_buffer, (str, os.PathLike))
+
+
+def check_module_version_greater_or_equal(
+    module, req_version_tuple: tuple, error_if_malformed: bool = True
+) -> bool:
+    """Is `module.__version__` at least the given one?"""
+    try:
+        parts = module.__version__.split(".")
+        found = tuple(
+            type(want)(have)
+            for want, have in zip(req_version_tuple, parts, strict=False)
+        )
+    except (AttributeError, ValueError) as error:
+        text = f"{module!r} has no version of numbers and dots"
+        if error_if_malformed:
+            raise RuntimeError(text) from error
+        import warnings
+
+        warnings.warn(text + "; taken to be new enough", stacklevel=2)
+        return True
+    return found >= tuple(req_version_tuple)

@@ -1,0 +1,185 @@
+"""Storages: bytes behind tensors, and their old typed view."""
+
+from __future__ import annotations
+
+import taeda
+from taeda._io.storages import STORAGE_DTYPES, storage_bytes
+
+__all__ = ["TypedStorage", "UntypedStorage", *STORAGE_DTYPES]  # noqa: F822
+
+
+class TypedStorage:
+    """A storage seen as a sequence of one dtype; old programs name it.
+
+    Args:
+        args: a length or a sequence of numbers. wrap_storage (UntypedStorage): the
+            bytes, instead. dtype: of the elements. device: where.
+
+    Example:
+        >>> TypedStorage([1.0, 2.0], dtype=taeda.float32).tolist()
+        [1.0, 2.0]
+    """
+
+    def __init__(
+        self, *args, wrap_storage=None, dtype=None, device=None, _internal=False
+    ) -> None:
+        self.dtype = dtype or taeda.get_default_dtype()
+        if wrap_storage is not None:
+            if args:
+                raise RuntimeError("wrap_storage excludes positional arguments")
+            self._untyped_storage = wrap_storage
+            return
+        given = args[0] if args else 0
+        if isinstance(given, int):
+            tensor = taeda.empty(given, dtype=self.dtype, device=device)
+        else:
+            tensor = taeda.tensor(list(given), dtype=self.dtype, device=device)
+        self._untyped_storage = tensor.untyped_storage()
+
+    def untyped(self):
+        """The bytes."""
+        return self._untyped_storage
+
+    def _tensor(self):
+        empty = taeda.empty(0, dtype=self.dtype, device=self.device)
+        return empty.set_(self._untyped_storage, 0, (self.size(),), (1,))
+
+    @property
+    def device(self):
+        """Where the bytes are."""
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Are the bytes on a CUDA device?"""
+        return self.device.type == "cuda"
+
+    def size(self) -> int:
+        """How many elements."""
+        return self.nbytes() // self.element_size()
+
+    __len__ = size
+
+    def nbytes(self) -> int:
+        """How many bytes."""
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """Address of the first byte."""
+        return self._untyped_storage.data_ptr()
+
+    def __getitem__(self, index):
+        value = self._tensor()[index]
+        if value.dim() == 0:
+            return value.item()
+        return TypedStorage(
+            wrap_storage=value.clone().untyped_storage(), dtype=self.dtype
+        )
+
+    def __setitem__(self, index, value) -> None:
+        self._tensor()[index] = value
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def tolist(self) -> list:
+        """The elements."""
+        return self._tensor().tolist()
+
+    def fill_(self, value) -> TypedStorage:
+        """Set every element."""
+        self._tensor().fill_(value)
+        return self
+
+    def copy_(self, source, non_blocking: bool | None = None) -> TypedStorage:
+        """Copy the elements of another storage."""
+        self._tensor().copy_(source._tensor(), bool(non_blocking))
+        return self
+
+    def resize_(self, size: int) -> None:
+        """Change the number of elements."""
+        self._untyped_storage.resize_(size * self.element_size())
+
+    def _moved(self, tensor) -> TypedStorage:
+        storage = tensor.untyped_storage()
+        return TypedStorage(wrap_storage=storage, dtype=tensor.dtype)
+
+    def clone(self) -> TypedStorage:
+        """A copy."""
+        return self._moved(self._tensor().clone())
+
+    def cpu(self) -> TypedStorage:
+        """On the CPU."""
+        return self._moved(self._tensor().cpu())
+
+    def to(self, *, device, non_blocking: bool = False) -> TypedStorage:
+        """On another device."""
+        return self._moved(self._tensor().to(device, non_blocking=non_blocking))
+
+    def type(self, dtype=None):
+        """The name of the old storage class, or a converted copy."""
+        if dtype is None:
+            name = str(self.dtype).rpartition(".")[2]
+            kinds = {value: key for key, value in STORAGE_DTYPES.items()}
+            return f"taeda.{kinds.get(name, 'UntypedStorage')}"
+        return self._moved(self._tensor().to(dtype))
+
+    def share_memory_(self) -> TypedStorage:
+        """Move the bytes to shared memory."""
+        self._untyped_storage.share_memory_()
+        return self
+
+    def __repr__(self) -> str:
+        rows = "".join(f" {value}\n" for value in self.tolist())
+        return (
+            f"{rows}[TypedStorage(dtype={self.dtype}, device={self.device}) of size "
+            f"{self.size()}]"
+        )
+
+    def __eq__(self, other) -> bool:
+        if not isinstance(other, TypedStorage):
+            return NotImplemented
+        return self.dtype == other.dtype and self.data_ptr() == other.data_ptr()
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self):
+        data = bytes(storage_bytes(self._untyped_storage.cpu()))
+        return (_from_bytes, (self.dtype, data))
+
+
+def _from_bytes(dtype, data: bytes) -> TypedStorage:
+    storage = taeda.UntypedStorage(len(data))
+    storage_bytes(storage)[:] = data
+    return TypedStorage(wrap_storage=storage, dtype=dtype)
+
+
+def _old_class(name: str, dtype_name: str):
+    """FloatStorage and so on: constructors of TypedStorage with a fixed dtype."""
+
+    class _Kind(type):
+        def __instancecheck__(cls, value) -> bool:
+            return isinstance(value, TypedStorage) and value.dtype == cls.dtype
+
+        @property
+        def dtype(cls):
+            return getattr(taeda, dtype_name)
+
+    def make(cls, *args, **kwargs):
+        return TypedStorage(*args, dtype=cls.dtype, **kwargs)
+
+    doc = f"A TypedStorage of {dtype_name}."
+    return _Kind(name, (), {"__new__": make, "__doc__": doc, "__module__": "taeda"})
+
+
+def __getattr__(name: str):
+    if name == "UntypedStorage":
+        return taeda.UntypedStorage
+    if name in STORAGE_DTYPES:
+        made = globals()[name] = _old_class(name, STORAGE_DTYPES[name])
+        return made
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
