@@ -234,7 +234,7 @@ def _add_piecewise() -> None:
         "1 if a > c or c < b else 0",
         numpy="np.minimum(np.maximum({0}, {1}), {2})",
     )
-    _add("nextafter", FLOAT, None, None)
+    _add("nextafter", FLOAT, "1", None)
 
 
 def _add_complex() -> None:

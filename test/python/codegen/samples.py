@@ -1,0 +1,60 @@
+"""Sample points of every function of the expression language, for the suites here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from tools.codegen.expr import Expr, to_numpy
+
+_ANY = (-2.3, -0.7, 0.4, 1.9)
+_POSITIVE = (0.3, 0.8, 1.7, 4.2)
+_UNIT = (-0.9, -0.3, 0.2, 0.7)
+_ABOVE_ONE = (1.2, 1.9, 3.3, 6.1)
+_OTHER = (1.3, -0.6, 0.9, -1.7)
+_Z = (0.6 + 0.4j, -0.8 + 1.1j, 0.3 - 0.9j, -0.4 - 0.5j)
+_W = (1.2 - 0.3j, 0.5 + 0.8j, -0.7 + 0.2j, 0.9 + 1.4j)
+
+# Points away from ties and jumps: derivatives there can be compared with differences.
+REAL: dict[str, tuple[Sequence[float], ...]] = {
+    **dict.fromkeys(
+        "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc".split(),
+        (_ANY,),
+    ),
+    **dict.fromkeys("floor ceil trunc round frac sign sgn".split(), (_ANY,)),
+    **dict.fromkeys("abs conj real imag angle".split(), (_ANY,)),
+    **dict.fromkeys(
+        "log log2 log10 log1p sqrt rsqrt lgamma digamma".split(), (_POSITIVE,)
+    ),
+    **dict.fromkeys("asin acos atanh erfinv".split(), (_UNIT,)),
+    **dict.fromkeys(
+        "atan2 hypot copysign fmod remainder floor_divide div_trunc".split(),
+        (_ANY, _OTHER),
+    ),
+    **dict.fromkeys("maximum minimum fmax fmin nextafter".split(), (_ANY, _OTHER)),
+    "acosh": (_ABOVE_ONE,),
+    "pow": (_POSITIVE, _OTHER),
+    "clamp": (_ANY, (-1.0,) * 4, (1.0,) * 4),
+    "polygamma": ((1.0, 2.0, 1.0, 3.0), _POSITIVE),
+}
+COMPLEX: dict[str, tuple[Sequence[complex], ...]] = {
+    **dict.fromkeys(
+        "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh".split(),
+        (_Z,),
+    ),
+    **dict.fromkeys(
+        "cosh tanh asinh acosh atanh sqrt rsqrt sigmoid".split(),
+        (_Z,),
+    ),
+    **dict.fromkeys("abs sgn conj real imag angle".split(), (_Z,)),
+    "pow": (_Z, _W),
+}
+PREDICATES = ("is_nan", "is_inf", "is_finite", "signbit")
+
+
+def evaluate(expr: Expr, values: dict[str, object]) -> np.ndarray:
+    """The expression through its NumPy printer."""
+    space = {"np": np, "special": special, **values}
+    return np.asarray(eval(to_numpy(expr), space))
