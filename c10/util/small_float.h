@@ -13,7 +13,11 @@
 // Files of different ISA levels include this: an out-of-line copy that the
 // linker picked from the AVX-512 one would crash elsewhere, so all of it is
 // inlined.
+#if defined(__CUDACC__)  // NVRTC defines it too
+#define TAEDA_ALWAYS_INLINE __host__ __device__ __forceinline__
+#else
 #define TAEDA_ALWAYS_INLINE inline __attribute__((always_inline))
+#endif
 
 namespace taeda {
 
@@ -35,7 +39,7 @@ TAEDA_ALWAYS_INLINE float float_of(uint32_t bits) {
 }
 
 /// 2^exponent for a normal float.
-constexpr float power_of_two(int exponent) {
+TAEDA_ALWAYS_INLINE constexpr float power_of_two(int exponent) {
   return __builtin_bit_cast(float, static_cast<uint32_t>(exponent + 127) << 23);
 }
 

@@ -43,6 +43,8 @@ DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
     "storage": DTYPES,
 }
 PROMOTIONS = (
+    "int_to_long",
+    "float_only",
     "default",
     "int_to_float",
     "bool_out",
@@ -197,7 +199,11 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Composite:
-    """C++ text in terms of other operators: `return ops::mul(self, self);`."""
+    """In terms of other operators, which record their own derivatives.
+
+    `call` is C++ text (`return ops::mul(self, self);`) or the name of a function in
+    taeda::native that takes the arguments.
+    """
 
     call: Text = entry(text)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
@@ -205,7 +211,10 @@ class Composite:
 
 @dataclass(frozen=True)
 class View:
-    """Shares memory with `self`: the geometry, and how to replay and invert it."""
+    """Shares memory with `self`.
+
+    `geometry` names the function in taeda::native that makes the view (`make_view`).
+    """
 
     geometry: Text = entry(text)
     replay: Text | None = entry(text, None)
@@ -215,9 +224,19 @@ class View:
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A hand-written function per backend and a shape function."""
+class Structured:
+    """`shape(args..., OutputPlan&)` plans, `cpu(args..., outputs...)` writes."""
 
+    shape: Text = entry(text)
+    cpu: Text = entry(text)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A hand-written function per backend, or one for all (`explicit`)."""
+
+    structured: Structured | None = entry(struct(Structured, "structured"), None)
+    explicit: Text | None = entry(text, None)
     cpu: Text | None = entry(text, None)
     cuda: Text | None = entry(text, None)
     meta: Text | None = entry(text, None)

@@ -1,0 +1,47 @@
+// Small pieces of the generated in-place and out= forms.
+#pragma once
+
+#include <taeda/aten/iter/output.h>
+
+#include <vector>
+
+namespace taeda::derived {
+
+using Tensors = SmallVector<TensorBase, 4>;
+
+inline void collect(Tensors& all, const TensorBase& t) {
+  if (t.defined()) all.push_back(t);
+}
+inline void collect(Tensors& all, const OptionalTensor& t) {
+  if (t) collect(all, *t);
+}
+inline void collect(Tensors& all, TensorBaseList list) {
+  for (const TensorBase& t : list) collect(all, t);
+}
+inline void collect(Tensors& all, ArrayRef<OptionalTensor> list) {
+  for (const OptionalTensor& t : list) collect(all, t);
+}
+
+// The defined tensors among the arguments.
+template <class... A>
+Tensors tensors_of(const A&... arguments) {
+  Tensors all;
+  (collect(all, arguments), ...);
+  return all;
+}
+
+// The device of the first tensor that has dims, else of the first one.
+TAEDA_API Device device_of_tensors(const Tensors& tensors);
+template <class... A>
+Device device_of(const A&... arguments) {
+  return device_of_tensors(tensors_of(arguments...));
+}
+
+TAEDA_API void check_inplace(std::string_view op,
+                             const TensorBase& computed,
+                             const TensorBase& self);
+TAEDA_API void write_out_list(std::string_view op,
+                              const std::vector<TensorBase>& computed,
+                              TensorBaseList out);
+
+}  // namespace taeda::derived

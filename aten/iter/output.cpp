@@ -1,0 +1,244 @@
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace taeda {
+
+void (*warning_handler)(const std::string&) = nullptr;
+
+void warn(const std::string& message) {
+  if (warning_handler != nullptr) {
+    warning_handler(message);
+  } else {
+    std::fprintf(stderr, "Warning: %s\n", message.c_str());
+  }
+}
+
+void OutputPlan::set(size_t index,
+                     IntArrayRef sizes,
+                     IntArrayRef strides,
+                     ScalarType dtype) {
+  if (outputs_.size() <= index) outputs_.resize(index + 1);
+  outputs_[index] = {DimVector(sizes), DimVector(strides), dtype};
+}
+
+void OutputPlan::set(size_t index,
+                     IntArrayRef sizes,
+                     MemoryFormat format,
+                     ScalarType dtype) {
+  if (format == MemoryFormat::Contiguous) {
+    set(index, sizes, dtype);
+  } else {
+    set(index, sizes, format_strides(sizes, format), dtype);
+  }
+}
+
+TensorBase OutputPlan::allocate(size_t i, Device device) const {
+  const PlannedOutput& o = outputs_[i];
+  if (o.strides.empty()) return make_tensor(op_, o.sizes, o.dtype, device);
+  return make_tensor_strided(op_, o.sizes, o.strides, o.dtype, device);
+}
+
+void resize_tensor_strided(const TensorBase& t,
+                           IntArrayRef sizes,
+                           IntArrayRef strides) {
+  TensorImpl& impl = *t.impl();
+  checked_numel("resize_", sizes);
+  size_t bytes = required_bytes(
+      sizes, strides, impl.storage_offset(), impl.itemsize());
+  if (bytes > impl.storage()->nbytes()) impl.storage()->resize(bytes);
+  impl.set_sizes_and_strides(sizes, strides);
+}
+
+void resize_tensor(const TensorBase& t, IntArrayRef sizes) {
+  if (t.sizes() == sizes) return;
+  resize_tensor_strided(t, sizes, contiguous_strides(sizes));
+}
+
+bool resize_output(const TensorBase& out, IntArrayRef sizes) {
+  if (out.sizes() == sizes) return false;
+  if (out.numel() != 0) {
+    warn(str_cat("An output with one or more elements was resized since it had "
+                 "shape ",
+                 out.sizes(),
+                 ", which does not match the required output shape ",
+                 sizes,
+                 ". This behavior is deprecated, and in a future release "
+                 "outputs will not be resized unless they have zero "
+                 "elements."));
+  }
+  TAEDA_CHECK(!out.requires_grad(),
+              "cannot resize variables that require grad");
+  resize_tensor(out, sizes);
+  return true;
+}
+
+void check_castable(std::string_view op,
+                    ScalarType computed,
+                    ScalarType wanted) {
+  TAEDA_CHECK(can_cast(computed, wanted),
+              op,
+              ": result type ",
+              computed,
+              " can't be cast to the desired output type ",
+              wanted);
+}
+
+void check_same_device(std::string_view op,
+                       const TensorBase& expected,
+                       const TensorBase& got) {
+  TAEDA_CHECK(expected.device() == got.device(),
+              op,
+              ": Expected all tensors to be on the same device, but found at "
+              "least two devices, ",
+              expected.device(),
+              " and ",
+              got.device(),
+              "!");
+}
+
+namespace {
+// Definitely overlapping: an expanded dim. Otherwise strides in rising order
+// that each clear the block below cannot overlap; anything else is unknown and,
+// as in PyTorch, let through.
+bool has_internal_overlap(const TensorBase& t) {
+  if (t.is_non_overlapping_and_dense()) return false;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
+  }
+  return false;
+}
+}  // namespace
+
+void check_no_internal_overlap(std::string_view op, const TensorBase& t) {
+  TAEDA_CHECK(!has_internal_overlap(t),
+              op,
+              ": unsupported operation: more than one element of the "
+              "written-to tensor refers to a single memory location. Please "
+              "clone() the tensor before performing the operation.");
+}
+
+Overlap overlap_of(const TensorBase& a, const TensorBase& b) {
+  if (a.is_same(b)) return Overlap::Full;
+  if (a.numel() == 0 || b.numel() == 0) return Overlap::None;
+  if (a.storage().get() != b.storage().get()) return Overlap::None;
+  bool dense = a.is_non_overlapping_and_dense() &&
+               b.is_non_overlapping_and_dense();
+  if (!dense) {
+    bool same = a.storage_offset() == b.storage_offset() &&
+                a.sizes() == b.sizes() && a.strides() == b.strides();
+    return same ? Overlap::Full : Overlap::Unknown;
+  }
+  auto begin = [](const TensorBase& t) {
+    return static_cast<const char*>(t.const_raw_data());
+  };
+  const char* a0 = begin(a);
+  const char* b0 = begin(b);
+  const char* a1 = a0 + a.nbytes();
+  const char* b1 = b0 + b.nbytes();
+  if (a0 == b0 && a1 == b1) {
+    return a.strides() == b.strides() ? Overlap::Full : Overlap::Partial;
+  }
+  return a0 < b1 && b0 < a1 ? Overlap::Partial : Overlap::None;
+}
+
+void check_no_partial_overlap(std::string_view op,
+                              const TensorBase& out,
+                              const TensorBase& in) {
+  TAEDA_CHECK(overlap_of(out, in) != Overlap::Partial,
+              op,
+              ": unsupported operation: some elements of the input tensor and "
+              "the written-to tensor refer to a single memory location. "
+              "Please clone() the tensor before performing the operation.");
+}
+
+void check_no_overlap(std::string_view op,
+                      const TensorBase& out,
+                      const TensorBase& in) {
+  check_no_partial_overlap(op, out, in);
+  TAEDA_CHECK(overlap_of(out, in) != Overlap::Full,
+              op,
+              ": unsupported operation: the input tensor and the written-to "
+              "tensor refer to a single memory location. Please clone() the "
+              "tensor before performing the operation.");
+}
+
+void write_out(std::string_view op,
+               const TensorBase& computed,
+               const TensorBase& out) {
+  check_castable(op, computed.dtype(), out.dtype());
+  check_same_device(op, computed, out);
+  check_no_internal_overlap(op, out);
+  resize_output(out, computed.sizes());
+  copy_into(out, computed);
+}
+
+void write_inplace(std::string_view op,
+                   const TensorBase& computed,
+                   const TensorBase& self) {
+  check_castable(op, computed.dtype(), self.dtype());
+  check_no_internal_overlap(op, self);
+  TAEDA_CHECK(self.sizes() == computed.sizes(),
+              op,
+              ": output with shape ",
+              self.sizes(),
+              " doesn't match the broadcast shape ",
+              computed.sizes());
+  copy_into(self, computed);
+}
+
+OutputTarget OutputTarget::for_out(const OutputPlan& plan,
+                                   size_t index,
+                                   const TensorBase& out,
+                                   TensorBaseList inputs) {
+  const PlannedOutput& planned = plan[index];
+  check_castable(plan.op(), planned.dtype, out.dtype());
+  for (const TensorBase& in : inputs) {
+    if (!in.defined() || in.dim() == 0) continue;
+    check_same_device(plan.op(), in, out);
+  }
+  check_no_internal_overlap(plan.op(), out);
+  if (resize_output(out, planned.sizes) && !planned.strides.empty()) {
+    resize_tensor_strided(out, planned.sizes, planned.strides);
+  }
+  OutputTarget target;
+  target.wanted_ = target.work_ = out;
+  bool direct = out.dtype() == planned.dtype && !out.is_conj() &&
+                !out.is_neg();
+  if (planned.strides.empty()) {
+    direct = direct && out.is_contiguous();
+  } else {
+    direct = direct && out.strides() == IntArrayRef(planned.strides);
+  }
+  for (const TensorBase& in : inputs) {
+    if (!in.defined()) continue;
+    direct = direct && overlap_of(out, in) == Overlap::None;
+  }
+  if (!direct) target.work_ = plan.allocate(index, out.device());
+  return target;
+}
+
+OutputTarget OutputTarget::for_inplace(const OutputPlan& plan,
+                                       const TensorBase& self) {
+  const PlannedOutput& planned = plan[0];
+  check_castable(plan.op(), planned.dtype, self.dtype());
+  check_no_internal_overlap(plan.op(), self);
+  TAEDA_CHECK(self.sizes() == IntArrayRef(planned.sizes),
+              plan.op(),
+              ": output with shape ",
+              self.sizes(),
+              " doesn't match the broadcast shape ",
+              IntArrayRef(planned.sizes));
+  OutputTarget target;
+  target.wanted_ = self;
+  target.work_ = plan.allocate(0, self.device());
+  return target;
+}
+
+void OutputTarget::finish() const {
+  if (!wanted_.is_same(work_)) copy_into(wanted_, work_);
+}
+
+}  // namespace taeda

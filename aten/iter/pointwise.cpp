@@ -1,0 +1,489 @@
+#include <taeda/aten/cpu_capability.h>
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/geometry.h>
+#include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/parallel/parallel.h>
+
+#include <algorithm>
+
+namespace taeda {
+
+namespace {
+
+constexpr int64_t kChunk = 512;
+constexpr int64_t kGrain = 32768;
+constexpr int kMaxScalars = 4;
+
+const ChunkTable& table_of(const PointwiseOp& op) {
+  static const int level = static_cast<int>(cpu_capability());
+  return *op.tables[level];
+}
+
+uint8_t category(ScalarType t) {
+  if (t == kBool) return kAcceptBool;
+  if (is_floating(t)) return kAcceptFloat;
+  return taeda::is_complex(t) ? kAcceptComplex : kAcceptInt;
+}
+
+// What a call computes in and what comes out, before any memory is touched.
+struct TypePlan {
+  ScalarType common;  // operands are converted to this one first
+  Compute compute;
+  ScalarType out;
+  ChunkFn fn;
+};
+
+ScalarType common_type(const PointwiseOp& op, Operands operands) {
+  ScalarType common = ScalarType::Undefined;
+  const TensorBase* first = operands[op.bool_operands].tensor;
+  if (op.promote == Promote::First) return first->dtype();
+  bool simple = first != nullptr && !first->impl()->is_wrapped_number;
+  for (size_t i = op.bool_operands; i < operands.size() && simple; ++i) {
+    const TensorBase* t = operands[i].tensor;
+    simple = t != nullptr && t->dtype() == first->dtype();
+  }
+  if (simple) {
+    common = first->dtype();
+  } else {
+    ResultType result;
+    for (size_t i = op.bool_operands; i < operands.size(); ++i) {
+      if (operands[i].tensor != nullptr) {
+        result.add(*operands[i].tensor);
+      } else {
+        result.add(*operands[i].number);
+      }
+    }
+    common = result.get();
+  }
+  if (op.promote == Promote::IntToFloat && is_integral(common, true)) {
+    common = default_dtype();
+  }
+  return common;
+}
+
+TypePlan plan_types(const PointwiseOp& op, Operands operands) {
+  TypePlan plan;
+  plan.common = common_type(op, operands);
+  const ChunkTable& table = table_of(op);
+  plan.compute = compute_of(plan.common);
+  plan.fn = table[static_cast<int>(plan.compute)];
+  if (plan.fn == nullptr && is_integral(plan.common, true)) {
+    // Rare integer operators have a kernel for the widest type alone.
+    plan.compute = Compute::I64;
+    plan.fn = table[static_cast<int>(plan.compute)];
+  }
+  bool accepted = (op.accepts & category(plan.common)) != 0;
+  if (!accepted || plan.fn == nullptr) not_implemented_for(op.name, plan.common);
+  plan.out = op.out == OutKind::Same   ? plan.common
+             : op.out == OutKind::Bool ? kBool
+                                       : real_type_of(plan.common);
+  return plan;
+}
+
+// Operands with the lazy conjugate or negative bit, made plain; rare.
+bool any_lazy(Operands operands) {
+  for (const Operand& o : operands) {
+    if (o.tensor != nullptr && (o.tensor->is_conj() || o.tensor->is_neg())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+DimVector output_shape(const PointwiseOp& op, Operands operands) {
+  DimVector shape;
+  bool first = true;
+  for (const Operand& o : operands) {
+    if (o.tensor == nullptr) continue;
+    if (first) {
+      shape = DimVector(o.tensor->sizes());
+    } else if (!(o.tensor->sizes() == IntArrayRef(shape))) {
+      shape = broadcast_shapes<int64_t>(op.name, shape, o.tensor->sizes());
+    }
+    first = false;
+  }
+  return shape;
+}
+
+const TensorBase& reference_tensor(const PointwiseOp& op, Operands operands) {
+  const TensorBase* found = nullptr;
+  for (const Operand& o : operands) {
+    if (o.tensor == nullptr) continue;
+    if (found == nullptr || (found->dim() == 0 && o.tensor->dim() > 0)) {
+      found = o.tensor;
+    }
+  }
+  TAEDA_INTERNAL_ASSERT(found != nullptr, op.name, ": no tensor operand");
+  for (const Operand& o : operands) {
+    // 0-d CPU tensors go with tensors of any device.
+    if (o.tensor == nullptr || o.tensor->dim() == 0) continue;
+    check_same_device(op.name, *found, *o.tensor);
+  }
+  return *found;
+}
+
+// Strides in bytes of an operand seen with the output's sizes.
+void operand_strides(const TensorBase& t, IntArrayRef sizes, DimVector& out) {
+  size_t shift = sizes.size() - static_cast<size_t>(t.dim());
+  int64_t itemsize = static_cast<int64_t>(t.itemsize());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    bool repeated = d < shift || t.sizes()[d - shift] == 1;
+    out.push_back(repeated ? 0 : t.strides()[d - shift] * itemsize);
+  }
+}
+
+// One operand's access: straight from memory, or gathered into a buffer.
+struct Access {
+  char* base = nullptr;
+  int64_t itemsize = 0;  // of the memory
+  bool linear = false;
+  ConvertFn convert = nullptr;  // memory to compute type, or back
+  ScalarType dtype = ScalarType::Undefined;
+  ScalarType inner = ScalarType::Undefined;  // the type the kernel sees
+  bool constant = false;  // a number: the buffer is filled once
+};
+
+struct Call {
+  const PointwiseOp& op;
+  TypePlan types;
+  int count;  // operands with the output
+  Access access[kMaxOperands];
+  alignas(16) unsigned char scalars[kMaxScalars * kScalarSlot];
+};
+
+ConvertFn conversion(std::string_view op, ScalarType from, ScalarType to) {
+  ConvertFn f = convert_function(from, to);
+  if (f == nullptr) not_implemented_for(op, is_float8(from) ? from : to);
+  return f;
+}
+
+// Runs positions [begin, end) of the space.
+void run_range(const Call& call,
+               const IterationSpace& space,
+               int64_t begin,
+               int64_t end) {
+  alignas(64) unsigned char buffers[kMaxOperands][kChunk * 16];
+  void* ptrs[kMaxOperands];
+  bool chunked = false;
+  std::optional<OperandWalker> walkers[kMaxOperands];
+  for (int k = 0; k < call.count; ++k) {
+    const Access& a = call.access[k];
+    if (a.linear) {
+      ptrs[k] = a.base + begin * a.itemsize;
+      continue;
+    }
+    ptrs[k] = buffers[k];
+    chunked = true;
+    if (a.constant) {
+      int64_t n = std::min(kChunk, end - begin);
+      size_t size = element_size(a.inner);
+      a.convert(a.base, 0, buffers[k], static_cast<int64_t>(size), n);
+    } else {
+      walkers[k].emplace(space, k, begin);
+    }
+  }
+  if (!chunked) {
+    call.types.fn(ptrs, call.scalars, end - begin);
+    return;
+  }
+  for (int64_t i = begin; i < end; i += kChunk) {
+    int64_t n = std::min(kChunk, end - i);
+    for (int k = 1; k < call.count; ++k) {
+      if (!walkers[k]) continue;
+      const Access& a = call.access[k];
+      int64_t size = static_cast<int64_t>(element_size(a.inner));
+      unsigned char* to = buffers[k];
+      walkers[k]->advance(n, [&](int64_t offset, int64_t stride, int64_t m) {
+        a.convert(a.base + offset, stride, to, size, m);
+        to += m * size;
+      });
+    }
+    call.types.fn(ptrs, call.scalars, n);
+    if (walkers[0]) {
+      const Access& a = call.access[0];
+      int64_t size = static_cast<int64_t>(element_size(a.inner));
+      const unsigned char* from = buffers[0];
+      walkers[0]->advance(n, [&](int64_t offset, int64_t stride, int64_t m) {
+        a.convert(from, size, a.base + offset, stride, m);
+        from += m * size;
+      });
+    }
+    for (int k = 0; k < call.count; ++k) {
+      if (call.access[k].linear) {
+        ptrs[k] = static_cast<char*>(ptrs[k]) + n * call.access[k].itemsize;
+      }
+    }
+  }
+}
+
+void fill_access(Call& call, int k, const TensorBase& t, ScalarType inner) {
+  Access& a = call.access[k];
+  a.base = static_cast<char*>(k == 0 ? t.mutable_raw_data()
+                                     : const_cast<void*>(t.const_raw_data()));
+  a.itemsize = static_cast<int64_t>(t.itemsize());
+  a.dtype = t.dtype();
+  a.inner = inner;
+  if (a.dtype == inner) {
+    a.convert = convert_function(inner, inner);
+  } else if (k == 0) {
+    a.convert = conversion(call.op.name, inner, a.dtype);
+  } else {
+    a.convert = conversion(call.op.name, a.dtype, inner);
+  }
+}
+
+// The kernel sees `inner` types: compute type for operands, bool for
+// conditions, OutKind's type for the output.
+void run(const PointwiseOp& op,
+         const TypePlan& types,
+         const TensorBase& out,
+         Operands operands,
+         ArrayRef<Scalar> scalars) {
+  int64_t numel = out.numel();
+  if (numel == 0 || out.is_meta()) return;
+  TAEDA_CHECK_AS(NotImplemented,
+                 out.is_cpu(),
+                 op.name,
+                 ": no kernel for device ",
+                 out.device());
+  Call call{op, types, static_cast<int>(operands.size()) + 1, {}, {}};
+  ScalarType inner = type_of(types.compute);
+  ScalarType out_inner = op.out == OutKind::Same   ? inner
+                         : op.out == OutKind::Bool ? kBool
+                                                   : real_type_of(inner);
+  fill_access(call, 0, out, out_inner);
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    scalars[i].store(inner, call.scalars + i * kScalarSlot);
+  }
+  alignas(16) unsigned char numbers[kMaxOperands][kScalarSlot];
+  bool all_linear = out.is_contiguous() && call.access[0].dtype == out_inner;
+  call.access[0].linear = all_linear;
+  for (int k = 1; k < call.count; ++k) {
+    const Operand& o = operands[static_cast<size_t>(k - 1)];
+    ScalarType want = k - 1 < op.bool_operands ? kBool : inner;
+    Access& a = call.access[k];
+    if (o.number != nullptr) {
+      o.number->store(want, numbers[k]);
+      a = {reinterpret_cast<char*>(numbers[k]), 0, false,
+           convert_function(want, want), want, want, true};
+      continue;
+    }
+    fill_access(call, k, *o.tensor, want);
+    if (o.tensor->numel() == 1) {
+      a.constant = true;
+      continue;
+    }
+    a.linear = a.dtype == want && o.tensor->is_contiguous() &&
+               o.tensor->sizes() == out.sizes();
+    all_linear = all_linear && a.linear;
+  }
+  if (numel == 1) {
+    for (int k = 0; k < call.count; ++k) {
+      Access& a = call.access[k];
+      a.linear = a.dtype == a.inner;
+      if (a.linear) a.constant = false;
+    }
+  }
+  static const IterationSpace kFlat({}, {});
+  if (all_linear) {
+    // No stride is looked at: skip building the space.
+    parallel_for(0, numel, kGrain, [&](int64_t b, int64_t e) {
+      run_range(call, kFlat, b, e);
+    });
+    return;
+  }
+  DimVector byte_strides[kMaxOperands];
+  const int64_t* strides[kMaxOperands];
+  operand_strides(out, out.sizes(), byte_strides[0]);
+  for (int k = 1; k < call.count; ++k) {
+    const Operand& o = operands[static_cast<size_t>(k - 1)];
+    if (o.tensor != nullptr) {
+      operand_strides(*o.tensor, out.sizes(), byte_strides[k]);
+    } else {
+      byte_strides[k].resize(out.sizes().size(), 0);
+    }
+  }
+  for (int k = 0; k < call.count; ++k) strides[k] = byte_strides[k].data();
+  IterationSpace space(
+      out.sizes(),
+      ArrayRef<const int64_t*>(strides, static_cast<size_t>(call.count)));
+  for (int k = 0; k < call.count; ++k) {
+    Access& a = call.access[k];
+    a.linear = !a.constant && a.dtype == a.inner &&
+               space.is_linear(k, a.itemsize);
+  }
+  parallel_for(0, numel, kGrain, [&](int64_t b, int64_t e) {
+    run_range(call, space, b, e);
+  });
+}
+
+// Strides that keep the operands' common memory order, as TensorIterator does.
+DimVector output_strides(IntArrayRef shape, Operands operands) {
+  DimVector byte_strides[kMaxOperands];
+  SmallVector<const int64_t*, kMaxOperands> strides;
+  size_t k = 0;
+  for (const Operand& o : operands) {
+    if (o.tensor == nullptr) continue;
+    operand_strides(*o.tensor, shape, byte_strides[k]);
+    strides.push_back(byte_strides[k++].data());
+  }
+  IterationSpace space(shape, strides);
+  DimVector out(shape.size());
+  int64_t running = 1;
+  for (int d : space.perm()) {
+    out[d] = running;
+    running *= std::max<int64_t>(shape[d], 1);
+  }
+  return out;
+}
+
+TensorBase new_output(const PointwiseOp& op,
+                      ScalarType dtype,
+                      Operands operands) {
+  const TensorBase& like = reference_tensor(op, operands);
+  DimVector shape = output_shape(op, operands);
+  bool row_major = true;
+  for (const Operand& o : operands) {
+    bool full = o.tensor != nullptr && o.tensor->dim() > 1;
+    if (full && !o.tensor->is_contiguous()) row_major = false;
+  }
+  if (row_major) return make_tensor(op.name, shape, dtype, like.device());
+  return make_tensor_strided(
+      op.name, shape, output_strides(shape, operands), dtype, like.device());
+}
+
+struct PlainOperands {
+  SmallVector<TensorBase, 4> kept;
+  SmallVector<Operand, 4> list;
+  explicit PlainOperands(Operands operands) {
+    kept.reserve(operands.size());
+    for (const Operand& o : operands) {
+      if (o.tensor != nullptr) {
+        kept.push_back(contiguous(*o.tensor));
+        list.push_back(Operand(kept.back()));
+      } else {
+        list.push_back(o);
+      }
+    }
+  }
+};
+
+void check_written(const PointwiseOp& op,
+                   const TensorBase& out,
+                   Operands operands) {
+  check_no_internal_overlap(op.name, out);
+  for (const Operand& o : operands) {
+    if (o.tensor != nullptr) check_no_partial_overlap(op.name, out, *o.tensor);
+  }
+}
+
+void write(const PointwiseOp& op,
+           const TypePlan& types,
+           const TensorBase& out,
+           Operands operands,
+           ArrayRef<Scalar> scalars) {
+  if (any_lazy(operands) || out.is_conj() || out.is_neg()) {
+    PlainOperands plain(operands);
+    TensorBase result = new_output(op, types.out, plain.list);
+    run(op, types, result, plain.list, scalars);
+    copy_into(out, result);
+    return;
+  }
+  run(op, types, out, operands, scalars);
+}
+
+}  // namespace
+
+Compute compute_of(ScalarType t) {
+  switch (t) {
+    case kBool:
+      return Compute::Bool;
+    case kByte:
+      return Compute::U8;
+    case kChar:
+      return Compute::I8;
+    case kShort:
+      return Compute::I16;
+    case kInt:
+    case kUInt16:
+      return Compute::I32;
+    case kLong:
+    case kUInt32:
+    case kUInt64:
+      return Compute::I64;
+    case kDouble:
+      return Compute::F64;
+    case kComplexHalf:
+    case kComplexFloat:
+      return Compute::C64;
+    case kComplexDouble:
+      return Compute::C128;
+    default:
+      return Compute::F32;
+  }
+}
+
+ScalarType type_of(Compute c) {
+  constexpr ScalarType types[] = {kBool, kByte, kChar, kShort, kInt, kLong,
+                                  kFloat, kDouble, kComplexFloat,
+                                  kComplexDouble};
+  return types[static_cast<int>(c)];
+}
+
+void not_implemented_for(std::string_view op, ScalarType t) {
+  throw_error(ErrorKind::NotImplemented,
+              str_cat("\"", op, "\" not implemented for '", t, "'"));
+}
+
+TensorBase pointwise(const PointwiseOp& op,
+                     std::initializer_list<Operand> list,
+                     std::initializer_list<Scalar> scalars) {
+  Operands operands(list);
+  TypePlan types = plan_types(op, operands);
+  if (any_lazy(operands)) {
+    PlainOperands plain(operands);
+    TensorBase out = new_output(op, types.out, plain.list);
+    run(op, types, out, plain.list, scalars);
+    return out;
+  }
+  TensorBase out = new_output(op, types.out, operands);
+  run(op, types, out, operands, scalars);
+  return out;
+}
+
+void pointwise_inplace(const PointwiseOp& op,
+                       std::initializer_list<Operand> list,
+                       std::initializer_list<Scalar> scalars,
+                       const TensorBase& self) {
+  Operands operands(list);
+  TypePlan types = plan_types(op, operands);
+  check_castable(op.name, types.out, self.dtype());
+  reference_tensor(op, operands);
+  DimVector shape = output_shape(op, operands);
+  TAEDA_CHECK(self.sizes() == IntArrayRef(shape),
+              op.name,
+              ": output with shape ",
+              self.sizes(),
+              " doesn't match the broadcast shape ",
+              IntArrayRef(shape));
+  check_written(op, self, operands);
+  write(op, types, self, operands, scalars);
+}
+
+void pointwise_out(const PointwiseOp& op,
+                   std::initializer_list<Operand> list,
+                   std::initializer_list<Scalar> scalars,
+                   const TensorBase& out) {
+  Operands operands(list);
+  TypePlan types = plan_types(op, operands);
+  check_castable(op.name, types.out, out.dtype());
+  const TensorBase& like = reference_tensor(op, operands);
+  if (like.dim() > 0 || !out.is_cpu()) check_same_device(op.name, like, out);
+  check_written(op, out, operands);
+  resize_output(out, output_shape(op, operands));
+  write(op, types, out, operands, scalars);
+}
+
+}  // namespace taeda

@@ -1,0 +1,37 @@
+// What generated pointwise kernels stand on. Everything here must be inlined or
+// of internal linkage: the file is compiled for several ISA levels.
+#pragma once
+
+#include <taeda/aten/math/math.h>
+#include <taeda/aten/native/cpu/kernels/isa.h>
+#include <taeda/c10/util/complex.h>
+
+#include <stdint.h>
+
+namespace taeda {
+
+using ChunkFn = void (*)(void* const* ptrs, const void* scalars, int64_t n);
+using ChunkTable = ChunkFn[10];
+
+// Operands may be the output itself, element for element (in-place forms), which
+// carries nothing from one iteration to the next.
+#define TAEDA_INDEPENDENT _Pragma("GCC ivdep")
+
+template <class T>
+struct RealOfType {
+  using type = T;
+};
+template <class T>
+struct RealOfType<complex<T>> {
+  using type = T;
+};
+template <class T>
+using RealOf = typename RealOfType<T>::type;
+
+template <class T>
+[[gnu::always_inline]] inline T scalar(const void* slots, int index) {
+  return *reinterpret_cast<const T*>(static_cast<const char*>(slots) +
+                                     16 * index);
+}
+
+}  // namespace taeda

@@ -1,0 +1,21 @@
+// What factories share.
+#pragma once
+
+#include <taeda/aten/core/tensor_base.h>
+
+namespace taeda::native {
+
+// NotImplementedError for layouts other than strided.
+void check_layout(std::string_view op, std::optional<Layout> layout);
+// Uninitialised, with self's shape and, unless given, its dtype, device and
+// memory order.
+Tensor new_like(std::string_view op,
+                const Tensor& self,
+                std::optional<ScalarType> dtype,
+                std::optional<Device> device,
+                std::optional<MemoryFormat> format);
+// Strides of a dense tensor whose dims are ordered as self's.
+DimVector dense_strides(const Tensor& self);
+void zero_fill(const Tensor& t);
+
+}  // namespace taeda::native

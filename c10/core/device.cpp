@@ -1,0 +1,66 @@
+#include <taeda/c10/core/device.h>
+
+#include <charconv>
+
+namespace taeda {
+
+namespace {
+constexpr std::string_view kNames[] = {
+    "cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+    "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
+    "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
+std::string& privateuse1_name() {
+  static std::string name = "privateuseone";
+  return name;
+}
+}  // namespace
+
+void rename_privateuse1(std::string name) {
+  privateuse1_name() = std::move(name);
+}
+
+std::string_view device_type_name(DeviceType t) {
+  if (t == DeviceType::PrivateUse1) return privateuse1_name();
+  return kNames[static_cast<int>(t)];
+}
+
+std::string Device::str() const {
+  std::string out(device_type_name(type));
+  if (has_index()) append_to(out, str_cat(":", int{index}));
+  return out;
+}
+
+void append_to(std::string& out, const Device& d) { out.append(d.str()); }
+
+Device Device::parse(std::string_view text) {
+  TAEDA_CHECK(!text.empty(), "Device string must not be empty");
+  size_t colon = text.find(':');
+  std::string_view name = text.substr(0, colon);
+  Device device;
+  bool known = name == privateuse1_name();
+  if (known) device.type = DeviceType::PrivateUse1;
+  for (int i = 0; !known && i <= static_cast<int>(DeviceType::MTIA); ++i) {
+    known = kNames[i] == name;
+    if (known) device.type = static_cast<DeviceType>(i);
+  }
+  TAEDA_CHECK(known,
+              "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, "
+              "ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, "
+              "mtia, privateuseone device type at start of device string: ",
+              text);
+  if (colon == std::string_view::npos) return device;
+  std::string_view digits = text.substr(colon + 1);
+  int index = -1;
+  auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  bool whole = error == std::errc() && end == digits.data() + digits.size();
+  bool leading_zero = digits.size() > 1 && digits[0] == '0';
+  TAEDA_CHECK(whole && !leading_zero && index >= 0 && index < 128,
+              "Invalid device string: '",
+              text,
+              "'");
+  device.index = static_cast<int8_t>(index);
+  return device;
+}
+
+}  // namespace taeda

@@ -1,0 +1,256 @@
+#include <taeda/c10/core/tensor_impl.h>
+
+#include <algorithm>
+
+namespace taeda {
+
+void (*release_python_object)(void*) = nullptr;
+
+TensorImpl::TensorImpl(Storage storage, ScalarType dtype, DispatchKeySet keys)
+    : keys_(keys), dtype_(dtype), storage_(std::move(storage)) {}
+
+TensorImpl::~TensorImpl() { drop_python_object(); }
+
+void TensorImpl::drop_python_object() {
+  if (owns_python_object_ && release_python_object != nullptr) {
+    owns_python_object_ = false;
+    release_python_object(std::exchange(python_object_, nullptr));
+  }
+}
+
+void TensorImpl::release_resources() {
+  drop_python_object();
+  autograd_meta_.reset();
+  storage_.reset();
+  base_.reset();
+  extra_.reset();
+}
+
+TensorExtra& TensorImpl::extra() {
+  if (!extra_) extra_ = std::make_unique<TensorExtra>();
+  return *extra_;
+}
+
+const IntrusivePtr<VersionCounter>& TensorImpl::share_version() {
+  if (!shared_version_) {
+    shared_version_ = make_intrusive<VersionCounter>(version_);
+  }
+  return shared_version_;
+}
+
+void TensorImpl::set_dim(size_t dim) {
+  if (dim > kInlineDims) {
+    if (static_cast<size_t>(dim_) != dim || !heap_) {
+      heap_ = std::make_unique<int64_t[]>(2 * dim);
+    }
+  } else {
+    heap_.reset();
+  }
+  dim_ = static_cast<int32_t>(dim);
+}
+
+void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
+  // `sizes` may be this tensor's own; copy before the buffer changes.
+  DimVector copy(sizes.begin(), sizes.end());
+  set_dim(copy.size());
+  int64_t* size = sizes_ptr();
+  int64_t* stride = strides_ptr();
+  int64_t running = 1;
+  numel_ = 1;
+  for (int i = dim_ - 1; i >= 0; --i) {
+    size[i] = copy[i];
+    stride[i] = running;
+    running *= std::max<int64_t>(copy[i], 1);
+    numel_ *= copy[i];
+  }
+  contiguous_ = dense_ = true;
+  channels_last_ = channels_last_3d_ = false;
+  if (dim_ == 4 || dim_ == 5) refresh_facts();
+}
+
+void TensorImpl::set_sizes_and_strides(IntArrayRef sizes,
+                                       IntArrayRef strides) {
+  DimVector size_copy(sizes.begin(), sizes.end());
+  DimVector stride_copy(strides.begin(), strides.end());
+  set_dim(size_copy.size());
+  std::copy(size_copy.begin(), size_copy.end(), sizes_ptr());
+  std::copy(stride_copy.begin(), stride_copy.end(), strides_ptr());
+  numel_ = 1;
+  for (int64_t s : size_copy) numel_ *= s;
+  refresh_facts();
+}
+
+namespace {
+// Whether walking the dims in `order` (outermost first) finds the strides of a
+// dense block; dims of size 1 may have any stride.
+bool dense_in_order(IntArrayRef sizes,
+                    IntArrayRef strides,
+                    ArrayRef<int> order) {
+  int64_t expected = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    int64_t size = sizes[order[i]];
+    if (size == 1) continue;
+    if (strides[order[i]] != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+constexpr int kRowMajor[] = {0, 1, 2, 3, 4};
+constexpr int kChannelsLast[] = {0, 2, 3, 1};
+constexpr int kChannelsLast3d[] = {0, 2, 3, 4, 1};
+
+// Dense in some order of the dims.
+bool dense_in_any_order(IntArrayRef sizes, IntArrayRef strides) {
+  SmallVector<int, 8> order;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != 1) order.push_back(static_cast<int>(i));
+  }
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return strides[a] > strides[b];
+  });
+  return dense_in_order(sizes, strides, order);
+}
+
+}  // namespace
+
+void TensorImpl::refresh_facts() {
+  IntArrayRef size = sizes(), stride = strides();
+  channels_last_ = channels_last_3d_ = false;
+  if (numel_ == 0) {
+    contiguous_ = dense_ = true;
+    return;
+  }
+  contiguous_ = true;
+  int64_t expected = 1;
+  for (int i = dim_ - 1; i >= 0 && contiguous_; --i) {
+    if (size[i] == 1) continue;
+    contiguous_ = stride[i] == expected;
+    expected *= size[i];
+  }
+  if (dim_ == 4) {
+    channels_last_ = dense_in_order(size, stride, kChannelsLast);
+  } else if (dim_ == 5) {
+    channels_last_3d_ = dense_in_order(size, stride, kChannelsLast3d);
+  }
+  dense_ = contiguous_ || channels_last_ || channels_last_3d_ ||
+           dense_in_any_order(size, stride);
+}
+
+IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
+  DispatchKeySet keys = keys_ - DispatchKeySet(DispatchKey::Autograd);
+  auto copy = make_intrusive<TensorImpl>(storage_, dtype_, keys);
+  copy->set_sizes_and_strides(sizes(), strides(), storage_offset_);
+  copy->layout_ = layout_;
+  copy->is_inference = is_inference;
+  copy->is_wrapped_number = is_wrapped_number;
+  if (share) copy->shared_version_ = share_version();
+  return copy;
+}
+
+void TensorImpl::shallow_copy_from(const TensorImpl& other) {
+  bool had_grad = requires_grad();
+  storage_ = other.storage_;
+  dtype_ = other.dtype_;
+  layout_ = other.layout_;
+  keys_ = other.keys_ - DispatchKeySet(DispatchKey::Autograd);
+  if (had_grad) add_key(DispatchKey::Autograd);
+  set_sizes_and_strides(other.sizes(), other.strides(), other.storage_offset_);
+}
+
+bool channels_last_like(IntArrayRef sizes, IntArrayRef strides) {
+  if (sizes.size() != 4 && sizes.size() != 5) return false;
+  ArrayRef<int> order = sizes.size() == 4 ? ArrayRef<int>(kChannelsLast)
+                                          : ArrayRef<int>(kChannelsLast3d);
+  int64_t least = 0;
+  if (strides[1] == 0) return false;
+  // Innermost first: C, W, H, (D,) N.
+  for (size_t i = order.size(); i-- > 0;) {
+    int d = order[i];
+    if (sizes[d] == 0 || strides[d] < least) return false;
+    if (d == 0 && least == strides[1]) return false;
+    least = strides[d];
+    if (sizes[d] > 1) least *= sizes[d];
+  }
+  return true;
+}
+
+DimVector contiguous_strides(IntArrayRef sizes) {
+  DimVector strides(sizes.size());
+  int64_t running = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = running;
+    running *= std::max<int64_t>(sizes[i], 1);
+  }
+  return strides;
+}
+
+DimVector format_strides(IntArrayRef sizes, MemoryFormat format) {
+  bool is_2d = format == MemoryFormat::ChannelsLast;
+  if (!is_2d && format != MemoryFormat::ChannelsLast3d) {
+    return contiguous_strides(sizes);
+  }
+  size_t rank = is_2d ? 4 : 5;
+  TAEDA_CHECK(sizes.size() == rank,
+              "required rank ",
+              rank,
+              " tensor to use ",
+              format,
+              " format, got rank ",
+              sizes.size());
+  ArrayRef<int> order = is_2d ? ArrayRef<int>(kChannelsLast)
+                              : ArrayRef<int>(kChannelsLast3d);
+  DimVector strides(rank);
+  int64_t running = 1;
+  for (size_t i = rank; i-- > 0;) {
+    strides[order[i]] = running;
+    running *= std::max<int64_t>(sizes[order[i]], 1);
+  }
+  return strides;
+}
+
+int64_t checked_numel(std::string_view op, IntArrayRef sizes) {
+  int64_t numel = 1;
+  bool overflow = false;
+  for (int64_t s : sizes) {
+    TAEDA_CHECK(s >= 0,
+                op,
+                ": Trying to create tensor with negative dimension ",
+                s,
+                ": ",
+                sizes);
+    overflow |= __builtin_mul_overflow(numel, std::max<int64_t>(s, 1), &numel);
+  }
+  // An element may take 16 bytes; the byte count must fit as well.
+  overflow |= numel > (int64_t{1} << 59);
+  TAEDA_CHECK(!overflow,
+              op,
+              ": Storage size calculation overflowed with sizes=",
+              sizes);
+  for (int64_t s : sizes) {
+    if (s == 0) return 0;
+  }
+  return numel;
+}
+
+size_t required_bytes(IntArrayRef sizes,
+                      IntArrayRef strides,
+                      int64_t offset,
+                      size_t itemsize) {
+  int64_t last = offset;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    int64_t reach = 0;
+    bool overflow =
+        __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(last, reach, &last);
+    TAEDA_CHECK(!overflow && last < (int64_t{1} << 59),
+                "Storage size calculation overflowed with sizes=",
+                sizes,
+                " and strides=",
+                strides);
+  }
+  return static_cast<size_t>(last + 1) * itemsize;
+}
+
+}  // namespace taeda

@@ -1,0 +1,164 @@
+"""Prints the pointwise and reduction kernels, compiled once per ISA level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .expr import Expr, cpp_block
+from .model import Operator, shard_of
+from .pointwise import KIND_OF_COMPUTE, PointwiseKernel, backward_of, kernels_of
+from .record_types import Pointwise, Reduction
+from .reduction import ReductionKernel, reduction_kernel
+from .writer import Output
+
+KERNEL_SHARDS = 12
+# The order of Compute in aten/iter/pointwise.h.
+COMPUTE_ORDER = (
+    *("bool", "u8", "i8", "i16", "i32", "i64"),
+    *("f32", "f64", "c64", "c128"),
+)
+CPP_TYPE = {
+    "bool": "bool",
+    "u8": "unsigned char",
+    "i8": "signed char",
+    "i16": "short",
+    "i32": "int",
+    "i64": "int64_t",
+    "f32": "float",
+    "f64": "double",
+    "c64": "complex<float>",
+    "c128": "complex<double>",
+}
+_RESULT = {"Same": "T", "Bool": "bool", "Real": "RealOf<T>"}
+
+
+def emit(operators: Iterable[Operator], out: Output) -> None:
+    """One file per shard, with the tables of the shard's records."""
+    shards: list[dict[str, list[str]]] = [{} for _ in range(KERNEL_SHARDS)]
+    for op in operators:
+        shard = shards[shard_of(op.record.name, KERNEL_SHARDS)]
+        if isinstance(op.overload.body, Pointwise):
+            for kernel in all_kernels(op):
+                shard[kernel.name] = kernel_functions(kernel) + [_table(kernel)]
+        elif isinstance(op.overload.body, Reduction):
+            reduction = reduction_kernel(op.record, op.overload)
+            shard[reduction.name] = _reduction(reduction)
+    for i, kernels in enumerate(shards):
+        out.write(f"kernels/kernels_{i}.cpp", _file(kernels))
+
+
+def all_kernels(op: Operator) -> list[PointwiseKernel]:
+    """Forward and fused backward kernels that an operator may run."""
+    backward = [b.kernel for b in backward_of(op) if b.kernel is not None]
+    return kernels_of(op.record) + backward
+
+
+def _file(kernels: dict[str, list[str]]) -> str:
+    lines = ["#include <taeda/aten/native/cpu/kernels/pointwise.h>"]
+    lines += ["#include <taeda/aten/native/cpu/kernels/reduce.h>", ""]
+    lines.append("TAEDA_ISA_BEGIN")
+    for text in kernels.values():
+        lines += ["namespace {", *text[:-1], "}  // namespace", text[-1]]
+    return "\n".join([*lines, "TAEDA_ISA_END", ""])
+
+
+def kernel_functions(kernel: PointwiseKernel) -> list[str]:
+    """A loop template for each kind of compute type."""
+    lines: list[str] = []
+    for kind, expr in kernel.exprs.items():
+        lines += ["template <class T>"]
+        lines += [
+            f"void {kernel.name}_{kind}(void* const* p, const void* s, int64_t n) {{",
+            "  using R [[maybe_unused]] = RealOf<T>;",
+        ]
+        result = _RESULT[kernel.out_kind]
+        lines.append(f"  {result}* out = static_cast<{result}*>(p[0]);")
+        loads = []
+        for i, name in enumerate(kernel.operands, start=1):
+            kind_of = "bool" if name in kernel.conditions else "T"
+            lines.append(
+                f"  const {kind_of}* in{i} = static_cast<const {kind_of}*>(p[{i}]);"
+            )
+            loads.append(f"    const {kind_of} {name} = in{i}[i];")
+        for i, name in enumerate(kernel.scalars):
+            lines.append(f"  const T {name} = scalar<T>(s, {i});")
+        kinds = {
+            name: "bool" if name in kernel.conditions else kind
+            for name in (*kernel.operands, *kernel.scalars)
+        }
+        want = _wanted(kind, kernel.out_kind)
+        statements, value = _print(expr, kind, kinds, want)
+        lines += ["TAEDA_INDEPENDENT", "  for (int64_t i = 0; i < n; ++i) {", *loads]
+        lines += [f"    {statement}" for statement in statements]
+        lines += [f"    out[i] = static_cast<{result}>({value});", "  }", "}"]
+    return lines
+
+
+def _print(
+    expr: Expr, kind: str, kinds: dict[str, str], want: str
+) -> tuple[list[str], str]:
+    return cpp_block(expr, kind, kinds, want)
+
+
+def _wanted(kind: str, out_kind: str) -> str:
+    if out_kind == "Bool":
+        return "bool"
+    return "float" if out_kind == "Real" and kind == "complex" else kind
+
+
+def _table(kernel: PointwiseKernel) -> str:
+    entries = []
+    for name in COMPUTE_ORDER:
+        if name in kernel.compute:
+            kind = KIND_OF_COMPUTE[name]
+            entries.append(f"&{kernel.name}_{kind}<{CPP_TYPE[name]}>")
+        else:
+            entries.append("nullptr")
+    return f"extern const ChunkTable {kernel.name} = {{{', '.join(entries)}}};"
+
+
+def _reduction(kernel: ReductionKernel) -> list[str]:
+    """A policy struct per kind, and the table of the loops over it."""
+    lines: list[str] = []
+    result = _RESULT[kernel.out_kind]
+    for kind in kernel.init:
+        named = [f"T {name}" for name in kernel.scalars]
+        loads = [f"scalar<T>(s, {i})" for i in range(len(kernel.scalars))]
+        lines += ["template <class T>", f"struct {kernel.name}_{kind} {{"]
+        lines += ["  using Element = T;", "  using R = RealOf<T>;"]
+        lines.append(f"  using Result = {result};")
+        for name, expr, extra, out in (
+            ("init", kernel.init[kind], [], "T"),
+            ("map", kernel.map[kind], ["T self", *named], "T"),
+            ("combine", kernel.combine[kind], ["T a", "T b"], "T"),
+            ("finish", kernel.finish[kind], ["T acc", "T count", *named], result),
+        ):
+            want = _wanted(kind, kernel.out_kind if name == "finish" else "Same")
+            lines += _policy_function(name, expr, kind, extra, out, want)
+        lines.append("  static TAEDA_FN T map_slots(T self, const void* s) {")
+        lines.append(f"    return map({', '.join(['self', *loads])});")
+        lines.append("  }")
+        lines.append(
+            f"  static TAEDA_FN {result} finish_slots(T acc, T count, const void* s) {{"
+        )
+        lines.append(f"    return finish({', '.join(['acc', 'count', *loads])});")
+        lines += ["  }", "};"]
+    entries = []
+    for name in COMPUTE_ORDER:
+        if name in kernel.compute:
+            policy = f"{kernel.name}_{KIND_OF_COMPUTE[name]}<{CPP_TYPE[name]}>"
+            entries.append(f"TAEDA_REDUCE_LOOPS({policy})")
+        else:
+            entries.append("{}")
+    table = f"extern const ReduceTable {kernel.name} = {{{', '.join(entries)}}};"
+    return [*lines, table]
+
+
+def _policy_function(
+    name: str, expr: Expr, kind: str, parameters: list[str], result: str, want: str
+) -> list[str]:
+    kinds = {p.split()[-1]: kind for p in parameters}
+    statements, value = _print(expr, kind, kinds, want)
+    head = f"  static TAEDA_FN {result} {name}({', '.join(parameters)}) {{"
+    body = [f"    {s}" for s in statements]
+    return [head, *body, f"    return static_cast<{result}>({value});", "  }"]

@@ -1,0 +1,421 @@
+"""Prints the operator functions, their dispatcher entries and their derived forms.
+
+Per base name a header `include/ops/BASE.h` (declarations) and, where kernels are written
+by hand, `include/native/BASE.h`; in shards the entries, the public functions and the
+backend functions that derive in-place and `out=` forms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from .model import (
+    Operator,
+    cpp_return,
+    cpp_type,
+    has_wrapper,
+    is_factory_like,
+    shard_of,
+)
+from .pointwise import PointwiseForm, pointwise_form
+from .record_types import Composite, Kernel, Pointwise, Reduction, View
+from .reduction import descriptor as reduce_descriptor
+from .reduction import reduction_call
+from .schema import Schema
+from .writer import Output
+
+OPS_SHARDS = 12
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+def emit(operators: Iterable[Operator], out: Output) -> None:
+    """Writes all files of this emitter."""
+    by_base: dict[str, list[Operator]] = defaultdict(list)
+    for op in operators:
+        by_base[op.record.name].append(op)
+    shards: list[list[Operator]] = [[] for _ in range(OPS_SHARDS)]
+    for base, ops in sorted(by_base.items()):
+        out.write(f"include/ops/{base}.h", _ops_header(ops))
+        natives = native_declarations(ops)
+        if natives:
+            out.write(f"include/native/{base}.h", _native_header(natives))
+        shards[shard_of(base, OPS_SHARDS)] += ops
+    for i, ops in enumerate(shards):
+        out.write(f"ops/ops_{i}.cpp", _shard(i, ops))
+    out.write("ops/register.cpp", _register())
+
+
+# Declarations ---------------------------------------------------------------
+
+
+def _ops_header(ops: list[Operator]) -> str:
+    lines = ["#pragma once", "#include <taeda/aten/core/op_types.h>", ""]
+    lines += ["namespace taeda::ops {", "namespace entries {"]
+    lines += [f"extern TAEDA_API OperatorEntry {op.ident};" for op in ops]
+    lines += ["}  // namespace entries"]
+    for op in ops:
+        lines.append(
+            f"TAEDA_API {op.result} {op.cpp_name}({op.parameters(defaults=True)});"
+        )
+    return "\n".join([*lines, "}  // namespace taeda::ops", ""])
+
+
+def native_declarations(ops: Iterable[Operator]) -> list[str]:
+    """`Tensor name(args)` of every hand-written function that the operators name."""
+    found: dict[str, None] = {}
+    for op in ops:
+        if op.form != "functional" and op.schema != op.overload.schema:
+            continue
+        for name, kind in native_functions(op):
+            found[f"{_native_signature(op, name, kind)};"] = None
+    return list(found)
+
+
+def native_functions(op: Operator) -> list[tuple[str, str]]:
+    """(function, kind) pairs; kind is plain, shape or impl."""
+    body = op.overload.body
+    if isinstance(body, View):
+        return [(body.geometry, "plain")]
+    if isinstance(body, Composite):
+        return [(body.call, "plain")] if _is_name(body.call) else []
+    if not isinstance(body, Kernel):
+        return []
+    if body.structured is not None:
+        return [(body.structured.shape, "shape"), (body.structured.cpu, "impl")]
+    names = [body.explicit, body.cpu, body.cuda, body.meta]
+    return [(name, "plain") for name in names if name is not None]
+
+
+def _is_name(text: str) -> bool:
+    return _IDENTIFIER.fullmatch(text.strip()) is not None
+
+
+def _native_signature(op: Operator, name: str, kind: str) -> str:
+    schema = op.overload.schema
+    params = [f"{cpp_type(a.type)} {a.name}" for a in schema.arguments]
+    if kind == "shape":
+        return f"void {name}({', '.join([*params, 'OutputPlan& plan'])})"
+    if kind == "impl":
+        outs = [f"const Tensor& {n}" for n in output_names(schema)]
+        return f"void {name}({', '.join(params + outs)})"
+    return f"{cpp_return(schema)} {name}({', '.join(params)})"
+
+
+def output_names(schema: Schema) -> list[str]:
+    """C++ names of the results of a functional schema."""
+    if len(schema.returns) == 1:
+        return ["out"]
+    return [r.name or f"out{i}" for i, r in enumerate(schema.returns)]
+
+
+def _native_header(declarations: list[str]) -> str:
+    lines = ["#pragma once", "#include <taeda/aten/core/op_types.h>"]
+    lines += ["#include <taeda/aten/iter/output.h>", "", "namespace taeda::native {"]
+    lines += declarations
+    return "\n".join([*lines, "}  // namespace taeda::native", ""])
+
+
+# Definitions ----------------------------------------------------------------
+
+
+def _shard(index: int, ops: list[Operator]) -> str:
+    bases = sorted({op.record.name for op in ops})
+    lines = [f"#include <taeda/gen/ops/{base}.h>" for base in bases]
+    lines += [
+        f"#include <taeda/gen/native/{base}.h>"
+        for base in bases
+        if native_declarations([op for op in ops if op.record.name == base])
+    ]
+    lines += [
+        "#include <taeda/aten/iter/output.h>",
+        "#include <taeda/aten/iter/derived.h>",
+        "#include <taeda/aten/iter/pointwise.h>",
+        "#include <taeda/aten/iter/reduce.h>",
+        "#include <taeda/gen/ops/copy_.h>" if index >= 0 else "",
+    ]
+    lines += sorted(_composite_includes(ops))
+    lines += ["", "namespace taeda {"]
+    tables = [t for op in ops for t in _tables(op)]
+    lines += list(dict.fromkeys(tables))
+    wrapped = [op for op in ops if has_wrapper(op)]
+    lines += ["namespace autograd::wrappers {"]
+    lines += [f"{op.result} {op.ident}({op.types()});" for op in wrapped]
+    lines += ["}", "namespace native {", "namespace {"]
+    for op in ops:
+        lines += _backend(op)
+    lines += ["}", "}  // namespace native", "namespace ops {"]
+    for op in ops:
+        lines += _public(op)
+    lines += ["}  // namespace ops", f"extern OperatorEntry* const kEntries{index}[];"]
+    pointers = ", ".join([f"&ops::entries::{op.ident}" for op in ops] + ["nullptr"])
+    lines += [f"OperatorEntry* const kEntries{index}[] = {{{pointers}}};"]
+    return "\n".join([*lines, "}  // namespace taeda", ""])
+
+
+def _composite_includes(ops: list[Operator]) -> set[str]:
+    found: set[str] = set()
+    for op in ops:
+        body = op.overload.body
+        text = body.call if isinstance(body, Composite) else ""
+        for name in re.findall(r"ops::(\w+)\(", text):
+            base = op.known_base(name)
+            if base is not None:
+                found.add(f"#include <taeda/gen/ops/{base}.h>")
+    return found
+
+
+def _tables(op: Operator) -> list[str]:
+    body = op.overload.body
+    if isinstance(body, Pointwise):
+        form = pointwise_form(op)
+        return [*isa_tables("ChunkTable", form.table), _descriptor(op, form)]
+    if isinstance(body, Reduction):
+        table = isa_tables("ReduceTable", f"r_{op.record.name}")
+        return [*table, reduce_descriptor(op)]
+    return []
+
+
+def isa_tables(kind: str, name: str) -> list[str]:
+    """Declarations of a kernel table's copies."""
+    return [
+        f"namespace isa_{level} {{ extern const {kind} {name}; }}"
+        for level in ("default", "avx2", "avx512")
+    ]
+
+
+def _descriptor(op: Operator, form: PointwiseForm) -> str:
+    return (
+        f"static constexpr PointwiseOp {form.descriptor} = {{"
+        f'"{op.record.name}", {len(form.operands)}, {len(form.scalars)}, '
+        f"Promote::{form.promote}, OutKind::{form.out_kind}, {form.accepts}, "
+        f"{form.bool_operands}, TAEDA_LEVELS({form.table})}};"
+    )
+
+
+def _backend(op: Operator) -> list[str]:
+    """The function that stands in the backend slots."""
+    head = f"{op.result} {op.ident}__backend({op.parameters()}) {{"
+    return [head, *("  " + line for line in _backend_body(op)), "}"]
+
+
+def _backend_body(op: Operator) -> list[str]:
+    body = op.overload.body
+    bump = [f"{a.name}.impl()->bump_version();" for a in _written(op)]
+    if isinstance(body, Pointwise):
+        return _pointwise_body(op) + bump
+    if isinstance(body, Reduction):
+        return reduction_call(op) + bump
+    if op.form == "functional":
+        lines = _functional_body(op, body)
+        if op.schema.mutable_args and not isinstance(body, Composite):
+            lines += [line for line in bump if "[" not in line]
+        return lines
+    if isinstance(body, Kernel) and body.structured is not None:
+        return _structured_derived(op, body.structured) + bump
+    return _derived(op, isinstance(body, Composite)) + bump
+
+
+def _written(op: Operator):
+    return [a for a in op.schema.mutable_args if not a.type.is_list]
+
+
+def _pointwise_body(op: Operator) -> list[str]:
+    form = pointwise_form(op)
+    operands = "{" + ", ".join(form.operands) + "}"
+    scalars = "{" + ", ".join(form.scalars) + "}"
+    if op.form == "functional":
+        return [f"return pointwise({form.descriptor}, {operands}, {scalars});"]
+    if op.form == "inplace":
+        return [f"pointwise_inplace({form.descriptor}, {operands}, {scalars}, self);"]
+    return [f"pointwise_out({form.descriptor}, {operands}, {scalars}, out);"]
+
+
+def _functional_body(op: Operator, body: object) -> list[str]:
+    names = op.names()
+    if isinstance(body, View):
+        return [f"return native::{body.geometry}({names});"]
+    if isinstance(body, Composite):
+        if _is_name(body.call):
+            return [f"return native::{body.call.strip()}({names});"]
+        return [line for line in body.call.strip().splitlines()]
+    assert isinstance(body, Kernel)
+    if body.structured is not None:
+        return _structured_functional(op, body.structured)
+    name = body.explicit or body.cpu
+    returns = "" if op.result == "void" else "return "
+    return [f"{returns}native::{name}({names});"]
+
+
+def _plan(op: Operator, structured: object) -> list[str]:
+    names = ", ".join(a.name for a in op.functional.arguments)
+    return [
+        f'OutputPlan plan("{op.record.name}");',
+        f"native::{structured.shape}({names}, plan);",
+    ]
+
+
+def _structured_functional(op: Operator, structured: object) -> list[str]:
+    outs = output_names(op.schema)
+    lines = _plan(op, structured)
+    lines.append(f"Device device = derived::device_of({_device_sources(op)});")
+    for i, name in enumerate(outs):
+        lines.append(f"Tensor {name} = plan.allocate({i}, device);")
+    call = ", ".join([*(a.name for a in op.schema.arguments), *outs])
+    lines.append(f"if (!device.is_meta()) native::{structured.cpu}({call});")
+    result = outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
+    return [*lines, f"return {result};"]
+
+
+def _device_sources(op: Operator) -> str:
+    return ", ".join(a.name for a in op.functional.tensor_args)
+
+
+def _structured_derived(op: Operator, structured: object) -> list[str]:
+    lines = _plan(op, structured)
+    outs = output_names(op.functional)
+    given = [a.name for a in op.schema.mutable_args]
+    inputs = ", ".join(a.name for a in op.functional.tensor_args)
+    for i, (name, target) in enumerate(zip(outs, given, strict=True)):
+        if op.form == "inplace":
+            make = f"OutputTarget::for_inplace(plan, {target})"
+        else:
+            tensors = f"derived::tensors_of({inputs})"
+            make = f"OutputTarget::for_out(plan, {i}, {target}, {tensors})"
+        lines.append(f"OutputTarget target{i} = {make};")
+    call = [a.name for a in op.functional.arguments]
+    call += [f"target{i}.tensor()" for i in range(len(outs))]
+    lines.append(
+        f"if (!{given[0]}.is_meta()) native::{structured.cpu}({', '.join(call)});"
+    )
+    return lines + [f"target{i}.finish();" for i in range(len(outs))]
+
+
+def _derived(op: Operator, composite: bool) -> list[str]:
+    """Computes the functional form, then writes into the caller's tensors."""
+    base = op.functional.base
+    call = f"ops::{base}({', '.join(_functional_arguments(op))})"
+    given = [a.name for a in op.schema.mutable_args]
+    name = op.record.name
+    if op.form == "inplace":
+        if composite:
+            return [
+                f"Tensor result = {call};",
+                f'derived::check_inplace("{name}", result, self);',
+                "if (!result.is_same(self)) ops::copy_(self, result);",
+            ]
+        return [f'write_inplace("{name}", {call}, self);']
+    if op.schema.mutable_args[0].type.is_list:
+        return [f'derived::write_out_list("{name}", {call}, {given[0]});']
+    if len(given) == 1:
+        return [f'write_out("{name}", {call}, {given[0]});']
+    lines = [f"auto results = {call};"]
+    for i, target in enumerate(given):
+        lines.append(f'write_out("{name}", std::get<{i}>(results), {target});')
+    return lines
+
+
+def _functional_arguments(op: Operator) -> list[str]:
+    """Arguments of the functional form; factory options come from the out tensor."""
+    present = {a.name for a in op.schema.arguments}
+    fill = {
+        "dtype": "out.dtype()",
+        "layout": "out.layout()",
+        "device": "out.device()",
+        "pin_memory": "std::nullopt",
+    }
+    return [
+        a.name if a.name in present else fill[a.name] for a in op.functional.arguments
+    ]
+
+
+def _public(op: Operator) -> list[str]:
+    slots = _slots(op)
+    lines = [f"OperatorEntry entries::{op.ident} = {{"]
+    lines.append(f'    "{op.schema.base}", "{op.schema.overload}",')
+    lines.append("    " + _quoted(str(op.schema)) + ",")
+    lines.append(f"    nullptr, nullptr, {{{', '.join(slots)}}}, {{}},")
+    lines.append(f"    {_present(op)}}};")
+    types = ", ".join(x for x in [op.result, op.types()] if x)
+    names = "".join(f", {a.name}" for a in op.arguments)
+    lines.append(f"{op.result} {op.cpp_name}({op.parameters()}) {{")
+    lines.append(
+        f"  return dispatch<{types}>(entries::{op.ident}, {_keys(op)}{names});"
+    )
+    return [*lines, "}"]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+BACKENDS = (
+    "CPU",
+    "CUDA",
+    "Meta",
+    "PrivateUse1",
+    "SparseCPU",
+    "SparseCUDA",
+    "QuantizedCPU",
+)
+FEATURES = ("Negative", "Conjugate", "ZeroTensor", "Functionalize", "Autograd")
+
+
+def _slots(op: Operator) -> list[str]:
+    backends = backend_slots(op)
+    cast = "reinterpret_cast<void*>(&{})"
+    texts = []
+    for key in (*BACKENDS, *FEATURES):
+        if key in backends:
+            texts.append(cast.format(f"native::{op.ident}__backend"))
+        elif key == "Autograd" and has_wrapper(op):
+            texts.append(cast.format(f"autograd::wrappers::{op.ident}"))
+        else:
+            texts.append("nullptr")
+    while texts and texts[-1] == "nullptr":
+        texts.pop()
+    return texts
+
+
+def backend_slots(op: Operator) -> tuple[str, ...]:
+    """The backend keys that the backend function serves."""
+    body = op.overload.body
+    if isinstance(body, Composite | View):
+        return BACKENDS
+    if isinstance(body, Kernel):
+        if body.explicit is not None:
+            return BACKENDS
+        if body.structured is None and body.meta is None:
+            return ("CPU",)
+    return ("CPU", "Meta")
+
+
+def _present(op: Operator) -> str:
+    base = "kBackendKeys.bits()"
+    if has_wrapper(op):
+        return f"{base} | DispatchKeySet(DispatchKey::Autograd).bits()"
+    return base
+
+
+def _keys(op: Operator) -> str:
+    tensors = [a for a in op.arguments if a.type.is_tensor_like]
+    if tensors:
+        return " | ".join(f"keys_of({a.name})" for a in tensors)
+    if is_factory_like(op.schema):
+        return "keys_of_device(device)"
+    return "DispatchKeySet(DispatchKey::CPU)"
+
+
+def _register() -> str:
+    lines = ["#include <taeda/aten/core/dispatcher.h>", "", "namespace taeda {"]
+    for i in range(OPS_SHARDS):
+        lines.append(f"extern OperatorEntry* const kEntries{i}[];")
+    lines.append("void register_generated(Dispatcher& dispatcher);")
+    lines.append("void register_generated(Dispatcher& dispatcher) {")
+    names = ", ".join(f"kEntries{i}" for i in range(OPS_SHARDS))
+    lines.append(f"  for (OperatorEntry* const* list : {{{names}}}) {{")
+    lines += ["    size_t n = 0;", "    while (list[n] != nullptr) ++n;"]
+    lines += ["    dispatcher.add(list, n);", "  }", "}", "}  // namespace taeda", ""]
+    return "\n".join(lines)

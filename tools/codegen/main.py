@@ -1,0 +1,68 @@
+"""Generates everything that follows from the operator records.
+
+    python tools/codegen/main.py --records aten/ops --out build/gen [--list-outputs]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+if __package__ in (None, ""):  # run as a script
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.codegen import emit_kernels, emit_ops
+from tools.codegen.errors import CodegenError
+from tools.codegen.model import load_operators
+from tools.codegen.writer import Output
+
+
+def generate(records: Path, folder: Path) -> Output:
+    """All generated files of a folder of records, not yet written."""
+    operators = load_operators(records)
+    out = Output(folder)
+    for emitter in emitters():
+        emitter.emit(operators, out)
+    return out
+
+
+def emitters() -> list:
+    """The modules with an `emit(operators, out)`."""
+    return [emit_ops, emit_kernels, *_optional()]
+
+
+def _optional() -> list:
+    """Emitters of the layers above the operators."""
+    import importlib
+
+    found = []
+    for name in ("autograd", "boxing", "python", "stubs", "docs", "api", "cuda"):
+        spec = importlib.util.find_spec(f"tools.codegen.emit_{name}")
+        if spec is not None:
+            found.append(importlib.import_module(f"tools.codegen.emit_{name}"))
+    return [module for module in found if hasattr(module, "emit")]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; prints record errors as file:line: message and returns 1."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--list-outputs", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        out = generate(options.records, options.out)
+    except CodegenError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.list_outputs:
+        print("\n".join(sorted(out.files)))
+        return 0
+    changed = out.flush()
+    print(f"codegen: {len(out.files)} files, {changed} changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
