@@ -169,8 +169,10 @@ RandomRange random_range(int64_t from, int64_t to) {
       return int64_t{1} << (std::ilogb(size) - kDigits + 1);
     };
     const auto rounded = [](int64_t value) {
-      return static_cast<int64_t>(
-          static_cast<ComputeType<T>>(from_integer<T>(value)));
+      const ComputeType<T> nearest = from_integer<T>(value);
+      // What x86 makes of a number that int64 cannot hold, infinity included.
+      if (!(std::fabs(nearest) < 0x1p63f)) return INT64_MIN;
+      return static_cast<int64_t>(nearest);
     };
     if (rounded(from + 1) < from) from = rounded(from + 1) + step(from + 1);
     if (rounded(to - 1) >= to) to = rounded(to - 1) - step(to - 1);
