@@ -16,9 +16,7 @@ namespace {
 
 constexpr int64_t kChunk = 512;
 
-const RandomTable& table() {
-  return TAEDA_ISA_TABLE(kRandomTable);
-}
+const RandomTable& table() { return TAEDA_ISA_TABLE(kRandomTable); }
 
 template <typename T>
 constexpr bool kIsFloating =

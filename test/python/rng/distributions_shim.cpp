@@ -14,30 +14,14 @@ using G = CpuGeneratorImpl;
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT G* generator_new(uint64_t seed) {
-  return new G(seed);
-}
-EXPORT void generator_delete(G* g) {
-  g->release();
-}
-EXPORT void generator_seed(G* g, uint64_t seed) {
-  g->manual_seed(seed);
-}
-EXPORT uint64_t generator_initial_seed(G* g) {
-  return g->initial_seed();
-}
-EXPORT uint64_t generator_random_seed(G* g) {
-  return g->seed();
-}
-EXPORT uint32_t generator_random(G* g) {
-  return g->random();
-}
-EXPORT G* generator_clone(G* g) {
-  return static_cast<G*>(g->clone().detach());
-}
-EXPORT void generator_get_state(G* g, uint8_t* out) {
-  g->get_state(out);
-}
+EXPORT G* generator_new(uint64_t seed) { return new G(seed); }
+EXPORT void generator_delete(G* g) { g->release(); }
+EXPORT void generator_seed(G* g, uint64_t seed) { g->manual_seed(seed); }
+EXPORT uint64_t generator_initial_seed(G* g) { return g->initial_seed(); }
+EXPORT uint64_t generator_random_seed(G* g) { return g->seed(); }
+EXPORT uint32_t generator_random(G* g) { return g->random(); }
+EXPORT G* generator_clone(G* g) { return static_cast<G*>(g->clone().detach()); }
+EXPORT void generator_get_state(G* g, uint8_t* out) { g->get_state(out); }
 EXPORT int generator_set_state(G* g, const uint8_t* bytes, int64_t size) {
   try {
     g->set_state(bytes, static_cast<size_t>(size));
