@@ -198,7 +198,8 @@ def _add_rounding() -> None:
 
 
 def _add_piecewise() -> None:
-    _add("sign", SAME, None)
+    # As in PyTorch, the sign of NaN is 0.
+    _add("sign", SAME, None, numpy="(({0} > 0) * 1.0 - ({0} < 0))")
     _add("copysign", FLOAT, "sign(a) * copysign(1, b)", None)
     # A tie gives each side half; a NaN passes the gradient to both.
     _add(
