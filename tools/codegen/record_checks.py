@@ -8,21 +8,26 @@ from .errors import CodegenError, Location
 from .expr import Expr, backward_expr, check, parse
 from .expr_types import rank
 from .record_types import KIND_OF_DTYPE, Axes, Kernel, Overload, Pointwise, Record
+from .schema import Schema
 from .yaml_fields import Text
 
 # Schema types that an expression can compute with.
 _SCALAR_BASES = ("Tensor", "Scalar", "int", "SymInt", "float", "bool")
 
 
-def check_overload(name: str, overload: Overload) -> None:
-    """Names used by the fields must exist in the schema."""
-    schema = overload.schema
+def check_schema_name(name: str, schema: Schema, location: Location) -> None:
+    """A record holds the overloads of one base name, in-place ones included."""
     if schema.base not in (name, f"{name}_"):
         raise CodegenError(
             f"{name}: the schema's name must be {name!r} or '{name}_', "
             f"got {schema.base!r}",
-            overload.location,
+            location,
         )
+
+
+def check_overload(overload: Overload) -> None:
+    """Names used by the fields must exist in the schema."""
+    schema = overload.schema
     arguments = {a.name for a in schema.arguments}
     if overload.backward is not None:
         for names, formula in overload.backward.formulas.items():

@@ -11,7 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from .errors import CodegenError, CodegenErrors, Location
-from .record_checks import check_overload, check_record, lint_records
+from .record_checks import (
+    check_overload,
+    check_record,
+    check_schema_name,
+    lint_records,
+)
 from .record_types import (
     FAMILIES,
     Axes,
@@ -141,6 +146,7 @@ def _overload(node: Node, shared: dict[str, Node], name: str) -> Overload:
         raise CodegenError(f"{name}: missing field 'schema'", node.location)
     values = {key: value for key, value in shared.items() if key in usable} | own
     schema = _schema(own["schema"])
+    check_schema_name(name, schema, own["schema"].location)
     what = f"{name} ({schema.name})"
     forms = build(Shared, values, node.location, what).forms
     overload = build(
@@ -153,7 +159,7 @@ def _overload(node: Node, shared: dict[str, Node], name: str) -> Overload:
         body=build(cls, values, node.location, what),
         location=own["schema"].location,
     )
-    check_overload(name, overload)
+    check_overload(overload)
     return overload
 
 
