@@ -11,3 +11,23 @@ if(_tests)
   set_target_properties(taeda_tests PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   add_test(NAME taeda_tests COMMAND taeda_tests)
 endif()
+
+# Accuracy of the scalar math: programs of their own, one per ISA level, since they
+# depend on nothing but the headers and on how the compiler vectorises them.
+file(GLOB_RECURSE _programs CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/test/cpp/accuracy_*.cpp")
+if(NOT TAEDA_SANITIZE)
+  foreach(_program IN LISTS _programs)
+    cmake_path(GET _program STEM _stem)
+    foreach(_isa IN LISTS TAEDA_ISA_LEVELS)
+      set(_name ${_stem}_${_isa})
+      add_executable(${_name} ${_program})
+      add_dependencies(${_name} taeda_gen)
+      target_include_directories(${_name} PRIVATE
+        "${PROJECT_SOURCE_DIR}" "${TAEDA_INCLUDE_DIR}")
+      target_compile_options(${_name} PRIVATE
+        ${TAEDA_KERNEL_FLAGS} ${TAEDA_ISA_FLAGS_${_isa}})
+      target_link_libraries(${_name} PRIVATE taeda_flags)
+    endforeach()
+  endforeach()
+endif()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import subprocess
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from devtool import cmake, package
 from devtool.measure import sanitizer_env
 from devtool.shell import ROOT, Failure, Timer, python, run, say, tool
 
+ACCURACY_SAMPLES = "20000"
 SMOKE = "test/python/test_tiny.py"
 
 
@@ -59,7 +61,13 @@ def lint() -> int:
     for check in ("layers", "sizes", "readmes"):
         failures += run([python(), f"tools/lint/{check}.py"], check=False) != 0
     paths = ["python", "tools", "tools/dev", "test", "benchmarks", "docs", "setup.py"]
-    failures += run([tool("ruff"), "check", "--quiet", *paths], check=False) != 0
+    failures += (
+        run(
+            [tool("ruff"), "check", "--quiet", "--output-format=concise", *paths],
+            check=False,
+        )
+        != 0
+    )
     failures += run([python(), "tools/lint/format.py"], check=False) != 0
     say("lint: clean" if not failures else f"lint: {failures} checks failed")
     return int(failures > 0)
@@ -105,9 +113,30 @@ def section_lint() -> Counts:
     return _status(lint() == 0)
 
 
+def _silent(command: Sequence[str | pathlib.Path]) -> bool:
+    """Runs a program that prints a line per check; shows them only on failure."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    say(f"{pathlib.Path(words[0]).name}: exit status {done.returncode}")
+    if done.returncode:
+        print(done.stdout[-8000:] + done.stderr[-2000:], flush=True)
+    return done.returncode == 0
+
+
+def _isa_levels() -> list[str]:
+    """The levels that this processor runs, lowest first."""
+    flags = set(pathlib.Path("/proc/cpuinfo").read_text().split())
+    needed = {"default": "fpu", "avx2": "avx2", "avx512": "avx512bw"}
+    return [level for level, flag in needed.items() if flag in flags]
+
+
 def section_cpp() -> Counts:
-    """C++ tests"""
-    return _gtest(None)
+    """C++ tests, and the accuracy of the scalar math at every ISA level"""
+    counts = _gtest(None)
+    for level in _isa_levels():
+        for program in sorted((cmake.build_dir() / "bin").glob(f"accuracy_*_{level}")):
+            counts += _status(_silent([program, ACCURACY_SAMPLES]))
+    return counts
 
 
 def section_python() -> Counts:
@@ -134,9 +163,7 @@ def section_isa() -> Counts:
     _build()
     symbols = [python(), "tools/lint/isa_symbols.py", cmake.build_dir()]
     counts = _status(run(symbols, check=False) == 0)
-    flags = set(pathlib.Path("/proc/cpuinfo").read_text().split())
-    lower = {"default": "avx2", "avx2": "avx512bw"}
-    for level in [level for level, above in lower.items() if above in flags]:
+    for level in _isa_levels()[:-1]:
         env = {"TAEDA_CPU_CAPABILITY": level, "PYTHONPATH": str(ROOT / "python")}
         say(f"TAEDA_CPU_CAPABILITY={level}")
         counts += _gtest(None, env)

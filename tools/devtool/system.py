@@ -104,7 +104,7 @@ def virtual_environment(tests: bool) -> None:
         run([sys.executable, "-m", "venv", VENV])
     say("installing into .venv: " + " ".join(map(_normal, wanted)))
     pip = [VENV / "bin" / "python", "-m", "pip", "install"]
-    run([*pip, "--quiet", "--disable-pip-version-check", *wanted])
+    run([*pip, "-qq", "--disable-pip-version-check", *wanted])
     stamp.write_text(key)
 
 
