@@ -6,14 +6,14 @@ import pathlib
 import random
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from harness import main, mutate
 
 from tools.codegen.errors import CodegenError
 from tools.codegen.records import load_text
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "aten" / "ops").glob("*.yaml"))
 
 
