@@ -1,9 +1,7 @@
 // Which instruction set the CPU kernels use.
 #pragma once
 
-#ifndef TAEDA_API
-#define TAEDA_API __attribute__((visibility("default")))
-#endif
+#include <taeda/c10/util/macros.h>
 
 namespace taeda {
 

@@ -6,13 +6,14 @@
 
 namespace taeda::detail {
 
+struct JobFn {
+  void* context;
+  void (*call)(void* context, int job);
+};
+
 // Runs fn for 0 .. count-1 on up to `count` threads, the caller being one; may
 // give a thread several jobs. fn must not throw.
 void backend_run(int count, JobFn fn);
-
-// Runs fn for 0 .. count-1 on exactly `count` threads at once, or returns false
-// having run nothing. fn must not throw.
-bool backend_run_exactly(int count, JobFn fn);
 
 // Told of a new thread count, so that libraries on the same runtime follow.
 void backend_set_num_threads(int count);

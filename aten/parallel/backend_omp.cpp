@@ -18,31 +18,11 @@ void backend_run(int count, JobFn fn) {
   }
 }
 
-bool backend_run_exactly(int count, JobFn fn) {
-  if (omp_in_parallel()) {
-    return false;
-  }
-  bool complete = true;
-#pragma omp parallel num_threads(count) shared(complete)
-  {
-    if (omp_get_num_threads() == count) {
-      fn.call(fn.context, omp_get_thread_num());
-    } else if (omp_get_thread_num() == 0) {
-      complete = false;
-    }
-  }
-  return complete;
-}
-
-void backend_set_num_threads(int count) {
-  omp_set_num_threads(count);
-}
+void backend_set_num_threads(int count) { omp_set_num_threads(count); }
 
 // Without this a child's first region waits for threads that fork() did not
 // copy. Refused (harmlessly) inside a region.
-void backend_before_fork() {
-  omp_pause_resource_all(omp_pause_soft);
-}
+void backend_before_fork() { omp_pause_resource_all(omp_pause_soft); }
 
 void backend_after_fork() {}
 

@@ -121,10 +121,6 @@ void backend_run(int count, JobFn fn) {
   }
 }
 
-bool backend_run_exactly(int count, JobFn fn) {
-  return pool().try_run(count, fn);
-}
-
 void backend_set_num_threads(int) {}
 
 void backend_before_fork() {

@@ -7,8 +7,6 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include <taeda/aten/parallel/backend.h>
 
@@ -102,21 +100,6 @@ struct Split {
   }
 };
 
-struct Concurrent {
-  detail::JobFn fn;
-  FirstError error;
-
-  static void run(void* self, int job) {
-    auto& jobs = *static_cast<Concurrent*>(self);
-    const RegionGuard guard(job);
-    try {
-      jobs.fn.call(jobs.fn.context, job);
-    } catch (...) {
-      jobs.error.capture();
-    }
-  }
-};
-
 }  // namespace
 
 int get_num_threads() {
@@ -146,13 +129,9 @@ void set_num_interop_threads(int count) {
   num_interop_threads_.store(count);
 }
 
-bool in_parallel_region() {
-  return in_region_;
-}
+bool in_parallel_region() { return in_region_; }
 
-int get_thread_num() {
-  return thread_num_;
-}
+int get_thread_num() { return thread_num_; }
 
 namespace detail {
 
@@ -170,25 +149,6 @@ void parallel_for_threads(int64_t begin,
   Split split{begin, end, (range + parts - 1) / parts, fn, {}};
   backend_run(static_cast<int>(parts), {&split, Split::run});
   split.error.rethrow();
-}
-
-void run_concurrently(int count, JobFn fn) {
-  Concurrent jobs{fn, {}};
-  const JobFn job{&jobs, Concurrent::run};
-  if (count == 1) {
-    Concurrent::run(&jobs, 0);
-  } else if (in_region_ || !backend_run_exactly(count, job)) {
-    std::vector<std::thread> threads;
-    threads.reserve(static_cast<size_t>(count - 1));
-    for (int i = 1; i < count; ++i) {
-      threads.emplace_back(Concurrent::run, &jobs, i);
-    }
-    Concurrent::run(&jobs, 0);
-    for (auto& thread : threads) {
-      thread.join();
-    }
-  }
-  jobs.error.rethrow();
 }
 
 }  // namespace detail

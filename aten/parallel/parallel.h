@@ -5,9 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-#ifndef TAEDA_API
-#define TAEDA_API __attribute__((visibility("default")))
-#endif
+#include <taeda/c10/util/macros.h>
 
 namespace taeda {
 
@@ -40,16 +38,6 @@ TAEDA_API void parallel_for_threads(int64_t begin,
                                     int64_t end,
                                     int64_t grain,
                                     RangeFn fn);
-
-struct JobFn {
-  void* context;
-  void (*call)(void* context, int job);
-};
-
-// Runs jobs 0 .. count-1 all at the same time, each on a thread of its own:
-// for libraries whose jobs wait for each other (OpenBLAS), where running two
-// of them one after the other would hang.
-TAEDA_API void run_concurrently(int count, JobFn fn);
 
 }  // namespace detail
 

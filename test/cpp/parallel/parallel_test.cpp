@@ -148,28 +148,6 @@ TEST(ParallelFor, SeveralUserThreadsAtOnce) {
   EXPECT_EQ(right, 200);
 }
 
-TEST(RunConcurrently, JobsMayWaitForEachOther) {
-  const Threads scope(2);
-  const auto meet = [](int count) {
-    std::atomic<int> arrived{0};
-    const auto wait_for_all = [&](int) {
-      ++arrived;
-      while (arrived < count) {
-        std::this_thread::yield();
-      }
-    };
-    detail::run_concurrently(
-        count,
-        {const_cast<void*>(static_cast<const void*>(&wait_for_all)),
-         [](void* context, int job) {
-           (*static_cast<decltype(wait_for_all)*>(context))(job);
-         }});
-    return arrived.load();
-  };
-  EXPECT_EQ(meet(3), 3);
-  parallel_for(0, 2, 1, [&](int64_t, int64_t) { EXPECT_EQ(meet(3), 3); });
-}
-
 TEST(NumThreads, RefusesNoneAndFewer) {
   EXPECT_THROW(set_num_threads(0), std::runtime_error);
   EXPECT_THROW(set_num_threads(-1), std::runtime_error);
@@ -216,9 +194,7 @@ class CgroupTest : public testing::Test {
   std::filesystem::path root_;
 };
 
-TEST_F(CgroupTest, NoFileIsNoLimit) {
-  EXPECT_EQ(limit(), 0);
-}
+TEST_F(CgroupTest, NoFileIsNoLimit) { EXPECT_EQ(limit(), 0); }
 
 TEST_F(CgroupTest, Version2RoundsUp) {
   write("self", "0::/\n");

@@ -1,0 +1,85 @@
+#include <taeda/aten/native/blas/gemm_choice.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include <taeda/aten/parallel/parallel.h>
+
+namespace taeda::blas {
+namespace {
+
+constexpr int kNoForce = -1;
+constexpr int kUnread = -2;
+std::atomic<int> forced_{kUnread};
+
+int route_of_word(const char* word) {
+  if (word != nullptr && std::strcmp(word, "small") == 0) {
+    return static_cast<int>(GemmRoute::kSmall);
+  }
+  if (word != nullptr && std::strcmp(word, "dnn") == 0) {
+    return static_cast<int>(GemmRoute::kDnn);
+  }
+  if (word != nullptr && std::strcmp(word, "openblas") == 0) {
+    return static_cast<int>(GemmRoute::kOpenBlas);
+  }
+  return kNoForce;
+}
+
+int forced_route() {
+  int route = forced_.load(std::memory_order_relaxed);
+  if (route == kUnread) {
+    route = route_of_word(std::getenv("TAEDA_GEMM_ROUTE"));
+    forced_ = route;
+  }
+  return route;
+}
+
+// The small kernel neither packs nor blocks: it holds its rate while op(B) fits
+// the first-level cache. A transposed B is first turned around on the stack.
+bool small_enough(const GemmShape& s, int64_t limit) {
+  return s.m * s.n * s.k <= limit && s.n * s.k <= kSmallPackElements;
+}
+
+}  // namespace
+
+GemmRoute choose_gemm_f32(const GemmShape& s) {
+  const int forced = forced_route();
+  if (forced != kNoForce) {
+    const bool pack_fits = !s.trans_b || s.n * s.k <= kSmallPackElements;
+    return forced == 0 && !pack_fits ? GemmRoute::kDnn
+                                     : static_cast<GemmRoute>(forced);
+  }
+  if (small_enough(s, 32 * 32 * 32)) {
+    return GemmRoute::kSmall;
+  }
+  const bool wide = cpu_capability() >= CpuCapability::kAvx512;
+  return wide || s.n < 512 ? GemmRoute::kDnn : GemmRoute::kOpenBlas;
+}
+
+GemmRoute choose_gemm_f64(const GemmShape& s) {
+  const int forced = forced_route();
+  const bool pack_fits = !s.trans_b || s.n * s.k <= kSmallPackElements;
+  if (forced != kNoForce) {
+    return forced == 0 && pack_fits ? GemmRoute::kSmall : GemmRoute::kOpenBlas;
+  }
+  return small_enough(s, 32 * 32 * 32) ? GemmRoute::kSmall
+                                       : GemmRoute::kOpenBlas;
+}
+
+bool dnn_computes_bf16() { return cpu_capability() >= CpuCapability::kAvx512; }
+
+bool batch_over_threads(int64_t batch, const GemmShape& s) {
+  // One large product keeps all threads busy; splitting it costs little from
+  // about 256^3 on, while a batch shorter than the team leaves threads idle.
+  const bool each_is_large = static_cast<double>(s.m) *
+                                 static_cast<double>(s.n) *
+                                 static_cast<double>(s.k) >=
+                             256.0 * 256.0 * 256.0;
+  const int threads = get_num_threads();
+  return batch >= 2 * threads || (!each_is_large && batch >= threads);
+}
+
+void force_gemm_route(const char* route) { forced_ = route_of_word(route); }
+
+}  // namespace taeda::blas

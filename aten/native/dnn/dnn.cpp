@@ -1,0 +1,43 @@
+#include <taeda/aten/native/dnn/dnn.h>
+
+#include <taeda/aten/native/blas/load_library.h>
+#include <taeda/aten/native/dnn/dnn_api.h>
+#include <taeda/c10/util/check.h>
+
+namespace taeda::dnn {
+namespace {
+
+const DnnApi* load_api() {
+  constexpr const char* kFile = "libtaeda_dnn.so";
+  void* library = blas::load_library(
+      kFile, "convolution, pooling and float32 matrix products");
+  const auto function =
+      reinterpret_cast<ApiFunction>(blas::find_symbol(library, kApiSymbol));
+  TAEDA_CHECK(function != nullptr, kFile, " has no symbol ", kApiSymbol);
+  return function();
+}
+
+const DnnApi& api() {
+  static const DnnApi* const table = load_api();
+  return *table;
+}
+
+}  // namespace
+
+void sgemm(bool trans_a,
+           bool trans_b,
+           int64_t m,
+           int64_t n,
+           int64_t k,
+           float alpha,
+           const float* a,
+           int64_t lda,
+           const float* b,
+           int64_t ldb,
+           float beta,
+           float* c,
+           int64_t ldc) {
+  api().sgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+}  // namespace taeda::dnn
