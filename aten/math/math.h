@@ -5,6 +5,7 @@
 #include "division.h"
 #include "erf.h"
 #include "exp.h"
+#include "gamma.h"
 #include "hyperbolic.h"
 #include "integer.h"
 #include "inverse_trig.h"

@@ -342,4 +342,85 @@ TAEDA_FN Pair<double> erfinv_tail_parts(double t) {
   );
 }
 
+// error 2^-62.5, with rounded coefficients 2^-55.2
+TAEDA_FN double lgamma_poly(double t) {
+  return poly(
+      t,
+      0x1.b0ee6072093cep-2, 0x1.4a34cc4a60fa6p-2, -0x1.13e001a55760ap-4,
+      0x1.51322ac7d84fp-6, -0x1.e404fc218dcc9p-8, 0x1.7add6eada70eep-9,
+      -0x1.38ac5c2d3cd0fp-10, 0x1.0b36af8e8abf5p-11, -0x1.d3fd4b6edc93bp-13,
+      0x1.a127ac1a9c73p-14, -0x1.78de9968d1949p-15, 0x1.580ea6d3ab0d5p-16,
+      -0x1.3cb3e1a201d11p-17, 0x1.2580344e61e39p-18, -0x1.1274bc1e3b50dp-19,
+      0x1.01fb4427cb043p-20, -0x1.ce3c97e82412cp-22, 0x1.a657daa19ea88p-23,
+      -0x1.1fc79069c086dp-23, 0x1.290cd1dc51ef2p-24
+  );
+}
+
+// error 2^-60.6, with rounded coefficients 2^-57.6
+TAEDA_FN double stirling_poly(double t) {
+  return poly(
+      t,
+      0x1.5555555555555p-4, -0x1.6c16c16c14af6p-9, 0x1.a01a017e8a988p-11,
+      -0x1.38134e168d66fp-11, 0x1.b92c93c918b29p-11, -0x1.ef9816b751a7ep-10,
+      0x1.4c38726d3fe6ep-8
+  );
+}
+
+// error 2^-64.7, with rounded coefficients 2^-63.0
+TAEDA_FN double digamma_poly(double t) {
+  return poly(
+      t,
+      0x1.5555555555549p-4, -0x1.11111110e8041p-7, 0x1.0410405030a65p-8,
+      -0x1.1110558f2f765p-8, 0x1.f012d1f1d852ap-8, -0x1.5155173199c0fp-6,
+      0x1.f821281f842p-5
+  );
+}
+
+// error 2^-26.7, with rounded coefficients 2^-25.3
+TAEDA_FN float i0_poly(float t) {
+  return poly(
+      t,
+      0x1p0f, 0x1.000004p0f, 0x1.ffff94p-3f, 0x1.c720cp-6f, 0x1.c6f3b8p-10f,
+      0x1.241444p-14f, 0x1.fc5c68p-20f, 0x1.72baecp-25f, 0x1.a30decp-32f,
+      0x1.079bfp-36f
+  );
+}
+
+// error 2^-59.9, with rounded coefficients 2^-55.6
+TAEDA_FN double i0_poly(double t) {
+  return poly(
+      t,
+      0x1p0, 0x1p0, 0x1.ffffffffffff3p-3, 0x1.c71c71c71c85bp-6,
+      0x1.c71c71c71a936p-10, 0x1.23456789c5e7dp-14, 0x1.02e85c06c936ap-19,
+      0x1.522a442190c94p-25, 0x1.522a412689d7cp-31, 0x1.0b3153e868fe2p-37,
+      0x1.55ff4d71d2348p-44, 0x1.69e61feddd03p-51, 0x1.40a5d86d09f45p-58,
+      0x1.f2a31dd315207p-66, 0x1.108b1a59454e7p-73, 0x1.1cb01973afd1bp-80
+  );
+}
+
+// error 2^-29.6, with rounded coefficients 2^-25.2
+TAEDA_FN float i0_tail_poly(float t) {
+  return poly(
+      t,
+      0x1.9bd428p-2f, 0x1.b87988p-8f, 0x1.1dab3p-11f, 0x1.74e1d2p-14f,
+      0x1.8c15f2p-16f, 0x1.84e098p-17f, 0x1.d421dap-18f
+  );
+}
+
+// error 2^-60.0, with rounded coefficients 2^-53.8
+TAEDA_FN double i0_tail_poly(double t) {
+  return poly(
+      t,
+      0x1.9bd428ad249a5p-2, 0x1.b87969bb93bc4p-8, 0x1.1daa72b5e647ap-11,
+      0x1.75e5ee70000cfp-14, 0x1.8e513a0ddb348p-16, 0x1.3f49adecc5581p-17,
+      0x1.7d0f9d93c7d2cp-18, 0x1.51cbb8244dcb8p-18, 0x1.721aba74ad5b3p-18,
+      0x1.03eb2a4b23fd2p-18, -0x1.cd26784f5b25ap-18, -0x1.ce6b33e187621p-16,
+      -0x1.7e7b9f4c710c2p-16, 0x1.08fb4a82cc79bp-14, 0x1.0f700906634ebp-13,
+      -0x1.08c1d16a5af73p-13, -0x1.d9741be761f6ep-12, 0x1.171fc7ce40cefp-12,
+      0x1.520c7fe790e25p-10, -0x1.27494de968bp-11, -0x1.8136f3c0ab708p-9,
+      0x1.01f6065e88911p-10, 0x1.3fbd29192c1afp-8, -0x1.29f34092fb32ep-10,
+      -0x1.4fe6790a48a3ep-8, 0x1.44c851609f95bp-11, 0x1.4a94eaaedd368p-9
+  );
+}
+
 }  // namespace taeda::math

@@ -1,5 +1,4 @@
-// xlogy, xlog1py, logaddexp, sinc, i0, lgamma, digamma.
-// The last two are computed in double for float as well: their zeros need it.
+// xlogy, xlog1py, logaddexp, logaddexp2, sinpi, cospi, sinc.
 #pragma once
 
 #include "compare.h"
@@ -42,9 +41,9 @@ TAEDA_FN T logaddexp2(T a, T b) {
   return a == b && is_inf(a) ? a : sum;
 }
 
-// sin(pi x): x - n / 2 is exact, so there is no limit to x.
+// sin(pi x + quadrants pi/2): x - n / 2 is exact, so x has no limit.
 template <Floating T>
-TAEDA_FN T sinpi(T x) {
+TAEDA_FN T sinpi_quadrant(T x, BitsOf<T> quadrants) {
   using Pi = PiTraits<T>;
   const T nearest = round(x * T(0.5)) * T(2);
   const T period = x - nearest;  // in [-1, 1]
@@ -54,10 +53,19 @@ TAEDA_FN T sinpi(T x) {
   const T tail = product.low + rest * (T(2) * Pi::kHalfLow);
   const T sine = sin_kernel(product.high, tail);
   const T cosine = cos_kernel(product.high, tail);
-  const BitsOf<T> quadrant = low_bits(half);
+  const BitsOf<T> quadrant = low_bits(half) + quadrants;
   const T value = (quadrant & 1) != 0 ? cosine : sine;
-  const T result = (quadrant & 2) != 0 ? -value : value;
-  return x == nearest ? x * T(0) : result;
+  constexpr int sign_shift = sizeof(T) * 8 - 2;
+  const BitsOf<T> sign = (quadrant & 2) << sign_shift;
+  return from_bits(to_bits(value) ^ sign);
+}
+template <Floating T>
+TAEDA_FN T sinpi(T x) {
+  return sinpi_quadrant(x, BitsOf<T>(0));
+}
+template <Floating T>
+TAEDA_FN T cospi(T x) {
+  return sinpi_quadrant(x, BitsOf<T>(1));
 }
 
 // sin(pi x) / (pi x)

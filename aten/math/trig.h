@@ -1,6 +1,14 @@
-// sin, cos, tan, sincos helpers.
-// Method: Cody & Waite reduction x = n pi/2 + r with pi/2 in three parts, then
-// the odd or even polynomial by quadrant.
+// sin, cos, tan; the _any forms; any_beyond.
+// Method: Cody & Waite reduction x = n pi/2 + r with pi/2 in parts, then the
+// odd or even polynomial by quadrant.
+//
+// Note [Huge arguments of sin]
+// On CPUs sin, cos and tan are right for |x| <= kTrigLimit and some number
+// beyond: the table and the branch that more digits of pi need would undo the
+// vectorisation of every call. A loop over stored operands asks
+// any_beyond(operand, n, kTrigLimit<T>) first (0.1 ns an element) and, if so,
+// runs sin_any in place of sin, which calls the C library out there. On GPUs
+// sin is sin_any.
 #pragma once
 
 #include "polynomials.h"
@@ -16,8 +24,26 @@ struct Reduced {
   BitsOf<T> quadrant;
 };
 
-constexpr float kTwoOverPiF = 0x1.45f306p-1f;
 constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
+
+template <typename T>
+constexpr T kTrigLimit = T(0x1p40);
+#if !TAEDA_MATH_HAS_FMA
+template <>
+constexpr float kTrigLimit<float> = 0x1p28f;
+#endif
+
+// Whether any |x[i]| is above the limit; NaN and infinity are not, as every
+// path gives NaN for them.
+template <typename T>
+TAEDA_FN bool any_beyond(const T* x, long n, T limit) {
+  BitsOf<T> found = 0;
+  for (long i = 0; i < n; ++i) {
+    const T a = fabs_of(x[i]);
+    found |= (a > limit && a < kInfinity<T>) ? BitsOf<T>(1) : BitsOf<T>(0);
+  }
+  return found != 0;
+}
 
 // r = x - n pi/2 with pi/2 = first + second + third. The first difference is
 // exact by cancellation; of the second both rounding errors are kept.
@@ -32,22 +58,21 @@ TAEDA_FN Reduced<T> reduce_by_parts(T x, T n, T first, T second, T third) {
   return {sum.high, sum.low, low_bits(n)};
 }
 
-// For |x| <= 1e5.
+// In double: as cheap as three parts of float, and far more digits.
 TAEDA_FN Reduced<float> reduce_half_pi(float x) {
-#if TAEDA_MATH_HAS_FMA
-  const float n = round_small(x * kTwoOverPiF);
-  return reduce_by_parts(
-      x, n, 0x1.921fb6p0f, -0x1.777a5cp-25f, -0x1.ee59dap-50f
-  );
-#else
-  // 33 bits of pi/2: exact products up to n = 2^20.
   const double wide = x;
   const double n = round_small(wide * kTwoOverPi);
-  const double r = (wide - n * 0x1.921fb544p0) - n * 0x1.0b4611a626331p-34;
+#if TAEDA_MATH_HAS_FMA
+  const double first = fma_of(n, -0x1.921fb54442d18p0, wide);
+  const double r = fma_of(n, -0x1.1a62633145c07p-54, first);
+#else
+  // 25 bits each: exact products up to n = 2^28.
+  const double first = (wide - n * 0x1.921fb5p0) - n * 0x1.110b46p-26;
+  const double r = first - n * 0x1.1a62633145c07p-54;
+#endif
   const float high = static_cast<float>(r);
   const float low = static_cast<float>(r - high);
-  return {high, low, low_bits(static_cast<float>(n))};
-#endif
+  return {high, low, static_cast<unsigned int>(low_bits(n))};
 }
 
 // For |x| <= 2^40.
@@ -116,11 +141,49 @@ TAEDA_FN T tan_impl(T x) {
   return fabs_of(x) < FloatTraits<T>::kTinyArgument ? x : result;
 }
 
+#if defined(__CUDA_ARCH__)
+TAEDA_FN float libm_sin(float x) { return ::sinf(x); }
+TAEDA_FN double libm_sin(double x) { return ::sin(x); }
+TAEDA_FN float libm_cos(float x) { return ::cosf(x); }
+TAEDA_FN double libm_cos(double x) { return ::cos(x); }
+TAEDA_FN float libm_tan(float x) { return ::tanf(x); }
+TAEDA_FN double libm_tan(double x) { return ::tan(x); }
+#else
+TAEDA_FN float libm_sin(float x) { return __builtin_sinf(x); }
+TAEDA_FN double libm_sin(double x) { return __builtin_sin(x); }
+TAEDA_FN float libm_cos(float x) { return __builtin_cosf(x); }
+TAEDA_FN double libm_cos(double x) { return __builtin_cos(x); }
+TAEDA_FN float libm_tan(float x) { return __builtin_tanf(x); }
+TAEDA_FN double libm_tan(double x) { return __builtin_tan(x); }
+#endif
+
+template <Floating T>
+TAEDA_FN T sin_any(T x) {
+  return fabs_of(x) > kTrigLimit<T> ? libm_sin(x) : sin_impl(x);
+}
+template <Floating T>
+TAEDA_FN T cos_any(T x) {
+  return fabs_of(x) > kTrigLimit<T> ? libm_cos(x) : cos_impl(x);
+}
+template <Floating T>
+TAEDA_FN T tan_any(T x) {
+  return fabs_of(x) > kTrigLimit<T> ? libm_tan(x) : tan_impl(x);
+}
+
+#if defined(__CUDA_ARCH__)
+TAEDA_FN float sin(float x) { return sin_any(x); }
+TAEDA_FN double sin(double x) { return sin_any(x); }
+TAEDA_FN float cos(float x) { return cos_any(x); }
+TAEDA_FN double cos(double x) { return cos_any(x); }
+TAEDA_FN float tan(float x) { return tan_any(x); }
+TAEDA_FN double tan(double x) { return tan_any(x); }
+#else
 TAEDA_FN float sin(float x) { return sin_impl(x); }
 TAEDA_FN double sin(double x) { return sin_impl(x); }
 TAEDA_FN float cos(float x) { return cos_impl(x); }
 TAEDA_FN double cos(double x) { return cos_impl(x); }
 TAEDA_FN float tan(float x) { return tan_impl(x); }
 TAEDA_FN double tan(double x) { return tan_impl(x); }
+#endif
 
 }  // namespace taeda::math

@@ -266,3 +266,54 @@ for _fmt, _middle, _largest in (("f", "3.125", "4.125"), ("d", "4.25", "6.25")):
         lambda t, g=_erfinv_root: 1 / g(t),
         split=True,
     )
+# log gamma(2 + t) = t P(t), |t| <= 1/2
+add(
+    "lgamma",
+    {"d": 19},
+    lambda t: mp.loggamma(2 + t) / t,
+    -HALF,
+    HALF,
+    lambda t: t / mp.loggamma(2 + t),
+)
+
+
+def _stirling(y):
+    w = 1 / mp.sqrt(y)
+    main = (w - HALF) * mp.log(w) - w + mp.log(2 * mp.pi) / 2
+    return (mp.loggamma(w) - main) * w
+
+
+def _digamma(y):
+    w = 1 / mp.sqrt(y)
+    return (mp.log(w) - 1 / (2 * w) - mp.digamma(w)) / y
+
+
+# Stirling's series for w >= 8, y = 1 / w^2:
+# log gamma(w) = (w - 1/2) log w - w + log(2 pi) / 2 + P(y) / w
+add("stirling", {"d": 6}, _stirling, mp.mpf("1e-12"), mp.mpf(1) / 64, lambda y: 1)
+# digamma(w) = log w - 1 / (2 w) - y P(y)
+add("digamma", {"d": 6}, _digamma, mp.mpf("1e-12"), mp.mpf(1) / 64, lambda y: y)
+# I0(x) = P(x^2 / 4), x <= 8; and e^x / sqrt(x) P(8 / x - 1/2) beyond
+add(
+    "i0",
+    {"f": 9, "d": 15},
+    lambda z: mp.besseli(0, 2 * mp.sqrt(z)),
+    0,
+    16,
+    lambda z: 1 / mp.besseli(0, 2 * mp.sqrt(z)),
+)
+
+
+def _i0_tail(t):
+    x = 8 / (t + HALF)
+    return mp.sqrt(x) * mp.exp(-x) * mp.besseli(0, x)
+
+
+add(
+    "i0_tail",
+    {"f": 6, "d": 26},
+    _i0_tail,
+    -HALF + mp.mpf("1e-4"),
+    HALF,
+    lambda t: 1 / _i0_tail(t),
+)

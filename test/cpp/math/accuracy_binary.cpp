@@ -8,15 +8,17 @@
 
 namespace taeda::math_test {
 
-#define CASE(NAME, REFERENCE, ULP, LOW, HIGH, LOW2, HIGH2)                     \
-  Case<T, 2>{                                                                  \
-      #NAME,                                                                   \
-      [](const T* __restrict a, const T* __restrict b, T* __restrict out,      \
-         long n) {                                                             \
-        for (long i = 0; i < n; ++i) out[i] = math::NAME(a[i], b[i]);          \
-      },                                                                       \
-      [](Wide x, Wide y) -> Wide { return REFERENCE; }, ULP, LOW, HIGH, LOW2,  \
-      HIGH2, HUGE_VAL                                                          \
+#define CASE(NAME, REFERENCE, ULP, LOW, HIGH, LOW2, HIGH2)                \
+  Case<T, 2> {                                                            \
+    #NAME,                                                                \
+        [](const T* __restrict a,                                         \
+           const T* __restrict b,                                         \
+           T* __restrict out,                                             \
+           long n) {                                                      \
+          for (long i = 0; i < n; ++i) out[i] = math::NAME(a[i], b[i]);   \
+        },                                                                \
+        [](Wide x, Wide y) -> Wide { return REFERENCE; }, ULP, LOW, HIGH, \
+        LOW2, HIGH2, HUGE_VAL                                             \
   }
 
 Wide python_remainder(Wide x, Wide y) {

@@ -8,14 +8,14 @@
 
 namespace taeda::math_test {
 
-#define CASE(NAME, REFERENCE, ULP, LOW, HIGH, LIMIT)                        \
-  Case<T, 1>{                                                               \
-      #NAME,                                                                \
-      [](const T* __restrict a, const T*, T* __restrict out, long n) {      \
-        for (long i = 0; i < n; ++i) out[i] = math::NAME(a[i]);             \
-      },                                                                    \
-      [](Wide x, Wide) -> Wide { return REFERENCE; }, ULP, LOW, HIGH, 0, 1, \
-      LIMIT                                                                 \
+#define CASE(NAME, REFERENCE, ULP, LOW, HIGH, LIMIT)                          \
+  Case<T, 1> {                                                                \
+    #NAME,                                                                    \
+        [](const T* __restrict a, const T*, T* __restrict out, long n) {      \
+          for (long i = 0; i < n; ++i) out[i] = math::NAME(a[i]);             \
+        },                                                                    \
+        [](Wide x, Wide) -> Wide { return REFERENCE; }, ULP, LOW, HIGH, 0, 1, \
+        LIMIT                                                                 \
   }
 
 constexpr double kAll = HUGE_VAL;
@@ -36,10 +36,46 @@ Wide erfinv_reference(Wide x) {
   return std::copysign(y, x);
 }
 
+// Reflection, recurrence and the asymptotic series of Abramowitz & Stegun
+// 6.3.7, 6.3.5, 6.3.18.
+Wide digamma_reference(Wide x) {
+  if (x == 0) return std::copysign(HUGE_VALL, -x);
+  if (x < 0 && x == std::trunc(x)) return NAN;
+  const Wide pi = 3.141592653589793238462643383279502884L;
+  Wide sum = 0;
+  if (x < 0.5L) {
+    sum = -pi / std::tan(pi * (x - std::nearbyint(x)));
+    x = 1 - x;
+  }
+  for (; x < 30; x += 1) sum -= 1 / x;
+  const Wide y = 1 / (x * x);
+  const Wide series = y *
+      (1 / 12.0L -
+       y * (1 / 120.0L - y * (1 / 252.0L - y * (1 / 240.0L - y / 132.0L))));
+  return sum + (std::log(x) - 0.5L / x - series);
+}
+
+// The power series of Abramowitz & Stegun 9.6.12; all its terms are positive.
+Wide i0_reference(Wide x) {
+  if (!(std::fabs(x) <= 600)) return x * x;
+  Wide term = 1, sum = 1;
+  for (int k = 1; term > sum * 1e-21L; ++k) {
+    term *= (x / 2) * (x / 2) / (Wide(k) * k);
+    sum += term;
+  }
+  return sum;
+}
+
+template <typename T>
+Case<T, 1> with_floor(Case<T, 1> test, double floor) {
+  test.floor = floor;
+  return test;
+}
+
 template <typename T>
 bool check_all(int count) {
   constexpr bool is_float = sizeof(T) == 4;
-  constexpr double trig = is_float ? 1e5 : 1e12;
+  constexpr double trig = math::kTrigLimit<T>;
   const Case<T, 1> cases[] = {
       CASE(exp, std::exp(x), 1.0, -20, 20, kAll),
       CASE(exp2, std::exp2(x), 1.5, -20, 20, kAll),
@@ -51,6 +87,9 @@ bool check_all(int count) {
       CASE(sin, std::sin(x), 1.0, -100, 100, trig),
       CASE(cos, std::cos(x), 1.0, -100, 100, trig),
       CASE(tan, std::tan(x), 1.5, -100, 100, trig),
+      CASE(sin_any, std::sin(x), 1.0, -9, 9, kAll),
+      CASE(cos_any, std::cos(x), 1.0, -9, 9, kAll),
+      CASE(tan_any, std::tan(x), 1.5, -9, 9, kAll),
       CASE(sinh, std::sinh(x), 1.5, -3, 3, kAll),
       CASE(cosh, std::cosh(x), 1.5, -3, 3, kAll),
       CASE(tanh, std::tanh(x), 1.5, -3, 3, kAll),
@@ -63,6 +102,10 @@ bool check_all(int count) {
       CASE(acosh, std::acosh(x), 1.5, 1, 5, kAll),
       CASE(atanh, std::atanh(x), 1.5, -1, 1, kAll),
       CASE(erfinv, erfinv_reference(x), 2.5, -1, 1, kAll),
+      CASE(i0, i0_reference(x), 5.0, -20, 20, 500),
+      // Relative to one at least: these have zeros between the integers.
+      with_floor(CASE(lgamma, std::lgamma(x), 8.0, -5, 20, 1e6), 1),
+      with_floor(CASE(digamma, digamma_reference(x), 8.0, -5, 20, 1e3), 1),
       CASE(sqrt, std::sqrt(x), 0.5, 0, 5, kAll),
       CASE(rsqrt, 1 / std::sqrt(x), 1.5, 0, 5, kAll),
       CASE(frac, x - std::trunc(x), 0, -9, 9, kAll),

@@ -1,6 +1,7 @@
 // Compares loops over aten/math with long double references, in ulp.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -26,7 +27,7 @@ Wide ulp_of(Wide wide) {
 // Zero where both are NaN, or both the same infinity or signed zero; huge
 // where one alone is special.
 template <typename T>
-double ulp_error(T got, Wide want) {
+double ulp_error(T got, Wide want, Wide floor) {
   const T rounded = static_cast<T>(want);
   if (std::isnan(want) || std::isnan(got)) {
     return std::isnan(want) == std::isnan(got) ? 0 : 1e30;
@@ -39,11 +40,13 @@ double ulp_error(T got, Wide want) {
         std::fabs(want) < largest * (1 + 4.0L * ulp_of<T>(1));
     return got == rounded || edge ? 0 : 1e30;
   }
-  if (want == 0) {
+  if (want == 0 && floor == 0) {
     const bool same = got == 0 && std::signbit(got) == std::signbit(want);
     return same ? 0 : 1e30;
   }
-  return static_cast<double>(std::fabs(got - want) / ulp_of<T>(want));
+  return static_cast<double>(
+      std::fabs(got - want) / ulp_of<T>(std::max(std::fabs(want), floor))
+  );
 }
 
 // Special values, uniform in [low, high], and every exponent.
@@ -84,6 +87,7 @@ struct Case {
   double low, high;    // range of the dense samples
   double low2, high2;  // and of the second argument
   double limit;        // |argument| up to which the claim holds
+  double floor = 0;    // smaller results are measured in ulp of this
 };
 
 struct Worst {
@@ -111,7 +115,7 @@ Worst worst_of(const Case<T, kArity>& test, int count) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isfinite(a[i]) && std::fabs(a[i]) > test.limit) continue;
     const Wide want = test.reference(a[i], b[i]);
-    const double error = ulp_error<T>(out[i], want);
+    const double error = ulp_error<T>(out[i], want, test.floor);
     if (!(error <= worst.ulp)) worst = {error, a[i], b[i], out[i], want};
   }
   return worst;
