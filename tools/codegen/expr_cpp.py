@@ -29,11 +29,11 @@ from .expr_functions import CONSTANTS, FUNCTIONS
 from .expr_types import argument_kind, check, rank, widest
 
 _CPP_CONSTANTS = {
-    "inf": "infinity",
-    "nan": "quiet_nan",
-    "lowest": "lowest",
-    "highest": "highest",
-    "epsilon": "epsilon",
+    "inf": "kInfinity",
+    "nan": "kNan",
+    "lowest": "kLowest",
+    "highest": "kHighest",
+    "epsilon": "kEpsilon",
 }
 # On integers these are the identity, or decided.
 _INTEGER_IDENTITY = ("floor", "ceil", "trunc", "round", "conj", "real")
@@ -144,7 +144,7 @@ class _Printer:
     def constant(self, expr: Constant) -> str:
         name = self.ctype(self.kind(expr), expr)
         if expr.name in _CPP_CONSTANTS:
-            return f"{self.math}{_CPP_CONSTANTS[expr.name]}<{name}>()"
+            return f"{self.math}{_CPP_CONSTANTS[expr.name]}<{name}>"
         return f"{name}({CONSTANTS[expr.name]!r})"
 
     def unary(self, expr: Unary) -> str:
@@ -183,7 +183,7 @@ class _Printer:
             return f"{self.ctype(kind, expr)}(0)"
         template = FUNCTIONS[name].cpp
         if template is not None:
-            return template.format(*args)
+            return template.format(*args, t=self.ctype(kind, expr), math=self.math)
         return f"{self.math}{name}({', '.join(args)})"
 
 

@@ -36,7 +36,7 @@ class Function:
     `conj_partials` are the derivatives by the conjugate of the argument.
 
     `op` and `numpy` are formats over the printed arguments; `op` without braces names a
-    tensor operator. `cpp` overrides the call `math::name(...)`.
+    tensor operator. `cpp` is a format that overrides the call `math::name(...)`.
     """
 
     name: str
@@ -115,9 +115,16 @@ def _add_analytic() -> None:
         ("atanh", "1 / (1 - a * a)", "np.arctanh({0})"),
         ("sqrt", "1 / (2 * sqrt(a))", None),
         ("rsqrt", "-0.5 * rsqrt(a) ** 3", "(1 / np.sqrt({0}))"),
-        ("sigmoid", "sigmoid(a) * (1 - sigmoid(a))", "(1 / (1 + np.exp(-{0})))"),
     ):
         _add(name, FLOAT, derivative, numpy=numpy, complex_ok=True)
+    _add(
+        "sigmoid",
+        FLOAT,
+        "sigmoid(a) * (1 - sigmoid(a))",
+        numpy="(1 / (1 + np.exp(-{0})))",
+        complex_ok=True,
+        cpp="({t}(1) / ({t}(1) + {math}exp(-{0})))",
+    )
     # On the complex plane the one root of a^2 - 1 would take the wrong branch.
     _add(
         "acosh",
@@ -176,6 +183,28 @@ def _add_special() -> None:
         "-a / (a * a + b * b)",
         numpy="np.arctan2({0}, {1})",
     )
+    _add(
+        "xlogy",
+        FLOAT,
+        "0 if a == 0 and b <= 0 else log(b)",
+        "a / b",
+        numpy="special.xlogy({0}, {1})",
+    )
+    _add(
+        "xlog1py",
+        FLOAT,
+        "0 if a == 0 and b <= -1 else log1p(b)",
+        "a / (b + 1)",
+        op="special_xlog1py",
+        numpy="special.xlog1py({0}, {1})",
+    )
+    _add("logaddexp", FLOAT, "1 / (1 + exp(b - a))", "1 / (1 + exp(a - b))")
+    _add("logaddexp2", FLOAT, "1 / (1 + exp2(b - a))", "1 / (1 + exp2(a - b))")
+    _add(
+        "sinc",
+        FLOAT,
+        "0 if a == 0 else (cos(pi * a) - sinc(a)) / a",
+    )
     _add("hypot", FLOAT, "a / hypot(a, b)", "b / hypot(a, b)")
 
 
@@ -195,6 +224,9 @@ def _add_rounding() -> None:
         op='ops::div({0}, {1}, "trunc")',
         numpy="np.trunc({0} / {1})",
     )
+
+    _add("gcd", SAME, None, None)
+    _add("lcm", SAME, None, None)
 
 
 def _add_piecewise() -> None:

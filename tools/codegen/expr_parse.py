@@ -63,25 +63,30 @@ def parse(
     place = location or getattr(text, "location", None)
     flat = str(text).replace("\n", " ")
     try:
-        return _Builder(variables).build(_python_tree(flat))
+        # Python takes leading blanks for indentation.
+        shift = len(flat) - len(flat.lstrip())
+        return _Builder(variables, shift).build(_python_tree(flat.lstrip(), shift))
     except CodegenError as error:
         raise CodegenError(error.message, place, flat, error.column) from None
 
 
-def _python_tree(text: str) -> ast.expr:
-    # The parenthesis lets text that was several lines begin with blanks.
+def _python_tree(text: str, shift: int) -> ast.expr:
     try:
-        return ast.parse(f"({text})", mode="eval").body
+        return ast.parse(text, mode="eval").body
     except SyntaxError as error:
-        column = max((error.offset or 2) - 2, 0)
+        column = max((error.offset or 1) - 1, 0) + shift
         raise CodegenError(f"expression: {error.msg}", column=column) from None
     except ValueError as error:
         raise CodegenError(f"expression: {error}") from None
 
 
 class _Builder:
-    def __init__(self, variables: Collection[str] | None) -> None:
+    def __init__(self, variables: Collection[str] | None, shift: int) -> None:
         self.variables = variables
+        self.shift = shift
+
+    def column(self, node: ast.expr) -> int:
+        return node.col_offset + self.shift
 
     def build(self, node: ast.expr) -> Expr:
         method: Callable[[ast.expr], Expr] | None = getattr(
@@ -92,15 +97,15 @@ class _Builder:
         return method(node)
 
     def fail(self, node: ast.expr, message: str) -> CodegenError:
-        return CodegenError(f"expression: {message}", column=node.col_offset - 1)
+        return CodegenError(f"expression: {message}", column=self.column(node))
 
     def build_Constant(self, node: ast.Constant) -> Expr:
         if not isinstance(node.value, (bool, int, float, complex)):
             raise self.fail(node, f"{node.value!r} is no number")
-        return Literal(node.value, column=node.col_offset - 1)
+        return Literal(node.value, column=self.column(node))
 
     def build_Name(self, node: ast.Name) -> Expr:
-        column = node.col_offset - 1
+        column = self.column(node)
         known = self.variables
         if known is not None and node.id in known:
             return Name(node.id, column=column)
@@ -111,7 +116,7 @@ class _Builder:
         raise self.fail(node, _unknown("name", node.id, [*known, *CONSTANTS]))
 
     def build_BinOp(self, node: ast.BinOp) -> Expr:
-        column = node.left.col_offset - 1
+        column = self.column(node.left)
         left, right = self.build(node.left), self.build(node.right)
         kind = type(node.op)
         if kind in _BINARY:
@@ -124,13 +129,13 @@ class _Builder:
         operand = self.build(node.operand)
         if isinstance(node.op, ast.UAdd):
             return operand
-        column = node.col_offset - 1
+        column = self.column(node)
         if isinstance(node.op, ast.USub) and isinstance(operand, Literal):
             return Literal(-operand.value, column=column)
         return Unary(_UNARY[type(node.op)], operand, column=column)
 
     def build_Compare(self, node: ast.Compare) -> Expr:
-        column = node.col_offset - 1
+        column = self.column(node)
         terms = [self.build(term) for term in (node.left, *node.comparators)]
         found: Expr | None = None
         for i, op in enumerate(node.ops):
@@ -145,15 +150,15 @@ class _Builder:
         op = "and" if isinstance(node.op, ast.And) else "or"
         found = self.build(node.values[0])
         for value in node.values[1:]:
-            found = Logic(op, found, self.build(value), column=node.col_offset - 1)
+            found = Logic(op, found, self.build(value), column=self.column(node))
         return found
 
     def build_IfExp(self, node: ast.IfExp) -> Expr:
         test, then = self.build(node.test), self.build(node.body)
-        return Cond(test, then, self.build(node.orelse), column=node.col_offset - 1)
+        return Cond(test, then, self.build(node.orelse), column=self.column(node))
 
     def build_Call(self, node: ast.Call) -> Expr:
-        column = node.col_offset - 1
+        column = self.column(node)
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise self.fail(node, "only calls `name(x, y)` are in the language")
         name, args = node.func.id, tuple(self.build(arg) for arg in node.args)

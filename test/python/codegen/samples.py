@@ -23,6 +23,7 @@ REAL: dict[str, tuple[Sequence[float], ...]] = {
         "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc".split(),
         (_ANY,),
     ),
+    "sinc": (_ANY,),
     **dict.fromkeys("floor ceil trunc round frac sign sgn".split(), (_ANY,)),
     **dict.fromkeys("abs conj real imag angle".split(), (_ANY,)),
     **dict.fromkeys(
@@ -33,7 +34,11 @@ REAL: dict[str, tuple[Sequence[float], ...]] = {
         "atan2 hypot copysign fmod remainder floor_divide div_trunc".split(),
         (_ANY, _OTHER),
     ),
-    **dict.fromkeys("maximum minimum fmax fmin nextafter".split(), (_ANY, _OTHER)),
+    **dict.fromkeys(
+        "maximum minimum fmax fmin nextafter logaddexp logaddexp2".split(),
+        (_ANY, _OTHER),
+    ),
+    **dict.fromkeys("xlogy xlog1py".split(), (_ANY, _POSITIVE)),
     "acosh": (_ABOVE_ONE,),
     "pow": (_POSITIVE, _OTHER),
     "clamp": (_ANY, (-1.0,) * 4, (1.0,) * 4),
@@ -51,6 +56,8 @@ COMPLEX: dict[str, tuple[Sequence[complex], ...]] = {
     **dict.fromkeys("abs sgn conj real imag angle".split(), (_Z,)),
     "pow": (_Z, _W),
 }
+# Functions of integers, which have no derivative.
+INTEGER = ("gcd", "lcm")
 PREDICATES = ("is_nan", "is_inf", "is_finite", "signbit")
 
 

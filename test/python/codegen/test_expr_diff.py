@@ -18,7 +18,7 @@ from tools.codegen.expr import (
     to_text,
 )
 
-from .samples import COMPLEX, PREDICATES, REAL, evaluate
+from .samples import COMPLEX, INTEGER, PREDICATES, REAL, evaluate
 
 VARS = ("x", "y", "z")
 STEP = 1e-3
@@ -43,7 +43,7 @@ def _call(name: str) -> tuple[Expr, tuple[str, ...]]:
 
 
 def test_samples_cover_the_function_table() -> None:
-    assert set(REAL) | set(PREDICATES) == set(FUNCTIONS)
+    assert set(REAL) | set(PREDICATES) | set(INTEGER) == set(FUNCTIONS)
     assert set(COMPLEX) | {"is_nan", "is_inf", "is_finite"} == {
         name for name, function in FUNCTIONS.items() if function.complex_ok
     }
@@ -142,8 +142,8 @@ def test_composed_complex_gradients(text: str) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", PREDICATES)
-def test_predicates_have_no_gradient(name: str) -> None:
+@pytest.mark.parametrize("name", (*PREDICATES, *INTEGER))
+def test_predicates_and_integers_have_no_gradient(name: str) -> None:
     expr, names = _call(name)
     assert to_text(backward_expr(expr, names[0])) == "0"
 

@@ -33,7 +33,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     "is_nan": torch.isnan,
     "div_trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
     "clamp": lambda x, y, z: torch.clamp(x, y, z),
-    "sgn": torch.sgn,
+    "xlog1py": special.xlog1py,
 }
 # torch defines no gradient, no real overload (imag), or wants a number (polygamma).
 SKIPPED = {"nextafter", "floor_divide", "imag", "polygamma"}
@@ -70,7 +70,7 @@ def _scalar_math() -> SimpleNamespace:
 def _ops() -> SimpleNamespace:
     ops = SimpleNamespace(**{n: getattr(torch, n) for n in dir(torch)})
     ops.div = lambda a, b, mode=None: torch.div(a, b, rounding_mode=mode)
-    ops.full_like = torch.full_like
+    ops.special_xlog1py = special.xlog1py
     ops.type_as = lambda a, b: a.type_as(b)
     ops.imag = lambda x: x.imag if x.is_complex() else torch.zeros_like(x)
     return ops
@@ -158,6 +158,10 @@ SINGULAR: dict[str, tuple[list[float], ...]] = {
     "angle": ([0.0, -1.0, 1.0],),
     "sqrt": ([0.0, -1.0],),
     "frac": ([-0.5, 0.0, 2.0],),
+    "xlogy": ([0.0, 0.0, 0.0, 2.0], [0.0, -1.0, 2.0, 3.0]),
+    "xlog1py": ([0.0, 0.0, 0.0, 2.0], [-1.0, -2.0, 2.0, 3.0]),
+    "sinc": ([0.0, 1.0, -2.0],),
+    "logaddexp": ([1.0, -800.0, 0.0], [1.0, 800.0, -800.0]),
     "hypot": ([0.0, 3.0], [2.0, 0.0]),
     "atan2": ([0.0, 3.0], [2.0, 0.0]),
 }
