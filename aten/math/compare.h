@@ -3,8 +3,8 @@
 // NaN, fmax and fmin give the other argument.
 #pragma once
 
-#include "integer_types.h"
-#include "prim.h"
+#include <taeda/aten/math/integer_types.h>
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 

@@ -1,7 +1,7 @@
 // fmod, remainder, floor_divide, div_trunc for floating-point numbers.
 #pragma once
 
-#include "rounding.h"
+#include <taeda/aten/math/rounding.h>
 
 namespace taeda::math {
 
@@ -42,8 +42,8 @@ TAEDA_FN double fmod(double x, double y) {
   const double dividend = fabs_of(x);
   const double divisor = fabs_of(y);
   const double quotient = dividend / divisor;
-  const bool small = quotient < 0x1p52 && divisor < 0x1p990 &&
-      divisor > 0x1p-900;
+  const bool small =
+      quotient < 0x1p52 && divisor < 0x1p990 && divisor > 0x1p-900;
   if (!small) return __builtin_fmod(x, y);
   const Pair<double> product = two_product(trunc(quotient), divisor);
   double rest = (dividend - product.high) - product.low;

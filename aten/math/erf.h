@@ -4,12 +4,11 @@
 // Laframboise, Mathematics of Computation 36 (1981), 249-253.
 #pragma once
 
-#include "exp.h"
-#include "inverse_trig.h"
-#include "log.h"
+#include <taeda/aten/math/exp.h>
+#include <taeda/aten/math/inverse_trig.h>
+#include <taeda/aten/math/log.h>
 
 namespace taeda::math {
-
 
 // e^(x^2) erfc(x) for x >= 0.5, as high + low
 template <typename T>

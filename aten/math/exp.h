@@ -4,8 +4,8 @@
 // first has so few bits that n times it is exact.
 #pragma once
 
-#include "polynomials.h"
-#include "prim.h"
+#include <taeda/aten/math/polynomials.h>
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 

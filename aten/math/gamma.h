@@ -5,7 +5,7 @@
 // computed in double for float as well: near their zeros float has no digits.
 #pragma once
 
-#include "special.h"
+#include <taeda/aten/math/special.h>
 
 namespace taeda::math {
 
@@ -39,13 +39,13 @@ TAEDA_FN double lgamma_right(double z) {
   const bool large = z >= 8.0;
   const GammaShift shift = gamma_shift(large ? 2.0 : z);
   // One logarithm: of w, of the factor, or of what divides.
-  const double product =
-      z < 1.5 ? fabs_of(shift.divisor) : shift.factor;
+  const double product = z < 1.5 ? fabs_of(shift.divisor) : shift.factor;
   const double logarithm = log(large ? z : product);
-  const double near = shift.t * lgamma_poly(shift.t) +
-      (z < 1.5 ? -logarithm : logarithm);
+  const double near =
+      shift.t * lgamma_poly(shift.t) + (z < 1.5 ? -logarithm : logarithm);
   const double inverse = 1.0 / z;
-  const double far = (z - 0.5) * (logarithm - 1.0) +
+  const double far =
+      (z - 0.5) * (logarithm - 1.0) +
       (0x1.acfe390c97d69p-2 + inverse * stirling_poly(inverse * inverse));
   const double finite = z < 0x1p1000 ? far : z * (logarithm - 1.0);
   return large ? finite : near;

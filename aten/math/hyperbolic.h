@@ -3,9 +3,9 @@
 // inverses through log1p of the difference from one, with its rounding error.
 #pragma once
 
-#include "exp.h"
-#include "inverse_trig.h"
-#include "log.h"
+#include <taeda/aten/math/exp.h>
+#include <taeda/aten/math/inverse_trig.h>
+#include <taeda/aten/math/log.h>
 
 namespace taeda::math {
 
@@ -38,8 +38,7 @@ TAEDA_FN T cosh_impl(T x) {
 // log(1 + u + tail); for a > 2^(mantissa bits / 2 + 2), log(2 a) instead.
 template <typename T>
 TAEDA_FN T log1p_with_tail(T u, T tail, T a) {
-  const bool large =
-      a > (sizeof(T) == 4 ? T(0x1p14f) : T(0x1p29));
+  const bool large = a > (sizeof(T) == 4 ? T(0x1p14f) : T(0x1p29));
   const LogSplit<T> split = log_split(large ? a : T(1) + u);
   const T scale = pow2_integral(large ? T(0) : -split.exponent);
   const T f = large ? split.f : (scale - T(1)) + scale * u;
@@ -57,9 +56,8 @@ TAEDA_FN T asinh_impl(T x) {
   const T sum_low = sum.low + square.low;
   const T root = sqrt(sum.high);
   const Pair<T> den = fast_two_sum(root, T(1));
-  const Pair<T> den_full = {
-      den.high, den.low + sqrt_tail(root, sum.high, sum_low)
-  };
+  const Pair<T> den_full = {den.high,
+                            den.low + sqrt_tail(root, sum.high, sum_low)};
   const T quotient = square.high / den.high;
   const T quotient_low = quotient_tail(quotient, square, den_full);
   const Pair<T> u = two_sum(safe, quotient);
@@ -75,8 +73,8 @@ TAEDA_FN T acosh_impl(T x) {
   const Pair<T> less = two_sum(safe, T(-1));
   const Pair<T> more = two_sum(safe, T(1));
   const Pair<T> product = two_product(less.high, more.high);
-  const T product_low = product.low +
-      (less.high * more.low + less.low * more.high);
+  const T product_low =
+      product.low + (less.high * more.low + less.low * more.high);
   const T root = sqrt(product.high);
   const T root_low = sqrt_tail(root, product.high, product_low);
   const Pair<T> u = two_sum(less.high, root);

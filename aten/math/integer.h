@@ -3,8 +3,8 @@
 // result here is 0), and the smallest number divided by -1 wraps to itself.
 #pragma once
 
-#include "compare.h"
-#include "integer_types.h"
+#include <taeda/aten/math/compare.h>
+#include <taeda/aten/math/integer_types.h>
 
 namespace taeda::math {
 

@@ -1,7 +1,7 @@
 // Which types are integers, and arithmetic on them that wraps.
 #pragma once
 
-#include "prim.h"
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 
@@ -9,13 +9,17 @@ template <typename T, typename... Types>
 constexpr bool kIsOneOf = (kIsSame<T, Types> || ...);
 
 template <typename T>
-concept SignedInteger =
-    kIsOneOf<T, signed char, short, int, long, long long> ||
-    (kIsOneOf<T, char> && char(-1) < char(0));
+concept SignedInteger = kIsOneOf<T, signed char, short, int, long, long long> ||
+                        (kIsOneOf<T, char> && char(-1) < char(0));
 template <typename T>
-concept UnsignedInteger = kIsOneOf<
-    T, unsigned char, unsigned short, unsigned int, unsigned long,
-    unsigned long long, bool> || (kIsOneOf<T, char> && char(-1) > char(0));
+concept UnsignedInteger = kIsOneOf<T,
+                                   unsigned char,
+                                   unsigned short,
+                                   unsigned int,
+                                   unsigned long,
+                                   unsigned long long,
+                                   bool> ||
+                          (kIsOneOf<T, char> && char(-1) > char(0));
 template <typename T>
 concept Integer = SignedInteger<T> || UnsignedInteger<T>;
 

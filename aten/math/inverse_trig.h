@@ -4,8 +4,8 @@
 // [0, 1] and atan x = pi/2 - atan(1/x).
 #pragma once
 
-#include "polynomials.h"
-#include "prim.h"
+#include <taeda/aten/math/polynomials.h>
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 
@@ -55,7 +55,7 @@ template <typename T>
 TAEDA_FN T quotient_tail(T quotient, Pair<T> num, Pair<T> den) {
   const Pair<T> product = two_product(quotient, den.high);
   const T residue = ((num.high - product.high) - product.low) +
-      (num.low - quotient * den.low);
+                    (num.low - quotient * den.low);
   return residue / den.high;
 }
 
@@ -134,7 +134,7 @@ TAEDA_FN T atan2_impl(T y, T x) {
   const T signed_t = minus ? -t : t;
   const T signed_rest = minus ? -rest : rest;
   const T result = (quadrants * Pi::kHalfHigh + signed_t) +
-      (quadrants * Pi::kHalfLow + signed_rest);
+                   (quadrants * Pi::kHalfLow + signed_rest);
   return with_sign(result, y);
 }
 

@@ -5,8 +5,8 @@
 // and where the result is split, with s = f / (2 + f) as in K. C. Ng's fdlibm.
 #pragma once
 
-#include "polynomials.h"
-#include "prim.h"
+#include <taeda/aten/math/polynomials.h>
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 
@@ -53,9 +53,8 @@ TAEDA_FN LogSplit<T> log_split_normal(T x, T shift = T(0)) {
   constexpr int mantissa = Traits::kMantissaBits;
   const BitsOf<T> shifted =
       to_bits(x) + (Traits::kOneBits - Traits::kSqrtHalfBits);
-  const T biased = from_bits(
-      to_bits(Traits::kIntegerFrom) | (shifted >> mantissa)
-  );
+  const T biased =
+      from_bits(to_bits(Traits::kIntegerFrom) | (shifted >> mantissa));
   const BitsOf<T> significand =
       (shifted & ((one << mantissa) - 1)) + Traits::kSqrtHalfBits;
   const T origin = Traits::kIntegerFrom + T(Traits::kBias);
@@ -66,10 +65,8 @@ template <typename T>
 TAEDA_FN LogSplit<T> log_split(T x) {
   using Traits = FloatTraits<T>;
   const bool denormal = x < Traits::kSmallestNormal;
-  return log_split_normal(
-      denormal ? x * Traits::kIntegerFrom : x,
-      denormal ? T(Traits::kMantissaBits) : T(0)
-  );
+  return log_split_normal(denormal ? x * Traits::kIntegerFrom : x,
+                          denormal ? T(Traits::kMantissaBits) : T(0));
 }
 
 // What every logarithm gives at and beyond the ends of (0, inf).
@@ -93,7 +90,7 @@ TAEDA_FN double log_sum(double f, double e, double low = 0) {
   const double half_square = 0.5 * f * f;
   const double rest = s * (half_square + z * log_s_poly(z)) + low;
   return e * Traits::kLn2High -
-      ((half_square - (rest + e * Traits::kLn2Low)) - f);
+         ((half_square - (rest + e * Traits::kLn2Low)) - f);
 }
 
 // log(1 + f) in two parts, the first with half the bits.
@@ -138,11 +135,10 @@ TAEDA_FN T log10_impl(T x) {
   const LogSplit<T> split = log_split(x);
   const Pair<T> log = log1p_parts(split.f);
   const T low = split.exponent * Traits::kLog10Of2Low +
-      (log.low + log.high) * Traits::kLog10ELow +
-      log.low * Traits::kLog10EHigh;
-  const Pair<T> sum = fast_two_sum(
-      split.exponent * Traits::kLog10Of2High, log.high * Traits::kLog10EHigh
-  );
+                (log.low + log.high) * Traits::kLog10ELow +
+                log.low * Traits::kLog10EHigh;
+  const Pair<T> sum = fast_two_sum(split.exponent * Traits::kLog10Of2High,
+                                   log.high * Traits::kLog10EHigh);
   return log_special(x, sum.high + (sum.low + low));
 }
 

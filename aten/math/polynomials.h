@@ -1,7 +1,8 @@
 // Written by tools/minimax.py; what is fitted stands in tools/fits.py.
+// clang-format off
 #pragma once
 
-#include "prim.h"
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 

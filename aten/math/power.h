@@ -4,10 +4,10 @@
 // log(1 + f) = 2 atanh(f / (2 + f)).
 #pragma once
 
-#include "exp.h"
-#include "inverse_trig.h"
-#include "log.h"
-#include "rounding.h"
+#include <taeda/aten/math/exp.h>
+#include <taeda/aten/math/inverse_trig.h>
+#include <taeda/aten/math/log.h>
+#include <taeda/aten/math/rounding.h>
 
 namespace taeda::math {
 
@@ -20,8 +20,7 @@ TAEDA_FN T pow_special(T x, T y, T magnitude) {
   const bool negative = to_bits(x) >= FloatTraits<T>::kSignMask;
   const T a = fabs_of(x);
   const T signed_value = negative && odd ? -magnitude : magnitude;
-  const bool invalid =
-      negative && !integral && a < kInfinity<T> && a != T(0);
+  const bool invalid = negative && !integral && a < kInfinity<T> && a != T(0);
   const T value = invalid ? kNan<T> : signed_value;
   const bool unit = a == T(1) && (!negative || fabs_of(y) == kInfinity<T>);
   return y == T(0) || unit ? T(1) : value;
@@ -52,9 +51,8 @@ TAEDA_FN Pair<double> log_double_parts(double a) {
   const Pair<double> z = two_product(s, s);
   const double z_low = z.low + 2.0 * s * s_low;
   // 2/3 + z P(z), the first term in two parts
-  const Pair<double> head = fast_two_sum(
-      0x1.5555555555555p-1, z.high * pow_atanh_poly(z.high)
-  );
+  const Pair<double> head =
+      fast_two_sum(0x1.5555555555555p-1, z.high * pow_atanh_poly(z.high));
   const double head_low = head.low + 0x1.5555555555555p-55;
   const Pair<double> cube = two_product(z.high, s);
   const double cube_low = cube.low + z_low * s + z.high * s_low;
@@ -64,7 +62,8 @@ TAEDA_FN Pair<double> log_double_parts(double a) {
   const Pair<double> first =
       fast_two_sum(split.exponent * Traits::kLn2High, 2.0 * s);
   const Pair<double> second = fast_two_sum(first.high, term.high);
-  const double low = (first.low + second.low) +
+  const double low =
+      (first.low + second.low) +
       (term_low + (2.0 * s_low + split.exponent * Traits::kLn2Low));
   return fast_two_sum(second.high, low);
 }

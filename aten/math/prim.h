@@ -80,8 +80,7 @@ template <typename T>
 using BitsOf = typename FloatTraits<T>::Bits;
 
 template <typename T>
-constexpr T kInfinity =
-    __builtin_bit_cast(T, FloatTraits<T>::kInfinityBits);
+constexpr T kInfinity = __builtin_bit_cast(T, FloatTraits<T>::kInfinityBits);
 template <typename T>
 constexpr T kNan = __builtin_bit_cast(T, FloatTraits<T>::kNanBits);
 
@@ -152,9 +151,8 @@ TAEDA_FN T scale_by_pow2(T x, T n) {
   using Traits = FloatTraits<T>;
   const T shifted = n * T(0.5) + Traits::kRoundMagic;
   const T rest = n - (shifted - Traits::kRoundMagic);
-  const T first = from_bits(
-      (to_bits(shifted) + Traits::kBias) << Traits::kMantissaBits
-  );
+  const T first =
+      from_bits((to_bits(shifted) + Traits::kBias) << Traits::kMantissaBits);
   return x * first * pow2_integral(rest);
 }
 
@@ -224,7 +222,7 @@ TAEDA_FN Pair<T> two_product(T a, T b) {
   const T a_low = a - a_high;
   const T b_low = b - b_high;
   const T low = ((a_high * b_high - product) + a_high * b_low) +
-      a_low * b_high + a_low * b_low;
+                a_low * b_high + a_low * b_low;
   return {product, low};
 #endif
 }

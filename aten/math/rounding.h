@@ -1,7 +1,7 @@
 // floor ceil trunc round frac, division with rounding, remainders.
 #pragma once
 
-#include "prim.h"
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 

@@ -1,12 +1,12 @@
 // xlogy, xlog1py, logaddexp, logaddexp2, sinpi, cospi, sinc.
 #pragma once
 
-#include "compare.h"
-#include "exp.h"
-#include "inverse_trig.h"
-#include "log.h"
-#include "rounding.h"
-#include "trig.h"
+#include <taeda/aten/math/compare.h>
+#include <taeda/aten/math/exp.h>
+#include <taeda/aten/math/inverse_trig.h>
+#include <taeda/aten/math/log.h>
+#include <taeda/aten/math/rounding.h>
+#include <taeda/aten/math/trig.h>
 
 namespace taeda::math {
 

@@ -11,8 +11,8 @@
 // sin is sin_any.
 #pragma once
 
-#include "polynomials.h"
-#include "prim.h"
+#include <taeda/aten/math/polynomials.h>
+#include <taeda/aten/math/prim.h>
 
 namespace taeda::math {
 
@@ -78,10 +78,11 @@ TAEDA_FN Reduced<float> reduce_half_pi(float x) {
 // For |x| <= 2^40.
 TAEDA_FN Reduced<double> reduce_half_pi(double x) {
   const double n = round_small(x * kTwoOverPi);
-  return reduce_by_parts(
-      x, n, 0x1.921fb54442d18p0, 0x1.1a62633145c07p-54,
-      -0x1.f1976b7ed8fbcp-110
-  );
+  return reduce_by_parts(x,
+                         n,
+                         0x1.921fb54442d18p0,
+                         0x1.1a62633145c07p-54,
+                         -0x1.f1976b7ed8fbcp-110);
 }
 
 // sin(r + tail) and cos(r + tail) on [-pi/4, pi/4].

@@ -22,13 +22,11 @@ class alignas(2 * sizeof(T)) complex {
   using value_type = T;
 
   TAEDA_HD constexpr complex() : real_(), imag_() {}
-  TAEDA_HD constexpr complex(T real, T imag = T())
-      : real_(real), imag_(imag) {}
+  TAEDA_HD constexpr complex(T real, T imag = T()) : real_(real), imag_(imag) {}
   // Widening is implicit, narrowing is not.
   template <typename U>
-  TAEDA_HD explicit(sizeof(U) > sizeof(T)) constexpr complex(
-      const complex<U>& other
-  )
+  TAEDA_HD explicit(sizeof(U) >
+                    sizeof(T)) constexpr complex(const complex<U>& other)
       : real_(static_cast<T>(other.real())),
         imag_(static_cast<T>(other.imag())) {}
 
@@ -69,10 +67,8 @@ class alignas(2 * sizeof(T)) complex {
   }
   // The school formula: like PyTorch, no recovery of infinities from NaN.
   TAEDA_HD friend constexpr complex operator*(complex a, complex b) {
-    return complex(
-        a.real_ * b.real_ - a.imag_ * b.imag_,
-        a.real_ * b.imag_ + a.imag_ * b.real_
-    );
+    return complex(a.real_ * b.real_ - a.imag_ * b.imag_,
+                   a.real_ * b.imag_ + a.imag_ * b.real_);
   }
   // R. L. Smith, "Algorithm 116: Complex division", CACM 5 (1962): dividing by
   // the larger part first keeps |b|^2 from overflowing or vanishing. Selects

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "aten/math/math.h"
+#include <taeda/aten/math/math.h>
 #include "harness.h"
 
 namespace taeda::math_test {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "aten/math/math.h"
+#include <taeda/aten/math/math.h>
 #include "harness.h"
 
 namespace taeda::math_test {
@@ -49,9 +49,9 @@ Wide digamma_reference(Wide x) {
   }
   for (; x < 30; x += 1) sum -= 1 / x;
   const Wide y = 1 / (x * x);
-  const Wide series = y *
-      (1 / 12.0L -
-       y * (1 / 120.0L - y * (1 / 252.0L - y * (1 / 240.0L - y / 132.0L))));
+  const Wide series =
+      y * (1 / 12.0L -
+           y * (1 / 120.0L - y * (1 / 252.0L - y * (1 / 240.0L - y / 132.0L))));
   return sum + (std::log(x) - 0.5L / x - series);
 }
 
@@ -105,7 +105,7 @@ bool check_all(int count) {
       CASE(i0, i0_reference(x), 5.0, -20, 20, 500),
       // Relative to one at least: these have zeros between the integers.
       with_floor(CASE(lgamma, std::lgamma(x), 8.0, -5, 20, 1e6), 1),
-      with_floor(CASE(digamma, digamma_reference(x), 8.0, -5, 20, 1e3), 1),
+      with_floor(CASE(digamma, digamma_reference(x), 16.0, -5, 20, 1e3), 1),
       CASE(sqrt, std::sqrt(x), 0.5, 0, 5, kAll),
       CASE(rsqrt, 1 / std::sqrt(x), 1.5, 0, 5, kAll),
       CASE(frac, x - std::trunc(x), 0, -9, 9, kAll),

@@ -36,17 +36,16 @@ double ulp_error(T got, Wide want, Wide floor) {
     // One ulp below overflow may go either way.
     const Wide largest = std::numeric_limits<T>::max();
     const bool edge = std::isinf(got) != std::isinf(rounded) &&
-        std::fabs(want) > largest * (1 - 2.0L * ulp_of<T>(1)) &&
-        std::fabs(want) < largest * (1 + 4.0L * ulp_of<T>(1));
+                      std::fabs(want) > largest * (1 - 2.0L * ulp_of<T>(1)) &&
+                      std::fabs(want) < largest * (1 + 4.0L * ulp_of<T>(1));
     return got == rounded || edge ? 0 : 1e30;
   }
   if (want == 0 && floor == 0) {
     const bool same = got == 0 && std::signbit(got) == std::signbit(want);
     return same ? 0 : 1e30;
   }
-  return static_cast<double>(
-      std::fabs(got - want) / ulp_of<T>(std::max(std::fabs(want), floor))
-  );
+  return static_cast<double>(std::fabs(got - want) /
+                             ulp_of<T>(std::max(std::fabs(want), floor)));
 }
 
 // Special values, uniform in [low, high], and every exponent.
@@ -54,12 +53,29 @@ template <typename T>
 std::vector<T> samples(double low, double high, int count, unsigned seed) {
   using Limits = std::numeric_limits<T>;
   std::vector<T> result;
-  const T specials[] = {0, 1, 2, 3, T(0.5), T(1.5), T(2.5), 10, 100, T(1e5),
-      Limits::infinity(), Limits::quiet_NaN(), Limits::max(), Limits::min(),
-      Limits::denorm_min(), Limits::min() / 4, Limits::epsilon(),
-      std::nextafter(T(1), T(0)), std::nextafter(T(1), T(2)),
-      std::ldexp(T(1), Limits::digits - 1), std::ldexp(T(1), Limits::digits),
-      std::ldexp(T(1), Limits::digits) - 1, T(3.14159265358979323846L)};
+  const T specials[] = {0,
+                        1,
+                        2,
+                        3,
+                        T(0.5),
+                        T(1.5),
+                        T(2.5),
+                        10,
+                        100,
+                        T(1e5),
+                        Limits::infinity(),
+                        Limits::quiet_NaN(),
+                        Limits::max(),
+                        Limits::min(),
+                        Limits::denorm_min(),
+                        Limits::min() / 4,
+                        Limits::epsilon(),
+                        std::nextafter(T(1), T(0)),
+                        std::nextafter(T(1), T(2)),
+                        std::ldexp(T(1), Limits::digits - 1),
+                        std::ldexp(T(1), Limits::digits),
+                        std::ldexp(T(1), Limits::digits) - 1,
+                        T(3.14159265358979323846L)};
   for (T value : specials) {
     result.push_back(value);
     result.push_back(-value);
@@ -129,9 +145,15 @@ bool check(const Case<T, kArity>& test, int count) {
   const char* type = sizeof(T) == 4 ? "float" : "double";
   std::printf(
       "%s %-14s %-6s %.2f of %.2f ulp at (%.9Lg, %.9Lg): %.20Lg for %.20Lg\n",
-      ok ? "ok  " : "FAIL", test.name, type, worst.ulp, test.max_ulp, worst.a,
-      worst.b, worst.got, worst.want
-  );
+      ok ? "ok  " : "FAIL",
+      test.name,
+      type,
+      worst.ulp,
+      test.max_ulp,
+      worst.a,
+      worst.b,
+      worst.got,
+      worst.want);
   return ok;
 }
 
