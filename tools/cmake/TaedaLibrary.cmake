@@ -29,6 +29,9 @@ endif()
 add_library(taeda_objects OBJECT ${TAEDA_SOURCES} ${TAEDA_GEN_SOURCES})
 add_dependencies(taeda_objects taeda_gen)
 target_link_libraries(taeda_objects PRIVATE taeda_private)
+# What a plugin's CMakeLists.txt defines for libtaeda's own sources.
+target_compile_definitions(taeda_objects PRIVATE
+  $<TARGET_PROPERTY:taeda,COMPILE_DEFINITIONS>)
 target_sources(taeda PRIVATE $<TARGET_OBJECTS:taeda_objects>)
 foreach(_isa IN LISTS TAEDA_ISA_LEVELS)
   set(_sources ${TAEDA_KERNELS} ${TAEDA_GEN_KERNELS} ${TAEDA_SOURCES_${_isa}})
