@@ -1,0 +1,43 @@
+"""Exceptions carried from a worker to the loader."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+__all__ = ["ExceptionWrapper", "KeyErrorMessage"]
+
+
+class KeyErrorMessage(str):
+    """A text that KeyError shows with its line breaks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception's type and traceback as text; `reraise` raises it here.
+
+    Args:
+        exc_info: as from sys.exc_info(). where: said in the text.
+    """
+
+    def __init__(self, exc_info=None, where: str = "in background") -> None:
+        kind, value, trace = exc_info or sys.exc_info()
+        self.exc_type, self.where = kind, where
+        self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
+
+    def reraise(self):
+        """Raise an exception of the same type whose text has the traceback."""
+        kind = self.exc_type
+        text = f"Caught {kind.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if kind is KeyError:
+            raise KeyError(KeyErrorMessage(text))
+        try:
+            error = kind(text)
+        except Exception:
+            # A constructor that wants other arguments.
+            raise RuntimeError(text) from None
+        raise error
