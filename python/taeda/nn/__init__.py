@@ -1,0 +1,95 @@
+"""Neural networks: layers, their functions, initial values and utilities.
+
+Layers live in `modules/`, functions in `functional/`; a file is read when a name of
+its own is first used, so that importing this package costs little.
+"""
+
+from __future__ import annotations
+
+from .modules import _WHERE
+from .modules.module import Module
+from .parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
+
+_PACKAGES = frozenset(
+    (
+        "attention",
+        "common_types",
+        "functional",
+        "grad",
+        "init",
+        "intrinsic",
+        "modules",
+        "parallel",
+        "parameter",
+        "qat",
+        "quantizable",
+        "quantized",
+        "utils",
+    )
+)
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Module",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    *sorted(_WHERE.keys() - {"Module"}),
+]
+
+
+def __getattr__(name: str):
+    from importlib import import_module
+
+    if name in _WHERE:
+        found = getattr(import_module(f"{__name__}.modules.{_WHERE[name]}"), name)
+    elif name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
+    elif name == "DataParallel":
+        from .parallel import DataParallel as found
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return [*globals(), *__all__, *_PACKAGES]
+
+
+def factory_kwargs(kwargs: dict | None) -> dict:
+    """The options of a layer's constructor that `empty` and its kin take as well.
+
+    Args:
+        kwargs: `device`, `dtype`, `memory_format`, and a dictionary
+            `factory_kwargs` of the same, which may not repeat one.
+
+    Returns:
+        dict: all of them together.
+
+    Raises:
+        TypeError: an option that is none of these, or that is given twice.
+
+    Example:
+        >>> taeda.nn.factory_kwargs({"device": "cpu"})
+        {'device': 'cpu'}
+    """
+    if kwargs is None:
+        return {}
+    known = {"device", "dtype", "memory_format"}
+    unknown = kwargs.keys() - known - {"factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    result = dict(kwargs.get("factory_kwargs", {}))
+    for name in known & kwargs.keys():
+        if name in result:
+            raise TypeError(
+                f"{name} specified twice, in **kwargs and in factory_kwargs"
+            )
+        result[name] = kwargs[name]
+    return result

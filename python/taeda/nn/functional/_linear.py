@@ -1,0 +1,153 @@
+"""Linear maps and convolutions; mostly natives as they are."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import Tensor
+
+from .._choice import Choice
+from .._native import native
+
+__name__ = __package__
+
+linear = native("linear")
+bilinear = native("bilinear")
+conv1d, conv2d, conv3d = (native(f"conv{d}d") for d in (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (
+    native(f"conv_transpose{d}d") for d in (1, 2, 3)
+)
+conv_tbc = native("conv_tbc")
+_grouped_mm = native("_grouped_mm")
+_scaled_mm_v2, _scaled_grouped_mm_v2 = map(
+    native, ("_scaled_mm_v2", "_scaled_grouped_mm_v2")
+)
+
+
+class ScalingType(Choice):
+    """How the scales of a scaled matrix product are laid out.
+
+    Example:
+        >>> taeda.nn.functional.ScalingType.RowWise.value
+        1
+    """
+
+    __slots__ = ()
+    _values = {
+        "TensorWise": 0,
+        "RowWise": 1,
+        "BlockWise1x16": 2,
+        "BlockWise1x32": 3,
+        "BlockWise1x128": 4,
+        "BlockWise128x128": 5,
+    }
+
+
+class SwizzleType(Choice):
+    """How the scales of a scaled matrix product are permuted in memory."""
+
+    __slots__ = ()
+    _values = {"NO_SWIZZLE": 0, "SWIZZLE_32_4_4": 1}
+
+
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype=None,
+) -> Tensor:
+    """Matrix products of many groups in one call.
+
+    Args:
+        mat_a, mat_b (Tensor): 2-D or 3-D; a 2-D operand is cut into groups.
+        offs (Tensor): int32 ends of the groups along the cut dimension.
+        bias (Tensor): added to each row.
+        out_dtype: dtype of the result.
+    """
+    return _grouped_mm(mat_a, mat_b, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+def _several(value) -> list:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _numbers(value) -> list:
+    return [choice.value for choice in _several(value)]
+
+
+def scaled_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a,
+    scale_recipe_a,
+    scale_b,
+    scale_recipe_b,
+    swizzle_a=None,
+    swizzle_b=None,
+    bias: Tensor | None = None,
+    output_dtype=taeda.bfloat16,
+    contraction_dim=(),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """(scale_a * mat_a) @ (scale_b * mat_b) + bias of narrow floats.
+
+    Args:
+        mat_a, mat_b (Tensor): 2-D, float8 or float4.
+        scale_a, scale_b: a tensor or a list of them.
+        scale_recipe_a, scale_recipe_b: `ScalingType` of each scale.
+        swizzle_a, swizzle_b: `SwizzleType` of each scale.
+        bias (Tensor): added to each row.
+        output_dtype: dtype of the result.
+        contraction_dim: dimensions that are summed over; () is the usual ones.
+        use_fast_accum: allow narrower sums where the device has them.
+    """
+    return _scaled_mm_v2(
+        mat_a,
+        mat_b,
+        _several(scale_a),
+        _numbers(scale_recipe_a),
+        _numbers(swizzle_a),
+        _several(scale_b),
+        _numbers(scale_recipe_b),
+        _numbers(swizzle_b),
+        bias,
+        output_dtype,
+        contraction_dim,
+        use_fast_accum,
+    )
+
+
+def scaled_grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a,
+    scale_recipe_a,
+    scale_b,
+    scale_recipe_b,
+    swizzle_a=None,
+    swizzle_b=None,
+    bias: Tensor | None = None,
+    offs: Tensor | None = None,
+    output_dtype=taeda.bfloat16,
+    contraction_dim=(),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """`grouped_mm` of scaled narrow floats; arguments as it and `scaled_mm`."""
+    return _scaled_grouped_mm_v2(
+        mat_a,
+        mat_b,
+        _several(scale_a),
+        _numbers(scale_recipe_a),
+        _numbers(swizzle_a),
+        _several(scale_b),
+        _numbers(scale_recipe_b),
+        _numbers(swizzle_b),
+        offs,
+        bias,
+        output_dtype,
+        contraction_dim,
+        use_fast_accum,
+    )

@@ -1,0 +1,208 @@
+"""Rows of a table looked up by index."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import Tensor
+
+from .._native import dispatch, native, overrides_any, warn
+
+__name__ = __package__
+
+one_hot = native("one_hot")
+_embedding, _embedding_bag = native("embedding"), native("embedding_bag")
+_renorm = native("embedding_renorm_")
+_MODES = {"sum": 0, "mean": 1, "max": 2}
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """weight[input]: one row of the table for every index.
+
+    Args:
+        input (Tensor): int32 or int64 indices, any shape.
+        weight (Tensor): (rows, width), floating or complex.
+        padding_idx: this row gets no gradient.
+        max_norm: rows used are first scaled down, in place, to this norm.
+        norm_type: exponent of that norm.
+        scale_grad_by_freq: divide a row's gradient by the row's count in `input`.
+        sparse: a sparse gradient of `weight`.
+
+    Returns:
+        Tensor: the shape of `input` plus (width,).
+
+    Raises:
+        AssertionError: `padding_idx` out of range.
+
+    Example:
+        >>> table = taeda.eye(3)
+        >>> taeda.nn.functional.embedding(taeda.tensor([2, 0]), table)
+        tensor([[0., 0., 1.],
+                [1., 0., 0.]])
+    """
+    if overrides_any(input, weight):
+        return dispatch(
+            embedding,
+            (input, weight),
+            input,
+            weight,
+            padding_idx=padding_idx,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            sparse=sparse,
+        )
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.size(0)
+        if not -rows <= padding_idx < rows and padding_idx != 0:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx += rows if padding_idx < 0 else 0
+    if max_norm is not None:
+        input = input.contiguous()
+        _renorm(weight.detach(), input, max_norm, norm_type)
+    return _embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sum, mean or maximum of table rows over bags of indices, in one pass.
+
+    Args:
+        input (Tensor): indices; (bags, length), or 1-D with `offsets`.
+        weight (Tensor): (rows, width), floating.
+        offsets (Tensor): 1-D, where each bag begins in a 1-D `input`.
+        max_norm, norm_type, scale_grad_by_freq, sparse: as for `embedding`.
+        mode: "sum", "mean" or "max".
+        per_sample_weights (Tensor): a factor for every index; with "sum" only.
+        include_last_offset: `offsets` also has the end of the last bag.
+        padding_idx: these entries are left out of their bag.
+
+    Returns:
+        Tensor: (bags, width).
+
+    Raises:
+        ValueError: shapes or options that do not go together.
+        NotImplementedError: `per_sample_weights` with another mode than "sum".
+
+    Example:
+        >>> bags = taeda.tensor([[0, 1], [2, 2]])
+        >>> taeda.nn.functional.embedding_bag(bags, taeda.eye(3), mode="sum")
+        tensor([[1., 1., 0.],
+                [0., 0., 2.]])
+    """
+    if overrides_any(input, weight, offsets, per_sample_weights):
+        return dispatch(
+            embedding_bag,
+            (input, weight, offsets, per_sample_weights),
+            input,
+            weight,
+            offsets=offsets,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            mode=mode,
+            sparse=sparse,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=include_last_offset,
+            padding_idx=padding_idx,
+        )
+    if weight.dtype == taeda.int64 and input.is_floating_point():
+        warn("embedding_bag(weight, input, ...) is deprecated, pass input first")
+        weight, input = input, weight
+    _check_bag(input, weight, offsets, per_sample_weights)
+    _check_mode(mode, scale_grad_by_freq, sparse)
+    if input.dim() == 2:
+        include_last_offset = input.is_nested
+        input, offsets, per_sample_weights = _flat_bags(input, per_sample_weights)
+    if max_norm is not None:
+        _renorm(weight.detach(), input, max_norm, norm_type)
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}')"
+        )
+    return _embedding_bag(
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        _MODES[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )[0]
+
+
+def _check_bag(input, weight, offsets, factors) -> None:
+    if factors is not None and input.size() != factors.size():
+        raise ValueError(
+            f"embedding_bag: per_sample_weights ({factors.shape}) must have the "
+            f"same shape as the input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
+    rank = input.dim()
+    if rank == 2:
+        if offsets is not None and not input.is_nested:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None: each row is a bag. "
+                f"However, found offsets of type {type(offsets)}"
+            )
+    elif rank != 1:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {rank}"
+        )
+    elif offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    elif offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+
+
+def _check_mode(mode, scale_grad_by_freq, sparse) -> None:
+    if mode not in _MODES:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+
+
+def _flat_bags(input, factors):
+    """Bags as rows -> indices in one line, with the begin of each bag."""
+    if input.is_nested:
+        offsets = input.offsets()
+        flat = input.values().reshape(-1)
+        if factors is not None:
+            if not factors.is_nested:
+                raise ValueError(
+                    "If input is nested, then per_sample_weights must be nested too"
+                )
+            factors = factors.values()
+    else:
+        count, length = input.numel(), input.size(1)
+        kind = {"dtype": input.dtype, "device": input.device}
+        offsets, flat = taeda.arange(0, count, length, **kind), input.reshape(-1)
+    return flat, offsets, None if factors is None else factors.reshape(-1)

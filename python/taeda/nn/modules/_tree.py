@@ -1,0 +1,313 @@
+"""Walking a module tree, and what is done to every module of it."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import Tensor
+
+from ..parameter import Parameter
+
+
+def _members(root, table, prefix, recurse, remove_duplicate):
+    """(dotted name, value) of `table` in all modules, without a second sight."""
+    seen = set()
+    if recurse:
+        modules = root.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+    else:
+        modules = ((prefix, root),)
+    for path, module in modules:
+        dot = path + "." if path else ""
+        for name, value in getattr(module, table).items():
+            if value is None or id(value) in seen:
+                continue
+            if remove_duplicate:
+                seen.add(id(value))
+            yield dot + name, value
+
+
+class Tree:
+    """The part of `Module` that walks the tree."""
+
+    def parameters(self, recurse: bool = True):
+        """Iterate over all parameters, each once, in order of registration.
+
+        Args:
+            recurse: those of the modules below as well.
+
+        Example:
+            >>> sum(p.numel() for p in taeda.nn.Linear(3, 2).parameters())
+            8
+        """
+        if type(self).named_parameters is not Tree.named_parameters:
+            for _, value in self.named_parameters(recurse=recurse):
+                yield value
+            return
+        seen, stack = set(), [self]
+        while stack:
+            module = stack.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            for value in module._parameters.values():
+                if value is not None and id(value) not in seen:
+                    seen.add(id(value))
+                    yield value
+            if recurse and module._modules:
+                for child in reversed(module._modules.values()):
+                    if child is not None:
+                        stack.append(child)
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ):
+        """Iterate over (dotted name, parameter).
+
+        Args:
+            prefix: put before every name.
+            recurse: those of the modules below as well.
+            remove_duplicate: a shared parameter comes under its first name only.
+        """
+        return _members(self, "_parameters", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True):
+        """Iterate over all buffers, each once."""
+        for _, value in self.named_buffers(recurse=recurse):
+            yield value
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ):
+        """Iterate over (dotted name, buffer); arguments as `named_parameters`."""
+        return _members(self, "_buffers", prefix, recurse, remove_duplicate)
+
+    def children(self):
+        """Iterate over the modules directly below, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self):
+        """Iterate over (name, module) of the modules directly below."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def modules(self, remove_duplicate: bool = True):
+        """Iterate over this module and all below, parents first."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True):
+        """Iterate over (dotted name, module); this module's name is `prefix`.
+
+        Args:
+            memo: set of modules to leave out; those visited are added.
+            prefix: put before every name.
+            remove_duplicate: a shared module comes under its first name only.
+
+        Example:
+            >>> net = taeda.nn.Sequential(taeda.nn.ReLU())
+            >>> [name for name, _ in net.named_modules()]
+            ['', '0']
+        """
+        memo = set() if memo is None else memo
+        stack = [(prefix, self)]
+        while stack:
+            path, module = stack.pop()
+            if module in memo:
+                continue
+            if type(module).named_modules is not Tree.named_modules and (
+                module is not self
+            ):
+                yield from module.named_modules(memo, path, remove_duplicate)
+                continue
+            if remove_duplicate:
+                memo.add(module)
+            yield path, module
+            if module._modules:
+                dot = path + "." if path else ""
+                for name, child in reversed(module._modules.items()):
+                    if child is not None:
+                        stack.append((dot + name, child))
+
+    def get_submodule(self, target: str):
+        """The module at a dotted path below this one; "" is this one.
+
+        Raises:
+            AttributeError: there is none, or the path leads to something else.
+        """
+        module = self
+        for name in target.split(".") if target else ():
+            module = _step(module, name)
+            if not isinstance(module, Tree):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module, strict: bool = False) -> None:
+        """Put `module` at a dotted path, in place of what is there.
+
+        Args:
+            target: path below this module.
+            module: the new module.
+            strict: the path must already lead to a module.
+
+        Raises:
+            ValueError: the path is empty or `module` is no module.
+            AttributeError: a part of the path is missing or no module.
+        """
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Tree):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict or hasattr(parent, name):
+            if not isinstance(_step(parent, name), Tree):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted path.
+
+        Raises:
+            AttributeError: there is none, or it is no Parameter.
+        """
+        path, _, name = target.rpartition(".")
+        value = _step(self.get_submodule(path), name)
+        if not isinstance(value, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return value
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path.
+
+        Raises:
+            AttributeError: there is none, or it is no buffer.
+        """
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        value = _step(module, name)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return value
+
+    def apply(self, fn):
+        """Call `fn(module)` for all modules below, then for this one.
+
+        Example:
+            >>> net = taeda.nn.Sequential(taeda.nn.ReLU())
+            >>> _ = net.apply(lambda m: print(type(m).__name__))
+            ReLU
+            Sequential
+        """
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True):
+        """Set training mode here and below (dropout, batch norm obey it).
+
+        Raises:
+            ValueError: `mode` is no bool.
+        """
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self):
+        """Set evaluation mode: `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True):
+        """Set `requires_grad` of every parameter."""
+        for value in self.parameters():
+            value.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zero.
+
+        Args:
+            set_to_none: drop; cheaper, and the next backward need not add.
+        """
+        if getattr(self, "_is_replica", False):
+            import warnings
+
+            warnings.warn(
+                "zero_grad() has no effect on a replica made by nn.DataParallel: its "
+                "parameters are not leaves and collect no gradient",
+                stacklevel=2,
+            )
+        for value in self.parameters():
+            grad = value.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                value.grad = None
+            else:
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                else:
+                    grad.requires_grad_(False)
+                grad.zero_()
+
+    def share_memory(self):
+        """Move all tensors to memory that other processes can map."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def _replicate_for_data_parallel(self):
+        replica = self.__new__(type(self))
+        replica.__dict__ = dict(self.__dict__)
+        own = replica.__dict__
+        own["_parameters"] = {}
+        own["_buffers"] = own["_buffers"].copy()
+        own["_modules"] = own["_modules"].copy()
+        own["_is_replica"] = True
+        return replica
+
+
+def _step(module, name):
+    if not hasattr(module, name):
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    return getattr(module, name)
+
+
+def conversion(args, kwargs):
+    """(device, dtype, non_blocking, memory_format) of a call of `to`."""
+    device = kwargs.pop("device", None)
+    dtype = kwargs.pop("dtype", None)
+    tensor = kwargs.pop("tensor", None)
+    layout = kwargs.pop("memory_format", None)
+    flags = list(args)
+    if flags and isinstance(flags[0], Tensor):
+        tensor = flags.pop(0)
+    elif flags:
+        if isinstance(flags[0], taeda.dtype):
+            dtype = flags.pop(0)
+        else:
+            device = flags.pop(0)
+            if flags and (flags[0] is None or isinstance(flags[0], taeda.dtype)):
+                dtype = flags.pop(0)
+    if tensor is not None:
+        device, dtype = tensor.device, tensor.dtype
+    non_blocking = kwargs.pop("non_blocking", flags.pop(0) if flags else False)
+    kwargs.pop("copy", None)
+    wrong = [type(f).__name__ for f in flags[1:]] + list(kwargs)
+    if not isinstance(non_blocking, bool):
+        wrong.append(f"non_blocking={non_blocking!r}")
+    if dtype is not None and not isinstance(dtype, taeda.dtype):
+        wrong.append(f"dtype={dtype!r}")
+    if wrong:
+        raise TypeError(
+            "to() received an invalid combination of arguments: expected (device, "
+            "dtype, non_blocking), (dtype, non_blocking) or (tensor, non_blocking), "
+            f"got also {', '.join(wrong)}"
+        )
+    if device is not None and not isinstance(device, taeda.device):
+        device = taeda.device(device)
+    return device, dtype, non_blocking, layout
