@@ -13,6 +13,22 @@ TAEDA_FN T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
 
+// The limits of a type; infinity apart.
+template <typename T>
+constexpr T kHighest = integer_highest<T>();
+template <>
+constexpr float kHighest<float> = FloatTraits<float>::kLargest;
+template <>
+constexpr double kHighest<double> = FloatTraits<double>::kLargest;
+template <typename T>
+constexpr T kLowest = static_cast<T>(-kHighest<T> - T(1));
+template <UnsignedInteger T>
+constexpr T kLowest<T> = T(0);
+template <Floating T>
+constexpr T kLowest<T> = -kHighest<T>;
+template <Floating T>
+constexpr T kEpsilon = sizeof(T) == 4 ? T(0x1p-23f) : T(0x1p-52);
+
 template <Floating T>
 TAEDA_FN bool is_nan(T x) {
   return x != x;

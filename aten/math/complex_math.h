@@ -16,6 +16,10 @@ namespace taeda::math {
 template <typename T>
 using Complex = ::taeda::complex<T>;
 
+using ::taeda::conj;
+using ::taeda::imag;
+using ::taeda::real;
+
 template <Floating T>
 TAEDA_FN T abs(Complex<T> z) {
   return hypot(z.real(), z.imag());

@@ -13,13 +13,13 @@ TAEDA_FN float fmod(float x, float y) {
   const double inverse = 1.0 / divisor;
   double rest = fabs_of(x);
 #if TAEDA_MATH_HAS_FMA
-#pragma unroll 6
+  TAEDA_MATH_UNROLL
   for (int step = 0; step < 6; ++step) {
     const double quotient = round(rest * inverse);
     rest = fma_of(-quotient, divisor, rest);
   }
 #else
-#pragma unroll 10
+  TAEDA_MATH_UNROLL
   for (int step = 0; step < 10; ++step) {
     const double quotient = round(rest * inverse);
     rest -= from_bits(to_bits(quotient) & ~0xffffffull) * divisor;

@@ -45,6 +45,12 @@ template <typename T>
 using UnsignedOf = typename UnsignedOfSize<sizeof(T)>::Type;
 
 template <Integer T>
+TAEDA_FN constexpr T integer_highest() {
+  const auto ones = static_cast<UnsignedOf<T>>(~0ull);
+  return static_cast<T>(SignedInteger<T> ? ones >> 1 : ones);
+}
+
+template <Integer T>
 TAEDA_FN T wrapping_negate(T x) {
   return static_cast<T>(UnsignedOf<T>(0) - static_cast<UnsignedOf<T>>(x));
 }

@@ -377,6 +377,16 @@ TAEDA_FN double digamma_poly(double t) {
   );
 }
 
+// error 2^-66.1, with rounded coefficients 2^-62.9
+TAEDA_FN double trigamma_poly(double t) {
+  return poly(
+      t,
+      0x1.5555555555552p-3, -0x1.111111110aafep-5, 0x1.861861622539ap-6,
+      -0x1.1110f87e56243p-5, 0x1.364439da4e198p-4, -0x1.0223bcbe162d8p-2,
+      0x1.18c56965d2e0bp0, -0x1.176aa8f0014bfp2
+  );
+}
+
 // error 2^-26.7, with rounded coefficients 2^-25.3
 TAEDA_FN float i0_poly(float t) {
   return poly(

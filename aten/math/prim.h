@@ -22,6 +22,13 @@
 #define TAEDA_FN inline __attribute__((always_inline))
 #endif
 
+// Before a loop of constant length that g++ must see through to vectorise.
+#if defined(__CUDACC__)
+#define TAEDA_MATH_UNROLL _Pragma("unroll")
+#else
+#define TAEDA_MATH_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #if defined(__FMA__) || defined(__CUDACC__)
 #define TAEDA_MATH_HAS_FMA 1
 #else

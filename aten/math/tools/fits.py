@@ -25,6 +25,7 @@ class Fit:
     weight: Callable
     split: bool = False
 
+
 FITS: dict[str, Fit] = {}
 
 
@@ -167,6 +168,10 @@ add(
 )
 
 
+def _reciprocal(g: Callable) -> Callable:
+    return lambda t: 1 / g(t)
+
+
 def _erfc_ratio(k: int) -> Callable:
     def ratio(t):
         x = k * (1 + t) / (1 - t)
@@ -184,7 +189,7 @@ for _fmt, _k, _degree, _largest in (("f", 2, 10, "10.1"), ("d", 4, 22, "27.3")):
         _erfc_ratio(_k),
         (HALF - _k) / (HALF + _k),
         (mp.mpf(_largest) - _k) / (mp.mpf(_largest) + _k),
-        lambda t, g=_erfc_ratio(_k): 1 / g(t),
+        _reciprocal(_erfc_ratio(_k)),
         split=True,
     )
 # log2(1 + f) = s P(z), s = f / (2 + f), z = s^2; 2^r = P(r): the two halves of
@@ -239,6 +244,10 @@ def _erfinv_ratio(w):
     return y / x
 
 
+def _erfinv_root(middle: str) -> Callable:
+    return lambda t: _erfinv_ratio((t + mp.mpf(middle)) ** 2)
+
+
 # erfinv x = x P(w - 2.5), w = -log(1 - x^2) <= 5, and x P(sqrt w - m) beyond,
 # after M. Giles, "Approximating the erfinv function", GPU Computing Gems 2
 # (2010); in double the second is the start of a Halley step.
@@ -252,18 +261,13 @@ add(
     split=True,
 )
 for _fmt, _middle, _largest in (("f", "3.125", "4.125"), ("d", "4.25", "6.25")):
-    _half = mp.mpf(_largest) - mp.mpf(_middle)
-
-    def _erfinv_root(t, middle=mp.mpf(_middle)):
-        return _erfinv_ratio((t + middle) ** 2)
-
     add(
         "erfinv_tail",
         {_fmt: 10},
-        _erfinv_root,
+        _erfinv_root(_middle),
         mp.sqrt(5) - mp.mpf(_middle),
-        _half,
-        lambda t, g=_erfinv_root: 1 / g(t),
+        mp.mpf(_largest) - mp.mpf(_middle),
+        _reciprocal(_erfinv_root(_middle)),
         split=True,
     )
 # log gamma(2 + t) = t P(t), |t| <= 1/2
@@ -293,6 +297,22 @@ def _digamma(y):
 add("stirling", {"d": 6}, _stirling, mp.mpf("1e-12"), mp.mpf(1) / 64, lambda y: 1)
 # digamma(w) = log w - 1 / (2 w) - y P(y)
 add("digamma", {"d": 6}, _digamma, mp.mpf("1e-12"), mp.mpf(1) / 64, lambda y: y)
+
+
+def _trigamma(y):
+    w = 1 / mp.sqrt(y)
+    return (mp.psi(1, w) - 1 / w - y / 2) * w / y
+
+
+# trigamma(w) = 1 / w + y / 2 + y P(y) / w
+add(
+    "trigamma",
+    {"d": 7},
+    _trigamma,
+    mp.mpf("1e-12"),
+    mp.mpf(1) / 64,
+    lambda y: y,
+)
 # I0(x) = P(x^2 / 4), x <= 8; and e^x / sqrt(x) P(8 / x - 1/2) beyond
 add(
     "i0",

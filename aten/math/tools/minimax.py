@@ -52,7 +52,7 @@ class Grid:
 
     def error(self, coefficients: list[mp.mpf]) -> np.ndarray:
         total = -self.g
-        for power, c in zip(self.powers, coefficients):
+        for power, c in zip(self.powers, coefficients, strict=True):
             total = total + power * c
         return total * self.w
 
