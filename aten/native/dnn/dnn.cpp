@@ -40,4 +40,39 @@ void sgemm(bool trans_a,
   api().sgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
+bool conv_forward(const Conv& conv,
+                  const void* src,
+                  const void* weight,
+                  WeightId id,
+                  const void* bias,
+                  void* dst) {
+  return api().conv_forward(conv, src, weight, id, bias, dst);
+}
+
+bool conv_backward_data(const Conv& conv,
+                        const void* diff_dst,
+                        const void* weight,
+                        WeightId id,
+                        void* diff_src) {
+  return api().conv_backward_data(conv, diff_dst, weight, id, diff_src);
+}
+
+bool conv_backward_weights(const Conv& conv,
+                           const void* src,
+                           const void* diff_dst,
+                           void* diff_weight,
+                           void* diff_bias) {
+  return api().conv_backward_weights(
+      conv, src, diff_dst, diff_weight, diff_bias);
+}
+
+bool matmul(const MatMul& matmul,
+            const void* a,
+            const void* b,
+            WeightId b_id,
+            const void* bias,
+            void* c) {
+  return api().matmul(matmul, a, b, b_id, bias, c);
+}
+
 }  // namespace taeda::dnn

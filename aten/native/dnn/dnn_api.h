@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <taeda/aten/native/dnn/geometry.h>
+
 namespace taeda::dnn {
 
 struct DnnApi {
@@ -20,6 +22,28 @@ struct DnnApi {
                 float beta,
                 float* c,
                 int64_t ldc);
+  bool (*conv_forward)(const Conv& conv,
+                       const void* src,
+                       const void* weight,
+                       WeightId id,
+                       const void* bias,
+                       void* dst);
+  bool (*conv_backward_data)(const Conv& conv,
+                             const void* diff_dst,
+                             const void* weight,
+                             WeightId id,
+                             void* diff_src);
+  bool (*conv_backward_weights)(const Conv& conv,
+                                const void* src,
+                                const void* diff_dst,
+                                void* diff_weight,
+                                void* diff_bias);
+  bool (*matmul)(const MatMul& matmul,
+                 const void* a,
+                 const void* b,
+                 WeightId b_id,
+                 const void* bias,
+                 void* c);
 };
 
 inline constexpr const char* kApiSymbol = "taeda_dnn_api";

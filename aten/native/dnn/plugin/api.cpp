@@ -3,6 +3,8 @@
 #include <taeda/c10/util/check.h>
 #include <taeda/c10/util/macros.h>
 
+#include "conv.h"
+#include "matmul.h"
 #include "runtime.h"
 
 namespace taeda::dnn {
@@ -49,7 +51,26 @@ void sgemm(bool trans_a,
               ")");
 }
 
-constexpr DnnApi kApi = {sgemm};
+// oneDNN's errors as the library's own.
+template <auto kFunction, typename... Args>
+bool guarded(Args... args) {
+  try {
+    return kFunction(args...);
+  } catch (const dnnl::error& error) {
+    TAEDA_CHECK(false,
+                "oneDNN: ",
+                error.message,
+                " (status ",
+                static_cast<int>(error.status),
+                ")");
+  }
+}
+
+constexpr DnnApi kApi = {sgemm,
+                         guarded<run_conv_forward>,
+                         guarded<run_conv_backward_data>,
+                         guarded<run_conv_backward_weights>,
+                         guarded<run_matmul>};
 
 }  // namespace
 }  // namespace taeda::dnn
