@@ -100,7 +100,8 @@ def resolve(module: str, name: str):
     full = f"{module}.{name}"
     if module.partition(".")[0] in _BLOCKED:
         raise UnpicklingError(
-            f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked."
+            f"Trying to load unsupported GLOBAL {full} whose module {module} is "
+            "blocked."
         )
     if not _FIXED:
         _FIXED.update(_fixed())

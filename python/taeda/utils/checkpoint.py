@@ -1,0 +1,570 @@
+"""Trading computation for memory: a block's inner values are computed again.
+
+Two ways. Without reentrance, the values that autograd would keep are replaced by
+empty slots, filled by running the function again when backward asks for the first.
+With reentrance, the block is one autograd node that runs a backward of its own.
+(Chen et al., arXiv:1604.06174.)
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager, nullcontext
+from weakref import WeakKeyDictionary, ref
+
+import taeda
+from taeda.autograd import Function
+
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "CheckpointError",
+    "CheckpointFunction",
+    "check_backward_validity",
+    "detach_variable",
+    "get_device_states",
+    "set_device_states",
+    "noop_context_fn",
+    "set_checkpoint_early_stop",
+    "DefaultDeviceType",
+    "set_checkpoint_debug_enabled",
+    "CheckpointPolicy",  # noqa: F822 (made on first use)
+    "SelectiveCheckpointContext",
+    "create_selective_checkpoint_contexts",
+]
+
+_settings: dict = {"debug": None, "early_stop": None}
+
+
+class CheckpointError(RuntimeError):
+    """Running the function again gave other values to save than the first time."""
+
+
+class _Stop(Exception):
+    """Everything that was missing has been computed."""
+
+
+@contextmanager
+def _setting(name: str, value):
+    before, _settings[name] = _settings[name], value
+    try:
+        yield
+    finally:
+        _settings[name] = before
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None):
+    """Override `checkpoint`'s debug while a block runs; None leaves it alone."""
+    return _setting("debug", enabled)
+
+
+def set_checkpoint_early_stop(enable: bool):
+    """Choose whether recomputation ends as soon as it has all it needs.
+
+    Example:
+        >>> with set_checkpoint_early_stop(False):
+        ...     out = checkpoint(block, x, use_reentrant=False)
+    """
+    return _setting("early_stop", enable)
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The same tensors without their history.
+
+    Raises:
+        RuntimeError: not a tuple.
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(
+        x.detach().requires_grad_(x.requires_grad) if _is_tensor(x) else x
+        for x in inputs
+    )
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, taeda.Tensor)
+
+
+def check_backward_validity(inputs) -> None:
+    """Warn when no input requires grad."""
+    if not any(_is_tensor(x) and x.requires_grad for x in inputs):
+        import warnings
+
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None",
+            stacklevel=2,
+        )
+
+
+class DefaultDeviceType:
+    """The device whose random state is kept when no argument names one."""
+
+    _kind: str | None = None
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Set it."""
+        DefaultDeviceType._kind = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """An accelerator where there is one, else "cpu"."""
+        if DefaultDeviceType._kind is None:
+            return "cuda" if taeda.cuda.is_available() else "cpu"
+        return DefaultDeviceType._kind
+
+
+def _tensors_in(value):
+    if _is_tensor(value):
+        yield value
+    elif isinstance(value, dict):
+        for entry in value.values():
+            yield from _tensors_in(entry)
+    elif isinstance(value, (list, tuple)):
+        for entry in value:
+            yield from _tensors_in(entry)
+
+
+def get_device_states(*args) -> tuple[list, list]:
+    """(device numbers, random states) of the accelerators the arguments lie on."""
+    devices = {
+        t.device for t in _tensors_in(args) if t.device.type not in ("cpu", "meta")
+    }
+    devices = sorted(devices, key=str)
+    states = [getattr(taeda, d.type).get_rng_state(d) for d in devices]
+    return [d.index for d in devices], states
+
+
+def set_device_states(devices, states, *, device_type: str | None = None) -> None:
+    """Set what `get_device_states` returned."""
+    kind = device_type or DefaultDeviceType.get_device_type()
+    if kind == "meta":
+        return
+    for index, state in zip(devices, states, strict=False):
+        getattr(taeda, kind).set_rng_state(state, taeda.device(kind, index))
+
+
+class _Surroundings:
+    """Random and autocast state at the forward call, to run in again."""
+
+    def __init__(self, preserve_rng_state: bool, args) -> None:
+        self.preserve = preserve_rng_state
+        kinds = {t.device.type for t in _tensors_in(args)} - {"cpu", "meta"}
+        self.kind = "cuda" if "cuda" in kinds else next(iter(kinds), None)
+        if preserve_rng_state:
+            self.cpu = taeda.get_rng_state()
+            self.devices = get_device_states(*args) if self.kind else ([], [])
+        self.autocast = [_autocast_options(k) for k in ("cpu", self.kind) if k]
+
+    @contextmanager
+    def restored(self):
+        """Run a block as the forward was run; the random state is put back."""
+        with ExitStack() as stack:
+            for options in self.autocast:
+                if options is not None:
+                    stack.enter_context(taeda.amp.autocast(**options))
+            if self.preserve:
+                stack.callback(taeda.set_rng_state, taeda.get_rng_state())
+                taeda.set_rng_state(self.cpu)
+                if self.kind:
+                    self._restore_devices(stack)
+            yield
+
+    def _restore_devices(self, stack) -> None:
+        module, (indices, states) = getattr(taeda, self.kind), self.devices
+        for index, state in zip(indices, states, strict=True):
+            device = taeda.device(self.kind, index)
+            stack.callback(module.set_rng_state, module.get_rng_state(device), device)
+            module.set_rng_state(state, device)
+
+
+def _autocast_options(kind: str) -> dict | None:
+    """What autocast was asked for; None while it is off."""
+    enabled = getattr(taeda, "is_autocast_enabled", None)
+    if enabled is None or not enabled(kind):
+        return None
+    return {
+        "device_type": kind,
+        "enabled": True,
+        "dtype": taeda.get_autocast_dtype(kind),
+        "cache_enabled": taeda.is_autocast_cache_enabled(),
+    }
+
+
+class CheckpointFunction(Function):
+    """The block as one node; its backward runs the block and a backward in it."""
+
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        """Run the block without recording it."""
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.around = _Surroundings(preserve_rng_state, args)
+        ctx.places = [i for i, a in enumerate(args) if _is_tensor(a)]
+        ctx.others = [None if _is_tensor(a) else a for a in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        with taeda.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """Run the block again, recorded, and backward through it."""
+        valid = getattr(taeda.autograd, "_is_checkpoint_valid", None)
+        if valid is not None and not valid():
+            raise RuntimeError(
+                "checkpoint with use_reentrant=True is incompatible with .grad() or "
+                "with `inputs` of .backward(): use use_reentrant=False"
+            )
+        inputs = list(ctx.others)
+        for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+            inputs[place] = tensor
+        inputs = detach_variable(tuple(inputs))
+        with ctx.around.restored(), taeda.enable_grad():
+            outputs = ctx.run_function(*inputs)
+        outputs = (outputs,) if _is_tensor(outputs) else outputs
+        pairs = [
+            (out, grad)
+            for out, grad in zip(outputs, grads, strict=False)
+            if _is_tensor(out) and out.requires_grad
+        ]
+        if not pairs:
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not "
+                "necessary"
+            )
+        taeda.autograd.backward(*map(list, zip(*pairs, strict=True)))
+        return (None, None, *(x.grad if _is_tensor(x) else None for x in inputs))
+
+
+def noop_context_fn():
+    """Two contexts that do nothing."""
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(
+    function,
+    *args,
+    use_reentrant: bool | None = None,
+    context_fn=noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs,
+):
+    """Call a function and keep only its inputs for backward.
+
+    Args:
+        function: called with `args` (and `kwargs`), once now and once in backward.
+        use_reentrant (bool): False is recommended.
+        context_fn: gives two contexts, for the first and the second call.
+        determinism_check (str): "default" compares shapes, dtypes and devices of
+            what both calls save; "none" does not.
+        debug (bool): name the lines that saved what, when both calls differ.
+        early_stop (bool): end the second call when all values are there.
+        preserve_rng_state (bool): give the second call the same random numbers.
+
+    Returns: what `function` returns.
+
+    Raises:
+        ValueError: options of the other way. CheckpointError: in backward, when the
+            second call saves something else.
+
+    Example:
+        >>> y = checkpoint(block, x, use_reentrant=False)
+    """
+    use_reentrant = _chosen(use_reentrant, "checkpoint")
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if not use_reentrant:
+        debug = debug if _settings["debug"] is None else _settings["debug"]
+        stop = (
+            early_stop if _settings["early_stop"] is None else _settings["early_stop"]
+        )
+        checks = {"default": True, "none": False}
+        if determinism_check not in checks:
+            raise ValueError(
+                f"determinism_check should be one of {list(checks)}, but got "
+                f"{determinism_check}"
+            )
+        if debug and context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        around = _Surroundings(preserve, args)
+        first, second = context_fn()
+        block = _Block(function, kwargs, around, second)
+        block.compare, block.debug = checks[determinism_check], debug
+        block.early_stop = stop
+        return block.run(args, first)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if context_fn is not noop_context_fn or debug:
+        raise ValueError(
+            "Passing `context_fn` or `debug` is only supported when "
+            "use_reentrant=False."
+        )
+    return CheckpointFunction.apply(function, preserve, *args)
+
+
+def _chosen(use_reentrant: bool | None, name: str) -> bool:
+    if use_reentrant is None:
+        import warnings
+
+        warnings.warn(
+            f"utils.checkpoint.{name}: pass use_reentrant explicitly; False is "
+            "recommended, True is what leaving it out means now",
+            stacklevel=3,
+        )
+        return True
+    return use_reentrant
+
+
+class _Slot:
+    """Stands in the graph for a tensor that is not kept."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Inputs(Function):
+    """Keeps the block's tensor arguments as autograd keeps tensors.
+
+    So changes to them are noticed, and an outer checkpoint's hooks replace them.
+    """
+
+    @staticmethod
+    def forward(ctx, anchor, *tensors):
+        ctx.save_for_backward(*tensors)
+        return anchor.clone()
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise AssertionError("the inputs of a checkpoint have no backward")
+
+
+def _facts(tensor) -> tuple:
+    return tuple(tensor.shape), tensor.dtype, tensor.device
+
+
+def _line() -> str:
+    """Where the user's program is now."""
+    import traceback
+
+    lines = [
+        f"{frame.filename}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_stack()
+        if frame.filename != __file__
+    ]
+    return " <- ".join(reversed(lines[-4:]))
+
+
+class _Block:
+    """One call of `checkpoint` without reentrance."""
+
+    compare = debug = False
+    early_stop = True
+
+    def __init__(self, function, kwargs, around, second) -> None:
+        self.function, self.kwargs = function, kwargs
+        self.around, self.second = around, second
+        self.slots: list = []  # weak references, in the order of saving
+        self.facts: list = []
+        self.lines: list = []
+        self.ready: WeakKeyDictionary = WeakKeyDictionary()
+
+    def run(self, args, first):
+        if not taeda.is_grad_enabled():
+            with first:
+                return self.function(*args, **self.kwargs)
+        self._keep(args)
+        hooks = taeda.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
+        with hooks, first:
+            return self.function(*args, **self.kwargs)
+        raise RuntimeError(
+            "the forward context of context_fn suppressed an exception of the "
+            "checkpointed function, which then has no result"
+        )
+
+    def _keep(self, args) -> None:
+        tensors = [a for a in args if _is_tensor(a)]
+        self.others = [_INPUT if _is_tensor(a) else a for a in args]
+        self.inputs = None
+        if tensors:
+            anchor = taeda.empty((0,), requires_grad=True)
+            self.inputs = _Inputs.apply(anchor, *tensors).grad_fn
+
+    def _args(self) -> list:
+        tensors = iter(self.inputs.saved_tensors if self.inputs is not None else ())
+        return [next(tensors) if a is _INPUT else a for a in self.others]
+
+    def _pack(self, tensor) -> _Slot:
+        slot = _Slot()
+        self.slots.append(ref(slot))
+        self.facts.append(_facts(tensor) if self.compare else None)
+        if self.debug:
+            self.lines.append(_line())
+        return slot
+
+    def _unpack(self, slot: _Slot):
+        if slot not in self.ready:
+            self._compute_again()
+        return self.ready.pop(slot)
+
+    def _compute_again(self) -> None:
+        self.ready.clear()
+        again = _Again(self)
+        hooks = taeda.autograd.graph.saved_tensors_hooks(again.pack, _same)
+        try:
+            with hooks, taeda.enable_grad(), self.around.restored(), self.second:
+                self.function(*self._args(), **self.kwargs)
+        except _Stop:
+            pass
+        again.check()
+
+
+_INPUT = object()
+
+
+def _same(value):
+    return value
+
+
+class _Again:
+    """What the second call saves, matched with the slots of the first."""
+
+    def __init__(self, block: _Block) -> None:
+        self.block, self.count = block, 0
+        self.facts: list = []
+        self.lines: list = []
+
+    def pack(self, tensor):
+        # Without history: autograd attaches the one of the first call.
+        tensor = tensor.detach() if tensor.requires_grad else tensor
+        block, place = self.block, self.count
+        if place >= len(block.slots):
+            if block.early_stop:
+                raise _Stop
+            self.count += 1
+            return tensor
+        self.count += 1
+        slot = block.slots[place]()
+        self.facts.append(_facts(tensor) if block.compare else None)
+        if block.debug:
+            self.lines.append(_line())
+        if slot is not None:
+            block.ready[slot] = tensor
+        if block.early_stop and self.count == len(block.slots):
+            raise _Stop
+        return tensor
+
+    def check(self) -> None:
+        """Refuse a second call that differs from the first."""
+        block = self.block
+        if not block.compare:
+            return
+        if self.count != len(block.slots):
+            raise CheckpointError(
+                "checkpoint: A different number of tensors was saved during the "
+                "original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(block.slots)}\n"
+                f"Number of tensors saved during recomputation: {self.count}."
+                + self._hint(min(self.count, len(block.slots)))
+            )
+        for place, (old, new) in enumerate(zip(block.facts, self.facts, strict=True)):
+            if old != new and block.slots[place]() is not None:
+                raise CheckpointError(
+                    "checkpoint: Recomputed values for the following tensors have "
+                    "different metadata than during the forward pass.\n"
+                    f"tensor at position {place}:\nsaved metadata: {_shown(old)}\n"
+                    f"recomputed metadata: {_shown(new)}" + self._hint(place)
+                )
+
+    def _hint(self, place: int) -> str:
+        block = self.block
+        if not block.debug:
+            return "\nPass debug=True to see which lines saved them."
+        first = block.lines[place] if place < len(block.lines) else "nothing"
+        second = self.lines[place] if place < len(self.lines) else "nothing"
+        return f"\nfirst call, saved by: {first}\nsecond call, saved by: {second}"
+
+
+def _shown(facts: tuple) -> dict:
+    return dict(zip(("shape", "dtype", "device"), facts, strict=True))
+
+
+def checkpoint_sequential(
+    functions, segments: int, input, use_reentrant: bool | None = None, **kwargs
+):
+    """Checkpoint a chain of modules in segments; the last one is kept whole.
+
+    Args:
+        functions: a Sequential or a list. segments (int): how many.
+        input: of the first. preserve_rng_state (bool): as for `checkpoint`.
+
+    Raises:
+        ValueError: unknown options.
+
+    Example:
+        >>> checkpoint_sequential(model, 4, x, use_reentrant=False)
+    """
+    use_reentrant = _chosen(use_reentrant, "checkpoint_sequential")
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    functions = list(functions)
+
+    def part(start: int, stop: int):
+        def forward(value):
+            for function in functions[start:stop]:
+                value = function(value)
+            return value
+
+        return forward
+
+    size, start = len(functions) // segments, 0
+    for _ in range(segments - 1 if size else 0):
+        input = checkpoint(
+            part(start, start + size),
+            input,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve,
+        )
+        start += size
+    return part(start, len(functions))(input)
+
+
+class SelectiveCheckpointContext:
+    """Says to a policy whether this is the second call, and the operator's result."""
+
+    def __init__(self, *, is_recompute: bool, op_output=None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+def _policy_class():
+    from enum import Enum
+
+    names = "MUST_SAVE PREFER_SAVE MUST_RECOMPUTE PREFER_RECOMPUTE"
+    names += " MUST_CPU_OFFLOAD PREFER_CPU_OFFLOAD"
+    kind = Enum("CheckpointPolicy", names, module=__name__, start=0)
+    kind.__doc__ = "What a selective checkpoint does with an operator's result."
+    return kind
+
+
+def __getattr__(name: str):
+    if name == "CheckpointPolicy":
+        value = globals()[name] = _policy_class()
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list, allow_cache_entry_mutation: bool = False
+):
+    """Contexts that keep the results of some operators.
+
+    Raises:
+        NotImplementedError: always; it needs dispatch modes.
+    """
+    raise NotImplementedError(
+        "utils.checkpoint.create_selective_checkpoint_contexts: it needs "
+        "TorchDispatchMode"
+    )

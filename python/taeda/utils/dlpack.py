@@ -1,0 +1,27 @@
+"""Exchanging tensors with other libraries without a copy (dmlc.github.io/dlpack)."""
+
+from __future__ import annotations
+
+import taeda
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None):
+    """A tensor over another library's memory.
+
+    Args:
+        ext_tensor: has `__dlpack__`, or is a capsule.
+        device: where to; copy (bool): always (True) or never (False).
+
+    Example:
+        >>> from_dlpack(numpy.arange(3))
+    """
+    options = {"device": device, "copy": copy}
+    options = {k: v for k, v in options.items() if v is not None}
+    return taeda.from_dlpack(ext_tensor, **options)
+
+
+def to_dlpack(tensor):
+    """A capsule over a tensor's memory; `from_dlpack(tensor)` needs none."""
+    return tensor.__dlpack__()
