@@ -132,6 +132,13 @@ TAEDA_FN T flip_sign(T x, T sign) {
   return from_bits(to_bits(x) ^ (to_bits(sign) & FloatTraits<T>::kSignMask));
 }
 
+// a where the bit is 0, b where it is 1; SSE2 cannot compare 64-bit integers.
+template <typename T>
+TAEDA_FN T choose_by_bit(T a, T b, BitsOf<T> bit) {
+  const BitsOf<T> mask = BitsOf<T>(0) - (bit & 1);
+  return from_bits((to_bits(a) & ~mask) | (to_bits(b) & mask));
+}
+
 // Half to even, for |x| < 2^(mantissa bits - 1).
 template <typename T>
 TAEDA_FN T round_small(T x) {

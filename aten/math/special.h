@@ -54,7 +54,7 @@ TAEDA_FN T sinpi_quadrant(T x, BitsOf<T> quadrants) {
   const T sine = sin_kernel(product.high, tail);
   const T cosine = cos_kernel(product.high, tail);
   const BitsOf<T> quadrant = low_bits(half) + quadrants;
-  const T value = (quadrant & 1) != 0 ? cosine : sine;
+  const T value = choose_by_bit(sine, cosine, quadrant);
   constexpr int sign_shift = sizeof(T) * 8 - 2;
   const BitsOf<T> sign = (quadrant & 2) << sign_shift;
   return from_bits(to_bits(value) ^ sign);

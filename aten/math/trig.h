@@ -108,7 +108,7 @@ TAEDA_FN T sin_quadrant(T x, BitsOf<T> quadrants) {
   const BitsOf<T> quadrant = reduced.quadrant + quadrants;
   const T sine = sin_kernel(reduced.high, reduced.low);
   const T cosine = cos_kernel(reduced.high, reduced.low);
-  const T value = (quadrant & 1) != 0 ? cosine : sine;
+  const T value = choose_by_bit(sine, cosine, quadrant);
   constexpr int sign_shift = sizeof(T) * 8 - 2;
   const BitsOf<T> sign = (quadrant & 2) << sign_shift;
   return from_bits(to_bits(value) ^ sign);
@@ -138,7 +138,7 @@ TAEDA_FN T tan_impl(T x) {
   const T residue = (T(1) + check.high) + (check.low + q * tangent.low);
   const T inverse = q + q * residue;
   const T odd = tangent.high == T(0) ? q : inverse;
-  const T result = (reduced.quadrant & 1) != 0 ? odd : tangent.high;
+  const T result = choose_by_bit(tangent.high, odd, reduced.quadrant);
   return fabs_of(x) < FloatTraits<T>::kTinyArgument ? x : result;
 }
 
