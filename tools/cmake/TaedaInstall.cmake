@@ -24,7 +24,8 @@ foreach(_layer c10 aten csrc)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${_layer}"
     DESTINATION taeda/include/taeda
     FILES_MATCHING PATTERN "*.h"
-    PATTERN "csrc/python" EXCLUDE)
+    PATTERN "csrc/python" EXCLUDE
+    PATTERN "plugin" EXCLUDE)
 endforeach()
 install(FILES ${TAEDA_FRONT_HEADERS} DESTINATION taeda/include/taeda)
 install(DIRECTORY "${TAEDA_GEN_DIR}/include/"

@@ -62,15 +62,21 @@ def check_own(layer: str, target: str) -> str | None:
     return None
 
 
+def may_quote(path: pathlib.Path) -> bool:
+    """Whether a file may include its neighbours by quotes: the math headers are handed
+    to NVRTC and compiled graphs as they stand, plugin headers are never installed."""
+    return path.parts[:2] == ("aten", "math") or "plugin" in path.parts
+
+
 def check_line(path: pathlib.Path, layer: str, line: str) -> str | None:
     """What is wrong with one line of a source file."""
     match = INCLUDE.match(line)
     if not match:
         return None
     mark, target = match.groups()
-    # The math headers are handed to NVRTC and to compiled graphs as they stand.
-    beside = path.parts[:2] == ("aten", "math") and (ROOT / path.parent / target)
-    if mark == '"' and not (beside and beside.exists()):
+    if mark == '"' and may_quote(path) and (ROOT / path.parent / target).exists():
+        return None
+    if mark == '"':
         return f'write <taeda/...> for "{target}"'
     if target.startswith("taeda/"):
         return check_own(layer, target)
