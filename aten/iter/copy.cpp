@@ -13,11 +13,21 @@ namespace {
 
 constexpr int64_t kCopyGrain = 32768;
 
-int direct_index(ScalarType t) {
+struct DirectIndex {
+  int8_t of[kNumScalarTypes];
+};
+constexpr DirectIndex make_direct_index() {
+  DirectIndex index{};
+  for (int8_t& i : index.of) i = -1;
   for (int i = 0; i < kNumDirectTypes; ++i) {
-    if (kDirectTypes[i] == t) return i;
+    index.of[static_cast<int>(kDirectTypes[i])] = static_cast<int8_t>(i);
   }
-  return -1;
+  return index;
+}
+constexpr DirectIndex kDirectIndex = make_direct_index();
+
+int direct_index(ScalarType t) {
+  return kDirectIndex.of[static_cast<int>(t)];
 }
 
 // The directly supported type that holds every value of `t`.
@@ -248,7 +258,8 @@ void apply_lazy_bits(const TensorBase& t, bool conj, bool neg) {
 ConvertFn convert_function(ScalarType from, ScalarType to) {
   int f = direct_index(from), t = direct_index(to);
   if (f < 0 || t < 0) return nullptr;
-  return TAEDA_ISA_TABLE(kConvertTable)[f][t];
+  static const ConvertTable& table = TAEDA_ISA_TABLE(kConvertTable);
+  return table[f][t];
 }
 
 void copy_into(const TensorBase& dst, const TensorBase& src) {

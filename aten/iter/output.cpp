@@ -29,7 +29,7 @@ void OutputPlan::set(size_t index,
                      MemoryFormat format,
                      ScalarType dtype) {
   if (format == MemoryFormat::Contiguous) {
-    set(index, sizes, dtype);
+    set(index, sizes, IntArrayRef(), dtype);
   } else {
     set(index, sizes, format_strides(sizes, format), dtype);
   }

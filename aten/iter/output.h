@@ -18,7 +18,7 @@ class TAEDA_API OutputPlan {
   explicit OutputPlan(std::string_view op) : op_(op) {}
   std::string_view op() const { return op_; }
   void set(size_t index, IntArrayRef sizes, ScalarType dtype) {
-    set(index, sizes, {}, dtype);
+    set(index, sizes, IntArrayRef(), dtype);
   }
   void set(size_t index,
            IntArrayRef sizes,

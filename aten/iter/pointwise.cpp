@@ -150,7 +150,7 @@ struct Call {
   TypePlan types;
   int count;  // operands with the output
   Access access[kMaxOperands];
-  alignas(16) unsigned char scalars[kMaxScalars * kScalarSlot];
+  const unsigned char* scalars;
 };
 
 ConvertFn conversion(std::string_view op, ScalarType from, ScalarType to) {
@@ -234,6 +234,60 @@ void fill_access(Call& call, int k, const TensorBase& t, ScalarType inner) {
   }
 }
 
+ScalarType output_inner(const PointwiseOp& op, ScalarType inner) {
+  if (op.out == OutKind::Same) return inner;
+  return op.out == OutKind::Bool ? kBool : real_type_of(inner);
+}
+
+using Numbers = unsigned char[kMaxOperands][kScalarSlot];
+
+// Nothing to gather, convert or repeat: the kernel runs on the tensors' memory.
+// This is the path of most calls, and of all calls on tiny tensors.
+bool run_direct(const PointwiseOp& op,
+                const TypePlan& types,
+                const TensorBase& out,
+                Operands operands,
+                const unsigned char* scalars,
+                Numbers& numbers) {
+  int64_t numel = out.numel();
+  ScalarType inner = type_of(types.compute);
+  if (out.dtype() != output_inner(op, inner)) return false;
+  if (numel != 1 && !out.is_contiguous()) return false;
+  void* ptrs[kMaxOperands];
+  int64_t itemsizes[kMaxOperands];
+  ptrs[0] = out.mutable_raw_data();
+  itemsizes[0] = static_cast<int64_t>(out.itemsize());
+  size_t k = 1;
+  for (const Operand& o : operands) {
+    ScalarType want = k - 1 < op.bool_operands ? kBool : inner;
+    if (o.number != nullptr) {
+      if (numel != 1) return false;
+      o.number->store(want, numbers[k]);
+      ptrs[k] = numbers[k];
+      itemsizes[k++] = 0;
+      continue;
+    }
+    const TensorBase& t = *o.tensor;
+    if (t.dtype() != want) return false;
+    bool same = numel == 1 || (t.is_contiguous() && t.sizes() == out.sizes());
+    if (!same) return false;
+    ptrs[k] = const_cast<void*>(t.const_raw_data());
+    itemsizes[k++] = static_cast<int64_t>(t.itemsize());
+  }
+  if (numel <= kGrain) {
+    types.fn(ptrs, scalars, numel);
+    return true;
+  }
+  parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+    void* part[kMaxOperands];
+    for (size_t i = 0; i < k; ++i) {
+      part[i] = static_cast<char*>(ptrs[i]) + begin * itemsizes[i];
+    }
+    types.fn(part, scalars, end - begin);
+  });
+  return true;
+}
+
 // The kernel sees `inner` types: compute type for operands, bool for
 // conditions, OutKind's type for the output.
 void run(const PointwiseOp& op,
@@ -248,18 +302,15 @@ void run(const PointwiseOp& op,
                  op.name,
                  ": no kernel for device ",
                  out.device());
-  Call call{op, types, static_cast<int>(operands.size()) + 1, {}, {}};
   ScalarType inner = type_of(types.compute);
-  ScalarType out_inner = op.out == OutKind::Same   ? inner
-                         : op.out == OutKind::Bool ? kBool
-                                                   : real_type_of(inner);
-  fill_access(call, 0, out, out_inner);
+  alignas(16) unsigned char slots[kMaxScalars * kScalarSlot];
   for (size_t i = 0; i < scalars.size(); ++i) {
-    scalars[i].store(inner, call.scalars + i * kScalarSlot);
+    scalars[i].store(inner, slots + i * kScalarSlot);
   }
-  alignas(16) unsigned char numbers[kMaxOperands][kScalarSlot];
-  bool all_linear = out.is_contiguous() && call.access[0].dtype == out_inner;
-  call.access[0].linear = all_linear;
+  alignas(16) Numbers numbers;
+  if (run_direct(op, types, out, operands, slots, numbers)) return;
+  Call call{op, types, static_cast<int>(operands.size()) + 1, {}, slots};
+  fill_access(call, 0, out, output_inner(op, inner));
   for (int k = 1; k < call.count; ++k) {
     const Operand& o = operands[static_cast<size_t>(k - 1)];
     ScalarType want = k - 1 < op.bool_operands ? kBool : inner;
@@ -271,28 +322,7 @@ void run(const PointwiseOp& op,
       continue;
     }
     fill_access(call, k, *o.tensor, want);
-    if (o.tensor->numel() == 1) {
-      a.constant = true;
-      continue;
-    }
-    a.linear = a.dtype == want && o.tensor->is_contiguous() &&
-               o.tensor->sizes() == out.sizes();
-    all_linear = all_linear && a.linear;
-  }
-  if (numel == 1) {
-    for (int k = 0; k < call.count; ++k) {
-      Access& a = call.access[k];
-      a.linear = a.dtype == a.inner;
-      if (a.linear) a.constant = false;
-    }
-  }
-  static const IterationSpace kFlat({}, {});
-  if (all_linear) {
-    // No stride is looked at: skip building the space.
-    parallel_for(0, numel, kGrain, [&](int64_t b, int64_t e) {
-      run_range(call, kFlat, b, e);
-    });
-    return;
+    a.constant = o.tensor->numel() == 1;
   }
   DimVector byte_strides[kMaxOperands];
   const int64_t* strides[kMaxOperands];

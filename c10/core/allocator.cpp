@@ -15,6 +15,9 @@ namespace taeda {
 namespace {
 
 constexpr size_t kAlignment = 64;
+// aligned_alloc costs several times what malloc does, and vector loads of a few
+// lines do not feel the alignment.
+constexpr size_t kAlignFrom = 4096;
 constexpr size_t kCacheFrom = size_t{1} << 16;
 constexpr size_t kHugePageFrom = size_t{1} << 22;
 constexpr size_t kMaxCached = size_t{1} << 30;
@@ -64,8 +67,9 @@ class CpuAllocator final : public Allocator {
  private:
   static void* fresh(size_t nbytes) {
     size_t rounded = (nbytes + kAlignment - 1) / kAlignment * kAlignment;
-    void* p = rounded < nbytes ? nullptr
-                               : std::aligned_alloc(kAlignment, rounded);
+    void* p = nbytes < kAlignFrom  ? std::malloc(nbytes)
+              : rounded < nbytes ? nullptr
+                                 : std::aligned_alloc(kAlignment, rounded);
     TAEDA_CHECK_AS(OutOfMemory,
                    p != nullptr,
                    "CPU allocator: can't allocate memory: you tried to "

@@ -22,8 +22,11 @@ class ArrayRef {
   constexpr ArrayRef(const T* begin, const T* end)
       : data_(begin), size_(static_cast<size_t>(end - begin)) {}
   // Binds to a temporary list for the length of the full expression only.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
   constexpr ArrayRef(const std::initializer_list<T>& list)
       : data_(list.begin()), size_(list.size()) {}
+#pragma GCC diagnostic pop
   constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
   ArrayRef(const std::vector<T>& v)
     requires(!std::is_same_v<T, bool>)
