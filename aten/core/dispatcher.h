@@ -42,6 +42,9 @@ struct OperatorEntry {
   uint64_t present = kBackendKeys.bits();
   // The public entry: `R(*)(A...)`, computes keys and dispatches.
   void* public_function = nullptr;
+  // Which arguments are the results of an in-place or out= operator.
+  uint8_t written_first = 0;
+  uint8_t written_count = 0;
 
   DispatchKey select(DispatchKeySet arguments) const {
     uint64_t keys =

@@ -129,6 +129,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
         if native_declarations([op for op in ops if op.record.name == base])
     ]
     lines += [
+        "#include <taeda/aten/core/boxing.h>",
         "#include <taeda/aten/iter/output.h>",
         "#include <taeda/aten/iter/derived.h>",
         "#include <taeda/aten/iter/pointwise.h>",
@@ -335,8 +336,12 @@ def _public(op: Operator) -> list[str]:
     lines = [f"OperatorEntry entries::{op.ident} = {{"]
     lines.append(f'    "{op.schema.base}", "{op.schema.overload}",')
     lines.append("    " + _quoted(str(op.schema)) + ",")
-    lines.append(f"    nullptr, nullptr, {{{', '.join(slots)}}}, {{}},")
-    lines.append(f"    {_present(op)}}};")
+    boxing = f"Boxing<{op.signature}>"
+    lines.append(f"    reinterpret_cast<void*>(&{boxing}::to_boxed),")
+    lines.append(f"    &{boxing}::from_stack, {{{', '.join(slots)}}}, {{}},")
+    pointer = f"static_cast<{op.result} (*)({op.types()})>(&ops::{op.cpp_name})"
+    lines.append(f"    {_present(op)}, reinterpret_cast<void*>({pointer}),")
+    lines.append(f"    {_written_range(op)}}};")
     types = ", ".join(x for x in [op.result, op.types()] if x)
     names = "".join(f", {a.name}" for a in op.arguments)
     lines.append(f"{op.result} {op.cpp_name}({op.parameters()}) {{")
@@ -344,6 +349,15 @@ def _public(op: Operator) -> list[str]:
         f"  return dispatch<{types}>(entries::{op.ident}, {_keys(op)}{names});"
     )
     return [*lines, "}"]
+
+
+def _written_range(op: Operator) -> str:
+    """Index of the first written argument that is a result, and how many there are."""
+    count = len(op.schema.returns) if op.schema.mutable_args else 0
+    if count == 0:
+        return "0, 0"
+    names = [a.name for a in op.arguments]
+    return f"{names.index(op.schema.mutable_args[0].name)}, {count}"
 
 
 def _quoted(text: str) -> str:

@@ -1,0 +1,66 @@
+// A value of any schema type, for boxed kernels and the world outside C++.
+#pragma once
+
+#include <taeda/aten/core/op_types.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace taeda {
+
+// dtype, layout and memory format travel as integers, as in PyTorch's schemas.
+class IValue {
+ public:
+  using Value = std::variant<std::monostate,
+                             TensorBase,
+                             bool,
+                             int64_t,
+                             double,
+                             complex<double>,
+                             std::string,
+                             std::vector<int64_t>,
+                             std::vector<double>,
+                             std::vector<bool>,
+                             std::vector<TensorBase>,
+                             std::vector<OptionalTensor>,
+                             std::vector<Scalar>,
+                             Device,
+                             Generator,
+                             IntrusivePtr<IntrusiveTarget>>;
+
+  IValue() = default;
+  template <class T>
+    requires(!std::is_same_v<std::decay_t<T>, IValue>)
+  IValue(T&& v) : value_(std::forward<T>(v)) {}
+  IValue(const Scalar& s);
+
+  bool is_none() const {
+    return std::holds_alternative<std::monostate>(value_);
+  }
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<T>(value_);
+  }
+  template <class T>
+  const T& get() const {
+    if (const T* p = std::get_if<T>(&value_)) return *p;
+    wrong_type();
+  }
+  template <class T>
+  T& get() {
+    if (T* p = std::get_if<T>(&value_)) return *p;
+    wrong_type();
+  }
+  int64_t to_int() const;
+  double to_double() const;
+  bool to_bool() const;
+  Scalar to_scalar() const;
+  const Value& value() const { return value_; }
+
+ private:
+  [[noreturn]] TAEDA_API void wrong_type() const;
+  Value value_;
+};
+
+}  // namespace taeda
