@@ -17,8 +17,7 @@ TAEDA_FN Pair<T> erfcx_pair(T x) {
   const T t = (x - k) / (x + k);
   const Pair<T> den = fast_two_sum(T(2) * x, T(1));
   const Pair<T> num = erfc_parts(t);
-  const T quotient = num.high / den.high;
-  return {quotient, quotient_tail(quotient, num, den)};
+  return divide_pairs(num, den);
 }
 
 // erfc for x >= 0.5
@@ -28,9 +27,9 @@ TAEDA_FN T erfc_tail(T x) {
   x = x > largest ? largest : x;
   const Pair<T> ratio = erfcx_pair(x);
   const Pair<T> square = two_product(x, x);
-  const Pair<T> gauss = exp_parts(-square.high, T(0), -square.low);
+  const ExpSplit<T> gauss = exp_split(-square.high, -square.low);
   const T low = gauss.low * ratio.high + gauss.high * ratio.low;
-  return gauss.high * ratio.high + low;
+  return scale_by_pow2(gauss.high * ratio.high + low, gauss.n);
 }
 
 TAEDA_FN float erf(float x) {

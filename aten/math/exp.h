@@ -60,9 +60,16 @@ TAEDA_FN T exp_scaled(T x, T k) {
   return scale_by_pow2(T(1) + (r + r * r * exp_poly(r)), n + k);
 }
 
-// e^x 2^k to more than T's bits.
+// e^(x + tail) = (high + low) 2^n to more than T's bits.
 template <typename T>
-TAEDA_FN Pair<T> exp_parts(T x, T k, T tail = T(0)) {
+struct ExpSplit {
+  T high;
+  T low;
+  T n;
+};
+
+template <typename T>
+TAEDA_FN ExpSplit<T> exp_split(T x, T tail, T k = T(0)) {
   using Traits = ExpTraits<T>;
   x = clamp_range(x, Traits::kLowest, Traits::kHighest - k);
   const T n = round_small(x * Traits::kLog2E);
@@ -72,18 +79,15 @@ TAEDA_FN Pair<T> exp_parts(T x, T k, T tail = T(0)) {
   const T r_tail = ((r_high - r) - n_low) + tail;
   const Pair<T> head = fast_two_sum(T(1), r);
   const Pair<T> sum = fast_two_sum(head.high, r * r * exp_poly(r));
-  const T low = sum.low + (head.low + r_tail * sum.high);
-  return {scale_by_pow2(sum.high, n + k), scale_by_pow2(low, n + k)};
+  return {sum.high, sum.low + (head.low + r_tail * sum.high), n};
 }
 
-// e^(x + tail), |tail| far below |x|.
+// e^x 2^k in two parts.
 template <typename T>
-TAEDA_FN T exp_with_tail(T x, T tail) {
-  using Traits = ExpTraits<T>;
-  x = clamp_range(x, Traits::kLowest, Traits::kHighest);
-  const T n = round_small(x * Traits::kLog2E);
-  const T r = ((x - n * Traits::kLn2High) - n * Traits::kLn2Low) + tail;
-  return scale_by_pow2(T(1) + (r + r * r * exp_poly(r)), n);
+TAEDA_FN Pair<T> exp_parts(T x, T k) {
+  const ExpSplit<T> split = exp_split(x, T(0), k);
+  return {scale_by_pow2(split.high, split.n + k),
+          scale_by_pow2(split.low, split.n + k)};
 }
 
 template <typename T>

@@ -58,10 +58,9 @@ TAEDA_FN T asinh_impl(T x) {
   const Pair<T> den = fast_two_sum(root, T(1));
   const Pair<T> den_full = {den.high,
                             den.low + sqrt_tail(root, sum.high, sum_low)};
-  const T quotient = square.high / den.high;
-  const T quotient_low = quotient_tail(quotient, square, den_full);
-  const Pair<T> u = two_sum(safe, quotient);
-  const T result = log1p_with_tail(u.high, u.low + quotient_low, a);
+  const Pair<T> ratio = divide_pairs(square, den_full);
+  const Pair<T> u = two_sum(safe, ratio.high);
+  const T result = log1p_with_tail(u.high, u.low + ratio.low, a);
   const bool keep = a < FloatTraits<T>::kTinyArgument || !(a < kInfinity<T>);
   return keep ? x : with_sign(result, x);
 }
@@ -88,9 +87,8 @@ TAEDA_FN T atanh_impl(T x) {
   const T a = fabs_of(x);
   const Pair<T> den = fast_two_sum(T(1), -a);
   const Pair<T> num = {T(2) * a, T(0)};
-  const T u = num.high / den.high;
-  const T tail = quotient_tail(u, num, den);
-  const T result = T(0.5) * log1p_with_tail(u, tail, T(0));
+  const Pair<T> u = divide_pairs(num, den);
+  const T result = T(0.5) * log1p_with_tail(u.high, u.low, T(0));
   const T outside = a == T(1) ? kInfinity<T> : kNan<T>;
   const T any = a < T(1) ? result : outside;
   return a < FloatTraits<T>::kTinyArgument ? x : with_sign(any, x);

@@ -50,13 +50,15 @@ TAEDA_FN T sqrt_tail(T root, T high, T low) {
   return root == T(0) ? T(0) : residue * (T(0.5) / root);
 }
 
-// What quotient = num.high / den.high lacks for num / den.
+// num / den with one division; the parts may overlap by a bit.
 template <typename T>
-TAEDA_FN T quotient_tail(T quotient, Pair<T> num, Pair<T> den) {
+TAEDA_FN Pair<T> divide_pairs(Pair<T> num, Pair<T> den) {
+  const T inverse = T(1) / den.high;
+  const T quotient = num.high * inverse;
   const Pair<T> product = two_product(quotient, den.high);
   const T residue = ((num.high - product.high) - product.low) +
                     (num.low - quotient * den.low);
-  return residue / den.high;
+  return {quotient, residue * inverse};
 }
 
 // asin |x| up to 1/2, 2 asin sqrt((1 - |x|) / 2) beyond; NaN beyond one. (A

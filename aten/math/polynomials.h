@@ -152,7 +152,7 @@ TAEDA_FN double asin_poly(double t) {
 
 // error 2^-31.2, with rounded coefficients 2^-27.2
 TAEDA_FN float atan_poly(float t) {
-  return poly(
+  return poly_chain(
       t,
       -0x1.555552p-2f, 0x1.9997e2p-3f, -0x1.24737ep-3f, 0x1.c4f25ep-4f,
       -0x1.68e88p-4f, 0x1.142592p-4f, -0x1.6e1fep-5f, 0x1.715352p-6f,
@@ -162,7 +162,7 @@ TAEDA_FN float atan_poly(float t) {
 
 // error 2^-62.8, with rounded coefficients 2^-56.1
 TAEDA_FN double atan_poly(double t) {
-  return poly(
+  return poly_chain(
       t,
       -0x1.5555555555554p-2, 0x1.99999999996f8p-3, -0x1.24924924858bfp-3,
       0x1.c71c71c326d67p-4, -0x1.745d16e654645p-4, 0x1.3b13ab3b8b366p-4,

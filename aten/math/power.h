@@ -46,8 +46,9 @@ TAEDA_FN Pair<double> log_double_parts(double a) {
   const LogSplit<double> split = log_split(a);
   const double f = split.f;
   const Pair<double> den = fast_two_sum(2.0, f);
-  const double s = f / den.high;
-  const double s_low = quotient_tail(s, Pair<double>{f, 0.0}, den);
+  const Pair<double> ratio = divide_pairs(Pair<double>{f, 0.0}, den);
+  const double s = ratio.high;
+  const double s_low = ratio.low;
   const Pair<double> z = two_product(s, s);
   const double z_low = z.low + 2.0 * s * s_low;
   // 2/3 + z P(z), the first term in two parts
@@ -82,9 +83,10 @@ TAEDA_FN double pow(double x, double y) {
   const double exponent = inside ? product.high : (a != a ? a : edge) * y;
   const double clamped =
       exponent != exponent ? exponent : clamp_range(exponent, -760.0, 760.0);
-  const Pair<double> power =
-      exp_parts(clamped, 0.0, inside && moderate ? tail : 0.0);
-  return pow_special(x, y, power.high + power.low);
+  const ExpSplit<double> power =
+      exp_split(clamped, inside && moderate ? tail : 0.0);
+  const double magnitude = scale_by_pow2(power.high + power.low, power.n);
+  return pow_special(x, y, magnitude);
 }
 
 }  // namespace taeda::math

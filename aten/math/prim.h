@@ -106,12 +106,46 @@ TAEDA_FN double from_bits(unsigned long long b) {
 
 // c0 + c1 x + c2 x^2 + ... by Horner's rule.
 template <typename T>
-TAEDA_FN T poly(T, T c0) {
+TAEDA_FN T poly_chain(T, T c0) {
   return c0;
 }
 template <typename T, typename... Rest>
-TAEDA_FN T poly(T x, T c0, Rest... rest) {
-  return c0 + x * poly(x, rest...);
+TAEDA_FN T poly_chain(T x, T c0, Rest... rest) {
+  return c0 + x * poly_chain(x, rest...);
+}
+
+// The same with Horner's rule for the even and the odd powers apart
+// where they are many: half the latency, which is what bounds a loop that is
+// not unrolled.
+template <typename T>
+TAEDA_FN T poly_every_other(T, T c0) {
+  return c0;
+}
+template <typename T>
+TAEDA_FN T poly_every_other(T, T c0, T) {
+  return c0;
+}
+template <typename T, typename... Rest>
+TAEDA_FN T poly_every_other(T square, T c0, T, Rest... rest) {
+  return c0 + square * poly_every_other(square, rest...);
+}
+template <typename T>
+TAEDA_FN T poly(T, T c0) {
+  return c0;
+}
+template <typename T>
+TAEDA_FN T poly(T x, T c0, T c1) {
+  return c0 + x * c1;
+}
+template <typename T, typename... Rest>
+TAEDA_FN T poly(T x, T c0, T c1, Rest... rest) {
+  if constexpr (sizeof...(rest) < 6) {
+    return c0 + x * (c1 + x * poly(x, rest...));
+  } else {
+    const T square = x * x;
+    const T odd = poly_every_other(square, c1, rest...);
+    return poly_every_other(square, c0, c1, rest...) + x * odd;
+  }
 }
 
 TAEDA_FN float fabs_of(float x) { return from_bits(to_bits(x) & 0x7fffffffu); }

@@ -14,7 +14,8 @@ mp.mp.dps = 60
 class Fit:
     """P(t) ~ g(t) on [lo, hi]; weight(t) makes the error relative to the result.
 
-    With split, P is printed as an unevaluated sum of two parts.
+    With split, P is printed as an unevaluated sum of two parts; with chain, by plain
+    Horner's rule, where even and odd powers would cancel.
     """
 
     fmt: str
@@ -24,17 +25,18 @@ class Fit:
     degree: int
     weight: Callable
     split: bool = False
+    chain: bool = False
 
 
 FITS: dict[str, Fit] = {}
 
 
 def add(
-    name: str, degrees: dict[str, int], g: Callable, lo, hi, weight, split=False
+    name: str, degrees: dict[str, int], g: Callable, lo, hi, weight, **form: bool
 ) -> None:
     """Registers NAME_f and NAME_d (the formats that `degrees` names)."""
     for fmt, degree in degrees.items():
-        FITS[f"{name}_{fmt}"] = Fit(fmt, g, lo, hi, degree, weight, split)
+        FITS[f"{name}_{fmt}"] = Fit(fmt, g, lo, hi, degree, weight, **form)
 
 
 HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.001")
@@ -128,6 +130,7 @@ add(
     0,
     1,
     lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)),
+    chain=True,
 )
 # tanh x = x + x z P(z), |x| <= 0.625
 add(

@@ -133,7 +133,8 @@ def cpp_function(name: str) -> str:
         literals.insert(0, rest)
     else:
         lines.append(f"TAEDA_FN {kind} {name[:-2]}_poly({kind} t) {{")
-        lines.append("  return poly(\n      t,")
+        rule = "poly_chain" if FITS[name].chain else "poly"
+        lines.append(f"  return {rule}(\n      t,")
     row = "     "
     for i, text in enumerate(literals):
         piece = f" {text}" + ("," if i + 1 < len(literals) else "")
