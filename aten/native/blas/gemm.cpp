@@ -6,6 +6,7 @@
 
 #include <taeda/aten/native/blas/gemm_choice.h>
 #include <taeda/aten/native/blas/gemm_internal.h>
+#include <taeda/aten/native/dnn/dnn.h>
 #include <taeda/aten/parallel/parallel.h>
 
 namespace taeda::blas {
@@ -122,6 +123,28 @@ void gemm_batched(Op trans_a,
                   T* c,
                   int64_t ldc,
                   BatchStrides strides) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (alpha == 1.0f && beta == 0.0f && batch > 0 && m > 0 && n > 0 &&
+        choose_dnn_bf16(m * batch, n, k)) {
+      dnn::MatMul matmul{};
+      matmul.dtype = dnn::DataType::kBF16;
+      matmul.trans_a = trans_a != Op::kNone;
+      matmul.trans_b = trans_b != Op::kNone;
+      matmul.batch = batch;
+      matmul.m = m;
+      matmul.n = n;
+      matmul.k = k;
+      matmul.lda = lda;
+      matmul.ldb = ldb;
+      matmul.ldc = ldc;
+      matmul.stride_a = strides.a;
+      matmul.stride_b = strides.b;
+      matmul.stride_c = strides.c;
+      if (dnn::matmul(matmul, a, b, {}, nullptr, c)) {
+        return;
+      }
+    }
+  }
   const auto range = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       gemm<T>(trans_a,

@@ -35,6 +35,10 @@ int forced_route() {
   return route;
 }
 
+// Up to here the small kernel is as quick as the libraries or quicker at every
+// level, and up to 15 times quicker for the smallest.
+constexpr int64_t kSmallLimit = 64 * 64 * 64;
+
 // The small kernel neither packs nor blocks: it holds its rate while op(B) fits
 // the first-level cache. A transposed B is first turned around on the stack.
 bool small_enough(const GemmShape& s, int64_t limit) {
@@ -50,7 +54,7 @@ GemmRoute choose_gemm_f32(const GemmShape& s) {
     return forced == 0 && !pack_fits ? GemmRoute::kDnn
                                      : static_cast<GemmRoute>(forced);
   }
-  if (small_enough(s, 32 * 32 * 32)) {
+  if (small_enough(s, kSmallLimit)) {
     return GemmRoute::kSmall;
   }
   const bool wide = cpu_capability() >= CpuCapability::kAvx512;
@@ -63,11 +67,20 @@ GemmRoute choose_gemm_f64(const GemmShape& s) {
   if (forced != kNoForce) {
     return forced == 0 && pack_fits ? GemmRoute::kSmall : GemmRoute::kOpenBlas;
   }
-  return small_enough(s, 32 * 32 * 32) ? GemmRoute::kSmall
-                                       : GemmRoute::kOpenBlas;
+  return small_enough(s, kSmallLimit) ? GemmRoute::kSmall
+                                      : GemmRoute::kOpenBlas;
 }
 
-bool dnn_computes_bf16() { return cpu_capability() >= CpuCapability::kAvx512; }
+bool choose_dnn_bf16(int64_t m, int64_t n, int64_t k) {
+  // TAEDA_GEMM_ROUTE's "small" stands for the conversion.
+  const int forced = forced_route();
+  if (forced == static_cast<int>(GemmRoute::kSmall)) {
+    return false;
+  }
+  // Setting up its call costs about a microsecond.
+  return cpu_capability() >= CpuCapability::kAvx512 &&
+         (forced != kNoForce || m * n * k > kSmallLimit);
+}
 
 bool batch_over_threads(int64_t batch, const GemmShape& s) {
   // One large product keeps all threads busy; splitting it costs little from

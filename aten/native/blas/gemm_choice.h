@@ -29,8 +29,9 @@ inline constexpr int64_t kSmallPackElements = 4096;
 GemmRoute choose_gemm_f32(const GemmShape& shape);
 GemmRoute choose_gemm_f64(const GemmShape& shape);
 
-// bfloat16 products: oneDNN's kernel, else converted to float in blocks.
-bool dnn_computes_bf16();
+// bfloat16 products: oneDNN's kernel, else converted to float. oneDNN refuses
+// where the processor lacks what it needs.
+bool choose_dnn_bf16(int64_t m, int64_t n, int64_t k);
 
 // Matrices of a batch that are worth a thread each instead of all threads for
 // one after the other.

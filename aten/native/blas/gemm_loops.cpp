@@ -1,18 +1,19 @@
 // Products without a library: integers, and sizes beyond 32 bits.
-// -O3: at -O2 g++ 12 leaves the inner loop scalar.
-#pragma GCC optimize("O3")
 #include <algorithm>
 #include <vector>
 
 #include <taeda/aten/native/blas/gemm_internal.h>
+#include <taeda/aten/native/blas/kernels.h>
 #include <taeda/aten/parallel/parallel.h>
 
 namespace taeda::blas {
 namespace {
 
-// Blocks of op(B) that stay in the second-level cache for all rows of a part.
+// A block of op(B) stays in the second-level cache for all rows of a part, and
+// one of op(A) in the first.
+constexpr int64_t kBlockM = 64;
+constexpr int64_t kBlockN = 128;
 constexpr int64_t kBlockK = 128;
-constexpr int64_t kBlockN = 256;
 
 // Arithmetic that wraps around without undefined behaviour.
 template <typename T>
@@ -35,62 +36,91 @@ Sum<T> value(const T& x, [[maybe_unused]] Op op) {
   }
 }
 
-struct Block {
-  int64_t p0;
-  int64_t p1;
-  int64_t j0;
-  int64_t j1;
-};
-
+// rows x cols elements at distances row and step, in sums' type without gaps.
 template <typename T>
-void pack_b(const Product<T>& p, const Block& block, Sum<T>* out) {
-  for (int64_t q = block.p0; q < block.p1; ++q) {
-    for (int64_t j = block.j0; j < block.j1; ++j) {
-      *out++ = value(p.b[q * p.b_row() + j * p.b_step()], p.trans_b);
+void pack(int64_t rows,
+          int64_t cols,
+          const T* in,
+          int64_t row,
+          int64_t step,
+          Op op,
+          Sum<T>* out) {
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) {
+      *out++ = value(in[i * row + j * step], op);
     }
   }
 }
 
+// sums += packed op(A) times packed op(B).
 template <typename S>
-void add_row(int64_t n, S factor, const S* __restrict row, S* __restrict sums) {
-  for (int64_t j = 0; j < n; ++j) {
-    sums[j] += factor * row[j];
-  }
-}
-
-template <typename T>
-void rows(const Product<T>& p, int64_t begin, int64_t end) {
-  using S = Sum<T>;
-  std::vector<S> packed(static_cast<size_t>(kBlockK * kBlockN));
-  std::vector<S> sums(
-      static_cast<size_t>((end - begin) * std::min(p.n, kBlockN)));
-  const S alpha = static_cast<S>(p.alpha);
-  const S beta = static_cast<S>(p.beta);
-  for (int64_t j0 = 0; j0 < p.n; j0 += kBlockN) {
-    const int64_t j1 = std::min(p.n, j0 + kBlockN);
-    const int64_t width = j1 - j0;
-    std::fill(sums.begin(), sums.end(), S(0));
-    for (int64_t p0 = 0; p0 < p.k; p0 += kBlockK) {
-      const Block block{p0, std::min(p.k, p0 + kBlockK), j0, j1};
-      pack_b(p, block, packed.data());
-      for (int64_t i = begin; i < end; ++i) {
-        const T* a = p.a + i * p.a_row();
-        for (int64_t q = block.p0; q < block.p1; ++q) {
-          const S factor = value(a[q * p.a_step()], p.trans_a);
-          add_row(width,
-                  factor,
-                  packed.data() + (q - p0) * width,
-                  sums.data() + (i - begin) * width);
+void multiply(const SmallGemm<S>& g) {
+  if constexpr (std::is_same_v<S, float> || std::is_same_v<S, double>) {
+    kernels<S>().small_gemm(g);
+  } else if constexpr (std::is_same_v<S, uint32_t>) {
+    kernel_set().u32.small_gemm(g);
+  } else if constexpr (std::is_same_v<S, uint64_t>) {
+    kernel_set().u64.small_gemm(g);
+  } else {
+    for (int64_t i = 0; i < g.m; ++i) {
+      for (int64_t q = 0; q < g.k; ++q) {
+        const S factor = g.a[i * g.a_row + q];
+        for (int64_t j = 0; j < g.n; ++j) {
+          g.c[i * g.ldc + j] += factor * g.b[q * g.ldb + j];
         }
       }
     }
-    for (int64_t i = begin; i < end; ++i) {
-      T* c = p.c + i * p.ldc + j0;
-      const S* sum = sums.data() + (i - begin) * width;
-      for (int64_t j = 0; j < width; ++j) {
-        const S old = beta == S(0) ? S(0) : beta * static_cast<S>(c[j]);
-        c[j] = static_cast<T>(alpha * sum[j] + old);
-      }
+  }
+}
+
+template <typename T>
+struct Buffers {
+  Buffers(int64_t m, int64_t n, int64_t k)
+      : a(static_cast<size_t>(m * k)),
+        b(static_cast<size_t>(k * n)),
+        sums(static_cast<size_t>(m * n)) {}
+  std::vector<Sum<T>> a;
+  std::vector<Sum<T>> b;
+  std::vector<Sum<T>> sums;
+};
+
+// Rows i0 .. i0 + m and columns j0 .. j0 + n of C.
+template <typename T>
+void block(const Product<T>& p,
+           int64_t i0,
+           int64_t m,
+           int64_t j0,
+           int64_t n,
+           Buffers<T>& buffers) {
+  using S = Sum<T>;
+  std::fill(buffers.sums.begin(), buffers.sums.end(), S(0));
+  for (int64_t q = 0; q < p.k; q += kBlockK) {
+    const int64_t k = std::min(kBlockK, p.k - q);
+    const T* a = p.a + i0 * p.a_row() + q * p.a_step();
+    const T* b = p.b + q * p.b_row() + j0 * p.b_step();
+    pack(m, k, a, p.a_row(), p.a_step(), p.trans_a, buffers.a.data());
+    pack(k, n, b, p.b_row(), p.b_step(), p.trans_b, buffers.b.data());
+    multiply(SmallGemm<S>{m,
+                          n,
+                          k,
+                          S(1),
+                          buffers.a.data(),
+                          k,
+                          1,
+                          buffers.b.data(),
+                          n,
+                          S(1),
+                          buffers.sums.data(),
+                          n});
+  }
+  const S alpha = static_cast<S>(p.alpha);
+  const S beta = static_cast<S>(p.beta);
+  for (int64_t i = 0; i < m; ++i) {
+    T* c = p.c + (i0 + i) * p.ldc + j0;
+    const S* sum = buffers.sums.data() + i * n;
+    for (int64_t j = 0; j < n; ++j) {
+      const S old = beta == S(0) ? S(0) : beta * static_cast<S>(c[j]);
+      c[j] = static_cast<T>(alpha * sum[j] + old);
     }
   }
 }
@@ -99,14 +129,25 @@ void rows(const Product<T>& p, int64_t begin, int64_t end) {
 
 template <typename T>
 void gemm_loops(const Product<T>& p) {
-  constexpr int64_t kRows = 256;  // of a part: bounds its buffer of sums
-  const auto parts = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i += kRows) {
-      rows(p, i, std::min(end, i + kRows));
+  const int64_t block_m = std::min(kBlockM, p.m);
+  const int64_t block_n = std::min(kBlockN, p.n);
+  const int64_t rows = (p.m + block_m - 1) / block_m;
+  const int64_t cols = (p.n + block_n - 1) / block_n;
+  const int64_t work = block_m * block_n * p.k;
+  const int64_t grain = std::max<int64_t>((1 << 18) / work, 1);
+  parallel_for(0, rows * cols, grain, [&](int64_t begin, int64_t end) {
+    Buffers<T> buffers(block_m, block_n, std::min(kBlockK, p.k));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t i0 = i % rows * block_m;
+      const int64_t j0 = i / rows * block_n;
+      block(p,
+            i0,
+            std::min(block_m, p.m - i0),
+            j0,
+            std::min(block_n, p.n - j0),
+            buffers);
     }
-  };
-  const int64_t work = std::max<int64_t>(p.n * p.k, 1);
-  parallel_for(0, p.m, std::max<int64_t>((1 << 16) / work, 4), parts);
+  });
 }
 
 template void gemm_loops(const Product<float>&);

@@ -1,12 +1,16 @@
-// Matrix times vector, dot and axpy: bound by memory, so all our own loops.
+// Matrix times vector, dot and axpy: bound by memory, so our own loops, but for
+// complex matrices.
 // -O3 for the generic ones: at -O2 g++ 12 leaves them scalar.
 #pragma GCC optimize("O3")
 #include <algorithm>
+#include <climits>
+#include <cstdlib>
 #include <vector>
 
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/blas/gemm_internal.h>
 #include <taeda/aten/native/blas/kernels.h>
+#include <taeda/aten/native/blas/lapack.h>
 #include <taeda/aten/parallel/parallel.h>
 
 namespace taeda::blas {
@@ -203,6 +207,44 @@ void gemv_transposed(const Gemv<T>& g) {
   });
 }
 
+// Complex products in parts of y. OpenBLAS sees the transpose of A; it has no
+// form that conjugates what it sees as untransposed.
+template <typename T>
+bool gemv_openblas(const Gemv<T>& g) {
+  const bool fits = g.m <= INT_MAX && g.n <= INT_MAX && g.lda <= INT_MAX &&
+                    std::abs(g.inc_x) <= INT_MAX &&
+                    std::abs(g.inc_y) <= INT_MAX;
+  // A negative increment means another start in BLAS.
+  if (!fits || g.trans == Op::kConjTrans || g.inc_x < 0 || g.inc_y < 0 ||
+      g.m * g.n < 64) {
+    return false;
+  }
+  const bool plain = g.trans == Op::kNone;
+  const int64_t in = plain ? g.n : g.m;
+  const int lda = static_cast<int>(g.lda);
+  const int inc_x = static_cast<int>(g.inc_x);
+  const int inc_y = static_cast<int>(g.inc_y);
+  const int64_t grain = std::max<int64_t>(kGrain / 4 / in, 16);
+  const auto& routines = lapack<T>();
+  parallel_for(0, plain ? g.m : g.n, grain, [&](int64_t begin, int64_t end) {
+    const int rows = static_cast<int>(plain ? g.n : end - begin);
+    const int cols = static_cast<int>(plain ? end - begin : g.m);
+    routines.gemv(plain ? "T" : "N",
+                  &rows,
+                  &cols,
+                  &g.alpha,
+                  g.a + begin * (plain ? g.lda : 1),
+                  &lda,
+                  g.x,
+                  &inc_x,
+                  &g.beta,
+                  g.y + begin * g.inc_y,
+                  &inc_y,
+                  1);
+  });
+  return true;
+}
+
 template <typename T>
 T dot_of(int64_t n,
          const T* x,
@@ -250,6 +292,11 @@ void gemv(Op trans,
     return;
   }
   const Gemv<T> g{trans, m, n, alpha, a, lda, x, inc_x, beta, y, inc_y};
+  if constexpr (kIsComplex<T>) {
+    if (gemv_openblas(g)) {
+      return;
+    }
+  }
   if (trans == Op::kNone) {
     gemv_plain(g);
   } else {

@@ -75,6 +75,6 @@ struct F64 {
 
 }  // namespace
 
-const KernelSet kernel_set = kSetOf<F32, F64>;
+const KernelSet kernel_set = kSetOf<F32, F64, 32, 4>;
 
 }  // namespace taeda::blas::isa_avx2

@@ -65,6 +65,6 @@ struct F64 {
 
 }  // namespace
 
-const KernelSet kernel_set = kSetOf<F32, F64>;
+const KernelSet kernel_set = kSetOf<F32, F64, 64, 8>;
 
 }  // namespace taeda::blas::isa_avx512

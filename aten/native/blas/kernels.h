@@ -64,12 +64,20 @@ struct SixteenKernels {
   void (*narrow)(const float* in, T* out, int64_t n);
 };
 
+// Integer products wrap around, so unsigned sums serve every integer type.
+template <typename T>
+struct IntegerKernels {
+  void (*small_gemm)(const SmallGemm<T>& g);
+};
+
 // All kernels of one instruction set.
 struct KernelSet {
   Kernels<float> f32;
   Kernels<double> f64;
   SixteenKernels<BFloat16> bf16;
   SixteenKernels<Half> f16;
+  IntegerKernels<uint32_t> u32;
+  IntegerKernels<uint64_t> u64;
 };
 
 namespace isa_default {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include <taeda/aten/native/blas/kernels.h>
 #include <taeda/c10/util/convert_bulk.h>
@@ -312,11 +313,61 @@ template <class V>
 constexpr Kernels<typename V::T> kKernelsOf = {
     small_gemm<V>, transpose<V>, dot<V>, axpy<V>, gemv_rows<V>, gemv_cols<V>};
 
-template <class V32, class V64>
-constexpr KernelSet kSetOf = {kKernelsOf<V32>,
-                              kKernelsOf<V64>,
-                              {widen<BFloat16>, narrow<BFloat16>},
-                              {widen<Half>, narrow<Half>}};
+// A vector of kBytes in the compiler's own notation: all that integers need,
+// and the baseline's floats.
+template <typename Scalar, int kBytes, int kTileRows>
+struct PlainVector {
+  using T = Scalar;
+  typedef Scalar Reg __attribute__((vector_size(kBytes)));
+  static constexpr int kWidth = kBytes / sizeof(T);
+  static constexpr int kRows = kTileRows;
+  static Reg zero() { return Reg{}; }
+  static Reg set1(T x) { return Reg{} + x; }
+  static Reg load(const T* p) {
+    Reg x;
+    std::memcpy(&x, p, sizeof(x));
+    return x;
+  }
+  static Reg load_n(const T* p, int64_t n) {
+    Reg x{};
+    for (int i = 0; i < kWidth; ++i) {
+      x[i] = i < n ? p[i] : T(0);
+    }
+    return x;
+  }
+  static void store(T* p, Reg x) { std::memcpy(p, &x, sizeof(x)); }
+  static void store_n(T* p, Reg x, int64_t n) {
+    for (int i = 0; i < kWidth && i < n; ++i) {
+      p[i] = x[i];
+    }
+  }
+  static Reg fma(Reg a, Reg b, Reg c) { return a * b + c; }
+  static Reg mul(Reg a, Reg b) { return a * b; }
+  static Reg add(Reg a, Reg b) { return a + b; }
+  static T sum(Reg x) {
+    T total = 0;
+    for (int i = 0; i < kWidth; ++i) {
+      total += x[i];
+    }
+    return total;
+  }
+  static void transpose8(const T* in, int64_t ld, T* out, int64_t ld_out) {
+    for (int i = 0; i < 8; ++i) {
+      for (int j = 0; j < 8; ++j) {
+        out[j * ld_out + i] = in[i * ld + j];
+      }
+    }
+  }
+};
+
+template <class V32, class V64, int kBytes, int kTileRows>
+constexpr KernelSet kSetOf = {
+    kKernelsOf<V32>,
+    kKernelsOf<V64>,
+    {widen<BFloat16>, narrow<BFloat16>},
+    {widen<Half>, narrow<Half>},
+    {small_gemm<PlainVector<uint32_t, kBytes, kTileRows>>},
+    {small_gemm<PlainVector<uint64_t, kBytes, kTileRows>>}};
 
 }  // namespace
 }  // namespace taeda::blas
