@@ -29,7 +29,7 @@ CPP_TYPE = {
     "c64": "complex<float>",
     "c128": "complex<double>",
 }
-_RESULT = {"Same": "T", "Bool": "bool", "Real": "RealOf<T>"}
+RESULT = {"Same": "T", "Bool": "bool", "Real": "RealOf<T>"}
 
 
 def emit(operators: Iterable[Operator], out: Output) -> None:
@@ -71,7 +71,7 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
             f"void {kernel.name}_{kind}(void* const* p, const void* s, int64_t n) {{",
             "  using R [[maybe_unused]] = RealOf<T>;",
         ]
-        result = _RESULT[kernel.out_kind]
+        result = RESULT[kernel.out_kind]
         lines.append(f"  {result}* out = static_cast<{result}*>(p[0]);")
         loads = []
         for i, name in enumerate(kernel.operands, start=1):
@@ -86,21 +86,21 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
             name: "bool" if name in kernel.conditions else kind
             for name in (*kernel.operands, *kernel.scalars)
         }
-        want = _wanted(kind, kernel.out_kind)
-        statements, value = _print(expr, kind, kinds, want)
+        want = wanted_kind(kind, kernel.out_kind)
+        statements, value = print_expr(expr, kind, kinds, want)
         lines += ["TAEDA_INDEPENDENT", "  for (int64_t i = 0; i < n; ++i) {", *loads]
         lines += [f"    {statement}" for statement in statements]
         lines += [f"    out[i] = static_cast<{result}>({value});", "  }", "}"]
     return lines
 
 
-def _print(
+def print_expr(
     expr: Expr, kind: str, kinds: dict[str, str], want: str
 ) -> tuple[list[str], str]:
     return cpp_block(expr, kind, kinds, want)
 
 
-def _wanted(kind: str, out_kind: str) -> str:
+def wanted_kind(kind: str, out_kind: str) -> str:
     if out_kind == "Bool":
         return "bool"
     return "float" if out_kind == "Real" and kind == "complex" else kind
@@ -119,11 +119,31 @@ def _table(kernel: PointwiseKernel) -> str:
 
 def _reduction(kernel: ReductionKernel) -> list[str]:
     """A policy struct per kind, and the table of the loops over it."""
+    entries = []
+    for name in COMPUTE_ORDER:
+        if name in kernel.compute:
+            policy = f"{kernel.name}_{KIND_OF_COMPUTE[name]}<{CPP_TYPE[name]}>"
+            entries.append(f"TAEDA_REDUCE_LOOPS({policy})")
+        else:
+            entries.append("{}")
+    table = f"extern const ReduceTable {kernel.name} = {{{', '.join(entries)}}};"
+    return [*policies(kernel), table]
+
+
+def policies(kernel: ReductionKernel, slots: bool = True) -> list[str]:
+    """The struct of scalar functions that the loops are templates over.
+
+    On the CPU scalars lie in untyped slots, on the device in an array of the element.
+    """
     lines: list[str] = []
-    result = _RESULT[kernel.out_kind]
+    result = RESULT[kernel.out_kind]
+    pointer = "const void* s" if slots else "const T* s"
     for kind in kernel.init:
         named = [f"T {name}" for name in kernel.scalars]
-        loads = [f"scalar<T>(s, {i})" for i in range(len(kernel.scalars))]
+        loads = [
+            f"scalar<T>(s, {i})" if slots else f"s[{i}]"
+            for i in range(len(kernel.scalars))
+        ]
         lines += ["template <class T>", f"struct {kernel.name}_{kind} {{"]
         lines += ["  using Element = T;", "  using R = RealOf<T>;"]
         lines.append(f"  using Result = {result};")
@@ -133,32 +153,24 @@ def _reduction(kernel: ReductionKernel) -> list[str]:
             ("combine", kernel.combine[kind], ["T a", "T b"], "T"),
             ("finish", kernel.finish[kind], ["T acc", "T count", *named], result),
         ):
-            want = _wanted(kind, kernel.out_kind if name == "finish" else "Same")
+            want = wanted_kind(kind, kernel.out_kind if name == "finish" else "Same")
             lines += _policy_function(name, expr, kind, extra, out, want)
-        lines.append("  static TAEDA_FN T map_slots(T self, const void* s) {")
+        lines.append(f"  static TAEDA_FN T map_slots(T self, {pointer}) {{")
         lines.append(f"    return map({', '.join(['self', *loads])});")
         lines.append("  }")
         lines.append(
-            f"  static TAEDA_FN {result} finish_slots(T acc, T count, const void* s) {{"
+            f"  static TAEDA_FN {result} finish_slots(T acc, T count, {pointer}) {{"
         )
         lines.append(f"    return finish({', '.join(['acc', 'count', *loads])});")
         lines += ["  }", "};"]
-    entries = []
-    for name in COMPUTE_ORDER:
-        if name in kernel.compute:
-            policy = f"{kernel.name}_{KIND_OF_COMPUTE[name]}<{CPP_TYPE[name]}>"
-            entries.append(f"TAEDA_REDUCE_LOOPS({policy})")
-        else:
-            entries.append("{}")
-    table = f"extern const ReduceTable {kernel.name} = {{{', '.join(entries)}}};"
-    return [*lines, table]
+    return lines
 
 
 def _policy_function(
     name: str, expr: Expr, kind: str, parameters: list[str], result: str, want: str
 ) -> list[str]:
     kinds = {p.split()[-1]: kind for p in parameters}
-    statements, value = _print(expr, kind, kinds, want)
+    statements, value = print_expr(expr, kind, kinds, want)
     head = f"  static TAEDA_FN {result} {name}({', '.join(parameters)}) {{"
     body = [f"    {s}" for s in statements]
     return [head, *body, f"    return static_cast<{result}>({value});", "  }"]
