@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+from _weakref import ref
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -59,7 +59,7 @@ class RemovableHandle:
 def _refer(hooks):
     """A weak reference where the dictionary allows one (OrderedDict does)."""
     try:
-        return weakref.ref(hooks)
+        return ref(hooks)
     except TypeError:
         return lambda: hooks
 

@@ -26,13 +26,24 @@ class ExceptionWrapper:
 
     def __init__(self, exc_info=None, where: str = "in background") -> None:
         kind, value, trace = exc_info or sys.exc_info()
-        self.exc_type, self.where = kind, where
+        self.exc_type, self.name, self.where = kind, kind.__name__, where
         self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
+
+    def __getstate__(self) -> dict:
+        # A class that the other process cannot import travels by name only.
+        kind = value = self.exc_type
+        try:
+            value = sys.modules[kind.__module__]
+            for part in kind.__qualname__.split("."):
+                value = getattr(value, part)
+        except (AttributeError, KeyError):
+            value = None
+        return {**self.__dict__, "exc_type": kind if value is kind else RuntimeError}
 
     def reraise(self):
         """Raise an exception of the same type whose text has the traceback."""
         kind = self.exc_type
-        text = f"Caught {kind.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        text = f"Caught {self.name} {self.where}.\nOriginal {self.exc_msg}"
         if kind is KeyError:
             raise KeyError(KeyErrorMessage(text))
         try:

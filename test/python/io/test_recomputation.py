@@ -1,0 +1,181 @@
+"""utils.checkpoint: the same gradients from fewer kept values."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+
+import pytest
+import taeda
+from taeda.utils import checkpoint as module
+from taeda.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+
+
+def network():
+    taeda.manual_seed(0)
+    nn = taeda.nn
+    layers = nn.Linear(8, 16), nn.Tanh(), nn.Dropout(0.5), nn.Linear(16, 8), nn.ReLU()
+    return nn.Sequential(*layers)
+
+
+def results(call) -> list:
+    net = network()
+    x = taeda.ones(4, 8).mul_(0.3).requires_grad_()
+    taeda.manual_seed(1)
+    out = call(net, x)
+    (out**2).sum().backward()
+    after = taeda.rand(1).tolist()
+    grads = [p.grad.tolist() for p in [*net.parameters(), x]]
+    return [out.tolist(), after, grads]
+
+
+WAYS = {
+    "without reentrance": lambda net, x: checkpoint(net, x, use_reentrant=False),
+    "with reentrance": lambda net, x: checkpoint(net, x, use_reentrant=True),
+    "to the end": lambda net, x: checkpoint(
+        net, x, use_reentrant=False, early_stop=False
+    ),
+    "nested": lambda net, x: checkpoint(
+        lambda z: checkpoint(
+            net[2:],
+            checkpoint(net[:2], z, use_reentrant=False),
+            use_reentrant=False,
+        ),
+        x,
+        use_reentrant=False,
+    ),
+    "sequence": lambda net, x: checkpoint_sequential(net, 3, x, use_reentrant=False),
+    "reentrant sequence": lambda net, x: checkpoint_sequential(
+        net, 2, x, use_reentrant=True
+    ),
+    "keywords": lambda net, x: checkpoint(
+        lambda *, value: net(value), use_reentrant=False, value=x
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_same_gradients(name) -> None:
+    assert results(WAYS[name]) == results(lambda net, x: net(x))
+
+
+def test_inner_values_are_not_kept() -> None:
+    seen = []
+
+    def block(x):
+        inner = x.exp()
+        seen.append(weakref.ref(inner))
+        return inner.sin()
+
+    x = taeda.ones(3, requires_grad=True)
+    out = checkpoint(block, x, use_reentrant=False)
+    gc.collect()
+    assert seen[0]() is None
+    out.sum().backward()
+    assert len(seen) == 2
+    want = math.exp(1) * math.cos(math.exp(1))
+    assert x.grad.tolist() == pytest.approx([want] * 3)
+
+
+def test_backward_twice_and_second_derivatives() -> None:
+    def block(z):
+        return (z.sin() * z).sum()
+
+    x = taeda.tensor([0.3, 1.2], dtype=taeda.float64, requires_grad=True)
+    out = checkpoint(block, x, use_reentrant=False)
+    (first,) = taeda.autograd.grad(out, x, retain_graph=True)
+    (again,) = taeda.autograd.grad(out, x, create_graph=True)
+    assert first.tolist() == again.tolist()
+    (second,) = taeda.autograd.grad(again.sum(), x)
+    (plain,) = taeda.autograd.grad(block(x), x, create_graph=True)
+    (want,) = taeda.autograd.grad(plain.sum(), x)
+    assert second.tolist() == pytest.approx(want.tolist())
+
+
+def test_without_gradients_nothing_is_recorded() -> None:
+    with taeda.no_grad():
+        x = taeda.ones(2)
+        assert checkpoint(lambda z: z * 2, x, use_reentrant=False).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_function_that_changes_is_noticed(debug) -> None:
+    calls = []
+
+    def block(z):
+        calls.append(1)
+        return (z * z).exp() if len(calls) == 1 else z * 2
+
+    x = taeda.ones(2, requires_grad=True)
+    out = checkpoint(block, x, use_reentrant=False, debug=debug)
+    text = "saved by: .*test_recomputation" if debug else "debug=True"
+    with pytest.raises(CheckpointError, match=f"(?s)different number.*{text}"):
+        out.sum().backward()
+
+
+def test_other_shapes_are_noticed() -> None:
+    sizes = iter([2, 3])
+
+    def block(z):
+        return z[: next(sizes)].exp().sum()
+
+    x = taeda.ones(4, requires_grad=True)
+    out = checkpoint(block, x, use_reentrant=False)
+    with pytest.raises(CheckpointError, match="(?s)different metadata.*shape"):
+        out.backward()
+
+
+def test_an_input_changed_in_place_is_noticed() -> None:
+    x = taeda.ones(2, requires_grad=True)
+    y = x * 2
+    out = checkpoint(lambda z: z.exp(), y, use_reentrant=False)
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified|changed"):
+        out.sum().backward()
+
+
+def test_contexts_surround_both_calls() -> None:
+    from contextlib import contextmanager
+
+    seen = []
+
+    @contextmanager
+    def note(text):
+        seen.append(text)
+        yield
+
+    x = taeda.ones(2, requires_grad=True)
+    out = checkpoint(
+        lambda z: z.exp(),
+        x,
+        use_reentrant=False,
+        context_fn=lambda: (note("first"), note("second")),
+    )
+    assert seen == ["first"]
+    out.sum().backward()
+    assert seen == ["first", "second"]
+
+
+def test_refused_arguments() -> None:
+    x = taeda.ones(1, requires_grad=True)
+    with pytest.raises(ValueError, match="Unexpected keyword"):
+        checkpoint(lambda z: z, x, use_reentrant=True, other=1)
+    with pytest.raises(ValueError, match="use_reentrant=False"):
+        checkpoint(lambda z: z, x, use_reentrant=True, debug=True)
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(lambda z: z, x, use_reentrant=False, determinism_check="x")
+    with pytest.warns(UserWarning, match="use_reentrant"):
+        checkpoint(lambda z: z * 1, x)
+    with pytest.warns(UserWarning, match="requires_grad"):
+        checkpoint(lambda z: z * 1, taeda.ones(1), use_reentrant=True)
+    with pytest.raises(NotImplementedError, match="TorchDispatchMode"):
+        module.create_selective_checkpoint_contexts([])
+
+
+def test_an_error_inside_comes_out() -> None:
+    def fail(z):
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError, match="inside"):
+        checkpoint(fail, taeda.ones(1, requires_grad=True), use_reentrant=False)
