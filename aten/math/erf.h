@@ -39,10 +39,15 @@ TAEDA_FN float erf(float x) {
   const float large = 1.0f - exp_unscaled(erf_log_poly(t));
   return a < 1.0f ? small : with_sign(large, x);
 }
+// Beyond one erfc is small beside 1, so that its plain evaluation serves.
 TAEDA_FN double erf(double x) {
   const double a = fabs_of(x);
   const double small = x + x * erf_poly(x * x);
-  const double large = 1.0 - erfc_tail(a);
+  const double capped = a > 6.0 ? 6.0 : a;
+  const double t = (capped - 4.0) / (capped + 4.0);
+  const Pair<double> ratio = erfc_parts(t);
+  const double gauss = exp_unscaled(-capped * capped);
+  const double large = 1.0 - gauss * ratio.high / (1.0 + 2.0 * capped);
   return a < 1.0 ? small : with_sign(large, x);
 }
 
