@@ -60,7 +60,11 @@ const char* core_of_level() {
 void* open_openblas() {
   const EnvironmentScope threads("OPENBLAS_NUM_THREADS", "1");
   std::optional<EnvironmentScope> core;
-  if (std::getenv("TAEDA_CPU_CAPABILITY") != nullptr) {
+  // Debian 12's 0.3.21 takes newer processors for a Pentium 4.
+  const bool is_system_library = sizeof(TAEDA_OPENBLAS_PREFIX) == 1;
+  const bool is_lowered = std::getenv("TAEDA_CPU_CAPABILITY") != nullptr;
+  if ((is_system_library || is_lowered) &&
+      std::getenv("OPENBLAS_CORETYPE") == nullptr) {
     core.emplace("OPENBLAS_CORETYPE", core_of_level());
   }
   return load_library(TAEDA_OPENBLAS_FILE,

@@ -188,6 +188,12 @@ class Case {
     bias_ = random_vector<T>(conv.out_channels, rng);
   }
 
+  bool is_supported() {
+    std::vector<T> got(static_cast<size_t>(sizes_.dst));
+    return conv_forward(
+        conv_, src_.data(), weight_.data(), {}, nullptr, got.data());
+  }
+
   void check_forward(bool with_bias) {
     std::vector<double> expected(static_cast<size_t>(sizes_.dst), 0.0);
     if (with_bias) {
@@ -310,6 +316,10 @@ TEST(Conv, BFloat16) {
   }
   for (const Conv& conv : cases()) {
     SCOPED_TRACE(describe(conv));
+    // Version 2 of oneDNN is not trusted with these, and says so.
+    if (conv.channels_last && !Case<BFloat16>(conv).is_supported()) {
+      continue;
+    }
     Case<BFloat16>(conv).check_forward(true);
     Case<BFloat16>(conv).check_backward_data();
     Case<BFloat16>(conv).check_backward_weights();

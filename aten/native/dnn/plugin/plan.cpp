@@ -142,7 +142,16 @@ std::shared_ptr<const Plan> find_plan(
     }
   }
   // Outside the lock: generating code takes milliseconds.
-  std::shared_ptr<const Plan> plan = build();
+  std::shared_ptr<const Plan> plan;
+  try {
+    plan = build();
+  } catch (const dnnl::error& error) {
+    // v2 throws where v3 gives an empty descriptor.
+    if (error.status != dnnl_unimplemented &&
+        error.status != dnnl_invalid_arguments) {
+      throw;
+    }
+  }
   const std::lock_guard<std::mutex> lock(cache().mutex);
   if (cache().plans.size() >= kMaxPlans) {
     cache().plans.clear();
