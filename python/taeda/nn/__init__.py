@@ -22,13 +22,9 @@ _PACKAGES = frozenset(
         "functional",
         "grad",
         "init",
-        "intrinsic",
         "modules",
         "parallel",
         "parameter",
-        "qat",
-        "quantizable",
-        "quantized",
         "utils",
     )
 )

@@ -39,6 +39,17 @@ def dispatch(function, tensors, *args, **kwargs):
     return handle_torch_function(function, tensors, *args, **kwargs)
 
 
+def relay(function, tensors, given):
+    """`dispatch` a call whose arguments are the caller's `locals()`.
+
+    Parameters without a default go by position, all others by name.
+    """
+    placed = function.__code__.co_argcount - len(function.__defaults__ or ())
+    items = list(given.items())
+    args = (value for _, value in items[:placed])
+    return dispatch(function, tensors, *args, **dict(items[placed:]))
+
+
 def warn(text: str, category=UserWarning, level: int = 3) -> None:
     """warnings.warn without importing warnings beforehand."""
     import warnings

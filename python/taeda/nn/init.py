@@ -10,7 +10,7 @@ import math
 import taeda
 from taeda import Tensor
 
-from ._native import dispatch, overrides_one, warn
+from ._native import overrides_one, relay, warn
 
 __all__ = [
     "calculate_gain",
@@ -91,8 +91,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> 
         tensor([3., 3.])
     """
     if overrides_one(tensor):
-        options = {"a": a, "b": b, "generator": generator}
-        return dispatch(uniform_, (tensor,), tensor=tensor, **options)
+        return relay(uniform_, (tensor,), locals())
     with taeda.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
@@ -107,8 +106,7 @@ def normal_(
         tensor([5., 5.])
     """
     if overrides_one(tensor):
-        options = {"mean": mean, "std": std, "generator": generator}
-        return dispatch(normal_, (tensor,), tensor=tensor, **options)
+        return relay(normal_, (tensor,), locals())
     with taeda.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -121,7 +119,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
         tensor([0.5000, 0.5000])
     """
     if overrides_one(tensor):
-        return dispatch(constant_, (tensor,), tensor=tensor, val=val)
+        return relay(constant_, (tensor,), locals())
     with taeda.no_grad():
         return tensor.fill_(val)
 
@@ -281,7 +279,9 @@ def _calculate_fan_in_and_fan_out(tensor):
 
 
 def _calculate_correct_fan(tensor, mode):
-    fans = dict(zip(("fan_in", "fan_out"), _calculate_fan_in_and_fan_out(tensor)))
+    fans = dict(
+        zip(("fan_in", "fan_out"), _calculate_fan_in_and_fan_out(tensor), strict=False)
+    )
     try:
         return fans[mode.lower()]
     except KeyError:
@@ -358,9 +358,7 @@ def kaiming_uniform_(
         True
     """
     if overrides_one(tensor):
-        options = {"a": a, "mode": mode, "nonlinearity": nonlinearity}
-        options["generator"] = generator
-        return dispatch(kaiming_uniform_, (tensor,), tensor=tensor, **options)
+        return relay(kaiming_uniform_, (tensor,), locals())
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor

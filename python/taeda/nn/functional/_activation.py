@@ -5,7 +5,7 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_one, warn
+from .._native import native, overrides_one, relay, warn
 
 __name__ = __package__
 
@@ -49,7 +49,7 @@ def threshold(
         tensor([20.,  3.])
     """
     if overrides_one(input):
-        return dispatch(_threshold, (input,), input, threshold, value, inplace=inplace)
+        return relay(threshold, (input,), locals())
     return (threshold_ if inplace else _threshold_new)(input, threshold, value)
 
 
@@ -68,7 +68,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([0., 2.])
     """
     if overrides_one(input):
-        return dispatch(relu, (input,), input, inplace=inplace)
+        return relay(relu, (input,), locals())
     return relu_(input) if inplace else _relu(input)
 
 
@@ -89,7 +89,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         tensor([0.5000])
     """
     if overrides_one(input):
-        return dispatch(glu, (input,), input, dim=dim)
+        return relay(glu, (input,), locals())
     if input.dim() == 0:
         raise RuntimeError(
             "glu does not support scalars because halving size must be even"
@@ -110,8 +110,7 @@ def hardtanh(
         tensor([-1.0000,  0.5000])
     """
     if overrides_one(input):
-        options = {"min_val": min_val, "max_val": max_val, "inplace": inplace}
-        return dispatch(hardtanh, (input,), input, **options)
+        return relay(hardtanh, (input,), locals())
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return (hardtanh_ if inplace else _hardtanh)(input, min_val, max_val)
@@ -125,7 +124,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([0., 6.])
     """
     if overrides_one(input):
-        return dispatch(relu6, (input,), input, inplace=inplace)
+        return relay(relu6, (input,), locals())
     return (_relu6_ if inplace else _relu6)(input)
 
 
@@ -137,7 +136,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         tensor([0., 2.])
     """
     if overrides_one(input):
-        return dispatch(elu, (input,), input, alpha=alpha, inplace=inplace)
+        return relay(elu, (input,), locals())
     return (elu_ if inplace else _elu)(input, alpha)
 
 
@@ -151,7 +150,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([0.0000, 1.0507])
     """
     if overrides_one(input):
-        return dispatch(selu, (input,), input, inplace=inplace)
+        return relay(selu, (input,), locals())
     return (selu_ if inplace else _selu)(input)
 
 
@@ -163,7 +162,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         tensor([0., 2.])
     """
     if overrides_one(input):
-        return dispatch(celu, (input,), input, alpha=alpha, inplace=inplace)
+        return relay(celu, (input,), locals())
     return (celu_ if inplace else _celu)(input, alpha)
 
 
@@ -177,8 +176,7 @@ def leaky_relu(
         tensor([-1.,  1.])
     """
     if overrides_one(input):
-        options = {"negative_slope": negative_slope, "inplace": inplace}
-        return dispatch(leaky_relu, (input,), input, **options)
+        return relay(leaky_relu, (input,), locals())
     return (leaky_relu_ if inplace else _leaky_relu)(input, negative_slope)
 
 
@@ -199,8 +197,7 @@ def rrelu(
         tensor([-1.,  1.])
     """
     if overrides_one(input):
-        options = {"lower": lower, "upper": upper, "training": training}
-        return dispatch(rrelu, (input,), input, inplace=inplace, **options)
+        return relay(rrelu, (input,), locals())
     return (rrelu_ if inplace else _rrelu)(input, lower, upper, training)
 
 
@@ -212,7 +209,7 @@ def tanhshrink(input: Tensor) -> Tensor:
         tensor([0.])
     """
     if overrides_one(input):
-        return dispatch(tanhshrink, (input,), input)
+        return relay(tanhshrink, (input,), locals())
     return input - input.tanh()
 
 
@@ -224,7 +221,7 @@ def softsign(input: Tensor) -> Tensor:
         tensor([ 0.5000, -0.7500])
     """
     if overrides_one(input):
-        return dispatch(softsign, (input,), input)
+        return relay(softsign, (input,), locals())
     return input / (input.abs() + 1)
 
 
@@ -256,7 +253,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([0.0000, 0.5000, 1.0000])
     """
     if overrides_one(input):
-        return dispatch(hardsigmoid, (input,), input, inplace=inplace)
+        return relay(hardsigmoid, (input,), locals())
     return (_hardsigmoid_ if inplace else _hardsigmoid)(input)
 
 
@@ -268,7 +265,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([-0.,  3.])
     """
     if overrides_one(input):
-        return dispatch(hardswish, (input,), input, inplace=inplace)
+        return relay(hardswish, (input,), locals())
     return (_hardswish_ if inplace else _hardswish)(input)
 
 
@@ -280,7 +277,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([0.])
     """
     if overrides_one(input):
-        return dispatch(silu, (input,), input, inplace=inplace)
+        return relay(silu, (input,), locals())
     return (_silu_ if inplace else _silu)(input)
 
 
@@ -292,7 +289,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([0.])
     """
     if overrides_one(input):
-        return dispatch(mish, (input,), input, inplace=inplace)
+        return relay(mish, (input,), locals())
     return (_mish_ if inplace else _mish)(input)
 
 
@@ -321,8 +318,7 @@ def softmax(
         tensor([0.5000, 0.5000])
     """
     if overrides_one(input):
-        options = {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}
-        return dispatch(softmax, (input,), input, **options)
+        return relay(softmax, (input,), locals())
     if dim is None:
         dim = _get_softmax_dim("softmax", input.dim(), _stacklevel)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
@@ -338,8 +334,7 @@ def softmin(
         tensor([0.5000, 0.5000])
     """
     if overrides_one(input):
-        options = {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}
-        return dispatch(softmin, (input,), input, **options)
+        return relay(softmin, (input,), locals())
     if dim is None:
         dim = _get_softmax_dim("softmin", input.dim(), _stacklevel)
     input = -input
@@ -356,8 +351,7 @@ def log_softmax(
         tensor([-0.6931, -0.6931])
     """
     if overrides_one(input):
-        options = {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}
-        return dispatch(log_softmax, (input,), input, **options)
+        return relay(log_softmax, (input,), locals())
     if dim is None:
         dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel)
     if dtype is None:
@@ -388,8 +382,7 @@ def gumbel_softmax(
         tensor(1.)
     """
     if overrides_one(logits):
-        options = {"tau": tau, "hard": hard, "eps": eps, "dim": dim}
-        return dispatch(gumbel_softmax, (logits,), logits, **options)
+        return relay(gumbel_softmax, (logits,), locals())
     if eps != 1e-10:
         warn("gumbel_softmax: `eps` is deprecated and has no effect")
     layout = taeda.legacy_contiguous_format

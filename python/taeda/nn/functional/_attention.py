@@ -7,7 +7,8 @@ import math
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any, warn
+from .._native import native, overrides_any, relay, warn
+from .._types import MaybeTensor
 
 __name__ = __package__
 
@@ -30,7 +31,8 @@ def _canonical_mask(
     floating = mask.is_floating_point()
     boolean = mask.dtype == taeda.bool
     _require(
-        floating or boolean, f"only bool and floating types of {mask_name} are supported"
+        floating or boolean,
+        f"only bool and floating types of {mask_name} are supported",
     )
     if check_other and other_type is not None and mask.dtype != other_type:
         warn(
@@ -176,15 +178,15 @@ def multi_head_attention_forward(
     out_proj_weight: Tensor,
     out_proj_bias: Tensor | None,
     training: bool = True,
-    key_padding_mask: Tensor | None = None,
+    key_padding_mask: MaybeTensor = None,
     need_weights: bool = True,
-    attn_mask: Tensor | None = None,
+    attn_mask: MaybeTensor = None,
     use_separate_proj_weight: bool = False,
-    q_proj_weight: Tensor | None = None,
-    k_proj_weight: Tensor | None = None,
-    v_proj_weight: Tensor | None = None,
-    static_k: Tensor | None = None,
-    static_v: Tensor | None = None,
+    q_proj_weight: MaybeTensor = None,
+    k_proj_weight: MaybeTensor = None,
+    v_proj_weight: MaybeTensor = None,
+    static_k: MaybeTensor = None,
+    static_v: MaybeTensor = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ):
@@ -217,38 +219,11 @@ def multi_head_attention_forward(
         AssertionError: shapes that do not fit together.
         RuntimeError: a mask of the wrong shape; `is_causal` without a mask.
     """
+    given = locals()
     tensors = (query, key, value, in_proj_weight, in_proj_bias, bias_k, bias_v)
     tensors += (out_proj_weight, out_proj_bias)
     if overrides_any(*tensors):
-        return dispatch(
-            multi_head_attention_forward,
-            tensors,
-            query,
-            key,
-            value,
-            embed_dim_to_check,
-            num_heads,
-            in_proj_weight,
-            in_proj_bias,
-            bias_k,
-            bias_v,
-            add_zero_attn,
-            dropout_p,
-            out_proj_weight,
-            out_proj_bias,
-            training=training,
-            key_padding_mask=key_padding_mask,
-            need_weights=need_weights,
-            attn_mask=attn_mask,
-            is_causal=is_causal,
-            use_separate_proj_weight=use_separate_proj_weight,
-            q_proj_weight=q_proj_weight,
-            k_proj_weight=k_proj_weight,
-            v_proj_weight=v_proj_weight,
-            static_k=static_k,
-            static_v=static_v,
-            average_attn_weights=average_attn_weights,
-        )
+        return relay(multi_head_attention_forward, tensors, given)
     masks = (key_padding_mask, attn_mask)
     batched = _check_ranks(query, key, value, *masks, num_heads)
     if not batched:
@@ -337,7 +312,7 @@ def _project(query, key, value, packed, weights, bias):
             f"key shape {key.shape} does not match value shape {value.shape}",
         )
         return _in_projection_packed(query, key, value, packed, bias)
-    for name, weight in zip("qkv", weights):
+    for name, weight in zip("qkv", weights, strict=False):
         _require(weight is not None, f"neither in_proj_weight nor {name}_proj_weight")
     _require(
         key.shape[:2] == value.shape[:2],

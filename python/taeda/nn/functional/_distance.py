@@ -5,7 +5,8 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any
+from .._native import native, overrides_any, relay
+from .._types import MaybeTensor
 
 __name__ = __package__
 
@@ -19,7 +20,7 @@ def normalize(
     p: float = 2.0,
     dim: int = 1,
     eps: float = 1e-12,
-    out: Tensor | None = None,
+    out: MaybeTensor = None,
 ) -> Tensor:
     """x / max(||x||_p, eps) along `dim`.
 
@@ -35,8 +36,7 @@ def normalize(
         tensor([[0.6000, 0.8000]])
     """
     if overrides_any(input, out):
-        options = {"p": p, "dim": dim, "eps": eps, "out": out}
-        return dispatch(normalize, (input, out), input, **options)
+        return relay(normalize, (input, out), locals())
     length = input.norm(p, dim, keepdim=True)
     if out is None:
         return input / length.clamp_min(eps).expand_as(input)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_one, warn
+from .._native import native, overrides_one, relay, warn
 
 __name__ = __package__
 
@@ -13,11 +13,6 @@ _feature, _feature_ = native("feature_dropout"), native("feature_dropout_")
 _alpha, _alpha_ = native("alpha_dropout"), native("alpha_dropout_")
 _feature_alpha = native("feature_alpha_dropout")
 _feature_alpha_ = native("feature_alpha_dropout_")
-
-
-def _overridden(function, input, p, training, inplace):
-    options = {"p": p, "training": training, "inplace": inplace}
-    return dispatch(function, (input,), input, **options)
 
 
 def _checked(p: float) -> None:
@@ -47,7 +42,7 @@ def dropout(
         tensor([1., 1.])
     """
     if overrides_one(input):
-        return _overridden(dropout, input, p, training, inplace)
+        return relay(dropout, (input,), locals())
     _checked(p)
     return (_element_ if inplace else _element)(input, p, training)
 
@@ -65,7 +60,7 @@ def alpha_dropout(
         tensor([1., 1.])
     """
     if overrides_one(input):
-        return _overridden(alpha_dropout, input, p, training, inplace)
+        return relay(alpha_dropout, (input,), locals())
     _checked(p)
     return (_alpha_ if inplace else _alpha)(input, p, training)
 
@@ -80,7 +75,7 @@ def feature_alpha_dropout(
         tensor([[1., 1.]])
     """
     if overrides_one(input):
-        return _overridden(feature_alpha_dropout, input, p, training, inplace)
+        return relay(feature_alpha_dropout, (input,), locals())
     _checked(p)
     return (_feature_alpha_ if inplace else _feature_alpha)(input, p, training)
 
@@ -119,7 +114,7 @@ def dropout1d(
         tensor([[1., 1.]])
     """
     if overrides_one(input):
-        return _overridden(dropout1d, input, p, training, inplace)
+        return relay(dropout1d, (input,), locals())
     _checked(p)
     rank = input.dim()
     if rank not in (2, 3):
@@ -142,7 +137,7 @@ def dropout2d(
         tensor([[[[1.]]]])
     """
     if overrides_one(input):
-        return _overridden(dropout2d, input, p, training, inplace)
+        return relay(dropout2d, (input,), locals())
     _checked(p)
     rank = input.dim()
     if rank == 3:
@@ -165,7 +160,7 @@ def dropout3d(
         tensor([[[[1.]]]])
     """
     if overrides_one(input):
-        return _overridden(dropout3d, input, p, training, inplace)
+        return relay(dropout3d, (input,), locals())
     _checked(p)
     rank = input.dim()
     if rank not in (4, 5):

@@ -7,6 +7,7 @@ from taeda import Tensor
 
 from .._choice import Choice
 from .._native import native
+from .._types import MaybeTensor
 
 __name__ = __package__
 
@@ -53,8 +54,8 @@ def grouped_mm(
     mat_a: Tensor,
     mat_b: Tensor,
     *,
-    offs: Tensor | None = None,
-    bias: Tensor | None = None,
+    offs: MaybeTensor = None,
+    bias: MaybeTensor = None,
     out_dtype=None,
 ) -> Tensor:
     """Matrix products of many groups in one call.
@@ -87,7 +88,7 @@ def scaled_mm(
     scale_recipe_b,
     swizzle_a=None,
     swizzle_b=None,
-    bias: Tensor | None = None,
+    bias: MaybeTensor = None,
     output_dtype=taeda.bfloat16,
     contraction_dim=(),
     use_fast_accum: bool = False,
@@ -129,8 +130,8 @@ def scaled_grouped_mm(
     scale_recipe_b,
     swizzle_a=None,
     swizzle_b=None,
-    bias: Tensor | None = None,
-    offs: Tensor | None = None,
+    bias: MaybeTensor = None,
+    offs: MaybeTensor = None,
     output_dtype=taeda.bfloat16,
     contraction_dim=(),
     use_fast_accum: bool = False,

@@ -7,12 +7,15 @@ import math
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any, warn
+from .._native import native, overrides_any, relay, warn
 from .._reduction import chosen, get_enum, legacy_get_string, reduced
+from .._types import Flag, MaybeInt, MaybeTensor
 
 __name__ = __package__
 
-_ctc, _nll, _cross_entropy = map(native, ("ctc_loss", "nll_loss_nd", "cross_entropy_loss"))
+_ctc, _nll, _cross_entropy = map(
+    native, ("ctc_loss", "nll_loss_nd", "cross_entropy_loss")
+)
 _poisson, _kl_div = native("poisson_nll_loss"), native("kl_div")
 _bce, _bce_logits = map(
     native, ("binary_cross_entropy", "binary_cross_entropy_with_logits")
@@ -52,10 +55,10 @@ def _weighted(errors, weight, input, reduction, divisor):
 def cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
+    weight: MaybeTensor = None,
+    size_average: Flag = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
+    reduce: Flag = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -81,18 +84,7 @@ def cross_entropy(
         tensor(0.6931)
     """
     if overrides_any(input, target, weight):
-        return dispatch(
-            cross_entropy,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            ignore_index=ignore_index,
-            reduce=reduce,
-            reduction=reduction,
-            label_smoothing=label_smoothing,
-        )
+        return relay(cross_entropy, (input, target, weight), locals())
     how = chosen(reduction, size_average, reduce)
     return _cross_entropy(input, target, weight, how, ignore_index, label_smoothing)
 
@@ -100,10 +92,10 @@ def cross_entropy(
 def nll_loss(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
+    weight: MaybeTensor = None,
+    size_average: Flag = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """-w_y x_y, x the log-probabilities; arguments as `cross_entropy`.
@@ -113,17 +105,7 @@ def nll_loss(
         tensor(2.)
     """
     if overrides_any(input, target, weight):
-        return dispatch(
-            nll_loss,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            ignore_index=ignore_index,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return relay(nll_loss, (input, target, weight), locals())
     how = chosen(reduction, size_average, reduce)
     return _nll(input, target, weight, how, ignore_index)
 
@@ -155,10 +137,8 @@ def ctc_loss(
         tensor(0.6931)
     """
     if overrides_any(log_probs, targets, input_lengths, target_lengths):
-        tensors = (log_probs, targets, input_lengths, target_lengths)
-        options = {"blank": blank, "reduction": reduction}
-        return dispatch(
-            ctc_loss, tensors, *tensors, zero_infinity=zero_infinity, **options
+        return relay(
+            ctc_loss, (log_probs, targets, input_lengths, target_lengths), locals()
         )
     how = get_enum(reduction)
     lengths = (input_lengths, target_lengths)
@@ -170,9 +150,9 @@ def poisson_nll_loss(
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    size_average: bool | None = None,
+    size_average: Flag = None,
     eps: float = 1e-8,
-    reduce: bool | None = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """exp(x) - y x, or x - y log(x + eps) when not `log_input`.
@@ -190,18 +170,7 @@ def poisson_nll_loss(
         tensor(1.)
     """
     if overrides_any(input, target):
-        return dispatch(
-            poisson_nll_loss,
-            (input, target),
-            input,
-            target,
-            log_input=log_input,
-            full=full,
-            size_average=size_average,
-            eps=eps,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return relay(poisson_nll_loss, (input, target), locals())
     how = chosen(reduction, size_average, reduce)
     return _poisson(input, target, log_input, full, eps, how)
 
@@ -234,9 +203,7 @@ def gaussian_nll_loss(
         tensor(0.5000)
     """
     if overrides_any(input, target, var):
-        options = {"full": full, "eps": eps, "reduction": reduction}
-        tensors = (input, target, var)
-        return dispatch(gaussian_nll_loss, tensors, *tensors, **options)
+        return relay(gaussian_nll_loss, (input, target, var), locals())
     constant = isinstance(var, float)
     if var < 0 if constant else taeda.any(var < 0):
         raise ValueError("var has negative entry/entries")
@@ -258,7 +225,7 @@ def gaussian_nll_loss(
 def _fit_variance(var, input):
     if input.size()[:-1] == var.size():
         return var.unsqueeze(-1)
-    odd = [v for n, v in zip(input.size(), var.size()) if n != v]
+    odd = [v for n, v in zip(input.size(), var.size(), strict=False) if n != v]
     if input.dim() != var.dim() or odd != [1]:
         raise ValueError("var is of incorrect size")
     return var
@@ -267,8 +234,8 @@ def _fit_variance(var, input):
 def kl_div(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
@@ -288,16 +255,7 @@ def kl_div(
         tensor(0.)
     """
     if overrides_any(input, target):
-        return dispatch(
-            kl_div,
-            (input, target),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            log_target=log_target,
-        )
+        return relay(kl_div, (input, target), locals())
     if size_average is not None or reduce is not None:
         how = get_enum(legacy_get_string(size_average, reduce))
     else:
@@ -317,9 +275,9 @@ def kl_div(
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    weight: MaybeTensor = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """-w (y log x + (1 - y) log(1 - x)), logarithms no less than -100.
@@ -339,16 +297,7 @@ def binary_cross_entropy(
         tensor(0.6931)
     """
     if overrides_any(input, target, weight):
-        return dispatch(
-            binary_cross_entropy,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return relay(binary_cross_entropy, (input, target, weight), locals())
     how = chosen(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
@@ -364,11 +313,11 @@ def binary_cross_entropy(
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    weight: MaybeTensor = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
-    pos_weight: Tensor | None = None,
+    pos_weight: MaybeTensor = None,
 ) -> Tensor:
     """`binary_cross_entropy` of sigmoid(input), without overflow.
 
@@ -386,16 +335,10 @@ def binary_cross_entropy_with_logits(
         tensor(0.6931)
     """
     if overrides_any(input, target, weight, pos_weight):
-        return dispatch(
+        return relay(
             binary_cross_entropy_with_logits,
             (input, target, weight, pos_weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            pos_weight=pos_weight,
+            locals(),
         )
     how = chosen(reduction, size_average, reduce)
     if target.size() != input.size():
@@ -409,8 +352,8 @@ def binary_cross_entropy_with_logits(
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
@@ -424,16 +367,7 @@ def smooth_l1_loss(
         tensor(0.5000)
     """
     if overrides_any(input, target):
-        return dispatch(
-            smooth_l1_loss,
-            (input, target),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            beta=beta,
-        )
+        return relay(smooth_l1_loss, (input, target), locals())
     input, target = _same_size("smooth_l1_loss", input, target)
     how = chosen(reduction, size_average, reduce)
     if beta == 0.0:
@@ -446,7 +380,7 @@ def huber_loss(
     target: Tensor,
     reduction: str = "mean",
     delta: float = 1.0,
-    weight: Tensor | None = None,
+    weight: MaybeTensor = None,
 ) -> Tensor:
     """d^2 / 2 where d = |x - y| <= delta, elsewhere delta (d - delta / 2).
 
@@ -463,9 +397,7 @@ def huber_loss(
         tensor(2.5000)
     """
     if overrides_any(input, target, weight):
-        options = {"reduction": reduction, "delta": delta, "weight": weight}
-        tensors = (input, target, weight)
-        return dispatch(huber_loss, tensors, input, target, **options)
+        return relay(huber_loss, (input, target, weight), locals())
     first, second = _same_size("huber_loss", input, target)
     if weight is None:
         return _huber(first, second, get_enum(reduction), delta)
@@ -475,10 +407,10 @@ def huber_loss(
 def l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
-    weight: Tensor | None = None,
+    weight: MaybeTensor = None,
 ) -> Tensor:
     """|x - y|; arguments as `mse_loss`.
 
@@ -487,16 +419,7 @@ def l1_loss(
         tensor(3.)
     """
     if overrides_any(input, target, weight):
-        return dispatch(
-            l1_loss,
-            (input, target, weight),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            weight=weight,
-        )
+        return relay(l1_loss, (input, target, weight), locals())
     first, second = _same_size("l1_loss", input, target)
     if weight is None:
         return _l1(first, second, chosen(reduction, size_average, reduce))
@@ -508,10 +431,10 @@ def l1_loss(
 def mse_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
-    weight: Tensor | None = None,
+    weight: MaybeTensor = None,
 ) -> Tensor:
     """(x - y)^2.
 
@@ -531,16 +454,7 @@ def mse_loss(
         tensor(9.)
     """
     if overrides_any(input, target, weight):
-        return dispatch(
-            mse_loss,
-            (input, target, weight),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            weight=weight,
-        )
+        return relay(mse_loss, (input, target, weight), locals())
     first, second = _same_size("mse_loss", input, target)
     if weight is None:
         return _mse(first, second, chosen(reduction, size_average, reduce))
@@ -554,10 +468,10 @@ def linear_cross_entropy(
     linear_weight: Tensor,
     target: Tensor,
     *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
+    linear_bias: MaybeTensor = None,
+    weight: MaybeTensor = None,
     reduction: str = "mean",
-    ignore_index: int | None = None,
+    ignore_index: MaybeInt = None,
     label_smoothing: float = 0.0,
     options=None,
 ) -> Tensor:
@@ -581,22 +495,12 @@ def linear_cross_entropy(
         >>> f(taeda.ones(1, 2), taeda.zeros(2, 2), taeda.tensor([1]))
         tensor(0.6931)
     """
-    tensors = (input, linear_weight, target, linear_bias, weight)
-    if overrides_any(*tensors):
-        return dispatch(
-            linear_cross_entropy,
-            tensors,
-            input,
-            linear_weight,
-            target,
-            linear_bias=linear_bias,
-            weight=weight,
-            reduction=reduction,
-            ignore_index=ignore_index,
-            label_smoothing=label_smoothing,
-            options=options,
-        )
+    if overrides_any(input, linear_weight, target, linear_bias, weight):
+        given = locals()
+        tensors = (input, linear_weight, target, linear_bias, weight)
+        return relay(linear_cross_entropy, tensors, given)
     from ..modules.linear_cross_entropy import compute
 
     how = (reduction, ignore_index, label_smoothing)
+    tensors = (input, linear_weight, target, linear_bias, weight)
     return compute(*tensors, *how, options)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any
+from .._native import native, overrides_any, relay
 from .._reduction import chosen, legacy_get_string, reduced
+from .._types import Flag, MaybeTensor
 
 __name__ = __package__
 
@@ -17,20 +18,13 @@ _triplet = native("triplet_margin_loss")
 _log_sigmoid, _pairwise = native("log_sigmoid"), native("pairwise_distance")
 
 
-def _overridden(function, tensors, *options, **named):
-    """Hand over a call whose last options are the three that mean reduction."""
-    *rest, size_average, reduce, reduction = options
-    named.update(size_average=size_average, reduce=reduce, reduction=reduction)
-    return dispatch(function, tensors, *tensors, *rest, **named)
-
-
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, -y (x1 - x2) + margin), y = 1 where x1 is to rank higher, else -1.
@@ -48,10 +42,9 @@ def margin_ranking_loss(
         >>> f(taeda.zeros(1), taeda.ones(1), taeda.ones(1))
         tensor(1.)
     """
+    if overrides_any(input1, input2, target):
+        return relay(margin_ranking_loss, (input1, input2, target), locals())
     tensors = (input1, input2, target)
-    if overrides_any(*tensors):
-        how = (size_average, reduce, reduction)
-        return _overridden(margin_ranking_loss, tensors, *how, margin=margin)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but "
@@ -65,8 +58,8 @@ def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
     margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """x where y = 1, max(0, margin - x) where y = -1; x is a distance.
@@ -77,16 +70,15 @@ def hinge_embedding_loss(
         tensor(3.)
     """
     if overrides_any(input, target):
-        how = (size_average, reduce, reduction)
-        return _overridden(hinge_embedding_loss, (input, target), *how, margin=margin)
+        return relay(hinge_embedding_loss, (input, target), locals())
     return _hinge(input, target, margin, chosen(reduction, size_average, reduce))
 
 
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """sum over labels j and other classes i of max(0, 1 - x_j + x_i) / C.
@@ -102,16 +94,15 @@ def multilabel_margin_loss(
         tensor(0.5000)
     """
     if overrides_any(input, target):
-        how = (size_average, reduce, reduction)
-        return _overridden(multilabel_margin_loss, (input, target), *how)
+        return relay(multilabel_margin_loss, (input, target), locals())
     return _multilabel(input, target, chosen(reduction, size_average, reduce))
 
 
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + exp(-y x)), y 1 or -1.
@@ -121,17 +112,16 @@ def soft_margin_loss(
         tensor(0.6931)
     """
     if overrides_any(input, target):
-        how = (size_average, reduce, reduction)
-        return _overridden(soft_margin_loss, (input, target), *how)
+        return relay(soft_margin_loss, (input, target), locals())
     return _soft(input, target, chosen(reduction, size_average, reduce))
 
 
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    weight: MaybeTensor = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """Binary cross entropy of scores, averaged over the classes (last dimension).
@@ -147,11 +137,7 @@ def multilabel_soft_margin_loss(
         tensor(0.6931)
     """
     if overrides_any(input, target, weight):
-        how = (size_average, reduce, reduction)
-        named = {"size_average": how[0], "reduce": how[1], "reduction": how[2]}
-        tensors = (input, target, weight)
-        shown = multilabel_soft_margin_loss
-        return dispatch(shown, tensors, input, target, weight=weight, **named)
+        return relay(multilabel_soft_margin_loss, (input, target, weight), locals())
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     loss = target * _log_sigmoid(input) + (1 - target) * _log_sigmoid(-input)
@@ -164,8 +150,8 @@ def cosine_embedding_loss(
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """1 - cos(x1, x2) where y = 1, max(0, cos(x1, x2) - margin) where y = -1.
@@ -181,10 +167,9 @@ def cosine_embedding_loss(
         >>> f(x, x.flip(0), taeda.ones(2))
         tensor(1.)
     """
+    if overrides_any(input1, input2, target):
+        return relay(cosine_embedding_loss, (input1, input2, target), locals())
     tensors = (input1, input2, target)
-    if overrides_any(*tensors):
-        how = (size_average, reduce, reduction)
-        return _overridden(cosine_embedding_loss, tensors, *how, margin=margin)
     return _cosine(*tensors, margin, chosen(reduction, size_average, reduce))
 
 
@@ -193,9 +178,9 @@ def multi_margin_loss(
     target: Tensor,
     p: int = 1,
     margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    weight: MaybeTensor = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """sum over i != y of (w_y max(0, margin - x_y + x_i))^p / C.
@@ -217,10 +202,7 @@ def multi_margin_loss(
         tensor(0.5000)
     """
     if overrides_any(input, target, weight):
-        how = {"size_average": size_average, "reduce": reduce, "reduction": reduction}
-        how.update(p=p, margin=margin, weight=weight)
-        tensors = (input, target, weight)
-        return dispatch(multi_margin_loss, tensors, input, target, **how)
+        return relay(multi_margin_loss, (input, target, weight), locals())
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
@@ -242,8 +224,8 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, d(a, p) - d(a, n) + margin), d the p-norm of the difference.
@@ -267,11 +249,9 @@ def triplet_margin_loss(
         >>> taeda.nn.functional.triplet_margin_loss(x, x, x)
         tensor(1.)
     """
+    if overrides_any(anchor, positive, negative):
+        return relay(triplet_margin_loss, (anchor, positive, negative), locals())
     tensors = (anchor, positive, negative)
-    if overrides_any(*tensors):
-        how = (size_average, reduce, reduction)
-        named = {"margin": margin, "p": p, "eps": eps, "swap": swap}
-        return _overridden(triplet_margin_loss, tensors, *how, **named)
     how = chosen(reduction, size_average, reduce)
     _positive(margin)
     return _triplet(*tensors, margin, p, eps, swap, how)
@@ -301,12 +281,11 @@ def triplet_margin_with_distance_loss(
         >>> taeda.nn.functional.triplet_margin_with_distance_loss(x, x, x)
         tensor(1.)
     """
+    if overrides_any(anchor, positive, negative):
+        return relay(
+            triplet_margin_with_distance_loss, (anchor, positive, negative), locals()
+        )
     tensors = (anchor, positive, negative)
-    if overrides_any(*tensors):
-        named = {"distance_function": distance_function, "margin": margin}
-        shown = triplet_margin_with_distance_loss
-        named.update(swap=swap, reduction=reduction)
-        return dispatch(shown, tensors, *tensors, **named)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     _positive(margin)

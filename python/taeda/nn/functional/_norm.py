@@ -5,7 +5,8 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any, overrides_one
+from .._native import native, overrides_any, overrides_one, relay
+from .._types import MaybeFloat, MaybeTensor
 
 __name__ = __package__
 
@@ -38,8 +39,8 @@ def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    weight: MaybeTensor = None,
+    bias: MaybeTensor = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
@@ -67,17 +68,8 @@ def batch_norm(
                 [2.]])
     """
     if overrides_any(input, running_mean, running_var, weight, bias):
-        return dispatch(
-            batch_norm,
-            (input, running_mean, running_var, weight, bias),
-            input,
-            running_mean,
-            running_var,
-            weight=weight,
-            bias=bias,
-            training=training,
-            momentum=momentum,
-            eps=eps,
+        return relay(
+            batch_norm, (input, running_mean, running_var, weight, bias), locals()
         )
     if training:
         _verify_batch_size(input.size())
@@ -93,10 +85,10 @@ def batch_norm(
 
 def instance_norm(
     input: Tensor,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    running_mean: MaybeTensor = None,
+    running_var: MaybeTensor = None,
+    weight: MaybeTensor = None,
+    bias: MaybeTensor = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
@@ -116,17 +108,8 @@ def instance_norm(
         tensor([[[-1.,  1.]]])
     """
     if overrides_any(input, running_mean, running_var, weight, bias):
-        return dispatch(
-            instance_norm,
-            (input, running_mean, running_var, weight, bias),
-            input,
-            running_mean=running_mean,
-            running_var=running_var,
-            weight=weight,
-            bias=bias,
-            use_input_stats=use_input_stats,
-            momentum=momentum,
-            eps=eps,
+        return relay(
+            instance_norm, (input, running_mean, running_var, weight, bias), locals()
         )
     if use_input_stats:
         count = 1
@@ -144,8 +127,8 @@ def instance_norm(
 def layer_norm(
     input: Tensor,
     normalized_shape,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    weight: MaybeTensor = None,
+    bias: MaybeTensor = None,
     eps: float = 1e-5,
 ) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions.
@@ -166,23 +149,15 @@ def layer_norm(
         tensor([-1.,  1.])
     """
     if overrides_any(input, weight, bias):
-        return dispatch(
-            layer_norm,
-            (input, weight, bias),
-            input,
-            normalized_shape,
-            weight=weight,
-            bias=bias,
-            eps=eps,
-        )
+        return relay(layer_norm, (input, weight, bias), locals())
     return _layer_norm(input, normalized_shape, weight, bias, eps, _cudnn())
 
 
 def rms_norm(
     input: Tensor,
     normalized_shape,
-    weight: Tensor | None = None,
-    eps: float | None = None,
+    weight: MaybeTensor = None,
+    eps: MaybeFloat = None,
 ) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions.
 
@@ -199,16 +174,15 @@ def rms_norm(
         tensor([1., 1.])
     """
     if overrides_any(input, weight):
-        options = {"weight": weight, "eps": eps}
-        return dispatch(rms_norm, (input, weight), input, normalized_shape, **options)
+        return relay(rms_norm, (input, weight), locals())
     return _rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(
     input: Tensor,
     num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    weight: MaybeTensor = None,
+    bias: MaybeTensor = None,
     eps: float = 1e-5,
 ) -> Tensor:
     """Normalisation over groups of channels of each sample.
@@ -230,9 +204,7 @@ def group_norm(
         tensor([[-1.,  1.]])
     """
     if overrides_any(input, weight, bias):
-        options = {"weight": weight, "bias": bias, "eps": eps}
-        tensors = (input, weight, bias)
-        return dispatch(group_norm, tensors, input, num_groups, **options)
+        return relay(group_norm, (input, weight, bias), locals())
     if input.dim() < 2:
         raise RuntimeError(
             "Expected at least 2 dimensions for input tensor but received "
@@ -268,8 +240,7 @@ def local_response_norm(
         tensor([[[1.]]])
     """
     if overrides_one(input):
-        options = {"alpha": alpha, "beta": beta, "k": k}
-        return dispatch(local_response_norm, (input,), input, size, **options)
+        return relay(local_response_norm, (input,), locals())
     from ._pooling import avg_pool2d, avg_pool3d
     from ._vision import pad
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._native import overrides_any, overrides_in, overrides_one
 from .._native import dispatch as handle_torch_function
+from .._native import overrides_any, overrides_in, overrides_one
 
 __name__ = __package__
 __all__ = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any, overrides_one
+from .._native import dispatch, native, overrides_any, overrides_one, relay
+from .._types import MaybeTensor
 
 __name__ = __package__
 
@@ -173,7 +174,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size) -> Tensor:
         tensor([[[1.]]])
     """
     if overrides_one(input):
-        return dispatch(adaptive_avg_pool2d, (input,), input, output_size)
+        return relay(adaptive_avg_pool2d, (input,), locals())
     return _adaptive_avg[2](input, _filled(output_size, input))
 
 
@@ -185,7 +186,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
         tensor([[[[1.]]]])
     """
     if overrides_one(input):
-        return dispatch(adaptive_avg_pool3d, (input,), input, output_size)
+        return relay(adaptive_avg_pool3d, (input,), locals())
     return _adaptive_avg[3](input, _filled(output_size, input))
 
 
@@ -328,7 +329,7 @@ def _unpool_output_size(input, kernel_size, stride, padding, output_size):
     sizes = input.size()[-d:]
     default = [
         (n - 1) * s + k - 2 * p
-        for n, k, s, p in zip(sizes, kernel_size, stride, padding)
+        for n, k, s, p in zip(sizes, kernel_size, stride, padding, strict=False)
     ]
     if output_size is None:
         result = default
@@ -339,7 +340,9 @@ def _unpool_output_size(input, kernel_size, stride, padding, output_size):
                 f"output_size should be a sequence containing {d} or {d + 2} "
                 f"elements, but it has a length of '{len(result)}'"
             )
-        for i, (want, usual, s) in enumerate(zip(result, default, stride)):
+        for i, (want, usual, s) in enumerate(
+            zip(result, default, stride, strict=False)
+        ):
             if abs(want - usual) >= s:
                 raise ValueError(
                     f'invalid output_size "{result}" (dim {i} must be between '
@@ -368,7 +371,12 @@ def _max_unpool(shown, d, input, indices, window, stride, padding, output_size):
 
 
 def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, output_size=None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size,
+    stride=None,
+    padding=0,
+    output_size=None,
 ) -> Tensor:
     """Put pooled maxima back to their places; zero elsewhere.
 
@@ -392,7 +400,12 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, output_size=None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size,
+    stride=None,
+    padding=0,
+    output_size=None,
 ) -> Tensor:
     """`max_unpool1d` for images."""
     options = (kernel_size, stride, padding, output_size)
@@ -400,7 +413,12 @@ def max_unpool2d(
 
 
 def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, output_size=None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size,
+    stride=None,
+    padding=0,
+    output_size=None,
 ) -> Tensor:
     """`max_unpool1d` for volumes."""
     options = (kernel_size, stride, padding, output_size)
@@ -411,7 +429,9 @@ def _fractional_pool(shown, d, input, window, size, ratio, want, samples):
     if overrides_any(input, samples):
         options = {"output_size": size, "output_ratio": ratio, "return_indices": want}
         tensors = (input, samples)
-        return dispatch(shown, tensors, input, window, _random_samples=samples, **options)
+        return dispatch(
+            shown, tensors, input, window, _random_samples=samples, **options
+        )
     name = f"fractional_max_pool{d}d"
     if size is None:
         if ratio is None:
@@ -421,7 +441,7 @@ def _fractional_pool(shown, d, input, window, size, ratio, want, samples):
         ratio = _times(ratio, d)
         if len(ratio) != d:
             raise ValueError(f"{name} requires output_ratio to be one or {d} numbers")
-        size = [int(n * r) for n, r in zip(input.shape[-d:], ratio)]
+        size = [int(n * r) for n, r in zip(input.shape[-d:], ratio, strict=False)]
     if samples is None:
         n = 1 if input.dim() == d + 1 else input.size(0)
         kind = {"dtype": input.dtype, "device": input.device}
@@ -436,7 +456,7 @@ def fractional_max_pool2d(
     output_size=None,
     output_ratio=None,
     return_indices: bool = False,
-    _random_samples: Tensor | None = None,
+    _random_samples: MaybeTensor = None,
 ):
     """Maxima of windows whose steps are drawn at random.
 
@@ -468,7 +488,7 @@ def fractional_max_pool3d(
     output_size=None,
     output_ratio=None,
     return_indices: bool = False,
-    _random_samples: Tensor | None = None,
+    _random_samples: MaybeTensor = None,
 ):
     """`fractional_max_pool2d` for volumes."""
     places = (input, kernel_size, output_size, output_ratio)
@@ -482,7 +502,7 @@ def fractional_max_pool2d_with_indices(
     output_size=None,
     output_ratio=None,
     return_indices: bool = False,
-    _random_samples: Tensor | None = None,
+    _random_samples: MaybeTensor = None,
 ):
     """`fractional_max_pool2d` that always returns (values, indices)."""
     places = (input, kernel_size, output_size, output_ratio)
@@ -496,7 +516,7 @@ def fractional_max_pool3d_with_indices(
     output_size=None,
     output_ratio=None,
     return_indices: bool = False,
-    _random_samples: Tensor | None = None,
+    _random_samples: MaybeTensor = None,
 ):
     """`fractional_max_pool3d` that always returns (values, indices)."""
     places = (input, kernel_size, output_size, output_ratio)

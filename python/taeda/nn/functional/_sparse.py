@@ -5,7 +5,8 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any, warn
+from .._native import native, overrides_any, relay, warn
+from .._types import MaybeFloat, MaybeInt, MaybeTensor
 
 __name__ = __package__
 
@@ -18,8 +19,8 @@ _MODES = {"sum": 0, "mean": 1, "max": 2}
 def embedding(
     input: Tensor,
     weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
+    padding_idx: MaybeInt = None,
+    max_norm: MaybeFloat = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -48,17 +49,7 @@ def embedding(
                 [1., 0., 0.]])
     """
     if overrides_any(input, weight):
-        return dispatch(
-            embedding,
-            (input, weight),
-            input,
-            weight,
-            padding_idx=padding_idx,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            sparse=sparse,
-        )
+        return relay(embedding, (input, weight), locals())
     if padding_idx is None:
         padding_idx = -1
     else:
@@ -75,15 +66,15 @@ def embedding(
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
-    offsets: Tensor | None = None,
-    max_norm: float | None = None,
+    offsets: MaybeTensor = None,
+    max_norm: MaybeFloat = None,
     norm_type: float = 2,
     scale_grad_by_freq: bool = False,
     mode: str = "mean",
     sparse: bool = False,
-    per_sample_weights: Tensor | None = None,
+    per_sample_weights: MaybeTensor = None,
     include_last_offset: bool = False,
-    padding_idx: int | None = None,
+    padding_idx: MaybeInt = None,
 ) -> Tensor:
     """Sum, mean or maximum of table rows over bags of indices, in one pass.
 
@@ -111,20 +102,8 @@ def embedding_bag(
                 [0., 0., 2.]])
     """
     if overrides_any(input, weight, offsets, per_sample_weights):
-        return dispatch(
-            embedding_bag,
-            (input, weight, offsets, per_sample_weights),
-            input,
-            weight,
-            offsets=offsets,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            mode=mode,
-            sparse=sparse,
-            per_sample_weights=per_sample_weights,
-            include_last_offset=include_last_offset,
-            padding_idx=padding_idx,
+        return relay(
+            embedding_bag, (input, weight, offsets, per_sample_weights), locals()
         )
     if weight.dtype == taeda.int64 and input.is_floating_point():
         warn("embedding_bag(weight, input, ...) is deprecated, pass input first")

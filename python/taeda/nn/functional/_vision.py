@@ -5,7 +5,8 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
-from .._native import dispatch, native, overrides_any, overrides_one, warn
+from .._native import native, overrides_any, overrides_one, relay, warn
+from .._types import Flag
 
 __name__ = __package__
 
@@ -66,8 +67,8 @@ def interpolate(
     size=None,
     scale_factor=None,
     mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
+    align_corners: Flag = None,
+    recompute_scale_factor: Flag = None,
     antialias: bool = False,
 ) -> Tensor:
     """Resize the last one, two or three dimensions.
@@ -95,17 +96,7 @@ def interpolate(
         tensor([[[1., 1., 2., 2.]]])
     """
     if overrides_one(input):
-        return dispatch(
-            interpolate,
-            (input,),
-            input,
-            size=size,
-            scale_factor=scale_factor,
-            mode=mode,
-            align_corners=align_corners,
-            recompute_scale_factor=recompute_scale_factor,
-            antialias=antialias,
-        )
+        return relay(interpolate, (input,), locals())
     if mode in _BY_CELL:
         if align_corners is not None:
             raise ValueError(
@@ -157,7 +148,9 @@ def _target(input, size, scale_factor, mode, recompute):
         raise ValueError("either size or scale_factor should be defined")
     factors = _each(scale_factor, d, "scale_factor", input)
     if recompute or mode == "area":
-        return [int(n * f) for n, f in zip(input.shape[2:], factors)], None
+        return [
+            int(n * f) for n, f in zip(input.shape[2:], factors, strict=False)
+        ], None
     return None, factors
 
 
@@ -212,7 +205,7 @@ def grid_sample(
     grid: Tensor,
     mode: str = "bilinear",
     padding_mode: str = "zeros",
-    align_corners: bool | None = None,
+    align_corners: Flag = None,
 ) -> Tensor:
     """Sample an image or a volume at the places of `grid`.
 
@@ -236,9 +229,7 @@ def grid_sample(
         tensor([[[[1.]]]])
     """
     if overrides_any(input, grid):
-        options = {"mode": mode, "padding_mode": padding_mode}
-        options["align_corners"] = align_corners
-        return dispatch(grid_sample, (input, grid), input, grid, **options)
+        return relay(grid_sample, (input, grid), locals())
     for name, value, known in (
         ("mode", mode, _SAMPLING),
         ("padding_mode", padding_mode, _BEYOND),
@@ -252,7 +243,7 @@ def grid_sample(
     return _grid_sampler(input, grid, *how)
 
 
-def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tensor:
+def affine_grid(theta: Tensor, size, align_corners: Flag = None) -> Tensor:
     """A grid for `grid_sample` from affine matrices.
 
     Args:
@@ -271,8 +262,7 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
         tensor([[[[0., 0.]]]])
     """
     if overrides_one(theta):
-        options = {"align_corners": align_corners}
-        return dispatch(affine_grid, (theta,), theta, size, **options)
+        return relay(affine_grid, (theta,), locals())
     align_corners = _corners(align_corners)
     if not theta.is_floating_point():
         raise ValueError(
@@ -299,7 +289,9 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
     return _affine_grid(theta, size, align_corners)
 
 
-def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(
+    input: Tensor, pad, mode: str = "constant", value: float | None = None
+) -> Tensor:
     """Put values around the last dimensions.
 
     Args:
@@ -314,8 +306,7 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
         tensor([0., 1., 1.])
     """
     if overrides_one(input):
-        shown = taeda.nn.functional.pad  # `pad` is the argument here
-        return dispatch(shown, (input,), input, pad, mode=mode, value=value)
+        return relay(taeda.nn.functional.pad, (input,), locals())
     return _pad(input, pad, mode, value)
 
 
@@ -335,8 +326,7 @@ def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1) -> Tenso
         (1, 4, 4)
     """
     if overrides_one(input):
-        options = {"dilation": dilation, "padding": padding, "stride": stride}
-        return dispatch(unfold, (input,), input, kernel_size, **options)
+        return relay(unfold, (input,), locals())
     return _im2col(input, *map(_pair, (kernel_size, dilation, padding, stride)))
 
 
@@ -356,7 +346,6 @@ def fold(
                   [1., 1.]]]])
     """
     if overrides_one(input):
-        options = {"dilation": dilation, "padding": padding, "stride": stride}
-        return dispatch(fold, (input,), input, output_size, kernel_size, **options)
+        return relay(fold, (input,), locals())
     places = (output_size, kernel_size, dilation, padding, stride)
     return _col2im(input, *map(_pair, places))

@@ -28,8 +28,7 @@ _FILES = {
     ),
     "channelshuffle": "ChannelShuffle",
     "container": (
-        "Container ModuleDict ModuleList ParameterDict ParameterList"
-        " Sequential"
+        "Container ModuleDict ModuleList ParameterDict ParameterList Sequential"
     ),
     "distance": "CosineSimilarity PairwiseDistance",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",

@@ -68,7 +68,7 @@ class BackwardHook:
         )
         node.register_hook(hook)
         result = list(values)
-        for place, tensor in zip(places, made):
+        for place, tensor in zip(places, made, strict=False):
             result[place] = tensor
         kind = type(values)
         return kind(*result) if hasattr(kind, "_fields") else kind(result), places
@@ -112,7 +112,7 @@ class BackwardHook:
 
 def _spread(grads, places, count):
     result = [None] * count
-    for place, grad in zip(places, grads):
+    for place, grad in zip(places, grads, strict=False):
         result[place] = grad
     return tuple(result)
 

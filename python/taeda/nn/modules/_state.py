@@ -221,14 +221,17 @@ class State:
             if value is not None and name not in hidden:
                 expected[name] = value
         assign = local_metadata.get("assign_to_params_buffers", False)
-        for name, present in expected.items():
-            key = prefix + name
-            if key in state_dict:
-                error = _load_one(self, name, key, present, state_dict[key], assign)
-                if error:
-                    error_msgs.append(error)
-            elif strict:
-                missing_keys.append(key)
+        swap = _future("get_swap_module_params_on_conversion")
+        with taeda.no_grad():
+            for name, present in expected.items():
+                key = prefix + name
+                if key in state_dict:
+                    how = (present, state_dict[key], assign, swap)
+                    error = _load_one(self, name, key, *how)
+                    if error:
+                        error_msgs.append(error)
+                elif strict:
+                    missing_keys.append(key)
         extra = prefix + _EXTRA_STATE_KEY_SUFFIX
         if type(self).set_extra_state is not State.set_extra_state:
             if extra in state_dict:
@@ -294,11 +297,17 @@ class _Loader:
             local["assign_to_params_buffers"] = self.assign
         found = self.missing, self.unexpected, self.errors
         module._load_from_state_dict(state, prefix, local, True, *found)
-        for name, child in module._modules.items():
-            if child is not None:
-                below = f"{prefix}{name}."
-                part = {k: v for k, v in state.items() if k.startswith(below)}
-                self.load(child, part, below)
+        if module._modules:
+            parts: dict = {}  # the state of each child, in one pass over the keys
+            start = len(prefix)
+            for key, value in state.items():
+                if key.startswith(prefix):
+                    at = key.find(".", start)
+                    if at >= 0:
+                        parts.setdefault(key[start:at], {})[key] = value
+            for name, child in module._modules.items():
+                if child is not None:
+                    self.load(child, parts.get(name, {}), f"{prefix}{name}.")
         if "_load_state_dict_post_hooks" in module.__dict__:
             keys = _IncompatibleKeys(self.missing, self.unexpected)
             for hook in module._load_state_dict_post_hooks.values():
@@ -309,7 +318,7 @@ class _Loader:
                     )
 
 
-def _load_one(module, name, key, present, value, assign):
+def _load_one(module, name, key, present, value, assign, swap):
     """Load one tensor; returns what is wrong with it, or None."""
     if not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
         return (
@@ -317,13 +326,16 @@ def _load_one(module, name, key, present, value, assign):
             f"Tensor-like object from checkpoint but received {type(value)}"
         )
     if not is_lazy(present):
-        if present.dim() == 0 and tuple(value.shape) == (1,):
-            value = value[0]
-        if value.shape != present.shape:
-            return (
-                f"size mismatch for {key}: copying a param with shape {value.shape} "
-                f"from checkpoint, the shape in current model is {present.shape}."
-            )
+        shape = present.shape
+        if value.shape != shape:
+            if len(shape) == 0 and tuple(value.shape) == (1,):
+                value = value[0]  # 0-d values were saved so before version 0.4
+            else:
+                return (
+                    f"size mismatch for {key}: copying a param with shape "
+                    f"{value.shape} from checkpoint, the shape in current model is "
+                    f"{shape}."
+                )
         if present.is_meta and not value.is_meta and not assign:
             import warnings
 
@@ -333,15 +345,13 @@ def _load_one(module, name, key, present, value, assign):
                 "`assign=True` to take the checkpoint's tensors instead)",
                 stacklevel=5,
             )
-    swap = _future("get_swap_module_params_on_conversion")
     try:
-        with taeda.no_grad():
-            if swap:
-                _swap_in(present, value, assign)
-            elif assign:
-                setattr(module, name, _as_parameter(present, value))
-            else:
-                present.copy_(value)
+        if swap:
+            _swap_in(present, value, assign)
+        elif assign:
+            setattr(module, name, _as_parameter(present, value))
+        else:
+            present.copy_(value)
     except Exception as error:
         return (
             f'While {"swapping" if swap else "copying"} the parameter named "{key}", '
@@ -391,5 +401,5 @@ def _warn_positional() -> None:
 def _positional(args, given):
     """Old positional arguments, where the named ones keep their defaults."""
     defaults = (None, "", False)
-    pairs = zip(given, (*args, *defaults[len(args) :])[:3], defaults)
+    pairs = zip(given, (*args, *defaults[len(args) :])[:3], defaults, strict=False)
     return tuple(new if old == default else old for old, new, default in pairs)

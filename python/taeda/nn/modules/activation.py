@@ -7,6 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .._native import warn
+from .._types import MaybeFloat, MaybeInt
 from ..parameter import Parameter
 from .module import Module
 
@@ -23,7 +24,6 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
-    "MultiheadAttention",
     "PReLU",
     "RReLU",
     "ReLU",
@@ -253,8 +253,8 @@ class Hardtanh(Module):
         min_val: float = -1.0,
         max_val: float = 1.0,
         inplace: bool = False,
-        min_value: float | None = None,
-        max_value: float | None = None,
+        min_value: MaybeFloat = None,
+        max_value: MaybeFloat = None,
     ) -> None:
         super().__init__()
         for old, new, given in (
@@ -604,9 +604,9 @@ class _OverDim(Module):
     """Softmax and its kin: one dimension."""
 
     __constants__ = ["dim"]
-    dim: int | None
+    dim: MaybeInt
 
-    def __init__(self, dim: int | None = None) -> None:
+    def __init__(self, dim: MaybeInt = None) -> None:
         super().__init__()
         self.dim = dim
 

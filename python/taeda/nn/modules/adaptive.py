@@ -76,7 +76,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        rising = all(a < b for a, b in zip(cutoffs, cutoffs[1:]))
+        rising = all(a < b for a, b in zip(cutoffs, cutoffs[1:], strict=False))
         whole = all(int(c) == c for c in cutoffs)
         if not rising or not whole or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1:
             raise ValueError(
@@ -91,7 +91,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         kind = {"device": device, "dtype": dtype}
         self.head = Linear(in_features, self.head_size, bias=head_bias, **kind)
         self.tail = ModuleList()
-        for i, (first, end) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
+        for i, (first, end) in enumerate(
+            zip(self.cutoffs, self.cutoffs[1:], strict=False)
+        ):
             narrow = int(in_features // div_value ** (i + 1))
             inner = Linear(in_features, narrow, bias=False, **kind)
             outer = Linear(narrow, end - first, bias=False, **kind)
@@ -107,7 +109,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def _check(self, input, target) -> None:
         rank = target.dim()
         if rank not in (0, 1):
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+            raise RuntimeError(
+                "0D or 1D target tensor expected, multi-target not supported"
+            )
         if input.dim() != rank + 1:
             raise RuntimeError(
                 f"{rank}D target tensor expects {rank + 1}D input tensors, but found "
@@ -125,7 +129,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         entry = target.clone()  # the head's entry of each target
         output = input.new_zeros(target.size(0))
         seen = int(((target >= 0) & (target < self.shortlist_size)).sum())
-        for i, (first, end) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
+        for i, (first, end) in enumerate(
+            zip(self.cutoffs, self.cutoffs[1:], strict=False)
+        ):
             rows = ((target >= first) & (target < end)).nonzero().squeeze(1)
             if rows.numel() == 0:
                 continue

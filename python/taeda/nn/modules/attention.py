@@ -7,6 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
+from .._types import MaybeInt, MaybeTensor
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -57,8 +58,8 @@ class MultiheadAttention(Module):
         bias: bool = True,
         add_bias_kv: bool = False,
         add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
+        kdim: MaybeInt = None,
+        vdim: MaybeInt = None,
         batch_first: bool = False,
         device=None,
         dtype=None,
@@ -128,9 +129,9 @@ class MultiheadAttention(Module):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        key_padding_mask: Tensor | None = None,
+        key_padding_mask: MaybeTensor = None,
         need_weights: bool = True,
-        attn_mask: Tensor | None = None,
+        attn_mask: MaybeTensor = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
@@ -180,7 +181,7 @@ class MultiheadAttention(Module):
         attn_mask: Tensor | None,
         key_padding_mask: Tensor | None,
         query: Tensor,
-    ) -> tuple[Tensor | None, int | None]:
+    ) -> tuple[Tensor | None, MaybeInt]:
         """One mask (N, heads, L, L) of both, and its kind.
 
         Returns:

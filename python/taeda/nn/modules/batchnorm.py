@@ -6,6 +6,7 @@ import taeda
 from taeda import Tensor
 
 from .. import functional as F
+from .._types import MaybeFloat
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
@@ -33,7 +34,7 @@ class _NormBase(Module):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float | None = 0.1,
+        momentum: MaybeFloat = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         device=None,
@@ -61,7 +62,7 @@ class _NormBase(Module):
     def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batch seen."""
         if self.track_running_stats:
-            for name, value in zip(_STATE, (0, 1, 0)):
+            for name, value in zip(_STATE, (0, 1, 0), strict=False):
                 getattr(self, name).fill_(value)
 
     def reset_parameters(self) -> None:
@@ -99,7 +100,7 @@ class _BatchNorm(_NormBase):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float | None = 0.1,
+        momentum: MaybeFloat = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         device=None,
@@ -193,7 +194,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     def __init__(
         self,
         eps: float = 1e-5,
-        momentum: float | None = 0.1,
+        momentum: MaybeFloat = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         device=None,
@@ -289,7 +290,7 @@ class SyncBatchNorm(_BatchNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float | None = 0.1,
+        momentum: MaybeFloat = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         process_group=None,

@@ -66,7 +66,9 @@ class _Numbered(Module):
 
     def __delitem__(self, idx) -> None:
         names = list(self._modules)
-        picked = names[idx] if isinstance(idx, slice) else [names[_place(idx, len(names))]]
+        picked = (
+            names[idx] if isinstance(idx, slice) else [names[_place(idx, len(names))]]
+        )
         for name in picked:
             delattr(self, name)
         self._renumber()
@@ -549,5 +551,3 @@ class ParameterDict(Module):
     def __ior__(self, other: ParameterDict) -> ParameterDict:
         self.update(other)
         return self
-
-

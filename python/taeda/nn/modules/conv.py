@@ -18,12 +18,6 @@ __all__ = [
     "ConvTranspose1d",
     "ConvTranspose2d",
     "ConvTranspose3d",
-    "LazyConv1d",
-    "LazyConv2d",
-    "LazyConv3d",
-    "LazyConvTranspose1d",
-    "LazyConvTranspose2d",
-    "LazyConvTranspose3d",
 ]
 
 _PADDINGS = ("same", "valid")
@@ -33,7 +27,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 def _check(channels, groups, stride, padding, padding_mode) -> None:
     if groups <= 0:
         raise ValueError("groups must be a positive integer")
-    for name, count in zip(("in_channels", "out_channels"), channels):
+    for name, count in zip(("in_channels", "out_channels"), channels, strict=False):
         if count % groups != 0:
             raise ValueError(f"{name} must be divisible by groups")
     if isinstance(padding, str):
@@ -57,7 +51,7 @@ def _around(padding, dilation, kernel_size):
     if padding != "same":
         return _reverse_repeat_tuple(padding, 2)
     result = []
-    for step, size in zip(reversed(dilation), reversed(kernel_size)):
+    for step, size in zip(reversed(dilation), reversed(kernel_size), strict=False):
         total = step * (size - 1)
         result += [total // 2, total - total // 2]
     return result
@@ -336,16 +330,23 @@ class _ConvTransposeNd(_ConvNd):
         least = [
             (n - 1) * s - 2 * p + step * (k - 1) + 1
             for n, s, p, step, k in zip(
-                input.shape[outer:], stride, padding, dilation or (1,) * d, kernel_size
+                input.shape[outer:],
+                stride,
+                padding,
+                dilation or (1,) * d,
+                kernel_size,
+                strict=False,
             )
         ]
-        most = [n + s - 1 for n, s in zip(least, stride)]
-        if any(not a <= n <= b for a, n, b in zip(least, output_size, most)):
+        most = [n + s - 1 for n, s in zip(least, stride, strict=False)]
+        if any(
+            not a <= n <= b for a, n, b in zip(least, output_size, most, strict=False)
+        ):
             raise ValueError(
                 f"requested an output size of {output_size}, but valid sizes range "
                 f"from {least} to {most} (for an input of {input.size()[2:]})"
             )
-        return [n - a for n, a in zip(output_size, least)]
+        return [n - a for n, a in zip(output_size, least, strict=False)]
 
     def _transpose(self, convolve, d, input, output_size):
         if self.padding_mode != "zeros":

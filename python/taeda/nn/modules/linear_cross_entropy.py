@@ -88,7 +88,7 @@ def _in_chunks(input, weight, target, bias, factors, reduction, ignored, options
     kind = options.acc_dtype or (taeda.float32 if half else input.dtype)
     count = options._rows(input.shape[0], input.shape[1], weight.shape[0])
     losses = []
-    for rows, wanted in zip(input.split(count), target.split(count)):
+    for rows, wanted in zip(input.split(count), target.split(count), strict=False):
         logits = F.linear(rows, weight, bias).to(kind)
         own = None if factors is None else factors.to(kind)
         losses.append(

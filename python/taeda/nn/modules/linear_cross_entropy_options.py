@@ -67,7 +67,7 @@ class LinearCrossEntropyOptions:
         if acc_dtype not in (None, *(getattr(taeda, kind) for kind in kinds)):
             raise ValueError(f"acc_dtype must be None or one of {kinds}")
         values = (allow_retain_graph, size, chunking_method, acc_policy, acc_dtype)
-        for name, value in zip(self._order, values):
+        for name, value in zip(self._order, values, strict=False):
             object.__setattr__(self, name, value)
 
     def _values(self):
@@ -88,7 +88,9 @@ class LinearCrossEntropyOptions:
         return hash(self._values())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{n}={v!r}" for n, v in zip(self._order, self._values()))
+        shown = ", ".join(
+            f"{n}={v!r}" for n, v in zip(self._order, self._values(), strict=False)
+        )
         return f"{type(self).__name__}({shown})"
 
     def __reduce__(self):

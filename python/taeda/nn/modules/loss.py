@@ -12,6 +12,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .._reduction import legacy_get_string
+from .._types import MaybeInt, MaybeTensor
 from .distance import PairwiseDistance
 from .linear import Linear
 from .module import Module
@@ -61,7 +62,7 @@ class _WeightedLoss(_Loss):
 
     def __init__(
         self,
-        weight: Tensor | None = None,
+        weight: MaybeTensor = None,
         size_average=None,
         reduce=None,
         reduction: str = "mean",
@@ -115,7 +116,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
     def __init__(
         self,
-        weight: Tensor | None = None,
+        weight: MaybeTensor = None,
         size_average=None,
         ignore_index: int = -100,
         reduce=None,
@@ -148,7 +149,7 @@ class NLLLoss(_WeightedLoss):
 
     def __init__(
         self,
-        weight: Tensor | None = None,
+        weight: MaybeTensor = None,
         size_average=None,
         ignore_index: int = -100,
         reduce=None,
@@ -210,8 +211,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         device=None,
         dtype=None,
         reduction: str = "mean",
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
+        weight: MaybeTensor = None,
+        ignore_index: MaybeInt = None,
         label_smoothing: float = 0.0,
         options=None,
     ) -> None:
@@ -222,8 +223,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             )
         if not 0 <= label_smoothing <= 1:
             raise RuntimeError(
-                "expected label_smoothing to be in range [0, 1], got "
-                f"{label_smoothing}"
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
             )
         super().__init__(weight, reduction=reduction)
         self.num_classes, self.out_features = num_classes, out_features
@@ -384,11 +384,11 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
     def __init__(
         self,
-        weight: Tensor | None = None,
+        weight: MaybeTensor = None,
         size_average=None,
         reduce=None,
         reduction: str = "mean",
-        pos_weight: Tensor | None = None,
+        pos_weight: MaybeTensor = None,
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
@@ -613,7 +613,7 @@ class MultiMarginLoss(_WeightedLoss):
         self,
         p: int = 1,
         margin: float = 1.0,
-        weight: Tensor | None = None,
+        weight: MaybeTensor = None,
         size_average=None,
         reduce=None,
         reduction: str = "mean",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from taeda import Tensor
 
 from .. import functional as F
+from .._types import MaybeInt
 from .module import Module
 from .utils import _ntuple, _single, described
 
@@ -275,7 +276,7 @@ class AvgPool2d(_AvgPoolNd):
         padding=0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
-        divisor_override: int | None = None,
+        divisor_override: MaybeInt = None,
     ) -> None:
         super().__init__()
         stride = kernel_size if stride is None else stride
@@ -310,7 +311,7 @@ class AvgPool3d(_AvgPoolNd):
         padding=0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
-        divisor_override: int | None = None,
+        divisor_override: MaybeInt = None,
     ) -> None:
         super().__init__()
         stride = kernel_size if stride is None else stride
@@ -340,7 +341,9 @@ class _FractionalMaxPoolNd(Module):
         spread, name = _ntuple(self._d), type(self).__name__
         self.kernel_size = spread(kernel_size)
         if any(k <= 0 for k in self.kernel_size):
-            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+            raise ValueError(
+                f"kernel_size must be greater than 0, but got {kernel_size}"
+            )
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else spread(output_size)

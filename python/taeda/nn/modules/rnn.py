@@ -9,10 +9,20 @@ from taeda import Tensor
 
 from .. import init
 from .._native import native, warn
+from .._types import MaybeTensor
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+__all__ = [
+    "GRU",
+    "GRUCell",
+    "LSTM",
+    "LSTMCell",
+    "RNN",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
+]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -166,7 +176,7 @@ class RNNBase(Module):
 
     @_flat_weights.setter
     def _flat_weights(self, weights) -> None:
-        for name, weight in zip(self._flat_weights_names, weights):
+        for name, weight in zip(self._flat_weights_names, weights, strict=False):
             if getattr(self, name, None) is not weight:
                 setattr(self, name, weight)
 
@@ -195,9 +205,7 @@ class RNNBase(Module):
             )
         rank = 3 if batch_sizes is None else 2
         if input.dim() != rank:
-            raise RuntimeError(
-                f"input must have {rank} dimensions, got {input.dim()}"
-            )
+            raise RuntimeError(f"input must have {rank} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. Expected "
@@ -287,7 +295,9 @@ class RNNBase(Module):
             return self._run(input, state, None)
         at = 0 if self.batch_first else 1
         input = input.unsqueeze(at)
-        state = self._start(input, None if hx is None else self._with_batch(hx), None, None)
+        state = self._start(
+            input, None if hx is None else self._with_batch(hx), None, None
+        )
         output, state = self._run(input, state, None)
         return output.squeeze(at), self._without_batch(state)
 
@@ -533,7 +543,9 @@ class RNNCellBase(Module):
         if self.bias is not True:
             shown += f", bias={self.bias}"
         nonlinearity = getattr(self, "nonlinearity", "tanh")
-        return shown if nonlinearity == "tanh" else f"{shown}, nonlinearity={nonlinearity}"
+        return (
+            shown if nonlinearity == "tanh" else f"{shown}, nonlinearity={nonlinearity}"
+        )
 
 
 class RNNCell(RNNCellBase):
@@ -567,7 +579,7 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, hx: MaybeTensor = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(input, hx, f"rnn_{self.nonlinearity}_cell")
@@ -594,7 +606,7 @@ class GRUCell(RNNCellBase):
     ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, hx: MaybeTensor = None) -> Tensor:
         return self._step(input, hx, "gru_cell")
 
 

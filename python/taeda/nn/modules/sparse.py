@@ -7,6 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
+from .._types import MaybeFloat, MaybeInt, MaybeTensor
 from ..parameter import Parameter
 from .module import Module
 
@@ -85,12 +86,12 @@ class Embedding(_Table):
         self,
         num_embeddings: int,
         embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
+        padding_idx: MaybeInt = None,
+        max_norm: MaybeFloat = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
-        _weight: Tensor | None = None,
+        _weight: MaybeTensor = None,
         _freeze: bool = False,
         device=None,
         dtype=None,
@@ -125,8 +126,8 @@ class Embedding(_Table):
         cls,
         embeddings: Tensor,
         freeze: bool = True,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
+        padding_idx: MaybeInt = None,
+        max_norm: MaybeFloat = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
@@ -187,14 +188,14 @@ class EmbeddingBag(_Table):
         self,
         num_embeddings: int,
         embedding_dim: int,
-        max_norm: float | None = None,
+        max_norm: MaybeFloat = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
         sparse: bool = False,
-        _weight: Tensor | None = None,
+        _weight: MaybeTensor = None,
         include_last_offset: bool = False,
-        padding_idx: int | None = None,
+        padding_idx: MaybeInt = None,
         device=None,
         dtype=None,
     ) -> None:
@@ -208,8 +209,8 @@ class EmbeddingBag(_Table):
     def forward(
         self,
         input: Tensor,
-        offsets: Tensor | None = None,
-        per_sample_weights: Tensor | None = None,
+        offsets: MaybeTensor = None,
+        per_sample_weights: MaybeTensor = None,
     ) -> Tensor:
         norm = (self.max_norm, self.norm_type, self.scale_grad_by_freq)
         bags = (per_sample_weights, self.include_last_offset, self.padding_idx)
@@ -235,13 +236,13 @@ class EmbeddingBag(_Table):
         cls,
         embeddings: Tensor,
         freeze: bool = True,
-        max_norm: float | None = None,
+        max_norm: MaybeFloat = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
         sparse: bool = False,
         include_last_offset: bool = False,
-        padding_idx: int | None = None,
+        padding_idx: MaybeInt = None,
     ) -> EmbeddingBag:
         """An EmbeddingBag of a given table; arguments as for the class.
 

@@ -9,6 +9,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
+from .._types import Flag, MaybeTensor
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -154,7 +155,10 @@ class TransformerEncoderLayer(_Layer):
         dtype=None,
     ) -> None:
         super().__init__()
-        sizes, kind = (d_model, nhead, dim_feedforward), {"device": device, "dtype": dtype}
+        sizes, kind = (
+            (d_model, nhead, dim_feedforward),
+            {"device": device, "dtype": dtype},
+        )
         order = (batch_first, norm_first)
         options = (dropout, activation, layer_norm_eps, *order, bias, kind)
         self._build(sizes, *options, ("self_attn",))
@@ -166,8 +170,8 @@ class TransformerEncoderLayer(_Layer):
     def forward(
         self,
         src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
+        src_mask: MaybeTensor = None,
+        src_key_padding_mask: MaybeTensor = None,
         is_causal: bool = False,
     ) -> Tensor:
         """
@@ -178,7 +182,11 @@ class TransformerEncoderLayer(_Layer):
             is_causal: `src_mask` is the causal one.
         """
         padding, mask = _masks(
-            src_key_padding_mask, src_mask, src.dtype, "src_key_padding_mask", "src_mask"
+            src_key_padding_mask,
+            src_mask,
+            src.dtype,
+            "src_key_padding_mask",
+            "src_mask",
         )
 
         def attend(x):
@@ -230,7 +238,10 @@ class TransformerDecoderLayer(_Layer):
         dtype=None,
     ) -> None:
         super().__init__()
-        sizes, kind = (d_model, nhead, dim_feedforward), {"device": device, "dtype": dtype}
+        sizes, kind = (
+            (d_model, nhead, dim_feedforward),
+            {"device": device, "dtype": dtype},
+        )
         order = (batch_first, norm_first)
         options = (dropout, activation, layer_norm_eps, *order, bias, kind)
         self._build(sizes, *options, ("self_attn", "multihead_attn"))
@@ -239,10 +250,10 @@ class TransformerDecoderLayer(_Layer):
         self,
         tgt: Tensor,
         memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
+        tgt_mask: MaybeTensor = None,
+        memory_mask: MaybeTensor = None,
+        tgt_key_padding_mask: MaybeTensor = None,
+        memory_key_padding_mask: MaybeTensor = None,
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
@@ -312,9 +323,9 @@ class TransformerEncoder(Module):
     def forward(
         self,
         src: Tensor,
-        mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool | None = None,
+        mask: MaybeTensor = None,
+        src_key_padding_mask: MaybeTensor = None,
+        is_causal: Flag = None,
     ) -> Tensor:
         """Arguments as `TransformerEncoderLayer.forward`; None looks at the mask."""
         padding, mask = _masks(
@@ -361,11 +372,11 @@ class TransformerDecoder(Module):
         self,
         tgt: Tensor,
         memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool | None = None,
+        tgt_mask: MaybeTensor = None,
+        memory_mask: MaybeTensor = None,
+        tgt_key_padding_mask: MaybeTensor = None,
+        memory_key_padding_mask: MaybeTensor = None,
+        tgt_is_causal: Flag = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
         """Arguments as `TransformerDecoderLayer.forward`; None looks at the mask."""
@@ -460,14 +471,14 @@ class Transformer(Module):
         self,
         src: Tensor,
         tgt: Tensor,
-        src_mask: Tensor | None = None,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        src_is_causal: bool | None = None,
-        tgt_is_causal: bool | None = None,
+        src_mask: MaybeTensor = None,
+        tgt_mask: MaybeTensor = None,
+        memory_mask: MaybeTensor = None,
+        src_key_padding_mask: MaybeTensor = None,
+        tgt_key_padding_mask: MaybeTensor = None,
+        memory_key_padding_mask: MaybeTensor = None,
+        src_is_causal: Flag = None,
+        tgt_is_causal: Flag = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
         """

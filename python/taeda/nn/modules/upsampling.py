@@ -5,6 +5,7 @@ from __future__ import annotations
 from taeda import Tensor
 
 from .. import functional as F
+from .._types import Flag
 from .module import Module
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
@@ -32,8 +33,8 @@ class Upsample(Module):
         size=None,
         scale_factor=None,
         mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
+        align_corners: Flag = None,
+        recompute_scale_factor: Flag = None,
     ) -> None:
         super().__init__()
         if isinstance(scale_factor, tuple):

@@ -37,7 +37,7 @@ def _list_with_default(out_size, defaults):
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
     own = defaults[-len(out_size) :]
-    return [n if want is None else want for want, n in zip(out_size, own)]
+    return [n if want is None else want for want, n in zip(out_size, own, strict=False)]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict, prefix: str) -> None:

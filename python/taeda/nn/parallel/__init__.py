@@ -1,0 +1,21 @@
+"""A module on several devices at once, within one process."""
+
+from __future__ import annotations
+
+from .data_parallel import (
+    DataParallel,
+    data_parallel,
+    gather,
+    parallel_apply,
+    replicate,
+    scatter,
+)
+
+__all__ = [
+    "DataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]

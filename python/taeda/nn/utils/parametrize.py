@@ -1,0 +1,391 @@
+"""Parameters computed from others whenever they are read."""
+
+from __future__ import annotations
+
+import copy
+
+import taeda
+from taeda import Tensor
+
+from ..modules._state import _future
+from ..modules.container import ModuleDict, ModuleList
+from ..modules.module import Module
+from ..parameter import Parameter
+
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
+
+_depth = 0
+_cache: dict = {}
+
+
+class cached:
+    """Within this context each parametrized tensor is computed once.
+
+    Example:
+        >>> with taeda.nn.utils.parametrize.cached():
+        ...     pass
+    """
+
+    def __enter__(self) -> None:
+        global _depth
+        _depth += 1
+
+    def __exit__(self, *error) -> None:
+        global _depth
+        _depth -= 1
+        if not _depth:
+            _cache.clear()
+
+
+def _register(module, name, tensor) -> None:
+    if isinstance(tensor, Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
+
+
+def _put(place, tensor) -> None:
+    """Make `place` hold the values of `tensor`, whatever the shape."""
+    if _future("get_swap_module_params_on_conversion"):
+        if isinstance(place, Parameter) and not isinstance(tensor, Parameter):
+            tensor = Parameter(tensor, requires_grad=place.requires_grad)
+        taeda.utils.swap_tensors(place, tensor)
+    else:
+        place.set_(tensor)
+
+
+def _check_kept(new, old, what: str) -> None:
+    """Refuse a result that is no tensor of the dtype and shape of `old`."""
+    if not isinstance(new, Tensor):
+        raise ValueError(f"{what} must return a tensor. Got {type(new).__name__}.")
+    for name in ("dtype", "shape"):
+        if getattr(new, name) != getattr(old, name):
+            raise ValueError(
+                f"{what} may not change the {name} of the tensor, unless the `unsafe` "
+                f"flag is enabled: {getattr(old, name)} became {getattr(new, name)}"
+            )
+
+
+def _inverted(modules, value, skip_missing):
+    """`value` through the right inverses of all modules, last one first."""
+    for module in reversed(list(modules)):
+        if hasattr(module, "right_inverse"):
+            try:
+                value = module.right_inverse(value)
+            except NotImplementedError:
+                if not skip_missing:
+                    raise
+        elif not skip_missing:
+            raise RuntimeError(
+                f"parametrization {type(module).__name__} does not implement "
+                "right_inverse."
+            )
+    return value
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, and the tensors it is computed from.
+
+    Args:
+        modules: parametrizations, applied in this order.
+        original (Tensor): the tensor so far; becomes `original` (or, where the right
+            inverse gives several tensors, `original0`, `original1`, ...).
+        unsafe: allow results of another dtype or shape.
+
+    Raises:
+        ValueError: no modules, or results that do not fit.
+
+    Example:
+        >>> layer = taeda.nn.Linear(2, 2)
+        >>> p = taeda.nn.utils.parametrize
+        >>> _ = p.register_parametrization(layer, "weight", taeda.nn.Tanh())
+        >>> layer.parametrizations.weight
+        ParametrizationList(
+          (0): Tanh()
+        )
+    """
+
+    def __init__(self, modules, original: Tensor, unsafe: bool = False) -> None:
+        if len(modules) == 0:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        before = original.detach()
+        with taeda.no_grad():
+            new = _inverted(self, original, True)
+        self.is_tensor = isinstance(new, Tensor)
+        if not self.is_tensor and not isinstance(new, (list, tuple)):
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                f"tuple...). Got {type(new).__name__}"
+            )
+        self.ntensors = 1 if self.is_tensor else len(new)
+        # An empty tensor of the first shape, as set_ below changes `original` itself.
+        before = taeda.empty(before.shape, dtype=before.dtype, device="meta")
+        if self.is_tensor:
+            self._keep_one(original, new)
+        else:
+            self._keep_all(original, new)
+        if not unsafe:
+            _check_kept(self(), before, "Registering a parametrization")
+
+    def _keep_one(self, original, new) -> None:
+        for name in ("dtype", "device"):
+            if getattr(original, name) != getattr(new, name):
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the "
+                    f"{name}: {getattr(original, name)} became {getattr(new, name)}"
+                )
+        with taeda.no_grad():
+            _put(original, new)
+        _register(self, "original", original)
+
+    def _keep_all(self, original, new) -> None:
+        for i, tensor in enumerate(new):
+            if not isinstance(tensor, Tensor):
+                raise ValueError(
+                    "'right_inverse' must return a Tensor or a Sequence of tensors. Got "
+                    f"element {i} of the sequence with type {type(tensor).__name__}."
+                )
+            if isinstance(original, Parameter):
+                tensor = Parameter(tensor, original.requires_grad)
+            tensor.requires_grad_(original.requires_grad)
+            _register(self, f"original{i}", tensor)
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Set the original tensors so that the parametrization gives `value`.
+
+        Raises:
+            RuntimeError: a parametrization has no right inverse.
+            ValueError: a right inverse gives another dtype or number of tensors.
+        """
+        with taeda.no_grad():
+            value = _inverted(self, value, False)
+            places = [self.original] if self.is_tensor else self._originals()
+            values = [value] if self.is_tensor else value
+            if not isinstance(values, (list, tuple)) or len(values) != len(places):
+                raise ValueError(
+                    "'right_inverse' must return a sequence of tensors of length "
+                    f"{self.ntensors}. Got {type(value).__name__}"
+                )
+            for place, new in zip(places, values, strict=True):
+                if not isinstance(new, Tensor) or new.dtype != place.dtype:
+                    raise ValueError(
+                        "The tensor returned by `right_inverse` has dtype "
+                        f"{getattr(new, 'dtype', type(new).__name__)} while `original` "
+                        f"has dtype {place.dtype}"
+                    )
+                _put(place, new)
+
+    def _originals(self):
+        return [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def forward(self) -> Tensor:
+        first, *rest = self
+        x = first(self.original) if self.is_tensor else first(*self._originals())
+        for module in rest:
+            x = module(x)
+        return x
+
+
+def _own_class(module) -> None:
+    """Give `module` a class of its own, which may carry properties."""
+    cls = type(module)
+
+    def replicate(self, memo):
+        replica = self.__new__(type(self))
+        memo[id(self)] = replica
+        replica.__dict__ = copy.deepcopy(self.__dict__, memo)
+        return replica
+
+    def refuse(self):
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through "
+            "state_dict()"
+        )
+
+    space = {"__getstate__": refuse}
+    if not hasattr(cls, "__deepcopy__"):
+        space["__deepcopy__"] = replicate
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), space)
+
+
+def _add_property(module, name) -> None:
+    def read(self):
+        if not _depth:
+            return self.parametrizations[name]()
+        key = (id(self), name)
+        if key not in _cache:
+            _cache[key] = self.parametrizations[name]()
+        return _cache[key]
+
+    def write(self, value) -> None:
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(type(module), name, property(read, write))
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Compute a parameter or buffer of `module` from another tensor when it is read.
+
+    Reading `module.weight` then gives `parametrization(original)`; assigning to it
+    goes through `parametrization.right_inverse`, where there is one. The module gets
+    a class of its own, `Parametrized...`. A second parametrization of a tensor is
+    applied to the result of the first.
+
+    Args:
+        module: changed in place.
+        tensor_name: name of the parameter or buffer.
+        parametrization: a module.
+        unsafe: allow results of another dtype or shape.
+
+    Raises:
+        ValueError: there is no such tensor, or the result does not fit.
+
+    Example:
+        >>> class Symmetric(taeda.nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).T
+        >>> layer = taeda.nn.Linear(3, 3)
+        >>> p = taeda.nn.utils.parametrize
+        >>> _ = p.register_parametrization(layer, "weight", Symmetric())
+        >>> bool((layer.weight == layer.weight.T).all())
+        True
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            before = getattr(module, tensor_name)
+            after = parametrization(before)
+            _check_kept(after, before, "A parametrization")
+            if hasattr(parametrization, "right_inverse"):
+                try:
+                    back = parametrization.right_inverse(after)
+                except NotImplementedError:
+                    pass
+                else:
+                    _check_kept(back, before, "parametrization.right_inverse")
+        kept = module.parametrizations[tensor_name]
+        kept.append(parametrization)
+        kept.unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        original = getattr(module, tensor_name)
+        kept = ParametrizationList([parametrization], original, unsafe=unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _own_class(module)
+            module.parametrizations = ModuleDict()
+        _add_property(module, tensor_name)
+        module.parametrizations[tensor_name] = kept
+    else:
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized "
+            f"element with name '{tensor_name}'"
+        )
+    return module
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a module, or one tensor of it, is parametrized.
+
+    Example:
+        >>> taeda.nn.utils.parametrize.is_parametrized(taeda.nn.Linear(1, 1))
+        False
+    """
+    known = getattr(module, "parametrizations", None)
+    if not isinstance(known, ModuleDict):
+        return False
+    return len(known) > 0 if tensor_name is None else tensor_name in known
+
+
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
+    """Make a parametrized tensor an ordinary one again.
+
+    Args:
+        module: changed in place.
+        tensor_name: name of the tensor.
+        leave_parametrized: keep the computed values rather than the original ones.
+
+    Raises:
+        ValueError: it is not parametrized, or it has several originals and
+            `leave_parametrized` is False.
+
+    Example:
+        >>> layer, p = taeda.nn.Linear(1, 1), taeda.nn.utils.parametrize
+        >>> _ = p.register_parametrization(layer, "weight", taeda.nn.Tanh())
+        >>> p.remove_parametrizations(layer, "weight")
+        Linear(in_features=1, out_features=1, bias=True)
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(
+            f"Module {module} does not have a parametrization on {tensor_name}"
+        )
+    kept = module.parametrizations[tensor_name]
+    if kept.is_tensor:
+        original = kept.original
+        if leave_parametrized:
+            with taeda.no_grad():
+                _put(original, getattr(module, tensor_name))
+    elif leave_parametrized:
+        value = getattr(module, tensor_name)
+        original = Parameter(value) if value.requires_grad else value
+    else:
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized in terms of a sequence of tensors."
+        )
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    _register(module, tensor_name, original)
+    if not is_parametrized(module):
+        del module.parametrizations
+        module.__class__ = type(module).__bases__[0]
+    return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class of a module without its parametrizations.
+
+    Example:
+        >>> f = taeda.nn.utils.parametrize.type_before_parametrizations
+        >>> f(taeda.nn.ReLU()).__name__
+        'ReLU'
+    """
+    cls = type(module)
+    return cls.__bases__[0] if is_parametrized(module) else cls
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Give `to_module` the parametrizations of `from_module` and their tensors.
+
+    Args:
+        from_module, to_module: modules; the first is not changed.
+        tensor_name: of one tensor only.
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]
+    for name in names:
+        source = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name)))
+        for parametrization in source:
+            register_parametrization(to_module, name, parametrization)
+        target = to_module.parametrizations[name]
+        for key in list(source._parameters) + list(source._buffers):
+            setattr(target, key, getattr(source, key))
+    return to_module

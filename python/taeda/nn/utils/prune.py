@@ -1,0 +1,559 @@
+"""Pruning: masks that keep parts of parameters at zero."""
+
+from __future__ import annotations
+
+import taeda
+
+from .._types import MaybeTensor
+from .convert_parameters import parameters_to_vector
+
+__all__ = [
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
+    "custom_from_mask",
+    "global_unstructured",
+    "identity",
+    "is_pruned",
+    "l1_unstructured",
+    "ln_structured",
+    "random_structured",
+    "random_unstructured",
+    "remove",
+]
+
+
+def _same_shape(scores, t) -> None:
+    if scores.shape != t.shape:
+        raise AssertionError(
+            "importance_scores should have the same shape as the pruned tensor, got "
+            f"{scores.shape} vs {t.shape}"
+        )
+
+
+def _hooks_of(module, name):
+    """(key, hook) of the pruning hooks on one tensor."""
+    for key, hook in list(module._forward_pre_hooks.items()):
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            yield key, hook
+
+
+class BasePruningMethod:
+    """A way to choose a mask; on a module it is the hook that applies the mask.
+
+    A subclass defines `compute_mask` and PRUNING_TYPE: "unstructured" (elements),
+    "structured" (channels along `dim`) or "global" (the whole tensor).
+    """
+
+    _tensor_name: str | None = None
+
+    def __new__(cls, *args, **kwargs):
+        if cls.compute_mask is BasePruningMethod.compute_mask:
+            raise TypeError(
+                f"Can't instantiate abstract class {cls.__name__} with abstract method "
+                "compute_mask"
+            )
+        return super().__new__(cls)
+
+    def __call__(self, module, inputs) -> None:
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    def compute_mask(self, t, default_mask):
+        """A mask of ones and zeros for `t`, zero wherever `default_mask` is.
+
+        Args:
+            t (Tensor): what decides (the parameter, or importance scores).
+            default_mask (Tensor): the mask so far.
+        """
+        raise NotImplementedError("compute_mask")
+
+    def apply_mask(self, module):
+        """The parameter times its mask."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned")
+        mask = getattr(module, self._tensor_name + "_mask")
+        original = getattr(module, self._tensor_name + "_orig")
+        return mask.to(dtype=original.dtype) * original
+
+    @classmethod
+    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+        """Prune a parameter now and at every forward.
+
+        The parameter becomes `name_orig`, the mask the buffer `name_mask`, and `name`
+        their product. Pruning again adds to the mask.
+
+        Args:
+            module: changed in place.
+            name: of the parameter.
+            importance_scores (Tensor): decides instead of the parameter's values.
+            args, kwargs: of the method's constructor.
+
+        Returns:
+            BasePruningMethod: the hook.
+        """
+        method = cls._stacked(module, name, args, kwargs)
+        first = not isinstance(method, PruningContainer)
+        original = getattr(module, name)
+        if importance_scores is None:
+            importance_scores = original
+        _same_shape(importance_scores, original)
+        if first:
+            module.register_parameter(name + "_orig", original)
+            del module._parameters[name]
+            before = taeda.ones_like(original)
+        else:
+            before = getattr(module, name + "_mask").detach().clone()
+        try:
+            mask = method.compute_mask(importance_scores, default_mask=before)
+            module.register_buffer(name + "_mask", mask)
+            setattr(module, name, method.apply_mask(module))
+            module.register_forward_pre_hook(method)
+        except Exception:
+            if first:
+                module.register_parameter(name, getattr(module, name + "_orig"))
+                del module._parameters[name + "_orig"]
+            raise
+        return method
+
+    @classmethod
+    def _stacked(cls, module, name, args, kwargs):
+        """A new method, on top of the one that the tensor already has."""
+        found = list(_hooks_of(module, name))
+        if len(found) > 1:
+            raise AssertionError(
+                "Avoid adding multiple pruning hooks to the same tensor "
+                f"{name} of module {module}. Use a PruningContainer."
+            )
+        method = cls(*args, **kwargs)
+        method._tensor_name = name
+        if not found:
+            return method
+        key, old = found[0]
+        del module._forward_pre_hooks[key]
+        stack = old if isinstance(old, PruningContainer) else PruningContainer(old)
+        stack.add_pruning_method(method)
+        return stack
+
+    def prune(self, t, default_mask: MaybeTensor = None, importance_scores=None):
+        """A pruned copy of a tensor, on no module.
+
+        Args:
+            t (Tensor): what to prune.
+            default_mask (Tensor): mask to start from; default ones.
+            importance_scores (Tensor): decides instead of the values of `t`.
+        """
+        if importance_scores is None:
+            importance_scores = t
+        _same_shape(importance_scores, t)
+        if default_mask is None:
+            default_mask = taeda.ones_like(t)
+        return t * self.compute_mask(importance_scores, default_mask=default_mask)
+
+    def remove(self, module) -> None:
+        """Make the pruned tensor an ordinary parameter again."""
+        name = self._tensor_name
+        if name is None:
+            raise AssertionError(f"Module {module} has to be pruned before removal")
+        weight = self.apply_mask(module)
+        if hasattr(module, name):
+            delattr(module, name)
+        original = module._parameters.pop(name + "_orig")
+        original.data = weight.data
+        del module._buffers[name + "_mask"]
+        setattr(module, name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several methods on one tensor; each sees what the ones before left."""
+
+    def __init__(self, *args) -> None:
+        self._pruning_methods: tuple = ()
+        if len(args) == 1:
+            self._tensor_name = args[0]._tensor_name
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method) -> None:
+        """Put a method on top.
+
+        Raises:
+            TypeError: it is no pruning method.
+            ValueError: it is for another tensor.
+        """
+        if method is not None and not isinstance(method, BasePruningMethod):
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method is not None and self._tensor_name != method._tensor_name:
+            raise ValueError(
+                "Can only add pruning methods acting on the parameter named "
+                f"'{self._tensor_name}' to PruningContainer {self}. Found "
+                f"'{method._tensor_name}'"
+            )
+        self._pruning_methods += (method,)
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self):
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, idx):
+        return self._pruning_methods[idx]
+
+    def compute_mask(self, t, default_mask):
+        """The mask of the last method on what is left."""
+        method, rank = self._pruning_methods[-1], t.dim()
+        where = (slice(None),) * rank
+        if method.PRUNING_TYPE == "unstructured":
+            where = default_mask == 1
+        elif method.PRUNING_TYPE == "structured":
+            if not -rank <= method.dim < rank:
+                raise IndexError(f"Index is out of bounds for a tensor of rank {rank}")
+            dim = method.dim % rank
+            others = [d for d in range(rank) if d != dim]
+            kept = default_mask.sum(dim=others) != 0
+            where = (*where[:dim], kept, *where[dim + 1 :])
+        elif method.PRUNING_TYPE != "global":
+            raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+        mask = default_mask.to(dtype=t.dtype).clone()
+        part = method.compute_mask(t[where], default_mask=default_mask[where])
+        mask[where] = part.to(dtype=mask.dtype)
+        return mask
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, but makes mask and original."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t, default_mask):
+        """The mask as it is."""
+        return default_mask
+
+    @classmethod
+    def apply(cls, module, name):
+        """See `BasePruningMethod.apply`."""
+        return super().apply(module, name)
+
+
+class _Amount(BasePruningMethod):
+    """Methods that prune a number (int) or a part (float in [0, 1])."""
+
+    def __init__(self, amount) -> None:
+        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        whole = isinstance(amount, int)
+        if amount < 0 or (not whole and amount > 1.0):
+            raise ValueError(
+                f"amount={amount} should either be a float in the range [0, 1] or a "
+                "non-negative integer"
+            )
+        self.amount = amount
+
+    def _count(self, size: int) -> int:
+        """How many of `size` to prune."""
+        if not isinstance(self.amount, int):
+            return round(self.amount * size)
+        if self.amount > size:
+            raise ValueError(
+                f"amount={self.amount} should be smaller than the number of parameters "
+                f"to prune={size}"
+            )
+        return self.amount
+
+
+class _Elements(_Amount):
+    """Methods that prune the elements with the least score."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t, default_mask):
+        """The mask without the chosen elements."""
+        count = self._count(t.numel())
+        mask = default_mask.clone(memory_format=taeda.contiguous_format)
+        if count:
+            mask.view(-1)[self._choose(t, count)] = 0
+        return mask
+
+
+class RandomUnstructured(_Elements):
+    """Prunes elements at random.
+
+    Args:
+        amount: how many (int), or which part (float).
+
+    Example:
+        >>> p = taeda.nn.utils.prune.RandomUnstructured(1).prune(taeda.ones(4))
+        >>> p.sum()
+        tensor(3.)
+    """
+
+    def _choose(self, t, count):
+        return taeda.topk(taeda.rand_like(t).view(-1), k=count).indices
+
+    @classmethod
+    def apply(cls, module, name, amount):
+        """See `BasePruningMethod.apply`."""
+        return super().apply(module, name, amount=amount)
+
+
+class L1Unstructured(_Elements):
+    """Prunes the elements of least magnitude.
+
+    Args:
+        amount: how many (int), or which part (float).
+
+    Example:
+        >>> t = taeda.tensor([3.0, -1.0])
+        >>> taeda.nn.utils.prune.L1Unstructured(0.5).prune(t)
+        tensor([3., -0.])
+    """
+
+    def _choose(self, t, count):
+        return taeda.topk(t.abs().view(-1), k=count, largest=False).indices
+
+    @classmethod
+    def apply(cls, module, name, amount, importance_scores=None):
+        """See `BasePruningMethod.apply`."""
+        scores = importance_scores
+        return super().apply(module, name, amount=amount, importance_scores=scores)
+
+
+class _Channels(_Amount):
+    """Methods that prune whole channels along `dim`."""
+
+    PRUNING_TYPE = "structured"
+
+    def compute_mask(self, t, default_mask):
+        """The mask without the chosen channels.
+
+        Raises:
+            ValueError: the tensor has one dimension.
+            IndexError: `dim` out of range.
+        """
+        if t.dim() <= 1:
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. "
+                f"Found tensor of shape {t.shape} with {t.dim()} dims"
+            )
+        if self.dim >= t.dim():
+            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        size = t.shape[self.dim]
+        count = self._count(size)
+        if count == 0:
+            return default_mask
+        mask = taeda.zeros_like(t)
+        kept = self._kept(t, size, count)
+        mask[(slice(None),) * (self.dim % t.dim()) + (kept,)] = 1
+        return mask * default_mask.to(dtype=mask.dtype)
+
+
+class RandomStructured(_Channels):
+    """Prunes channels at random.
+
+    Args:
+        amount: how many (int), or which part (float).
+        dim: dimension of the channels.
+
+    Example:
+        >>> method = taeda.nn.utils.prune.RandomStructured(1, dim=0)
+        >>> method.prune(taeda.ones(3, 2)).sum()
+        tensor(4.)
+    """
+
+    def __init__(self, amount, dim=-1) -> None:
+        super().__init__(amount)
+        self.dim = dim
+
+    def _kept(self, t, size, count):
+        drawn = taeda.rand(size)
+        return drawn > taeda.kthvalue(drawn, k=count).values
+
+    @classmethod
+    def apply(cls, module, name, amount, dim=-1):
+        """See `BasePruningMethod.apply`."""
+        return super().apply(module, name, amount=amount, dim=dim)
+
+
+class LnStructured(_Channels):
+    """Prunes the channels of least norm.
+
+    Args:
+        amount: how many (int), or which part (float).
+        n: exponent of the norm.
+        dim: dimension of the channels.
+
+    Example:
+        >>> t = taeda.tensor([[3.0, 3.0], [1.0, 1.0]])
+        >>> taeda.nn.utils.prune.LnStructured(1, n=2, dim=0).prune(t)
+        tensor([[3., 3.],
+                [0., 0.]])
+    """
+
+    def __init__(self, amount, n, dim=-1) -> None:
+        super().__init__(amount)
+        self.n, self.dim = n, dim
+
+    def _kept(self, t, size, count):
+        others = [d for d in range(t.dim()) if d != self.dim % t.dim()]
+        norms = taeda.norm(t, p=self.n, dim=others)
+        return taeda.topk(norms, k=size - count, largest=True).indices
+
+    @classmethod
+    def apply(cls, module, name, amount, n, dim, importance_scores=None):
+        """See `BasePruningMethod.apply`."""
+        options = {"amount": amount, "n": n, "dim": dim}
+        scores = importance_scores
+        return super().apply(module, name, importance_scores=scores, **options)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a given mask.
+
+    Args:
+        mask (Tensor): ones and zeros.
+    """
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t, default_mask):
+        """Both masks together."""
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(
+                f"mask has shape {self.mask.shape}, the tensor {default_mask.shape}"
+            )
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+    @classmethod
+    def apply(cls, module, name, mask):
+        """See `BasePruningMethod.apply`."""
+        return super().apply(module, name, mask=mask)
+
+
+def identity(module, name: str):
+    """Apply `Identity`; returns the module."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module, name: str, amount):
+    """Apply `RandomUnstructured`; returns the module.
+
+    Example:
+        >>> prune = taeda.nn.utils.prune
+        >>> layer = prune.random_unstructured(taeda.nn.Linear(2, 2), "weight", 1)
+        >>> layer.weight_mask.sum()
+        tensor(3.)
+    """
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module, name: str, amount, importance_scores=None):
+    """Apply `L1Unstructured`; returns the module."""
+    L1Unstructured.apply(module, name, amount, importance_scores)
+    return module
+
+
+def random_structured(module, name: str, amount, dim: int):
+    """Apply `RandomStructured`; returns the module."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module, name: str, amount, n, dim: int, importance_scores=None):
+    """Apply `LnStructured`; returns the module."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores)
+    return module
+
+
+def custom_from_mask(module, name: str, mask):
+    """Apply `CustomFromMask`; returns the module."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(
+    parameters, pruning_method, importance_scores=None, **kwargs
+) -> None:
+    """Prune several parameters as if they were one vector.
+
+    Args:
+        parameters: iterable of (module, name).
+        pruning_method: an unstructured method's class.
+        importance_scores: (module, name) -> scores that decide.
+        kwargs: of the method's constructor.
+
+    Raises:
+        TypeError: arguments of the wrong kind, or a structured method.
+
+    Example:
+        >>> layer, prune = taeda.nn.Linear(2, 2), taeda.nn.utils.prune
+        >>> both = [(layer, "weight"), (layer, "bias")]
+        >>> prune.global_unstructured(both, prune.L1Unstructured, amount=3)
+        >>> layer.weight_mask.sum() + layer.bias_mask.sum()
+        tensor(3.)
+    """
+    if not hasattr(type(parameters), "__iter__"):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
+    scores = {} if importance_scores is None else importance_scores
+    if not isinstance(scores, dict):
+        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    parameters = list(parameters)
+    tensors = [getattr(module, name) for module, name in parameters]
+    pairs = list(zip(parameters, tensors, strict=True))
+    relevant = parameters_to_vector([scores.get(key, t) for key, t in pairs])
+    masks = [
+        getattr(module, f"{name}_mask", taeda.ones_like(t))
+        for (module, name), t in pairs
+    ]
+    method = pruning_method(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found '
+            f"method {pruning_method} of type {method.PRUNING_TYPE}"
+        )
+    stack = PruningContainer()
+    stack._tensor_name = method._tensor_name = "temp"
+    stack.add_pruning_method(method)
+    mask = stack.compute_mask(relevant, parameters_to_vector(masks))
+    parts = mask.split([t.numel() for t in tensors])
+    for ((module, name), t), part in zip(pairs, parts, strict=True):
+        custom_from_mask(module, name, mask=part.view_as(t))
+
+
+def remove(module, name: str):
+    """Make a pruned parameter an ordinary one, with its zeros; returns the module.
+
+    Raises:
+        ValueError: it is not pruned.
+    """
+    for key, hook in _hooks_of(module, name):
+        hook.remove(module)
+        del module._forward_pre_hooks[key]
+        return module
+    raise ValueError(
+        f"Parameter '{name}' of module {module} has to be pruned before pruning can be "
+        "removed"
+    )
+
+
+def is_pruned(module) -> bool:
+    """Whether any parameter of the module, or below it, is pruned.
+
+    Example:
+        >>> taeda.nn.utils.prune.is_pruned(taeda.nn.Linear(1, 1))
+        False
+    """
+    return any(
+        isinstance(hook, BasePruningMethod)
+        for part in module.modules()
+        for hook in part.__dict__.get("_forward_pre_hooks", {}).values()
+    )

@@ -1,0 +1,123 @@
+"""Calling a module with other parameters than its own."""
+
+from __future__ import annotations
+
+__all__ = ["functional_call"]
+
+
+def functional_call(
+    module,
+    parameters_and_buffers: dict,
+    args=None,
+    kwargs=None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+):
+    """`module(*args, **kwargs)` as if it had the given parameters and buffers.
+
+    Args:
+        module: not changed.
+        parameters_and_buffers: dotted names to tensors; others stay.
+        args: a tuple of arguments, or a single one.
+        kwargs: named arguments.
+        tie_weights: one name of a tied tensor stands for all of them.
+        strict: the names must be exactly those of the module.
+
+    Returns:
+        What the module returns.
+
+    Raises:
+        TypeError: `kwargs` is no dictionary.
+        ValueError: tied names with different values.
+        RuntimeError: names that are missing or unknown, when strict.
+
+    Example:
+        >>> layer = taeda.nn.Linear(1, 1, bias=False)
+        >>> f = taeda.nn.utils.stateless.functional_call
+        >>> f(layer, {"weight": taeda.full((1, 1), 3.0)}, taeda.ones(1))
+        tensor([3.])
+    """
+    if kwargs is not None and not isinstance(kwargs, dict):
+        raise TypeError(f"kwargs should be a dict, got {type(kwargs).__name__}")
+    if args is None:
+        args = ()
+    elif not isinstance(args, tuple):
+        args = (args,)
+    with swapped(module, parameters_and_buffers, tie_weights, strict):
+        return module(*args, **(kwargs or {}))
+
+
+def _ties(module) -> dict[str, set[str]]:
+    """Name -> all names of the same tensor, for tensors that have several."""
+    names: dict[int, set[str]] = {}
+    for members in (module.named_parameters, module.named_buffers):
+        for name, tensor in members(remove_duplicate=False):
+            names.setdefault(id(tensor), set()).add(name)
+    return {name: group for group in names.values() if len(group) > 1 for name in group}
+
+
+def _with_ties(module, tensors: dict) -> dict:
+    result = dict(tensors)
+    ties = _ties(module)
+    for name, tensor in tensors.items():
+        for other in ties.get(name, ()):
+            if other in tensors and tensors[other] is not tensor:
+                raise ValueError(
+                    "functional_call got multiple values for keys "
+                    f"{sorted(ties[name])}, which are tied. Consider using "
+                    "tie_weights=False"
+                )
+            result[other] = tensor
+    return result
+
+
+class swapped:
+    """Within this context a module has other tensors."""
+
+    def __init__(self, module, tensors, tie_weights=True, strict=False) -> None:
+        self.module = module
+        self.tensors = _with_ties(module, tensors) if tie_weights else dict(tensors)
+        if strict:
+            self._check(tensors)
+
+    def _check(self, given) -> None:
+        known = {
+            name for name, _ in self.module.named_parameters(remove_duplicate=False)
+        }
+        known |= {name for name, _ in self.module.named_buffers(remove_duplicate=False)}
+        missing, unknown = known - self.tensors.keys(), given.keys() - known
+        if missing or unknown:
+            parts = [f"Unexpected key(s): {sorted(unknown)}."] if unknown else []
+            parts += [f"Missing key(s): {sorted(missing)}."] if missing else []
+            text = " ".join(parts)
+            raise RuntimeError(
+                f"Error(s) in swapping {type(self.module).__name__}: {text}"
+            )
+
+    def __enter__(self) -> None:
+        self.old = {}
+        try:
+            for path, tensor in self.tensors.items():
+                self.old[path] = self._put(path, tensor)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *error) -> None:
+        for path, tensor in reversed(list(self.old.items())):
+            self._put(path, tensor)
+
+    def _put(self, path, tensor):
+        """Put a tensor in place without any check; returns what was there."""
+        where, _, name = path.rpartition(".")
+        module = self.module.get_submodule(where)
+        for table in (module._parameters, module._buffers):
+            if name in table:
+                before, table[name] = table[name], tensor
+                return before
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        before = getattr(module, name)
+        setattr(module, name, tensor)
+        return before
