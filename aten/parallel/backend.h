@@ -15,9 +15,6 @@ struct JobFn {
 // give a thread several jobs. fn must not throw.
 void backend_run(int count, JobFn fn);
 
-// Told of a new thread count, so that libraries on the same runtime follow.
-void backend_set_num_threads(int count);
-
 // Around fork(): afterwards both processes can compute in parallel again.
 void backend_before_fork();
 void backend_after_fork();

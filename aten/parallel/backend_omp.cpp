@@ -18,8 +18,6 @@ void backend_run(int count, JobFn fn) {
   }
 }
 
-void backend_set_num_threads(int count) { omp_set_num_threads(count); }
-
 // Without this a child's first region waits for threads that fork() did not
 // copy. Refused (harmlessly) inside a region.
 void backend_before_fork() { omp_pause_resource_all(omp_pause_soft); }

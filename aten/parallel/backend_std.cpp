@@ -121,8 +121,6 @@ void backend_run(int count, JobFn fn) {
   }
 }
 
-void backend_set_num_threads(int) {}
-
 void backend_before_fork() {
   if (!in_parallel_region()) {
     pool().before_fork();

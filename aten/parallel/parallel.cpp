@@ -116,7 +116,6 @@ int get_num_threads() {
 void set_num_threads(int count) {
   check_count("set_num_threads", count);
   num_threads_.store(count);
-  detail::backend_set_num_threads(count);
 }
 
 int get_num_interop_threads() {

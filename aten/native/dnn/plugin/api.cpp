@@ -23,7 +23,7 @@ void sgemm(bool trans_a,
            float beta,
            float* c,
            int64_t ldc) {
-  follow_thread_count();
+  const ThreadScope threads;
   const dnnl_status_t status = dnnl_sgemm(trans_a ? 'T' : 'N',
                                           trans_b ? 'T' : 'N',
                                           m,
@@ -54,6 +54,7 @@ void sgemm(bool trans_a,
 // oneDNN's errors as the library's own.
 template <auto kFunction, typename... Args>
 bool guarded(Args... args) {
+  const ThreadScope threads;
   try {
     return kFunction(args...);
   } catch (const dnnl::error& error) {

@@ -132,7 +132,6 @@ void Plan::run(std::initializer_list<const void*> pointers, WeightId id) const {
 
 std::shared_ptr<const Plan> find_plan(
     Key key, const std::function<std::unique_ptr<Plan>()>& build) {
-  follow_thread_count();
   key.add(omp_get_max_threads());
   {
     const std::lock_guard<std::mutex> lock(cache().mutex);

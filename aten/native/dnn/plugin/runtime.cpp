@@ -25,12 +25,18 @@ bool limit_isa() {
 
 }  // namespace
 
-void follow_thread_count() {
+ThreadScope::ThreadScope() : before_(omp_get_max_threads()) {
   static const bool limited = limit_isa();
   static_cast<void>(limited);
   const int wanted = in_parallel_region() ? 1 : get_num_threads();
-  if (omp_get_max_threads() != wanted) {
+  if (wanted != before_) {
     omp_set_num_threads(wanted);
+  }
+}
+
+ThreadScope::~ThreadScope() {
+  if (omp_get_max_threads() != before_) {
+    omp_set_num_threads(before_);
   }
 }
 

@@ -5,9 +5,19 @@
 
 namespace taeda::dnn {
 
-// Gives this thread's OpenMP regions the thread count of parallel_for (one
-// inside of a part). Call before anything that runs a primitive.
-void follow_thread_count();
+// While it lives, this thread's OpenMP regions have the thread count of
+// parallel_for (one inside of a part). Put back afterwards, for libgomp may be
+// shared with PyTorch, whose count it is. One around every entry.
+class ThreadScope {
+ public:
+  ThreadScope();
+  ~ThreadScope();
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int before_;
+};
 
 // The process's CPU engine, and this thread's stream on it.
 dnnl::engine& engine();
