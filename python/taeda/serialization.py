@@ -101,12 +101,11 @@ def save(
     """
     import pickle
 
-    from taeda._io.writer import Collector, dump
+    from taeda._io.writer import dump
 
     module = pickle if pickle_module is None else pickle_module
     legacy = not _use_new_zipfile_serialization
-    collector = Collector(legacy)
-    pickled = dump(obj, pickle_protocol, module, collector)
+    pickled, collector = dump(obj, pickle_protocol, module, legacy)
 
     def emit(write, root: str) -> None:
         if legacy:
@@ -190,7 +189,9 @@ def load(
         if source.size == 0:
             raise EOFError("Ran out of input: the file is empty")
         if source.read(0, min(4, source.size)) == b"PK\3\4":
-            return _load_zip(source, f if mmap else None, map_location, machine)
+            return _load_zip(
+                source, f if mmap else None, map_location, machine, data_only
+            )
         if mmap:
             raise RuntimeError(
                 "mmap=True needs a file in the zip format; this one is older"
@@ -214,8 +215,9 @@ def _machine(data_only: bool, pickle_module, options: dict, encoding: str):
     return lambda data, keep: Sequence(data, keep, module, options)
 
 
-def _load_zip(source, mapped_path, map_location, machine):
+def _load_zip(source, mapped_path, map_location, machine, data_only: bool):
     from taeda._io.reader import CheckpointArchive, StorageLoader
+    from taeda._io.rebuild import sparse_later
 
     archive = CheckpointArchive(source)
     order = archive.byte_order(_default_order())
@@ -223,7 +225,12 @@ def _load_zip(source, mapped_path, map_location, machine):
     if mapped_path is not None:
         mapping = _map(mapped_path)
     loader = StorageLoader(archive.zip, archive.root, map_location, mapping, order)
-    return machine(archive.pickle(), loader).run()
+    # Code that runs while the pickle is read must see the tensors' values.
+    loader.later = loader.later and data_only and not names.current()
+    with sparse_later():
+        result = machine(archive.pickle(), loader).run()
+        loader.finish()
+    return result
 
 
 def _map(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from _pickle import UnpicklingError
 
@@ -18,6 +19,7 @@ from taeda._io.storages import (
 from taeda._io.zip import _STORED, ZipReader, ZipWriter
 
 _MAX_BYTES = 1 << 62
+_PARALLEL_BYTES = 1 << 22
 FORMAT_VERSION = b"3\n"
 
 
@@ -50,6 +52,9 @@ class StorageLoader:
         self.restore = restorer(map_location)
         self.swap = order != sys.byteorder
         self.kept: dict = {}
+        # Storages that stay on the CPU are filled at the end, by several threads.
+        self.later = _stays(map_location)
+        self.jobs: list = []
 
     def __call__(self, pid):
         dtype, untyped, key, location, nbytes = parse_id(pid)
@@ -73,13 +78,65 @@ class StorageLoader:
         if self.mapping is not None and nbytes and entry.method == _STORED:
             start = self.archive.start_of(name)
             storage = mapped_storage(None, start, nbytes, self.mapping)
-        else:
-            storage = taeda.UntypedStorage(nbytes)
-            view = storage_bytes(storage)
-            self.archive.read_into(name, view)
-            if self.swap:
-                swap_bytes(view, byte_width(dtype))
+            return self.restore(storage, location)
+        storage = taeda.UntypedStorage(nbytes)
+        job = name, storage_bytes(storage), byte_width(dtype)
+        if self.later and location == "cpu":
+            self.jobs.append(job)
+            return storage
+        self._fill(job)
         return self.restore(storage, location)
+
+    def _fill(self, job) -> None:
+        name, view, width = job
+        self.archive.read_into(name, view)
+        if self.swap:
+            swap_bytes(view, width)
+
+    def finish(self) -> None:
+        """Read what has been put off."""
+        total = sum(len(view) for _, view, _ in self.jobs)
+        if total < _PARALLEL_BYTES or self.archive.source.fd is None:
+            for job in self.jobs:
+                self._fill(job)
+        else:
+            in_threads(self._fill, self.jobs)
+        self.jobs = []
+
+
+def _stays(map_location) -> bool:
+    """Does this leave CPU storages where they are?"""
+    if map_location is None or isinstance(map_location, dict):
+        return not map_location or "cpu" not in map_location
+    return isinstance(map_location, (str, taeda.device)) and str(map_location) == "cpu"
+
+
+def in_threads(function, jobs: list) -> None:
+    """Call a function for every job, in as many threads as there are processors."""
+    from threading import Thread
+
+    waiting, errors = list(reversed(jobs)), []
+
+    def work() -> None:
+        while waiting and not errors:
+            try:
+                job = waiting.pop()
+            except IndexError:
+                return
+            try:
+                function(job)
+            except BaseException as error:
+                errors.append(error)
+
+    count = min(4, len(os.sched_getaffinity(0)), len(jobs))
+    threads = [Thread(target=work) for _ in range(count - 1)]
+    for thread in threads:
+        thread.start()
+    work()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def typed(storage, dtype):

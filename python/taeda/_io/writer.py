@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
+from _thread import allocate_lock
 from collections import OrderedDict
 
 import taeda
 from taeda._io import names
 from taeda._io.location import location_tag
-from taeda._io.storages import identity, storage_name
+from taeda._io.storages import STORAGE_DTYPES, identity, storage_name
+
+_MARK = "taeda-writes:"
+_quick_lock = allocate_lock()
 
 
 class Name:
@@ -17,6 +22,7 @@ class Name:
 
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
+        self.__module__ = _MARK + module  # for the quick way
 
     def __call__(self, *args):
         raise TypeError(f"{self.module}.{self.name} is a name only")
@@ -204,8 +210,88 @@ class Collector:
         return (*fields, None) if self.legacy else fields
 
 
-def dump(obj, protocol: int, pickle_module, collector: Collector) -> bytes:
-    """The pickle of `obj`; `collector` learns its storages."""
+class _TooHard(Exception):
+    """The quick way cannot write this object."""
+
+
+class _Quick(pickle.Pickler):
+    """The C pickler, for data.
+
+    It writes global names of things that can be imported only. So a Name pretends to
+    come from a module "taeda-writes:torch._utils", which exists meanwhile, and the
+    mark is taken out of the bytes afterwards.
+    """
+
+    def __init__(self, stream, keep) -> None:
+        super().__init__(stream, 2)
+        self.keep, self.used = keep, set()
+
+    def persistent_id(self, obj):
+        return self.keep(obj) if type(obj) is _StorageId else None
+
+    def reducer_override(self, obj):
+        if type(obj) is Name:
+            self.used.add(obj)
+            return obj.name
+        if isinstance(obj, (taeda.dtype, taeda.UntypedStorage)) or hasattr(
+            obj, "_untyped_storage"
+        ):
+            raise _TooHard
+        module = getattr(obj, "__module__", None)
+        if isinstance(module, str) and names.torch_name(module) != module:
+            if isinstance(obj, type) or not isinstance(obj, taeda.Tensor):
+                raise _TooHard
+        return reduce_value(obj)
+
+
+def _dump_quickly(obj, collector: Collector) -> bytes:
+    from types import ModuleType
+
     stream = io.BytesIO()
+    pickler = _Quick(stream, collector)
+    with _quick_lock:
+        made = set()
+        try:
+            for module, attribute in list(_names):
+                fake = sys.modules.setdefault(_MARK + module, ModuleType(_MARK))
+                made.add(_MARK + module)
+                setattr(fake, attribute, _names[module, attribute])
+            pickler.dump(obj)
+        except (AttributeError, ImportError, pickle.PicklingError) as error:
+            raise _TooHard from error
+        finally:
+            for name in made:
+                sys.modules.pop(name, None)
+    data, mark = stream.getvalue(), b"c" + _MARK.encode()
+    if data.count(mark) != len(pickler.used):
+        raise _TooHard  # a text in the object contains the mark
+    return data.replace(mark, b"c")
+
+
+def dump(obj, protocol: int, pickle_module, legacy: bool = False):
+    """(the pickle of `obj`, a Collector that knows its storages)."""
+    if pickle_module is pickle and protocol == 2:
+        collector = Collector(legacy)
+        try:
+            return _dump_quickly(obj, collector), collector
+        except _TooHard:
+            pass
+    collector, stream = Collector(legacy), io.BytesIO()
     pickler_class(pickle_module)(stream, protocol, collector).dump(obj)
-    return stream.getvalue()
+    return stream.getvalue(), collector
+
+
+def _known_names() -> None:
+    """The names that nearly every file has."""
+    for name in STORAGE_DTYPES:
+        named("torch", name)
+    for name in ("v2", "v3", "parameter"):
+        prefix = "_rebuild_" if name == "parameter" else "_rebuild_tensor_"
+        named("torch._utils", prefix + name)
+    named("torch._utils", "_rebuild_parameter_with_state")
+    named("torch._tensor", "_rebuild_from_type_v2")
+    named("torch", "Size")
+    named("torch", "device")
+
+
+_known_names()

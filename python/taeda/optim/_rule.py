@@ -91,10 +91,11 @@ def check_options(lr, betas=None, **at_least_zero) -> None:
 class _Plan:
     """The states of a parameter list, kept until either changes."""
 
-    __slots__ = ("map", "params", "states", "version")
+    __slots__ = ("map", "params", "pairs", "states", "version")
 
     def __init__(self, optimizer, group, params) -> None:
         self.params = params
+        self.pairs = any(map(taeda.is_complex, params))
         self.states = [optimizer._state_of(p, group) for p in params]
         self.map = optimizer.state
         self.version = getattr(self.map, "version", None)
@@ -205,7 +206,7 @@ class RuleOptimizer(Optimizer):
             if plan is None or not plan.holds(params, self.state):
                 plan = plans[number] = _Plan(self, group, list(params))
             if params:
-                self._launch_all(group, plan.params, grads, plan.states)
+                self._launch_all(group, plan, grads)
             return
         self._step_some(group)
 
@@ -220,8 +221,7 @@ class RuleOptimizer(Optimizer):
             else:
                 some.append(p)
         if some:
-            states = _Plan(self, group, some).states
-            self._launch_all(group, some, [p.grad for p in some], states)
+            self._launch_all(group, _Plan(self, group, some), [p.grad for p in some])
 
     def _batches(self, group: dict) -> bool:
         return not (
@@ -237,8 +237,9 @@ class RuleOptimizer(Optimizer):
     def _lists_take_tensor_lr(self, group: dict) -> bool:
         return bool(group.get("fused"))
 
-    def _launch_all(self, group, params, grads, states) -> None:
-        if not any(map(taeda.is_complex, params)):
+    def _launch_all(self, group, plan, grads) -> None:
+        params, states = plan.params, plan.states
+        if not plan.pairs:
             self._launch(group, params, grads, states)
             return
         real = taeda.view_as_real

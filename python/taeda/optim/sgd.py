@@ -78,22 +78,24 @@ class SGD(RuleOptimizer):
     def _lists_take_tensor_lr(self, group) -> bool:
         return not (differentiates(group["lr"]) or differentiates(group["momentum"]))
 
-    def _launch_all(self, group, params, grads, states) -> None:
-        if group["momentum"] != 0:
-            # A first step is undamped; the loop makes the buffers.
-            new = [i for i, s in enumerate(states) if s.get("momentum_buffer") is None]
-            if new:
-                for i in new:
-                    self._update(params[i], grads[i], group)
-                old = sorted(set(range(len(params))).difference(new))
-                if not old:
-                    return
-                params, grads, states = (
-                    [x[i] for i in old] for x in (params, grads, states)
-                )
-        super()._launch_all(group, params, grads, states)
+    def _launch_all(self, group, plan, grads) -> None:
+        if group["momentum"] == 0:
+            super()._launch_all(group, plan, grads)
+            return
+        missing = [s for s in plan.states if s.get("momentum_buffer") is None]
+        if not missing:
+            super()._launch_all(group, plan, grads)
+        elif group.get("fused") and len(missing) == len(grads):
+            # A first step is undamped. The kernel makes the buffers and heeds the
+            # gradient scaler, which the loop does not know.
+            for p, s in zip(plan.params, plan.states, strict=True):
+                s["momentum_buffer"] = taeda.empty_like(p)
+            self._launch(group, plan.params, grads, plan.states, first=True)
+        else:
+            for p, g in zip(plan.params, grads, strict=True):
+                self._update(p, g, group)
 
-    def _launch(self, group, params, grads, states) -> None:
+    def _launch(self, group, params, grads, states, first: bool = False) -> None:
         buffers = []
         if group["momentum"] != 0:
             buffers = [s["momentum_buffer"] for s in states]
@@ -107,7 +109,7 @@ class SGD(RuleOptimizer):
             dampening=group["dampening"],
             nesterov=group["nesterov"],
             maximize=group["maximize"],
-            is_first_step=False,
+            is_first_step=first,
             grad_scale=getattr(self, "grad_scale", None),
             found_inf=getattr(self, "found_inf", None),
         )
