@@ -33,7 +33,7 @@ class IValue {
   template <class T>
     requires(!std::is_same_v<std::decay_t<T>, IValue>)
   IValue(T&& v) : value_(std::forward<T>(v)) {}
-  IValue(const Scalar& s);
+  TAEDA_API IValue(const Scalar& s);
 
   bool is_none() const {
     return std::holds_alternative<std::monostate>(value_);
@@ -52,10 +52,10 @@ class IValue {
     if (T* p = std::get_if<T>(&value_)) return *p;
     wrong_type();
   }
-  int64_t to_int() const;
-  double to_double() const;
-  bool to_bool() const;
-  Scalar to_scalar() const;
+  TAEDA_API int64_t to_int() const;
+  TAEDA_API double to_double() const;
+  TAEDA_API bool to_bool() const;
+  TAEDA_API Scalar to_scalar() const;
   const Value& value() const { return value_; }
 
  private:

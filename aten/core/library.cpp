@@ -1,0 +1,177 @@
+#include <taeda/aten/core/library.h>
+
+#include <deque>
+#include <mutex>
+
+namespace taeda {
+
+namespace {
+
+// Entries and their texts live as long as the process: callers keep pointers.
+struct UserOperator {
+  std::string name, overload, schema;
+  OperatorEntry entry{};
+};
+std::deque<UserOperator>& user_operators() {
+  static auto* list = new std::deque<UserOperator>;
+  return *list;
+}
+std::mutex& library_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+std::pair<std::string_view, std::string_view> split_name(
+    std::string_view text) {
+  size_t dot = text.find('.');
+  if (dot == text.npos) return {text, {}};
+  return {text.substr(0, dot), text.substr(dot + 1)};
+}
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+void place(OperatorEntry& op, DispatchKey key, BoxedKernel* kernel) {
+  int slot = static_cast<int>(key);
+  op.slots[slot] = nullptr;
+  op.boxed[slot] = kernel;
+  op.present |= DispatchKeySet(key).bits();
+}
+
+DispatchKeySet keys_in(const IValue& v) {
+  if (v.is<TensorBase>()) return keys_of(v.get<TensorBase>());
+  if (v.is<std::vector<TensorBase>>()) {
+    return keys_of(TensorBaseList(v.get<std::vector<TensorBase>>()));
+  }
+  if (v.is<std::vector<OptionalTensor>>()) {
+    return keys_of(
+        ArrayRef<OptionalTensor>(v.get<std::vector<OptionalTensor>>()));
+  }
+  return {};
+}
+
+}  // namespace
+
+KernelPlace parse_place(std::string_view name, DispatchKey* key) {
+  if (name == "CompositeImplicitAutograd" || name.empty()) {
+    return KernelPlace::CompositeImplicit;
+  }
+  if (name.starts_with("CompositeExplicitAutograd")) {
+    return KernelPlace::CompositeExplicit;
+  }
+  TAEDA_CHECK_AS(Value,
+                 parse_dispatch_key(name, key),
+                 "could not parse dispatch key: ",
+                 name);
+  return KernelPlace::Key;
+}
+
+OperatorEntry& Library::def(std::string_view schema) {
+  schema = trim(schema);
+  std::string_view head = trim(schema.substr(0, schema.find('(')));
+  TAEDA_CHECK(!head.empty() && schema.find("->") != schema.npos,
+              "def: expected `name(arguments) -> returns`, got '",
+              schema,
+              "'");
+  auto [base, overload] = split_name(head);
+  if (size_t scope = base.find("::"); scope != base.npos) {
+    base = base.substr(scope + 2);
+  }
+  std::string qualified = namespace_ + "::" + std::string(base);
+  TAEDA_CHECK(Dispatcher::get().find(qualified, overload) == nullptr,
+              "Tried to register an operator (",
+              qualified,
+              ") with the same name and overload name multiple times");
+  std::lock_guard guard(library_mutex());
+  UserOperator& op = user_operators().emplace_back();
+  op.name = std::move(qualified);
+  op.overload = overload;
+  op.schema = schema;
+  op.entry.name = op.name.c_str();
+  op.entry.overload = op.overload.c_str();
+  op.entry.schema = op.schema.c_str();
+  OperatorEntry* pointer = &op.entry;
+  Dispatcher::get().add(&pointer, 1);
+  return op.entry;
+}
+
+OperatorEntry& Library::find(std::string_view text) {
+  auto [base, overload] = split_name(text);
+  bool qualified = base.find("::") != base.npos;
+  std::string name(base);
+  if (!qualified && namespace_ != "aten") name = namespace_ + "::" + name;
+  if (name.starts_with("aten::")) name = name.substr(6);
+  OperatorEntry* op = Dispatcher::get().find(name, overload);
+  TAEDA_CHECK(op != nullptr,
+              "impl: no operator ",
+              namespace_,
+              "::",
+              text,
+              " is declared; def() it first");
+  return *op;
+}
+
+void Library::implement(OperatorEntry& op,
+                        std::string_view key_name,
+                        std::unique_ptr<BoxedKernel> kernel) {
+  DispatchKey key = DispatchKey::CPU;
+  KernelPlace where = parse_place(key_name, &key);
+  BoxedKernel* shared = kernel.release();  // kernels live for ever
+  if (where == KernelPlace::Key) {
+    place(op, key, shared);
+    return;
+  }
+  for (int k = 0; k < kNumBackendKeys; ++k) {
+    if (op.slots[k] == nullptr && op.boxed[k] == nullptr) {
+      place(op, static_cast<DispatchKey>(k), shared);
+    }
+  }
+}
+
+size_t argument_count(const OperatorEntry& op) {
+  std::string_view text = op.schema;
+  size_t open = text.find('('), count = 0;
+  int depth = 0;
+  bool pending = false;
+  for (size_t i = open; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '(' || c == '[') {
+      ++depth;
+      continue;
+    }
+    if (c == ')' || c == ']') {
+      if (--depth == 0) return count + (pending ? 1 : 0);
+      continue;
+    }
+    if (depth == 1 && c == ',') {
+      count += pending ? 1 : 0;
+      pending = false;
+    } else if (c == '*' && depth == 1) {
+      continue;  // the keyword-only mark is no argument
+    } else if (c != ' ') {
+      pending = true;
+    }
+  }
+  return count;
+}
+
+void call_boxed(const OperatorEntry& op, Stack& stack, size_t count) {
+  if (op.from_stack != nullptr) {
+    op.from_stack(op, stack);
+    return;
+  }
+  DispatchKeySet keys;
+  for (size_t i = stack.size() - count; i < stack.size(); ++i) {
+    keys = keys | keys_in(stack[i]);
+  }
+  if (keys.empty()) keys = DispatchKeySet(DispatchKey::CPU);
+  DispatchKey key = op.select(keys);
+  BoxedKernel* kernel = op.boxed[static_cast<int>(key)];
+  if (kernel == nullptr) no_kernel(op, keys);
+  kernel->call(op, keys, stack);
+}
+
+}  // namespace taeda

@@ -1,0 +1,7 @@
+// The C++ front end: taeda::Tensor with every operator as a method, the operators
+// as functions of namespace taeda, registration of user operators.
+#pragma once
+
+#include <taeda/aten/core/library.h>
+#include <taeda/c10/core/local_state.h>
+#include <taeda/gen/tensor.h>

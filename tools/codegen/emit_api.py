@@ -1,0 +1,82 @@
+"""Prints the user's C++ header: class Tensor with methods, operators as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .model import Operator, cpp_default, cpp_type
+from .writer import Output
+
+def emit(operators: Iterable[Operator], out: Output) -> None:
+    """`include/tensor.h`; only programs that embed Taeda include it."""
+    ops = [op for op in operators if op.form != "out" or len(op.schema.mutable_args) == 1]
+    lines = ["#pragma once"]
+    lines += [
+        f"#include <taeda/gen/ops/{base}.h>"
+        for base in sorted({op.record.name for op in ops})
+    ]
+    lines += ["", "namespace taeda {", "class Tensor;"]
+    lines += ["class Tensor : public TensorBase {", " public:"]
+    lines += ["  Tensor() = default;", "  using TensorBase::TensorBase;"]
+    lines += ["  Tensor(TensorBase base) : TensorBase(std::move(base)) {}"]
+    for op in ops:
+        if "method" in op.overload.variants and op.form != "out" and _has_self(op):
+            lines += _method(op)
+    lines.append("};")
+    for op in ops:
+        lines += _function(op)
+    out.write("include/tensor.h", "\n".join([*lines, "}  // namespace taeda", ""]))
+
+
+def _has_self(op: Operator) -> bool:
+    first = op.arguments[:1]
+    return bool(first) and first[0].name == "self" and first[0].type.is_tensor
+
+
+def _internal(text: str) -> str:
+    """The internal alias Tensor as what it stands for."""
+    return text.replace("const Tensor&", "const TensorBase&").replace(
+        "TensorList", "TensorBaseList"
+    )
+
+
+def _parameters(op: Operator, skip: int) -> str:
+    arguments = op.arguments[skip:]
+    trailing = 0
+    for a in reversed(arguments):
+        if not a.has_default:
+            break
+        trailing += 1
+    parts = []
+    for i, a in enumerate(arguments):
+        text = f"{_internal(cpp_type(a.type))} {a.name}"
+        if i >= len(arguments) - trailing:
+            text += f" = {_internal(cpp_default(a))}"
+        parts.append(text)
+    return ", ".join(parts)
+
+
+def _method(op: Operator) -> list[str]:
+    names = ", ".join(["*this", *(a.name for a in op.arguments[1:])])
+    head = f"{op.cpp_name}({_parameters(op, 1)}) const"
+    call = f"ops::{op.cpp_name}({names})"
+    if op.form == "inplace" or op.result == "void":
+        return [f"  const Tensor& {head} {{ {call}; return *this; }}"]
+    return [f"  {op.result} {head} {{ {_return(op, call)} }}"]
+
+
+def _function(op: Operator) -> list[str]:
+    if op.schema.mutable_args and op.form == "functional":
+        return []
+    names = ", ".join(a.name for a in op.arguments)
+    head = f"{op.cpp_name}({_parameters(op, 0)})"
+    call = f"ops::{op.cpp_name}({names})"
+    if op.result == "void":
+        return [f"inline void {head} {{ {call}; }}"]
+    return [f"inline {op.result} {head} {{ {_return(op, call)} }}"]
+
+
+def _return(op: Operator, call: str) -> str:
+    if op.result == "std::vector<Tensor>":
+        return f"auto v = {call}; return {{v.begin(), v.end()}};"
+    return f"return {call};"
