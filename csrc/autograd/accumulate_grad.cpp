@@ -1,0 +1,86 @@
+#include <taeda/csrc/autograd/accumulate_grad.h>
+
+#include <taeda/csrc/autograd/inplace.h>
+
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/copy_.h>
+
+namespace taeda::autograd {
+
+AccumulateGrad::AccumulateGrad(const Tensor& variable)
+    : Node(UINT64_MAX), variable_(variable) {
+  add_output(variable);
+}
+
+namespace {
+// Nobody else can reach the tensor's memory.
+bool is_sole_owner(const Tensor& t) {
+  return t.impl_ptr()->use_count() == 1 && t.storage()->use_count() == 1;
+}
+
+// Whether `grad` may become the grad of `variable` as it is.
+bool has_wanted_strides(const Tensor& grad, const Tensor& variable) {
+  if (!variable.is_non_overlapping_and_dense()) return grad.is_contiguous();
+  return grad.strides() == variable.strides() ||
+         (grad.is_contiguous() && variable.is_contiguous());
+}
+}  // namespace
+
+Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
+  if (grad.layout() != Layout::Strided) return ops::clone(grad);
+  Tensor out;
+  if (variable.is_non_overlapping_and_dense()) {
+    out = make_tensor_strided("AccumulateGrad",
+                              grad.sizes(),
+                              variable.strides(),
+                              grad.dtype(),
+                              grad.device());
+  } else {
+    out = make_tensor(
+        "AccumulateGrad", grad.sizes(), grad.dtype(), grad.device());
+  }
+  ops::copy_(out, grad);
+  return out;
+}
+
+Tensor sum_of(Tensor a, const Tensor& b) {
+  bool in_place =
+      !grad_enabled() && is_sole_owner(a) && a.dtype() == b.dtype() &&
+      a.sizes() == b.sizes() && a.is_non_overlapping_and_dense() &&
+      a.layout() == Layout::Strided && b.layout() == Layout::Strided;
+  if (!in_place) return ops::add(a, b);
+  ops::add_(a, b);
+  return a;
+}
+
+Tensors AccumulateGrad::apply(Tensors&& grads) {
+  Tensor grad = std::move(grads[0]);
+  if (!grad.defined() || !variable_.requires_grad()) return {};
+  AutogradMeta& meta = meta_of(variable_);
+  std::unique_lock<std::mutex> guard = lock();
+  if (!meta.grad.defined()) {
+    bool steal = !grad_enabled() && is_sole_owner(grad) &&
+                 grad.impl()->python_object() == nullptr &&
+                 has_wanted_strides(grad, variable_);
+    if (!steal) {
+      meta.grad = clone_for_grad(grad, variable_);
+    } else {
+      meta.grad = grad.is_view() ? variable_data(grad) : std::move(grad);
+    }
+  } else if (!grad_enabled()) {
+    ops::add_(meta.grad, grad);
+  } else {
+    // A graph over the sum is wanted, so the old grad stays what it was.
+    meta.grad = ops::add(meta.grad, grad);
+  }
+  guard.unlock();
+  if (meta.leaf_hooks && meta.leaf_hooks->after) {
+    // The hook may replace itself.
+    std::shared_ptr<AccumulateHook> hook = meta.leaf_hooks->after;
+    hook->call(variable_);
+  }
+  return {};
+}
+
+}  // namespace taeda::autograd

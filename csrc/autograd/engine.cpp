@@ -1,0 +1,373 @@
+#include <taeda/csrc/autograd/engine.h>
+
+#include <taeda/csrc/autograd/accumulate_grad.h>
+#include <taeda/csrc/autograd/node_table.h>
+#include <taeda/csrc/autograd/validate.h>
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+namespace taeda::autograd {
+
+// Note [Engine]
+// One pass counts, for every node that it reaches, the edges that will deliver
+// to it, then runs nodes whose gradients are complete, the latest recorded
+// first. Everything is iterative, so depth costs no stack. CPU work runs on the
+// calling thread: passes of several threads share nothing but nodes, and a node
+// guards what it saved. A backward call inside a node (checkpointing) is a pass
+// of its own on the same thread; only very deep nesting moves to a new one.
+
+namespace {
+constexpr int kMaxNesting = 60;
+
+class Pass {
+ public:
+  Pass(const BackwardOptions& options, bool pruned)
+      : options_(options), pruned_(pruned), id_(next_id()) {}
+
+  std::vector<Tensor> run(ArrayRef<Edge> roots,
+                          std::vector<Tensor> grads,
+                          ArrayRef<Edge> inputs);
+  bool will_run(const Node* node) const {
+    if (!pruned_) return true;
+    uint32_t i = table_.find(node);
+    // A node outside the table is run by another one (CopySlices).
+    return i == NodeTable::kNone || table_[i].needed || table_[i].captured;
+  }
+  bool contains(const Node* node) const {
+    uint32_t i = table_.find(node);
+    return i != NodeTable::kNone && (table_[i].needed || table_[i].captured);
+  }
+  const BackwardOptions& options() const { return options_; }
+  uint64_t id() const { return id_; }
+  std::vector<std::function<void()>> callbacks;
+  Node* running = nullptr;
+
+ private:
+  struct Capture {
+    uint32_t state;
+    uint32_t input_nr;
+    size_t result;
+  };
+  struct Ready {
+    uint64_t sequence_nr;
+    uint32_t state;
+    bool operator<(const Ready& o) const { return sequence_nr < o.sequence_nr; }
+  };
+
+  static uint64_t next_id() {
+    static std::atomic<uint64_t> counter{0};
+    return ++counter;
+  }
+  void discover(ArrayRef<Edge> roots);
+  void register_inputs(ArrayRef<Edge> inputs);
+  void mark_needed(ArrayRef<Edge> roots);
+  void execute(uint32_t index);
+  void capture(uint32_t index, const Tensors& grads);
+  Tensors call(Node& node, Tensors grads);
+  void deliver(Node& node, Tensors& outputs);
+  void add(uint32_t index, uint32_t input_nr, Tensor grad);
+  void push(uint32_t index) {
+    ready_.push_back({table_[index].node->sequence_nr(), index});
+    std::push_heap(ready_.begin(), ready_.end());
+  }
+
+  BackwardOptions options_;
+  bool pruned_;
+  uint64_t id_;
+  NodeTable table_;
+  std::vector<Ready> ready_;
+  std::vector<Capture> captures_;
+  std::vector<Tensor> results_;
+};
+
+thread_local Pass* current_pass = nullptr;
+thread_local int nesting = 0;
+
+class PassScope {
+ public:
+  explicit PassScope(Pass* pass) : saved_(current_pass) {
+    current_pass = pass;
+    ++nesting;
+  }
+  PassScope(const PassScope&) = delete;
+  PassScope& operator=(const PassScope&) = delete;
+  ~PassScope() {
+    current_pass = saved_;
+    --nesting;
+  }
+
+ private:
+  Pass* saved_;
+};
+
+void Pass::discover(ArrayRef<Edge> roots) {
+  std::vector<Node*> stack;
+  for (const Edge& root : roots) {
+    if (table_.insert(root.node.get()).second) {
+      stack.push_back(root.node.get());
+    }
+  }
+  while (!stack.empty()) {
+    Node* node = stack.back();
+    stack.pop_back();
+    for (const Edge& edge : node->next_edges()) {
+      if (!edge.valid()) continue;
+      auto [index, is_new] = table_.insert(edge.node.get());
+      ++table_[index].dependencies;
+      if (is_new) stack.push_back(edge.node.get());
+    }
+  }
+}
+
+void Pass::register_inputs(ArrayRef<Edge> inputs) {
+  results_.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    uint32_t index = table_.find(inputs[i].node.get());
+    if (index == NodeTable::kNone) continue;
+    if (options_.accumulate) {
+      table_[index].needed = true;
+    } else {
+      table_[index].captured = true;
+      captures_.push_back({index, inputs[i].input_nr, i});
+    }
+  }
+}
+
+// Depth first, a node after its successors: it is needed if one of them is.
+void Pass::mark_needed(ArrayRef<Edge> roots) {
+  struct Frame {
+    uint32_t index;
+    uint32_t edge;
+  };
+  std::vector<bool> seen(table_.size());
+  std::vector<Frame> stack;
+  for (const Edge& root : roots) {
+    uint32_t start = table_.find(root.node.get());
+    if (seen[start]) continue;
+    seen[start] = true;
+    stack.push_back({start, 0});
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      uint32_t index = frame.index;
+      const auto& edges = table_[index].node->next_edges();
+      if (frame.edge < edges.size()) {
+        const Edge& edge = edges[frame.edge++];
+        if (!edge.valid()) continue;
+        uint32_t next = table_.find(edge.node.get());
+        if (!seen[next]) {
+          seen[next] = true;
+          stack.push_back({next, 0});
+        }
+        continue;
+      }
+      stack.pop_back();
+      for (const Edge& edge : edges) {
+        if (!edge.valid()) continue;
+        const NodeState& next = table_[table_.find(edge.node.get())];
+        if (next.needed || next.captured) table_[index].needed = true;
+      }
+    }
+  }
+}
+
+std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
+                              std::vector<Tensor> grads,
+                              ArrayRef<Edge> inputs) {
+  PassScope scope(this);
+  GradModeGuard grad_mode(options_.create_graph);
+  discover(roots);
+  if (pruned_) {
+    for (uint32_t i = 0; i < table_.size(); ++i) table_[i].needed = false;
+    register_inputs(inputs);
+    mark_needed(roots);
+  }
+  for (size_t i = 0; i < roots.size(); ++i) {
+    uint32_t index = table_.find(roots[i].node.get());
+    add(index, roots[i].input_nr, std::move(grads[i]));
+  }
+  for (size_t i = 0; i < roots.size(); ++i) {
+    uint32_t index = table_.find(roots[i].node.get());
+    if (table_[index].dependencies != 0) continue;
+    // A node may be the root of several tensors.
+    table_[index].dependencies = 1;
+    push(index);
+  }
+  while (!ready_.empty()) {
+    std::pop_heap(ready_.begin(), ready_.end());
+    uint32_t index = ready_.back().state;
+    ready_.pop_back();
+    execute(index);
+  }
+  // A callback may queue another one.
+  for (size_t i = 0; i < callbacks.size(); ++i) {
+    std::function<void()> callback = std::move(callbacks[i]);
+    callback();
+  }
+  return std::move(results_);
+}
+
+void Pass::add(uint32_t index, uint32_t input_nr, Tensor grad) {
+  NodeState& state = table_[index];
+  if (state.buffer.empty()) {
+    state.buffer.resize(std::max<size_t>(state.node->num_outputs(), 1));
+  }
+  if (!grad.defined()) return;
+  Tensor& slot = state.buffer[input_nr];
+  slot = slot.defined() ? sum_of(std::move(slot), grad) : std::move(grad);
+}
+
+void Pass::capture(uint32_t index, const Tensors& grads) {
+  for (const Capture& c : captures_) {
+    if (c.state == index) results_[c.result] = grads[c.input_nr];
+  }
+}
+
+void run_tensor_hooks(Node& node, Tensors& grads) {
+  if (TensorImpl* variable = node.accumulated_variable()) {
+    auto* meta = static_cast<AutogradMeta*>(variable->autograd_meta());
+    if (meta == nullptr || !meta->leaf_hooks) return;
+    auto hooks = meta->leaf_hooks->before;  // a hook may add another one
+    for (auto& hook : hooks) {
+      if (grads[0].defined()) hook->call(grads[0]);
+    }
+    return;
+  }
+  NodeExtra* extra = node.extra_or_null();
+  if (extra == nullptr) return;
+  for (auto* list : {&extra->tensor_hooks, &extra->retain_hooks}) {
+    auto hooks = *list;
+    for (auto& h : hooks) {
+      Tensor& grad = grads[h.output_nr];
+      if (grad.defined()) h.hook->call(grad);
+    }
+  }
+}
+
+Tensors Pass::call(Node& node, Tensors grads) {
+  NodeExtra* extra = node.extra_or_null();
+  if (extra == nullptr ||
+      (extra->pre_hooks.empty() && extra->post_hooks.empty())) {
+    return node.apply(std::move(grads));
+  }
+  auto pre = extra->pre_hooks;
+  for (auto& hook : pre) hook->call(grads);
+  if (extra->post_hooks.empty()) return node.apply(std::move(grads));
+  Tensors kept = grads;
+  Tensors outputs = node.apply(std::move(grads));
+  auto post = extra->post_hooks;
+  for (auto& hook : post) hook->call(outputs, kept);
+  return outputs;
+}
+
+void Pass::execute(uint32_t index) {
+  NodeState& state = table_[index];
+  Node& node = *state.node;
+  Tensors grads = std::move(state.buffer);
+  bool needed = state.needed, captured = state.captured;
+  if (!needed && !captured) return;
+  struct Running {
+    Pass& pass;
+    Node* outer;
+    Running(Pass& p, Node* n) : pass(p), outer(std::exchange(p.running, n)) {}
+    ~Running() { pass.running = outer; }
+  } running(*this, &node);
+  try {
+    run_tensor_hooks(node, grads);
+    if (captured) capture(index, grads);
+    if (!needed) return;
+    Tensors outputs = call(node, std::move(grads));
+    if (!options_.keep_graph) node.release_variables();
+    validate_grads(node, outputs);
+    deliver(node, outputs);
+  } catch (...) {
+    NodeExtra* extra = node.extra_or_null();
+    if (extra != nullptr && extra->trace) extra->trace->report(node.name());
+    throw;
+  }
+}
+
+void Pass::deliver(Node& node, Tensors& outputs) {
+  const auto& edges = node.next_edges();
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const Edge& edge = edges[i];
+    if (!edge.valid()) continue;
+    uint32_t next = table_.find(edge.node.get());
+    if (pruned_ && !table_[next].needed && !table_[next].captured) continue;
+    if (i < outputs.size()) {
+      add(next, edge.input_nr, std::move(outputs[i]));
+    } else {
+      add(next, edge.input_nr, {});
+    }
+    if (--table_[next].dependencies == 0) push(next);
+  }
+}
+
+std::vector<Tensor> run_on_new_thread(Pass& pass,
+                                      ArrayRef<Edge> roots,
+                                      std::vector<Tensor> grads,
+                                      ArrayRef<Edge> inputs) {
+  std::vector<Tensor> results;
+  std::exception_ptr error;
+  LocalState state = local_state;
+  std::thread thread([&] {
+    LocalStateGuard guard(state);
+    try {
+      results = pass.run(roots, std::move(grads), inputs);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  thread.join();
+  if (error) std::rethrow_exception(error);
+  return results;
+}
+}  // namespace
+
+std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
+                                 std::vector<Tensor> grads,
+                                 ArrayRef<Edge> inputs,
+                                 const BackwardOptions& options) {
+  Pass pass(options, !inputs.empty());
+  if (nesting < kMaxNesting) {
+    return pass.run(roots, std::move(grads), inputs);
+  }
+  return run_on_new_thread(pass, roots, std::move(grads), inputs);
+}
+
+void queue_callback(std::function<void()> callback) {
+  TAEDA_CHECK(current_pass != nullptr,
+              "Final callbacks can only be installed during backward pass.");
+  current_pass->callbacks.push_back(std::move(callback));
+}
+
+bool in_backward() { return current_pass != nullptr; }
+
+bool task_should_compute(const Node& node, size_t i) {
+  if (!node.should_compute(i)) return false;
+  return current_pass == nullptr ||
+         current_pass->will_run(node.next_edge(i).node.get());
+}
+
+bool task_should_compute(const Node& node, size_t from, size_t to) {
+  for (size_t i = from; i < to; ++i) {
+    if (task_should_compute(node, i)) return true;
+  }
+  return false;
+}
+
+bool task_will_run(const Node* node) {
+  return current_pass != nullptr && current_pass->contains(node);
+}
+bool task_keeps_graph() {
+  return current_pass != nullptr && current_pass->options().keep_graph;
+}
+uint64_t current_task_id() {
+  return current_pass == nullptr ? 0 : current_pass->id();
+}
+Node* current_node() {
+  return current_pass == nullptr ? nullptr : current_pass->running;
+}
+
+}  // namespace taeda::autograd

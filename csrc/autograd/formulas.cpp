@@ -1,0 +1,95 @@
+#include <taeda/csrc/autograd/formulas.h>
+
+#include <taeda/gen/ops/as_strided.h>
+#include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/zeros.h>
+
+namespace taeda::autograd {
+
+Tensor sum_to(const Tensor& t, IntArrayRef sizes) {
+  if (t.sizes() == sizes) return t;
+  DimVector dims;
+  int64_t extra = t.dim() - static_cast<int64_t>(sizes.size());
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (d < extra ||
+        (sizes[static_cast<size_t>(d - extra)] == 1 && t.size(d) != 1)) {
+      dims.push_back(d);
+    }
+  }
+  Tensor summed = dims.empty() ? t : ops::sum(t, IntArrayRef(dims), true);
+  return extra == 0 ? summed : ops::reshape(summed, sizes);
+}
+
+Tensor cast_to(const Tensor& t, ScalarType dtype) {
+  if (t.dtype() == dtype) return t;
+  Tensor out = make_tensor("cast", t.sizes(), dtype, t.device());
+  ops::copy_(out, t);
+  return out;
+}
+
+Tensor real_if_needed(const Tensor& t, ScalarType wanted) {
+  // Copying complex into real memory keeps the real part.
+  return t.is_complex() && !is_complex(wanted) ? cast_to(t, wanted) : t;
+}
+
+Tensor conj_of(const Tensor& t) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 !t.is_complex(),
+                 "conj: complex gradients are not implemented yet");
+  return t;
+}
+
+Tensor unreduce(const Tensor& t,
+                IntArrayRef sizes,
+                std::optional<IntArrayRef> dims,
+                bool keepdim) {
+  if (keepdim || sizes.empty()) return t;
+  DimVector kept(sizes);
+  if (!dims || dims->empty()) {
+    for (int64_t& s : kept) s = 1;
+  } else {
+    for (int64_t d : *dims) {
+      kept[static_cast<size_t>(
+          wrap_dim(d, static_cast<int64_t>(sizes.size())))] = 1;
+    }
+  }
+  return ops::reshape(t, kept);
+}
+
+namespace {
+// A view with stride 0 where dims are stretched.
+Tensor expand_to(const Tensor& t, IntArrayRef sizes) {
+  if (t.sizes() == sizes) return t;
+  DimVector strides(sizes.size(), 0);
+  size_t extra = sizes.size() - t.sizes().size();
+  for (size_t i = extra; i < sizes.size(); ++i) {
+    if (t.sizes()[i - extra] == sizes[i]) strides[i] = t.strides()[i - extra];
+  }
+  return ops::as_strided(t, sizes, strides, t.storage_offset());
+}
+}  // namespace
+
+Tensor copy_backward(const Tensor& grad, IntArrayRef sizes, ScalarType dtype) {
+  return cast_to(sum_to(real_if_needed(grad, dtype), sizes), dtype);
+}
+
+Tensor sum_backward(const Tensor& grad,
+                    IntArrayRef sizes,
+                    std::optional<IntArrayRef> dims,
+                    bool keepdim) {
+  return expand_to(unreduce(grad, sizes, dims, keepdim), sizes);
+}
+
+Tensor as_strided_backward(const Tensor& grad,
+                           const TensorGeometry& input,
+                           IntArrayRef sizes,
+                           IntArrayRef strides,
+                           std::optional<int64_t> storage_offset) {
+  (void)sizes, (void)strides, (void)storage_offset, (void)input, (void)grad;
+  throw_error(ErrorKind::NotImplemented,
+              "as_strided: the derivative is not implemented yet");
+}
+
+}  // namespace taeda::autograd

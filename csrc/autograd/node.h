@@ -1,0 +1,177 @@
+// The recorded graph: a node per differentiable call, edges to the nodes that
+// made its inputs.
+#pragma once
+
+#include <taeda/aten/core/tensor_base.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace taeda::autograd {
+
+class Node;
+using Tensors = SmallVector<Tensor, 4>;
+
+// Where a gradient goes: input `input_nr` of `node`.
+struct Edge {
+  IntrusivePtr<Node> node;
+  uint32_t input_nr = 0;
+  bool valid() const { return static_cast<bool>(node); }
+};
+
+// What a node knows of a tensor that it was recorded for; gradients arriving
+// for it are checked and brought to this form.
+struct OutputInfo {
+  DimVector sizes;
+  ScalarType dtype = kFloat;
+  Device device;
+  bool known = false;  // not for outputs outside the graph
+  OutputInfo() = default;
+  explicit OutputInfo(const Tensor& t)
+      : sizes(t.sizes()), dtype(t.dtype()), device(t.device()), known(true) {}
+};
+
+// Hooks change what they are given in place.
+struct TAEDA_API TensorHook {
+  virtual ~TensorHook() = default;
+  virtual void call(Tensor& grad) = 0;
+};
+struct TAEDA_API NodePreHook {
+  virtual ~NodePreHook() = default;
+  virtual void call(Tensors& grad_outputs) = 0;
+};
+struct TAEDA_API NodePostHook {
+  virtual ~NodePostHook() = default;
+  virtual void call(Tensors& grad_inputs, const Tensors& grad_outputs) = 0;
+};
+
+// Where a node was made, kept in anomaly mode only.
+struct TAEDA_API ForwardTrace {
+  virtual ~ForwardTrace() = default;
+  // Reports the place to the user as that of the failing node.
+  virtual void report(const std::string& node_name) const = 0;
+};
+
+// What few nodes have.
+struct NodeExtra {
+  struct ForOutput {
+    uint32_t output_nr;
+    std::shared_ptr<TensorHook> hook;
+  };
+  SmallVector<ForOutput, 1> tensor_hooks;
+  SmallVector<ForOutput, 1> retain_hooks;  // run after all others
+  SmallVector<std::shared_ptr<NodePreHook>, 1> pre_hooks;
+  SmallVector<std::shared_ptr<NodePostHook>, 1> post_hooks;
+  std::shared_ptr<ForwardTrace> trace;
+};
+
+class TAEDA_API Node : public IntrusiveTarget {
+ public:
+  Node();
+  // AccumulateGrad and the like, which run before all others.
+  explicit Node(uint64_t sequence_nr) : sequence_nr_(sequence_nr) {}
+  ~Node() override;
+
+  virtual std::string name() const = 0;
+  // One gradient per output in, one per next edge out; undefined means zero.
+  virtual Tensors apply(Tensors&& grads) = 0;
+  // Frees what was saved; afterwards unpacking is an error.
+  virtual void release_variables() {}
+  // The tensor that an AccumulateGrad node adds to.
+  virtual TensorImpl* accumulated_variable() const { return nullptr; }
+
+  uint64_t sequence_nr() const { return sequence_nr_; }
+
+  const SmallVector<Edge, 2>& next_edges() const { return next_edges_; }
+  SmallVector<Edge, 2>& mutable_next_edges() { return next_edges_; }
+  const Edge& next_edge(size_t i) const { return next_edges_[i]; }
+  void add_next_edge(Edge e) { next_edges_.push_back(std::move(e)); }
+  bool should_compute(size_t i) const {
+    return i < next_edges_.size() && next_edges_[i].valid();
+  }
+  bool should_compute(size_t from, size_t to) const {
+    for (size_t i = from; i < to; ++i) {
+      if (should_compute(i)) return true;
+    }
+    return false;
+  }
+
+  size_t num_outputs() const { return outputs_.size(); }
+  const OutputInfo& output(size_t i) const { return outputs_[i]; }
+  // Returns the number of the new output.
+  uint32_t add_output(const Tensor& t) {
+    outputs_.emplace_back(t);
+    return static_cast<uint32_t>(outputs_.size() - 1);
+  }
+  uint32_t add_undefined_output() {
+    outputs_.emplace_back();
+    return static_cast<uint32_t>(outputs_.size() - 1);
+  }
+  void replace_output(size_t i, const Tensor& t) {
+    outputs_[i] = OutputInfo(t);
+  }
+
+  NodeExtra& extra() {
+    if (!extra_) extra_ = std::make_unique<NodeExtra>();
+    return *extra_;
+  }
+  NodeExtra* extra_or_null() const { return extra_.get(); }
+
+  // Held while a generated node reads or frees what it saved, since several
+  // threads may run one graph.
+  std::unique_lock<std::mutex> lock() {
+    return std::unique_lock<std::mutex>(mutex_);
+  }
+
+  // The Python object of this node, not owned; guarded by the GIL.
+  void* python_object = nullptr;
+
+ private:
+  uint64_t sequence_nr_;
+  SmallVector<Edge, 2> next_edges_;
+  SmallVector<OutputInfo, 1> outputs_;
+  std::unique_ptr<NodeExtra> extra_;
+  std::mutex mutex_;
+};
+
+// Lets go of a node without recursion, however long the graph behind it is.
+TAEDA_API void release_node(IntrusivePtr<Node> node) noexcept;
+
+// The number that this thread's next node gets.
+TAEDA_API uint64_t next_sequence_nr();
+
+// Stands where a derivative is missing: raises in backward.
+class TAEDA_API NotImplementedNode final : public Node {
+ public:
+  explicit NotImplementedNode(std::string op) : op_(std::move(op)) {}
+  std::string name() const override { return "NotImplemented"; }
+  Tensors apply(Tensors&& grads) override;
+
+ private:
+  std::string op_;
+};
+
+// Raises in backward with a given message (once_differentiable and others).
+class TAEDA_API ErrorNode final : public Node {
+ public:
+  explicit ErrorNode(std::string message) : message_(std::move(message)) {}
+  std::string name() const override { return "Error"; }
+  Tensors apply(Tensors&& grads) override;
+
+ private:
+  std::string message_;
+};
+
+// Anomaly mode ------------------------------------------------------------
+
+struct AnomalyMode {
+  bool enabled = false;
+  bool check_nan = true;
+};
+TAEDA_API AnomalyMode anomaly_mode();
+TAEDA_API void set_anomaly_mode(AnomalyMode mode);
+// Set by the bindings: what is kept with a node made in anomaly mode.
+extern TAEDA_API std::shared_ptr<ForwardTrace> (*make_forward_trace)();
+
+}  // namespace taeda::autograd

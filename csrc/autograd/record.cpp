@@ -1,0 +1,50 @@
+#include <taeda/csrc/autograd/record.h>
+
+namespace taeda::autograd {
+
+void add_edges(Node& node, const Tensor& t) {
+  node.add_next_edge(gradient_edge(t));
+}
+void add_edges(Node& node, TensorList list) {
+  for (const Tensor& t : list) add_edges(node, t);
+}
+void add_edges(Node& node, ArrayRef<OptionalTensor> list) {
+  for (const OptionalTensor& t : list) add_edges(node, t);
+}
+
+std::vector<DimVector> sizes_of(TensorList list) {
+  std::vector<DimVector> out;
+  out.reserve(list.size());
+  for (const Tensor& t : list) out.emplace_back(t.sizes());
+  return out;
+}
+std::vector<ScalarType> dtypes_of(TensorList list) {
+  std::vector<ScalarType> out;
+  out.reserve(list.size());
+  for (const Tensor& t : list) out.push_back(t.dtype());
+  return out;
+}
+
+void missing_derivative(const char* op, const char* what) {
+  throw_error(ErrorKind::NotImplemented,
+              str_cat(op,
+                      ": the derivative needs ",
+                      what,
+                      ", which this build does not have"));
+}
+
+void refresh_view(const Tensor& self) {
+  if (!self.is_view() || self.requires_grad()) return;
+  if (self.impl()->base()->requires_grad() && is_differentiable(self.dtype()) &&
+      self.impl()->view_creation() == ViewCreation::Default) {
+    self.impl()->add_key(DispatchKey::Autograd);
+  }
+}
+
+void set_history_if(const std::vector<Tensor>& list,
+                    const IntrusivePtr<Node>& node) {
+  if (!node) return;
+  for (const Tensor& t : list) set_history(t, node);
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,133 @@
+// What generated wrappers are made of: recording a call as a node.
+#pragma once
+
+#include <taeda/csrc/autograd/engine.h>
+#include <taeda/csrc/autograd/formulas.h>
+#include <taeda/csrc/autograd/inplace.h>
+#include <taeda/csrc/autograd/saved_variable.h>
+#include <taeda/csrc/autograd/scalar_math.h>
+#include <taeda/csrc/autograd/variable.h>
+
+#include <taeda/aten/core/op_types.h>
+#include <taeda/aten/iter/pointwise.h>
+
+namespace taeda::autograd {
+
+// Whether some tensor among the arguments is to be differentiated.
+inline bool needs_grad(const Tensor& t) {
+  return t.defined() && t.requires_grad();
+}
+inline bool needs_grad(const OptionalTensor& t) { return t && needs_grad(*t); }
+inline bool needs_grad(TensorList list) {
+  for (const Tensor& t : list) {
+    if (needs_grad(t)) return true;
+  }
+  return false;
+}
+inline bool needs_grad(ArrayRef<OptionalTensor> list) {
+  for (const OptionalTensor& t : list) {
+    if (needs_grad(t)) return true;
+  }
+  return false;
+}
+inline bool needs_grad(const std::optional<TensorList>& list) {
+  return list && needs_grad(*list);
+}
+
+template <class... A>
+bool any_needs_grad(const A&... arguments) {
+  return (needs_grad(arguments) || ...);
+}
+
+TAEDA_API void add_edges(Node& node, const Tensor& t);
+TAEDA_API void add_edges(Node& node, TensorList list);
+TAEDA_API void add_edges(Node& node, ArrayRef<OptionalTensor> list);
+inline void add_edges(Node& node, const OptionalTensor& t) {
+  if (t) {
+    add_edges(node, *t);
+  } else {
+    node.add_next_edge({});
+  }
+}
+inline void add_edges(Node& node, const std::optional<TensorList>& list) {
+  if (list) add_edges(node, *list);
+}
+
+// A node with edges for the differentiable arguments, null when none of them
+// needs a gradient or grad mode is off.
+template <class N, class... A>
+IntrusivePtr<N> record(const A&... arguments) {
+  if (!grad_enabled() || !any_needs_grad(arguments...)) return {};
+  IntrusivePtr<N> node = make_intrusive<N>();
+  (add_edges(*node, arguments), ...);
+  return node;
+}
+// The same for calls that have no derivative: raises in backward.
+template <class... A>
+IntrusivePtr<Node> record_missing(const char* op, const A&... arguments) {
+  if (!grad_enabled() || !any_needs_grad(arguments...)) return {};
+  auto node = make_intrusive<NotImplementedNode>(op);
+  (add_edges(*node, arguments), ...);
+  return node;
+}
+
+// In-place forms: a view whose base got history after the view was made.
+TAEDA_API void refresh_view(const Tensor& self);
+
+inline void set_history_if(const Tensor& t, const IntrusivePtr<Node>& node) {
+  if (node) set_history(t, node);
+}
+TAEDA_API void set_history_if(const std::vector<Tensor>& list,
+                              const IntrusivePtr<Node>& node);
+
+// out= forms take no part in differentiation.
+template <class... A>
+void check_out(const char* op, const A&... arguments) {
+  if (!grad_enabled() || !any_needs_grad(arguments...)) return;
+  TAEDA_CHECK(false,
+              op,
+              "(): functions with out=... arguments don't support automatic "
+              "differentiation, but one of the arguments requires grad.");
+}
+
+// Pieces of generated apply functions.
+inline bool any_defined(const Tensors& grads) {
+  for (const Tensor& g : grads) {
+    if (g.defined()) return true;
+  }
+  return false;
+}
+inline void put_list(Tensors& out, size_t start, std::vector<Tensor> grads) {
+  for (size_t i = 0; i < grads.size(); ++i)
+    out[start + i] = std::move(grads[i]);
+}
+inline bool is_given(const Tensor& t) { return t.defined(); }
+inline bool is_given(const OptionalTensor& t) { return t && t->defined(); }
+TAEDA_API std::vector<DimVector> sizes_of(TensorList list);
+TAEDA_API std::vector<ScalarType> dtypes_of(TensorList list);
+[[noreturn]] TAEDA_API void missing_derivative(const char* op,
+                                               const char* what);
+inline Tensor no_complex_derivative(const char* op, const char* what) {
+  missing_derivative(op, what);
+}
+
+// Whether a derivative may run as one fused CPU kernel: no graph over it is
+// wanted, and the tensors are plain ones of the CPU.
+inline bool is_plain_cpu(const Tensor& t) {
+  constexpr DispatchKeySet kPlain{DispatchKey::CPU, DispatchKey::Autograd};
+  return t.defined() && (t.keys() - kPlain).empty();
+}
+template <class... T>
+bool can_fuse(const Tensor& grad, const T&... others) {
+  if (grad_enabled() || local_state.included != 0) return false;
+  if (!is_plain_cpu(grad)) return false;
+  [[maybe_unused]] bool complex_grad = grad.is_complex();
+  return ((is_plain_cpu(others) && (complex_grad || !others.is_complex())) &&
+          ...);
+}
+template <class... T>
+bool any_complex(const T&... tensors) {
+  return ((tensors.defined() && tensors.is_complex()) || ...);
+}
+
+}  // namespace taeda::autograd

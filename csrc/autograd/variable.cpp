@@ -1,0 +1,260 @@
+#include <taeda/csrc/autograd/variable.h>
+
+#include <taeda/csrc/autograd/accumulate_grad.h>
+#include <taeda/csrc/autograd/inplace.h>
+
+#include <mutex>
+
+namespace taeda::autograd {
+
+namespace {
+// Accumulators are made lazily, maybe by several threads at once.
+std::mutex accumulator_mutex;
+
+const Tensor kUndefined;
+}  // namespace
+
+AutogradMeta::~AutogradMeta() { release_node(std::move(grad_fn)); }
+
+AutogradMeta& meta_of(const Tensor& t) {
+  TensorImpl* impl = t.impl();
+  if (impl->autograd_meta() == nullptr) {
+    impl->set_autograd_meta(std::make_unique<AutogradMeta>());
+  }
+  return *static_cast<AutogradMeta*>(impl->autograd_meta());
+}
+
+const Tensor& grad_of(const Tensor& t) {
+  AutogradMeta* meta = meta_or_null(t);
+  return meta == nullptr ? kUndefined : meta->grad;
+}
+
+void set_grad(const Tensor& t, Tensor grad) {
+  if (!grad.defined()) {
+    if (AutogradMeta* meta = meta_or_null(t)) meta->grad.reset();
+    return;
+  }
+  TAEDA_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
+  TAEDA_CHECK(grad.dtype() == t.dtype(),
+              "assigned grad has data of a different type: expected ",
+              dtype_name(t.dtype()),
+              ", got ",
+              dtype_name(grad.dtype()));
+  TAEDA_CHECK(grad.device().type == t.device().type,
+              "assigned grad has data located on a different device: expected ",
+              t.device(),
+              ", got ",
+              grad.device());
+  TAEDA_CHECK(grad.sizes() == t.sizes(),
+              "assigned grad has data of a different size: expected ",
+              t.sizes(),
+              ", got ",
+              grad.sizes());
+  meta_of(t).grad = std::move(grad);
+}
+
+IntrusivePtr<Node> grad_fn(const Tensor& t) {
+  AutogradMeta* meta = meta_or_null(t);
+  if (t.is_view() && t.requires_grad()) return view_grad_fn(t);
+  return meta == nullptr ? IntrusivePtr<Node>() : meta->grad_fn;
+}
+
+uint32_t output_nr(const Tensor& t) {
+  AutogradMeta* meta = meta_or_null(t);
+  return meta == nullptr ? 0 : meta->output_nr;
+}
+
+void set_requires_grad(const Tensor& t, bool on) {
+  if (on == t.requires_grad() && (on || !t.is_view())) return;
+  if (on) {
+    TAEDA_CHECK(is_differentiable(t.dtype()),
+                "only Tensors of floating point and complex dtype can require "
+                "gradients, got ",
+                dtype_name(t.dtype()));
+    TAEDA_CHECK(!t.impl()->is_inference || inference_mode(),
+                "Setting requires_grad=True on inference tensor outside "
+                "InferenceMode is not allowed.");
+    t.impl()->add_key(DispatchKey::Autograd);
+    return;
+  }
+  TAEDA_CHECK(is_leaf(t),
+              "you can only change requires_grad flags of leaf variables. If "
+              "you want to use a computed variable in a subgraph that doesn't "
+              "require differentiation use var_no_grad = var.detach().");
+  t.impl()->remove_key(DispatchKey::Autograd);
+}
+
+IntrusivePtr<Node> grad_accumulator_or_null(const Tensor& t) {
+  AutogradMeta* meta = meta_or_null(t);
+  if (meta == nullptr) return {};
+  std::lock_guard<std::mutex> lock(accumulator_mutex);
+  return meta->accumulator.lock();
+}
+
+IntrusivePtr<Node> grad_accumulator(const Tensor& t) {
+  TAEDA_INTERNAL_ASSERT(t.requires_grad(), "the leaf requires no grad");
+  std::lock_guard<std::mutex> lock(accumulator_mutex);
+  AutogradMeta& meta = meta_of(t);
+  TAEDA_INTERNAL_ASSERT(!meta.grad_fn, "grad_accumulator of a non-leaf");
+  IntrusivePtr<Node> found = meta.accumulator.lock();
+  if (!found) {
+    found = make_intrusive<AccumulateGrad>(t);
+    meta.accumulator = WeakPtr<Node>(found.get());
+  }
+  return found;
+}
+
+Edge gradient_edge(const Tensor& t) {
+  if (!t.defined() || !t.requires_grad()) return {};
+  if (IntrusivePtr<Node> node = grad_fn(t)) {
+    return {std::move(node), output_nr(t)};
+  }
+  return {grad_accumulator(t), 0};
+}
+
+namespace {
+// Keeps `retain_grad` working after an in-place change.
+void move_retained_grad(const Node* from,
+                        uint32_t from_nr,
+                        Node& to,
+                        uint32_t to_nr) {
+  if (from == nullptr || from->extra_or_null() == nullptr) return;
+  auto& hooks = from->extra_or_null()->retain_hooks;
+  for (auto* h = hooks.begin(); h != hooks.end(); ++h) {
+    if (h->output_nr != from_nr) continue;
+    to.extra().retain_hooks.push_back({to_nr, std::move(h->hook)});
+    hooks.erase(h);
+    return;
+  }
+}
+}  // namespace
+
+void set_gradient_edge(const Tensor& t, Edge edge) {
+  AutogradMeta& meta = meta_of(t);
+  if (TAEDA_UNLIKELY(meta.retains_grad)) {
+    move_retained_grad(
+        meta.grad_fn.get(), meta.output_nr, *edge.node, edge.input_nr);
+  }
+  if (meta.grad_fn) release_node(std::move(meta.grad_fn));
+  meta.grad_fn = std::move(edge.node);
+  meta.output_nr = edge.input_nr;
+  meta.view_version = t.version();
+  t.impl()->add_key(DispatchKey::Autograd);
+}
+
+void set_history(const Tensor& t, const IntrusivePtr<Node>& node) {
+  if (!t.defined() || !is_differentiable(t.dtype())) {
+    node->add_undefined_output();
+    return;
+  }
+  uint32_t nr = node->add_output(t);
+  set_gradient_edge(t, {node, nr});
+}
+
+void register_hook(const Tensor& t, std::shared_ptr<TensorHook> hook) {
+  TAEDA_CHECK(t.requires_grad(),
+              "cannot register a hook on a tensor that doesn't require "
+              "gradient");
+  if (IntrusivePtr<Node> node = grad_fn(t)) {
+    node->extra().tensor_hooks.push_back({output_nr(t), std::move(hook)});
+    return;
+  }
+  AutogradMeta& meta = meta_of(t);
+  if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<LeafHooks>();
+  meta.leaf_hooks->before.push_back(std::move(hook));
+}
+
+void set_accumulate_hook(const Tensor& t,
+                         std::shared_ptr<AccumulateHook> hook) {
+  TAEDA_CHECK(t.requires_grad(),
+              "cannot register a hook on a tensor that doesn't require "
+              "gradient");
+  TAEDA_CHECK(is_leaf(t),
+              "post accumulate grad hooks cannot be registered on non-leaf "
+              "tensors");
+  AutogradMeta& meta = meta_of(t);
+  if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<LeafHooks>();
+  meta.leaf_hooks->after = std::move(hook);
+}
+
+namespace {
+// Stores the gradient that reaches a tensor; holds it weakly, since the tensor
+// holds the node that holds this.
+struct RetainGrad final : TensorHook {
+  explicit RetainGrad(const Tensor& t) : variable(t.impl()) {}
+  void call(Tensor& grad) override {
+    IntrusivePtr<TensorImpl> impl = variable.lock();
+    if (!impl || !grad.defined()) return;
+    Tensor t(std::move(impl));
+    Tensor& stored = meta_of(t).grad;
+    if (!stored.defined()) {
+      stored = clone_for_grad(grad, grad);
+    } else {
+      stored = sum_of(stored, grad);
+    }
+  }
+  WeakPtr<TensorImpl> variable;
+};
+}  // namespace
+
+void retain_grad(const Tensor& t) {
+  TAEDA_CHECK(t.requires_grad(),
+              "can't retain_grad on Tensor that has requires_grad=False");
+  if (is_leaf(t)) return;
+  AutogradMeta& meta = meta_of(t);
+  if (meta.retains_grad) return;
+  IntrusivePtr<Node> node = grad_fn(t);
+  node->extra().retain_hooks.push_back(
+      {output_nr(t), std::make_shared<RetainGrad>(t)});
+  meta.retains_grad = true;
+}
+
+bool retains_grad(const Tensor& t) {
+  AutogradMeta* meta = meta_or_null(t);
+  return meta != nullptr && meta->retains_grad && !is_leaf(t);
+}
+
+Tensor detach(const Tensor& t) {
+  return Tensor(t.impl()->shallow_copy(/*share_version=*/true));
+}
+
+Tensor variable_data(const Tensor& t) {
+  return Tensor(t.impl()->shallow_copy(/*share_version=*/false));
+}
+
+void detach_inplace(const Tensor& t) {
+  TAEDA_CHECK(!t.is_view() || !t.requires_grad(),
+              "Can't detach views in-place. Use detach() instead. If you are "
+              "using DistributedDataParallel (DDP) for training, and "
+              "gradient_as_bucket_view is set as True, gradients are views of "
+              "DDP buckets, and hence detach_() cannot be called on these "
+              "gradients.");
+  t.impl()->remove_key(DispatchKey::Autograd);
+  AutogradMeta* meta = meta_or_null(t);
+  if (meta == nullptr) return;
+  release_node(std::move(meta->grad_fn));
+  meta->output_nr = 0;
+  meta->retains_grad = false;
+}
+
+void set_data(const Tensor& t, const Tensor& value) {
+  TAEDA_CHECK(t.layout() == value.layout() && !value.impl()->is_inference,
+              "Attempted to call `variable.set_data(tensor)`, but `variable` "
+              "and `tensor` have incompatible tensor type.");
+  TAEDA_CHECK(!t.requires_grad() || is_differentiable(value.dtype()),
+              "data set to a tensor that requires gradients must be floating "
+              "point or complex dtype");
+  // An accumulator remembers the old geometry.
+  if (AutogradMeta* meta = meta_or_null(t)) {
+    std::lock_guard<std::mutex> lock(accumulator_mutex);
+    IntrusivePtr<Node> node = meta->accumulator.lock();
+    if (node && (value.dtype() != t.dtype() || value.device() != t.device())) {
+      meta->accumulator = WeakPtr<Node>();
+    } else if (node) {
+      node->replace_output(0, value);
+    }
+  }
+  t.impl()->shallow_copy_from(*value.impl());
+}
+
+}  // namespace taeda::autograd

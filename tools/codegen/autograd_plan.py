@@ -1,0 +1,333 @@
+"""What the autograd node of an overload saves and computes, before it is printed."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .expr import compose, names
+from .model import Operator, cpp_type, owned_type
+from .pointwise import PointwiseBackward, PointwiseKernel, backward_of, kernel_of
+from .record_types import Overload, Pointwise, Record
+from .schema import Argument
+
+_CALL = re.compile(r"(?<![\w:.>])(\w+)\(")
+_OPS_CALL = re.compile(r"ops::(\w+)\(")
+_SCALAR_CALL = re.compile(r"scalar_math::(\w+)\(")
+_KEYWORDS = {"if", "for", "while", "return", "sizeof", "static_cast"}
+_KNOWN_TYPES = {
+    *("Scalar", "Tensor", "IntArrayRef", "DimVector", "OptionalTensor", "ScalarType"),
+    *("TensorGeometry", "Device"),
+}
+_GENERATED = {"any_complex", "no_complex_derivative"}
+# What a formula may ask of a tensor without the tensor being saved.
+_FACTS = {
+    "sizes": ("DimVector", "{0}.sizes()"),
+    "strides": ("DimVector", "{0}.strides()"),
+    "dtype": ("ScalarType", "{0}.dtype()"),
+    "scalar_type": ("ScalarType", "{0}.dtype()"),
+    "device": ("Device", "{0}.device()"),
+    "layout": ("Layout", "{0}.layout()"),
+    "dim": ("int64_t", "{0}.dim()"),
+    "numel": ("int64_t", "{0}.numel()"),
+    "is_complex": ("bool", "{0}.is_complex()"),
+    "defined": ("bool", "is_given({0})"),
+}
+_LIST_FACTS = {
+    "sizes_of": ("std::vector<DimVector>", "sizes_of({0})"),
+    "dtypes_of": ("std::vector<ScalarType>", "dtypes_of({0})"),
+    "count_of": ("size_t", "{0}.size()"),
+    "TensorGeometry": ("TensorGeometry", "TensorGeometry({0})"),
+}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A field of the node: `NAME_`, seen by formulas as `NAME`."""
+
+    name: str
+    kind: str  # tensor | list | optional_list | result | value
+    type: str
+    save: str  # expression that is stored, in terms of the call's arguments
+    needed_by: frozenset[str] = frozenset()
+
+
+@dataclass
+class Gradient:
+    """One formula, for one argument or several."""
+
+    arguments: tuple[str, ...]
+    text: str = ""
+    missing: str = ""  # why it cannot be computed
+    fused: PointwiseKernel | None = None
+    fused_call: str = ""
+    guard: str = ""
+
+
+@dataclass
+class Plan:
+    """All that the printer needs for one overload."""
+
+    op: Operator
+    edges: list[Argument]
+    gradients: list[Gradient]
+    members: list[Member] = field(default_factory=list)
+    number: int = 0
+
+    @property
+    def class_name(self) -> str:
+        return f"Backward_{self.op.ident}"
+
+    @property
+    def node_name(self) -> str:
+        words = self.op.record.name.strip("_").split("_")
+        camel = "".join(word[:1].upper() + word[1:] for word in words)
+        return f"{camel}Backward{self.number}"
+
+    @property
+    def list_edges(self) -> list[str]:
+        return [a.name for a in self.edges if a.type.is_list]
+
+    def edge(self, name: str) -> tuple[str, str | None]:
+        """The first edge of an argument, and for lists the one after the last."""
+        fixed, lists = 0, []
+        for a in self.edges:
+            if a.name == name:
+                start = " + ".join([*(f"{n}_count_" for n in lists), str(fixed)])
+                end = f"{start} + {name}_count_" if a.type.is_list else None
+                return start, end
+            if a.type.is_list:
+                lists.append(a.name)
+            else:
+                fixed += 1
+        raise KeyError(name)
+
+
+def result_names(op: Operator) -> list[str]:
+    """Names of an operator's results in formulas."""
+    returns = op.functional.returns
+    if len(returns) == 1:
+        return ["result"]
+    return [r.name or f"result{i}" for i, r in enumerate(returns)]
+
+
+def plan_of(op: Operator) -> Plan | None:
+    """The plan of a functional operator; None without a derivative."""
+    if isinstance(op.overload.body, Pointwise):
+        if op.overload.body.dtypes.promote == "bool_out":
+            return None
+        gradients, plan_members = _pointwise(op)
+    else:
+        backward = op.overload.backward
+        if backward is None or not backward.formulas:
+            return None
+        gradients, plan_members = _formulas(op)
+    wanted = {n for g in gradients for n in g.arguments}
+    edges = [
+        a for a in op.functional.arguments if a.type.is_tensor_like and a.name in wanted
+    ]
+    if not edges:
+        return None
+    return Plan(op, edges, gradients, plan_members, _number(op.record, op.overload))
+
+
+def _number(record: Record, overload: Overload) -> int:
+    """PyTorch numbers the derivatives of a base name; scalar variants share one."""
+    seen: list[tuple] = []
+    for other in record.overloads:
+        key = _derivative_key(other)
+        if key not in seen:
+            seen.append(key)
+        if other is overload:
+            return seen.index(key)
+    return 0
+
+
+def _derivative_key(overload: Overload) -> tuple:
+    if isinstance(overload.body, Pointwise):
+        return tuple(sorted((k, str(v)) for k, v in overload.body.expr.by_kind.items()))
+    return (overload.schema.name,)
+
+
+# Pointwise --------------------------------------------------------------------
+
+
+def _pointwise(op: Operator) -> tuple[list[Gradient], list[Member]]:
+    tensors = {a.name for a in op.functional.arguments if a.type.is_tensor}
+    backwards = [b for b in backward_of(op) if b.argument in tensors]
+    gradients = [_pointwise_gradient(op, b, tensors) for b in backwards]
+    needs: dict[str, set[str]] = {}
+    for b in backwards:
+        for name in names(b.real) | names(b.complex):
+            needs.setdefault(name, set()).add(b.argument)
+    members = []
+    for a in op.functional.arguments:
+        if a.name in needs:
+            members.append(_argument_member(a, needs[a.name]))
+    if "result" in needs:
+        members.append(_result_member("result", needs["result"]))
+    return gradients, members
+
+
+def _pointwise_gradient(
+    op: Operator, backward: PointwiseBackward, tensors: set[str]
+) -> Gradient:
+    used = names(backward.real) | names(backward.complex)
+    scalars = {n for n in used if n not in tensors and n not in ("grad", "result")}
+    real = compose(backward.real, scalars)
+    text = real
+    kernel = backward.kernel
+    others = [n for n in ("result", *tensors) if n in used]
+    takes_complex = any(c in kernel_of(op).compute for c in ("c64", "c128"))
+    if takes_complex and backward.complex != backward.real:
+        wide = compose(backward.complex, scalars)
+        missing = missing_function(op, wide)
+        if missing:
+            wide = f'no_complex_derivative("{op.schema.name}", "{missing}")'
+        if wide != real:
+            operands = ", ".join(["grad", *sorted(set(others) - {"grad"})])
+            text = f"any_complex({operands}) ? {wide} : {real}"
+    gradient = Gradient((backward.argument,), text)
+    gradient.missing = missing_function(op, text)
+    if kernel is not None and kernel.exprs and kernel.compute:
+        gradient.fused = kernel
+        operands = ", ".join(kernel.operands)
+        numbers = ", ".join(kernel.scalars)
+        gradient.fused_call = (
+            f"pointwise(op_{kernel.name}, {{{operands}}}, {{{numbers}}})"
+        )
+        tested = [n for n in kernel.operands if n in tensors or n == "result"]
+        gradient.guard = f"can_fuse({', '.join(['grad', *tested])})"
+    return gradient
+
+
+# Formulas in C++ ----------------------------------------------------------------
+
+
+def _formulas(op: Operator) -> tuple[list[Gradient], list[Member]]:
+    backward = op.overload.backward
+    assert backward is not None
+    members: dict[str, Member] = {}
+    gradients = []
+    for arguments, formula in backward.formulas.items():
+        text = " ".join(formula.split())
+        if text in ("none", "non_differentiable"):
+            continue
+        text = _save_facts(op, text, arguments, members)
+        _save_names(op, text, arguments, members)
+        gradients.append(Gradient(arguments, text, missing_function(op, text)))
+    return gradients, list(members.values())
+
+
+def _save_facts(
+    op: Operator, text: str, wanted: tuple[str, ...], members: dict[str, Member]
+) -> str:
+    """Replaces `self.sizes()` and the like by members that keep just that."""
+    results = result_names(op)
+    for a in op.functional.arguments:
+        if not a.type.is_tensor_like:
+            continue
+        for fact, (kind, value) in _FACTS.items():
+            pattern = rf"\b{a.name}\.{fact}\(\)"
+            if not a.type.is_list and re.search(pattern, text):
+                name = f"{a.name}_{fact}"
+                text = re.sub(pattern, name, text)
+                source = a.name
+                if a.type.is_optional and fact != "defined":
+                    source, kind = f"(*{a.name})", kind
+                    value = f"{a.name} ? {value} : {kind}()"
+                _add(members, Member(name, "value", kind, value.format(source)), wanted)
+        for function, (kind, value) in _LIST_FACTS.items():
+            pattern = rf"\b{function}\({a.name}\)"
+            if re.search(pattern, text):
+                name = f"{a.name}_{function}"
+                text = re.sub(pattern, name, text)
+                _add(members, Member(name, "value", kind, value.format(a.name)), wanted)
+    del results
+    return text
+
+
+def _save_names(
+    op: Operator, text: str, wanted: tuple[str, ...], members: dict[str, Member]
+) -> None:
+    used = set(re.findall(r"(?<![\w.:])([A-Za-z_]\w*)", text))
+    for a in op.functional.arguments:
+        if a.name in used:
+            _add(members, _argument_member(a, set(wanted)), wanted)
+    for name in result_names(op):
+        if name in used:
+            _add(members, _result_member(name, set(wanted)), wanted)
+
+
+def _add(members: dict[str, Member], member: Member, wanted: tuple[str, ...]) -> None:
+    needed = frozenset(wanted)
+    if member.name in members:
+        needed |= members[member.name].needed_by
+    members[member.name] = Member(
+        member.name, member.kind, member.type, member.save, needed
+    )
+
+
+def _argument_member(a: Argument, needed: set[str]) -> Member:
+    by = frozenset(needed)
+    if a.type.is_tensor_like:
+        if a.type.is_list:
+            optional = cpp_type(a.type) == "ArrayRef<OptionalTensor>"
+            kind = "optional_list" if optional else "list"
+            return Member(a.name, kind, "SavedList", a.name, by)
+        return Member(a.name, "tensor", "SavedVariable", a.name, by)
+    stored = owned_type(a.type)
+    save = a.name
+    if stored.startswith("std::vector"):
+        save = f"{a.name}.vec()"
+    return Member(a.name, "value", stored, save, by)
+
+
+def _result_member(name: str, needed: set[str]) -> Member:
+    return Member(name, "result", "SavedVariable", name, frozenset(needed))
+
+
+# What exists --------------------------------------------------------------------
+
+
+def missing_function(op: Operator, text: str) -> str:
+    """Names a function in `text` that neither records nor formulas.h have."""
+    for name in _OPS_CALL.findall(text):
+        if op.known_base(name) is None:
+            return f"operator '{name}'"
+    for name in _SCALAR_CALL.findall(text):
+        if name not in scalar_functions():
+            return f"scalar_math::{name}"
+    for name in _CALL.findall(text):
+        if name in _KEYWORDS or name in _KNOWN_TYPES or name in _GENERATED:
+            continue
+        if name not in formula_functions():
+            return f"formula '{name}'"
+    return ""
+
+
+def used_bases(op: Operator, text: str) -> set[str]:
+    """Base names of the operators that `text` calls."""
+    found = {op.known_base(name) for name in _OPS_CALL.findall(text)}
+    return {base for base in found if base is not None}
+
+
+_FOLDER = Path(__file__).resolve().parents[2] / "csrc" / "autograd"
+
+
+@functools.cache
+def formula_functions() -> frozenset[str]:
+    """Functions that the formulas*.h headers declare."""
+    found: set[str] = set()
+    for path in sorted(_FOLDER.glob("formulas*.h")):
+        found |= set(re.findall(r"\b(\w+)\(", path.read_text(encoding="utf-8")))
+    return frozenset(found)
+
+
+@functools.cache
+def scalar_functions() -> frozenset[str]:
+    """Functions that scalar_math.h declares."""
+    text = (_FOLDER / "scalar_math.h").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"\b(\w+)\(", text))

@@ -1,0 +1,369 @@
+"""Prints the nodes and wrappers that record differentiable calls.
+
+For each operator with a derivative a Node class and, for each of its forms, the function
+`autograd::wrappers::IDENT` that stands in the Autograd slot of its dispatcher entry.
+`python -m tools.codegen.emit_autograd aten/ops` lists derivatives that cannot be built
+because they name something that does not exist.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from .autograd_plan import Gradient, Member, Plan, plan_of, result_names, used_bases
+from .emit_ops import isa_tables
+from .model import Operator, has_wrapper, load_operators, shard_of
+from .record_types import View
+from .writer import Output
+
+AUTOGRAD_SHARDS = 12
+
+
+def emit(operators: Iterable[Operator], out: Output) -> None:
+    """One file per shard, with the nodes and wrappers of the shard's records."""
+    shards: list[list[Operator]] = [[] for _ in range(AUTOGRAD_SHARDS)]
+    for op in operators:
+        if has_wrapper(op):
+            shards[shard_of(op.record.name, AUTOGRAD_SHARDS)].append(op)
+    for i, ops in enumerate(shards):
+        out.write(f"autograd/autograd_{i}.cpp", _shard(ops))
+
+
+def _shard(ops: list[Operator]) -> str:
+    plans: dict[str, Plan | None] = {}
+    for op in ops:
+        key = op.overload.schema.name
+        if key not in plans:
+            plans[key] = plan_of(_functional(op))
+    bases = {op.record.name for op in ops} | {"clone"}
+    tables: list[str] = []
+    nodes: list[str] = []
+    for plan in filter(None, plans.values()):
+        for gradient in plan.gradients:
+            if not gradient.missing:
+                bases |= used_bases(plan.op, gradient.text)
+            if gradient.fused is not None:
+                tables += _fused_descriptor(gradient)
+        nodes += _node(plan)
+    lines = ["#include <taeda/csrc/autograd/record.h>"]
+    lines += [f"#include <taeda/gen/ops/{base}.h>" for base in sorted(bases)]
+    lines += ["", "namespace taeda {", *dict.fromkeys(tables)]
+    lines += ["namespace autograd {", "namespace {", *nodes, "}  // namespace"]
+    lines += ["namespace wrappers {"]
+    lines += [f"{op.result} {op.ident}({op.types()});" for op in ops]
+    for op in ops:
+        lines += _wrapper(op, plans[op.overload.schema.name])
+    lines += ["}  // namespace wrappers", "}  // namespace autograd"]
+    return "\n".join([*lines, "}  // namespace taeda", ""])
+
+
+def _functional(op: Operator) -> Operator:
+    schema = op.overload.schema
+    return Operator(op.record, op.overload, schema, "functional", schema, op.bases)
+
+
+def _fused_descriptor(gradient: Gradient) -> list[str]:
+    kernel = gradient.fused
+    assert kernel is not None
+    return [
+        *isa_tables("ChunkTable", kernel.name),
+        f"static constexpr PointwiseOp op_{kernel.name} = {{"
+        f'"{kernel.name.removeprefix("k_")}", {len(kernel.operands)}, '
+        f"{len(kernel.scalars)}, Promote::First, OutKind::Same, kAcceptAll, "
+        f"{len(kernel.conditions)}, TAEDA_LEVELS({kernel.name})}};",
+    ]
+
+
+# Nodes ----------------------------------------------------------------------
+
+
+def _node(plan: Plan) -> list[str]:
+    lines = [f"struct {plan.class_name} final : Node {{"]
+    lines.append(
+        f'  std::string name() const override {{ return "{plan.node_name}"; }}'
+    )
+    lines.append("  Tensors apply(Tensors&& grads) override;")
+    tensors = [m for m in plan.members if m.kind != "value"]
+    if tensors:
+        lines.append("  void release_variables() override {")
+        lines.append("    auto guard = lock();")
+        for m in tensors:
+            is_list = m.kind in ("list", "optional_list")
+            free = f"release_list({m.name}_)" if is_list else f"{m.name}_.release()"
+            lines.append(f"    {free};")
+        lines.append("  }")
+    lines += [f"  {m.type} {m.name}_{_initial(m)};" for m in plan.members]
+    lines += [f"  size_t {name}_count_ = 0;" for name in plan.list_edges]
+    return [*lines, "};", *_apply(plan)]
+
+
+def _initial(member: Member) -> str:
+    return "{}" if member.kind == "value" else ""
+
+
+def _apply(plan: Plan) -> list[str]:
+    lines = [f"Tensors {plan.class_name}::apply(Tensors&& grads) {{"]
+    lines.append("  Tensors grad_inputs(next_edges().size());")
+    lines.append("  if (!any_defined(grads)) return grad_inputs;")
+    if any(_uses_grad(g) for g in plan.gradients):
+        lines.append("  [[maybe_unused]] const Tensor& grad = grads[0];")
+    lines += _unpack(plan)
+    for gradient in plan.gradients:
+        lines += ["  " + line for line in _gradient(plan, gradient)]
+    return [*lines, "  return grad_inputs;", "}"]
+
+
+def _uses_grad(gradient: Gradient) -> bool:
+    return "grad" in gradient.text
+
+
+def _unpack(plan: Plan) -> list[str]:
+    lines = []
+    for m in plan.members:
+        head = f"  [[maybe_unused]] const auto {m.name} = "
+        if m.kind == "list":
+            lines.append(f"{head}unpack_list({m.name}_, *this);")
+        elif m.kind == "optional_list":
+            lines.append(f"{head}unpack_optional_list({m.name}_, *this);")
+        elif m.kind in ("tensor", "result"):
+            lines.append(f"{head}{m.name}_.unpack(*this);")
+    if lines:
+        lines = ["  auto guard = lock();", *lines, "  guard.unlock();"]
+    for m in plan.members:
+        if m.kind == "value":
+            lines.append(f"  [[maybe_unused]] const auto& {m.name} = {m.name}_;")
+    return lines
+
+
+def _gradient(plan: Plan, gradient: Gradient) -> list[str]:
+    asked = [_asks("task_should_compute(*this, ", plan, n) for n in gradient.arguments]
+    lines = [f"if ({' || '.join(asked)}) {{"]
+    if gradient.missing and gradient.fused is None:
+        lines.append("  " + _raise_missing(plan, gradient))
+    elif len(gradient.arguments) > 1:
+        lines += ["  " + line for line in _several(plan, gradient, asked)]
+    else:
+        start, end = plan.edge(gradient.arguments[0])
+        if end is not None:
+            lines.append(f"  put_list(grad_inputs, {start}, {gradient.text});")
+        elif gradient.fused is not None:
+            lines += ["  " + line for line in _fused(plan, gradient, start)]
+        else:
+            lines.append(f"  grad_inputs[{start}] = {gradient.text};")
+    return [*lines, "}"]
+
+
+def _fused(plan: Plan, gradient: Gradient, start: str) -> list[str]:
+    lines = [f"if ({gradient.guard}) {{"]
+    lines.append(f"  grad_inputs[{start}] = {gradient.fused_call};")
+    lines.append("} else {")
+    if gradient.missing:
+        lines.append("  " + _raise_missing(plan, gradient))
+    else:
+        lines.append(f"  grad_inputs[{start}] = {gradient.text};")
+    return [*lines, "}"]
+
+
+def _several(plan: Plan, gradient: Gradient, asked: list[str]) -> list[str]:
+    lines = []
+    count = len(gradient.arguments)
+    if "grad_input_mask" in gradient.text:
+        lines.append(
+            f"const std::array<bool, {count}> grad_input_mask = {{{', '.join(asked)}}};"
+        )
+    lines.append(f"auto found = {gradient.text};")
+    for i, (name, test) in enumerate(zip(gradient.arguments, asked, strict=True)):
+        start, end = plan.edge(name)
+        value = f"std::move(std::get<{i}>(found))"
+        put = f"grad_inputs[{start}] = {value};"
+        if end is not None:
+            put = f"put_list(grad_inputs, {start}, {value});"
+        lines.append(f"if ({test}) {put}")
+    return lines
+
+
+def _raise_missing(plan: Plan, gradient: Gradient) -> str:
+    return f'missing_derivative("{plan.op.schema.name}", "{gradient.missing}");'
+
+
+def _asks(head: str, plan: Plan, name: str) -> str:
+    start, end = plan.edge(name)
+    return f"{head}{start}{'' if end is None else ', ' + end})"
+
+
+# Wrappers -------------------------------------------------------------------
+
+
+def _wrapper(op: Operator, plan: Plan | None) -> list[str]:
+    lines = [f"{op.result} {op.ident}({op.parameters()}) {{"]
+    if op.form == "out":
+        body = _out_body(op)
+    elif op.schema.mutable_args:
+        body = _inplace_body(op, plan)
+    else:
+        body = _functional_body(op, plan)
+    return [*lines, *("  " + line for line in body), "}"]
+
+
+def _call(op: Operator) -> str:
+    return f"ops::{op.cpp_name}({op.names()})"
+
+
+def _tensor_names(op: Operator) -> str:
+    return ", ".join(a.name for a in op.schema.arguments if a.type.is_tensor_like)
+
+
+def _out_body(op: Operator) -> list[str]:
+    return [
+        f'check_out("{op.record.name}", {_tensor_names(op)});',
+        "BelowAutograd below;",
+        f"{_call(op)};",
+    ]
+
+
+def _record(op: Operator, plan: Plan | None) -> list[str]:
+    if plan is None:
+        if _never_differentiable(op):
+            return ["IntrusivePtr<Node> node;"]
+        return [
+            f'auto node = record_missing("{op.functional.name}", {_tensor_names(op)});'
+        ]
+    given = ", ".join(a.name for a in plan.edges)
+    return [f"auto node = record<{plan.class_name}>({given});"]
+
+
+def _never_differentiable(op: Operator) -> bool:
+    body = op.overload.body
+    dtypes = getattr(body, "dtypes", None)
+    return dtypes is not None and dtypes.promote == "bool_out"
+
+
+def _save(op: Operator, plan: Plan | None) -> list[str]:
+    """Statements that store what backward needs and the call may overwrite."""
+    if plan is None:
+        return []
+    lines = [f"node->{name}_count_ = {name}.size();" for name in plan.list_edges]
+    for m in plan.members:
+        if m.kind != "result":
+            lines += _guarded(plan, m, _store(op, m))
+    return ["if (node) {", *("  " + line for line in lines), "}"] if lines else []
+
+
+def _store(op: Operator, m: Member) -> str:
+    if m.kind in ("list", "optional_list"):
+        return f"node->{m.name}_ = save_list({m.save});"
+    if m.kind != "tensor":
+        return f"node->{m.name}_ = {m.save};"
+    source = m.save
+    argument = op.functional.argument(m.name)
+    if argument.type.is_optional:
+        return f"if ({source}) node->{m.name}_.save(*{source});"
+    if op.schema.mutable_args and m.name == op.schema.mutable_args[0].name:
+        source = f"ops::clone({source})"  # the call overwrites it
+    return f"node->{m.name}_.save({source});"
+
+
+def _guarded(plan: Plan, m: Member, statement: str) -> list[str]:
+    """Tensors are kept only for gradients that will be asked for."""
+    if m.kind == "value" or len(plan.edges) == 1:
+        return [statement]
+    if m.needed_by >= {a.name for a in plan.edges}:
+        return [statement]
+    asked = [
+        _asks("node->should_compute(", plan, a.name)
+        for a in plan.edges
+        if a.name in m.needed_by
+    ]
+    asked = [text.replace("_count_", "_count_") for text in asked]
+    for name in plan.list_edges:
+        asked = [text.replace(f"{name}_count_", f"{name}.size()") for text in asked]
+    return [f"if ({' || '.join(asked)}) {{ {statement} }}"]
+
+
+def _save_results(op: Operator, plan: Plan | None, values: dict[str, str]) -> list[str]:
+    if plan is None:
+        return []
+    lines = []
+    for m in plan.members:
+        if m.kind == "result":
+            store = f"node->{m.name}_.save({values[m.name]}, /*is_output=*/true);"
+            lines += _guarded(plan, m, store)
+    return ["if (node) {", *("  " + line for line in lines), "}"] if lines else []
+
+
+def _functional_body(op: Operator, plan: Plan | None) -> list[str]:
+    lines = _record(op, plan) + _save(op, plan)
+    lines.append(f"auto result = [&] {{ BelowAutograd below; return {_call(op)}; }}();")
+    names = result_names(op)
+    if len(names) == 1:
+        values = {"result": "result"}
+        if op.schema.returns[0].type.is_tensor_like:
+            if op.result == "std::vector<Tensor>" and _is_view(op):
+                lines.append("mark_multi_output_views(result);")
+            lines.append("set_history_if(result, node);")
+    else:
+        values = {n: f"std::get<{i}>(result)" for i, n in enumerate(names)}
+        lines += _histories(op, values)
+    return [*lines, *_save_results(op, plan, values), "return result;"]
+
+
+def _is_view(op: Operator) -> bool:
+    return isinstance(op.overload.body, View) or op.schema.is_view
+
+
+def _histories(op: Operator, values: dict[str, str]) -> list[str]:
+    wanted = op.overload.differentiable_outputs
+    lines = []
+    for returned, (name, value) in zip(op.schema.returns, values.items(), strict=True):
+        if not returned.type.is_tensor_like:
+            lines.append("if (node) node->add_undefined_output();")
+        elif wanted is not None and name not in wanted:
+            lines.append("if (node) node->add_undefined_output();")
+        else:
+            lines.append(f"set_history_if({value}, node);")
+    return lines
+
+
+def _inplace_body(op: Operator, plan: Plan | None) -> list[str]:
+    target = op.schema.mutable_args[0]
+    if target.type.is_list:
+        return _inplace_list_body(op)
+    others = _tensor_names(op)
+    lines = [f"refresh_view({target.name});"]
+    lines.append(f"check_inplace({target.name}, any_needs_grad({others}));")
+    lines += _record(op, plan) + _save(op, plan)
+    lines.append(f"{{ BelowAutograd below; {_call(op)}; }}")
+    lines.append(f"rebase_history({target.name}, node);")
+    values = dict.fromkeys(result_names(op), target.name)
+    return [*lines, *_save_results(op, plan, values)]
+
+
+def _inplace_list_body(op: Operator) -> list[str]:
+    """Fused list operators (optimizers') run outside of graphs."""
+    return [
+        f'check_out("{op.record.name}", {_tensor_names(op)});',
+        "BelowAutograd below;",
+        f"{_call(op)};",
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Lists derivatives that name something that does not exist; 1 if there are any."""
+    status = 0
+    for folder in arguments:
+        for op in load_operators(Path(folder)):
+            if op.form != "functional" or not has_wrapper(op):
+                continue
+            plan = plan_of(op)
+            for gradient in plan.gradients if plan else ():
+                if gradient.missing:
+                    names = ", ".join(gradient.arguments)
+                    print(f"{op.schema.name}: {names}: no {gradient.missing}")
+                    status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
