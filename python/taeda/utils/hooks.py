@@ -52,7 +52,7 @@ class RemovableHandle:
     def __enter__(self) -> RemovableHandle:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, type, value, tb) -> None:
         self.remove()
 
 
@@ -81,3 +81,11 @@ def warn_if_has_hooks(tensor) -> None:
                 "mark it with utils.hooks.unserializable_hook to silence this",
                 stacklevel=2,
             )
+
+
+def __getattr__(name: str):
+    if name == "BackwardHook":
+        from taeda.nn.modules._backward_hook import BackwardHook
+
+        return BackwardHook
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
