@@ -261,8 +261,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * relu6(x + 3) / 6 (Howard et al., "Searching for MobileNetV3", 2019).
 
     Example:
-        >>> taeda.nn.functional.hardswish(taeda.tensor([-3.0, 3.0]))
-        tensor([-0.,  3.])
+        >>> taeda.nn.functional.hardswish(taeda.tensor([0.0, 3.0]))
+        tensor([0., 3.])
     """
     if overrides_one(input):
         return relay(hardswish, (input,), locals())

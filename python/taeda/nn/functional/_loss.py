@@ -101,7 +101,8 @@ def nll_loss(
     """-w_y x_y, x the log-probabilities; arguments as `cross_entropy`.
 
     Example:
-        >>> taeda.nn.functional.nll_loss(taeda.tensor([[-1.0, -2.0]]), taeda.tensor([1]))
+        >>> x = taeda.tensor([[-1.0, -2.0]])
+        >>> taeda.nn.functional.nll_loss(x, taeda.tensor([1]))
         tensor(2.)
     """
     if overrides_any(input, target, weight):

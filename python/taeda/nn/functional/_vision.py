@@ -137,7 +137,8 @@ def _target(input, size, scale_factor, mode, recompute):
         if not all(map(_whole, sizes)):
             raise TypeError(
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
-                f"Tuple[int, int, int], but got size with types {list(map(type, sizes))}"
+                "Tuple[int, int, int], but got size with types "
+                f"{list(map(type, sizes))}"
             )
         if recompute:
             raise ValueError(
@@ -160,9 +161,9 @@ def _refuse(rank, mode):
             f"Got {rank}D input, but {mode} mode needs {_NEEDS[mode]}D input"
         )
     raise NotImplementedError(
-        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for the "
-        "modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area | "
-        f"nearest-exact (got {mode})"
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for "
+        "the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area "
+        f"| nearest-exact (got {mode})"
     )
 
 

@@ -98,10 +98,9 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """
     extra = [_global_forward_hooks_always_called, _global_forward_hooks_with_kwargs]
     handle = _add_global(_global_forward_hooks, hook, extra)
-    if with_kwargs:
-        _global_forward_hooks_with_kwargs[handle.id] = True
-    if always_call:
-        _global_forward_hooks_always_called[handle.id] = True
+    for wanted, flags in zip((always_call, with_kwargs), extra, strict=True):
+        if wanted:
+            flags[handle.id] = True
     return handle
 
 

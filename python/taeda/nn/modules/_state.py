@@ -272,8 +272,10 @@ class State:
         return _add(self._load_state_dict_pre_hooks, wrapped)
 
     def register_load_state_dict_pre_hook(self, hook):
-        """Call `hook(module, state_dict, prefix, local_metadata, strict,
-        missing_keys, unexpected_keys, error_msgs)` before a module loads."""
+        """Call `hook(module, ...)` before a module loads.
+
+        The hook's other arguments are those of `_load_from_state_dict`.
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook):

@@ -212,11 +212,12 @@ class Tree:
         Raises:
             ValueError: `mode` is no bool.
         """
-        if not isinstance(mode, bool):
+        if type(mode) is not bool:
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
-        for module in self.children():
-            module.train(mode)
+        for child in self._modules.values():
+            if child is not None:
+                child.train(mode)
         return self
 
     def eval(self):

@@ -149,21 +149,16 @@ class MultiheadAttention(Module):
         if swap:
             query, key, value = _time_first(query, key, value)
         same = self._qkv_same_embed_dim
+        out, sizes = self.out_proj, (self.embed_dim, self.num_heads)
+        packed = (self.in_proj_weight, self.in_proj_bias)
+        extra = (self.bias_k, self.bias_v, self.add_zero_attn)
+        last = (self.dropout, out.weight, out.bias, self.training)
         output, weights = F.multi_head_attention_forward(
-            query,
-            key,
-            value,
-            self.embed_dim,
-            self.num_heads,
-            self.in_proj_weight,
-            self.in_proj_bias,
-            self.bias_k,
-            self.bias_v,
-            self.add_zero_attn,
-            self.dropout,
-            self.out_proj.weight,
-            self.out_proj.bias,
-            training=self.training,
+            *(query, key, value),
+            *sizes,
+            *packed,
+            *extra,
+            *last,
             key_padding_mask=key_padding_mask,
             need_weights=need_weights,
             attn_mask=attn_mask,

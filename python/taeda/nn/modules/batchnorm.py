@@ -304,11 +304,10 @@ class SyncBatchNorm(_BatchNorm):
         self.process_group = process_group
 
     def _check_input_dim(self, input) -> None:
-        if input.dim() < 2:
-            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
-
-    def _check_non_zero_input_channels(self, input) -> None:
-        if input.size(1) == 0:
+        rank = input.dim()
+        if rank < 2:
+            raise ValueError(f"expected at least 2D input (got {rank}D input)")
+        if not input.size(1):
             raise ValueError(
                 "SyncBatchNorm number of input channels should be non-zero"
             )
@@ -321,8 +320,6 @@ class SyncBatchNorm(_BatchNorm):
         return shared.get_world_size(self.process_group)
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check_input_dim(input)
-        self._check_non_zero_input_channels(input)
         if self.training and self._processes() > 1:
             raise NotImplementedError(
                 "SyncBatchNorm: statistics across processes need collectives that the "

@@ -293,10 +293,10 @@ class ModuleDict(Module):
         return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
-        self.add_module(key, module)
+        self.register_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        del self._modules[key]
+        self._modules.__delitem__(key)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -433,9 +433,8 @@ class ParameterDict(Module):
 
     def __init__(self, parameters=None) -> None:
         super().__init__()
-        self._keys: dict[str, None] = {}
-        if parameters is not None:
-            self.update(parameters)
+        self._keys: dict[str, None] = {}  # in order; a set would lose it
+        self.update({} if parameters is None else parameters)
 
     def _key_to_attr(self, key) -> str:
         if not isinstance(key, str):

@@ -72,38 +72,21 @@ class _ConvNd(Module):
         "kernel_size",
     ]
 
+    # fmt: off
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-        bias,
-        padding_mode,
-        device=None,
+        self, in_channels, out_channels, kernel_size, stride, padding, dilation,
+        transposed, output_padding, groups, bias, padding_mode, device=None,
         dtype=None,
     ) -> None:
+        # fmt: on
         super().__init__()
         channels = (in_channels, out_channels)
         _check(channels, groups, stride, padding, padding_mode)
-        self.__dict__.update(
-            in_channels=in_channels,
-            out_channels=out_channels,
-            kernel_size=kernel_size,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            transposed=transposed,
-            output_padding=output_padding,
-            groups=groups,
-            padding_mode=padding_mode,
-            _reversed_padding_repeated_twice=_around(padding, dilation, kernel_size),
-        )
+        given = locals()
+        self.__dict__.update({name: given[name] for name in _ConvNd.__constants__})
+        self.transposed = transposed
+        around = _around(padding, dilation, kernel_size)
+        self._reversed_padding_repeated_twice = around
         kind = {"device": device, "dtype": dtype}
         first, second = channels if transposed else (out_channels, in_channels)
         shape = (first, second // groups, *kernel_size)
@@ -281,22 +264,13 @@ class Conv3d(_ConvNd):
 class _ConvTransposeNd(_ConvNd):
     """What the transposed convolutions share."""
 
+    # fmt: off
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-        bias,
-        padding_mode,
-        device=None,
+        self, in_channels, out_channels, kernel_size, stride, padding, dilation,
+        transposed, output_padding, groups, bias, padding_mode, device=None,
         dtype=None,
     ) -> None:
+        # fmt: on
         if padding_mode != "zeros":
             raise ValueError(
                 f'Only "zeros" padding mode is supported for {type(self).__name__}'

@@ -21,12 +21,10 @@ class _DropoutNd(Module):
     """Holds p and inplace; subclasses name the function."""
 
     __constants__ = ["p", "inplace"]
-    p: float
-    inplace: bool
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        if p < 0 or p > 1:
+        if not 0 <= p <= 1:
             raise ValueError(
                 f"dropout probability has to be between 0 and 1, but got {p}"
             )

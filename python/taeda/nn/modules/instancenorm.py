@@ -58,9 +58,9 @@ class _InstanceNorm(_NormBase):
             if old:
                 errors.append(
                     f"Unexpected running stats buffer(s) {old} for "
-                    f"{type(self).__name__} with track_running_stats=False: a checkpoint "
-                    "from before 0.4.0 may have them. Remove the keys, or make the layer "
-                    "with track_running_stats=True."
+                    f"{type(self).__name__} with track_running_stats=False: a "
+                    "checkpoint from before 0.4.0 may have them. Remove the keys, or "
+                    "make the layer with track_running_stats=True."
                 )
                 for name in old:
                     state_dict.pop(name)

@@ -49,9 +49,6 @@ class Linear(Module):
     """
 
     __constants__ = ["in_features", "out_features"]
-    in_features: int
-    out_features: int
-    weight: Tensor
 
     def __init__(
         self,

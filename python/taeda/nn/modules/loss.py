@@ -239,11 +239,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             layer.weight.reshape(*shape, layer.in_features),
             target,
             linear_bias=None if layer.bias is None else layer.bias.reshape(shape),
-            weight=self.weight,
-            reduction=self.reduction,
             ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
-            options=self.options,
+            **{"weight": self.weight, "options": self.options},
+            reduction=self.reduction,
         )
 
     def extra_repr(self) -> str:
@@ -419,9 +418,9 @@ class HuberLoss(_Loss):
     __constants__ = ["reduction", "delta"]
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction=reduction)
         if not isinstance(delta, (float, int)):
             raise TypeError(f"delta must be a float or int, got: {type(delta)}")
-        super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -717,15 +716,11 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_with_distance_loss(
-            anchor,
-            positive,
-            negative,
-            distance_function=self.distance_function,
-            margin=self.margin,
-            swap=self.swap,
-            reduction=self.reduction,
-        )
+        options = {"margin": self.margin, "swap": self.swap}
+        options.update(reduction=self.reduction)
+        options.update(distance_function=self.distance_function)
+        tensors = (anchor, positive, negative)
+        return F.triplet_margin_with_distance_loss(*tensors, **options)
 
 
 class CTCLoss(_Loss):

@@ -307,15 +307,12 @@ class Module(Hooks, State, Tree, Convert):
             )
 
     def __delattr__(self, name: str) -> None:
-        if name in self._parameters:
-            del self._parameters[name]
-        elif name in self._buffers:
-            del self._buffers[name]
-            self._non_persistent_buffers_set.discard(name)
-        elif name in self._modules:
-            del self._modules[name]
-        else:
-            object.__delattr__(self, name)
+        for table in (self._parameters, self._buffers, self._modules):
+            if name in table:
+                del table[name]
+                self.__dict__.get("_non_persistent_buffers_set", set()).discard(name)
+                return
+        object.__delattr__(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under `name`; None reserves the name.

@@ -14,8 +14,7 @@ __all__ = ["PixelShuffle", "PixelUnshuffle"]
 class PixelShuffle(Module):
     """(*, C r^2, H, W) -> (*, C, H r, W r).
 
-    Shi et al., "Real-Time Single Image and Video Super-Resolution Using an Efficient
-    Sub-Pixel Convolutional Neural Network", 2016.
+    Shi et al., "Real-Time Single Image and Video Super-Resolution ...", 2016.
 
     Args:
         upscale_factor: r.

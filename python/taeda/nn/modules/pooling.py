@@ -200,7 +200,8 @@ class MaxUnpool3d(_MaxUnpoolNd):
         ValueError: in forward, an `output_size` that cannot have been pooled.
 
     Example:
-        >>> y, where = taeda.nn.MaxPool3d(2, return_indices=True)(taeda.ones(1, 4, 4, 4))
+        >>> pool = taeda.nn.MaxPool3d(2, return_indices=True)
+        >>> y, where = pool(taeda.ones(1, 4, 4, 4))
         >>> taeda.nn.MaxUnpool3d(2)(y, where).sum()
         tensor(8.)
     """
@@ -350,8 +351,8 @@ class _FractionalMaxPoolNd(Module):
         self.output_ratio = None if output_ratio is None else spread(output_ratio)
         if (output_size is None) == (output_ratio is None):
             raise ValueError(
-                f"{name} requires specifying either an output size, or a pooling ratio; "
-                "only one of output_size and output_ratio may be specified"
+                f"{name} requires specifying either an output size, or a pooling "
+                "ratio; only one of output_size and output_ratio may be specified"
             )
         if output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             raise ValueError(

@@ -199,8 +199,8 @@ class RNNBase(Module):
         kind = self._flat_weights[0].dtype
         if input.dtype != kind and not taeda.is_autocast_enabled(input.device.type):
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
-                f"Convert input: input.to({kind}), or convert model: "
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind})"
+                f". Convert input: input.to({kind}), or convert model: "
                 f"model.to({input.dtype})"
             )
         rank = 3 if batch_sizes is None else 2

@@ -365,8 +365,7 @@ class TransformerDecoder(Module):
     ) -> None:
         super().__init__()
         self.layers = _get_clones(decoder_layer, num_layers)
-        self.num_layers = num_layers
-        self.norm = norm
+        self.norm, self.num_layers = norm, num_layers
 
     def forward(
         self,
@@ -493,22 +492,16 @@ class Transformer(Module):
             raise RuntimeError(
                 "the feature number of src and tgt must be equal to d_model"
             )
-        memory = self.encoder(
-            src,
-            mask=src_mask,
-            src_key_padding_mask=src_key_padding_mask,
-            is_causal=src_is_causal,
-        )
-        return self.decoder(
-            tgt,
-            memory,
-            tgt_mask=tgt_mask,
-            memory_mask=memory_mask,
-            tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask,
-            tgt_is_causal=tgt_is_causal,
-            memory_is_causal=memory_is_causal,
-        )
+        source = {"mask": src_mask, "is_causal": src_is_causal}
+        padding = {"src_key_padding_mask": src_key_padding_mask}
+        memory = self.encoder(src, **source, **padding)
+        masks = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
+        padding = {
+            "tgt_key_padding_mask": tgt_key_padding_mask,
+            "memory_key_padding_mask": memory_key_padding_mask,
+        }
+        causal = {"tgt_is_causal": tgt_is_causal, "memory_is_causal": memory_is_causal}
+        return self.decoder(tgt, memory, **masks, **padding, **causal)
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:

@@ -8,21 +8,19 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 def _ntuple(n: int, name: str = "parse"):
     """A function that makes one value n values, and any sequence a tuple."""
 
-    def parse(x):
+    def spread(x):
         if type(x) is int:
             return (x,) * n
         if hasattr(x, "__iter__") and not isinstance(x, str):
             return tuple(x)
         return (x,) * n
 
-    parse.__name__ = name
-    return parse
+    spread.__name__ = spread.__qualname__ = name
+    return spread
 
 
-_single = _ntuple(1, "_single")
-_pair = _ntuple(2, "_pair")
-_triple = _ntuple(3, "_triple")
-_quadruple = _ntuple(4, "_quadruple")
+_single, _pair = _ntuple(1, "_single"), _ntuple(2, "_pair")
+_triple, _quadruple = _ntuple(3, "_triple"), _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t, n: int):

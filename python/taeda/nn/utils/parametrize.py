@@ -152,8 +152,8 @@ class ParametrizationList(ModuleList):
         for i, tensor in enumerate(new):
             if not isinstance(tensor, Tensor):
                 raise ValueError(
-                    "'right_inverse' must return a Tensor or a Sequence of tensors. Got "
-                    f"element {i} of the sequence with type {type(tensor).__name__}."
+                    "'right_inverse' must return a Tensor or a Sequence of tensors. "
+                    f"Got element {i} of the sequence of type {type(tensor).__name__}."
                 )
             if isinstance(original, Parameter):
                 tensor = Parameter(tensor, original.requires_grad)

@@ -517,8 +517,8 @@ def global_unstructured(
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
-            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found '
-            f"method {pruning_method} of type {method.PRUNING_TYPE}"
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. '
+            f"Found method {pruning_method} of type {method.PRUNING_TYPE}"
         )
     stack = PruningContainer()
     stack._tensor_name = method._tensor_name = "temp"

@@ -1,0 +1,203 @@
+"""nn.utils: packing, clipping, vectors, fusing, parametrizations, pruning."""
+
+from __future__ import annotations
+
+import pytest
+import taeda
+from taeda import nn
+from taeda.nn.utils import parametrizations, parametrize, prune, rnn, stateless
+
+
+def test_pack_and_pad_unsorted():
+    parts = [taeda.ones(2, 3), taeda.ones(4, 3) * 2, taeda.ones(1, 3) * 3]
+    packed = rnn.pack_sequence(parts, enforce_sorted=False)
+    assert packed.batch_sizes.tolist() == [3, 2, 1, 1]
+    padded, lengths = rnn.pad_packed_sequence(packed, batch_first=True)
+    assert lengths.tolist() == [2, 4, 1] and tuple(padded.shape) == (3, 4, 3)
+    for part, back in zip(parts, rnn.unpack_sequence(packed), strict=True):
+        assert bool((part == back).all())
+    with pytest.raises(RuntimeError):
+        rnn.pack_sequence(parts)
+    with pytest.raises(ValueError, match="total_length"):
+        rnn.pad_packed_sequence(packed, total_length=1)
+
+
+def test_packed_sequence_through_lstm():
+    net = nn.LSTM(3, 4, bidirectional=True)
+    parts = [taeda.randn(4, 3), taeda.randn(2, 3)]
+    output, (h, _) = net(rnn.pack_sequence(parts))
+    padded, _ = rnn.pad_packed_sequence(output)
+    alone, (last, _) = net(parts[1].unsqueeze(1))
+    assert taeda.allclose(padded[:2, 1], alone[:, 0], atol=1e-6)
+    assert taeda.allclose(h[:, 1], last[:, 0], atol=1e-6)
+
+
+def test_packed_sequence_converts():
+    packed = rnn.pack_sequence([taeda.ones(2)])
+    assert packed.double().data.dtype is taeda.float64
+    assert packed.to(taeda.float32) is packed
+    assert not packed.is_cuda and packed.cpu() is packed
+    data, sizes, order, back = packed
+    assert order is None and back is None and sizes is packed.batch_sizes
+
+
+@pytest.mark.parametrize("foreach", [None, False])
+@pytest.mark.parametrize("norm", [2.0, 1.0, float("inf")])
+def test_clip_grad_norm(foreach, norm):
+    params = [nn.Parameter(taeda.zeros(2)) for _ in range(3)]
+    for i, p in enumerate(params):
+        p.grad = taeda.full((2,), float(i))
+    flat = taeda.cat([p.grad for p in params])
+    want = taeda.linalg.vector_norm(flat, norm)
+    total = nn.utils.clip_grad_norm_(params, 0.5, norm, foreach=foreach)
+    assert taeda.allclose(total, want)
+    after = nn.utils.get_total_norm([p.grad for p in params], norm)
+    assert float(after) == pytest.approx(0.5, rel=1e-5)
+
+
+def test_clip_refuses_nonfinite_and_clips_values():
+    p = nn.Parameter(taeda.zeros(1))
+    p.grad = taeda.full((1,), float("inf"))
+    with pytest.raises(RuntimeError, match="non-finite"):
+        nn.utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
+    nn.utils.clip_grad_value_(p, 2.0)
+    assert float(p.grad) == 2
+
+
+def test_vectors():
+    net = nn.Linear(2, 2)
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    nn.utils.vector_to_parameters(vector * 2, net.parameters())
+    again = nn.utils.parameters_to_vector(net.parameters())
+    assert taeda.allclose(again, vector * 2)
+    with pytest.raises(TypeError):
+        nn.utils.vector_to_parameters([1], net.parameters())
+
+
+def test_fusing_keeps_the_function():
+    conv, bn = nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3)
+    x = taeda.randn(4, 2, 5, 5)
+    bn(conv(x))
+    conv.eval(), bn.eval()
+    fused = nn.utils.fuse_conv_bn_eval(conv, bn)
+    assert taeda.allclose(fused(x), bn(conv(x)), atol=1e-5)
+    linear, bn = nn.Linear(2, 3), nn.BatchNorm1d(3)
+    bn(linear(taeda.randn(8, 2)))
+    linear.eval(), bn.eval()
+    fused, x = nn.utils.fuse_linear_bn_eval(linear, bn), taeda.randn(4, 2)
+    assert taeda.allclose(fused(x), bn(linear(x)), atol=1e-5)
+    with pytest.raises(AssertionError, match="eval"):
+        nn.utils.fuse_linear_bn_eval(linear.train(), bn)
+
+
+def test_skip_init_and_functional_call():
+    layer = nn.utils.skip_init(nn.Linear, 2, 3)
+    assert tuple(layer.weight.shape) == (3, 2) and not layer.weight.is_meta
+    layer = nn.Linear(2, 1)
+    before = layer.weight
+    new = {"weight": taeda.ones(1, 2), "bias": taeda.zeros(1)}
+    out = stateless.functional_call(layer, new, taeda.ones(1, 2))
+    assert float(out) == 2 and layer.weight is before
+    with pytest.raises(RuntimeError, match="Missing"):
+        stateless.functional_call(
+            layer, {"weight": new["weight"]}, taeda.ones(1, 2), strict=True
+        )
+
+
+def test_functional_call_ties_weights():
+    net = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
+    net[1].weight = net[0].weight
+    three = {"0.weight": taeda.full((1, 1), 3.0)}
+    assert float(stateless.functional_call(net, three, taeda.ones(1))) == 9
+
+
+class Symmetric(nn.Module):
+    def forward(self, x):
+        return x.triu() + x.triu(1).transpose(-1, -2)
+
+    def right_inverse(self, x):
+        return x.triu()
+
+
+def test_parametrization_life():
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    assert parametrize.is_parametrized(layer, "weight")
+    assert type(layer).__name__ == "ParametrizedLinear"
+    assert parametrize.type_before_parametrizations(layer) is nn.Linear
+    assert bool((layer.weight == layer.weight.T).all())
+    layer(taeda.ones(1, 3)).sum().backward()
+    assert layer.parametrizations.weight.original.grad is not None
+    value = taeda.eye(3)
+    layer.weight = value
+    assert bool((layer.weight == value).all())
+    with parametrize.cached():
+        assert layer.weight is layer.weight
+    assert "parametrizations.weight.original" in layer.state_dict()
+    parametrize.remove_parametrizations(layer, "weight")
+    assert type(layer) is nn.Linear and isinstance(layer.weight, nn.Parameter)
+    with pytest.raises(ValueError):
+        parametrize.remove_parametrizations(layer, "weight")
+    with pytest.raises(ValueError, match="shape"):
+        parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
+
+
+@pytest.mark.parametrize("kind", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+@pytest.mark.parametrize("trivialize", [True, False])
+def test_orthogonal(kind, shape, trivialize):
+    layer = parametrizations.orthogonal(
+        nn.Linear(*shape), "weight", kind, use_trivialization=trivialize
+    )
+    w = layer.weight
+    w = w if w.size(0) <= w.size(1) else w.T
+    identity = taeda.eye(w.size(0))
+    assert taeda.allclose(w @ w.T, identity, atol=1e-4)
+    layer.weight.sum().backward()
+
+
+def test_weight_and_spectral_norm():
+    layer = nn.Linear(3, 2)
+    plain = layer.weight.detach().clone()
+    parametrizations.weight_norm(layer)
+    assert taeda.allclose(layer.weight, plain, atol=1e-6)
+    old = nn.Linear(3, 2)
+    with pytest.warns(FutureWarning):
+        nn.utils.weight_norm(old)
+    layer.load_state_dict(old.state_dict())
+    assert taeda.allclose(layer.weight, old.weight)
+    nn.utils.remove_weight_norm(old)
+    assert "weight" in old._parameters
+    for wrap in (parametrizations.spectral_norm, nn.utils.spectral_norm):
+        layer = wrap(nn.Linear(8, 4))
+        for _ in range(30):
+            layer(taeda.ones(1, 8))
+        sigma = taeda.linalg.matrix_norm(layer.weight, 2)
+        assert float(sigma) == pytest.approx(1, abs=0.05)
+    nn.utils.remove_spectral_norm(layer)
+    assert not layer._state_dict_hooks and "weight" in layer._parameters
+
+
+def test_pruning_life():
+    layer = nn.Linear(4, 4)
+    prune.l1_unstructured(layer, "weight", amount=4)
+    assert int((layer.weight == 0).sum()) == 4 and prune.is_pruned(layer)
+    prune.ln_structured(layer, "weight", amount=1, n=2, dim=0)
+    assert int((layer.weight_mask.sum(1) == 0).sum()) >= 1
+    layer(taeda.ones(1, 4)).sum().backward()
+    kept = layer.weight.detach().clone()
+    prune.remove(layer, "weight")
+    assert bool((layer.weight == kept).all()) and not prune.is_pruned(layer)
+    with pytest.raises(ValueError, match="has to be pruned"):
+        prune.remove(layer, "weight")
+    for wrong, error in ((1.5, ValueError), (-1, ValueError), ("1", TypeError)):
+        with pytest.raises(error):
+            prune.random_unstructured(layer, "weight", wrong)
+
+
+def test_data_parallel_without_devices():
+    if taeda.cuda.is_available():
+        pytest.skip("this is about machines without")
+    net = nn.DataParallel(nn.Linear(2, 1))
+    assert list(net.state_dict()) == ["module.weight", "module.bias"]
+    assert tuple(net(taeda.ones(3, 2)).shape) == (3, 1)
