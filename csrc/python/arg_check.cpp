@@ -1,0 +1,262 @@
+// Which overload a call fits: checks by type, nothing is converted.
+#include <taeda/csrc/python/arg_parser.h>
+#include <taeda/csrc/python/device.h>
+#include <taeda/csrc/python/dtype.h>
+#include <taeda/csrc/python/generator.h>
+#include <taeda/csrc/python/torch_function.h>
+
+#include <cstring>
+
+namespace taeda::python {
+
+namespace {
+bool is_zero_dim(PyObject* o, bool integral) {
+  if (!is_tensor(o)) return false;
+  const TensorBase& t = unwrap(o);
+  return t.dim() == 0 && !t.requires_grad() &&
+         (!integral || is_integral(t.dtype(), /*include_bool=*/false));
+}
+
+bool is_sequence(PyObject* o) { return PyTuple_Check(o) || PyList_Check(o); }
+PyObject* first_item(PyObject* o) {
+  return Py_SIZE(o) == 0 ? nullptr : PySequence_Fast_ITEMS(o)[0];
+}
+
+// Numbers of NumPy and others: convertible, and no container or text.
+bool converts_to_float(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return type->tp_as_number != nullptr &&
+         type->tp_as_number->nb_float != nullptr && !is_tensor(o) &&
+         (type->tp_as_mapping == nullptr || !PyObject_HasAttrString(
+              reinterpret_cast<PyObject*>(type), "__array_finalize__"));
+}
+
+bool is_numpy_bool(PyObject* o) {
+  const char* name = Py_TYPE(o)->tp_name;
+  return std::strcmp(name, "numpy.bool") == 0 ||
+         std::strcmp(name, "numpy.bool_") == 0;
+}
+
+bool named(PyObject* keyword, const char* name) {
+  return PyUnicode_IS_ASCII(keyword) &&
+         std::strcmp(
+             reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(keyword)),
+             name) == 0;
+}
+
+bool named(PyObject* keyword, const Param& param) {
+  if (named(keyword, param.name)) return true;
+  const char* alias = param.aliases;
+  if (alias == nullptr) return false;
+  for (; *alias != '\0'; alias += std::strlen(alias) + 1) {
+    if (named(keyword, alias)) return true;
+  }
+  return false;
+}
+
+PyObject* find_keyword(const Call& call, const Param& param) {
+  for (Py_ssize_t i = 0; i < call.keywords(); ++i) {
+    if (named(PyTuple_GET_ITEM(call.names, i), param)) {
+      return call.args[call.count + i];
+    }
+  }
+  return nullptr;
+}
+
+bool is_ints(PyObject* o, int16_t size) {
+  if (PyLong_CheckExact(o)) return size > 0;
+  if (!is_sequence(o)) return size > 0 && is_int_like(o);
+  PyObject* first = first_item(o);
+  return first == nullptr || is_int_like(first) ||
+         (PyIndex_Check(first) && !PyBool_Check(first) && !is_tensor(first));
+}
+}  // namespace
+
+bool is_int_like(PyObject* o) {
+  if (PyLong_CheckExact(o)) return true;
+  if (PyFloat_Check(o) || PyBool_Check(o) || PyUnicode_Check(o)) return false;
+  if (PyLong_Check(o)) return true;
+  if (is_tensor(o)) return is_zero_dim(o, /*integral=*/true);
+  return PyIndex_Check(o) && !is_sequence(o) && converts_to_float(o);
+}
+
+bool is_float_like(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o)) return true;
+  if (is_tensor(o)) return is_zero_dim(o, /*integral=*/false);
+  return converts_to_float(o);
+}
+
+bool is_scalar_like(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
+  if (is_tensor(o)) return is_zero_dim(o, /*integral=*/false);
+  return converts_to_float(o) || is_numpy_bool(o);
+}
+
+bool Args::check_tensor(const Param& param, PyObject* o) {
+  if (is_plain_tensor(o)) {
+    work_ += unwrap(o).numel();
+    return true;
+  }
+  if (o == Py_None) return param.has(Param::kNullable);
+  if (has_override(o)) {
+    overridden_ = true;
+    return true;
+  }
+  return is_tensor(o) || (param.has(Param::kNumber) && is_scalar_like(o));
+}
+
+bool Args::check_tensor_list(const Param& param, PyObject* o) {
+  if (!is_sequence(o)) return false;
+  Param item = param;
+  item.flags = param.type == ParamType::OptionalTensorList ? Param::kNullable
+                                                           : uint8_t{0};
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) {
+    // A wrong element is reported by the conversion, which names its place.
+    if (!check_tensor(item, items[i]) && i == 0) return false;
+  }
+  return true;
+}
+
+bool Args::check(const Param& param, PyObject* o) {
+  if (param.type == ParamType::Tensor) return check_tensor(param, o);
+  if (o == Py_None) return param.has(Param::kNullable);
+  switch (param.type) {
+    case ParamType::Scalar:
+      return is_scalar_like(o);
+    case ParamType::Int:
+      return is_int_like(o);
+    case ParamType::Float:
+      return is_float_like(o);
+    case ParamType::Bool:
+      return PyBool_Check(o) || is_numpy_bool(o);
+    case ParamType::Text:
+      return PyUnicode_Check(o);
+    case ParamType::Dtype:
+      return is_dtype_like(o);
+    case ParamType::Layout:
+      return is_layout(o);
+    case ParamType::Device:
+      return is_device_like(o);
+    case ParamType::MemoryFormat:
+      return is_memory_format(o);
+    case ParamType::Generator:
+      return is_generator(o);
+    case ParamType::IntList:
+      return is_ints(o, param.size);
+    case ParamType::FloatList:
+      return (param.size > 0 && is_float_like(o)) ||
+             (is_sequence(o) &&
+              (Py_SIZE(o) == 0 || is_float_like(first_item(o))));
+    case ParamType::BoolList:
+      return is_sequence(o) &&
+             (Py_SIZE(o) == 0 || PyBool_Check(first_item(o)));
+    case ParamType::ScalarList:
+      return is_sequence(o) &&
+             (Py_SIZE(o) == 0 || is_scalar_like(first_item(o)));
+    default:
+      return check_tensor_list(param, o);
+  }
+}
+
+bool Args::put(const Param& param, int i, PyObject* object) {
+  if (TAEDA_LIKELY(param.type == ParamType::Tensor && is_plain_tensor(object))) {
+    work_ += unwrap(object).numel();
+  } else if (!check(param, object)) {
+    return false;
+  }
+  slots_[i] = object;
+  return true;
+}
+
+bool Args::bind(const Overload& overload, const Call& call) {
+  overload_ = &overload;
+  variadic_count_ = -1;
+  work_ = 0;
+  overridden_ = false;
+  Py_ssize_t used = 0, keywords = 0;
+  int self = call.self != nullptr ? overload.self : -1;
+  if (call.self != nullptr && self < 0) return false;
+  for (int i = 0; i < overload.count; ++i) {
+    const Param& param = overload.params[i];
+    if (i == self) {
+      slots_[i] = call.self;
+      work_ += unwrap(call.self).numel();
+      overridden_ |= !is_plain_tensor(call.self) && has_override(call.self);
+      continue;
+    }
+    if (used < call.count && !param.has(Param::kKeywordOnly)) {
+      PyObject* object = call.args[used];
+      if (param.has(Param::kVariadic) && (overload.self < 0 || self >= 0) &&
+          is_int_like(object)) {
+        variadic_ = call.args + used;
+        variadic_count_ = call.count - used;
+        slots_[i] = object;
+        used = call.count;
+        continue;
+      }
+      if (!put(param, i, object)) return false;
+      ++used;
+      continue;
+    }
+    slots_[i] = nullptr;
+    if (self >= 0 && param.has(Param::kFunctionOnly)) continue;
+    if (call.names != nullptr) {
+      PyObject* object = find_keyword(call, param);
+      if (object != nullptr) {
+        if (!put(param, i, object)) return false;
+        ++keywords;
+        continue;
+      }
+    }
+    if (!param.has(Param::kHasDefault)) return false;
+  }
+  return used == call.count && keywords == call.keywords();
+}
+
+namespace {
+PyObject* try_overloads(const Call& call, bool* matched) {
+  const Function& f = *call.function;
+  Args args;
+  *matched = true;
+  for (int i = 0; i < f.count; ++i) {
+    const Overload& overload = f.overloads[i];
+    if (!args.bind(overload, call)) continue;
+    if (TAEDA_UNLIKELY(args.overridden() || modes_active())) {
+      return call_overridden(call);
+    }
+    if (TAEDA_UNLIKELY(overload.flags & Overload::kDeprecated)) {
+      warn_deprecated(call, overload);
+    }
+    return overload.call(args);
+  }
+  *matched = false;
+  return nullptr;
+}
+}  // namespace
+
+PyObject* call_function(const Call& call) {
+  try {
+    bool matched = false;
+    PyObject* out = try_overloads(call, &matched);
+    if (TAEDA_UNLIKELY(!matched)) raise_no_match(call);
+    return out;
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
+PyObject* call_operator(const Call& call) {
+  try {
+    bool matched = false;
+    PyObject* out = try_overloads(call, &matched);
+    if (TAEDA_UNLIKELY(!matched)) return Py_NewRef(Py_NotImplemented);
+    return out;
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,244 @@
+// Calls of operators from Python: tables that tools/codegen writes, and the
+// arguments that one call bound to them. See Note [Binding].
+#pragma once
+
+#include <taeda/c10/core/generator.h>
+#include <taeda/csrc/python/tensor_type.h>
+
+namespace taeda::python {
+
+// Note [Binding]
+// A Function has overloads in the order in which PyTorch tries them. Binding
+// walks an overload's parameters once, checks each object by its type alone and
+// stores borrowed references in slots; the first overload that fits is called.
+// Conversions happen in the overload's own function, which knows the types.
+// Nothing allocates, and no text is touched before a call has failed.
+
+enum class ParamType : uint8_t {
+  Tensor,
+  Scalar,
+  Int,
+  Float,
+  Bool,
+  Text,
+  Dtype,
+  Layout,
+  Device,
+  MemoryFormat,
+  Generator,
+  IntList,
+  FloatList,
+  BoolList,
+  ScalarList,
+  TensorList,
+  OptionalTensorList,
+};
+
+struct Param {
+  static constexpr uint8_t kHasDefault = 1;
+  static constexpr uint8_t kKeywordOnly = 2;
+  static constexpr uint8_t kNullable = 4;
+  // Takes all positional arguments when the first of them is an int.
+  static constexpr uint8_t kVariadic = 8;
+  // A Tensor parameter that takes Python numbers.
+  static constexpr uint8_t kNumber = 16;
+  // Not a parameter of the method (`out`).
+  static constexpr uint8_t kFunctionOnly = 32;
+
+  const char* name;
+  const char* aliases;  // names divided and ended by NULs, or null
+  ParamType type;
+  uint8_t flags;
+  int16_t size;  // N of int[N]: one int stands for the list; 0 if none
+
+  bool has(uint8_t flag) const { return (flags & flag) != 0; }
+};
+
+class Args;
+
+struct Overload {
+  static constexpr uint8_t kDeprecated = 1;
+  static constexpr uint8_t kHidden = 2;  // not named in error messages
+
+  const Param* params;
+  uint8_t count;
+  int8_t self;  // index of the parameter that a method's object is, or -1
+  uint8_t flags;
+  PyObject* (*call)(const Args&);
+  // "(Tensor input, *, Number alpha = 1)", for functions and for methods.
+  const char* signature;
+  const char* method_signature;
+};
+
+struct Function {
+  const char* name;
+  const char* module;  // "", "nn", "linalg", ...
+  const Overload* overloads;
+  int count;
+};
+
+// One call on its way: positional arguments, then keyword values.
+struct Call {
+  const Function* function;
+  PyObject* self;  // the object of a method call, or null
+  PyObject* const* args;
+  Py_ssize_t count;  // positional arguments
+  PyObject* names;   // tuple of keywords, or null
+
+  Py_ssize_t keywords() const {
+    return names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  }
+};
+
+// Lists that live until the end of the call.
+using TensorVector = SmallVector<TensorBase, 4>;
+using OptionalTensorVector = SmallVector<OptionalTensor, 4>;
+struct OptionalInts {
+  DimVector values;
+  bool given = false;
+  operator std::optional<IntArrayRef>() const {
+    if (!given) return std::nullopt;
+    return IntArrayRef(values);
+  }
+};
+struct OptionalFloats {
+  std::vector<double> values;
+  bool given = false;
+  operator std::optional<ArrayRef<double>>() const {
+    if (!given) return std::nullopt;
+    return ArrayRef<double>(values);
+  }
+};
+
+inline constexpr int kMaxParams = 32;
+// Elements from which on a kernel runs without the GIL.
+inline constexpr int64_t kReleaseGilAbove = 16384;
+
+class Args {
+ public:
+  bool bind(const Overload& overload, const Call& call);
+
+  PyObject* operator[](int i) const { return slots_[i]; }
+  bool given(int i) const {
+    return slots_[i] != nullptr && slots_[i] != Py_None;
+  }
+  bool overridden() const { return overridden_; }
+  bool large() const { return work_ > kReleaseGilAbove; }
+  const Overload& overload() const { return *overload_; }
+  // A new reference to an argument, for results that are one.
+  PyObject* object(int i) const { return Py_NewRef(slots_[i]); }
+
+  const TensorBase& tensor(int i) const { return unwrap(slots_[i]); }
+  TensorBase tensor_or_number(int i) const;
+  OptionalTensor optional_tensor(int i) const;
+  TensorVector tensors(int i) const;
+  OptionalTensorVector optional_tensors(int i) const;
+  Scalar scalar(int i) const;
+  Scalar scalar(int i, const Scalar& otherwise) const;
+  std::optional<Scalar> optional_scalar(int i) const;
+  std::vector<Scalar> scalars(int i) const;
+  int64_t integer(int i) const;
+  int64_t integer(int i, int64_t otherwise) const;
+  std::optional<int64_t> optional_integer(int i) const;
+  double number(int i) const;
+  double number(int i, double otherwise) const;
+  std::optional<double> optional_number(int i) const;
+  bool flag(int i, bool otherwise = false) const;
+  std::optional<bool> optional_flag(int i) const;
+  std::string_view text(int i, std::string_view otherwise = {}) const;
+  std::optional<std::string_view> optional_text(int i) const;
+  ScalarType dtype(int i, ScalarType otherwise = kFloat) const;
+  std::optional<ScalarType> optional_dtype(int i) const;
+  Layout layout(int i, Layout otherwise = Layout::Strided) const;
+  std::optional<Layout> optional_layout(int i) const;
+  Device device(int i) const;
+  std::optional<Device> optional_device(int i) const;
+  MemoryFormat memory_format(
+      int i,
+      MemoryFormat otherwise = MemoryFormat::Contiguous) const;
+  std::optional<MemoryFormat> optional_memory_format(int i) const;
+  Generator generator(int i) const;
+  std::optional<Generator> optional_generator(int i) const;
+  DimVector ints(int i, std::initializer_list<int64_t> otherwise = {}) const;
+  OptionalInts optional_ints(int i) const;
+  std::vector<double> floats(int i) const;
+  OptionalFloats optional_floats(int i) const;
+  SmallVector<bool, 4> flags(int i) const;
+  // The k-th tensor of an `out` tuple.
+  const TensorBase& out(int i, int k) const;
+
+ private:
+  bool put(const Param& param, int i, PyObject* object);
+  bool check(const Param& param, PyObject* object);
+  bool check_tensor(const Param& param, PyObject* object);
+  bool check_tensor_list(const Param& param, PyObject* object);
+  int64_t checked_int(PyObject* object, int i, Py_ssize_t at) const;
+
+  PyObject* slots_[kMaxParams];
+  const Overload* overload_ = nullptr;
+  PyObject* const* variadic_ = nullptr;
+  Py_ssize_t variadic_count_ = -1;
+  mutable int64_t work_ = 0;
+  bool overridden_ = false;
+};
+
+// Binds and calls; a new reference, or null with Python's error set.
+PyObject* call_function(const Call& call);
+// Like call_function, but NotImplemented when no overload fits.
+PyObject* call_operator(const Call& call);
+[[noreturn]] void raise_no_match(const Call& call);
+
+// Objects that stand for a number or a list, by type alone.
+bool is_int_like(PyObject* o);
+bool is_float_like(PyObject* o);
+bool is_scalar_like(PyObject* o);
+Scalar to_scalar(PyObject* o);
+int64_t to_int(PyObject* o);
+double to_double(PyObject* o);
+DimVector to_ints(PyObject* o, const char* where);
+
+// Sets requires_grad on a factory's result when asked.
+PyObject* finish_factory(TensorBase result, bool requires_grad);
+// Warns once per signature about a deprecated overload.
+void warn_deprecated(const Call& call, const Overload& overload);
+
+template <const Function& F>
+PyObject* function_entry(PyObject*,
+                         PyObject* const* args,
+                         Py_ssize_t count,
+                         PyObject* names) {
+  return call_function({&F, nullptr, args, count, names});
+}
+template <const Function& F>
+PyObject* method_entry(PyObject* self,
+                       PyObject* const* args,
+                       Py_ssize_t count,
+                       PyObject* names) {
+  return call_function({&F, self, args, count, names});
+}
+
+#define TAEDA_PY_FUNCTION(name, table, doc)                      \
+  {                                                              \
+    name, (PyCFunction)(void (*)(void)) & function_entry<table>, \
+        METH_FASTCALL | METH_KEYWORDS, doc                       \
+  }
+#define TAEDA_PY_METHOD(name, table, doc)                        \
+  {                                                              \
+    name, (PyCFunction)(void (*)(void)) & method_entry<table>,   \
+        METH_FASTCALL | METH_KEYWORDS, doc                       \
+  }
+
+struct StructType;
+// What the generated registry holds.
+struct FunctionShard {
+  const Function* const* functions;  // ends with null
+  PyMethodDef* definitions;          // of functions
+  const char* const* modules;        // where each definition goes
+  PyMethodDef* methods;
+  StructType* const* structs;  // ends with null
+};
+extern const FunctionShard* const function_shards[];
+// By ATen's name; null where the records have none.
+const Function* find_function(std::string_view name);
+
+}  // namespace taeda::python

@@ -1,0 +1,124 @@
+// What every file of the bindings starts from: owning references and the
+// passage of errors between C++ and Python.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <taeda/aten/core/tensor_base.h>
+
+#include <utility>
+
+namespace taeda::python {
+
+// An owning reference. The GIL must be held wherever one is changed.
+class Ref {
+ public:
+  Ref() = default;
+  // Takes over a new reference, as calls of the C API return them.
+  explicit Ref(PyObject* owned) : object_(owned) {}
+  static Ref borrow(PyObject* borrowed) {
+    Py_XINCREF(borrowed);
+    return Ref(borrowed);
+  }
+  Ref(const Ref& o) : object_(o.object_) { Py_XINCREF(object_); }
+  Ref(Ref&& o) noexcept : object_(std::exchange(o.object_, nullptr)) {}
+  Ref& operator=(Ref o) noexcept {
+    std::swap(object_, o.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// Thrown when Python's error indicator is already set.
+struct PythonError {};
+
+// Sets Python's error from the C++ exception in flight.
+void translate_exception() noexcept;
+// Adds OutOfMemoryError and LinAlgError to the module.
+void init_errors(PyObject* module);
+
+// A new reference, or PythonError when it is null.
+inline Ref checked(PyObject* owned) {
+  if (owned == nullptr) throw PythonError();
+  return Ref(owned);
+}
+inline void check_status(int status) {
+  if (status < 0) throw PythonError();
+}
+[[noreturn]] void raise(PyObject* type, const std::string& message);
+
+// Runs f, whose result is a new reference; exceptions become Python errors.
+template <class F>
+PyObject* guarded(F&& f) {
+  try {
+    return f();
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+// The same for slots that return a status.
+template <class F>
+int guarded_status(F&& f) {
+  try {
+    f();
+    return 0;
+  } catch (...) {
+    translate_exception();
+    return -1;
+  }
+}
+
+// UTF-8 of a str; valid as long as the object.
+std::string_view utf8(PyObject* text);
+inline Ref new_text(std::string_view s) {
+  return checked(PyUnicode_FromStringAndSize(
+      s.data(), static_cast<Py_ssize_t>(s.size())));
+}
+// "taeda", or "torch" for a program that runs under as_torch.
+const char* library_name();
+void set_library_name(std::string name);
+
+inline PyObject* none() { return Py_NewRef(Py_None); }
+inline PyObject* boolean(bool v) { return PyBool_FromLong(v); }
+void add_object(PyObject* module, const char* name, PyObject* borrowed);
+// A heap type from a spec, added to the module under its short name.
+PyTypeObject* add_type(PyObject* module, PyType_Spec& spec);
+
+// Python calls made without the GIL's caller: takes it for a scope.
+class GilAcquire {
+ public:
+  GilAcquire() : state_(PyGILState_Ensure()) {}
+  GilAcquire(const GilAcquire&) = delete;
+  GilAcquire& operator=(const GilAcquire&) = delete;
+  ~GilAcquire() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Gives up the GIL when `release` holds, until acquire() or the scope's end.
+class GilRelease {
+ public:
+  explicit GilRelease(bool release)
+      : state_(release ? PyEval_SaveThread() : nullptr) {}
+  GilRelease(const GilRelease&) = delete;
+  GilRelease& operator=(const GilRelease&) = delete;
+  ~GilRelease() { acquire(); }
+  void acquire() {
+    if (state_ != nullptr) PyEval_RestoreThread(std::exchange(state_, nullptr));
+  }
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace taeda::python

@@ -1,0 +1,152 @@
+#include <taeda/csrc/python/device.h>
+
+namespace taeda::python {
+
+PyTypeObject* device_type = nullptr;
+
+namespace {
+Device value_of(PyObject* self) {
+  return reinterpret_cast<PyDevice*>(self)->device;
+}
+
+Device with_index(Device device, int64_t index) {
+  TAEDA_CHECK(!device.has_index(),
+              "type (string) must not include an index because index was "
+              "passed explicitly: ",
+              device);
+  TAEDA_CHECK(index >= 0, "Device index must not be negative");
+  TAEDA_CHECK(index < 128, "Device index ", index, " is too large");
+  return Device(device.type, static_cast<int8_t>(index));
+}
+
+PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"type", "index", nullptr};
+  PyObject* type = nullptr;
+  PyObject* index = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args,
+                                   kwargs,
+                                   "O|O:device",
+                                   const_cast<char**>(names),
+                                   &type,
+                                   &index)) {
+    return nullptr;
+  }
+  return guarded([&] {
+    if (!is_device_like(type)) {
+      raise(PyExc_TypeError,
+            str_cat("device(): argument 'type' (position 1) must be str, not ",
+                    Py_TYPE(type)->tp_name));
+    }
+    Device device = to_device(type);
+    if (index != Py_None) {
+      int64_t i = PyLong_AsLongLong(index);
+      if (i == -1 && PyErr_Occurred()) throw PythonError();
+      device = with_index(device, i);
+    }
+    return new_device(device);
+  });
+}
+
+PyObject* repr(PyObject* self) {
+  Device d = value_of(self);
+  std::string text = str_cat("device(type='", device_type_name(d.type), "'");
+  if (d.has_index()) text += str_cat(", index=", int64_t{d.index});
+  return new_text(text + ")").release();
+}
+PyObject* str(PyObject* self) {
+  return new_text(value_of(self).str()).release();
+}
+Py_hash_t hash(PyObject* self) {
+  Device d = value_of(self);
+  return static_cast<Py_hash_t>(d.type) * 1000 + d.index + 7;
+}
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (!is_device(b) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  return boolean((value_of(a) == value_of(b)) == (op == Py_EQ));
+}
+PyObject* get_type(PyObject* self, void*) {
+  return new_text(device_type_name(value_of(self).type)).release();
+}
+PyObject* get_index(PyObject* self, void*) {
+  Device d = value_of(self);
+  return d.has_index() ? PyLong_FromLong(d.index) : none();
+}
+PyObject* reduce(PyObject* self, PyObject*) {
+  Device d = value_of(self);
+  std::string name(device_type_name(d.type));
+  if (!d.has_index()) return Py_BuildValue("O(s)", device_type, name.c_str());
+  return Py_BuildValue(
+      "O(si)", device_type, name.c_str(), static_cast<int>(d.index));
+}
+
+// `with taeda.device(...)`: new tensors are made there. The devices to return
+// to form a stack, for one device object may be entered twice.
+std::vector<Device>& entered() {
+  static std::vector<Device> stack;
+  return stack;
+}
+PyObject* enter(PyObject* self, PyObject*) {
+  entered().push_back(default_device());
+  set_default_device(value_of(self));
+  return Py_NewRef(self);
+}
+PyObject* leave(PyObject*, PyObject*) {
+  set_default_device(entered().back());
+  entered().pop_back();
+  return none();
+}
+// As a decorator.
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Ref module = checked(PyImport_ImportModule("taeda.utils._device"));
+    Ref f = checked(PyObject_GetAttrString(module.get(), "device_decorator"));
+    Ref function = checked(PySequence_GetItem(args, 0));
+    return PyObject_CallFunctionObjArgs(
+        f.get(), self, function.get(), nullptr);
+  });
+}
+
+PyGetSetDef getset[] = {
+    {"type", get_type, nullptr, nullptr, nullptr},
+    {"index", get_index, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__enter__", enter, METH_NOARGS, nullptr},
+    {"__exit__", leave, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_str, reinterpret_cast<void*>(str)},
+    {Py_tp_hash, reinterpret_cast<void*>(hash)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_call, reinterpret_cast<void*>(call)},
+    {Py_tp_getset, getset},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, const_cast<char*>("Where a tensor's memory is.")},
+    {0, nullptr},
+};
+PyType_Spec spec = {
+    "taeda.device", sizeof(PyDevice), 0, Py_TPFLAGS_DEFAULT, slots};
+}  // namespace
+
+PyObject* new_device(Device device) {
+  Ref out = checked(device_type->tp_alloc(device_type, 0));
+  reinterpret_cast<PyDevice*>(out.get())->device = device;
+  return out.release();
+}
+
+Device to_device(PyObject* o) {
+  if (is_device(o)) return value_of(o);
+  if (PyUnicode_Check(o)) return Device::parse(utf8(o));
+  int64_t index = PyLong_AsLongLong(o);
+  if (index == -1 && PyErr_Occurred()) throw PythonError();
+  return with_index(Device(DeviceType::CUDA), index);
+}
+
+void init_device(PyObject* module) { device_type = add_type(module, spec); }
+
+}  // namespace taeda::python

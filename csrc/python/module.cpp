@@ -1,0 +1,118 @@
+// PyInit__C: the types first, then the operators.
+#include <taeda/csrc/python/arg_parser.h>
+#include <taeda/csrc/python/device.h>
+#include <taeda/csrc/python/dtype.h>
+#include <taeda/csrc/python/exchange.h>
+#include <taeda/csrc/python/generator.h>
+#include <taeda/csrc/python/return_types.h>
+#include <taeda/csrc/python/size.h>
+#include <taeda/csrc/python/state.h>
+#include <taeda/csrc/python/tensor_new.h>
+#include <taeda/csrc/python/torch_function.h>
+
+#include <cstring>
+#include <map>
+
+namespace taeda::python {
+
+// Defined in autograd_*.cpp.
+void init_autograd(PyObject* module);
+
+const Function* find_function(std::string_view name) {
+  static const auto* const table = [] {
+    auto* made = new std::map<std::string_view, const Function*>;
+    for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
+      const Function* const* f = (*shard)->functions;
+      for (; *f != nullptr; ++f) made->emplace((*f)->name, *f);
+    }
+    return made;
+  }();
+  auto found = table->find(name);
+  return found == table->end() ? nullptr : found->second;
+}
+
+namespace {
+constexpr const char* kSpaces[] = {
+    "", "nn", "linalg", "special", "fft", "sparse", "nested"};
+
+// A namespace of functions: `_C._nn` and the like.
+Ref make_space(PyObject* module, const char* name) {
+  std::string attribute = name[0] == '\0' ? "_VariableFunctions"
+                                          : std::string("_") + name;
+  std::string full = "taeda._C." + attribute;
+  Ref space = checked(PyModule_New(full.c_str()));
+  add_object(module, attribute.c_str(), space.get());
+  return space;
+}
+
+void add_functions(PyObject* space, const char* name) {
+  PyObject* dict = PyModule_GetDict(space);
+  Ref module = new_text(name[0] == '\0' ? "taeda" : str_cat("taeda._C._", name));
+  for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
+    PyMethodDef* d = (*shard)->definitions;
+    for (size_t i = 0; d[i].ml_name != nullptr; ++i) {
+      if (std::strcmp((*shard)->modules[i], name) != 0) continue;
+      Ref f = checked(PyCFunction_NewEx(&d[i], nullptr, module.get()));
+      check_status(PyDict_SetItemString(dict, d[i].ml_name, f.get()));
+    }
+  }
+}
+
+// Hand-written methods stay where the records have the same name.
+void add_methods() {
+  PyObject* dict = tensor_base_type->tp_dict;
+  for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
+    for (PyMethodDef* d = (*shard)->methods; d->ml_name != nullptr; ++d) {
+      Ref name = checked(PyUnicode_InternFromString(d->ml_name));
+      if (PyDict_GetItem(dict, name.get()) != nullptr) continue;
+      Ref method = checked(PyDescr_NewMethod(tensor_base_type, d));
+      check_status(PyDict_SetItem(dict, name.get(), method.get()));
+    }
+  }
+  PyType_Modified(tensor_base_type);
+}
+
+void fill(PyObject* module) {
+  init_errors(module);
+  init_torch_function(module);
+  init_dtype(module);
+  init_enum_types(module);
+  init_size(module);
+  init_device(module);
+  init_tensor_type(module);
+  init_generator(module);
+  init_storage(module);
+  init_tensor_new(module);
+  init_numpy(module);
+  init_dlpack(module);
+  init_state(module);
+  init_type_info(module);
+  init_return_types(module);
+  for (const char* name : kSpaces) {
+    Ref space = make_space(module, name);
+    add_functions(space.get(), name);
+  }
+  add_methods();
+  init_autograd(module);
+}
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "taeda._C",
+                          "The native part of taeda.",
+                          -1,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+}  // namespace
+
+}  // namespace taeda::python
+
+PyMODINIT_FUNC PyInit__C() {
+  using namespace taeda::python;
+  Ref module(PyModule_Create(&definition));
+  if (!module) return nullptr;
+  int status = guarded_status([&] { fill(module.get()); });
+  return status < 0 ? nullptr : module.release();
+}

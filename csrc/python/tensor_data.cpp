@@ -1,0 +1,74 @@
+#include <taeda/csrc/python/tensor_data.h>
+
+#include <taeda/aten/iter/copy.h>
+#include <taeda/csrc/python/late_op.h>
+
+namespace taeda::python {
+
+namespace {
+// Memory to read elements from: on the CPU, lazy conjugation resolved.
+TensorBase readable(const TensorBase& t) {
+  TAEDA_CHECK(!t.is_meta(),
+              "Tensor.item() cannot be called on meta tensors: they have no "
+              "elements");
+  if (t.is_cpu() && !t.is_conj() && !t.is_neg()) return t;
+  BelowAutograd guard;
+  return contiguous(t);
+}
+}  // namespace
+
+Scalar item_of(const TensorBase& t) {
+  TAEDA_CHECK(t.numel() == 1,
+              "a Tensor with ",
+              t.numel(),
+              " elements cannot be converted to Scalar");
+  TensorBase r = readable(t);
+  return Scalar::load(r.dtype(), r.const_raw_data());
+}
+
+namespace {
+PyObject* element(ScalarType dtype, const void* p) {
+  switch (dtype) {
+    case kFloat:
+      return PyFloat_FromDouble(*static_cast<const float*>(p));
+    case kDouble:
+      return PyFloat_FromDouble(*static_cast<const double*>(p));
+    case kLong:
+      return PyLong_FromLongLong(*static_cast<const int64_t*>(p));
+    case kBool:
+      return PyBool_FromLong(*static_cast<const uint8_t*>(p) != 0);
+    default:
+      return wrap(Scalar::load(dtype, p));
+  }
+}
+}  // namespace
+
+PyObject* item_object(const TensorBase& t) {
+  if (TAEDA_LIKELY(t.numel() == 1 && t.is_cpu() && !t.is_conj() &&
+                   !t.is_neg())) {
+    return element(t.dtype(), t.const_raw_data());
+  }
+  return wrap(item_of(t));
+}
+
+namespace {
+PyObject* lists(const TensorBase& t, int64_t dim, const char* p) {
+  if (dim == t.dim()) return element(t.dtype(), p);
+  int64_t n = t.sizes()[dim];
+  int64_t step = t.strides()[dim] * static_cast<int64_t>(t.itemsize());
+  Ref out = checked(PyList_New(n));
+  for (int64_t i = 0; i < n; ++i) {
+    PyObject* item = lists(t, dim + 1, p + i * step);
+    if (item == nullptr) throw PythonError();
+    PyList_SET_ITEM(out.get(), i, item);
+  }
+  return out.release();
+}
+}  // namespace
+
+PyObject* list_of(const TensorBase& t) {
+  TensorBase r = readable(t);
+  return lists(r, 0, static_cast<const char*>(r.const_raw_data()));
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,403 @@
+// tensor_from_data and the functions that make tensors of Python values.
+#include <taeda/csrc/python/tensor_new.h>
+
+#include <taeda/aten/iter/copy.h>
+#include <taeda/csrc/python/arg_parser.h>
+#include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/python/device.h>
+#include <taeda/csrc/python/dtype.h>
+#include <taeda/csrc/python/tensor_data.h>
+#include <taeda/csrc/python/tensor_to.h>
+
+namespace taeda::python {
+
+namespace {
+constexpr size_t kMaxDepth = 128;
+
+bool is_nested(PyObject* o) {
+  return PyList_Check(o) || PyTuple_Check(o) ||
+         (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
+          !is_tensor(o));
+}
+
+Ref items_of(PyObject* o) {
+  Ref items(PySequence_Fast(o, "not a sequence"));
+  if (!items) throw PythonError();
+  return items;
+}
+
+// The shape by the first elements; fill() checks that the others agree.
+DimVector shape_of(PyObject* data) {
+  DimVector sizes;
+  Ref current = Ref::borrow(data);
+  while (is_nested(current.get()) || is_tensor(current.get())) {
+    if (is_tensor(current.get())) {
+      for (int64_t s : unwrap(current.get()).sizes()) sizes.push_back(s);
+      return sizes;
+    }
+    Py_ssize_t n = PySequence_Size(current.get());
+    if (n < 0) throw PythonError();
+    sizes.push_back(n);
+    TAEDA_CHECK_AS(Value,
+                   sizes.size() <= kMaxDepth,
+                   "too many dimensions '",
+                   Py_TYPE(current.get())->tp_name,
+                   "'");
+    if (n == 0) return sizes;
+    current = checked(PySequence_GetItem(current.get(), 0));
+  }
+  return sizes;
+}
+}  // namespace
+
+ScalarType inferred_dtype(PyObject* o) {
+  if (PyFloat_Check(o)) return default_dtype();
+  if (PyBool_Check(o)) return kBool;
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(o, &overflow);
+    return overflow > 0 ? kUInt64 : kLong;
+  }
+  if (PyComplex_Check(o)) return default_complex_dtype();
+  if (is_tensor(o)) return unwrap(o).dtype();
+  if (is_numpy_array(o)) return tensor_from_numpy(o, false).dtype();
+  if (PyUnicode_Check(o)) {
+    raise(PyExc_TypeError,
+          str_cat("new(): invalid data type '", Py_TYPE(o)->tp_name, "'"));
+  }
+  if (is_nested(o)) {
+    Ref items = items_of(o);
+    ScalarType found = ScalarType::Undefined;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+      if (item == o) raise(PyExc_TypeError, "new(): self-referential lists");
+      found = promote_types(inferred_dtype(item), found);
+      if (found == kComplexDouble) break;
+    }
+    return n == 0 ? default_dtype() : found;
+  }
+  if (is_scalar_like(o)) {
+    Ref dtype(PyObject_GetAttrString(o, "dtype"));
+    if (!dtype) PyErr_Clear();
+    if (dtype) {
+      Ref array = checked(PyObject_CallMethod(o, "__array__", nullptr));
+      if (is_numpy_array(array.get())) return inferred_dtype(array.get());
+    }
+    Scalar s = to_scalar(o);
+    return s.is_floating() ? default_dtype() : s.type();
+  }
+  raise(PyExc_RuntimeError,
+        str_cat("Could not infer dtype of ", Py_TYPE(o)->tp_name));
+}
+
+void store_number(PyObject* o, ScalarType dtype, void* out) {
+  if (dtype == kFloat && PyFloat_CheckExact(o)) {
+    *static_cast<float*>(out) = static_cast<float>(PyFloat_AS_DOUBLE(o));
+    return;
+  }
+  if (!is_scalar_like(o)) {
+    raise(PyExc_TypeError,
+          str_cat(is_integral(dtype, false) ? "an integer is required"
+                                            : "must be real number, not ",
+                  is_integral(dtype, false) ? "" : Py_TYPE(o)->tp_name));
+  }
+  Scalar s = to_scalar(o);
+  if (dtype == kBool) {
+    *static_cast<bool*>(out) = s.to_bool();
+    return;
+  }
+  if (is_integral(dtype, false) && s.is_floating()) {
+    s = Scalar(static_cast<int64_t>(s.to_double()));
+  }
+  s.store(dtype, out);
+}
+
+namespace {
+class Filler {
+ public:
+  explicit Filler(const TensorBase& out)
+      : sizes_(out.sizes()),
+        dtype_(out.dtype()),
+        itemsize_(out.itemsize()),
+        next_(static_cast<char*>(out.mutable_raw_data())) {}
+
+  void fill(PyObject* data, size_t dim) {
+    if (is_tensor(data)) return fill_tensor(unwrap(data), dim);
+    if (dim == sizes_.size()) {
+      store_number(data, dtype_, next_);
+      next_ += itemsize_;
+      return;
+    }
+    if (!is_nested(data)) {
+      raise(PyExc_TypeError,
+            str_cat("not a sequence at dim ", static_cast<int64_t>(dim)));
+    }
+    Ref items = items_of(data);
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+    TAEDA_CHECK_AS(Value,
+                   n == sizes_[dim],
+                   "expected sequence of length ",
+                   sizes_[dim],
+                   " at dim ",
+                   static_cast<int64_t>(dim),
+                   " (got ",
+                   static_cast<int64_t>(n),
+                   ")");
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      fill(PySequence_Fast_GET_ITEM(items.get(), i), dim + 1);
+    }
+  }
+
+ private:
+  void fill_tensor(const TensorBase& t, size_t dim) {
+    IntArrayRef rest = IntArrayRef(sizes_).slice(dim);
+    if (t.dim() > 0 && rest.empty() && t.numel() == 1) {
+      return copy_elements(t);
+    }
+    TAEDA_CHECK_AS(Value,
+                   t.sizes() == rest,
+                   "only one element tensors can be converted to Python "
+                   "scalars (expected shape ",
+                   rest,
+                   ", got ",
+                   t.sizes(),
+                   ")");
+    copy_elements(t);
+  }
+  void copy_elements(const TensorBase& t) {
+    BelowAutograd guard;
+    TensorBase same = contiguous_as(t, dtype_);
+    std::memcpy(next_, same.const_raw_data(), same.nbytes());
+    next_ += same.nbytes();
+  }
+
+  DimVector sizes_;
+  ScalarType dtype_;
+  size_t itemsize_;
+  char* next_;
+};
+
+TensorBase plain_copy(const TensorBase& t, const DataOptions& options) {
+  BelowAutograd guard;
+  ScalarType dtype = options.dtype.value_or(t.dtype());
+  Device device = options.device.value_or(t.device());
+  return convert(
+      t, dtype, device, false, options.copy, MemoryFormat::Preserve);
+}
+
+TensorBase filled(PyObject* data, const DataOptions& options) {
+  ScalarType dtype = options.dtype ? *options.dtype : inferred_dtype(data);
+  TensorBase out = make_tensor("tensor", shape_of(data), dtype);
+  Filler(out).fill(data, 0);
+  Device device = options.device.value_or(default_device());
+  return device.is_cpu() ? out
+                         : convert(out,
+                                   dtype,
+                                   device,
+                                   false,
+                                   false,
+                                   MemoryFormat::Preserve);
+}
+}  // namespace
+
+TensorBase tensor_from_data(PyObject* data, const DataOptions& options) {
+  if (is_tensor(data)) return plain_copy(unwrap(data), options);
+  DataOptions placed = options;
+  if (!placed.device) placed.device = default_device();
+  if (is_numpy_array(data)) {
+    return plain_copy(tensor_from_numpy(data, !options.copy), placed);
+  }
+  if (!is_nested(data) || PyList_Check(data) || PyTuple_Check(data)) {
+    return filled(data, options);
+  }
+  // Foreign arrays that describe their memory.
+  if (PyObject_HasAttrString(data, "__array__") == 1) {
+    Ref array = checked(PyObject_CallMethod(data, "__array__", nullptr));
+    if (is_numpy_array(array.get())) {
+      return plain_copy(tensor_from_numpy(array.get(), false), placed);
+    }
+  }
+  return filled(data, options);
+}
+
+namespace {
+
+// The data argument may be anything, so these are parsed by name here.
+struct Options {
+  DataOptions data;
+  PyObject* object = nullptr;
+};
+
+bool warn_about_copy(PyObject* o, const char* where) {
+  if (!is_tensor(o)) return true;
+  std::string text = str_cat(
+      "To copy construct from a tensor, it is recommended to use "
+      "sourceTensor.detach().clone() or "
+      "sourceTensor.detach().clone().requires_grad_(True), rather than ",
+      where,
+      "(sourceTensor).");
+  return PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) == 0;
+}
+
+Options parse_options(const char* format, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {
+      "data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
+  Options out;
+  PyObject *dtype = Py_None, *device = Py_None, *on = Py_False,
+           *pin = Py_False;
+  if (!PyArg_ParseTupleAndKeywords(args,
+                                   kwargs,
+                                   format,
+                                   const_cast<char**>(names),
+                                   &out.object,
+                                   &dtype,
+                                   &device,
+                                   &on,
+                                   &pin)) {
+    throw PythonError();
+  }
+  if (dtype != Py_None) out.data.dtype = to_dtype(dtype);
+  if (device != Py_None) {
+    if (!is_device_like(device)) {
+      raise(PyExc_TypeError,
+            str_cat("argument 'device' must be ",
+                    library_name(),
+                    ".device, not ",
+                    Py_TYPE(device)->tp_name));
+    }
+    out.data.device = to_device(device);
+  }
+  out.data.requires_grad = PyObject_IsTrue(on) == 1;
+  return out;
+}
+
+}  // namespace
+
+PyObject* finish_factory(TensorBase t, bool requires_grad) {
+  if (requires_grad) autograd::set_requires_grad(t, true);
+  return wrap(std::move(t));
+}
+
+namespace {
+PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Options o = parse_options("O|$OOOO:tensor", args, kwargs);
+    std::string where = std::string(library_name()) + ".tensor";
+    if (!warn_about_copy(o.object, where.c_str())) throw PythonError();
+    return finish_factory(tensor_from_data(o.object, o.data), o.data.requires_grad);
+  });
+}
+
+PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Options o = parse_options("O|OO:as_tensor", args, kwargs);
+    o.data.copy = false;
+    if (!is_tensor(o.object)) return wrap(tensor_from_data(o.object, o.data));
+    const TensorBase& t = unwrap(o.object);
+    ScalarType dtype = o.data.dtype.value_or(t.dtype());
+    Device device = o.data.device.value_or(t.device());
+    return wrap(
+        convert(t, dtype, device, false, false, MemoryFormat::Preserve));
+  });
+}
+
+PyObject* scalar_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Options o = parse_options("O|$OOOO:scalar_tensor", args, kwargs);
+    if (!o.data.dtype) o.data.dtype = default_dtype();
+    return finish_factory(tensor_from_data(o.object, o.data), o.data.requires_grad);
+  });
+}
+
+PyMethodDef functions[] = {
+    {"tensor",
+     (PyCFunction)(void (*)(void))tensor,
+     METH_VARARGS | METH_KEYWORDS,
+     "tensor(data, *, dtype=None, device=None, requires_grad=False, "
+     "pin_memory=False) -> Tensor\n\nA new tensor that copies data: a number, "
+     "nested sequences, or an array."},
+    {"as_tensor",
+     (PyCFunction)(void (*)(void))as_tensor,
+     METH_VARARGS | METH_KEYWORDS,
+     "as_tensor(data, dtype=None, device=None) -> Tensor\n\nData as a tensor, "
+     "sharing memory where that is possible."},
+    {"scalar_tensor",
+     (PyCFunction)(void (*)(void))scalar_tensor,
+     METH_VARARGS | METH_KEYWORDS,
+     "scalar_tensor(data, *, dtype=None, device=None, requires_grad=False) -> "
+     "Tensor\n\nA 0-d tensor of a number, in the default dtype."},
+    {nullptr, nullptr, 0, nullptr},
+};
+}  // namespace
+
+PyObject* new_tensor_method(const MethodArgs& m) {
+  Ref args = checked(PyTuple_New(m.count));
+  for (Py_ssize_t i = 0; i < m.count; ++i) {
+    PyTuple_SET_ITEM(args.get(), i, Py_NewRef(m.args[i]));
+  }
+  Ref kwargs = checked(PyDict_New());
+  Py_ssize_t n = m.names == nullptr ? 0 : PyTuple_GET_SIZE(m.names);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    check_status(PyDict_SetItem(kwargs.get(),
+                                PyTuple_GET_ITEM(m.names, i),
+                                m.args[m.count + i]));
+  }
+  Options o = parse_options("O|$OOOO:new_tensor", args.get(), kwargs.get());
+  if (!warn_about_copy(o.object, "tensor.new_tensor")) throw PythonError();
+  if (!o.data.dtype) o.data.dtype = m.tensor().dtype();
+  if (!o.data.device) o.data.device = m.tensor().device();
+  return finish_factory(tensor_from_data(o.object, o.data), o.data.requires_grad);
+}
+
+namespace {
+TensorBase legacy_value(PyObject* args, ScalarType dtype) {
+  Py_ssize_t n = PyTuple_GET_SIZE(args);
+  if (n == 0) return make_tensor("Tensor", {0}, dtype);
+  PyObject* first = PyTuple_GET_ITEM(args, 0);
+  if (n == 1 && is_tensor(first)) {
+    const TensorBase& t = unwrap(first);
+    TAEDA_CHECK_AS(Type,
+                   t.dtype() == dtype,
+                   "expected ",
+                   type_name(dtype),
+                   " (got ",
+                   type_name(t.dtype()),
+                   ")");
+    return TensorBase(t.impl()->shallow_copy(/*share_version=*/true));
+  }
+  bool is_size = n == 1 && PyTuple_Check(first) && !PyTuple_CheckExact(first);
+  if (PyLong_Check(first) || is_size) {
+    PyObject* sizes = is_size ? first : args;
+    return make_tensor("Tensor", to_ints(sizes, "Tensor"), dtype);
+  }
+  if (n > 1) {
+    raise(PyExc_TypeError,
+          str_cat("new() received an invalid combination of arguments - got ",
+                  static_cast<int64_t>(n),
+                  " arguments, but expected a shape or one sequence of data"));
+  }
+  DataOptions options;
+  options.dtype = dtype;
+  return tensor_from_data(first, options);
+}
+}  // namespace
+
+PyObject* legacy_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    if (type == tensor_base_type) {
+      raise(PyExc_TypeError, "Cannot create TensorBase directly");
+    }
+    PyObject* data =
+        kwargs != nullptr ? PyDict_GetItemString(kwargs, "data") : nullptr;
+    Ref packed = data != nullptr ? checked(PyTuple_Pack(1, data))
+                                 : Ref::borrow(args);
+    return wrap_as(legacy_value(packed.get(), default_dtype()), type);
+  });
+}
+
+void init_tensor_new(PyObject* module) {
+  check_status(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,281 @@
+#include <taeda/csrc/python/tensor_type.h>
+
+#include <taeda/csrc/python/dtype.h>
+#include <taeda/csrc/python/size.h>
+
+#include <cstddef>
+#include <structmember.h>
+
+namespace taeda::python {
+
+PyTypeObject* tensor_base_type = nullptr;
+PyTypeObject* tensor_class = nullptr;
+PyTypeObject* parameter_class = nullptr;
+
+namespace {
+// Dead wrappers of exactly `tensor_class`, linked through `dict`. They keep
+// their count of the type.
+constexpr int kMaxFree = 256;
+PyTensor* free_wrappers = nullptr;
+int free_count = 0;
+
+PyTensor* new_wrapper(PyTypeObject* type) {
+  if (type == tensor_class && free_wrappers != nullptr) {
+    PyTensor* self = free_wrappers;
+    free_wrappers = as_tensor(self->dict);
+    --free_count;
+    self->dict = nullptr;
+    _Py_NewReference(reinterpret_cast<PyObject*>(self));
+    PyObject_GC_Track(self);
+    return self;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self == nullptr) throw PythonError();
+  new (&as_tensor(self)->value) TensorBase();
+  return as_tensor(self);
+}
+
+// Whether a wrapper has state that a new one would not have.
+bool worth_keeping(PyTensor* self) {
+  return Py_TYPE(self) != tensor_class || self->weakrefs != nullptr ||
+         (self->dict != nullptr && PyDict_GET_SIZE(self->dict) > 0);
+}
+
+// Turns ownership around instead of dying; see Note [Wrappers].
+bool survive(PyTensor* self) {
+  if (!self->counted || !self->value.defined()) return false;
+  TensorImpl* impl = self->value.impl();
+  if (impl->python_object() != self || impl->use_count() <= 1 ||
+      !worth_keeping(self)) {
+    return false;
+  }
+  Py_SET_REFCNT(reinterpret_cast<PyObject*>(self), 1);
+  impl->set_python_object(self, /*owns=*/true);
+  self->counted = false;
+  // May be the last count after all, if another thread let go meanwhile; then
+  // the impl's destructor drops the object, and nothing may touch it here.
+  impl->release();
+  return true;
+}
+
+void let_go_of_impl(PyTensor* self) {
+  if (!self->value.defined()) return;
+  TensorImpl* impl = self->value.impl();
+  if (impl->python_object() == self) impl->set_python_object(nullptr, false);
+  if (self->counted) {
+    self->value.reset();
+  } else {
+    self->value.release();
+  }
+}
+
+// What a subclass's __slots__ hold. The descriptions stand behind the type
+// object, where type.__new__ puts them.
+void clear_slots(PyTypeObject* type, PyObject* self) {
+  Py_ssize_t n = Py_SIZE(type);
+  auto* member = reinterpret_cast<PyMemberDef*>(
+      reinterpret_cast<char*>(type) + Py_TYPE(type)->tp_basicsize);
+  for (Py_ssize_t i = 0; i < n; ++i, ++member) {
+    if (member->type != T_OBJECT_EX || (member->flags & READONLY)) continue;
+    auto** slot = reinterpret_cast<PyObject**>(
+        reinterpret_cast<char*>(self) + member->offset);
+    Py_CLEAR(*slot);
+  }
+}
+
+void dealloc(PyObject* object) {
+  PyTensor* self = as_tensor(object);
+  PyTypeObject* type = Py_TYPE(object);
+  if (type != tensor_class && type->tp_finalize != nullptr &&
+      PyObject_CallFinalizerFromDealloc(object) < 0) {
+    return;
+  }
+  if (survive(self)) return;
+  PyObject_GC_UnTrack(object);
+  if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
+  let_go_of_impl(self);
+  Py_CLEAR(self->dict);
+  if (type == tensor_class && free_count < kMaxFree) {
+    self->dict = reinterpret_cast<PyObject*>(free_wrappers);
+    free_wrappers = self;
+    ++free_count;
+    return;
+  }
+  for (PyTypeObject* t = type; t != tensor_base_type; t = t->tp_base) {
+    if (Py_SIZE(t) > 0) clear_slots(t, object);
+  }
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  PyTensor* self = as_tensor(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->dict);
+  return 0;
+}
+
+int clear(PyObject* object) {
+  Py_CLEAR(as_tensor(object)->dict);
+  return 0;
+}
+
+// Given up by a dying impl that owned its Python object.
+void release_object(void* object) {
+  if (!Py_IsInitialized()) return;
+  GilAcquire gil;
+  PyTensor* self = static_cast<PyTensor*>(object);
+  self->value.release();
+  Py_DECREF(reinterpret_cast<PyObject*>(self));
+}
+}  // namespace
+
+const TensorBase& unwrap_checked(PyObject* o, const char* where) {
+  if (!is_tensor(o)) {
+    raise(PyExc_TypeError,
+          str_cat(where, ": expected Tensor, got ", Py_TYPE(o)->tp_name));
+  }
+  return unwrap(o);
+}
+
+PyObject* wrap_as(TensorBase t, PyTypeObject* type) {
+  TAEDA_INTERNAL_ASSERT(t.impl()->python_object() == nullptr,
+                        "the tensor has a Python object");
+  PyTensor* self = new_wrapper(type);
+  t.impl()->set_python_object(self, /*owns=*/false);
+  self->value = std::move(t);
+  self->counted = true;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* wrap(TensorBase t) {
+  if (!t.defined()) return none();
+  TensorImpl* impl = t.impl();
+  auto* self = static_cast<PyTensor*>(impl->python_object());
+  if (self == nullptr) return wrap_as(std::move(t), tensor_class);
+  auto* object = reinterpret_cast<PyObject*>(self);
+  if (!impl->owns_python_object()) return Py_NewRef(object);
+  impl->set_python_object(self, /*owns=*/false);
+  self->counted = true;
+  t.release();  // the count that `value` now stands for
+  return object;
+}
+
+PyObject* wrap(const Scalar& v) {
+  switch (v.kind()) {
+    case Scalar::Kind::Bool:
+      return PyBool_FromLong(v.to_bool());
+    case Scalar::Kind::Double:
+      return PyFloat_FromDouble(v.to_double());
+    case Scalar::Kind::Complex: {
+      complex<double> z = v.to_complex();
+      return PyComplex_FromDoubles(z.real(), z.imag());
+    }
+    case Scalar::Kind::UInt:
+      return PyLong_FromUnsignedLongLong(v.to<uint64_t>());
+    default:
+      return PyLong_FromLongLong(v.to_int());
+  }
+}
+
+PyObject* wrap(ScalarType v) { return Py_NewRef(dtype_object(v)); }
+
+PyObject* wrap(std::vector<TensorBase> v) {
+  Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(v.size())));
+  for (size_t i = 0; i < v.size(); ++i) {
+    PyTuple_SET_ITEM(
+        out.get(), static_cast<Py_ssize_t>(i), wrap(std::move(v[i])));
+  }
+  return out.release();
+}
+
+PyObject* wrap(const DimVector& v) {
+  Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(v.size())));
+  for (size_t i = 0; i < v.size(); ++i) {
+    PyTuple_SET_ITEM(
+        out.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(v[i]));
+  }
+  return out.release();
+}
+
+namespace {
+// The metaclass gives every subclass the deallocator above; type's own would
+// not know about survival.
+int meta_init(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  if (PyType_Type.tp_init(cls, args, kwargs) < 0) return -1;
+  reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
+  return 0;
+}
+
+PyType_Slot meta_slots[] = {
+    {Py_tp_init, reinterpret_cast<void*>(meta_init)},
+    {0, nullptr},
+};
+PyType_Spec meta_spec = {"taeda._C._TensorMeta",
+                         0,
+                         0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                         meta_slots};
+
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
+    {"__weaklistoffset__",
+     T_PYSSIZET,
+     offsetof(PyTensor, weakrefs),
+     READONLY,
+     nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyObject* set_tensor_class(PyObject*, PyObject* type) {
+  tensor_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+  Py_RETURN_NONE;
+}
+PyObject* set_parameter_class(PyObject*, PyObject* type) {
+  parameter_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+  Py_RETURN_NONE;
+}
+PyMethodDef functions[] = {
+    {"_set_tensor_class", set_tensor_class, METH_O, nullptr},
+    {"_set_parameter_class", set_parameter_class, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+std::vector<PyType_Slot> tensor_slots() {
+  std::vector<PyType_Slot> slots = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_members, members},
+      {Py_tp_getset, tensor_getset},
+      {Py_tp_methods, tensor_methods},
+  };
+  for (const PyType_Slot* s = tensor_number_slots(); s->slot != 0; ++s) {
+    slots.push_back(*s);
+  }
+  slots.push_back({0, nullptr});
+  return slots;
+}
+}  // namespace
+
+void init_tensor_type(PyObject* module) {
+  release_python_object = release_object;
+  Ref bases = checked(PyTuple_Pack(1, &PyType_Type));
+  Ref meta = checked(PyType_FromSpecWithBases(&meta_spec, bases.get()));
+  add_object(module, "_TensorMeta", meta.get());
+  std::vector<PyType_Slot> slots = tensor_slots();
+  PyType_Spec spec = {"taeda._C.TensorBase",
+                      sizeof(PyTensor),
+                      0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                          Py_TPFLAGS_HAVE_GC,
+                      slots.data()};
+  tensor_base_type = add_type(module, spec);
+  // FromSpec cannot name a metaclass before 3.12; without a tp_init call of its
+  // own the type takes one over by assignment.
+  auto* object = reinterpret_cast<PyObject*>(tensor_base_type);
+  Py_SET_TYPE(object, reinterpret_cast<PyTypeObject*>(meta.release()));
+  PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace taeda::python

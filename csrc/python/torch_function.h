@@ -1,0 +1,42 @@
+// __torch_function__: subclasses, foreign types and modes that take calls over.
+#pragma once
+
+#include <taeda/csrc/python/arg_parser.h>
+
+namespace taeda::python {
+
+struct OverrideState {
+  bool subclasses_enabled = true;
+  bool modes_enabled = true;
+  int mode_depth = 0;
+};
+extern thread_local OverrideState override_state;
+
+inline bool modes_active() {
+  return override_state.mode_depth > 0 && override_state.modes_enabled;
+}
+// Whether an object that is no plain tensor takes calls over.
+bool has_override(PyObject* o);
+// The same for a method's own object.
+inline bool overrides(PyObject* o) {
+  return TAEDA_UNLIKELY(modes_active()) ||
+         (!is_plain_tensor(o) && has_override(o));
+}
+
+// Hands a bound call to whoever overrides it.
+PyObject* call_overridden(const Call& call);
+// The same for hand-written functions. `function` is what the overrider gets;
+// `args` a tuple, `kwargs` a dict or null.
+PyObject* call_override(PyObject* function, PyObject* args, PyObject* kwargs);
+// For a hand-written method or getter of a tensor: looks `name` up on Tensor.
+PyObject* override_method(PyObject* self,
+                          const char* name,
+                          PyObject* const* args = nullptr,
+                          Py_ssize_t count = 0,
+                          PyObject* names = nullptr);
+PyObject* override_getter(PyObject* self, const char* name);
+int override_setter(PyObject* self, const char* name, PyObject* value);
+
+void init_torch_function(PyObject* module);
+
+}  // namespace taeda::python
