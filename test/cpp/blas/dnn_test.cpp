@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <taeda/aten/cpu_capability.h>
@@ -342,6 +343,22 @@ TEST(Conv, RunsInsideAParallelRegion) {
     Case<float>(make_conv(2, 9, 3)).check_forward(true);
   });
   set_num_threads(before);
+}
+
+TEST(Conv, SeveralUserThreadsAtOnce) {
+  std::vector<std::thread> users;
+  for (int i = 0; i < 4; ++i) {
+    users.emplace_back([i] {
+      for (int round = 0; round < 4; ++round) {
+        Case<float> test(make_conv(2, 9 + (i + round) % 3, 3));
+        test.check_forward(true);
+        test.check_backward_weights();
+      }
+    });
+  }
+  for (auto& user : users) {
+    user.join();
+  }
 }
 
 // The kept form must follow the version, and never serve another storage.

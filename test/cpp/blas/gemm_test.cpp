@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <tuple>
+#include <thread>
 #include <vector>
 
 #include <taeda/aten/native/blas/gemm_choice.h>
@@ -346,6 +346,20 @@ TEST_P(Routes, NanAndInfAreKept) {
 INSTANTIATE_TEST_SUITE_P(All,
                          Routes,
                          ::testing::Values("small", "dnn", "openblas", ""));
+
+TEST(GemmThreads, SeveralUserThreadsAtOnce) {
+  std::vector<std::thread> users;
+  for (int i = 0; i < 4; ++i) {
+    users.emplace_back([] {
+      check_case<float>({Op::kNone, Op::kNone, 150, 100, 60, 0, 1, 0});
+      check_case<double>({Op::kNone, Op::kTrans, 100, 150, 60, 0, 1, 0});
+      check_case<BFloat16>({Op::kNone, Op::kTrans, 100, 70, 60, 0, 1, 0});
+    });
+  }
+  for (auto& user : users) {
+    user.join();
+  }
+}
 
 TEST(GemmThreads, SameResultOnOneThreadAndMany) {
   const int before = get_num_threads();

@@ -28,7 +28,12 @@ bool limit_isa() {
 ThreadScope::ThreadScope() : before_(omp_get_max_threads()) {
   static const bool limited = limit_isa();
   static_cast<void>(limited);
+#ifdef TAEDA_PARALLEL_STD
+  // This build is for the thread sanitizer, which cannot see into libgomp.
+  const int wanted = 1;
+#else
   const int wanted = in_parallel_region() ? 1 : get_num_threads();
+#endif
   if (wanted != before_) {
     omp_set_num_threads(wanted);
   }
