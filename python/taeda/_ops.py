@@ -1,0 +1,166 @@
+"""`taeda.ops`: operators by namespace, name and overload.
+
+`taeda.ops.aten.add` is a packet of overloads, `taeda.ops.aten.add.Tensor` one of them.
+"""
+
+from __future__ import annotations
+
+from taeda import _C
+from taeda._schema import Schema
+
+
+class OpOverload:
+    """One overload; calling it dispatches like the public function does."""
+
+    def __init__(self, packet: OpOverloadPacket, overload: str, schema: str) -> None:
+        self._packet = packet
+        self._overloadname = overload or "default"
+        self._native = (packet._native_name, overload)
+        self._schema = Schema(schema)
+        self.__name__ = f"{packet.__name__}.{self._overloadname}"
+        self.__qualname__ = self.__name__
+        self.__module__ = packet.__module__
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """The packet of all overloads of the name."""
+        return self._packet
+
+    @property
+    def namespace(self) -> str:
+        """The part before `::`."""
+        return self._packet._namespace
+
+    def name(self) -> str:
+        """`aten::add.Tensor`."""
+        qualname = self._packet._qualified_op_name
+        return f"{qualname}.{self._native[1]}" if self._native[1] else qualname
+
+    def __call__(self, /, *args, **kwargs):
+        schema = self._schema
+        values = schema.bind(self.name(), args, kwargs)
+        return _C._op_call(*self._native, values, schema.kinds, schema.return_kinds)
+
+    def has_kernel_for_dispatch_key(self, key) -> bool:
+        """Whether a kernel is registered at the key."""
+        return _C._op_has_kernel(*self._native, str(key).split(".")[-1])
+
+    def __repr__(self) -> str:
+        return (
+            f"<OpOverload(op='{self.namespace}.{self._packet.__name__}', "
+            f"overload='{self._overloadname}')>"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.__name__}"
+
+    def __hash__(self) -> int:
+        return hash(self._native)
+
+
+class OpOverloadPacket:
+    """All overloads of a name; a call tries them in order of registration."""
+
+    def __init__(self, namespace: str, name: str, overloads: dict[str, str]) -> None:
+        self._namespace = namespace
+        self._native_name = name if namespace == "aten" else f"{namespace}::{name}"
+        self._qualified_op_name = f"{namespace}::{name}"
+        self._texts = overloads
+        self._made: dict[str, OpOverload] = {}
+        self.__name__ = name
+        self.__qualname__ = name
+        self.__module__ = f"taeda.ops.{namespace}"
+
+    def overloads(self) -> list[str]:
+        """Names of the overloads; the unnamed one is `default`."""
+        return [name or "default" for name in self._texts]
+
+    def __getattr__(self, key: str) -> OpOverload:
+        name = "" if key == "default" else key
+        if key.startswith("__") or name not in self._texts:
+            raise AttributeError(
+                f"The underlying op of '{self}' has no overload name '{key}'"
+            )
+        if name not in self._made:
+            self._made[name] = OpOverload(self, name, self._texts[name])
+        return self._made[name]
+
+    def __call__(self, /, *args, **kwargs):
+        names = self.overloads()
+        if len(names) == 1:
+            return getattr(self, names[0])(*args, **kwargs)
+        failures = []
+        for name in names:
+            try:
+                return getattr(self, name)(*args, **kwargs)
+            except TypeError as error:
+                failures.append(str(error))
+        raise TypeError(
+            f"{self._qualified_op_name}(): no overload fits the arguments:\n"
+            + "\n".join(failures)
+        )
+
+    def __iter__(self):
+        return iter(self.overloads())
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
+
+
+class OpNamespace:
+    """The operators of one namespace, made when they are first named."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, op: str) -> OpOverloadPacket:
+        if op.startswith("__"):
+            raise AttributeError(op)
+        overloads = self._find(op)
+        if not overloads:
+            raise AttributeError(
+                f"'_OpNamespace' '{self.name}' object has no attribute '{op}'"
+            )
+        packet = OpOverloadPacket(self.name, op, overloads)
+        setattr(self, op, packet)
+        return packet
+
+    def _find(self, op: str) -> dict[str, str]:
+        wanted = op if self.name == "aten" else f"{self.name}::{op}"
+        return {o: text for n, o, text in _C._op_schemas() if n == wanted}
+
+    def __dir__(self):
+        prefix = "" if self.name == "aten" else f"{self.name}::"
+        names = (n for n, _, _ in _C._op_schemas())
+        return sorted({n[len(prefix) :] for n in names if n.startswith(prefix)})
+
+
+class Ops:
+    """What `taeda.ops` is."""
+
+    __name__ = "taeda.ops"
+
+    def __init__(self) -> None:
+        self.loaded_libraries: set[str] = set()
+
+    def __getattr__(self, name: str) -> OpNamespace:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        namespace = OpNamespace(name)
+        setattr(self, name, namespace)
+        return namespace
+
+    def load_library(self, path: str) -> None:
+        """Loads a shared library, whose static objects register its operators."""
+        import ctypes
+        import os
+
+        path = os.path.abspath(path)
+        ctypes.CDLL(path)
+        self.loaded_libraries.add(path)
+
+
+ops = Ops()

@@ -1,0 +1,384 @@
+"""User operators from Python: declaration, kernels per device, fake kernels, derivatives.
+
+Example:
+    >>> @taeda.library.custom_op("mine::scale", mutates_args=())
+    ... def scale(x: taeda.Tensor, factor: float) -> taeda.Tensor:
+    ...     return x * factor
+"""
+
+from __future__ import annotations
+
+import taeda
+from taeda import _C
+from taeda._ops import OpOverload, OpOverloadPacket
+from taeda._schema import Schema
+
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "custom_op",
+    "define",
+    "get_kernel",
+    "impl",
+    "infer_schema",
+    "opcheck",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+]
+
+_DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
+_reserved = {"prim"}
+_defined: set[str] = set()
+
+
+class Library:
+    """Declares or implements operators of one namespace.
+
+    Args:
+        ns: the namespace.
+        kind: "DEF" to declare new operators, "IMPL" or "FRAGMENT" to add to existing.
+        dispatch_key: key that `impl` uses where none is given.
+
+    Raises:
+        ValueError: for a reserved namespace or an unknown kind.
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("DEF", "IMPL", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns in _reserved and kind in ("DEF", "FRAGMENT"):
+            raise ValueError(f"{ns} is a reserved namespace. Please try another one.")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags=()) -> str:
+        """Declares an operator by its schema; returns its name."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        _C._library_def(self.ns, schema)
+        parsed = Schema(schema)
+        _forget(self.ns, parsed.name)
+        name = parsed.name.split("::")[-1]
+        return f"{name}.{parsed.overload_name}" if parsed.overload_name else name
+
+    def impl(
+        self,
+        op_name,
+        fn,
+        dispatch_key: str = "",
+        *,
+        with_keyset=False,
+        allow_override=False,
+    ) -> None:
+        """Registers `fn` as the kernel of an operator at a dispatch key."""
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
+        op = _overload_of(op_name, self.ns)
+        schema = op._schema
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        name = ".".join(part for part in op._native if part)
+        _C._library_impl(
+            op.namespace, name, key, fn, schema.kinds, _result_kinds(schema)
+        )
+
+    def fallback(self, fn, dispatch_key: str = "", *, with_keyset=False) -> None:
+        """Fallbacks for all operators of a key."""
+        raise NotImplementedError("Library.fallback")
+
+
+def _result_kinds(schema: Schema) -> tuple[str, ...]:
+    return schema.return_kinds
+
+
+def _forget(ns: str, name: str) -> None:
+    """A packet made before a new overload was declared is out of date."""
+    namespace = getattr(taeda.ops, ns)
+    namespace.__dict__.pop(name.split("::")[-1], None)
+
+
+def _overload_of(op, ns: str = "") -> OpOverload:
+    """The overload that a name, a packet, an overload or a custom operator means."""
+    if isinstance(op, OpOverload):
+        return op
+    if isinstance(op, CustomOpDef):
+        return op._opoverload
+    if isinstance(op, OpOverloadPacket):
+        return getattr(op, op.overloads()[0])
+    scope, _, rest = op.rpartition("::")
+    name, _, overload = rest.partition(".")
+    packet = getattr(getattr(taeda.ops, scope or ns), name)
+    return getattr(packet, overload or "default")
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags=()) -> None:
+    """Declares `ns::name`; `schema` is the part from the parenthesis on.
+
+    Raises:
+        ValueError: when the name has no namespace.
+    """
+    if not isinstance(qualname, str):
+        raise ValueError(
+            f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}"
+        )
+    ns, scope, name = qualname.partition("::")
+    if not scope:
+        raise ValueError(f"expected a qualified name `ns::name`, got {qualname!r}")
+    (lib or Library(ns, "FRAGMENT")).define(name + schema)
+
+
+def impl(qualname: str, types, func=None, *, lib: Library | None = None):
+    """Registers a kernel of an operator for device types ("cpu", "cuda", "default")."""
+
+    def register(fn):
+        for key in _keys_of(types):
+            (lib or Library(qualname.split("::")[0], "IMPL")).impl(qualname, fn, key)
+        return fn
+
+    return register if func is None else register(func)
+
+
+def _keys_of(types) -> list[str]:
+    names = [types] if isinstance(types, str) or types is None else list(types)
+    keys = []
+    for name in names:
+        if name in (None, "default", "CompositeExplicitAutograd"):
+            keys.append("CompositeExplicitAutograd")
+        else:
+            keys.append(_DEVICE_KEYS.get(name, name))
+    return keys
+
+
+def register_kernel(op, device_types, func=None, /, *, lib: Library | None = None):
+    """Registers a kernel of a custom operator for device types; None is all of them."""
+    target = _overload_of(op)
+
+    def register(fn):
+        for key in _keys_of(device_types):
+            (lib or Library(target.namespace, "IMPL")).impl(target, fn, key)
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_fake(
+    op, func=None, /, *, lib: Library | None = None, _stacklevel=1, allow_override=False
+):
+    """Registers how an operator acts on tensors without data (device meta)."""
+    target = _overload_of(op)
+
+    def register(fn):
+        (lib or Library(target.namespace, "IMPL")).impl(target, fn, "Meta")
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_autograd(
+    op, backward, /, *, setup_context=None, lib: Library | None = None
+) -> None:
+    """Registers the derivative of a functional operator.
+
+    Args:
+        op: the operator.
+        backward: called as backward(ctx, *grads), gives a gradient for every input.
+        setup_context: called as setup_context(ctx, inputs, output) after the forward.
+
+    Raises:
+        RuntimeError: when the operator writes its arguments or returns views.
+    """
+    target = _overload_of(op)
+    schema = target._schema
+    if any(a.written for a in schema.arguments):
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {target} "
+            f"with schema {schema}. Please create a functional operator and register an "
+            "autograd formula for that."
+        )
+    function = _autograd_function(target, backward, setup_context)
+
+    def kernel(*args):
+        return function.apply(*args)
+
+    (lib or Library(target.namespace, "IMPL")).impl(target, kernel, "Autograd")
+
+
+def _autograd_function(target: OpOverload, backward, setup):
+    keyword_only = any(a.kwarg_only for a in target._schema.arguments)
+    names = [a.name for a in target._schema.arguments]
+
+    class UserOperator(taeda.autograd.Function):
+        """Grad mode is off inside forward, so the call goes below autograd."""
+
+        @staticmethod
+        def forward(ctx, *args):
+            positional = len(args) - sum(a.kwarg_only for a in target._schema.arguments)
+            keywords = dict(zip(names[positional:], args[positional:], strict=True))
+            result = target(*args[:positional], **keywords)
+            if setup is not None:
+                extra = {"keyword_only_inputs": keywords} if keyword_only else {}
+                setup(ctx=ctx, inputs=args[:positional], output=result, **extra)
+            return result
+
+        @staticmethod
+        def backward(ctx, *grads):
+            found = backward(ctx, *grads)
+            found = found if isinstance(found, tuple) else (found,)
+            return found + (None,) * (len(names) - len(found))
+
+    UserOperator.__name__ = f"{target._packet.__name__}_autograd"
+    return UserOperator
+
+
+class CustomOpDef:
+    """An operator made of a Python function; see `custom_op`."""
+
+    def __init__(self, namespace: str, name: str, schema: str, fn) -> None:
+        self._namespace, self._name, self._schema = namespace, name, schema
+        self._init_fn = fn
+        self._lib = Library(namespace, "FRAGMENT")
+        self._lib.define(name + schema)
+        self._opoverload = _overload_of(f"{namespace}::{name}")
+        self.__name__ = getattr(fn, "__name__", name)
+        self.__doc__ = getattr(fn, "__doc__", None)
+        self.__wrapped__ = fn
+
+    @property
+    def _qualname(self) -> str:
+        return f"{self._namespace}::{self._name}"
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def __call__(self, *args, **kwargs):
+        return self._opoverload(*args, **kwargs)
+
+    def register_kernel(self, device_types, fn=None, /):
+        """Adds a kernel for device types."""
+        return register_kernel(self, device_types, fn, lib=self._lib)
+
+    def register_fake(self, fn, /):
+        """Sets the kernel for tensors without data."""
+        return register_fake(self, fn, lib=self._lib)
+
+    def register_autograd(self, backward, /, *, setup_context=None) -> None:
+        """Sets the derivative."""
+        register_autograd(self, backward, setup_context=setup_context, lib=self._lib)
+
+
+def custom_op(
+    name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None
+):
+    """Makes an operator of a Python function.
+
+    Args:
+        name: "namespace::name".
+        fn: the function; without it a decorator is returned.
+        mutates_args: names of the arguments that it writes.
+        device_types: device types that the function is for; None is all.
+        schema: from the parenthesis on; inferred from the annotations if None.
+
+    Raises:
+        ValueError: when the name has no namespace or an annotation is no schema type.
+    """
+
+    def make(function) -> CustomOpDef:
+        ns, scope, op_name = name.partition("::")
+        if not scope:
+            raise ValueError(f"expected a qualified name `ns::name`, got {name!r}")
+        text = schema or infer_schema(function, mutates_args=mutates_args)
+        op = CustomOpDef(ns, op_name, text, function)
+        op.register_kernel(device_types, function)
+        return op
+
+    return make if fn is None else make(fn)
+
+
+def infer_schema(
+    prototype_function, /, *, mutates_args, op_name: str | None = None
+) -> str:
+    """The schema text of an annotated function, without a name unless one is given."""
+    import inspect
+    import typing
+
+    signature = inspect.signature(prototype_function)
+    hints = typing.get_type_hints(prototype_function)
+    parts, keyword_only = [], False
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
+            keyword_only = True
+            parts.append("*")
+        if parameter.name not in hints:
+            raise ValueError(
+                f"infer_schema(func): Parameter {parameter.name} must have a type "
+                f"annotation. Got func with signature {signature})"
+            )
+        text = _type_text(hints[parameter.name], parameter.name)
+        if parameter.name in mutates_args and mutates_args != "unknown":
+            text = text.replace("Tensor", f"Tensor(a{len(parts)}!)", 1)
+        default = ""
+        if parameter.default is not parameter.empty:
+            default = f"={_default_text(parameter.default)}"
+        parts.append(f"{text} {parameter.name}{default}")
+    returns = hints.get("return", type(None))
+    body = f"({', '.join(parts)}) -> {_return_text(returns)}"
+    return f"{op_name}{body}" if op_name else body
+
+
+def _default_text(value) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value).removeprefix("taeda.")
+
+
+def _return_text(hint) -> str:
+    import typing
+
+    if hint is type(None):
+        return "()"
+    if typing.get_origin(hint) is tuple:
+        return f"({', '.join(_type_text(t, 'return') for t in typing.get_args(hint))})"
+    return _type_text(hint, "return")
+
+
+def _type_text(hint, name: str) -> str:
+    import collections.abc
+    import types
+    import typing
+
+    plain = {
+        taeda.Tensor: "Tensor",
+        int: "SymInt",
+        float: "float",
+        bool: "bool",
+        str: "str",
+        taeda.dtype: "ScalarType",
+        taeda.device: "Device",
+        taeda.Generator: "Generator",
+        typing.Union[int, float, bool]: "Scalar",  # noqa: UP007 (compared as an object)
+    }
+    if hint in plain:
+        return plain[hint]
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType) and type(None) in parts:
+        inner = [p for p in parts if p is not type(None)]
+        if len(inner) == 1:
+            return _type_text(inner[0], name) + "?"
+    if origin in (list, collections.abc.Sequence):
+        return _type_text(parts[0], name) + "[]"
+    raise ValueError(
+        f"infer_schema(func): Parameter {name} has unsupported type {hint}. "
+        "The valid types are: Tensor, int, float, bool, str, dtype, device, Generator, "
+        "optionals and lists of them"
+    )
+
+
+def get_kernel(op, dispatch_key):
+    """The kernel of an operator at a key."""
+    raise NotImplementedError("library.get_kernel")
+
+
+def opcheck(
+    op, args, kwargs=None, *, test_utils=(), raise_exception=True, atol=None, rtol=None
+):
+    """Checks a custom operator: schema, fake kernel and derivative on sample inputs."""
+    raise NotImplementedError("library.opcheck")
