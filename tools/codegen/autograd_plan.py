@@ -211,7 +211,12 @@ def _formulas(op: Operator) -> tuple[list[Gradient], list[Member]]:
     assert backward is not None
     members: dict[str, Member] = {}
     gradients = []
-    for arguments, formula in backward.formulas.items():
+    tensors = {a.name for a in op.functional.arguments if a.type.is_tensor_like}
+    for names_, formula in backward.formulas.items():
+        # A record's formulas serve overloads that take a number here, too.
+        arguments = tuple(name for name in names_ if name in tensors)
+        if not arguments:
+            continue
         text = " ".join(formula.split())
         if text in ("none", "non_differentiable"):
             continue
@@ -225,7 +230,6 @@ def _save_facts(
     op: Operator, text: str, wanted: tuple[str, ...], members: dict[str, Member]
 ) -> str:
     """Replaces `self.sizes()` and the like by members that keep just that."""
-    results = result_names(op)
     for a in op.functional.arguments:
         if not a.type.is_tensor_like:
             continue
@@ -236,7 +240,7 @@ def _save_facts(
                 text = re.sub(pattern, name, text)
                 source = a.name
                 if a.type.is_optional and fact != "defined":
-                    source, kind = f"(*{a.name})", kind
+                    source = f"(*{a.name})"
                     value = f"{a.name} ? {value} : {kind}()"
                 _add(members, Member(name, "value", kind, value.format(source)), wanted)
         for function, (kind, value) in _LIST_FACTS.items():
@@ -245,7 +249,6 @@ def _save_facts(
                 name = f"{a.name}_{function}"
                 text = re.sub(pattern, name, text)
                 _add(members, Member(name, "value", kind, value.format(a.name)), wanted)
-    del results
     return text
 
 

@@ -1,9 +1,9 @@
 """Prints the nodes and wrappers that record differentiable calls.
 
-For each operator with a derivative a Node class and, for each of its forms, the function
-`autograd::wrappers::IDENT` that stands in the Autograd slot of its dispatcher entry.
-`python -m tools.codegen.emit_autograd aten/ops` lists derivatives that cannot be built
-because they name something that does not exist.
+For each operator with a derivative a Node class and, for each of its forms, the
+function `autograd::wrappers::IDENT` that stands in the Autograd slot of its dispatcher
+entry. `python -m tools.codegen.emit_autograd aten/ops` lists derivatives that cannot be
+built because they name something that does not exist.
 """
 
 from __future__ import annotations
@@ -276,7 +276,6 @@ def _guarded(plan: Plan, m: Member, statement: str) -> list[str]:
         for a in plan.edges
         if a.name in m.needed_by
     ]
-    asked = [text.replace("_count_", "_count_") for text in asked]
     for name in plan.list_edges:
         asked = [text.replace(f"{name}_count_", f"{name}.size()") for text in asked]
     return [f"if ({' || '.join(asked)}) {{ {statement} }}"]
