@@ -124,6 +124,68 @@ class Lapack : public ::testing::Test {
     return x;
   }
 
+  // clang-format off
+  // The routines whose argument lists differ between real and complex.
+  using Vector = std::vector<T>;
+  void gesdd(Vector a, std::vector<R>& s, Vector& u, Vector& vt) {
+    if constexpr (kComplex<T>) {
+      table_.gesdd("A", &n_, &n_, a.data(), &n_, s.data(), u.data(), &n_,
+                   vt.data(), &n_, work_.data(), &work_size_,
+                   real_work_.data(), int_work_.data(), &info_, 1);
+    } else {
+      table_.gesdd("A", &n_, &n_, a.data(), &n_, s.data(), u.data(), &n_,
+                   vt.data(), &n_, work_.data(), &work_size_,
+                   int_work_.data(), &info_, 1);
+    }
+  }
+  void gesvd(Vector a, std::vector<R>& s, Vector& u, Vector& vt) {
+    if constexpr (kComplex<T>) {
+      table_.gesvd("A", "A", &n_, &n_, a.data(), &n_, s.data(), u.data(), &n_,
+                   vt.data(), &n_, work_.data(), &work_size_,
+                   real_work_.data(), &info_, 1, 1);
+    } else {
+      table_.gesvd("A", "A", &n_, &n_, a.data(), &n_, s.data(), u.data(), &n_,
+                   vt.data(), &n_, work_.data(), &work_size_, &info_, 1, 1);
+    }
+  }
+  // x holds the right-hand sides, then the solution. Returns the rank found.
+  int least_squares(const std::string& solver, Vector a, Vector& x) {
+    int rank = kN;
+    if (solver == "gels") {
+      table_.gels("N", &n_, &n_, &n_, a.data(), &n_, x.data(), &n_,
+                  work_.data(), &work_size_, &info_, 1);
+    } else if constexpr (kComplex<T>) {
+      if (solver == "gelsy") {
+        table_.gelsy(&n_, &n_, &n_, a.data(), &n_, x.data(), &n_,
+                     jpvt_.data(), &rcond_, &rank, work_.data(), &work_size_,
+                     real_work_.data(), &info_);
+      } else if (solver == "gelsd") {
+        table_.gelsd(&n_, &n_, &n_, a.data(), &n_, x.data(), &n_, s_.data(),
+                     &rcond_, &rank, work_.data(), &work_size_,
+                     real_work_.data(), int_work_.data(), &info_);
+      } else {
+        table_.gelss(&n_, &n_, &n_, a.data(), &n_, x.data(), &n_, s_.data(),
+                     &rcond_, &rank, work_.data(), &work_size_,
+                     real_work_.data(), &info_);
+      }
+    } else if (solver == "gelsy") {
+      table_.gelsy(&n_, &n_, &n_, a.data(), &n_, x.data(), &n_, jpvt_.data(),
+                   &rcond_, &rank, work_.data(), &work_size_, &info_);
+    } else if (solver == "gelsd") {
+      table_.gelsd(&n_, &n_, &n_, a.data(), &n_, x.data(), &n_, s_.data(),
+                   &rcond_, &rank, work_.data(), &work_size_,
+                   int_work_.data(), &info_);
+    } else {
+      table_.gelss(&n_, &n_, &n_, a.data(), &n_, x.data(), &n_, s_.data(),
+                   &rcond_, &rank, work_.data(), &work_size_, &info_);
+    }
+    return rank;
+  }
+  // clang-format on
+
+  const R rcond_ = R(1e-6);
+  std::vector<R> s_ = std::vector<R>(kN);
+  std::vector<int> jpvt_ = std::vector<int>(kN, 0);
   const Routines<T>& table_ = lapack<T>();
   const int n_ = kN;
   const int work_size_ = 400 * kN;
@@ -389,91 +451,14 @@ TYPED_TEST(Lapack, GeneralEigenvaluesSumToTheTrace) {
 
 TYPED_TEST(Lapack, SingularValues) {
   using T = TypeParam;
-  using R = real_t<T>;
   for (const bool divide : {true, false}) {
-    auto a = this->a_;
-    std::vector<R> s(kN);
+    std::vector<real_t<T>> s(kN);
     std::vector<T> u(kCount);
     std::vector<T> vt(kCount);
-    const int* n = &this->n_;
-    T* work = this->work_.data();
-    const int* size = &this->work_size_;
-    R* real_work = this->real_work_.data();
-    int* int_work = this->int_work_.data();
-    int* info = &this->info_;
-    if constexpr (kComplex<T>) {
-      if (divide) {
-        this->table_.gesdd("A",
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           s.data(),
-                           u.data(),
-                           n,
-                           vt.data(),
-                           n,
-                           work,
-                           size,
-                           real_work,
-                           int_work,
-                           info,
-                           1);
-      } else {
-        this->table_.gesvd("A",
-                           "A",
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           s.data(),
-                           u.data(),
-                           n,
-                           vt.data(),
-                           n,
-                           work,
-                           size,
-                           real_work,
-                           info,
-                           1,
-                           1);
-      }
+    if (divide) {
+      this->gesdd(this->a_, s, u, vt);
     } else {
-      static_cast<void>(real_work);
-      if (divide) {
-        this->table_.gesdd("A",
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           s.data(),
-                           u.data(),
-                           n,
-                           vt.data(),
-                           n,
-                           work,
-                           size,
-                           int_work,
-                           info,
-                           1);
-      } else {
-        this->table_.gesvd("A",
-                           "A",
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           s.data(),
-                           u.data(),
-                           n,
-                           vt.data(),
-                           n,
-                           work,
-                           size,
-                           info,
-                           1,
-                           1);
-      }
+      this->gesvd(this->a_, s, u, vt);
     }
     ASSERT_EQ(this->info_, 0);
     const auto back = times<T>("N", this->scaled(u, s), "N", vt);
@@ -483,122 +468,13 @@ TYPED_TEST(Lapack, SingularValues) {
 
 TYPED_TEST(Lapack, LeastSquaresSolversAgree) {
   using T = TypeParam;
-  using R = real_t<T>;
-  const R rcond = R(1e-6);
-  const int* n = &this->n_;
-  T* work = this->work_.data();
-  const int* size = &this->work_size_;
-  R* real_work = this->real_work_.data();
-  int* int_work = this->int_work_.data();
-  int* info = &this->info_;
-  for (const int solver : {0, 1, 2, 3}) {
-    auto a = this->a_;
+  for (const char* solver : {"gels", "gelsy", "gelsd", "gelss"}) {
+    SCOPED_TRACE(solver);
     auto x = this->b_;
-    std::vector<R> s(kN);
-    std::vector<int> jpvt(kN, 0);
-    int rank = kN;
-    if (solver == 0) {
-      this->table_.gels(
-          "N", n, n, n, a.data(), n, x.data(), n, work, size, info, 1);
-    } else if constexpr (kComplex<T>) {
-      if (solver == 1) {
-        this->table_.gelsy(n,
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           x.data(),
-                           n,
-                           jpvt.data(),
-                           &rcond,
-                           &rank,
-                           work,
-                           size,
-                           real_work,
-                           info);
-      } else if (solver == 2) {
-        this->table_.gelsd(n,
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           x.data(),
-                           n,
-                           s.data(),
-                           &rcond,
-                           &rank,
-                           work,
-                           size,
-                           real_work,
-                           int_work,
-                           info);
-      } else {
-        this->table_.gelss(n,
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           x.data(),
-                           n,
-                           s.data(),
-                           &rcond,
-                           &rank,
-                           work,
-                           size,
-                           real_work,
-                           info);
-      }
-    } else {
-      static_cast<void>(real_work);
-      if (solver == 1) {
-        this->table_.gelsy(n,
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           x.data(),
-                           n,
-                           jpvt.data(),
-                           &rcond,
-                           &rank,
-                           work,
-                           size,
-                           info);
-      } else if (solver == 2) {
-        this->table_.gelsd(n,
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           x.data(),
-                           n,
-                           s.data(),
-                           &rcond,
-                           &rank,
-                           work,
-                           size,
-                           int_work,
-                           info);
-      } else {
-        this->table_.gelss(n,
-                           n,
-                           n,
-                           a.data(),
-                           n,
-                           x.data(),
-                           n,
-                           s.data(),
-                           &rcond,
-                           &rank,
-                           work,
-                           size,
-                           info);
-      }
-    }
-    ASSERT_EQ(this->info_, 0) << "solver " << solver;
+    const int rank = this->least_squares(solver, this->a_, x);
+    ASSERT_EQ(this->info_, 0);
     EXPECT_EQ(rank, kN);
-    EXPECT_LT(gap(times<T>("N", this->a_, "N", x), this->b_), this->bound_)
-        << "solver " << solver;
+    EXPECT_LT(gap(times<T>("N", this->a_, "N", x), this->b_), this->bound_);
   }
 }
 
