@@ -31,7 +31,8 @@ class IValue {
 
   IValue() = default;
   template <class T>
-    requires(!std::is_same_v<std::decay_t<T>, IValue>)
+    requires(!std::is_same_v<std::decay_t<T>, IValue> &&
+             !std::is_same_v<std::decay_t<T>, Scalar>)
   IValue(T&& v) : value_(std::forward<T>(v)) {}
   TAEDA_API IValue(const Scalar& s);
 
