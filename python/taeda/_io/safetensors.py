@@ -13,7 +13,7 @@ import sys
 
 import taeda
 from taeda._io.source import Source
-from taeda._io.storages import byte_width, storage_bytes, swap_bytes
+from taeda._io.storages import byte_width, lazy_flags, storage_bytes, swap_bytes
 
 DTYPES = {
     "F64": "float64",
@@ -105,7 +105,7 @@ def _pieces(tensors: dict, metadata: dict | None):
     yield len(text).to_bytes(8, "little") + text
     for name in order:
         tensor = tensors[name].detach().cpu()
-        if tensor.is_conj() or tensor.is_neg():
+        if lazy_flags(tensor):
             tensor = tensor.resolve_conj().resolve_neg()
         width = tensor.dtype.itemsize
         start = tensor.storage_offset() * width

@@ -45,6 +45,14 @@ def storage_bytes(storage) -> memoryview:
         return memoryview(block).cast("B")
 
 
+def lazy_flags(tensor) -> list[str]:
+    """Which of "conj" and "neg" are pending on a tensor."""
+    if not tensor.dtype.is_complex and not hasattr(tensor, "is_neg"):
+        return []
+    flags = ((name, getattr(tensor, f"is_{name}", None)) for name in ("conj", "neg"))
+    return [name for name, test in flags if test is not None and test()]
+
+
 def on_cpu(storage):
     """The storage itself or a copy of it on the CPU."""
     return storage if storage.device.type == "cpu" else storage.cpu()

@@ -11,7 +11,7 @@ from collections import OrderedDict
 import taeda
 from taeda._io import names
 from taeda._io.location import location_tag
-from taeda._io.storages import STORAGE_DTYPES, identity, storage_name
+from taeda._io.storages import STORAGE_DTYPES, identity, lazy_flags, storage_name
 
 _MARK = "taeda-writes:"
 _quick_lock = allocate_lock()
@@ -138,7 +138,7 @@ def _reduce_plain(tensor):
     layout = str(tensor.layout).rpartition(".")[2]
     if layout != "strided":
         return _reduce_sparse(tensor, layout)
-    if tensor.is_quantized:
+    if getattr(tensor, "is_quantized", False):
         raise NotImplementedError("saving quantized tensors")
     size, stride = tuple(tensor.size()), tuple(tensor.stride())
     if tensor.device.type == "meta":
@@ -154,11 +154,7 @@ def _reduce_plain(tensor):
         tensor.requires_grad,
         OrderedDict(),
     )
-    metadata = {}
-    if tensor.is_conj():
-        metadata["conj"] = True
-    if tensor.is_neg():
-        metadata["neg"] = True
+    metadata = dict.fromkeys(lazy_flags(tensor), True)
     tail = (metadata,) if metadata else ()
     if typed:
         return named("torch._utils", "_rebuild_tensor_v2"), (*args, *tail)

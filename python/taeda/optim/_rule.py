@@ -183,13 +183,13 @@ class RuleOptimizer(Optimizer):
         before = taeda.is_grad_enabled()
         follow = bool(self.defaults.get("differentiable"))
         if before is not follow:
-            taeda.set_grad_enabled(follow)
+            taeda._C._set_grad_enabled(follow)
         try:
             for number, group in enumerate(self.param_groups):
                 self._step_group(number, group)
         finally:
             if before is not follow:
-                taeda.set_grad_enabled(before)
+                taeda._C._set_grad_enabled(before)
         return loss
 
     def _step_group(self, number: int, group: dict) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
 
 import taeda
-from taeda.utils.data._utils import transfer
 
 _REFUSED = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
@@ -113,7 +112,11 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
             f"tensors of layout {sample.layout} have no default collate_fn; provide a "
             "custom one"
         )
-    out = transfer.shared_like(sample, len(batch))
+    # Loaded in workers (and in their parent) only.
+    transfer = sys.modules.get("taeda.utils.data._utils.transfer")
+    out = None if transfer is None else transfer.shared_like(sample, len(batch))
+    if out is None:
+        return taeda.stack(list(batch), 0)
     return taeda.stack(list(batch), 0, out=out)
 
 

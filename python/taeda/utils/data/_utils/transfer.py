@@ -9,20 +9,32 @@ open, and the memory is gone with its last tensor, even if a process is killed.
 
 from __future__ import annotations
 
+import ctypes
 import io
+import mmap
 import os
 import pickle
 import socket
 import struct
+import weakref
 
 import taeda
-from taeda._io.storages import storage_bytes
+from taeda._io.storages import lazy_flags, storage_bytes
 
 _INLINE = 1 << 15  # a packet holds up to this much
 _DIRECT = 1 << 16  # tensors from this size on have a file of their own
 _MAX_FILES = 200  # of the 253 descriptors that a packet may carry
 _HEAD = struct.Struct("<?II")  # spilled, length of the pickle, number of buffers
 _SIZE = struct.Struct("<Q")
+
+_PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (
+    *(ctypes.c_void_p, ctypes.c_size_t),
+    *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long),
+)
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 _blocks: dict[int, tuple[int, int]] | None = None  # address -> (descriptor, bytes)
 
@@ -41,13 +53,20 @@ def _new_file(size: int) -> int:
 
 
 def _map_file(fd: int, dtype, count: int):
-    """A tensor over a file; the descriptor may be closed afterwards."""
-    path = f"/proc/self/fd/{fd}"
-    if hasattr(taeda, "from_file") and os.path.exists(path):
-        return taeda.from_file(path, shared=True, size=count, dtype=dtype)
-    import mmap
+    """A tensor over a file; the descriptor may be closed afterwards.
 
-    return taeda.frombuffer(mmap.mmap(fd, 0), dtype=dtype, count=count)
+    Not by the module mmap, whose objects keep a descriptor each.
+    """
+    size = count * dtype.itemsize
+    address = _libc.mmap(None, size, _PROTECTION, mmap.MAP_SHARED, fd, 0)
+    if address == ctypes.c_void_p(-1).value:
+        number = ctypes.get_errno()
+        raise OSError(
+            number, f"cannot map a batch of {size} bytes", os.strerror(number)
+        )
+    block = (ctypes.c_char * size).from_address(address)
+    weakref.finalize(block, _libc.munmap, address, size).atexit = False
+    return taeda.frombuffer(block, dtype=dtype, count=count)
 
 
 def start_sharing() -> None:
@@ -124,7 +143,7 @@ class _Writer(pickle.Pickler):
             )
         grad = tensor.requires_grad and tensor.is_leaf
         plain = tensor.detach()
-        if plain.is_conj() or plain.is_neg():
+        if lazy_flags(plain):
             plain = plain.resolve_conj().resolve_neg()
         order = None
         if not plain.is_contiguous():
