@@ -153,11 +153,11 @@ def max_pool3d_with_indices(
 
 def _filled(output_size, input):
     """An output size whose None entries are the input's own sizes."""
+    if not isinstance(output_size, (tuple, list)):
+        return output_size
     from ..modules.utils import _list_with_default
 
-    if isinstance(output_size, (tuple, list)) and None in output_size:
-        return _list_with_default(output_size, input.size())
-    return output_size
+    return _list_with_default(output_size, input.size())
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size) -> Tensor:
