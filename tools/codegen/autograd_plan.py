@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .expr import compose, names
+from .errors import CodegenError
+from .expr import Expr, compose, names
 from .model import Operator, cpp_type, owned_type
 from .pointwise import PointwiseBackward, PointwiseKernel, backward_of, kernel_of
 from .record_types import Overload, Pointwise, Record
@@ -176,21 +177,19 @@ def _pointwise_gradient(
 ) -> Gradient:
     used = names(backward.real) | names(backward.complex)
     scalars = {n for n in used if n not in tensors and n not in ("grad", "result")}
-    real = compose(backward.real, scalars)
+    real, missing = _composed(op, backward.real, scalars)
     text = real
     kernel = backward.kernel
     others = [n for n in ("result", *tensors) if n in used]
     takes_complex = any(c in kernel_of(op).compute for c in ("c64", "c128"))
     if takes_complex and backward.complex != backward.real:
-        wide = compose(backward.complex, scalars)
-        missing = missing_function(op, wide)
-        if missing:
-            wide = f'no_complex_derivative("{op.schema.name}", "{missing}")'
+        wide, lacks = _composed(op, backward.complex, scalars)
+        if lacks:
+            wide = f'no_complex_derivative("{op.schema.name}", "{lacks}")'
         if wide != real:
             operands = ", ".join(["grad", *sorted(set(others) - {"grad"})])
             text = f"any_complex({operands}) ? {wide} : {real}"
-    gradient = Gradient((backward.argument,), text)
-    gradient.missing = missing_function(op, text)
+    gradient = Gradient((backward.argument,), text, missing)
     if kernel is not None and kernel.exprs and kernel.compute:
         gradient.fused = kernel
         operands = ", ".join(kernel.operands)
@@ -201,6 +200,15 @@ def _pointwise_gradient(
         tested = [n for n in kernel.operands if n in tensors or n == "result"]
         gradient.guard = f"can_fuse({', '.join(['grad', *tested])})"
     return gradient
+
+
+def _composed(op: Operator, expr: Expr, scalars: set[str]) -> tuple[str, str]:
+    """The composition of operators, and what it lacks."""
+    try:
+        text = compose(expr, scalars)
+    except CodegenError as error:
+        return "", str(error.message)
+    return text, missing_function(op, text)
 
 
 # Formulas in C++ ----------------------------------------------------------------
@@ -321,11 +329,18 @@ _FOLDER = Path(__file__).resolve().parents[2] / "csrc" / "autograd"
 
 
 @functools.cache
+def formula_headers() -> tuple[str, ...]:
+    """Headers that formulas may use the functions of."""
+    return tuple(sorted(path.name for path in _FOLDER.glob("formulas*.h")))
+
+
+@functools.cache
 def formula_functions() -> frozenset[str]:
     """Functions that the formulas*.h headers declare."""
     found: set[str] = set()
-    for path in sorted(_FOLDER.glob("formulas*.h")):
-        found |= set(re.findall(r"\b(\w+)\(", path.read_text(encoding="utf-8")))
+    for name in formula_headers():
+        text = (_FOLDER / name).read_text(encoding="utf-8")
+        found |= set(re.findall(r"\b(\w+)\(", text))
     return frozenset(found)
 
 

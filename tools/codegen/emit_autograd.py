@@ -12,7 +12,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from .autograd_plan import Gradient, Member, Plan, plan_of, result_names, used_bases
+from .autograd_plan import (
+    Gradient,
+    Member,
+    Plan,
+    formula_headers,
+    plan_of,
+    result_names,
+    used_bases,
+)
 from .emit_ops import isa_tables
 from .model import Operator, has_wrapper, load_operators, shard_of
 from .record_types import View
@@ -48,6 +56,7 @@ def _shard(ops: list[Operator]) -> str:
                 tables += _fused_descriptor(gradient)
         nodes += _node(plan)
     lines = ["#include <taeda/csrc/autograd/record.h>"]
+    lines += [f"#include <taeda/csrc/autograd/{name}>" for name in formula_headers()]
     lines += [f"#include <taeda/gen/ops/{base}.h>" for base in sorted(bases)]
     lines += ["", "namespace taeda {", *dict.fromkeys(tables)]
     lines += ["namespace autograd {", "namespace {", *nodes, "}  // namespace"]

@@ -1,0 +1,27 @@
+// Derivatives of matrix products.
+#pragma once
+
+#include <taeda/csrc/autograd/formulas.h>
+
+#include <array>
+#include <tuple>
+
+namespace taeda::autograd {
+
+// t with its last two dims exchanged, conjugated.
+TAEDA_API Tensor adjoint_of(const Tensor& t);
+TAEDA_API Tensor times_scalar(const Tensor& t, const Scalar& s);
+// The gradients of a product with PyTorch's rules for vectors and batches.
+TAEDA_API std::tuple<Tensor, Tensor> matmul_gradients(
+    const Tensor& grad,
+    const Tensor& a,
+    const Tensor& b,
+    std::array<bool, 2> wanted);
+TAEDA_API std::tuple<Tensor, Tensor, Tensor> linear_gradients(
+    const Tensor& grad,
+    const Tensor& input,
+    const Tensor& weight,
+    IntArrayRef bias_sizes,
+    std::array<bool, 3> wanted);
+
+}  // namespace taeda::autograd

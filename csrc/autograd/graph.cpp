@@ -1,0 +1,125 @@
+#include <taeda/csrc/autograd/graph.h>
+
+#include <taeda/csrc/autograd/validate.h>
+
+namespace taeda::autograd {
+
+namespace {
+Tensor one_like(const Tensor& t) {
+  Tensor one = make_tensor_strided(
+      "backward", t.sizes(), t.strides(), t.dtype(), t.device());
+  if (t.is_cpu()) Scalar(1).store(t.dtype(), one.mutable_raw_data());
+  return one;
+}
+}  // namespace
+
+Root root_of(const Tensor& t, const Tensor& grad, size_t index) {
+  TAEDA_CHECK(t.defined() && t.requires_grad(),
+              "element ",
+              index,
+              " of tensors does not require grad and does not have a grad_fn");
+  Edge edge = gradient_edge(t);
+  if (!grad.defined()) {
+    TAEDA_CHECK(t.numel() == 1,
+                "grad can be implicitly created only for scalar outputs, got "
+                "an output of shape ",
+                t.sizes());
+    TAEDA_CHECK(!t.is_complex(),
+                "grad can be implicitly created only for real scalar outputs "
+                "but got ",
+                dtype_name(t.dtype()));
+    return {std::move(edge), one_like(t)};
+  }
+  TAEDA_CHECK(grad.sizes() == t.sizes(),
+              "Mismatch in shape: grad_output[",
+              index,
+              "] has a shape of ",
+              grad.sizes(),
+              " and output[",
+              index,
+              "] has a shape of ",
+              t.sizes(),
+              ".");
+  TAEDA_CHECK(grad.is_complex() == t.is_complex(),
+              "For complex Tensors, both grad_output and output are required "
+              "to have the same dtype. Mismatch in dtype: grad_output[",
+              index,
+              "] has a dtype of ",
+              dtype_name(grad.dtype()),
+              " and output[",
+              index,
+              "] has a dtype of ",
+              dtype_name(t.dtype()),
+              ".");
+  Tensor fitted = grad;
+  fit_grad(OutputInfo(t), fitted, "backward: the gradient given");
+  return {std::move(edge), std::move(fitted)};
+}
+
+Edge input_edge(const Tensor& input) {
+  TAEDA_CHECK(input.requires_grad(),
+              "One of the differentiated Tensors does not require grad");
+  return gradient_edge(input);
+}
+
+void unused_input(size_t index) {
+  throw_error(
+      ErrorKind::Runtime,
+      str_cat("One of the differentiated Tensors appears to not have been used "
+              "in the graph (input ",
+              index,
+              "). Set allow_unused=True if this is the desired behavior."));
+}
+
+namespace {
+struct Start {
+  std::vector<Edge> edges;
+  std::vector<Tensor> grads;
+};
+
+Start start_of(TensorList tensors, TensorList grads) {
+  Start start;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Root root = root_of(tensors[i], i < grads.size() ? grads[i] : Tensor(), i);
+    start.edges.push_back(std::move(root.edge));
+    start.grads.push_back(std::move(root.grad));
+  }
+  return start;
+}
+}  // namespace
+
+void backward(TensorList tensors,
+              TensorList grads,
+              bool keep_graph,
+              bool create_graph,
+              TensorList inputs) {
+  Start start = start_of(tensors, grads);
+  std::vector<Edge> edges;
+  for (const Tensor& input : inputs) {
+    edges.push_back(input_edge(input));
+    retain_grad(input);
+  }
+  BackwardOptions options{keep_graph || create_graph, create_graph, true};
+  run_backward(start.edges, std::move(start.grads), edges, options);
+}
+
+std::vector<Tensor> grad(TensorList outputs,
+                         TensorList inputs,
+                         TensorList grad_outputs,
+                         bool keep_graph,
+                         bool create_graph,
+                         bool allow_unused) {
+  TAEDA_CHECK_AS(Value, !inputs.empty(), "grad requires non-empty inputs.");
+  Start start = start_of(outputs, grad_outputs);
+  std::vector<Edge> edges;
+  for (const Tensor& input : inputs) edges.push_back(input_edge(input));
+  BackwardOptions options{keep_graph || create_graph, create_graph, false};
+  auto found =
+      run_backward(start.edges, std::move(start.grads), edges, options);
+  for (size_t i = 0; i < found.size() && !allow_unused; ++i) {
+    if (!found[i].defined()) unused_input(i);
+  }
+  return found;
+}
+
+}  // namespace taeda::autograd
