@@ -55,7 +55,7 @@ class Machine:
                 if step is None:
                     raise UnpicklingError(f"Unsupported operand {code}")
                 step(self)
-        except (IndexError, KeyError) as error:
+        except (IndexError, KeyError, UnicodeDecodeError) as error:
             raise UnpicklingError(
                 f"the pickle is damaged at byte {self.at}: {type(error).__name__} "
                 f"{error}"
@@ -185,11 +185,7 @@ class Machine:
         self.memo[len(self.memo)] = self.stack[-1]
 
     def text(self, count: int) -> None:
-        data = self.take(count)
-        try:
-            self.stack.append(str(data, "utf-8", "surrogatepass"))
-        except UnicodeDecodeError as error:
-            raise UnpicklingError(f"the pickle is damaged: {error}") from error
+        self.stack.append(str(self.take(count), "utf-8", "surrogatepass"))
 
     def old_string(self, count: int) -> None:
         if count < 0:

@@ -178,6 +178,8 @@ _later = _local()
 
 def sparse_tensor(kind, data):
     """torch._utils._rebuild_sparse_tensor; indices are checked."""
+    if not isinstance(kind, taeda.layout):
+        refuse(f"{kind!r:.40} is no layout")
     short = str(kind).rpartition(".")[2]
     if short == "sparse_coo":
         indices, values, size = data[:3]
