@@ -335,13 +335,19 @@ def formula_headers() -> tuple[str, ...]:
 
 
 @functools.cache
-def formula_functions() -> frozenset[str]:
-    """Functions that the formulas*.h headers declare."""
-    found: set[str] = set()
-    for name in formula_headers():
-        text = (_FOLDER / name).read_text(encoding="utf-8")
-        found |= set(re.findall(r"\b(\w+)\(", text))
-    return frozenset(found)
+def formula_functions() -> dict[str, str]:
+    """Functions that the formulas*.h headers declare, with their headers."""
+    found: dict[str, str] = {}
+    for path in sorted(_FOLDER.glob("formulas*.h")):
+        for name in re.findall(r"\b(\w+)\(", path.read_text(encoding="utf-8")):
+            found.setdefault(name, path.name)
+    return found
+
+
+def used_headers(text: str) -> set[str]:
+    """Headers of the formulas that `text` calls."""
+    known = formula_functions()
+    return {known[name] for name in _CALL.findall(text) if name in known}
 
 
 @functools.cache

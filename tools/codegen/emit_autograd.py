@@ -46,16 +46,18 @@ def _shard(ops: list[Operator]) -> str:
         if key not in plans:
             plans[key] = plan_of(_functional(op))
     bases = {op.record.name for op in ops} | {"clone"}
+    headers: set[str] = {"record.h"}
     tables: list[str] = []
     nodes: list[str] = []
     for plan in filter(None, plans.values()):
         for gradient in plan.gradients:
             if not gradient.missing:
                 bases |= used_bases(plan.op, gradient.text)
+                headers |= used_headers(gradient.text)
             if gradient.fused is not None:
                 tables += _fused_descriptor(gradient)
         nodes += _node(plan)
-    lines = ["#include <taeda/csrc/autograd/record.h>"]
+    lines = [f"#include <taeda/csrc/autograd/{name}>" for name in sorted(headers)]
     lines += [f"#include <taeda/csrc/autograd/{name}>" for name in formula_headers()]
     lines += [f"#include <taeda/gen/ops/{base}.h>" for base in sorted(bases)]
     lines += ["", "namespace taeda {", *dict.fromkeys(tables)]
