@@ -16,7 +16,7 @@
 namespace taeda::python {
 
 // Defined in autograd_*.cpp.
-void init_autograd(PyObject* module);
+__attribute__((weak)) void init_autograd(PyObject* module);
 
 const Function* find_function(std::string_view name) {
   static const auto* const table = [] {
@@ -73,6 +73,7 @@ void add_methods() {
 }
 
 void fill(PyObject* module) {
+  check_status(PyModule_AddStringConstant(module, "__version__", TAEDA_VERSION));
   init_errors(module);
   init_torch_function(module);
   init_dtype(module);
@@ -93,7 +94,7 @@ void fill(PyObject* module) {
     add_functions(space.get(), name);
   }
   add_methods();
-  init_autograd(module);
+  if (init_autograd != nullptr) init_autograd(module);
 }
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

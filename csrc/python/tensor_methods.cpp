@@ -153,6 +153,14 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
 }
 }  // namespace
 
+#define TAEDA_CAST(name, dtype)                                        \
+  {                                                                    \
+    name,                                                              \
+        (PyCFunction)(void (*)(void)) &                                \
+            fast_entry<name, cast_entry<name, dtype>>,                 \
+        METH_FASTCALL | METH_KEYWORDS, nullptr                         \
+  }
+
 PyMethodDef tensor_methods[] = {
     TAEDA_FAST("size", size),
     TAEDA_FAST("stride", stride),
@@ -181,6 +189,19 @@ PyMethodDef tensor_methods[] = {
     TAEDA_FAST("type", type_method),
     TAEDA_FAST("cpu", cpu_method),
     TAEDA_FAST("cuda", cuda_method),
+    TAEDA_CAST("double", kDouble),
+    TAEDA_CAST("float", kFloat),
+    TAEDA_CAST("half", kHalf),
+    TAEDA_CAST("bfloat16", kBFloat16),
+    TAEDA_CAST("long", kLong),
+    TAEDA_CAST("int", kInt),
+    TAEDA_CAST("short", kShort),
+    TAEDA_CAST("char", kChar),
+    TAEDA_CAST("byte", kByte),
+    TAEDA_CAST("bool", kBool),
+    TAEDA_CAST("cdouble", kComplexDouble),
+    TAEDA_CAST("cfloat", kComplexFloat),
+    TAEDA_CAST("chalf", kComplexHalf),
     TAEDA_FAST("new_tensor", new_tensor_method),
     TAEDA_FAST("numpy", numpy_method),
     TAEDA_QUERY("untyped_storage", untyped_storage_method),

@@ -194,6 +194,15 @@ PyObject* cpu_method(const MethodArgs& m) {
       m, convert(t, t.dtype(), Device(), false, false, format_of(a, 1)));
 }
 
+PyObject* cast_method(const MethodArgs& m, const char* name, ScalarType dtype) {
+  Function function = kCpuFunction;
+  function.name = name;
+  BoundArgs a(function, m);
+  const TensorBase& t = m.tensor();
+  return result_of(
+      m, convert(t, dtype, t.device(), false, false, format_of(a, 1)));
+}
+
 PyObject* cuda_method(const MethodArgs& m) {
   BoundArgs a(kCudaFunction, m);
   const TensorBase& t = m.tensor();

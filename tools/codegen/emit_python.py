@@ -153,6 +153,13 @@ def _struct(signature: PySignature, name: str) -> str | None:
     return f"struct_{name}_{fields}"
 
 
+def _callee(op: Operator) -> str:
+    """The operator's function; defaults can make a call by name ambiguous."""
+    if len(op.record.overloads) == 1:
+        return f"ops::{op.cpp_name}"
+    return f"static_cast<{op.result} (*)({op.types()})>(ops::{op.cpp_name})"
+
+
 def _out_branch(signature: PySignature, name: str) -> list[str]:
     out = signature.out
     assert out is not None
@@ -179,7 +186,7 @@ def _out_branch(signature: PySignature, name: str) -> list[str]:
     return [
         f"if (a.given({slot})) {{",
         "  GilRelease gil(a.large());",
-        f"  ops::{out.cpp_name}({', '.join(args)});",
+        f"  {_callee(out)}({', '.join(args)});",
         "  gil.acquire();",
         f"  return {result};",
         "}",
@@ -195,7 +202,7 @@ def _call(signature: PySignature, name: str) -> list[str]:
     lines += _missing(signature)
     if signature.out is not None:
         lines += _out_branch(signature, name)
-    call = f"ops::{op.cpp_name}({op.names()})"
+    call = f"{_callee(op)}({op.names()})"
     lines.append("GilRelease gil(a.large());")
     if op.result == "void":
         lines += [f"{call};", "gil.acquire();"]

@@ -1,0 +1,111 @@
+"""Taeda: tensors, automatic differentiation and neural networks.
+
+The interface is PyTorch's. Submodules and names that few programs need are imported
+when they are first used.
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+
+from taeda import _C
+from taeda._C import *  # noqa: F403  dtypes, devices, constructors, settings
+from taeda._C import __version__
+from taeda._tensor import Tensor
+
+_native = _C._VariableFunctions
+globals().update(
+    (name, f) for name, f in vars(_native).items() if not name.startswith("__")
+)
+
+from taeda._functions import *  # noqa: E402, F403
+from taeda.random import (  # noqa: E402
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+
+e = 2.718281828459045
+inf = 1e400  # `float` is a dtype here
+nan = inf - inf
+pi = 3.141592653589793
+newaxis = None
+
+# Names that live in submodules, by submodule.
+_LAZY_NAMES = {
+    "autograd.grad_mode": (
+        "no_grad enable_grad set_grad_enabled inference_mode set_multithreading_enabled"
+    ),
+    "functional": (
+        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors"
+        " cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm split stft"
+        " tensordot unique unique_consecutive"
+    ),
+    "_tensor_str": "set_printoptions",
+    "serialization": "load save",
+    "storage": (
+        "TypedStorage DoubleStorage FloatStorage HalfStorage BFloat16Storage"
+        " LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage"
+        " ComplexDoubleStorage ComplexFloatStorage"
+    ),
+    "_legacy_types": (
+        "DoubleTensor FloatTensor HalfTensor BFloat16Tensor LongTensor IntTensor"
+        " ShortTensor CharTensor ByteTensor BoolTensor"
+    ),
+    "amp": "autocast GradScaler",
+    "amp.state": (
+        "is_autocast_enabled is_autocast_cpu_enabled set_autocast_enabled"
+        " get_autocast_dtype set_autocast_dtype get_autocast_cpu_dtype"
+        " get_autocast_gpu_dtype set_autocast_cpu_enabled set_autocast_cpu_dtype"
+        " is_autocast_cache_enabled set_autocast_cache_enabled"
+        " clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting"
+        " is_autocast_available"
+    ),
+    "_compile": "compile",
+    "_determinism": (
+        "are_deterministic_algorithms_enabled use_deterministic_algorithms"
+        " is_deterministic_algorithms_warn_only_enabled"
+        " get_deterministic_debug_mode set_deterministic_debug_mode"
+        " get_float32_matmul_precision set_float32_matmul_precision"
+        " is_warn_always_enabled set_warn_always set_flush_denormal"
+    ),
+}
+_WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
+_SUBMODULES = frozenset(
+    "amp ao autograd backends compiler cuda cpu distributed distributions export fft"
+    " func functional futures fx hub jit library linalg masked mps mtia multiprocessing"
+    " nested nn onnx ops optim overrides package profiler quantization random"
+    " return_types serialization signal sparse special storage testing torch_version"
+    " types utils version xpu".split()
+)
+
+
+def __getattr__(name: str):
+    from importlib import import_module
+
+    where = _WHERE.get(name)
+    if where is not None:
+        found = getattr(import_module(f"{__name__}.{where}"), name)
+        globals()[name] = found
+        return found
+    if name in _SUBMODULES:
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_WHERE, *_SUBMODULES})
+
+
+# What `from taeda import *` gives: the public names, without reading submodules.
+__all__ = [name for name in globals() if not name.startswith("_")]
+_sys.modules.setdefault("taeda._C._VariableFunctions", _native)
+for _space in ("_nn", "_linalg", "_special", "_fft", "_sparse", "_nested"):
+    _sys.modules.setdefault(f"taeda._C.{_space}", getattr(_C, _space))
+__all__ += ["Tensor", "__version__"]

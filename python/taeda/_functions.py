@@ -1,0 +1,205 @@
+"""Functions of the top level that are not operators."""
+
+from __future__ import annotations
+
+from taeda import _C
+from taeda._C import Size, UntypedStorage, device, dtype
+from taeda._tensor import Tensor
+
+__all__ = [
+    "asarray",
+    "from_dlpack",
+    "get_default_device",
+    "get_num_interop_threads",
+    "get_device_module",
+    "is_storage",
+    "is_tensor",
+    "set_default_device",
+    "set_default_tensor_type",
+    "set_num_interop_threads",
+    "to_dlpack",
+    "typename",
+]
+
+
+def is_tensor(obj) -> bool:
+    """Whether `obj` is a tensor.
+
+    Example:
+        >>> taeda.is_tensor(taeda.zeros(2))
+        True
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj) -> bool:
+    """Whether `obj` is a storage, typed or not."""
+    return isinstance(obj, UntypedStorage) or hasattr(obj, "_untyped_storage")
+
+
+def typename(obj, /) -> str:
+    """The full name of an object's type; of a tensor, its old type string."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", None) or ""
+    if module in ("", "builtins"):
+        return kind.__qualname__
+    return f"{module}.{kind.__qualname__}"
+
+
+def get_default_device() -> device:
+    """Where tensors are made when no device is given."""
+    return _C._get_default_device()
+
+
+def set_default_device(device: device | str | None) -> None:
+    """Set where tensors are made when no device is given; None means the CPU."""
+    _C._set_default_device(device)
+
+
+def set_default_tensor_type(t) -> None:
+    """Set default dtype and device from an old tensor type, such as "taeda.FloatTensor".
+
+    Args:
+        t: the type or its name.
+    """
+    name = t if isinstance(t, str) else t._type_string
+    _, _, kind = name.rpartition(".")
+    dtypes = {"FloatTensor": _C.float32, "DoubleTensor": _C.float64}
+    dtypes |= {"HalfTensor": _C.float16, "BFloat16Tensor": _C.bfloat16}
+    if kind not in dtypes:
+        raise TypeError(
+            "only floating-point types are supported as the default type, got " + name
+        )
+    _C.set_default_dtype(dtypes[kind])
+    _C._set_default_device("cuda" if ".cuda." in name else "cpu")
+
+
+_interop_threads = 1
+
+
+def get_num_interop_threads() -> int:
+    """How many threads run independent operators; operators run one by one here."""
+    return _interop_threads
+
+
+def set_num_interop_threads(threads: int) -> None:
+    """Kept for programs that set it; it changes nothing."""
+    global _interop_threads
+    if threads <= 0:
+        raise RuntimeError("expects a positive integer")
+    _interop_threads = threads
+
+
+def get_device_module(device=None):
+    """The submodule of a kind of device: `taeda.cpu`, `taeda.cuda`."""
+    import importlib
+
+    kind = _C.device(device if device is not None else "cpu").type
+    return importlib.import_module(f"taeda.{kind}")
+
+
+# Exchange ----------------------------------------------------------------------
+
+
+def to_dlpack(tensor: Tensor):
+    """A DLPack capsule over the tensor's memory."""
+    return _C._to_dlpack(tensor)
+
+
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array.
+
+    Args:
+        ext_tensor: an object with `__dlpack__`, or a DLPack capsule.
+        device: where the result has to be; None takes the array's own.
+        copy: True makes a copy, False raises where one would be needed.
+
+    Returns:
+        A tensor that shares memory unless a copy was asked for.
+
+    Example:
+        >>> taeda.from_dlpack(taeda.arange(3)).tolist()
+        [0, 1, 2]
+    """
+    if not hasattr(ext_tensor, "__dlpack__"):
+        return _C._from_dlpack(ext_tensor)
+    options = {}
+    if copy is not None:
+        options["copy"] = copy
+    try:
+        capsule = ext_tensor.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:
+        capsule = ext_tensor.__dlpack__(**options)
+    found = _C._from_dlpack(capsule)
+    return found if device is None else found.to(device)
+
+
+def asarray(
+    obj,
+    *,
+    dtype: dtype | None = None,
+    device: device | str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Anything like an array as a tensor.
+
+    Args:
+        obj: tensor, array, DLPack capsule, object with the buffer protocol, number or
+            nested sequence.
+        dtype, device: of the result; taken from `obj` if None.
+        copy: True always copies, False raises where memory cannot be shared, None
+            shares where possible.
+        requires_grad: whether the result requires grad.
+
+    Returns:
+        A tensor.
+
+    Raises:
+        ValueError: a copy is needed but `copy` is False.
+    """
+    found, shared = _shared(obj, dtype)
+    if found is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        found = _C.tensor(obj, dtype=dtype, device=device)
+    elif copy is False and not (
+        dtype in (None, found.dtype) and device in (None, found.device)
+    ):
+        raise ValueError(f"can't alias tensor of dtype {found.dtype} as {dtype}")
+    else:
+        wanted = found.dtype if dtype is None else dtype
+        place = found.device if device is None else device
+        found = found.to(device=place, dtype=wanted, copy=copy is True and shared)
+    if isinstance(obj, Tensor) and not requires_grad:
+        return found.detach() if found.requires_grad else found
+    return found.requires_grad_() if requires_grad else found
+
+
+def _shared(obj, dtype):
+    """(tensor over obj's memory or None, whether it shares memory)."""
+    if isinstance(obj, Tensor):
+        return obj, True
+    if type(obj).__module__ == "numpy":
+        import numpy
+
+        if isinstance(obj, numpy.ndarray):
+            return _C.from_numpy(obj), True
+        return _C.tensor(obj), False
+    if hasattr(obj, "__dlpack__"):
+        return from_dlpack(obj), True
+    if type(obj).__name__ == "PyCapsule":
+        return _C._from_dlpack(obj), True
+    if isinstance(obj, (list, tuple, str, Size)) or not _has_buffer(obj):
+        return None, False
+    return _C.frombuffer(obj, dtype=dtype or _C.get_default_dtype()), True
+
+
+def _has_buffer(obj) -> bool:
+    try:
+        memoryview(obj).release()
+    except TypeError:
+        return False
+    return True

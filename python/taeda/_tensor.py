@@ -1,0 +1,246 @@
+"""The Tensor class: what is easier said in Python than in the native base class."""
+
+from __future__ import annotations
+
+from taeda import _C
+from taeda._C import _has_torch_function_unary as _overrides
+
+__all__ = ["Tensor"]
+
+
+def _override(function, tensors, *args, **kwargs):
+    from taeda.overrides import handle_torch_function
+
+    return handle_torch_function(function, tensors, *args, **kwargs)
+
+
+class Tensor(_C.TensorBase):
+    """An array of numbers of one dtype, with the record of how it came to be.
+
+    Tensors are made by functions such as `taeda.tensor`, `taeda.zeros` or `taeda.rand`.
+    """
+
+    # Conversions and copies -----------------------------------------------------
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        if _overrides(self):
+            return _override(
+                Tensor.__repr__, (self,), self, tensor_contents=tensor_contents
+            )
+        from taeda._tensor_str import tensor_text
+
+        return tensor_text(self, tensor_contents=tensor_contents)
+
+    def __format__(self, spec: str) -> str:
+        if _overrides(self):
+            return _override(Tensor.__format__, (self,), self, spec)
+        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __deepcopy__(self, memo):
+        if _overrides(self):
+            return _override(Tensor.__deepcopy__, (self,), self, memo)
+        from taeda._tensor_copy import deepcopy_tensor
+
+        return deepcopy_tensor(self, memo)
+
+    def __reduce_ex__(self, proto):
+        if _overrides(self):
+            return _override(Tensor.__reduce_ex__, (self,), self, proto)
+        from taeda._tensor_copy import reduce_tensor
+
+        return reduce_tensor(self)
+
+    def __setstate__(self, state) -> None:
+        from taeda._tensor_copy import set_tensor_state
+
+        set_tensor_state(self, state)
+
+    # NumPy and other libraries -----------------------------------------------------
+
+    __array_priority__ = 1000  # so that ndarray + Tensor asks the tensor first
+
+    def __array__(self, dtype=None, copy=None):
+        if _overrides(self):
+            return _override(Tensor.__array__, (self,), self, dtype=dtype, copy=copy)
+        array = self.numpy()
+        if dtype is not None:
+            array = array.astype(dtype, copy=bool(copy))
+        return array.copy() if copy and dtype is None else array
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        if array.dtype == bool:
+            # Masks of NumPy functions are bytes in tensors' old ways.
+            array = array.astype("uint8")
+        return _C.from_numpy(array)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if _overrides(self):
+            return _override(Tensor.__dlpack__, (self,), self, stream=stream)
+        if self.requires_grad:
+            raise BufferError(
+                "Can't export tensors that require gradient, use tensor.detach()"
+            )
+        if self.is_conj():
+            raise BufferError("Can't export tensors with the conjugate bit set")
+        source = self.clone() if copy else self
+        versioned = max_version is not None and max_version[0] >= 1
+        return _C._to_dlpack(source, versioned, bool(copy))
+
+    def storage(self):
+        """The tensor's storage in its old typed form."""
+        from taeda.storage import TypedStorage
+
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+    _typed_storage = storage
+
+    @property
+    def _type_string(self) -> str:
+        return self.type()
+
+    # Containers ----------------------------------------------------------------------
+
+    def __contains__(self, element) -> bool:
+        if _overrides(self):
+            return _override(Tensor.__contains__, (self,), self, element)
+        if isinstance(element, (Tensor, int, float, complex, bool)):
+            return bool((element == self).any().item())
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    def __reversed__(self):
+        if _overrides(self):
+            return _override(Tensor.__reversed__, (self,), self)
+        return self if self.dim() == 0 else self.flip(0)
+
+    def __dir__(self):
+        hidden = () if self.dtype in _INDEX_DTYPES else ("__index__",)
+        names = {*dir(type(self)), *getattr(self, "__dict__", ())}
+        return sorted(n for n in names if n not in hidden and n[:1].isidentifier())
+
+    # Autograd --------------------------------------------------------------------------
+
+    def backward(
+        self, gradient=None, retain_graph=None, create_graph=False, inputs=None
+    ) -> None:
+        """Compute the gradients of the graph's leaves.
+
+        Args:
+            gradient (Tensor): the derivative of the final result by self, of self's
+                shape; may be left out for a scalar.
+            retain_graph: keep what the graph saved; as `create_graph` if None.
+            create_graph: record this computation too, for higher derivatives.
+            inputs: leaves to accumulate into; all if None.
+        """
+        if _overrides(self):
+            return _override(
+                Tensor.backward,
+                (self,),
+                self,
+                gradient=gradient,
+                retain_graph=retain_graph,
+                create_graph=create_graph,
+                inputs=inputs,
+            )
+        from taeda.autograd import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
+        """What `load_state_dict` puts in place of self: `other`'s values.
+
+        Args:
+            other (Tensor): the loaded tensor.
+            assign: whether `other` itself is wanted.
+        """
+        if _overrides(self):
+            return _override(Tensor.module_load, (self, other), self, other)
+        return other.detach() if assign else self.detach().copy_(other)
+
+    # Functions with arguments that need work ----------------------------------------------
+
+    def split(self, split_size, dim: int = 0):
+        """Views of parts along a dim; see `taeda.split`."""
+        if _overrides(self):
+            return _override(Tensor.split, (self,), self, split_size, dim=dim)
+        if isinstance(split_size, (int, Tensor)):
+            return _C.TensorBase.split(self, int(split_size), dim)
+        return _C.TensorBase.split_with_sizes(self, tuple(split_size), dim)
+
+    def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+        """The norm of a matrix or vector; see `taeda.norm`."""
+        if _overrides(self):
+            return _override(
+                Tensor.norm, (self,), self, p=p, dim=dim, keepdim=keepdim, dtype=dtype
+            )
+        from taeda.functional import norm
+
+        return norm(self, p, dim, keepdim, dtype=dtype)
+
+    def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+        """The distinct elements; see `taeda.unique`."""
+        from taeda.functional import unique
+
+        return unique(self, sorted, return_inverse, return_counts, dim)
+
+    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+        """One of each run of equal elements; see `taeda.unique_consecutive`."""
+        from taeda.functional import unique_consecutive
+
+        return unique_consecutive(self, return_inverse, return_counts, dim)
+
+    # Memory ---------------------------------------------------------------------------------
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory."""
+        return getattr(self.untyped_storage(), "_is_shared", False)
+
+    def is_pinned(self, device=None) -> bool:
+        """Whether the memory is page-locked for an accelerator: never on this build."""
+        return False
+
+    def pin_memory(self, device=None) -> Tensor:
+        """Page-locked memory serves accelerators; without one it is an error."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """The default for subclasses: results become instances of the class."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        before = _C._set_torch_function_enabled(False, True)
+        try:
+            result = func(*args, **(kwargs or {}))
+        finally:
+            _C._set_torch_function_enabled(*before)
+        from taeda.overrides import get_default_nowrap_functions
+
+        if func in get_default_nowrap_functions():
+            return result
+        return _as_class(result, cls)
+
+
+def _as_class(result, cls):
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        parts = [_as_class(item, cls) for item in result]
+        # Named tuples of operators take one sequence.
+        return type(result)(parts)
+    return result
+
+
+_INDEX_DTYPES = frozenset(
+    (_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64, _C.bool)
+)
+Tensor.__module__ = "taeda"
+_C._set_tensor_class(Tensor)

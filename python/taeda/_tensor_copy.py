@@ -1,0 +1,89 @@
+"""Copies and pickles of tensors."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import _C
+
+
+def deepcopy_tensor(tensor, memo):
+    """A copy that shares storages with other copies made by the same deepcopy."""
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
+            "module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    made = memo.get(id(tensor))
+    if made is not None:
+        return made
+    with taeda.no_grad():
+        made = _copied(tensor, memo)
+    if tensor.requires_grad:
+        made.requires_grad_()
+    if tensor.grad is not None:
+        made.grad = tensor.grad.__deepcopy__(memo)
+    if type(tensor) is not taeda.Tensor and type(made) is not type(tensor):
+        made = made.as_subclass(type(tensor))
+    if tensor.__dict__:
+        import copy
+
+        made.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
+    memo[id(tensor)] = made
+    return made
+
+
+def _copied(tensor, memo):
+    if tensor.is_meta:
+        return _C._VariableFunctions.empty_strided(
+            tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device="meta"
+        )
+    storage = tensor.untyped_storage().__deepcopy__(memo)
+    made = taeda.empty(0, dtype=tensor.dtype, device=tensor.device)
+    return made.set_(
+        storage, tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
+    )
+
+
+def reduce_tensor(tensor):
+    """What pickle stores of a tensor: its storage and geometry."""
+    from collections import OrderedDict
+
+    args = (
+        tensor._typed_storage(),
+        tensor.storage_offset(),
+        tuple(tensor.shape),
+        tensor.stride(),
+        tensor.requires_grad,
+        OrderedDict(),
+    )
+    if type(tensor) is taeda.Tensor and not tensor.__dict__:
+        return rebuild_tensor, args
+    state = dict(tensor.__dict__)
+    return rebuild_from_type, (rebuild_tensor, type(tensor), args, state)
+
+
+def rebuild_tensor(storage, offset, size, stride, requires_grad, hooks):
+    """The inverse of `reduce_tensor`."""
+    from taeda._io.rebuild import tensor_v2
+
+    return tensor_v2(storage, offset, size, stride, requires_grad, hooks)
+
+
+def rebuild_from_type(function, kind, args, state):
+    """The inverse of `reduce_tensor` for subclasses and tensors with attributes."""
+    made = function(*args)
+    if type(made) is not kind:
+        made = made.as_subclass(kind)
+    set_tensor_state(made, state)
+    return made
+
+
+def set_tensor_state(tensor, state) -> None:
+    """Attributes that a pickle carries."""
+    parts = state if isinstance(state, tuple) else (state,)
+    for part in parts:
+        if isinstance(part, dict):
+            for name, value in part.items():
+                setattr(tensor, name, value)

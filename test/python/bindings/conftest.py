@@ -1,0 +1,10 @@
+"""The tests compare with real PyTorch where it is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def torch():
+    return pytest.importorskip("torch")
