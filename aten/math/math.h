@@ -1,6 +1,7 @@
 // All of aten/math.
 #pragma once
 
+#include <taeda/aten/math/bessel.h>
 #include <taeda/aten/math/compare.h>
 #include <taeda/aten/math/complex_trig.h>
 #include <taeda/aten/math/division.h>

@@ -55,11 +55,24 @@ def _ops_header(ops: list[Operator]) -> str:
     lines += ["namespace taeda::ops {", "namespace entries {"]
     lines += [f"extern TAEDA_API OperatorEntry {op.ident};" for op in ops]
     lines += ["}  // namespace entries"]
+    taken: set[tuple[str, ...]] = set()
     for op in ops:
-        lines.append(
-            f"TAEDA_API {op.result} {op.cpp_name}({op.parameters(defaults=True)});"
-        )
+        parameters = op.parameters(defaults=_usable_defaults(op, taken))
+        lines.append(f"TAEDA_API {op.result} {op.cpp_name}({parameters});")
     return "\n".join([*lines, "}  // namespace taeda::ops", ""])
+
+
+def _usable_defaults(op: Operator, taken: set[tuple[str, ...]]) -> int:
+    """How many trailing defaults leave no call that an earlier overload takes too."""
+    types = tuple(cpp_type(a.type) for a in op.arguments)
+    usable = 0
+    while usable < op.trailing_defaults() and (
+        (op.cpp_name, *types[: len(types) - usable - 1]) not in taken
+    ):
+        usable += 1
+    for count in range(len(types) - usable, len(types) + 1):
+        taken.add((op.cpp_name, *types[:count]))
+    return usable
 
 
 def native_declarations(ops: Iterable[Operator]) -> list[str]:
@@ -74,12 +87,14 @@ def native_declarations(ops: Iterable[Operator]) -> list[str]:
 
 
 def native_functions(op: Operator) -> list[tuple[str, str]]:
-    """(function, kind) pairs; kind is plain, shape or impl."""
+    """(function, kind) pairs; kind is plain, check, shape or impl."""
     body = op.overload.body
     if isinstance(body, View):
         return [(body.geometry, "plain")]
     if isinstance(body, Composite):
         return [(body.call, "plain")] if _is_name(body.call) else []
+    if isinstance(body, Pointwise | Reduction):
+        return [(body.check, "check")] if body.check else []
     if not isinstance(body, Kernel):
         return []
     if body.structured is not None:
@@ -95,6 +110,8 @@ def _is_name(text: str) -> bool:
 def _native_signature(op: Operator, name: str, kind: str) -> str:
     schema = op.overload.schema
     params = [f"{cpp_type(a.type)} {a.name}" for a in schema.arguments]
+    if kind == "check":
+        return f"void {name}({', '.join(params)})"
     if kind == "shape":
         return f"void {name}({', '.join([*params, 'OutputPlan& plan'])})"
     if kind == "impl":
@@ -205,9 +222,9 @@ def _backend_body(op: Operator) -> list[str]:
     body = op.overload.body
     bump = [f"{a.name}.impl()->bump_version();" for a in _written(op)]
     if isinstance(body, Pointwise):
-        return _pointwise_body(op) + bump
+        return _check(op, body.check) + _pointwise_body(op) + bump
     if isinstance(body, Reduction):
-        return reduction_call(op) + bump
+        return _check(op, body.check) + reduction_call(op) + bump
     if op.form == "functional":
         lines = _functional_body(op, body)
         if op.schema.mutable_args and not isinstance(body, Composite):
@@ -216,6 +233,11 @@ def _backend_body(op: Operator) -> list[str]:
     if isinstance(body, Kernel) and body.structured is not None:
         return _structured_derived(op, body.structured) + bump
     return _derived(op, isinstance(body, Composite)) + bump
+
+
+def _check(op: Operator, function: str | None) -> list[str]:
+    names = ", ".join(a.name for a in op.functional.arguments)
+    return [f"native::{function}({names});"] if function else []
 
 
 def _written(op: Operator):
@@ -230,7 +252,8 @@ def _pointwise_body(op: Operator) -> list[str]:
         return [f"return pointwise({form.descriptor}, {operands}, {scalars});"]
     if op.form == "inplace":
         return [f"pointwise_inplace({form.descriptor}, {operands}, {scalars}, self);"]
-    return [f"pointwise_out({form.descriptor}, {operands}, {scalars}, out);"]
+    out = op.schema.mutable_args[0].name
+    return [f"pointwise_out({form.descriptor}, {operands}, {scalars}, {out});"]
 
 
 def _functional_body(op: Operator, body: object) -> list[str]:

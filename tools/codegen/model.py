@@ -136,9 +136,9 @@ class Operator:
     def result(self) -> str:
         return cpp_return(self.schema)
 
-    def parameters(self, defaults: bool = False) -> str:
-        """`const Tensor& self, const Scalar& alpha = 1`."""
-        trailing = self._trailing_defaults() if defaults else 0
+    def parameters(self, defaults: int = 0) -> str:
+        """`const Tensor& self, const Scalar& alpha = 1`: so many trailing defaults."""
+        trailing = defaults
         count = len(self.arguments)
         parts = []
         for i, a in enumerate(self.arguments):
@@ -148,7 +148,8 @@ class Operator:
             parts.append(text)
         return ", ".join(parts)
 
-    def _trailing_defaults(self) -> int:
+    def trailing_defaults(self) -> int:
+        """How many arguments at the end have one."""
         count = 0
         for a in reversed(self.arguments):
             if not a.has_default:

@@ -1,0 +1,261 @@
+// What arithmetic refuses before it computes, and the operators that are made
+// of others.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/iter/promotion.h>
+#include <taeda/gen/native/_div_floor.h>
+#include <taeda/gen/native/add.h>
+#include <taeda/gen/native/addcdiv.h>
+#include <taeda/gen/native/div.h>
+#include <taeda/gen/native/floor_divide.h>
+#include <taeda/gen/native/fmod.h>
+#include <taeda/gen/native/lerp.h>
+#include <taeda/gen/native/neg.h>
+#include <taeda/gen/native/positive.h>
+#include <taeda/gen/native/pow.h>
+#include <taeda/gen/native/remainder.h>
+#include <taeda/gen/native/rsub.h>
+#include <taeda/gen/native/sub.h>
+#include <taeda/gen/ops/_div_floor.h>
+#include <taeda/gen/ops/_div_trunc.h>
+#include <taeda/gen/ops/div.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/pow.h>
+#include <taeda/gen/ops/reciprocal.h>
+#include <taeda/gen/ops/rsqrt.h>
+#include <taeda/gen/ops/sqrt.h>
+
+namespace taeda::native {
+
+namespace {
+
+// The factor must be of a kind that the result can hold.
+void check_alpha(std::string_view op,
+                 const Scalar& alpha,
+                 bool integral,
+                 bool boolean,
+                 bool complex) {
+  TAEDA_CHECK(!alpha.is_bool() || boolean,
+              op,
+              ": Boolean alpha only supported for Boolean results.");
+  TAEDA_CHECK(!integral || alpha.is_integral() || alpha.is_bool(),
+              op,
+              ": For integral input tensors, argument alpha must not be a "
+              "floating point number.");
+  TAEDA_CHECK(complex || !alpha.is_complex(),
+              op,
+              ": For non-complex input tensors, argument alpha must not be a "
+              "complex number.");
+}
+
+bool is_one(const Scalar& alpha) {
+  return alpha.kind() == Scalar::Kind::Int && alpha.to_int() == 1;
+}
+
+template <class Other>
+void check_alpha_of(std::string_view op,
+                    const Tensor& self,
+                    const Other& other,
+                    const Scalar& alpha) {
+  if (is_one(alpha)) return;
+  ScalarType common = result_type(self, other);
+  check_alpha(op,
+              alpha,
+              is_integral(common, /*include_bool=*/true),
+              common == kBool,
+              is_complex(common));
+}
+
+void refuse_bool(std::string_view op, bool one, bool both) {
+  TAEDA_CHECK(!both,
+              op,
+              ": Subtraction, the `-` operator, with two bool tensors is not "
+              "supported. Use the `^` or `logical_xor()` operator instead.");
+  TAEDA_CHECK(!one,
+              op,
+              ": Subtraction, the `-` operator, with a bool tensor is not "
+              "supported. If you are trying to invert a mask, use the `~` or "
+              "`logical_not()` operator instead.");
+}
+
+template <class T>
+bool any_zero(const T* p, int64_t n) {
+  bool found = false;
+  for (int64_t i = 0; i < n; ++i) found |= p[i] == T(0);
+  return found;
+}
+
+// Integers have no infinity to answer with.
+void refuse_zero(std::string_view op, const Tensor& divisor) {
+  if (divisor.is_meta() || divisor.numel() == 0) return;
+  Tensor plain = contiguous(divisor);
+  bool zero = false;
+  visit_type(plain.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      zero = any_zero(plain.const_data<T>(), plain.numel());
+    }
+  });
+  TAEDA_CHECK(!zero, op, ": ZeroDivisionError (an integer divisor is 0)");
+}
+
+bool integral_pair(const Tensor& a, const Tensor& b) {
+  return is_integral(a.dtype(), true) && is_integral(b.dtype(), true);
+}
+
+}  // namespace
+
+void check_add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_alpha_of("add", self, other, alpha);
+}
+void check_add(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  check_alpha_of("add", self, other, alpha);
+}
+
+void check_sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  bool a = self.dtype() == kBool, b = other.dtype() == kBool;
+  refuse_bool("sub", a || b, a && b);
+  check_alpha_of("sub", self, other, alpha);
+}
+void check_sub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  refuse_bool("sub", self.dtype() == kBool || other.is_bool(), false);
+  check_alpha_of("sub", self, other, alpha);
+}
+
+void check_neg(const Tensor& self) {
+  TAEDA_CHECK(self.dtype() != kBool,
+              "neg: Negation, the `-` operator, on a bool tensor is not "
+              "supported. If you are trying to invert a mask, use the `~` or "
+              "`logical_not()` operator instead.");
+}
+
+Tensor positive(const Tensor& self) {
+  TAEDA_CHECK(self.dtype() != kBool,
+              "positive: The `+` operator, on a bool tensor is not supported.");
+  return self;
+}
+
+void check_integer_division(const Tensor& self, const Tensor& other) {
+  if (integral_pair(self, other)) refuse_zero("div", other);
+}
+void check_integer_division(const Tensor& self, const Scalar& other) {
+  if (!is_integral(self.dtype(), true)) return;
+  TAEDA_CHECK(other.is_floating() || other.is_complex() || other.to_int() != 0,
+              "div: ZeroDivisionError (an integer divisor is 0)");
+}
+void check_integer_division(const Scalar& self, const Tensor& other) {
+  bool whole = self.is_integral() || self.is_bool();
+  if (whole && is_integral(other.dtype(), true)) refuse_zero("div", other);
+}
+
+void check_addcdiv(const Tensor& self,
+                   const Tensor& tensor1,
+                   const Tensor& tensor2,
+                   const Scalar& value) {
+  (void)self;
+  (void)value;
+  TAEDA_CHECK(!integral_pair(tensor1, tensor2),
+              "addcdiv: Integer division with addcdiv is no longer supported; "
+              "use self + value * torch.trunc(tensor1 / tensor2) or, for true "
+              "division, give tensor1 a floating point dtype");
+}
+
+void check_lerp(const Tensor& self, const Tensor& end, const Scalar& weight) {
+  (void)weight;
+  TAEDA_CHECK(self.dtype() == end.dtype(),
+              "lerp: expected dtype ",
+              self.dtype(),
+              " for `end` but got dtype ",
+              end.dtype());
+}
+void check_lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
+  check_lerp(self, end, Scalar());
+  TAEDA_CHECK(self.dtype() == weight.dtype(),
+              "lerp: expected dtype ",
+              self.dtype(),
+              " for `weight` but got dtype ",
+              weight.dtype());
+}
+
+namespace {
+
+enum class Rounding { None, Trunc, Floor };
+
+Rounding rounding(std::optional<std::string_view> mode) {
+  if (!mode) return Rounding::None;
+  TAEDA_CHECK(*mode == "trunc" || *mode == "floor",
+              "div expected rounding_mode to be one of None, 'trunc', or "
+              "'floor' but found '",
+              *mode,
+              "'");
+  return *mode == "trunc" ? Rounding::Trunc : Rounding::Floor;
+}
+
+template <class Other>
+Tensor divide(const Tensor& self,
+              const Other& other,
+              std::optional<std::string_view> mode) {
+  switch (rounding(mode)) {
+    case Rounding::Trunc:
+      return ops::_div_trunc(self, other);
+    case Rounding::Floor:
+      return ops::_div_floor(self, other);
+    default:
+      return ops::div(self, other);
+  }
+}
+
+}  // namespace
+
+Tensor div_mode(const Tensor& self,
+                const Tensor& other,
+                std::optional<std::string_view> rounding_mode) {
+  return divide(self, other, rounding_mode);
+}
+Tensor div_mode(const Tensor& self,
+                const Scalar& other,
+                std::optional<std::string_view> rounding_mode) {
+  return divide(self, other, rounding_mode);
+}
+
+void pow_scalar_shape(const Tensor& self,
+                      const Scalar& exponent,
+                      OutputPlan& plan) {
+  ScalarType common = result_type(self, exponent);
+  bool whole = is_integral(common, true);
+  TAEDA_CHECK(!whole || exponent.is_bool() || exponent.to_int() >= 0,
+              "pow: Integers to negative integer powers are not allowed.");
+  if (self.is_non_overlapping_and_dense()) {
+    plan.set(0, self.sizes(), self.strides(), common);
+  } else {
+    plan.set(0, self.sizes(), common);
+  }
+}
+
+void pow_scalar_cpu(const Tensor& self,
+                    const Scalar& exponent,
+                    const Tensor& out) {
+  if (exponent.equal(0.0)) return fill_with(out, Scalar(int64_t{1}));
+  if (exponent.equal(1.0)) return copy_into(out, self);
+  Tensor base = self.dtype() == out.dtype() ? self : cast(self, out.dtype());
+  bool fraction = !is_integral(out.dtype(), true);
+  if (exponent.equal(2.0)) {
+    ops::mul_out(base, base, out);
+  } else if (exponent.equal(3.0)) {
+    ops::mul_out(base, base, out);
+    ops::mul_(out, base);
+  } else if (fraction && exponent.equal(0.5)) {
+    ops::sqrt_out(base, out);
+  } else if (fraction && exponent.equal(-0.5)) {
+    ops::rsqrt_out(base, out);
+  } else if (fraction && exponent.equal(-1.0)) {
+    ops::reciprocal_out(base, out);
+  } else if (fraction && exponent.equal(-2.0)) {
+    ops::mul_out(base, base, out);
+    ops::reciprocal_(out);
+  } else {
+    ops::pow_out(base, wrap_number(exponent), out);
+  }
+}
+
+}  // namespace taeda::native
