@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .emit_ops import default_count
 from .model import Operator, cpp_default, cpp_type
 from .writer import Output
 
 def emit(operators: Iterable[Operator], out: Output) -> None:
     """`include/tensor.h`; only programs that embed Taeda include it."""
     ops = [op for op in operators if op.form != "out" or len(op.schema.mutable_args) == 1]
+    overloads: dict[str, list[Operator]] = {}
+    for op in ops:
+        overloads.setdefault(op.record.name, []).append(op)
     lines = ["#pragma once"]
     lines += [
         f"#include <taeda/gen/ops/{base}.h>"
@@ -21,10 +25,10 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     lines += ["  Tensor(TensorBase base) : TensorBase(std::move(base)) {}"]
     for op in ops:
         if "method" in op.overload.variants and op.form != "out" and _has_self(op):
-            lines += _method(op)
+            lines += _method(op, overloads[op.record.name])
     lines.append("};")
     for op in ops:
-        lines += _function(op)
+        lines += _function(op, overloads[op.record.name])
     out.write("include/tensor.h", "\n".join([*lines, "}  // namespace taeda", ""]))
 
 
@@ -40,36 +44,31 @@ def _internal(text: str) -> str:
     )
 
 
-def _parameters(op: Operator, skip: int) -> str:
-    arguments = op.arguments[skip:]
-    trailing = 0
-    for a in reversed(arguments):
-        if not a.has_default:
-            break
-        trailing += 1
+def _parameters(op: Operator, skip: int, ops: list[Operator]) -> str:
+    trailing = default_count(op, ops)
     parts = []
-    for i, a in enumerate(arguments):
+    for i, a in enumerate(op.arguments):
         text = f"{_internal(cpp_type(a.type))} {a.name}"
-        if i >= len(arguments) - trailing:
+        if i >= len(op.arguments) - trailing:
             text += f" = {_internal(cpp_default(a))}"
         parts.append(text)
-    return ", ".join(parts)
+    return ", ".join(parts[skip:])
 
 
-def _method(op: Operator) -> list[str]:
+def _method(op: Operator, ops: list[Operator]) -> list[str]:
     names = ", ".join(["*this", *(a.name for a in op.arguments[1:])])
-    head = f"{op.cpp_name}({_parameters(op, 1)}) const"
+    head = f"{op.cpp_name}({_parameters(op, 1, ops)}) const"
     call = f"ops::{op.cpp_name}({names})"
     if op.form == "inplace" or op.result == "void":
         return [f"  const Tensor& {head} {{ {call}; return *this; }}"]
     return [f"  {op.result} {head} {{ {_return(op, call)} }}"]
 
 
-def _function(op: Operator) -> list[str]:
+def _function(op: Operator, ops: list[Operator]) -> list[str]:
     if op.schema.mutable_args and op.form == "functional":
         return []
     names = ", ".join(a.name for a in op.arguments)
-    head = f"{op.cpp_name}({_parameters(op, 0)})"
+    head = f"{op.cpp_name}({_parameters(op, 0, ops)})"
     call = f"ops::{op.cpp_name}({names})"
     if op.result == "void":
         return [f"inline void {head} {{ {call}; }}"]

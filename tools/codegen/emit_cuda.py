@@ -64,27 +64,27 @@ def _pointwise_kernel(kernel: PointwiseKernel, compute: str) -> list[str]:
     }
     result = {"Same": "T", "Bool": "bool", "Real": "R"}[kernel.out_kind]
     real = f"RealOf<{element}>"
-    parameters = [f"{_substitute(result, element, real)}* out", "DeviceGeometry g0"]
+    parameters = [f"{_substitute(result, element, real)}* out_", "DeviceGeometry g0_"]
     loads = []
     for i, name in enumerate(kernel.operands, start=1):
         operand = "bool" if name in kernel.conditions else element
-        parameters += [f"const {operand}* in{i}", f"DeviceGeometry g{i}"]
-        loads.append(f"    const {operand} {name} = in{i}[offset_of(g{i}, i)];")
+        parameters += [f"const {operand}* in{i}_", f"DeviceGeometry g{i}_"]
+        loads.append(f"    const {operand} {name} = in{i}_[offset_of(g{i}_, i_)];")
     parameters += [f"{element} {name}" for name in kernel.scalars]
     statements, value = print_expr(
         kernel.exprs[kind], kind, kinds, wanted_kind(kind, kernel.out_kind)
     )
     return [
         f'extern "C" __global__ void {kernel.name}_{compute}(',
-        f"    {', '.join(parameters)}, Long n) {{",
+        f"    {', '.join(parameters)}, Long n_) {{",
         f"  using T [[maybe_unused]] = {element};",
         f"  using R [[maybe_unused]] = {real};",
-        "  Long step = static_cast<Long>(gridDim.x) * blockDim.x;",
-        "  Long i = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x;",
-        "  for (; i < n; i += step) {",
+        "  Long step_ = static_cast<Long>(gridDim.x) * blockDim.x;",
+        "  Long i_ = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x;",
+        "  for (; i_ < n_; i_ += step_) {",
         *loads,
         *(f"    {statement}" for statement in statements),
-        f"    out[offset_of(g0, i)] = static_cast<{result}>({value});",
+        f"    out_[offset_of(g0_, i_)] = static_cast<{result}>({value});",
         "  }",
         "}",
     ]

@@ -68,29 +68,29 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
     for kind, expr in kernel.exprs.items():
         lines += ["template <class T>"]
         lines += [
-            f"void {kernel.name}_{kind}(void* const* p, const void* s, int64_t n) {{",
+            f"void {kernel.name}_{kind}(void* const* p_, const void* s_, int64_t n_) {{",
             "  using R [[maybe_unused]] = RealOf<T>;",
         ]
         result = RESULT[kernel.out_kind]
-        lines.append(f"  {result}* out = static_cast<{result}*>(p[0]);")
+        lines.append(f"  {result}* out_ = static_cast<{result}*>(p_[0]);")
         loads = []
         for i, name in enumerate(kernel.operands, start=1):
             kind_of = "bool" if name in kernel.conditions else "T"
             lines.append(
-                f"  const {kind_of}* in{i} = static_cast<const {kind_of}*>(p[{i}]);"
+                f"  const {kind_of}* in{i}_ = static_cast<const {kind_of}*>(p_[{i}]);"
             )
-            loads.append(f"    const {kind_of} {name} = in{i}[i];")
+            loads.append(f"    const {kind_of} {name} = in{i}_[i_];")
         for i, name in enumerate(kernel.scalars):
-            lines.append(f"  const T {name} = scalar<T>(s, {i});")
+            lines.append(f"  const T {name} = scalar<T>(s_, {i});")
         kinds = {
             name: "bool" if name in kernel.conditions else kind
             for name in (*kernel.operands, *kernel.scalars)
         }
         want = wanted_kind(kind, kernel.out_kind)
         statements, value = print_expr(expr, kind, kinds, want)
-        lines += ["TAEDA_INDEPENDENT", "  for (int64_t i = 0; i < n; ++i) {", *loads]
+        lines += ["TAEDA_INDEPENDENT", "  for (int64_t i_ = 0; i_ < n_; ++i_) {", *loads]
         lines += [f"    {statement}" for statement in statements]
-        lines += [f"    out[i] = static_cast<{result}>({value});", "  }", "}"]
+        lines += [f"    out_[i_] = static_cast<{result}>({value});", "  }", "}"]
     return lines
 
 

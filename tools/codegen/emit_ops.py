@@ -75,6 +75,28 @@ def _usable_defaults(op: Operator, taken: set[tuple[str, ...]]) -> int:
     return usable
 
 
+def default_count(op: Operator, overloads: Iterable[Operator]) -> int:
+    """How many trailing defaults C++ can have without two overloads for one call.
+
+    `all(self)` and `all.dims(self, dim=None)` are told apart in Python by order.
+    """
+    count = op.trailing_defaults()
+    types = [cpp_type(a.type) for a in op.arguments]
+    for other in overloads:
+        if other is op or other.cpp_name != op.cpp_name:
+            continue
+        theirs = [cpp_type(a.type) for a in other.arguments]
+        # The overload that needs fewer arguments keeps its defaults.
+        if len(theirs) > len(types):
+            continue
+        least = len(theirs) - other.trailing_defaults()
+        for arity in range(least, len(theirs) + 1):
+            clash = len(types) - count <= arity < len(types)
+            if clash and types[:arity] == theirs[:arity]:
+                count = len(types) - arity - 1
+    return count
+
+
 def native_declarations(ops: Iterable[Operator]) -> list[str]:
     """`Tensor name(args)` of every hand-written function that the operators name."""
     found: dict[str, None] = {}
