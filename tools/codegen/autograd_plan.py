@@ -325,7 +325,7 @@ def used_bases(op: Operator, text: str) -> set[str]:
     return {base for base in found if base is not None}
 
 
-_FOLDER = Path(__file__).resolve().parents[2] / "csrc" / "autograd"
+_FOLDER = Path(__file__).absolute().parents[2] / "csrc" / "autograd"
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from .autograd_plan import (
     plan_of,
     result_names,
     used_bases,
+    used_headers,
 )
 from .emit_ops import isa_tables
 from .model import Operator, has_wrapper, load_operators, shard_of
