@@ -284,6 +284,15 @@ class Hooks:
         return self.forward(*args)
 
     def _call_impl(self, *args, **kwargs):
+        get = self.__dict__.get
+        if not (
+            get("_forward_hooks")
+            or get("_forward_pre_hooks")
+            or get("_backward_hooks")
+            or get("_backward_pre_hooks")
+            or _has_any_global_hook()
+        ):  # only looked at, or taken away again
+            return self.forward(*args, **kwargs)
         call = HookedCall(self, args, kwargs)
         try:
             return call.run()
