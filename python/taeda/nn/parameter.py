@@ -99,6 +99,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         __torch_function__ = _no_override
 
 
+# The native layer treats parameters like plain tensors.
+taeda._C._set_parameter_class(Parameter)
+
+
 class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that registers itself as a buffer when it becomes an attribute.
 

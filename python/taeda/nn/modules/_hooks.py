@@ -169,17 +169,25 @@ class HookedCall:
 
     def run(self):
         """All hooks around forward, in torch's order."""
-        module = self.module
-        pre, full, plain = self._backward_lists()
-        self._before()
-        around = None
+        module, get = self.module, self.tables
+        pre = full = plain = around = None
+        if (
+            get("_backward_hooks")
+            or get("_backward_pre_hooks")
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
+        ):
+            pre, full, plain = self._backward_lists()
+        if get("_forward_pre_hooks") or _global_forward_pre_hooks:
+            self._before()
         if full or pre:
             from ._backward_hook import BackwardHook
 
             around = BackwardHook(module, full, pre)
             self.args = around.setup_input_hook(self.args)
         self.result = module.forward(*self.args, **self.kwargs)
-        self._after()
+        if get("_forward_hooks") or _global_forward_hooks:
+            self._after()
         if around is not None:
             if not isinstance(self.result, (taeda.Tensor, tuple)):
                 _warn(
@@ -227,11 +235,17 @@ class HookedCall:
 
     def _after(self) -> None:
         always = self.tables("_forward_hooks_always_called", ())
+        named = self.tables("_forward_hooks_with_kwargs", ())
         own = self.tables("_forward_hooks", {})
         for key, hook in (*_global_forward_hooks.items(), *own.items()):
             if key in always or key in _global_forward_hooks_always_called:
                 self.fired.add(key)
-            self._fire(key, hook)
+            if key in named or key in _global_forward_hooks_with_kwargs:
+                self._fire(key, hook)
+                continue
+            changed = hook(self.module, self.args, self.result)
+            if changed is not None:
+                self.result = changed
 
     def _fire(self, key, hook) -> None:
         own = self.tables("_forward_hooks_with_kwargs", ())
