@@ -4,8 +4,11 @@
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/isnan.h>
+#include <taeda/gen/ops/log.h>
+#include <taeda/gen/ops/log1p.h>
 #include <taeda/gen/ops/logical_not.h>
 #include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/pow.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
@@ -101,6 +104,17 @@ Tensor prod_grad(const Tensor& grad,
                  !has_zero(self),
                  "prod: the derivative where elements are 0 is missing");
   return ops::mul(full, conj_of(ops::div(product, self)));
+}
+
+Tensor bce_target_grad(const Tensor& grad,
+                       const Tensor& self,
+                       const OptionalTensor& weight,
+                       int64_t reduction) {
+  Tensor logits = ops::sub(ops::log1p(ops::neg(self)), ops::log(self));
+  Tensor scaled = ops::mul(grad, logits);
+  if (weight && weight->defined()) scaled = ops::mul(scaled, *weight);
+  if (reduction != 1) return scaled;
+  return ops::mul(scaled, Scalar(1.0 / static_cast<double>(self.numel())));
 }
 
 }  // namespace taeda::autograd

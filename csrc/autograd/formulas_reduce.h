@@ -33,4 +33,10 @@ TAEDA_API Tensor prod_grad(const Tensor& grad,
                            int64_t dim,
                            bool keepdim);
 
+// Of binary_cross_entropy by its target.
+TAEDA_API Tensor bce_target_grad(const Tensor& grad,
+                                 const Tensor& self,
+                                 const OptionalTensor& weight,
+                                 int64_t reduction);
+
 }  // namespace taeda::autograd
