@@ -1,0 +1,10 @@
+"""Independent references of pointwise operators, as functions of NumPy arrays.
+
+An operator that PyTorch has under the same name needs no entry: PyTorch is its reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+REFERENCES: dict[str, Callable] = {}

@@ -1,0 +1,87 @@
+"""Which pointwise operators there are and on what they are called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT))
+
+from test.opinfo.references import REFERENCES  # noqa: E402
+
+from tools.codegen.model import Operator, load_operators  # noqa: E402
+from tools.codegen.record_types import Pointwise  # noqa: E402
+
+NUMPY_TYPES = {
+    "bool": np.bool_,
+    "u8": np.uint8,
+    "i32": np.int32,
+    "i64": np.int64,
+    "f32": np.float32,
+    "f64": np.float64,
+    "c128": np.complex128,
+}
+# Absolute and relative error allowed against the reference.
+TOLERANCE = {"f32": 2e-5, "f64": 1e-12, "c128": 1e-11}
+
+
+def pointwise_operators() -> list[Operator]:
+    """Functional forms of public pointwise overloads that take only tensors."""
+    found = []
+    for op in load_operators(ROOT / "aten/ops"):
+        if not isinstance(op.overload.body, Pointwise) or op.form != "functional":
+            continue
+        required = [a for a in op.arguments if not a.has_default]
+        if all(a.type.is_tensor and not a.type.is_optional for a in required):
+            found.append(op)
+    return found
+
+
+def reference(op: Operator) -> Callable | None:
+    """A function of NumPy arrays giving a NumPy array; None if there is no reference."""
+    if op.record.name in REFERENCES:
+        return REFERENCES[op.record.name]
+    import torch
+
+    homes = (torch, torch.special, torch._C._nn, torch.nn.functional)
+    for home in homes:
+        function = getattr(home, op.record.name, None)
+        if function is not None:
+            return lambda *a, f=function: f(*map(torch.from_numpy, a)).numpy()
+    return None
+
+
+def arrays(op: Operator, dtype: str, kind: str) -> list[np.ndarray]:
+    """Operands of one layout kind: contiguous, strided, scalar, empty, broadcast, odd."""
+    count = sum(a.type.is_tensor and not a.has_default for a in op.arguments)
+    rng = np.random.default_rng(len(kind))
+    return [_array(rng, dtype, kind, i) for i in range(count)]
+
+
+def _array(rng: np.random.Generator, dtype: str, kind: str, index: int) -> np.ndarray:
+    shape = {"scalar": (), "empty": (0, 3)}.get(kind, (5, 6))
+    if kind == "broadcast" and index:
+        shape = (6,)
+    values = rng.uniform(0.1, 0.9, size=shape) * (1 if index else rng.choice([-1, 1]))
+    if dtype.startswith("c"):
+        values = values + 1j * rng.uniform(0.1, 0.9, size=shape)
+    elif dtype in ("u8", "i32", "i64"):
+        low = 1 if index or dtype == "u8" else -4
+        values = rng.integers(low, 7, size=shape)
+        values = np.where(values == 0, 1, values)
+    elif dtype == "bool":
+        values = rng.integers(0, 2, size=shape)
+    if kind == "odd" and dtype in ("f32", "f64"):
+        flat = values.reshape(-1)
+        flat[:5] = [np.inf, -np.inf, np.nan, 0.0, -0.0]
+    array = np.asarray(values).astype(NUMPY_TYPES[dtype])
+    return array.T.copy().T if kind == "strided" and array.ndim == 2 else array
+
+
+def kinds() -> Iterator[str]:
+    """The layout kinds of `arrays`."""
+    yield from ("contiguous", "strided", "scalar", "empty", "broadcast", "odd")

@@ -1,0 +1,103 @@
+"""Every pointwise record: values, in-place, out=, first and second derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pointwise_cases import (
+    NUMPY_TYPES,
+    TOLERANCE,
+    arrays,
+    kinds,
+    pointwise_operators,
+    reference,
+)
+
+import taeda
+
+OPERATORS = pointwise_operators()
+IDS = [op.schema.name for op in OPERATORS]
+HOMES = (taeda, taeda.special, taeda._C._nn)
+
+
+def function_of(op):
+    name = op.record.python.name or op.record.name
+    for home in HOMES:
+        if hasattr(home, name):
+            return getattr(home, name)
+    return getattr(taeda.Tensor, name)
+
+
+def dtypes_of(op) -> list[str]:
+    accepted = op.overload.body.dtypes.inputs
+    return [name for name in NUMPY_TYPES if name in accepted]
+
+
+def assert_close(got, want: np.ndarray, dtype: str) -> None:
+    assert got.shape == want.shape
+    error = TOLERANCE.get(dtype, 0)
+    np.testing.assert_allclose(got, want, rtol=error, atol=error)
+
+
+def test_the_suite_covers_the_records() -> None:
+    assert len(OPERATORS) > 60
+    missing = [op.schema.name for op in OPERATORS if reference(op) is None]
+    assert not missing, "add references to test/opinfo/references.py"
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=IDS)
+def test_values_in_all_layouts(op) -> None:
+    function, want = function_of(op), reference(op)
+    compared = 0
+    for dtype in dtypes_of(op):
+        for kind in kinds():
+            inputs = arrays(op, dtype, kind)
+            try:
+                expected = want(*inputs)
+            except (RuntimeError, TypeError, NotImplementedError):
+                continue  # PyTorch refuses this dtype
+            got = function(*map(taeda.from_numpy, inputs))
+            assert_close(got.numpy(), expected, dtype)
+            compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=IDS)
+def test_inplace_and_out(op) -> None:
+    function = function_of(op)
+    dtype = "f64" if "f64" in dtypes_of(op) else dtypes_of(op)[0]
+    inputs = [taeda.from_numpy(a) for a in arrays(op, dtype, "contiguous")]
+    plain = function(*inputs)
+    derived = op.overload.derived
+    if "out" in derived:
+        out = taeda.empty(0, dtype=plain.dtype)
+        assert function(*inputs, out=out) is out
+        assert taeda.equal(out, plain)
+    if "inplace" in derived and plain.dtype == inputs[0].dtype:
+        self = inputs[0].clone()
+        assert getattr(self, derived["inplace"].base)(*inputs[1:]) is self
+        assert taeda.equal(self, plain)
+
+
+def differentiable(op) -> bool:
+    backward = op.overload.backward
+    plain = backward is None or backward.differentiable
+    return (
+        plain
+        and "f64" in dtypes_of(op)
+        and "bool_out" != op.overload.body.dtypes.promote
+    )
+
+
+GRADIENTS = [op for op in OPERATORS if differentiable(op)]
+
+
+@pytest.mark.parametrize("op", GRADIENTS, ids=[op.schema.name for op in GRADIENTS])
+def test_first_and_second_derivatives(op) -> None:
+    function = function_of(op)
+    inputs = [
+        taeda.from_numpy(a[:2, :3].copy()).requires_grad_()
+        for a in arrays(op, "f64", "contiguous")
+    ]
+    assert taeda.autograd.gradcheck(function, inputs)
+    assert taeda.autograd.gradgradcheck(function, inputs)
