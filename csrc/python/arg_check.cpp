@@ -171,6 +171,7 @@ bool Args::put(const Param& param, int i, PyObject* object) {
 
 bool Args::bind(const Overload& overload, const Call& call) {
   overload_ = &overload;
+  function_ = call.function;
   variadic_count_ = -1;
   work_ = 0;
   overridden_ = false;

@@ -79,7 +79,8 @@ int64_t Args::checked_int(PyObject* o, int i, Py_ssize_t at) const {
   bool fits = !PyFloat_Check(o) && (PyIndex_Check(o) || is_int_like(o));
   if (!fits) {
     raise(PyExc_TypeError,
-          str_cat("argument '",
+          str_cat(function_->name,
+                  "(): argument '",
                   overload_->params[i].name,
                   "' failed to unpack the object at pos ",
                   static_cast<int64_t>(at + 1),

@@ -304,6 +304,24 @@ PyObject* mode_count(PyObject*, PyObject*) {
   return PyLong_FromSize_t(mode_stack.size());
 }
 
+// (public_api, relevant_args, *args, **kwargs)
+PyObject* handle(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    if (PyTuple_GET_SIZE(args) < 2) {
+      raise(PyExc_TypeError,
+            "handle_torch_function() needs public_api and relevant_args");
+    }
+    Overriders overriders;
+    Ref relevant = checked(PySequence_Tuple(PyTuple_GET_ITEM(args, 1)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(relevant.get()); ++i) {
+      overriders.add(PyTuple_GET_ITEM(relevant.get(), i));
+    }
+    Ref rest = checked(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
+    PyObject* function = PyTuple_GET_ITEM(args, 0);
+    return run_override(function, overriders, rest.get(), kwargs);
+  });
+}
+
 PyMethodDef disabled_definition = {
     "_disabled_torch_function_impl",
     (PyCFunction)(void (*)(void))disabled,
@@ -316,6 +334,10 @@ PyMethodDef functions[] = {
      METH_FASTCALL,
      nullptr},
     {"_has_torch_function", has_in, METH_O, nullptr},
+    {"_handle_torch_function",
+     (PyCFunction)(void (*)(void))handle,
+     METH_VARARGS | METH_KEYWORDS,
+     nullptr},
     {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
     {"_is_torch_function_all_disabled", all_disabled, METH_NOARGS, nullptr},
     {"_set_torch_function_enabled", set_enabled, METH_VARARGS, nullptr},
