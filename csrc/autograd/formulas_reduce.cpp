@@ -1,17 +1,21 @@
 #include <taeda/csrc/autograd/formulas_reduce.h>
 
+#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/exp.h>
 #include <taeda/gen/ops/isnan.h>
 #include <taeda/gen/ops/log.h>
 #include <taeda/gen/ops/log1p.h>
 #include <taeda/gen/ops/logical_not.h>
+#include <taeda/gen/ops/mean.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/pow.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros_like.h>
 
 namespace taeda::autograd {
@@ -81,9 +85,7 @@ Tensor extremum_grad(const Tensor& grad,
   return ops::mul(share, mask);
 }
 
-Tensor prod_grad(const Tensor& grad,
-                 const Tensor& self,
-                 const Tensor& result) {
+Tensor prod_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
   if (self.dim() == 0) return grad;
   TAEDA_CHECK_AS(NotImplemented,
                  !has_zero(self),
@@ -115,6 +117,101 @@ Tensor bce_target_grad(const Tensor& grad,
   if (weight && weight->defined()) scaled = ops::mul(scaled, *weight);
   if (reduction != 1) return scaled;
   return ops::mul(scaled, Scalar(1.0 / static_cast<double>(self.numel())));
+}
+
+namespace {
+
+Tensor sum_along(const Tensor& t, int64_t dim) {
+  int64_t dims[] = {dim};
+  return ops::sum(t, IntArrayRef(dims), /*keepdim=*/true);
+}
+
+}  // namespace
+
+Tensor softmax_double_grad(const Tensor& grad,
+                           const Tensor& grad_output,
+                           const Tensor& output,
+                           int64_t dim) {
+  Tensor inner = sum_along(ops::mul(grad_output, output), dim);
+  Tensor first = ops::mul(grad, ops::sub(grad_output, inner));
+  Tensor weight = sum_along(ops::mul(grad, output), dim);
+  return ops::sub(first, ops::mul(grad_output, weight));
+}
+
+Tensor log_softmax_double_grad(const Tensor& grad,
+                               const Tensor& output,
+                               int64_t dim) {
+  Tensor weight = sum_along(ops::mul(grad, ops::exp(output)), dim);
+  return ops::sub(grad, weight);
+}
+
+Tensor log_softmax_output_grad(const Tensor& grad,
+                               const Tensor& grad_output,
+                               const Tensor& output,
+                               int64_t dim) {
+  Tensor share = ops::mul(sum_along(grad_output, dim), ops::exp(output));
+  return ops::neg(ops::mul(share, grad));
+}
+
+Tensor var_grad(const Tensor& grad,
+                const Tensor& self,
+                OptionalDims dims,
+                const Correction& correction,
+                bool keepdim) {
+  double taken = correction ? correction->to_double() : 1.0;
+  double factor = 2.0 / (reduced_count(self.sizes(), dims) - taken);
+  Tensor full = unreduce(grad, self.sizes(), dims, keepdim);
+  Tensor center = ops::sub(self, ops::mean(self, dims, /*keepdim=*/true));
+  return ops::mul(ops::mul(full, Scalar(factor)), center);
+}
+
+Tensor std_grad(const Tensor& grad,
+                const Tensor& self,
+                const Tensor& result,
+                OptionalDims dims,
+                const Correction& correction,
+                bool keepdim) {
+  Tensor share = ops::div(grad, ops::mul(result, Scalar(2.0)));
+  Tensor safe = ops::where(ops::eq(result, Scalar(0)), Scalar(0.0), share);
+  return var_grad(safe, self, dims, correction, keepdim);
+}
+
+namespace {
+
+Tensor sum_defined(const Tensor& a, const Tensor& b) {
+  if (!a.defined()) return b;
+  return b.defined() ? ops::add(a, b) : a;
+}
+
+}  // namespace
+
+Tensor var_mean_grad(const Tensor& grad_var,
+                     const Tensor& grad_mean,
+                     const Tensor& self,
+                     OptionalDims dims,
+                     const Correction& correction,
+                     bool keepdim) {
+  Tensor a, b;
+  if (grad_var.defined()) {
+    a = var_grad(grad_var, self, dims, correction, keepdim);
+  }
+  if (grad_mean.defined()) b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
+  return sum_defined(a, b);
+}
+
+Tensor std_mean_grad(const Tensor& grad_std,
+                     const Tensor& grad_mean,
+                     const Tensor& self,
+                     const Tensor& result,
+                     OptionalDims dims,
+                     const Correction& correction,
+                     bool keepdim) {
+  Tensor a, b;
+  if (grad_std.defined()) {
+    a = std_grad(grad_std, self, result, dims, correction, keepdim);
+  }
+  if (grad_mean.defined()) b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
+  return sum_defined(a, b);
 }
 
 }  // namespace taeda::autograd

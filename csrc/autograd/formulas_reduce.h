@@ -33,6 +33,44 @@ TAEDA_API Tensor prod_grad(const Tensor& grad,
                            int64_t dim,
                            bool keepdim);
 
+using Correction = std::optional<Scalar>;
+TAEDA_API Tensor var_grad(const Tensor& grad,
+                          const Tensor& self,
+                          OptionalDims dims,
+                          const Correction& correction,
+                          bool keepdim);
+TAEDA_API Tensor std_grad(const Tensor& grad,
+                          const Tensor& self,
+                          const Tensor& result,
+                          OptionalDims dims,
+                          const Correction& correction,
+                          bool keepdim);
+TAEDA_API Tensor var_mean_grad(const Tensor& grad_var,
+                               const Tensor& grad_mean,
+                               const Tensor& self,
+                               OptionalDims dims,
+                               const Correction& correction,
+                               bool keepdim);
+TAEDA_API Tensor std_mean_grad(const Tensor& grad_std,
+                               const Tensor& grad_mean,
+                               const Tensor& self,
+                               const Tensor& result,
+                               OptionalDims dims,
+                               const Correction& correction,
+                               bool keepdim);
+
+// Of the backward operators of softmax and log_softmax.
+TAEDA_API Tensor softmax_double_grad(const Tensor& grad,
+                                     const Tensor& grad_output,
+                                     const Tensor& output,
+                                     int64_t dim);
+TAEDA_API Tensor log_softmax_double_grad(const Tensor& grad,
+                                         const Tensor& output,
+                                         int64_t dim);
+TAEDA_API Tensor log_softmax_output_grad(const Tensor& grad,
+                                         const Tensor& grad_output,
+                                         const Tensor& output,
+                                         int64_t dim);
 // Of binary_cross_entropy by its target.
 TAEDA_API Tensor bce_target_grad(const Tensor& grad,
                                  const Tensor& self,
