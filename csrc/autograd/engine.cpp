@@ -198,6 +198,7 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
     std::pop_heap(ready_.begin(), ready_.end());
     uint32_t index = ready_.back().state;
     ready_.pop_back();
+    if (check_interrupt != nullptr) check_interrupt();
     execute(index);
   }
   // A callback may queue another one.
@@ -304,26 +305,22 @@ void Pass::deliver(Node& node, Tensors& outputs) {
   }
 }
 
-std::vector<Tensor> run_on_new_thread(Pass& pass,
-                                      ArrayRef<Edge> roots,
-                                      std::vector<Tensor> grads,
-                                      ArrayRef<Edge> inputs) {
-  std::vector<Tensor> results;
+void run_on_plain_thread(const std::function<void()>& f) {
   std::exception_ptr error;
-  LocalState state = local_state;
   std::thread thread([&] {
-    LocalStateGuard guard(state);
     try {
-      results = pass.run(roots, std::move(grads), inputs);
+      f();
     } catch (...) {
       error = std::current_exception();
     }
   });
   thread.join();
   if (error) std::rethrow_exception(error);
-  return results;
 }
 }  // namespace
+
+void (*check_interrupt)() = nullptr;
+void (*run_on_new_thread)(const std::function<void()>& f) = run_on_plain_thread;
 
 std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
                                  std::vector<Tensor> grads,
@@ -333,7 +330,13 @@ std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
   if (nesting < kMaxNesting) {
     return pass.run(roots, std::move(grads), inputs);
   }
-  return run_on_new_thread(pass, roots, std::move(grads), inputs);
+  std::vector<Tensor> results;
+  LocalState state = local_state;
+  run_on_new_thread([&] {
+    LocalStateGuard guard(state);
+    results = pass.run(roots, std::move(grads), inputs);
+  });
+  return results;
 }
 
 void queue_callback(std::function<void()> callback) {

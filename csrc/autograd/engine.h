@@ -39,4 +39,9 @@ TAEDA_API uint64_t current_task_id();
 // The node that is running on this thread; null outside.
 TAEDA_API Node* current_node();
 
+// Set by the bindings. The first is called before each node and throws to end
+// the pass; the second runs f on a new thread and rethrows what it throws.
+extern TAEDA_API void (*check_interrupt)();
+extern TAEDA_API void (*run_on_new_thread)(const std::function<void()>& f);
+
 }  // namespace taeda::autograd

@@ -1,5 +1,8 @@
 #include <taeda/csrc/autograd/formulas.h>
 
+#if __has_include(<taeda/gen/ops/conj.h>)
+#include <taeda/gen/ops/conj.h>
+#endif
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/reshape.h>
@@ -35,10 +38,13 @@ Tensor real_if_needed(const Tensor& t, ScalarType wanted) {
 }
 
 Tensor conj_of(const Tensor& t) {
-  TAEDA_CHECK_AS(NotImplemented,
-                 !t.is_complex(),
-                 "conj: complex gradients are not implemented yet");
-  return t;
+  if (!t.is_complex()) return t;
+#if __has_include(<taeda/gen/ops/conj.h>)
+  return ops::conj(t);
+#else
+  throw_error(ErrorKind::NotImplemented,
+              "conj: complex gradients need the operator conj");
+#endif
 }
 
 Tensor unreduce(const Tensor& t,

@@ -81,8 +81,7 @@ std::tuple<Tensor, Tensor, Tensor> linear_gradients(
     std::array<bool, 3> wanted) {
   Tensor gi, gw, gb;
   if (weight.dim() == 1) {
-    auto [x, w] =
-        matmul_gradients(grad, input, weight, {wanted[0], wanted[1]});
+    auto [x, w] = matmul_gradients(grad, input, weight, {wanted[0], wanted[1]});
     gi = x, gw = w;
   } else {
     Tensor w = weight.is_complex() ? conj_of(weight) : weight;

@@ -205,7 +205,8 @@ def _pointwise_gradient(
 def _composed(op: Operator, expr: Expr, scalars: set[str]) -> tuple[str, str]:
     """The composition of operators, and what it lacks."""
     try:
-        text = compose(expr, scalars)
+        # Of real tensors the conjugate is the tensor: no call at all.
+        text = compose(expr, scalars).replace("ops::conj(", "conj_of(")
     except CodegenError as error:
         return "", str(error.message)
     return text, missing_function(op, text)
@@ -249,7 +250,7 @@ def _save_facts(
                 source = a.name
                 if a.type.is_optional and fact != "defined":
                     source = f"(*{a.name})"
-                    value = f"{a.name} ? {value} : {kind}()"
+                    value = f"{a.name} ? {kind}({value}) : {kind}()"
                 _add(members, Member(name, "value", kind, value.format(source)), wanted)
         for function, (kind, value) in _LIST_FACTS.items():
             pattern = rf"\b{function}\({a.name}\)"

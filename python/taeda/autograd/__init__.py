@@ -1,0 +1,206 @@
+"""Automatic differentiation: the graph that calls leave behind, run backward."""
+
+from __future__ import annotations
+
+from taeda import _C
+from taeda.autograd.function import Function
+
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+# Names that live in submodules, by submodule.
+_LAZY_NAMES = {
+    "grad_mode": (
+        "no_grad enable_grad set_grad_enabled inference_mode set_multithreading_enabled"
+    ),
+    "anomaly_mode": "detect_anomaly set_detect_anomaly",
+    "gradcheck": "gradcheck gradgradcheck GradcheckError",
+    "variable": "Variable",
+}
+_WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
+_SUBMODULES = frozenset(
+    "anomaly_mode forward_ad function functional grad_mode graph profiler variable"
+    .split()
+)
+
+
+def __getattr__(name: str):
+    from importlib import import_module
+
+    where = _WHERE.get(name)
+    if where is not None:
+        found = getattr(import_module(f"{__name__}.{where}"), name)
+        globals()[name] = found
+        return found
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _as_tuple(value) -> tuple:
+    if value is None:
+        return ()
+    if isinstance(value, _C.TensorBase) or _is_edge(value):
+        return (value,)
+    return tuple(value)
+
+
+def _is_edge(value) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "output_nr")
+
+
+def _make_grads(outputs: tuple, grads: tuple, is_batched: bool) -> tuple:
+    """One gradient per output, None where the engine is to take 1."""
+    if is_batched:
+        raise NotImplementedError(
+            "grad: is_grads_batched=True needs vmap, which is not implemented yet"
+        )
+    if not grads:
+        return (None,) * len(outputs)
+    if len(grads) != len(outputs):
+        raise RuntimeError(
+            f"got {len(outputs)} tensors and {len(grads)} gradients"
+        )
+    for g in grads:
+        if g is not None and not isinstance(g, _C.TensorBase):
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(g).__name__}"
+            )
+    # A tensor that takes no part is passed over when its gradient is None.
+    return grads
+
+
+def backward(
+    tensors,
+    grad_tensors=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables=None,
+    inputs=None,
+) -> None:
+    """Add the gradients of the tensors' sum to the graph's leaves.
+
+    Args:
+        tensors (Tensor or GradientEdge, or a sequence): where to begin.
+        grad_tensors: for each its gradient, the vector in vector-Jacobian products;
+            None stands for 1 and is allowed for single elements only.
+        retain_graph: keep what the graph saved; as `create_graph` if None.
+        create_graph: record this computation too, for higher derivatives.
+        inputs: leaves to accumulate into; all if None.
+    """
+    if grad_variables is not None:
+        import warnings
+
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both "
+                "passed to `backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    if inputs is not None and not isinstance(inputs, _C.TensorBase):
+        inputs = tuple(inputs)
+        if not inputs:
+            raise RuntimeError(
+                "`inputs` argument to `backward()` cannot be empty."
+            )
+    outputs = _as_tuple(tensors)
+    grads = _make_grads(outputs, _as_tuple(grad_tensors), False)
+    keep = create_graph if retain_graph is None else retain_graph
+    _C._run_backward(
+        outputs, grads, keep, create_graph, _as_tuple(inputs), True, True
+    )
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of the outputs' sum by each input; leaves stay untouched.
+
+    Args:
+        outputs (Tensor, GradientEdge or a sequence): what is differentiated.
+        inputs (Tensor, GradientEdge or a sequence): by what.
+        grad_outputs: for each output its gradient; None stands for 1.
+        retain_graph: keep what the graph saved; as `create_graph` if None.
+        create_graph: record this computation too, for higher derivatives.
+        allow_unused: give None for inputs that the outputs do not depend on.
+        materialize_grads: give zeros for them.
+    """
+    if not only_inputs:
+        import warnings
+
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to "
+            "True). To accumulate gradient for other parts of the graph, please use "
+            "backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when "
+            "materialize_grads=True, but got: allow_unused=False."
+        )
+    unused = materialize_grads if allow_unused is None else allow_unused
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    grads = _make_grads(outputs, _as_tuple(grad_outputs), is_grads_batched)
+    keep = create_graph if retain_graph is None else retain_graph
+    found = _C._run_backward(
+        outputs, grads, keep, create_graph, inputs, unused, False
+    )
+    if materialize_grads:
+        found = tuple(
+            _zeros_like(i) if g is None else g
+            for g, i in zip(found, inputs, strict=True)
+        )
+    return found
+
+
+def _zeros_like(tensor):
+    if not isinstance(tensor, _C.TensorBase):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
+    import taeda
+
+    return taeda.zeros_like(tensor)
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether the running pass is a backward() without `inputs`."""
+    return True
+
+
+def variable(*args, **kwargs):
+    """Gone since long; tensors are variables."""
+    raise RuntimeError(
+        "taeda.autograd.variable(...) is deprecated, use taeda.tensor(...) instead"
+    )

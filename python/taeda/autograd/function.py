@@ -1,0 +1,193 @@
+"""Custom functions: forward and backward written in Python."""
+
+from __future__ import annotations
+
+from taeda import _C
+
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+]
+
+
+class FunctionCtx:
+    """What forward and backward call `ctx`; most of its methods are native."""
+
+    def save_for_forward(self, *tensors) -> None:
+        """Keep tensors for the forward derivative."""
+        self.saved_for_forward = tensors
+
+    def mark_shared_storage(self, *pairs) -> None:
+        """Does nothing: shared memory is found without help."""
+
+    def register_hook(self, hook):
+        """hook(grad_inputs, grad_outputs), called after backward."""
+        from taeda.autograd.graph import _add_node_hook
+
+        return _add_node_hook(self, hook, before=False)
+
+    def register_prehook(self, hook):
+        """hook(grad_outputs), called before backward."""
+        from taeda.autograd.graph import _add_node_hook
+
+        return _add_node_hook(self, hook, before=True)
+
+
+class BackwardCFunction(_C._FunctionBase, FunctionCtx):
+    """The class of ctx objects; each Function has a subclass of its own."""
+
+    _forward_cls = None
+
+    def apply(self, *grads):
+        """Runs the function's backward on gradients."""
+        forward = self._forward_cls
+        return forward.backward(self, *grads)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class FunctionMeta(type):
+    """Gives every Function its class of ctx objects."""
+
+    def __init__(cls, name, bases, namespace) -> None:
+        cls._backward_cls = type(
+            name + "Backward", (BackwardCFunction,), {"_forward_cls": cls}
+        )
+        cls._has_setup_context = _is_setup_context_defined(cls)
+        has_vjp = "vjp" in namespace and bases[0] is not _C._FunctionBase
+        if has_vjp and "backward" not in namespace:
+            cls.backward = staticmethod(cls.vjp)
+        elif has_vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not "
+                "allowed. You should only implement one of them."
+            )
+        super().__init__(name, bases, namespace)
+
+
+def _is_setup_context_defined(cls) -> bool:
+    for base in cls.__mro__:
+        if "setup_context" in base.__dict__:
+            return base.__module__ != __name__
+    return False
+
+
+class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
+    """Base class of custom functions.
+
+    A subclass has static methods `forward(ctx, *args)` and `backward(ctx, *grads)`, or
+    `forward(*args)` with `setup_context(ctx, inputs, output)`; `apply` calls it.
+
+    Example::
+
+        class Square(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                return 2 * x * grad
+
+        y = Square.apply(x)
+    """
+
+    generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """The result of the call; with `ctx` first unless there is a setup_context."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output) -> None:
+        """Where a forward without ctx keeps what backward needs."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """The gradient of each argument of forward, from those of its results."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """The derivative in a direction."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use "
+            "it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The function over a batch."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap "
+            "staticmethod or set generate_vmap_rule=True."
+        )
+
+    @classmethod
+    def _bind_arguments(cls, *args, **kwargs) -> tuple:
+        """The arguments of forward by position, with defaults filled in."""
+        skip = 0 if cls._has_setup_context else 1  # ctx
+        code = getattr(cls.forward, "__code__", None)
+        plain = code is not None and not code.co_flags & 0x0C  # *args, **kwargs
+        if plain and not kwargs and len(args) == code.co_argcount - skip:
+            return args
+        import inspect
+
+        signature = inspect.signature(cls.forward)
+        bound = signature.bind(*([None] * skip), *args, **kwargs)
+        bound.apply_defaults()
+        return bound.args[skip:] + tuple(bound.kwargs.values())
+
+
+class InplaceFunction(Function):
+    """Kept for programs that use it: a Function that may work in place."""
+
+
+class NestedIOFunction(Function):
+    """Kept for programs that use it: arguments and results may be nested."""
+
+
+def once_differentiable(function):
+    """Marks a backward that cannot be differentiated: doing so is an error."""
+    import functools
+
+    @functools.wraps(function)
+    def backward(ctx, *grads):
+        enabled = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+        try:
+            outputs = function(ctx, *grads)
+        finally:
+            _C._set_grad_enabled(enabled)
+        needed = enabled and any(
+            isinstance(g, _C.TensorBase) and g.requires_grad for g in grads
+        )
+        if not needed:
+            return outputs
+        several = isinstance(outputs, tuple)
+        failing = _C._delayed_error(
+            "trying to differentiate twice a function that was marked with "
+            "@once_differentiable",
+            outputs if several else (outputs,),
+        )
+        return failing if several else failing[0]
+
+    return backward

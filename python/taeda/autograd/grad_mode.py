@@ -1,0 +1,193 @@
+"""Whether calls are recorded: context managers that also serve as decorators."""
+
+from __future__ import annotations
+
+from taeda import _C
+
+__all__ = [
+    "enable_grad",
+    "force_original_view_tracking",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+class _Decorator:
+    """Calling a mode with a function gives the function that runs inside the mode."""
+
+    def __call__(self, function):
+        return _decorate(self.clone, function)
+
+    def clone(self):
+        """A mode like this one, for each call of a decorated function."""
+        return type(self)()
+
+
+def _decorate(make_mode, function):
+    import functools
+    import inspect
+
+    if isinstance(function, type):
+        import warnings
+
+        warnings.warn(
+            f"Decorating classes is deprecated and will be disabled in future "
+            f"versions. You should only decorate functions or methods. To preserve "
+            f"the current behavior of class decoration, you can directly decorate the "
+            f"`__init__` method and nothing else. ({function.__name__})",
+            FutureWarning,
+            stacklevel=3,
+        )
+        function.__init__ = _decorate(make_mode, function.__init__)
+        return function
+    if inspect.isgeneratorfunction(function):
+        return _decorate_generator(make_mode, function)
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def awaited(*args, **kwargs):
+            with make_mode():
+                return await function(*args, **kwargs)
+
+        return awaited
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        with make_mode():
+            return function(*args, **kwargs)
+
+    return called
+
+
+def _decorate_generator(make_mode, function):
+    """The mode holds while the generator runs, not while it is suspended."""
+    import functools
+
+    @functools.wraps(function)
+    def generated(*args, **kwargs):
+        source = function(*args, **kwargs)
+        try:
+            with make_mode():
+                item = source.send(None)
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with make_mode():
+                        source.close()
+                    raise
+                except BaseException as error:
+                    with make_mode():
+                        item = source.throw(error)
+                else:
+                    with make_mode():
+                        item = source.send(sent)
+        except StopIteration as end:
+            return end.value
+
+    return generated
+
+
+class no_grad(_C._NoGrad, _Decorator):
+    """Inside, nothing is recorded: results require no grad."""
+
+    def __new__(cls, function=None):
+        if function is None:
+            return _C._NoGrad.__new__(cls)
+        return cls()(function)
+
+
+class enable_grad(_C._EnableGrad, _Decorator):
+    """Inside, calls are recorded again."""
+
+    def __new__(cls, function=None):
+        if function is None:
+            return _C._EnableGrad.__new__(cls)
+        return cls()(function)
+
+
+class set_grad_enabled(_Decorator):
+    """Switches recording on or off at once; as a context manager, for its length.
+
+    Args:
+        mode (bool): whether calls are recorded.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = _C.is_grad_enabled()
+        _C._set_grad_enabled(mode)
+        self.mode = mode
+
+    def __call__(self, function):
+        _C._set_grad_enabled(self.prev)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        _C._set_grad_enabled(self.mode)
+
+    def __exit__(self, *error) -> None:
+        _C._set_grad_enabled(self.prev)
+
+    def __str__(self) -> str:
+        return f"taeda.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+    def clone(self) -> set_grad_enabled:
+        """Another one with the same mode."""
+        prev = _C.is_grad_enabled()
+        other = type(self)(self.mode)
+        # Construction switched; entering will do so again.
+        _C._set_grad_enabled(prev)
+        return other
+
+
+class inference_mode(_C._InferenceMode, _Decorator):
+    """As no_grad, and results can never be part of a graph.
+
+    Args:
+        mode (bool or function): whether inference mode is on.
+    """
+
+    def __new__(cls, mode=True):
+        if isinstance(mode, bool):
+            return _C._InferenceMode.__new__(cls, mode)
+        return cls()(mode)
+
+    def clone(self) -> inference_mode:
+        """Another one with the same mode."""
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_Decorator):
+    """Kept for programs that use it: CPU passes always run on the calling thread."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error) -> None:
+        pass
+
+    def clone(self) -> set_multithreading_enabled:
+        """Another one with the same mode."""
+        return type(self)(self.mode)
+
+
+class force_original_view_tracking(_Decorator):
+    """Kept for programs that use it: views are always replayed by geometry."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error) -> None:
+        pass
+
+    def clone(self) -> force_original_view_tracking:
+        """Another one with the same mode."""
+        return type(self)(self.mode)
