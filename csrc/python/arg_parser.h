@@ -176,6 +176,7 @@ class Args {
 
   PyObject* slots_[kMaxParams];
   const Overload* overload_ = nullptr;
+  const Function* function_ = nullptr;
   PyObject* const* variadic_ = nullptr;
   Py_ssize_t variadic_count_ = -1;
   mutable int64_t work_ = 0;

@@ -19,13 +19,6 @@ globals().update(
 )
 
 from taeda._functions import *  # noqa: E402, F403
-from taeda.random import (  # noqa: E402
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
-)
 
 e = 2.718281828459045
 inf = 1e400  # `float` is a dtype here
@@ -73,6 +66,9 @@ _LAZY_NAMES = {
     ),
 }
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
+# Where a wrapper has the name of the native that it wraps, it is the one shown.
+for _name in _WHERE:
+    globals().pop(_name, None)
 _SUBMODULES = frozenset(
     "amp ao autograd backends compiler cuda cpu distributed distributions export fft"
     " func functional futures fx hub jit library linalg masked mps mtia multiprocessing"

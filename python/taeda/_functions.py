@@ -5,18 +5,30 @@ from __future__ import annotations
 from taeda import _C
 from taeda._C import Size, UntypedStorage, device, dtype
 from taeda._tensor import Tensor
+from taeda.random import (
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 
 __all__ = [
     "asarray",
     "from_dlpack",
     "get_default_device",
-    "get_num_interop_threads",
     "get_device_module",
+    "get_num_interop_threads",
+    "get_rng_state",
+    "initial_seed",
     "is_storage",
     "is_tensor",
+    "manual_seed",
+    "seed",
     "set_default_device",
     "set_default_tensor_type",
     "set_num_interop_threads",
+    "set_rng_state",
     "to_dlpack",
     "typename",
 ]
@@ -59,7 +71,7 @@ def set_default_device(device: device | str | None) -> None:
 
 
 def set_default_tensor_type(t) -> None:
-    """Set default dtype and device from an old tensor type, such as "taeda.FloatTensor".
+    """Set default dtype and device from an old type, such as "taeda.FloatTensor".
 
     Args:
         t: the type or its name.

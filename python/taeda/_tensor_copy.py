@@ -18,8 +18,7 @@ def deepcopy_tensor(tensor, memo):
     made = memo.get(id(tensor))
     if made is not None:
         return made
-    with taeda.no_grad():
-        made = _copied(tensor, memo)
+    made = _copied(tensor, memo)
     if tensor.requires_grad:
         made.requires_grad_()
     if tensor.grad is not None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from .model import Operator
+from .python_overloads import DEPRECATED, overload_order
 from .record_types import Record
 from .schema import Argument, Type, format_default, parse_schema, parse_type
 
@@ -247,7 +248,7 @@ def number_forms(given: list[PySignature]) -> list[PySignature]:
 def deprecated_of(record: Record, given: list[PySignature]) -> list[PySignature]:
     """Signatures for the record's deprecated orders of arguments."""
     found = []
-    for text in record.python.deprecated:
+    for text in _deprecated_schemas(record, given[0].operator.schema.base):
         schema = parse_schema(text if "->" in text else f"{text} -> Tensor")
         wanted = {a.name: str(a.type) for a in schema.arguments}
         for signature in given:
@@ -259,6 +260,11 @@ def deprecated_of(record: Record, given: list[PySignature]) -> list[PySignature]
                 found.append(_reordered(signature, schema.arguments, by_name))
                 break
     return found
+
+
+def _deprecated_schemas(record: Record, base: str) -> list[str]:
+    orders = DEPRECATED.get(base.removesuffix("_"), ())
+    return [*record.python.deprecated, *(f"{base}({order})" for order in orders)]
 
 
 def _bare(text: str) -> str:
@@ -287,16 +293,33 @@ def _inplace_function(op: Operator) -> bool:
     return len(op.functional.tensor_args) == 1 and "function" in op.overload.variants
 
 
+def _is_written_out(op: Operator) -> bool:
+    """An `out=` form that the record writes as an overload of its own."""
+    return op.form == "functional" and op.schema.is_out
+
+
+def _inputs_key(op: Operator) -> tuple[str, str]:
+    outs = op.schema.out_args
+    rest = [str(a) for a in op.arguments if a not in outs]
+    return op.schema.base, ", ".join(rest)
+
+
 def python_functions(operators: Iterable[Operator]) -> list[PyFunction]:
     """All Python functions of the operators, sorted by name."""
-    outs = {id(op.overload): op for op in operators if op.form == "out"}
+    listed = list(operators)
+    outs = {id(op.overload): op for op in listed if op.form == "out"}
+    written = {_inputs_key(op): op for op in listed if _is_written_out(op)}
     found: dict[str, PyFunction] = {}
-    for op in operators:
-        if op.form == "out" or op.record.python.module == "none":
+    for op in listed:
+        if op.form == "out" or _is_written_out(op):
+            continue
+        if op.record.python.module == "none":
             continue
         name = op.schema.base
         function = found.setdefault(name, PyFunction(name, op.record))
-        out = outs.get(id(op.overload)) if op.form == "functional" else None
+        out = None
+        if op.form == "functional":
+            out = outs.get(id(op.overload)) or written.get(_inputs_key(op))
         function.signatures.append(signature_of(op, out))
         if op.form == "inplace":
             function.is_function |= _inplace_function(op)
@@ -304,7 +327,9 @@ def python_functions(operators: Iterable[Operator]) -> list[PyFunction]:
             function.is_function |= "function" in op.overload.variants
         function.is_method |= "method" in op.overload.variants
     for function in found.values():
-        given = list(function.signatures)
+        order = overload_order([s.operator.schema for s in function.signatures])
+        given = [function.signatures[i] for i in order]
+        function.signatures = list(given)
         function.signatures += deprecated_of(function.record, given)
         function.signatures += number_forms(given)
     return [found[name] for name in sorted(found)]

@@ -5,12 +5,21 @@ from __future__ import annotations
 import random
 
 import pytest
-
 import taeda
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")
-SHAPES = ((), (1,), (7,), (2, 3), (3, 1, 2), (2, 2, 2, 3), (40, 40), (1200,), (9, 9, 20))
+SHAPES = (
+    (),
+    (1,),
+    (7,),
+    (2, 3),
+    (3, 1, 2),
+    (2, 2, 2, 3),
+    (40, 40),
+    (1200,),
+    (9, 9, 20),
+)
 CASES = 250
 
 

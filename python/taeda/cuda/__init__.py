@@ -1,0 +1,128 @@
+"""NVIDIA GPUs. This build has no CUDA library, and says so truthfully."""
+
+from __future__ import annotations
+
+from taeda import _C
+
+__all__ = [
+    "OutOfMemoryError",
+    "current_device",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_rng_state",
+    "get_rng_state_all",
+    "init",
+    "initial_seed",
+    "is_available",
+    "is_bf16_supported",
+    "is_current_stream_capturing",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "max_memory_reserved",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "synchronize",
+]
+OutOfMemoryError = _C.OutOfMemoryError
+
+
+def _no_device(*args, **kwargs):
+    raise AssertionError("Taeda not compiled with CUDA enabled: no GPU can be used")
+
+
+def is_available() -> bool:
+    """Whether a GPU can be used: not in this build."""
+    return False
+
+
+def is_initialized() -> bool:
+    """Whether CUDA has been set up."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the GPU computes in bfloat16."""
+    return False
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether the current stream records a CUDA graph."""
+    return False
+
+
+def device_count() -> int:
+    """The number of GPUs that can be used."""
+    return 0
+
+
+def empty_cache() -> None:
+    """Give cached GPU memory back; there is none."""
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the current GPU's generator, once there is one."""
+
+
+manual_seed_all = manual_seed
+
+
+def memory_allocated(device=None) -> int:
+    """Bytes of GPU memory in use."""
+    return 0
+
+
+memory_reserved = max_memory_allocated = max_memory_reserved = memory_allocated
+
+
+def reset_peak_memory_stats(device=None) -> None:
+    """Restart the count of the largest memory use."""
+
+
+def get_rng_state_all() -> list:
+    """The states of all GPUs' generators."""
+    return []
+
+
+def set_rng_state_all(new_states) -> None:
+    """Set the states of all GPUs' generators."""
+
+
+init = current_device = set_device = synchronize = _no_device
+get_device_name = get_device_capability = get_device_properties = _no_device
+get_rng_state = set_rng_state = initial_seed = seed = seed_all = _no_device
+current_stream = default_stream = Stream = Event = _no_device
+
+
+class device:
+    """Makes a GPU the current one inside `with`; -1 and None leave all as it is."""
+
+    def __init__(self, device) -> None:
+        index = -1 if device is None else device
+        if index != -1:
+            _no_device()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception) -> None:
+        return None
+
+
+device_of = device
+
+
+def __getattr__(name: str):
+    if name == "amp":
+        from importlib import import_module
+
+        return import_module("taeda.cuda.amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

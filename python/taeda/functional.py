@@ -1,0 +1,343 @@
+"""Functions over natives whose arguments need work in Python first."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import _C
+from taeda._C import _has_torch_function as _overrides_in
+from taeda._C import _has_torch_function_unary as _overrides
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "cdist",
+    "chain_matmul",
+    "einsum",
+    "istft",
+    "lu",
+    "meshgrid",
+    "norm",
+    "split",
+    "stft",
+    "tensordot",
+    "unique",
+    "unique_consecutive",
+]
+
+
+def _native(name: str):
+    for space in (_C._VariableFunctions, _C._linalg, _C._nn):
+        found = getattr(space, name, None)
+        if found is not None:
+            return found
+    raise NotImplementedError(f"the operator {name} does not exist yet")
+
+
+def _override(function, tensors, *args, **kwargs):
+    from taeda.overrides import handle_torch_function
+
+    return handle_torch_function(function, tensors, *args, **kwargs)
+
+
+def _as_list(tensors) -> tuple:
+    """f(a, b) and f([a, b]) mean the same."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return tuple(tensors[0])
+    return tuple(tensors)
+
+
+def _of_list(name: str, doc: str):
+    def function(*tensors):
+        listed = _as_list(tensors)
+        if _overrides_in(listed):
+            return _override(function, listed, *tensors)
+        if name.startswith("atleast") and len(listed) == 1 and listed[0] is tensors[0]:
+            return _native(name)(listed[0])
+        return _native(name)(listed)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+broadcast_tensors = _of_list(
+    "broadcast_tensors", "All tensors expanded to the shape they broadcast to."
+)
+atleast_1d = _of_list("atleast_1d", "Each 0-d tensor as one of shape [1].")
+atleast_2d = _of_list("atleast_2d", "Each tensor with at least two dims.")
+atleast_3d = _of_list("atleast_3d", "Each tensor with at least three dims.")
+block_diag = _of_list("block_diag", "A matrix with the given ones on its diagonal.")
+cartesian_prod = _of_list(
+    "cartesian_prod", "Every combination of elements of 1-D tensors, one a row."
+)
+chain_matmul = _of_list(
+    "chain_matmul", "The product of matrices, multiplied in the cheapest order."
+)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to.
+
+    Args:
+        shapes: sequences of ints, or single ints for one dim.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast.
+
+    Example:
+        >>> taeda.broadcast_shapes((2, 1), (3,))
+        taeda.Size([2, 3])
+    """
+    listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    rank = max((len(s) for s in listed), default=0)
+    result = [1] * rank
+    for shape in listed:
+        for i, size in enumerate(shape, rank - len(shape)):
+            if size < 0:
+                raise RuntimeError(
+                    f"Trying to create tensor with negative dimension ({size}): {shape}"
+                )
+            if size != 1 and result[i] not in (1, size):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape: "
+                    f"{' and '.join(map(str, listed))}"
+                )
+            if size != 1:
+                result[i] = size
+    return _C.Size(result)
+
+
+def einsum(*args):
+    """Sums of products of elements, written in Einstein's notation.
+
+    Args:
+        args: an equation such as "ij,jk->ik" and the tensors; or tensors and lists of
+            dim numbers in turn, and a list for the result.
+
+    Example:
+        >>> taeda.einsum("i,i->", taeda.ones(3), taeda.ones(3))
+        tensor(3.)
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at "
+            "least one operand and its subscripts list"
+        )
+    if isinstance(args[0], str):
+        equation, operands = args[0], _as_list(args[1:])
+    else:
+        equation, operands = _equation_of(args)
+    if _overrides_in(operands):
+        return _override(einsum, operands, equation, *operands)
+    return _native("einsum")(equation, operands)
+
+
+def _letter(number) -> str:
+    if number is Ellipsis:
+        return "..."
+    if 0 <= number < 26:
+        return chr(ord("A") + number)
+    if 26 <= number < 52:
+        return chr(ord("a") + number - 26)
+    raise ValueError(
+        f"einsum(): subscript in subscript list is not within the valid range [0, 52), "
+        f"got {number}"
+    )
+
+
+def _equation_of(args) -> tuple[str, tuple]:
+    operands, lists = args[0:-1:2], args[1::2]
+    if len(args) % 2 == 0:
+        operands = args[0::2]
+    equation = ",".join("".join(map(_letter, part)) for part in lists)
+    if len(args) % 2 == 1:
+        operands = args[0:-1:2]
+        equation += "->" + "".join(map(_letter, args[-1]))
+    return equation, tuple(operands)
+
+
+def meshgrid(*tensors, indexing: str | None = None):
+    """Grids of coordinates given by 1-D tensors.
+
+    Args:
+        tensors: 1-D or 0-d tensors of one dtype.
+        indexing: "ij" (rows first, the default) or "xy".
+
+    Returns:
+        One grid per tensor.
+    """
+    listed = _as_list(tensors)
+    if _overrides_in(listed):
+        return _override(meshgrid, listed, *tensors, indexing=indexing)
+    options = {} if indexing is None else {"indexing": indexing}
+    return _native("meshgrid")(listed, **options)
+
+
+def tensordot(a, b, dims=2, out=None):
+    """Sums products over several dims of two tensors.
+
+    Args:
+        a, b (Tensor): the factors.
+        dims: how many of a's last and b's first dims, or two lists of dims.
+    """
+    if _overrides_in((a, b)):
+        return _override(tensordot, (a, b), a, b, dims=dims, out=out)
+    if isinstance(dims, taeda.Tensor):
+        dims = int(dims) if dims.numel() == 1 else dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(
+                "tensordot expects dims < ndim_a or ndim_b, but got "
+                f"dims={dims} for tensors with {a.dim()} and {b.dim()} dims"
+            )
+        dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
+    else:
+        dims_a, dims_b = dims
+        dims_a = [dims_a] if isinstance(dims_a, int) else list(dims_a)
+        dims_b = [dims_b] if isinstance(dims_b, int) else list(dims_b)
+    options = {} if out is None else {"out": out}
+    return _native("tensordot")(a, b, dims_a, dims_b, **options)
+
+
+def split(tensor, split_size_or_sections, dim: int = 0):
+    """Views of parts of a tensor along a dim.
+
+    Args:
+        tensor (Tensor): what is split.
+        split_size_or_sections: size of each part (the last may be smaller), or the
+            list of sizes.
+        dim: along which.
+    """
+    if _overrides(tensor):
+        return _override(split, (tensor,), tensor, split_size_or_sections, dim=dim)
+    return tensor.split(split_size_or_sections, dim)
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """Distances between all rows of two batches of vectors.
+
+    Args:
+        x1 (Tensor): shape [..., P, M]. x2 (Tensor): shape [..., R, M].
+        p: the norm. compute_mode: whether Euclidean distances may use a product.
+    """
+    if _overrides_in((x1, x2)):
+        return _override(cdist, (x1, x2), x1, x2, p=p, compute_mode=compute_mode)
+    modes = {
+        "use_mm_for_euclid_dist_if_necessary": None,
+        "use_mm_for_euclid_dist": 1,
+        "donot_use_mm_for_euclid_dist": 2,
+    }
+    if compute_mode not in modes:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _native("cdist")(x1, x2, p, modes[compute_mode])
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """The norm of a vector, of a matrix, or of all elements.
+
+    Args:
+        input (Tensor): floating or complex.
+        p: a number, "fro" or "nuc".
+        dim: one or two dims; all elements if None.
+        keepdim: whether reduced dims stay with size 1.
+    """
+    if _overrides(input):
+        return _override(
+            norm, (input,), input, p=p, dim=dim, keepdim=keepdim, out=out, dtype=dtype
+        )
+    options = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
+    dims = [dim] if isinstance(dim, int) else dim
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+    if p == "nuc":
+        pair = (-2, -1) if dims is None else tuple(dims)
+        return _native("linalg_matrix_norm")(input, "nuc", pair, keepdim, **options)
+    order = 2.0 if p in ("fro", None) else p
+    return _native("linalg_vector_norm")(input, order, dims, keepdim, **options)
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements of a tensor, or distinct slices along a dim.
+
+    Args:
+        input (Tensor): any dtype.
+        sorted: whether the result is sorted (it always is here).
+        return_inverse: also return where each element went.
+        return_counts: also return how often each occurs.
+        dim: along which slices are compared; all elements if None.
+
+    Returns:
+        The values, or a tuple with what was asked for.
+    """
+    if _overrides(input):
+        return _override(
+            unique,
+            (input,),
+            input,
+            sorted=sorted,
+            return_inverse=return_inverse,
+            return_counts=return_counts,
+            dim=dim,
+        )
+    if dim is None:
+        found = _native("_unique2")(input, sorted, return_inverse, return_counts)
+    else:
+        found = _native("unique_dim")(
+            input, dim, sorted, return_inverse, return_counts
+        )
+    return _asked(found, return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """One element of each run of equal ones.
+
+    Args:
+        input (Tensor): any dtype.
+        return_inverse: also return which run each element is in.
+        return_counts: also return the lengths of the runs.
+        dim: along which slices are compared; all elements if None.
+    """
+    if _overrides(input):
+        return _override(
+            unique_consecutive,
+            (input,),
+            input,
+            return_inverse=return_inverse,
+            return_counts=return_counts,
+            dim=dim,
+        )
+    found = _native("unique_consecutive")(input, return_inverse, return_counts, dim)
+    return _asked(found, return_inverse, return_counts)
+
+
+def _asked(found, inverse: bool, counts: bool):
+    parts = [found[0]]
+    if inverse:
+        parts.append(found[1])
+    if counts:
+        parts.append(found[2])
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def stft(input, n_fft: int, *args, **kwargs):
+    """The short-time Fourier transform of a signal."""
+    return _native("stft")(input, n_fft, *args, **kwargs)
+
+
+def istft(input, n_fft: int, *args, **kwargs):
+    """The inverse of `stft`."""
+    return _native("istft")(input, n_fft, *args, **kwargs)
+
+
+def lu(A, pivot=True, get_infos=False, out=None):
+    """The packed LU factorisation: (LU, pivots) and, if asked, the infos."""
+    options = {} if out is None else {"out": out}
+    factors, pivots, infos = _native("linalg_lu_factor_ex")(A, pivot=pivot, **options)
+    return (factors, pivots, infos) if get_infos else (factors, pivots)

@@ -1,0 +1,8 @@
+"""Comparisons and test data."""
+
+from __future__ import annotations
+
+from taeda.testing._comparison import assert_allclose, assert_close
+from taeda.testing._creation import make_tensor
+
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
