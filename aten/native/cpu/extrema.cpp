@@ -1,0 +1,220 @@
+// max, min, argmax, argmin, aminmax.
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/iter/reduce.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/extrema.h>
+#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/_aminmax.h>
+#include <taeda/gen/native/aminmax.h>
+#include <taeda/gen/native/argmax.h>
+#include <taeda/gen/native/argmin.h>
+#include <taeda/gen/native/max.h>
+#include <taeda/gen/native/min.h>
+#include <taeda/gen/ops/amax.h>
+#include <taeda/gen/ops/amin.h>
+#include <taeda/gen/ops/reshape.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr int64_t kGrain = 32768;
+
+template <class T>
+const ExtremumKernels<T>& kernels() {
+  static const ExtremumTable& table = TAEDA_ISA_TABLE(kExtremumTable);
+  if constexpr (std::is_same_v<T, float>) {
+    return table.f32;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return table.f64;
+  } else {
+    return table.i64;
+  }
+}
+
+// One long row in parts of fixed length.
+template <class T>
+int64_t long_row(const T* in, int64_t n, bool largest) {
+  constexpr int64_t length = 8 * kGrain;
+  int64_t parts = (n + length - 1) / length;
+  if (parts <= 1) return kernels<T>().row(in, n, largest);
+  std::vector<int64_t> places(static_cast<size_t>(parts));
+  std::vector<T> values(static_cast<size_t>(parts));
+  parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      int64_t at = p * length, count = std::min(length, n - at);
+      int64_t found = at + kernels<T>().row(in + at, count, largest);
+      places[static_cast<size_t>(p)] = found;
+      values[static_cast<size_t>(p)] = in[found];
+    }
+  });
+  int64_t part = kernels<T>().row(values.data(), parts, largest);
+  return places[static_cast<size_t>(part)];
+}
+
+template <class T>
+void search(const DimFrame& f, bool largest, T* values, int64_t* indices) {
+  const T* in = f.in<T>();
+  const ExtremumKernels<T>& k = kernels<T>();
+  if (f.inner == 1) {
+    int64_t grain = std::max<int64_t>(1, kGrain / f.n);
+    parallel_for(0, f.outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const T* row = in + o * f.n;
+        int64_t at = f.outer == 1 ? long_row(row, f.n, largest)
+                                  : k.row(row, f.n, largest);
+        indices[o] = at;
+        if (values != nullptr) values[o] = row[at];
+      }
+    });
+    return;
+  }
+  int64_t width = std::min(f.inner, kExtremumColumns);
+  int64_t blocks = (f.inner + width - 1) / width;
+  int64_t grain = std::max<int64_t>(1, kGrain / (f.n * width));
+  parallel_for(0, f.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+    T unused[kExtremumColumns];
+    for (int64_t b = begin; b < end; ++b) {
+      int64_t outer = b / blocks, first = (b % blocks) * width;
+      int64_t at = outer * f.inner + first;
+      k.columns(in + outer * f.n * f.inner + first,
+                f.n,
+                f.inner,
+                std::min(width, f.inner - first),
+                largest,
+                values != nullptr ? values + at : unused,
+                indices + at);
+    }
+  });
+}
+
+template <class F>
+void visit_compute(ScalarType t, F&& f) {
+  if (t == kFloat) return f(float{});
+  return t == kDouble ? f(double{}) : f(int64_t{});
+}
+
+void refuse_complex(std::string_view op, const Tensor& self) {
+  if (self.is_complex()) not_implemented_for(op, self.dtype());
+}
+
+struct Found {
+  Tensor values, indices;
+};
+
+Found extremum(std::string_view op,
+               const Tensor& self,
+               int64_t dim,
+               bool keepdim,
+               bool largest) {
+  refuse_complex(op, self);
+  wrap_dim(dim, self.dim());
+  check_not_empty(op, self, dim);
+  DimVector shape = without_dim(self, dim, keepdim);
+  Found out{make_tensor(op, shape, self.dtype(), self.device()),
+            make_tensor(op, shape, kLong, self.device())};
+  if (self.is_meta() || out.indices.numel() == 0) return out;
+  ScalarType type = wide_type(self.dtype());
+  DimFrame f = frame_of(self, dim, type);
+  Tensor values = type == self.dtype() ? out.values
+                                       : make_tensor(op, shape, type);
+  visit_compute(type, [&](auto tag) {
+    using T = decltype(tag);
+    search<T>(f,
+              largest,
+              values.mutable_data<T>(),
+              out.indices.mutable_data<int64_t>());
+  });
+  if (!values.is_same(out.values)) copy_into(out.values, values);
+  return out;
+}
+
+Tensor place_of(std::string_view op,
+                const Tensor& self,
+                std::optional<int64_t> dim,
+                bool keepdim,
+                bool largest) {
+  if (dim) {
+    if (self.numel() == 0) check_not_empty(op, self, *dim);
+    return extremum(op, self, *dim, keepdim, largest).indices;
+  }
+  refuse_complex(op, self);
+  TAEDA_CHECK_AS(Index,
+                 self.numel() > 0,
+                 op,
+                 "(): Expected reduction dim to be specified for input.numel() "
+                 "== 0. Specify the reduction dim with the 'dim' argument.");
+  DimVector flat = {self.numel()};
+  Tensor row = contiguous(self);
+  row = make_view(row, flat, DimVector{1}, row.storage_offset());
+  Tensor found = extremum(op, row, 0, false, largest).indices;
+  if (!keepdim || self.dim() == 0) return found;
+  DimVector ones(static_cast<size_t>(self.dim()), 1);
+  return make_view(found, ones, ones, 0);
+}
+
+void check_any(std::string_view op, const Tensor& self) {
+  TAEDA_CHECK(self.numel() > 0,
+              op,
+              "(): Expected reduction dim to be specified for input.numel() == "
+              "0. Specify the reduction dim with the 'dim' argument.");
+}
+
+}  // namespace
+
+Tensor max_all(const Tensor& self) {
+  check_any("max", self);
+  return ops::amax(self, IntArrayRef(), false);
+}
+Tensor min_all(const Tensor& self) {
+  check_any("min", self);
+  return ops::amin(self, IntArrayRef(), false);
+}
+std::tuple<Tensor, Tensor> max_dim(const Tensor& self,
+                                   int64_t dim,
+                                   bool keepdim) {
+  Found f = extremum("max", self, dim, keepdim, /*largest=*/true);
+  return {f.values, f.indices};
+}
+std::tuple<Tensor, Tensor> min_dim(const Tensor& self,
+                                   int64_t dim,
+                                   bool keepdim) {
+  Found f = extremum("min", self, dim, keepdim, /*largest=*/false);
+  return {f.values, f.indices};
+}
+
+Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  return place_of("argmax", self, dim, keepdim, /*largest=*/true);
+}
+Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  return place_of("argmin", self, dim, keepdim, /*largest=*/false);
+}
+
+std::tuple<Tensor, Tensor> aminmax(const Tensor& self,
+                                   std::optional<int64_t> dim,
+                                   bool keepdim) {
+  if (dim) {
+    int64_t dims[] = {*dim};
+    return {ops::amin(self, IntArrayRef(dims), keepdim),
+            ops::amax(self, IntArrayRef(dims), keepdim)};
+  }
+  TAEDA_CHECK(self.numel() > 0,
+              "aminmax(): cannot compute aminmax over an empty dimension as "
+              "the operation has no identity.");
+  Tensor low = ops::amin(self, IntArrayRef(), keepdim);
+  return {low, ops::amax(self, IntArrayRef(), keepdim)};
+}
+std::tuple<Tensor, Tensor> _aminmax(const Tensor& self) {
+  return aminmax(self, std::nullopt, false);
+}
+std::tuple<Tensor, Tensor> _aminmax(const Tensor& self,
+                                    int64_t dim,
+                                    bool keepdim) {
+  return aminmax(self, dim, keepdim);
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,62 @@
+// The derivative of picking elements along a dim.
+#include <taeda/aten/native/dim_frame.h>
+#include <taeda/gen/native/value_selecting_reduction_backward.h>
+
+namespace taeda::native {
+
+namespace {
+
+template <class T>
+void add_at(const DimFrame& grad, const int64_t* index, int64_t n, T* out) {
+  const T* g = grad.in<T>();
+  for (int64_t o = 0; o < grad.outer; ++o) {
+    for (int64_t k = 0; k < grad.n; ++k) {
+      for (int64_t i = 0; i < grad.inner; ++i, ++g, ++index) {
+        out[(o * n + *index) * grad.inner + i] += *g;
+      }
+    }
+  }
+}
+
+// A dim of size 1 put back.
+Tensor with_dim(const Tensor& t, int64_t dim) {
+  DimVector sizes(t.sizes()), strides(t.strides());
+  sizes.insert(sizes.begin() + dim, 1);
+  strides.insert(strides.begin() + dim, 1);
+  return make_view(t, sizes, strides, t.storage_offset());
+}
+
+}  // namespace
+
+Tensor value_selecting_reduction_backward(const Tensor& grad,
+                                          int64_t dim,
+                                          const Tensor& indices,
+                                          IntArrayRef sizes,
+                                          bool keepdim) {
+  int64_t rank = static_cast<int64_t>(sizes.size());
+  int64_t at = wrap_dim(dim, rank);
+  bool gone = !keepdim && rank > 0;
+  Tensor plain = contiguous(grad), where = contiguous(indices);
+  Tensor g = gone ? with_dim(plain, at) : plain;
+  ScalarType type = wide_type(grad.dtype());
+  Tensor out = make_tensor("value_selecting_reduction_backward",
+                           sizes,
+                           type,
+                           grad.device());
+  if (grad.is_meta()) return out;
+  fill_with(out, Scalar(0));
+  DimFrame frame = frame_of(g, at, type);
+  int64_t n = rank == 0 ? 1 : sizes[static_cast<size_t>(at)];
+  const int64_t* index = where.const_data<int64_t>();
+  visit_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                  std::is_same_v<T, complex<float>> ||
+                  std::is_same_v<T, complex<double>>) {
+      add_at<T>(frame, index, n, out.mutable_data<T>());
+    }
+  });
+  return cast(out, grad.dtype());
+}
+
+}  // namespace taeda::native

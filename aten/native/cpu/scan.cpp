@@ -1,0 +1,240 @@
+// cumsum, cumprod, logcumsumexp, cummax, cummin.
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/cummax.h>
+#include <taeda/gen/native/cummin.h>
+#include <taeda/gen/native/cumprod.h>
+#include <taeda/gen/native/cumsum.h>
+#include <taeda/gen/native/logcumsumexp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr int64_t kGrain = 32768;
+
+// What a running value is kept in: sums of floats lose less in double.
+template <class T>
+struct Running {
+  using type = T;
+};
+template <>
+struct Running<float> {
+  using type = double;
+};
+
+// out[k] = step(out[k - 1], in[k]) along n; rows one by one, or the columns of
+// a row side by side.
+template <class T, class Step>
+void scan(const DimFrame& f, T* out, Step&& step) {
+  using R = typename Running<T>::type;
+  const T* in = f.in<T>();
+  if (f.inner == 1) {
+    int64_t grain = std::max<int64_t>(1, kGrain / f.n);
+    parallel_for(0, f.outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const T* x = in + o * f.n;
+        T* y = out + o * f.n;
+        R running = static_cast<R>(x[0]);
+        y[0] = x[0];
+        for (int64_t i = 1; i < f.n; ++i) {
+          running = step(running, static_cast<R>(x[i]));
+          y[i] = static_cast<T>(running);
+        }
+      }
+    });
+    return;
+  }
+  constexpr int64_t most = 256;
+  int64_t width = std::min(f.inner, most);
+  int64_t blocks = (f.inner + width - 1) / width;
+  int64_t grain = std::max<int64_t>(1, kGrain / (f.n * width));
+  parallel_for(0, f.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+    R running[most];
+    for (int64_t b = begin; b < end; ++b) {
+      int64_t first = (b % blocks) * width;
+      int64_t at = b / blocks * f.n * f.inner + first;
+      int64_t count = std::min(width, f.inner - first);
+      for (int64_t i = 0; i < f.n; ++i) {
+        const T* x = in + at + i * f.inner;
+        T* y = out + at + i * f.inner;
+        for (int64_t c = 0; c < count; ++c) {
+          R v = static_cast<R>(x[c]);
+          running[c] = i == 0 ? v : step(running[c], v);
+          y[c] = static_cast<T>(running[c]);
+        }
+      }
+    }
+  });
+}
+
+template <class F>
+void visit_wide(ScalarType t, F&& f) {
+  visit_type(t, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                  std::is_same_v<T, int64_t> ||
+                  std::is_same_v<T, complex<float>> ||
+                  std::is_same_v<T, complex<double>>) {
+      f(tag);
+    }
+  });
+}
+
+// Through the type that is computed in, to out's.
+template <class Step>
+void scan_into(const Tensor& self, int64_t dim, const Tensor& out, Step step) {
+  if (out.numel() == 0) return;
+  ScalarType type = wide_type(out.dtype());
+  Tensor converted = cast(self, out.dtype());
+  DimFrame f = frame_of(converted, dim, type);
+  bool direct = out.dtype() == type && out.is_contiguous();
+  Tensor work = direct ? out : make_tensor("scan", out.sizes(), type);
+  visit_wide(type, [&](auto tag) {
+    using T = decltype(tag);
+    scan<T>(f, work.mutable_data<T>(), step);
+  });
+  if (!direct) copy_into(out, work);
+}
+
+void plan_scan(const Tensor& self,
+               int64_t dim,
+               std::optional<ScalarType> dtype,
+               OutputPlan& plan) {
+  wrap_dim(dim, self.dim());
+  ScalarType type = dtype ? *dtype : self.dtype();
+  if (!dtype && is_integral(type, /*include_bool=*/true)) type = kLong;
+  plan.set(0, self.sizes(), type);
+}
+
+template <class T>
+T log_add(T a, T b) {
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  T high = std::max(a, b), low = std::min(a, b);
+  if (std::isinf(high)) return high;
+  return high + std::log1p(std::exp(low - high));
+}
+
+}  // namespace
+
+void cumsum_shape(const Tensor& self,
+                  int64_t dim,
+                  std::optional<ScalarType> dtype,
+                  OutputPlan& plan) {
+  plan_scan(self, dim, dtype, plan);
+}
+void cumsum_cpu(const Tensor& self,
+                int64_t dim,
+                std::optional<ScalarType>,
+                const Tensor& out) {
+  scan_into(self, dim, out, [](auto a, auto b) { return a + b; });
+}
+
+void cumprod_shape(const Tensor& self,
+                   int64_t dim,
+                   std::optional<ScalarType> dtype,
+                   OutputPlan& plan) {
+  plan_scan(self, dim, dtype, plan);
+}
+void cumprod_cpu(const Tensor& self,
+                 int64_t dim,
+                 std::optional<ScalarType>,
+                 const Tensor& out) {
+  scan_into(self, dim, out, [](auto a, auto b) { return a * b; });
+}
+
+void logcumsumexp_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
+  wrap_dim(dim, self.dim());
+  if (!self.is_floating_point()) {
+    not_implemented_for("logcumsumexp", self.dtype());
+  }
+  plan.set(0, self.sizes(), self.dtype());
+}
+void logcumsumexp_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
+  scan_into(self, dim, out, [](auto a, auto b) {
+    if constexpr (std::is_floating_point_v<decltype(a)>) {
+      return log_add(a, b);
+    } else {
+      return a;
+    }
+  });
+}
+
+namespace {
+
+// A later element of the same size takes the place; NaN stays.
+template <class T>
+void running_extremum(const DimFrame& f,
+                      bool largest,
+                      T* values,
+                      int64_t* indices) {
+  const T* in = f.in<T>();
+  parallel_for(0, f.rows(), 1 + kGrain / f.n, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      int64_t at = r / f.inner * f.n * f.inner + r % f.inner;
+      T best = in[at];
+      int64_t place = 0;
+      for (int64_t i = 0; i < f.n; ++i, at += f.inner) {
+        T v = in[at];
+        bool better = largest ? v >= best : v <= best;
+        if (best == best && (better || v != v)) {
+          best = v;
+          place = i;
+        } else if (v != v) {
+          place = i;
+        }
+        values[at] = best;
+        indices[at] = place;
+      }
+    }
+  });
+}
+
+void cumextremum(const Tensor& self,
+                 int64_t dim,
+                 bool largest,
+                 const Tensor& values,
+                 const Tensor& indices) {
+  if (self.numel() == 0) return;
+  ScalarType type = wide_type(self.dtype());
+  DimFrame f = frame_of(self, dim, type);
+  Tensor work = make_tensor("cummax", self.sizes(), type);
+  Tensor places = make_tensor("cummax", self.sizes(), kLong);
+  visit_wide(type, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_arithmetic_v<T>) {
+      running_extremum<T>(
+          f, largest, work.mutable_data<T>(), places.mutable_data<int64_t>());
+    }
+  });
+  copy_into(values, work);
+  copy_into(indices, places);
+}
+
+}  // namespace
+
+void cumextremum_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
+  wrap_dim(dim, self.dim());
+  if (self.is_complex()) not_implemented_for("cummax", self.dtype());
+  plan.set(0, self.sizes(), self.dtype());
+  plan.set(1, self.sizes(), kLong);
+}
+void cummax_cpu(const Tensor& self,
+                int64_t dim,
+                const Tensor& values,
+                const Tensor& indices) {
+  cumextremum(self, dim, /*largest=*/true, values, indices);
+}
+void cummin_cpu(const Tensor& self,
+                int64_t dim,
+                const Tensor& values,
+                const Tensor& indices) {
+  cumextremum(self, dim, /*largest=*/false, values, indices);
+}
+
+}  // namespace taeda::native
