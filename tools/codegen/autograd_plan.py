@@ -266,7 +266,8 @@ def _save_names(
 ) -> None:
     used = set(re.findall(r"(?<![\w.:])([A-Za-z_]\w*)", text))
     for a in op.functional.arguments:
-        if a.name in used:
+        # `grad` is the incoming gradient, whatever an argument is called.
+        if a.name in used and a.name != "grad":
             _add(members, _argument_member(a, set(wanted)), wanted)
     for name in result_names(op):
         if name in used:
