@@ -1,6 +1,14 @@
 #include <taeda/csrc/autograd/formulas_reduce.h>
 
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/_cumprod_backward.h>
+#include <taeda/gen/ops/_reverse_cumsum.h>
+#include <taeda/gen/ops/abs.h>
+#include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/masked_fill.h>
+#include <taeda/gen/ops/narrow.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/sgn.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
@@ -17,6 +25,8 @@
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros_like.h>
+
+#include <cmath>
 
 namespace taeda::autograd {
 
@@ -85,12 +95,17 @@ Tensor extremum_grad(const Tensor& grad,
   return ops::mul(share, mask);
 }
 
-Tensor prod_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
+Tensor prod_grad(const Tensor& grad,
+                 const Tensor& self,
+                 const Tensor& result) {
   if (self.dim() == 0) return grad;
-  TAEDA_CHECK_AS(NotImplemented,
-                 !has_zero(self),
-                 "prod: the derivative where elements are 0 is missing");
-  return ops::mul(grad, conj_of(ops::div(result, self)));
+  if (!has_zero(self)) {
+    return ops::mul(grad, conj_of(ops::div(result, self)));
+  }
+  int64_t flat[] = {self.numel()};
+  Tensor row = ops::reshape(self, IntArrayRef(flat));
+  Tensor slope = prod_grad(grad, row, result, 0, false);
+  return ops::reshape(slope, self.sizes());
 }
 
 Tensor prod_grad(const Tensor& grad,
@@ -101,11 +116,14 @@ Tensor prod_grad(const Tensor& grad,
   if (self.dim() == 0) return grad;
   int64_t dims[] = {dim};
   Tensor full = unreduce(grad, self.sizes(), IntArrayRef(dims), keepdim);
-  Tensor product = unreduce(result, self.sizes(), IntArrayRef(dims), keepdim);
-  TAEDA_CHECK_AS(NotImplemented,
-                 !has_zero(self),
-                 "prod: the derivative where elements are 0 is missing");
-  return ops::mul(full, conj_of(ops::div(product, self)));
+  if (!has_zero(self)) {
+    Tensor product = unreduce(result, self.sizes(), IntArrayRef(dims), keepdim);
+    return ops::mul(full, conj_of(ops::div(product, self)));
+  }
+  // The product is the last one of cumprod.
+  Tensor last = ops::zeros_like(self);
+  ops::copy_(ops::narrow(last, dim, self.size(dim) - 1, 1), full);
+  return ops::_cumprod_backward(last, conj_of(self), dim);
 }
 
 Tensor bce_target_grad(const Tensor& grad,
@@ -195,7 +213,8 @@ Tensor var_mean_grad(const Tensor& grad_var,
   if (grad_var.defined()) {
     a = var_grad(grad_var, self, dims, correction, keepdim);
   }
-  if (grad_mean.defined()) b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
+  if (grad_mean.defined())
+    b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
   return sum_defined(a, b);
 }
 
@@ -210,8 +229,73 @@ Tensor std_mean_grad(const Tensor& grad_std,
   if (grad_std.defined()) {
     a = std_grad(grad_std, self, result, dims, correction, keepdim);
   }
-  if (grad_mean.defined()) b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
+  if (grad_mean.defined())
+    b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
   return sum_defined(a, b);
+}
+
+Tensor cumsum_grad(const Tensor& grad, int64_t dim) {
+  return ops::_reverse_cumsum(grad, dim);
+}
+
+Tensor cumprod_grad(const Tensor& grad,
+                    const Tensor& self,
+                    const Tensor& result,
+                    int64_t dim) {
+  if (self.numel() == 0) return grad;
+  if (has_zero(self)) {
+    return ops::_cumprod_backward(grad, conj_of(self), dim);
+  }
+  Tensor weighted = ops::mul(grad, conj_of(result));
+  return ops::div(ops::_reverse_cumsum(weighted, dim), conj_of(self));
+}
+
+Tensor logcumsumexp_grad(const Tensor& grad,
+                         const Tensor& self,
+                         const Tensor& result,
+                         int64_t dim) {
+  Tensor weighted = ops::mul(grad, ops::exp(ops::neg(result)));
+  return ops::mul(ops::exp(self), ops::_reverse_cumsum(weighted, dim));
+}
+
+Tensor logsumexp_grad(const Tensor& grad,
+                      const Tensor& self,
+                      const Tensor& result,
+                      OptionalDims dims,
+                      bool keepdim) {
+  Tensor full = unreduce(grad, self.sizes(), dims, keepdim);
+  Tensor total = unreduce(result, self.sizes(), dims, keepdim);
+  return ops::mul(full, ops::exp(ops::sub(self, total)));
+}
+
+Tensor norm_grad(const Tensor& grad,
+                 const Tensor& self,
+                 const std::optional<Scalar>& order,
+                 const Tensor& result,
+                 OptionalDims dims,
+                 bool keepdim) {
+  double p = order ? order->to_double() : 2.0;
+  if (p == 0) return ops::zeros_like(self);
+  Tensor g = unreduce(grad, self.sizes(), dims, keepdim);
+  Tensor size = unreduce(result, self.sizes(), dims, keepdim);
+  if (p == 1) return ops::mul(ops::sgn(self), g);
+  Tensor none = ops::eq(size, Scalar(0));
+  if (p == 2) {
+    Tensor unit = ops::div(self, size);
+    return ops::mul(g, ops::masked_fill(unit, none, Scalar(0)));
+  }
+  if (std::isinf(p)) {
+    Tensor mask = ops::eq(ops::abs(self), size);
+    Tensor share = ops::div(g, ops::sum(mask, dims, /*keepdim=*/true));
+    return ops::mul(ops::sgn(self), ops::mul(share, mask));
+  }
+  Tensor power = ops::pow(ops::abs(self), Scalar(p < 2 ? p - 1 : p - 2));
+  if (p < 1) {
+    power = ops::masked_fill(power, ops::eq(self, Scalar(0)), Scalar(0));
+  }
+  Tensor scaled = ops::mul(p < 2 ? ops::sgn(self) : self, power);
+  Tensor scale = ops::div(g, ops::pow(size, Scalar(p - 1)));
+  return ops::mul(scaled, ops::masked_fill(scale, none, Scalar(0)));
 }
 
 }  // namespace taeda::autograd

@@ -59,6 +59,27 @@ TAEDA_API Tensor std_mean_grad(const Tensor& grad_std,
                                const Correction& correction,
                                bool keepdim);
 
+TAEDA_API Tensor cumsum_grad(const Tensor& grad, int64_t dim);
+TAEDA_API Tensor cumprod_grad(const Tensor& grad,
+                              const Tensor& self,
+                              const Tensor& result,
+                              int64_t dim);
+TAEDA_API Tensor logcumsumexp_grad(const Tensor& grad,
+                                   const Tensor& self,
+                                   const Tensor& result,
+                                   int64_t dim);
+TAEDA_API Tensor logsumexp_grad(const Tensor& grad,
+                                const Tensor& self,
+                                const Tensor& result,
+                                OptionalDims dims,
+                                bool keepdim);
+TAEDA_API Tensor norm_grad(const Tensor& grad,
+                           const Tensor& self,
+                           const std::optional<Scalar>& order,
+                           const Tensor& result,
+                           OptionalDims dims,
+                           bool keepdim);
+
 // Of the backward operators of softmax and log_softmax.
 TAEDA_API Tensor softmax_double_grad(const Tensor& grad,
                                      const Tensor& grad_output,

@@ -2,6 +2,8 @@
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/_cumprod_backward.h>
+#include <taeda/gen/native/_reverse_cumsum.h>
 #include <taeda/gen/native/cummax.h>
 #include <taeda/gen/native/cummin.h>
 #include <taeda/gen/native/cumprod.h>
@@ -31,7 +33,7 @@ struct Running<float> {
 // out[k] = step(out[k - 1], in[k]) along n; rows one by one, or the columns of
 // a row side by side.
 template <class T, class Step>
-void scan(const DimFrame& f, T* out, Step&& step) {
+void scan(const DimFrame& f, T* out, bool backwards, Step&& step) {
   using R = typename Running<T>::type;
   const T* in = f.in<T>();
   if (f.inner == 1) {
@@ -40,11 +42,13 @@ void scan(const DimFrame& f, T* out, Step&& step) {
       for (int64_t o = begin; o < end; ++o) {
         const T* x = in + o * f.n;
         T* y = out + o * f.n;
-        R running = static_cast<R>(x[0]);
-        y[0] = x[0];
+        int64_t at = backwards ? f.n - 1 : 0, by = backwards ? -1 : 1;
+        R running = static_cast<R>(x[at]);
+        y[at] = x[at];
         for (int64_t i = 1; i < f.n; ++i) {
-          running = step(running, static_cast<R>(x[i]));
-          y[i] = static_cast<T>(running);
+          at += by;
+          running = step(running, static_cast<R>(x[at]));
+          y[at] = static_cast<T>(running);
         }
       }
     });
@@ -61,8 +65,9 @@ void scan(const DimFrame& f, T* out, Step&& step) {
       int64_t at = b / blocks * f.n * f.inner + first;
       int64_t count = std::min(width, f.inner - first);
       for (int64_t i = 0; i < f.n; ++i) {
-        const T* x = in + at + i * f.inner;
-        T* y = out + at + i * f.inner;
+        int64_t k = at + (backwards ? f.n - 1 - i : i) * f.inner;
+        const T* x = in + k;
+        T* y = out + k;
         for (int64_t c = 0; c < count; ++c) {
           R v = static_cast<R>(x[c]);
           running[c] = i == 0 ? v : step(running[c], v);
@@ -88,7 +93,11 @@ void visit_wide(ScalarType t, F&& f) {
 
 // Through the type that is computed in, to out's.
 template <class Step>
-void scan_into(const Tensor& self, int64_t dim, const Tensor& out, Step step) {
+void scan_into(const Tensor& self,
+               int64_t dim,
+               const Tensor& out,
+               Step step,
+               bool backwards = false) {
   if (out.numel() == 0) return;
   ScalarType type = wide_type(out.dtype());
   Tensor converted = cast(self, out.dtype());
@@ -97,7 +106,7 @@ void scan_into(const Tensor& self, int64_t dim, const Tensor& out, Step step) {
   Tensor work = direct ? out : make_tensor("scan", out.sizes(), type);
   visit_wide(type, [&](auto tag) {
     using T = decltype(tag);
-    scan<T>(f, work.mutable_data<T>(), step);
+    scan<T>(f, work.mutable_data<T>(), backwards, step);
   });
   if (!direct) copy_into(out, work);
 }
@@ -133,6 +142,15 @@ void cumsum_cpu(const Tensor& self,
                 std::optional<ScalarType>,
                 const Tensor& out) {
   scan_into(self, dim, out, [](auto a, auto b) { return a + b; });
+}
+
+void reverse_cumsum_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
+  wrap_dim(dim, self.dim());
+  plan.set(0, self.sizes(), self.dtype());
+}
+void reverse_cumsum_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
+  auto add = [](auto a, auto b) { return a + b; };
+  scan_into(self, dim, out, add, /*backwards=*/true);
 }
 
 void cumprod_shape(const Tensor& self,
@@ -235,6 +253,38 @@ void cummin_cpu(const Tensor& self,
                 const Tensor& values,
                 const Tensor& indices) {
   cumextremum(self, dim, /*largest=*/false, values, indices);
+}
+
+// With p[k] the product of all elements before k, the result is p[k] s[k],
+// where s[k] = grad[k] + self[k + 1] s[k + 1]: right where elements are 0.
+Tensor _cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
+  ScalarType type = wide_type(self.dtype());
+  Tensor out = make_tensor("cumprod", self.sizes(), type, self.device());
+  if (self.is_meta() || self.numel() == 0) return cast(out, self.dtype());
+  DimFrame f = frame_of(self, dim, type);
+  Tensor plain = contiguous_as(grad, type);
+  visit_wide(type, [&](auto tag) {
+    using T = decltype(tag);
+    const T* x = f.in<T>();
+    const T* g = plain.const_data<T>();
+    T* y = out.mutable_data<T>();
+    for (int64_t r = 0; r < f.rows(); ++r) {
+      int64_t first = r / f.inner * f.n * f.inner + r % f.inner;
+      T tail = T(0);
+      for (int64_t i = f.n; i-- > 0;) {
+        int64_t at = first + i * f.inner;
+        tail = i + 1 < f.n ? g[at] + x[at + f.inner] * tail : g[at];
+        y[at] = tail;
+      }
+      T head = T(1);
+      for (int64_t i = 0; i < f.n; ++i) {
+        int64_t at = first + i * f.inner;
+        y[at] = y[at] * head;
+        head = head * x[at];
+      }
+    }
+  });
+  return cast(out, self.dtype());
 }
 
 }  // namespace taeda::native
