@@ -136,6 +136,7 @@ void set_gradient_edge(const Tensor& t, Edge edge) {
         meta.grad_fn.get(), meta.output_nr, *edge.node, edge.input_nr);
   }
   if (meta.grad_fn) release_node(std::move(meta.grad_fn));
+  meta.python_hooks.reset();  // they belong to the gradient of what t was
   meta.grad_fn = std::move(edge.node);
   meta.output_nr = edge.input_nr;
   meta.view_version = t.version();
@@ -162,6 +163,13 @@ void register_hook(const Tensor& t, std::shared_ptr<TensorHook> hook) {
   AutogradMeta& meta = meta_of(t);
   if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<LeafHooks>();
   meta.leaf_hooks->before.push_back(std::move(hook));
+}
+
+void remove_leaf_hook(const Tensor& t, const TensorHook* hook) {
+  AutogradMeta* meta = meta_or_null(t);
+  if (meta == nullptr || !meta->leaf_hooks) return;
+  std::erase_if(meta->leaf_hooks->before,
+                [&](const auto& h) { return h.get() == hook; });
 }
 
 void set_accumulate_hook(const Tensor& t,

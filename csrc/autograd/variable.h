@@ -31,6 +31,9 @@ class TAEDA_API AutogradMeta final : public AutogradMetaBase {
   bool retains_grad = false;
   WeakPtr<Node> accumulator;
   std::unique_ptr<LeafHooks> leaf_hooks;
+  // The hook that stands for the Python object's dict of hooks, if there is
+  // one.
+  std::shared_ptr<TensorHook> python_hooks;
 };
 
 inline AutogradMeta* meta_or_null(const Tensor& t) {
@@ -64,6 +67,8 @@ TAEDA_API void set_history(const Tensor& t, const IntrusivePtr<Node>& node);
 
 // Hooks. The tensor must require grad.
 TAEDA_API void register_hook(const Tensor& t, std::shared_ptr<TensorHook> h);
+// Takes a hook of a leaf away again.
+TAEDA_API void remove_leaf_hook(const Tensor& t, const TensorHook* hook);
 TAEDA_API void set_accumulate_hook(const Tensor& t,
                                    std::shared_ptr<AccumulateHook> h);
 TAEDA_API void retain_grad(const Tensor& t);

@@ -116,26 +116,7 @@ PyObject* bad_call(const char* text) {
   return nullptr;
 }
 
-// (node or tensor, dict) in each of these: a dict that C++ reads from now on.
-PyObject* add_tensor_hooks(PyObject*, PyObject* args) {
-  PyObject *t, *dict;
-  if (!PyArg_ParseTuple(args, "OO", &t, &dict)) return nullptr;
-  return guarded([&] {
-    autograd::register_hook(unwrap_checked(t, "register_hook"),
-                            std::make_shared<PyTensorHook>(dict));
-    return none();
-  });
-}
-PyObject* add_accumulate_hooks(PyObject*, PyObject* args) {
-  PyObject *t, *dict;
-  if (!PyArg_ParseTuple(args, "OO", &t, &dict)) return nullptr;
-  return guarded([&] {
-    autograd::set_accumulate_hook(
-        unwrap_checked(t, "register_post_accumulate_grad_hook"),
-        dict == Py_None ? nullptr : std::make_shared<PyAccumulateHook>(dict));
-    return none();
-  });
-}
+// (node, dict, before): C++ reads the dict from now on.
 PyObject* add_node_hooks(PyObject*, PyObject* args) {
   PyObject *o, *dict;
   int before;
@@ -207,9 +188,15 @@ PyObject* disable_saved(PyObject*, PyObject* message) {
   });
 }
 
+PyObject* bump_version(PyObject*, PyObject* t) {
+  return guarded([&] {
+    unwrap_checked(t, "increment_version").impl()->bump_version();
+    return none();
+  });
+}
+
 PyMethodDef functions[] = {
-    {"_add_tensor_hooks", add_tensor_hooks, METH_VARARGS, nullptr},
-    {"_add_accumulate_hooks", add_accumulate_hooks, METH_VARARGS, nullptr},
+    {"_bump_version", bump_version, METH_O, nullptr},
     {"_add_node_hooks", add_node_hooks, METH_VARARGS, nullptr},
     {"_push_saved_tensors_hooks", push_saved, METH_VARARGS, nullptr},
     {"_pop_saved_tensors_hooks", pop_saved, METH_NOARGS, nullptr},
@@ -237,7 +224,73 @@ PyObject* detach_inplace(PyObject* self, PyObject*) {
   });
 }
 
+// The dict of hooks that Python sees as `_backward_hooks`.
+PyObject* backward_hooks(const TensorBase& t) {
+  autograd::AutogradMeta* meta = autograd::meta_or_null(t);
+  if (meta == nullptr || !meta->python_hooks) return none();
+  auto* hook = static_cast<PyTensorHook*>(meta->python_hooks.get());
+  return Py_NewRef(hook->hooks.get());
+}
+void set_backward_hooks(const TensorBase& t, PyObject* dict) {
+  if (dict == nullptr) dict = Py_None;
+  if (autograd::AutogradMeta* meta = autograd::meta_or_null(t)) {
+    if (meta->python_hooks) {
+      autograd::remove_leaf_hook(t, meta->python_hooks.get());
+    }
+    meta->python_hooks.reset();
+  }
+  if (dict == Py_None) return;
+  auto hook = std::make_shared<PyTensorHook>(dict);
+  autograd::register_hook(t, hook);
+  autograd::meta_of(t).python_hooks = std::move(hook);
+}
+PyObject* accumulate_hooks(const TensorBase& t) {
+  autograd::AutogradMeta* meta = autograd::meta_or_null(t);
+  if (meta == nullptr || !meta->leaf_hooks || !meta->leaf_hooks->after) {
+    return none();
+  }
+  auto* hook = dynamic_cast<PyAccumulateHook*>(meta->leaf_hooks->after.get());
+  return hook == nullptr ? none() : Py_NewRef(hook->hooks.get());
+}
+void set_accumulate_hooks(const TensorBase& t, PyObject* dict) {
+  bool none_given = dict == nullptr || dict == Py_None;
+  if (none_given && autograd::meta_or_null(t) == nullptr) return;
+  autograd::set_accumulate_hook(
+      t, none_given ? nullptr : std::make_shared<PyAccumulateHook>(dict));
+}
+
+// Registration itself is written in Python.
+PyObject* call_helper(PyObject* self, const char* name, PyObject* hook) {
+  return guarded([&]() -> PyObject* {
+    Ref module = checked(PyImport_ImportModule("taeda.autograd._tensor_hooks"));
+    return PyObject_CallMethod(module.get(), name, "OO", self, hook);
+  });
+}
+PyObject* register_hook(PyObject* self, PyObject* hook) {
+  if (TAEDA_UNLIKELY(overrides(self))) {
+    return override_method(self, "register_hook", &hook, 1);
+  }
+  return call_helper(self, "register_hook", hook);
+}
+PyObject* register_accumulate_hook(PyObject* self, PyObject* hook) {
+  if (TAEDA_UNLIKELY(overrides(self))) {
+    return override_method(
+        self, "register_post_accumulate_grad_hook", &hook, 1);
+  }
+  return call_helper(self, "register_post_accumulate_grad_hook", hook);
+}
+
 PyMethodDef tensor_autograd_methods[] = {
+    {"register_hook",
+     register_hook,
+     METH_O,
+     "register_hook(hook) -> RemovableHandle\n\nCalls hook(grad) when the "
+     "gradient is computed; what it returns, if anything, takes its place."},
+    {"register_post_accumulate_grad_hook",
+     register_accumulate_hook,
+     METH_O,
+     "register_post_accumulate_grad_hook(hook) -> RemovableHandle\n\nCalls "
+     "hook(tensor) when a leaf's grad has been added to."},
     TAEDA_QUERY("detach", detach),
     TAEDA_QUERY("retain_grad", retain_grad),
     {"detach_", detach_inplace, METH_NOARGS, nullptr},
@@ -245,6 +298,9 @@ PyMethodDef tensor_autograd_methods[] = {
 };
 PyGetSetDef tensor_autograd_getset[] = {
     TAEDA_GETTER("grad_fn", grad_fn),
+    TAEDA_PROPERTY("_backward_hooks", backward_hooks, set_backward_hooks),
+    TAEDA_PROPERTY(
+        "_post_accumulate_grad_hooks", accumulate_hooks, set_accumulate_hooks),
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 }  // namespace

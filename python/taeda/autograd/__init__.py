@@ -33,8 +33,8 @@ _LAZY_NAMES = {
 }
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
 _SUBMODULES = frozenset(
-    "anomaly_mode forward_ad function functional grad_mode graph profiler variable"
-    .split()
+    "anomaly_mode forward_ad function functional grad_mode graph profiler "
+    "variable".split()
 )
 
 
@@ -72,9 +72,7 @@ def _make_grads(outputs: tuple, grads: tuple, is_batched: bool) -> tuple:
     if not grads:
         return (None,) * len(outputs)
     if len(grads) != len(outputs):
-        raise RuntimeError(
-            f"got {len(outputs)} tensors and {len(grads)} gradients"
-        )
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     for g in grads:
         if g is not None and not isinstance(g, _C.TensorBase):
             raise TypeError(
@@ -119,15 +117,11 @@ def backward(
     if inputs is not None and not isinstance(inputs, _C.TensorBase):
         inputs = tuple(inputs)
         if not inputs:
-            raise RuntimeError(
-                "`inputs` argument to `backward()` cannot be empty."
-            )
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _as_tuple(tensors)
     grads = _make_grads(outputs, _as_tuple(grad_tensors), False)
     keep = create_graph if retain_graph is None else retain_graph
-    _C._run_backward(
-        outputs, grads, keep, create_graph, _as_tuple(inputs), True, True
-    )
+    _C._run_backward(outputs, grads, keep, create_graph, _as_tuple(inputs), True, True)
 
 
 def grad(
@@ -173,9 +167,7 @@ def grad(
         raise ValueError("grad requires non-empty inputs.")
     grads = _make_grads(outputs, _as_tuple(grad_outputs), is_grads_batched)
     keep = create_graph if retain_graph is None else retain_graph
-    found = _C._run_backward(
-        outputs, grads, keep, create_graph, inputs, unused, False
-    )
+    found = _C._run_backward(outputs, grads, keep, create_graph, inputs, unused, False)
     if materialize_grads:
         found = tuple(
             _zeros_like(i) if g is None else g

@@ -22,9 +22,7 @@ def enter_dual_level() -> int:
     """Begin a level of dual numbers."""
     global _level
     if _level >= 0:
-        raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment"
-        )
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _level += 1
     return _level
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 
 from taeda import _C
@@ -24,6 +24,15 @@ __all__ = [
 
 class Node(abc.ABC):
     """What `tensor.grad_fn` gives: one recorded call."""
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The name of the node's kind, such as AddBackward0."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple:
+        """Pairs of a node (or None) and the number of its output."""
 
     @classmethod
     def __subclasshook__(cls, other):
@@ -54,12 +63,10 @@ def increment_version(tensor) -> None:
 
 
 def _add_node_hook(node, hook: Callable, before: bool) -> RemovableHandle:
-    hooks: dict = {}
+    hooks: OrderedDict = OrderedDict()  # the node owns it, the handle refers to it
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     _C._add_node_hooks(node, hooks, before)
-    # Weakly known dicts of handles need an owner.
-    node.metadata.setdefault("_hook_dicts", []).append(hooks)
     return handle
 
 

@@ -1,0 +1,264 @@
+"""Jacobians, Hessians, and products of vectors with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import taeda
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _tuple_of(values, what: str) -> tuple[bool, tuple]:
+    is_tuple = isinstance(values, (tuple, list))
+    found = tuple(values) if is_tuple else (values,)
+    for i, v in enumerate(found):
+        if not isinstance(v, taeda.Tensor):
+            raise TypeError(
+                f"The {what} given must be either a Tensor or a tuple of Tensors but "
+                f"the value at index {i} has type {type(v)}."
+            )
+    return is_tuple, found
+
+
+def _fresh(inputs: tuple, create_graph: bool) -> tuple:
+    """Tensors like the inputs that nothing else depends on."""
+    if create_graph:
+        return tuple(
+            i.view_as(i) if i.requires_grad else i.detach().requires_grad_()
+            for i in inputs
+        )
+    return tuple(i.detach().requires_grad_() for i in inputs)
+
+
+def _finish(values, create_graph: bool):
+    """Results without graph unless one was asked for."""
+    if isinstance(values, (tuple, list)):
+        return tuple(_finish(v, create_graph) for v in values)
+    return values if create_graph else values.detach()
+
+
+def _like(is_tuple: bool, values: tuple):
+    return values if is_tuple else values[0]
+
+
+def _check_shapes(v: tuple, like: tuple, what: str) -> None:
+    if len(v) != len(like):
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."
+        )
+    for i, (a, b) in enumerate(zip(v, like, strict=True)):
+        if a.shape != b.shape:
+            raise RuntimeError(
+                f"Entry {i} in v has invalid size: should be {b.shape} but got "
+                f"{a.shape} (the size of the {what})."
+            )
+
+
+def _default_v(v, like: tuple, what: str) -> tuple:
+    if v is not None:
+        _, v = _tuple_of(v, "v")
+        _check_shapes(v, like, what)
+        return v
+    if len(like) != 1 or like[0].numel() != 1:
+        raise RuntimeError(
+            f"The vector v can only be None if the user-provided function returns a "
+            f"single Tensor with a single element (here: of the {what})."
+        )
+    return (taeda.ones_like(like[0]),)
+
+
+def _grad(outputs, inputs: tuple, v, create_graph: bool, strict: bool, what: str):
+    """Gradients with zeros for inputs without one, an error if strict."""
+    needed = [(o, g) for o, g in zip(outputs, v, strict=True) if o.requires_grad]
+    found: tuple = (None,) * len(inputs)
+    if needed:
+        found = taeda.autograd.grad(
+            [o for o, _ in needed],
+            inputs,
+            [g for _, g in needed],
+            create_graph=create_graph,
+            retain_graph=True,
+            allow_unused=True,
+        )
+    if strict and any(g is None for g in found):
+        index = next(i for i, g in enumerate(found) if g is None)
+        raise RuntimeError(
+            f"The {what} of the user-provided function is independent of input "
+            f"{index}. This is not allowed in strict mode."
+        )
+    return tuple(
+        taeda.zeros_like(i) if g is None else g
+        for g, i in zip(found, inputs, strict=True)
+    )
+
+
+def vjp(func: Callable, inputs, v=None, create_graph=False, strict=False):
+    """(outputs, v @ J): the product of a vector with the Jacobian of `func`.
+
+    Args:
+        func: takes the inputs, returns a tensor or a tuple of tensors.
+        inputs: where the Jacobian is taken.
+        v: of the outputs' shapes; may be left out for a single number.
+        create_graph: results can be differentiated.
+        strict: an input that the outputs do not depend on is an error.
+    """
+    with taeda.autograd.enable_grad():
+        is_tuple, given = _tuple_of(inputs, "inputs")
+        given = _fresh(given, create_graph)
+        several, outputs = _tuple_of(func(*given), "outputs of the function")
+        v = _default_v(v, outputs, "outputs")
+        found = _grad(outputs, given, v, create_graph, strict, "output")
+    return (
+        _finish(_like(several, outputs), create_graph),
+        _finish(_like(is_tuple, found), create_graph),
+    )
+
+
+def jvp(func: Callable, inputs, v=None, create_graph=False, strict=False):
+    """(outputs, J @ v): the product of the Jacobian of `func` with a vector.
+
+    By differentiating the product of a vector with the Jacobian once more.
+    """
+    with taeda.autograd.enable_grad():
+        is_tuple, given = _tuple_of(inputs, "inputs")
+        given = _fresh(given, create_graph)
+        v = _default_v(v, given, "inputs")
+        several, outputs = _tuple_of(func(*given), "outputs of the function")
+        dummies = tuple(taeda.zeros_like(o).requires_grad_() for o in outputs)
+        products = _grad(outputs, given, dummies, True, strict, "output")
+        found = _grad(products, dummies, v, create_graph, strict, "Jacobian")
+    del is_tuple
+    return (
+        _finish(_like(several, outputs), create_graph),
+        _finish(_like(several, found), create_graph),
+    )
+
+
+def jacobian(
+    func: Callable,
+    inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+):
+    """The Jacobian of `func`: for each output and input a tensor of both shapes.
+
+    Args:
+        func: takes the inputs, returns a tensor or a tuple of tensors.
+        inputs: where the Jacobian is taken.
+        create_graph: results can be differentiated.
+        strict: an input that an output does not depend on is an error.
+        vectorize: accepted; rows are computed one after the other.
+        strategy: "reverse-mode"; "forward-mode" is not there yet.
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode", got '
+            f"{strategy!r}"
+        )
+    if strategy == "forward-mode":
+        raise NotImplementedError("jacobian: forward mode is not implemented yet")
+    with taeda.autograd.enable_grad():
+        is_tuple, given = _tuple_of(inputs, "inputs")
+        given = _fresh(given, create_graph)
+        several, outputs = _tuple_of(func(*given), "outputs of the function")
+        rows = tuple(_output_jacobian(o, given, create_graph, strict) for o in outputs)
+    if not is_tuple:
+        rows = tuple(row[0] for row in rows)
+    return _finish(_like(several, rows), create_graph)
+
+
+def _output_jacobian(output, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
+    flat = output.reshape(-1)
+    columns: list[list] = [[] for _ in inputs]
+    for j in range(flat.numel()):
+        element = flat[j]
+        one = taeda.ones_like(element)
+        grads = _grad((element,), inputs, (one,), create_graph, strict, "output")
+        for column, g in zip(columns, grads, strict=True):
+            column.append(g)
+    return tuple(
+        taeda.stack(column).reshape(tuple(output.shape) + tuple(i.shape))
+        if column
+        else output.new_zeros(tuple(output.shape) + tuple(i.shape))
+        for column, i in zip(columns, inputs, strict=True)
+    )
+
+
+def _single(func: Callable) -> Callable:
+    def checked(*args):
+        out = func(*args)
+        is_tuple, outputs = _tuple_of(out, "outputs of the function")
+        if is_tuple and len(outputs) != 1:
+            raise RuntimeError(
+                "The function given to hessian should return a single Tensor"
+            )
+        if outputs[0].numel() != 1:
+            raise RuntimeError(
+                "The Tensor returned by the function given to hessian should contain "
+                "a single element"
+            )
+        return outputs[0].reshape(())
+
+    return checked
+
+
+def hessian(
+    func: Callable,
+    inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+):
+    """The second derivatives of a scalar function, by pairs of inputs."""
+    is_tuple, given = _tuple_of(inputs, "inputs")
+
+    def gradient(*args):
+        found = jacobian(_single(func), args, create_graph=True, strict=strict)
+        return tuple(found)
+
+    rows = jacobian(
+        gradient,
+        given,
+        create_graph=create_graph,
+        strict=strict,
+        strategy=outer_jacobian_strategy,
+    )
+    return rows if is_tuple else rows[0][0]
+
+
+def vhp(func: Callable, inputs, v=None, create_graph=False, strict=False):
+    """(output, v @ H): the product of a vector with the Hessian of `func`."""
+    with taeda.autograd.enable_grad():
+        is_tuple, given = _tuple_of(inputs, "inputs")
+        given = _fresh(given, create_graph)
+        v = _default_v(v, given, "inputs")
+        output = _single(func)(*given)
+        one = (taeda.ones_like(output),)
+        first = _grad((output,), given, one, True, strict, "output")
+        found = _grad(first, given, v, create_graph, strict, "Jacobian")
+    return (
+        _finish(output, create_graph),
+        _finish(_like(is_tuple, found), create_graph),
+    )
+
+
+def hvp(func: Callable, inputs, v=None, create_graph=False, strict=False):
+    """(output, H @ v): the product of the Hessian of `func` with a vector."""
+    with taeda.autograd.enable_grad():
+        is_tuple, given = _tuple_of(inputs, "inputs")
+        given = _fresh(given, create_graph)
+        v = _default_v(v, given, "inputs")
+        output = _single(func)(*given)
+        one = (taeda.ones_like(output),)
+        first = _grad((output,), given, one, True, strict, "output")
+        dummies = tuple(taeda.zeros_like(i).requires_grad_() for i in given)
+        second = _grad(first, given, dummies, True, False, "Jacobian")
+        found = _grad(second, dummies, v, create_graph, strict, "Jacobian")
+    return (
+        _finish(output, create_graph),
+        _finish(_like(is_tuple, found), create_graph),
+    )

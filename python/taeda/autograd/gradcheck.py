@@ -1,0 +1,456 @@
+"""Derivatives by backward against finite differences, in double precision."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import taeda
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A derivative is wrong; the message shows the worst entry."""
+
+
+def _tensors(values) -> tuple:
+    if isinstance(values, taeda.Tensor):
+        return (values,)
+    return tuple(values)
+
+
+def _differentiable(values) -> list:
+    return [v for v in values if isinstance(v, taeda.Tensor) and v.requires_grad]
+
+
+def _outputs(func: Callable, inputs) -> list:
+    result = func(*inputs)
+    return [
+        o
+        for o in _tensors(result)
+        if isinstance(o, taeda.Tensor)
+        and (o.is_floating_point() or o.is_complex())
+        and o.requires_grad
+    ]
+
+
+def _flat(tensor) -> list:
+    return tensor.detach().reshape(-1).tolist()
+
+
+# Finite differences -----------------------------------------------------------
+
+
+def _places(tensor) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for size in tensor.shape:
+        found = [(*head, i) for head in found for i in range(size)]
+    return found
+
+
+def _values(func: Callable, inputs, index: int) -> list:
+    result = _tensors(func(*inputs))
+    chosen = [
+        o
+        for o in result
+        if isinstance(o, taeda.Tensor) and (o.is_floating_point() or o.is_complex())
+    ]
+    return _flat(chosen[index])
+
+
+def _differences(func: Callable, inputs, index: int, data, place, step) -> list:
+    """d output / d (one element of an input), along `step`."""
+    before = data[place].item()
+    size = abs(step)
+    try:
+        data[place] = before + step
+        above = _values(func, inputs, index)
+        data[place] = before - step
+        below = _values(func, inputs, index)
+    finally:
+        data[place] = before
+    return [(a - b) / (2 * size) for a, b in zip(above, below, strict=True)]
+
+
+def _real_parts(columns: list, output_is_complex: bool) -> list[list[float]]:
+    """One real function per output element, or two of a complex one."""
+    if not output_is_complex:
+        return [columns]
+    return [[z.real for z in columns], [z.imag for z in columns]]
+
+
+def _numerical(func: Callable, inputs, index: int, tensor, output, eps: float) -> list:
+    """rows[part][input element][output element], as PyTorch defines gradients.
+
+    For a real function s of z = x + iy that is ds/dx + i ds/dy.
+    """
+    rows: list[list] = [[] for _ in range(2 if output.is_complex() else 1)]
+    data = tensor.detach()
+    with taeda.autograd.no_grad():
+        for place in _places(tensor):
+            along = _differences(func, inputs, index, data, place, eps)
+            parts = _real_parts(along, output.is_complex())
+            if tensor.is_complex():
+                across = _differences(func, inputs, index, data, place, eps * 1j)
+                other = _real_parts(across, output.is_complex())
+                parts = [
+                    [complex(x, y) for x, y in zip(p, q, strict=True)]
+                    for p, q in zip(parts, other, strict=True)
+                ]
+            for row, part in zip(rows, parts, strict=True):
+                row.append(part)
+    return rows
+
+
+# Backward -------------------------------------------------------------------------
+
+
+def _seed(output, place, value):
+    seed = taeda.zeros(output.shape, dtype=output.dtype)
+    seed[place] = value
+    return seed
+
+
+def _vjp(output, wanted: list, seed) -> list:
+    return list(
+        taeda.autograd.grad(output, wanted, seed, retain_graph=True, allow_unused=True)
+    )
+
+
+def _analytical(output, wanted: list, options) -> list:
+    """jacobian[input][part][input element][output element]."""
+    values = (1, 1j) if output.is_complex() else (1,)
+    found = [[[[] for _ in _places(t)] for _ in values] for t in wanted]
+    for place in _places(output):
+        for part, value in enumerate(values):
+            grads = _vjp(output, wanted, _seed(output, place, value))
+            again = _vjp(output, wanted, _seed(output, place, value))
+            for i, (t, g, h) in enumerate(zip(wanted, grads, again, strict=True)):
+                _check_form(i, t, g, options)
+                row = [0.0] * t.numel() if g is None else _flat(g)
+                _check_repeatable(i, row, h, options)
+                for element, entry in zip(found[i][part], row, strict=True):
+                    element.append(entry)
+    return found
+
+
+def _check_form(index: int, tensor, grad, options) -> None:
+    if grad is None:
+        return
+    if grad.shape != tensor.shape:
+        raise GradcheckError(
+            f"Analytical gradient has incorrect size: {tuple(grad.shape)} for input "
+            f"{index} of size {tuple(tensor.shape)}"
+        )
+    if options["check_grad_dtypes"] and grad.dtype != tensor.dtype:
+        raise GradcheckError(
+            f"Gradient for input {index} has dtype {grad.dtype}, the input "
+            f"{tensor.dtype}"
+        )
+
+
+def _check_repeatable(index: int, row: list, again, options) -> None:
+    other = [0.0] * len(row) if again is None else _flat(again)
+    worst = max((abs(a - b) for a, b in zip(row, other, strict=True)), default=0.0)
+    if worst > options["nondet_tol"]:
+        raise GradcheckError(
+            "Backward is not reentrant, i.e., running backward with same input and "
+            "grad_output multiple times gives different values, although analytical "
+            f"gradient matches numerical gradient. Input {index}: the difference is "
+            f"{worst:g}, the tolerance for nondeterminism was {options['nondet_tol']}."
+        )
+
+
+# Comparison -----------------------------------------------------------------------
+
+
+def _compare(analytical: list, numerical: list, output: int, tensor: int, options):
+    """Raises with the worst entry of a Jacobian that does not fit."""
+    worst, where = 0.0, None
+    pairs = zip(analytical, numerical, strict=True)
+    for part, (left, right) in enumerate(pairs):
+        for i, (row_a, row_n) in enumerate(zip(left, right, strict=True)):
+            for j, (a, n) in enumerate(zip(row_a, row_n, strict=True)):
+                excess = abs(a - n) - (options["atol"] + options["rtol"] * abs(n))
+                if not excess <= 0 and (where is None or not excess <= worst):
+                    worst, where = excess, (part, i, j, a, n)
+    if where is None:
+        return
+    part, i, j, a, n = where
+    what = ("", " (imaginary part)")[part]
+    raise GradcheckError(
+        f"Jacobian mismatch for output {output} with respect to input {tensor},\n"
+        f"worst at output element {j}{what} and input element {i}:\n"
+        f"numerical: {n!r}\nanalytical: {a!r}\n"
+        f"difference {abs(a - n):.6g}, allowed "
+        f"{options['atol'] + options['rtol'] * abs(n):.6g}"
+    )
+
+
+def _check_slow(func: Callable, inputs, outputs: list, options) -> None:
+    wanted = _differentiable(inputs)
+    for o, output in enumerate(outputs):
+        analytical = _analytical(output, wanted, options)
+        for i, tensor in enumerate(wanted):
+            numerical = _numerical(func, inputs, o, tensor, output, options["eps"])
+            _compare(analytical[i], numerical, o, i, options)
+
+
+def _unit(count: int, is_complex: bool, generator: random.Random) -> list:
+    """A random direction."""
+    raw = [
+        complex(generator.gauss(0, 1), generator.gauss(0, 1))
+        if is_complex
+        else generator.gauss(0, 1)
+        for _ in range(count)
+    ]
+    norm = sum(abs(z) ** 2 for z in raw) ** 0.5 or 1.0
+    return [z / norm for z in raw]
+
+
+def _like(values: list, tensor):
+    return taeda.tensor(values, dtype=tensor.dtype).reshape(tensor.shape)
+
+
+def _check_fast(func: Callable, inputs, outputs: list, options) -> None:
+    """One random direction in and one out, instead of the whole Jacobian."""
+    generator = random.Random(0)
+    wanted = _differentiable(inputs)
+    for o, output in enumerate(outputs):
+        v = _unit(output.numel(), output.is_complex(), generator)
+        grads = _vjp(output, wanted, _like(v, output))
+        for i, tensor in enumerate(wanted):
+            _check_form(i, tensor, grads[i], options)
+            u = _unit(tensor.numel(), tensor.is_complex(), generator)
+            got = 0.0
+            if grads[i] is not None:
+                got = _dot(_flat(grads[i]), u)
+            want = _dot(v, _directional(func, inputs, o, tensor, u, options["eps"]))
+            _compare([[[got]]], [[[want]]], o, i, options)
+
+
+def _dot(a: list, b: list) -> float:
+    """The real part of <a, b>."""
+    return sum(
+        complex(x).real * complex(y).real + complex(x).imag * complex(y).imag
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def _directional(func, inputs, index: int, tensor, u: list, eps: float) -> list:
+    data = tensor.detach()
+    before = data.clone()
+    step = _like([z * eps for z in u], tensor)
+    with taeda.autograd.no_grad():
+        try:
+            data.copy_(before + step)
+            above = _values(func, inputs, index)
+            data.copy_(before - step)
+            below = _values(func, inputs, index)
+        finally:
+            data.copy_(before)
+    return [(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)]
+
+
+# The two checks ---------------------------------------------------------------------
+
+
+def _check_inputs(inputs: tuple) -> None:
+    wanted = _differentiable(inputs)
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but "
+            "none of the them have requires_grad=True."
+        )
+    for i, tensor in enumerate(inputs):
+        if not isinstance(tensor, taeda.Tensor) or not tensor.requires_grad:
+            continue
+        if tensor.dtype not in (taeda.float64, taeda.complex128):
+            import warnings
+
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating "
+                "point or complex. This check will likely fail if all the inputs are "
+                "not of double precision floating point or complex. ",
+                stacklevel=4,
+            )
+        if any(
+            st == 0 and sz > 1
+            for st, sz in zip(tensor.stride(), tensor.shape, strict=True)
+        ):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only "
+                "supports inputs that are non-overlapping to be able to compute the "
+                "numerical gradients correctly. You should call .contiguous on the "
+                "input before passing it to gradcheck."
+            )
+        tensor.retain_grad()
+
+
+def _check_undefined(func: Callable, inputs: tuple) -> None:
+    """With several outputs, backward must do with gradients for some of them."""
+    outputs = _outputs(func, inputs)
+    if len(outputs) < 2:
+        return
+    for output in outputs:
+        taeda.autograd.grad(
+            output,
+            _differentiable(inputs),
+            taeda.zeros_like(output),
+            retain_graph=True,
+            allow_unused=True,
+        )
+
+
+def _check_no_outputs(func: Callable, inputs: tuple, options) -> None:
+    """Outputs that require no grad must not depend on the inputs."""
+    results = _tensors(func(*inputs))
+    floats = [o for o in results if o.is_floating_point() or o.is_complex()]
+    for index, output in enumerate(floats):
+        for i, tensor in enumerate(_differentiable(inputs)):
+            rows = _numerical(func, inputs, index, tensor, output, options["eps"])
+            if any(entry != 0 for part in rows for row in part for entry in row):
+                raise GradcheckError(
+                    f"Numerical gradient for function expected to be zero: output "
+                    f"{index} requires no grad but depends on input {i}"
+                )
+
+
+def _run(func: Callable, inputs: tuple, options) -> None:
+    _check_inputs(inputs)
+    outputs = _outputs(func, inputs)
+    if not outputs:
+        _check_no_outputs(func, inputs, options)
+        return
+    check = _check_fast if options["fast_mode"] else _check_slow
+    check(func, inputs, outputs, options)
+    if options["check_undefined_grad"]:
+        _check_undefined(func, inputs)
+
+
+def _refuse(**asked: bool) -> None:
+    for name, on in asked.items():
+        if on:
+            raise NotImplementedError(f"gradcheck: {name}=True is not implemented yet")
+
+
+def gradcheck(
+    func: Callable,
+    inputs,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Whether backward agrees with finite differences, for each input.
+
+    Args:
+        func: takes the inputs, returns a tensor or a tuple of tensors.
+        inputs: those that require grad are checked; double precision is needed.
+        eps: the step of the differences.
+        atol, rtol: the tolerance.
+        raise_exception: raise GradcheckError instead of returning False.
+        nondet_tol: how much two equal backward passes may differ.
+        fast_mode: compare in one random direction only.
+    """
+    _refuse(
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+        check_forward_ad=check_forward_ad,
+    )
+    options = {
+        "eps": eps,
+        "atol": atol,
+        "rtol": rtol,
+        "nondet_tol": nondet_tol,
+        "check_undefined_grad": check_undefined_grad,
+        "check_grad_dtypes": check_grad_dtypes,
+        "fast_mode": fast_mode,
+    }
+    if not check_backward_ad:
+        raise ValueError("gradcheck: neither forward nor backward is to be checked")
+    try:
+        _run(func, _tensors(inputs), options)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable,
+    inputs,
+    grad_outputs=None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """gradcheck of the gradients, as functions of the inputs and grad_outputs."""
+    _refuse(check_fwd_over_rev=check_fwd_over_rev)
+    given = _tensors(inputs)
+    if grad_outputs is None:
+        grad_outputs = [
+            _random_grad(o, gen_non_contig_grad_outputs) for o in _outputs(func, given)
+        ]
+    seeds = _tensors(grad_outputs)
+
+    def gradients(*args):
+        values, grads = args[: -len(seeds)], args[-len(seeds) :]
+        # Differences are taken without recording, gradients need it.
+        with taeda.autograd.enable_grad():
+            found = taeda.autograd.grad(
+                _outputs(func, values),
+                _differentiable(values),
+                grads,
+                create_graph=True,
+                allow_unused=True,
+            )
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        gradients,
+        (*given, *seeds),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+    )
+
+
+def _random_grad(output, strided: bool):
+    generator = random.Random(1)
+    values = [generator.gauss(0, 1) for _ in range(output.numel())]
+    if output.is_complex():
+        values = [complex(v, generator.gauss(0, 1)) for v in values]
+    grad = _like(values, output)
+    if strided:
+        grad = taeda.stack([grad, grad], -1)[..., 0]
+    return grad.requires_grad_()

@@ -1,0 +1,101 @@
+"""gradcheck and taeda.autograd.functional."""
+
+from __future__ import annotations
+
+import pytest
+import taeda
+from taeda.autograd import Function, functional, gradcheck, gradgradcheck
+from taeda.autograd.gradcheck import GradcheckError
+
+
+def leaf(*values):
+    return taeda.tensor(values, dtype=taeda.float64, requires_grad=True)
+
+
+class WrongCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * grad + 0.01
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck(fast):
+    x, y = leaf(0.5, 1.5), leaf(2.0, -1.0)
+    assert gradcheck(lambda a, b: (a * b, a.exp()), (x, y), fast_mode=fast)
+    with pytest.raises(GradcheckError, match="numerical:"):
+        gradcheck(WrongCube.apply, (x,), fast_mode=fast)
+    assert not gradcheck(WrongCube.apply, (x,), raise_exception=False)
+    with pytest.raises(ValueError, match="at least one input"):
+        gradcheck(lambda a: a, (x.detach(),))
+
+
+def test_the_worst_entry_is_named():
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            g = grad * 2
+            g[1] = g[1] * 50
+            return g
+
+    with pytest.raises(GradcheckError, match="output element 1 and input element 1"):
+        gradcheck(Wrong.apply, (leaf(1.0, 2.0, 3.0),))
+
+
+def test_gradgradcheck():
+    x, y = leaf(0.5, 1.5), leaf(2.0, -1.0)
+    assert gradgradcheck(lambda a, b: a * b * a.exp(), (x, y))
+    with pytest.raises(GradcheckError):
+        gradgradcheck(WrongHessian.apply, (x,))
+
+
+class WrongHessian(Function):
+    """The gradient is right, its own gradient is cut off."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x.detach() * grad
+
+
+def test_jacobian_and_hessian():
+    x = leaf(1.0, 2.0)
+    assert functional.jacobian(lambda a: a * a, x).tolist() == [[2, 0], [0, 4]]
+    rows = functional.jacobian(lambda a, b: a * b, (x, leaf(3.0, 5.0)))
+    assert rows[0].tolist() == [[3, 0], [0, 5]]
+    assert rows[1].tolist() == [[1, 0], [0, 2]]
+    cube = functional.hessian(lambda a: (a * a * a).sum(), x)
+    assert cube.tolist() == [[6, 0], [0, 12]]
+
+
+def test_products():
+    x, v = leaf(1.0, 2.0), taeda.tensor([1.0, 10.0], dtype=taeda.float64)
+    out, product = functional.vjp(lambda a: a * a, x, v)
+    assert out.tolist() == [1, 4] and product.tolist() == [2, 40]
+    out, product = functional.jvp(lambda a: a * a, x, v)
+    assert out.tolist() == [1, 4] and product.tolist() == [2, 40]
+    for function in (functional.hvp, functional.vhp):
+        out, product = function(lambda a: (a * a * a).sum(), x, v)
+        assert out.item() == 9 and product.tolist() == [6, 120]
+    assert not product.requires_grad
+
+
+def test_strict_mode():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="independent of input"):
+        functional.jacobian(lambda a: taeda.ones(1) * 2, x, strict=True)
+    assert functional.jacobian(lambda a: taeda.ones(1) * 2, x).tolist() == [[0]]
