@@ -21,7 +21,10 @@ endif()
 file(GLOB_RECURSE _codegen_inputs CONFIGURE_DEPENDS
   "${_records_dir}/*.yaml"
   "${PROJECT_SOURCE_DIR}/tools/codegen/*.py"
-  "${PROJECT_SOURCE_DIR}/tools/codegen/*.tmpl")
+  "${PROJECT_SOURCE_DIR}/tools/codegen/*.tmpl"
+  # The derivatives that records may name.
+  "${PROJECT_SOURCE_DIR}/csrc/autograd/formulas*.h"
+  "${PROJECT_SOURCE_DIR}/csrc/autograd/scalar_math.h")
 set(_codegen "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/codegen/main.py"
   --records "${_records_dir}" --out "${TAEDA_GEN_DIR}")
 
