@@ -1,0 +1,385 @@
+// sort, argsort, topk, kthvalue, median, nanmedian, mode.
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/argsort.h>
+#include <taeda/gen/native/kthvalue.h>
+#include <taeda/gen/native/median.h>
+#include <taeda/gen/native/mode.h>
+#include <taeda/gen/native/msort.h>
+#include <taeda/gen/native/nanmedian.h>
+#include <taeda/gen/native/sort.h>
+#include <taeda/gen/native/topk.h>
+#include <taeda/gen/ops/median.h>
+#include <taeda/gen/ops/nanmedian.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/sort.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr int64_t kGrain = 4096;
+
+template <class T>
+struct Item {
+  T value;
+  int64_t index;
+};
+
+// NaN is larger than everything.
+template <class T>
+bool less(T a, T b) {
+  return a < b || (b != b && a == a);
+}
+template <class T>
+struct Ascending {
+  bool operator()(const Item<T>& a, const Item<T>& b) const {
+    return less(a.value, b.value);
+  }
+};
+template <class T>
+struct Descending {
+  bool operator()(const Item<T>& a, const Item<T>& b) const {
+    return less(b.value, a.value);
+  }
+};
+
+template <class F>
+void visit_sortable(ScalarType type, F&& f) {
+  if (type == kFloat) return f(float{});
+  return type == kDouble ? f(double{}) : f(int64_t{});
+}
+
+// f(items, row) for every row of the frame, items filled.
+template <class T, class F>
+void each_row(const DimFrame& frame, F&& f) {
+  const T* in = frame.in<T>();
+  int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(frame.n, 1));
+  parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
+    std::vector<Item<T>> items(static_cast<size_t>(frame.n));
+    for (int64_t r = begin; r < end; ++r) {
+      int64_t at = r / frame.inner * frame.n * frame.inner + r % frame.inner;
+      for (int64_t i = 0; i < frame.n; ++i) {
+        items[static_cast<size_t>(i)] = {in[at + i * frame.inner], i};
+      }
+      f(items, r);
+    }
+  });
+}
+
+struct Picked {
+  Tensor values, indices;
+};
+
+// Room for k picks a row, in the type that is computed in.
+Picked room(std::string_view op, const Tensor& self, int64_t dim, int64_t k) {
+  DimVector shape(self.sizes());
+  if (!shape.empty()) shape[static_cast<size_t>(dim)] = k;
+  return {make_tensor(op, shape, wide_type(self.dtype()), self.device()),
+          make_tensor(op, shape, kLong, self.device())};
+}
+
+template <class T>
+void put(const Picked& out,
+         const DimFrame& frame,
+         int64_t k,
+         int64_t row,
+         const Item<T>* items) {
+  T* values = out.values.mutable_data<T>();
+  int64_t* indices = out.indices.mutable_data<int64_t>();
+  int64_t at = row / frame.inner * k * frame.inner + row % frame.inner;
+  for (int64_t i = 0; i < k; ++i, at += frame.inner) {
+    values[at] = items[i].value;
+    indices[at] = items[i].index;
+  }
+}
+
+void refuse_complex(std::string_view op, const Tensor& self) {
+  if (self.is_complex()) not_implemented_for(op, self.dtype());
+}
+
+Picked sorted(const Tensor& self, int64_t dim, bool descending) {
+  refuse_complex("sort", self);
+  int64_t at = wrap_dim(dim, self.dim());
+  int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
+  Picked out = room("sort", self, at, n);
+  if (self.is_meta() || self.numel() == 0) return out;
+  DimFrame frame = frame_of(self, at, out.values.dtype());
+  visit_sortable(out.values.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+      if (descending) {
+        std::stable_sort(items.begin(), items.end(), Descending<T>());
+      } else {
+        std::stable_sort(items.begin(), items.end(), Ascending<T>());
+      }
+      put(out, frame, n, row, items.data());
+    });
+  });
+  return out;
+}
+
+void plan_sort(const Tensor& self, int64_t dim, OutputPlan& plan) {
+  refuse_complex("sort", self);
+  wrap_dim(dim, self.dim());
+  for (size_t i = 0; i < 2; ++i) {
+    ScalarType type = i == 0 ? self.dtype() : kLong;
+    if (self.is_non_overlapping_and_dense()) {
+      plan.set(i, self.sizes(), self.strides(), type);
+    } else {
+      plan.set(i, self.sizes(), type);
+    }
+  }
+}
+
+void give(const Picked& found, const Tensor& values, const Tensor& indices) {
+  copy_into(values, found.values);
+  copy_into(indices, found.indices);
+}
+
+}  // namespace
+
+void sort_shape(const Tensor& self, int64_t dim, bool, OutputPlan& plan) {
+  plan_sort(self, dim, plan);
+}
+void sort_cpu(const Tensor& self,
+              int64_t dim,
+              bool descending,
+              const Tensor& values,
+              const Tensor& indices) {
+  give(sorted(self, dim, descending), values, indices);
+}
+void sort_shape(const Tensor& self,
+                std::optional<bool>,
+                int64_t dim,
+                bool,
+                OutputPlan& plan) {
+  plan_sort(self, dim, plan);
+}
+void sort_cpu(const Tensor& self,
+              std::optional<bool>,
+              int64_t dim,
+              bool descending,
+              const Tensor& values,
+              const Tensor& indices) {
+  give(sorted(self, dim, descending), values, indices);
+}
+
+Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
+  return std::get<1>(ops::sort(self, dim, descending));
+}
+Tensor argsort(const Tensor& self, bool stable, int64_t dim, bool descending) {
+  return std::get<1>(ops::sort(self, stable, dim, descending));
+}
+Tensor msort(const Tensor& self) {
+  return std::get<0>(ops::sort(self, 0, false));
+}
+
+void topk_shape(const Tensor& self,
+                int64_t k,
+                int64_t dim,
+                bool,
+                bool,
+                OutputPlan& plan) {
+  refuse_complex("topk", self);
+  int64_t at = wrap_dim(dim, self.dim());
+  int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
+  TAEDA_CHECK(k >= 0 && k <= n,
+              "topk: selected index k out of range: k is ",
+              k,
+              ", the dim has size ",
+              n);
+  DimVector shape(self.sizes());
+  if (!shape.empty()) shape[static_cast<size_t>(at)] = k;
+  plan.set(0, shape, self.dtype());
+  plan.set(1, shape, kLong);
+}
+
+namespace {
+
+template <class T, class Before>
+void pick_top(std::vector<Item<T>>& items, int64_t k, bool in_order) {
+  auto end = items.begin() + k;
+  if (k * 64 <= static_cast<int64_t>(items.size())) {
+    std::partial_sort(items.begin(), end, items.end(), Before());
+    return;
+  }
+  if (k < static_cast<int64_t>(items.size())) {
+    std::nth_element(items.begin(), end, items.end(), Before());
+  }
+  if (in_order) std::sort(items.begin(), end, Before());
+}
+
+}  // namespace
+
+void topk_cpu(const Tensor& self,
+              int64_t k,
+              int64_t dim,
+              bool largest,
+              bool in_order,
+              const Tensor& values,
+              const Tensor& indices) {
+  if (values.numel() == 0) return;
+  int64_t at = wrap_dim(dim, self.dim());
+  Picked out = room("topk", self, at, k);
+  DimFrame frame = frame_of(self, at, out.values.dtype());
+  visit_sortable(out.values.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+      if (largest) {
+        pick_top<T, Descending<T>>(items, k, in_order);
+      } else {
+        pick_top<T, Ascending<T>>(items, k, in_order);
+      }
+      put(out, frame, k, row, items.data());
+    });
+  });
+  give(out, values, indices);
+}
+
+namespace {
+
+// Which item of a row is taken, made the first of the items.
+template <class Choose>
+std::tuple<Tensor, Tensor> choose(std::string_view op,
+                                  const Tensor& self,
+                                  int64_t dim,
+                                  bool keepdim,
+                                  Choose&& pick) {
+  refuse_complex(op, self);
+  int64_t at = wrap_dim(dim, self.dim());
+  check_not_empty(op, self, at);
+  Picked out = room(op, self, at, 1);
+  if (!self.is_meta() && out.indices.numel() > 0) {
+    DimFrame frame = frame_of(self, at, out.values.dtype());
+    visit_sortable(out.values.dtype(), [&](auto tag) {
+      using T = decltype(tag);
+      each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+        Item<T> found = pick(items);
+        put(out, frame, 1, row, &found);
+      });
+    });
+  }
+  Tensor values = cast(out.values, self.dtype());
+  if (keepdim || self.dim() == 0) return {values, out.indices};
+  DimVector shape = without_dim(self, at, false);
+  return {ops::reshape(values, shape), ops::reshape(out.indices, shape)};
+}
+
+// The k-th item in ascending order, the first of equal ones.
+template <class T>
+Item<T> kth(std::vector<Item<T>>& items, int64_t k) {
+  auto before = [](const Item<T>& a, const Item<T>& b) {
+    if (less(a.value, b.value)) return true;
+    return !less(b.value, a.value) && a.index < b.index;
+  };
+  auto place = items.begin() + k;
+  std::nth_element(items.begin(), place, items.end(), before);
+  return *place;
+}
+
+template <class T>
+Item<T> median_of(std::vector<Item<T>>& items, bool skip_nan) {
+  int64_t numbers = 0;
+  const Item<T>* first_nan = nullptr;
+  for (const Item<T>& item : items) {
+    if (item.value == item.value) {
+      ++numbers;
+    } else if (first_nan == nullptr) {
+      first_nan = &item;
+    }
+  }
+  if (first_nan != nullptr && (!skip_nan || numbers == 0)) return *first_nan;
+  return kth(items, (numbers - 1) / 2);
+}
+
+// The most frequent value, the smallest of several; its last place.
+template <class T>
+Item<T> mode_of(std::vector<Item<T>>& items) {
+  std::stable_sort(items.begin(), items.end(), Ascending<T>());
+  Item<T> best = items[0];
+  int64_t most = 0, run = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    bool same = i > 0 && items[i].value == items[i - 1].value;
+    run = same ? run + 1 : 1;
+    if (run > most) {
+      most = run;
+      best = items[i];
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> kthvalue(const Tensor& self,
+                                    int64_t k,
+                                    int64_t dim,
+                                    bool keepdim) {
+  int64_t at = wrap_dim(dim, self.dim());
+  int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
+  TAEDA_CHECK(k >= 1 && k <= n,
+              "kthvalue(): selected number k out of range for dimension ",
+              at,
+              ": k is ",
+              k,
+              ", the dim has size ",
+              n);
+  return choose("kthvalue", self, dim, keepdim, [&](auto& items) {
+    return kth(items, k - 1);
+  });
+}
+std::tuple<Tensor, Tensor> median_dim(const Tensor& self,
+                                      int64_t dim,
+                                      bool keepdim) {
+  return choose("median", self, dim, keepdim, [](auto& items) {
+    return median_of(items, /*skip_nan=*/false);
+  });
+}
+std::tuple<Tensor, Tensor> nanmedian_dim(const Tensor& self,
+                                         int64_t dim,
+                                         bool keepdim) {
+  return choose("nanmedian", self, dim, keepdim, [](auto& items) {
+    return median_of(items, /*skip_nan=*/true);
+  });
+}
+std::tuple<Tensor, Tensor> mode(const Tensor& self,
+                                int64_t dim,
+                                bool keepdim) {
+  return choose(
+      "mode", self, dim, keepdim, [](auto& items) { return mode_of(items); });
+}
+
+namespace {
+
+Tensor no_median(const Tensor& self) {
+  Tensor out = make_tensor("median", IntArrayRef(), self.dtype());
+  double none = self.is_floating_point()
+                    ? std::numeric_limits<double>::quiet_NaN()
+                    : 0.0;
+  fill_with(out, Scalar(none));
+  return out;
+}
+
+Tensor flat(const Tensor& self) {
+  int64_t all[] = {self.numel()};
+  return ops::reshape(self, IntArrayRef(all));
+}
+
+}  // namespace
+
+Tensor median_all(const Tensor& self) {
+  if (self.numel() == 0) return no_median(self);
+  return std::get<0>(median_dim(flat(self), 0, false));
+}
+Tensor nanmedian_all(const Tensor& self) {
+  if (self.numel() == 0) return no_median(self);
+  return std::get<0>(nanmedian_dim(flat(self), 0, false));
+}
+
+}  // namespace taeda::native
