@@ -1,3 +1,4 @@
+// Products of matrices and of batches of them, over the BLAS layer.
 #pragma once
 
 #include <taeda/aten/core/tensor_base.h>
@@ -12,5 +13,32 @@ void gemm_into(std::string_view op,
                const Tensor& out,
                const Scalar& alpha,
                const Scalar& beta);
+// The same for operands of two and more dims whose leading dims broadcast to
+// those of `out` (row-major).
+void batched_gemm_into(std::string_view op,
+                       const Tensor& a,
+                       const Tensor& b,
+                       const Tensor& out,
+                       const Scalar& alpha,
+                       const Scalar& beta);
+// out (row-major, one dim) = alpha mat vec + beta out.
+void gemv_into(std::string_view op,
+               const Tensor& mat,
+               const Tensor& vec,
+               const Tensor& out,
+               const Scalar& alpha,
+               const Scalar& beta);
+// The 0-d result of a dot product; conjugates a when asked to.
+void dot_into(std::string_view op,
+              const Tensor& a,
+              const Tensor& b,
+              const Tensor& out,
+              bool conjugate);
+// [..., n, k] x [..., k, m] with PyTorch's rules for vectors.
+void matmul_into(const Tensor& a, const Tensor& b, const Tensor& out);
+
+// The same memory under another geometry, outside of autograd's sight.
+Tensor view_over(const Tensor& t, IntArrayRef sizes, IntArrayRef strides);
+void check_inner_sizes(const Tensor& a, const Tensor& b);
 
 }  // namespace taeda::native

@@ -1,0 +1,261 @@
+// What a convolution's arguments must satisfy, and its output's geometry.
+#include <taeda/aten/native/convolution.h>
+
+#include <algorithm>
+
+namespace taeda::native {
+
+namespace {
+
+DimVector spread(const char* what, IntArrayRef values, int64_t dims) {
+  if (values.size() == 1) {
+    return DimVector(static_cast<size_t>(dims), values[0]);
+  }
+  TAEDA_CHECK(static_cast<int64_t>(values.size()) == dims,
+              "convolution: expected ",
+              what,
+              " to be a single integer value or a list of ",
+              dims,
+              " values to match the convolution dimensions, but got ",
+              what,
+              "=",
+              values);
+  return DimVector(values);
+}
+
+bool any_below(IntArrayRef values, int64_t bound) {
+  return std::any_of(
+      values.begin(), values.end(), [&](int64_t v) { return v < bound; });
+}
+
+std::string joined(IntArrayRef sizes) {
+  std::string out;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (i > 0) out += " x ";
+    append_to(out, sizes[i]);
+  }
+  return out;
+}
+
+void check_bias(const Tensor& weight, const Tensor& bias, int64_t channels) {
+  TAEDA_CHECK(bias.dim() == 1 && bias.sizes()[0] == channels,
+              "Given ",
+              "weight of size ",
+              weight.sizes(),
+              ", expected bias to be 1-dimensional with ",
+              channels,
+              " elements, but got bias of size ",
+              bias.sizes(),
+              " instead");
+}
+
+void check_plain(const Tensor& input, const Tensor& weight, const ConvArgs& a) {
+  TAEDA_CHECK(input.sizes()[1] == weight.sizes()[1] * a.groups,
+              "Given groups=",
+              a.groups,
+              ", weight of size ",
+              weight.sizes(),
+              ", expected input",
+              input.sizes(),
+              " to have ",
+              weight.sizes()[1] * a.groups,
+              " channels, but got ",
+              input.sizes()[1],
+              " channels instead");
+  TAEDA_CHECK(weight.sizes()[0] % a.groups == 0,
+              "Given groups=",
+              a.groups,
+              ", expected weight to be divisible by ",
+              a.groups,
+              " at dimension 0, but got weight of size ",
+              weight.sizes(),
+              " instead");
+  DimVector padded, reach;
+  bool fits = true;
+  for (size_t d = 0; d < a.stride.size(); ++d) {
+    padded.push_back(input.sizes()[d + 2] + 2 * a.padding[d]);
+    reach.push_back(a.dilation[d] * (weight.sizes()[d + 2] - 1) + 1);
+    fits = fits && padded[d] >= reach[d];
+  }
+  TAEDA_CHECK(fits,
+              "Calculated padded input size per channel: (",
+              joined(padded),
+              "). Kernel size: (",
+              joined(reach),
+              "). Kernel size can't be greater than actual input size");
+}
+
+void check_transposed(const Tensor& input,
+                      const Tensor& weight,
+                      const ConvArgs& a) {
+  TAEDA_CHECK(input.sizes()[1] == weight.sizes()[0],
+              "Given transposed=1, weight of size ",
+              weight.sizes(),
+              ", expected input",
+              input.sizes(),
+              " to have ",
+              weight.sizes()[0],
+              " channels, but got ",
+              input.sizes()[1],
+              " channels instead");
+  TAEDA_CHECK(weight.sizes()[0] % a.groups == 0,
+              "Given groups=",
+              a.groups,
+              ", expected weight to be divisible by ",
+              a.groups,
+              " at dimension 0, but got weight of size ",
+              weight.sizes(),
+              " instead");
+  for (size_t d = 0; d < a.stride.size(); ++d) {
+    TAEDA_CHECK(a.output_padding[d] < a.stride[d] ||
+                    a.output_padding[d] < a.dilation[d],
+                "output padding must be smaller than either stride or "
+                "dilation, but got output_padding ",
+                IntArrayRef(a.output_padding),
+                ", stride ",
+                IntArrayRef(a.stride),
+                ", dilation ",
+                IntArrayRef(a.dilation));
+  }
+}
+
+}  // namespace
+
+ConvArgs conv_args(const Tensor& input,
+                   const Tensor& weight,
+                   const OptionalTensor& bias,
+                   IntArrayRef stride,
+                   IntArrayRef padding,
+                   IntArrayRef dilation,
+                   bool transposed,
+                   IntArrayRef output_padding,
+                   int64_t groups) {
+  int64_t dims = weight.dim() - 2;
+  TAEDA_CHECK(dims > 0, "weight should have at least three dimensions");
+  TAEDA_CHECK(groups > 0, "non-positive groups is not supported");
+  ConvArgs a;
+  a.stride = spread("stride", stride, dims);
+  a.padding = spread("padding", padding, dims);
+  a.dilation = spread("dilation", dilation, dims);
+  a.output_padding = spread("output_padding", output_padding, dims);
+  a.transposed = transposed;
+  a.groups = groups;
+  TAEDA_CHECK(!any_below(a.padding, 0), "negative padding is not supported");
+  TAEDA_CHECK(!any_below(a.output_padding, 0),
+              "negative output_padding is not supported");
+  TAEDA_CHECK(!any_below(a.stride, 1), "non-positive stride is not supported");
+  TAEDA_CHECK(!any_below(a.dilation, 1),
+              "non-positive dilation is not supported");
+  TAEDA_CHECK(weight.dim() == input.dim(),
+              "Expected ",
+              weight.dim(),
+              "-dimensional input for ",
+              weight.dim(),
+              "-dimensional weight ",
+              weight.sizes(),
+              ", but got ",
+              input.dim(),
+              "-dimensional input of size ",
+              input.sizes(),
+              " instead");
+  TAEDA_CHECK_AS(NotImplemented,
+                 dims <= 3,
+                 "convolution: at most 3 spatial dims, got ",
+                 dims);
+  TAEDA_CHECK(input.dtype() == weight.dtype(),
+              "Input type (",
+              dtype_name(input.dtype()),
+              ") and weight type (",
+              dtype_name(weight.dtype()),
+              ") should be the same");
+  TAEDA_CHECK(!any_below(weight.sizes().slice(2), 1),
+              "non-positive kernel size is not supported, got weight of size ",
+              weight.sizes());
+  TAEDA_CHECK(weight.sizes()[0] >= groups,
+              "Given groups=",
+              groups,
+              ", expected weight to be at least ",
+              groups,
+              " at dimension 0, but got weight of size ",
+              weight.sizes(),
+              " instead");
+  if (bias && bias->defined()) {
+    TAEDA_CHECK(bias->dtype() == input.dtype(),
+                "Input type (",
+                dtype_name(input.dtype()),
+                ") and bias type (",
+                dtype_name(bias->dtype()),
+                ") should be the same");
+    check_bias(weight,
+               *bias,
+               transposed ? weight.sizes()[1] * groups : weight.sizes()[0]);
+  }
+  transposed ? check_transposed(input, weight, a)
+             : check_plain(input, weight, a);
+  return a;
+}
+
+DimVector conv_output_sizes(const Tensor& input,
+                            const Tensor& weight,
+                            const ConvArgs& a) {
+  DimVector sizes{input.sizes()[0],
+                  a.transposed ? weight.sizes()[1] * a.groups
+                               : weight.sizes()[0]};
+  for (size_t d = 0; d < a.stride.size(); ++d) {
+    int64_t in = input.sizes()[d + 2];
+    int64_t reach = a.dilation[d] * (weight.sizes()[d + 2] - 1) + 1;
+    int64_t out =
+        a.transposed ? (in - 1) * a.stride[d] - 2 * a.padding[d] + reach +
+                           a.output_padding[d]
+                     : (in + 2 * a.padding[d] - reach) / a.stride[d] + 1;
+    TAEDA_CHECK(out >= 0 && (!a.transposed || out > 0),
+                "convolution: Given input size per channel: (",
+                joined(input.sizes().slice(2)),
+                "). Calculated output size per channel is too small: ",
+                out);
+    sizes.push_back(out);
+  }
+  return sizes;
+}
+
+MemoryFormat conv_format(const Tensor& input, const Tensor& weight) {
+  if (input.dim() < 4) return MemoryFormat::Contiguous;
+  MemoryFormat f = input.suggest_memory_format();
+  if (f != MemoryFormat::Contiguous) return f;
+  return weight.suggest_memory_format();
+}
+
+dnn::Conv conv_geometry(const Tensor& in,
+                        const Tensor& out,
+                        const Tensor& weight,
+                        const ConvArgs& args,
+                        bool channels_last) {
+  dnn::Conv c{};
+  c.dtype = in.dtype() == kBFloat16 ? dnn::DataType::kBF16
+                                    : dnn::DataType::kF32;
+  c.channels_last = channels_last;
+  c.weight_channels_last = channels_last && !weight.is_contiguous();
+  c.spatial = static_cast<int>(args.stride.size());
+  c.batch = in.sizes()[0];
+  c.in_channels = in.sizes()[1];
+  c.out_channels = out.sizes()[1];
+  c.groups = args.groups;
+  for (size_t d = 0; d < args.stride.size(); ++d) {
+    c.in[d] = in.sizes()[d + 2];
+    c.kernel[d] = weight.sizes()[d + 2];
+    c.stride[d] = args.stride[d];
+    c.dilation[d] = args.dilation[d];
+    c.pad_begin[d] = args.padding[d];
+    int64_t reach = c.dilation[d] * (c.kernel[d] - 1) + 1;
+    c.pad_end[d] = args.padding[d];
+    int64_t wanted = out.sizes()[d + 2];
+    // A transposed convolution's output padding makes the two ends differ.
+    if (c.out(static_cast<int>(d)) != wanted) {
+      c.pad_end[d] =
+          (wanted - 1) * c.stride[d] + reach - c.in[d] - c.pad_begin[d];
+    }
+  }
+  return c;
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,287 @@
+// Cross entropy: one kernel for rows of logits with class targets, composed of
+// operators otherwise.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/cpu/kernels/cross_entropy.h>
+#include <taeda/aten/native/normalization.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/_cross_entropy_rows.h>
+#include <taeda/gen/native/_cross_entropy_rows_backward.h>
+#include <taeda/gen/native/cross_entropy_loss.h>
+#include <taeda/gen/ops/_cross_entropy_rows.h>
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/div.h>
+#include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/log_softmax.h>
+#include <taeda/gen/ops/masked_fill.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/neg.h>
+#include <taeda/gen/ops/nll_loss_nd.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/sum.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr int64_t kNone = 0, kMean = 1;
+
+template <class T>
+const auto& kernels() {
+  const CrossEntropyTable& table = TAEDA_ISA_TABLE(kCrossEntropyTable);
+  if constexpr (std::is_same_v<T, float>) {
+    return table.f32;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return table.f64;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return table.bf16;
+  } else {
+    return table.f16;
+  }
+}
+
+int64_t grain_of(int64_t n) {
+  return std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1));
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> _cross_entropy_rows(
+    const Tensor& self,
+    const Tensor& target,
+    const OptionalTensor& weight,
+    int64_t reduction,
+    int64_t ignore_index) {
+  int64_t rows = self.sizes()[0], n = self.sizes()[1];
+  ScalarType type = compute_type(self.dtype());
+  Device device = self.device();
+  constexpr std::string_view kName = "cross_entropy_loss";
+  Tensor out = make_tensor(kName,
+                           reduction == kNone ? target.sizes() : IntArrayRef(),
+                           self.dtype(),
+                           device);
+  Tensor lse = make_tensor(kName, {rows}, type, device);
+  Tensor total = make_tensor(kName, IntArrayRef(), type, device);
+  if (device.is_meta()) return {out, lse, total};
+  Tensor x = contiguous(self), t = contiguous_as(target, kLong);
+  Tensor w = parameter_as(or_undefined(weight), type);
+  visit_norm_type(kName, self.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    using A = lane_sum_t<T>;
+    const T* in = x.const_data<T>();
+    A* l = lse.mutable_data<A>();
+    parallel_for(0, rows, grain_of(n), [&](int64_t from, int64_t to) {
+      kernels<T>().log_sum_exp(in + from * n, l + from, to - from, n);
+    });
+    const int64_t* goal = t.const_data<int64_t>();
+    const A* factors = data_or_null<A>(w);
+    T* y = out.mutable_data<T>();
+    double sum = 0, weights = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      A loss = 0;
+      if (goal[r] != ignore_index) {
+        TAEDA_CHECK_AS(Index,
+                       goal[r] >= 0 && goal[r] < n,
+                       "Target ",
+                       goal[r],
+                       " is out of bounds.");
+        A factor = factors ? factors[goal[r]] : A(1);
+        loss = (l[r] - static_cast<A>(in[r * n + goal[r]])) * factor;
+        sum += loss, weights += factor;
+      }
+      if (reduction == kNone) y[r] = static_cast<T>(loss);
+    }
+    if (reduction == kMean) sum /= weights;
+    if (reduction != kNone) *y = static_cast<T>(static_cast<A>(sum));
+    *total.mutable_data<A>() = static_cast<A>(weights);
+  });
+  return {out, lse, total};
+}
+
+Tensor _cross_entropy_rows_backward(const Tensor& grad,
+                                    const Tensor& self,
+                                    const Tensor& target,
+                                    const OptionalTensor& weight,
+                                    int64_t reduction,
+                                    int64_t ignore_index,
+                                    const Tensor& log_sum_exp,
+                                    const Tensor& total_weight) {
+  constexpr std::string_view kName = "cross_entropy_loss_backward";
+  Tensor out = make_tensor(kName, self.sizes(), self.dtype(), self.device());
+  if (self.is_meta()) return out;
+  int64_t rows = self.sizes()[0], n = self.sizes()[1];
+  ScalarType type = compute_type(self.dtype());
+  Tensor x = contiguous(self), t = contiguous_as(target, kLong);
+  Tensor w = parameter_as(or_undefined(weight), type);
+  Tensor g = contiguous_as(grad, type);
+  visit_norm_type(kName, self.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    using A = lane_sum_t<T>;
+    const T* in = x.const_data<T>();
+    const int64_t* goal = t.const_data<int64_t>();
+    const A* factors = data_or_null<A>(w);
+    const A* dy = g.const_data<A>();
+    A scale = reduction == kMean ? A(1) / *total_weight.const_data<A>() : A(1);
+    std::vector<A> factor(static_cast<size_t>(rows), A(0));
+    for (int64_t r = 0; r < rows; ++r) {
+      if (goal[r] == ignore_index) continue;
+      A own = factors ? factors[goal[r]] : A(1);
+      factor[static_cast<size_t>(r)] =
+          dy[reduction == kNone ? r : 0] * own * scale;
+    }
+    T* dx = out.mutable_data<T>();
+    const A* l = log_sum_exp.const_data<A>();
+    parallel_for(0, rows, grain_of(n), [&](int64_t from, int64_t to) {
+      kernels<T>().backward(in + from * n,
+                            l + from,
+                            goal + from,
+                            factor.data() + from,
+                            dx + from * n,
+                            to - from,
+                            n);
+    });
+  });
+  return out;
+}
+
+// The composed forms ----------------------------------------------------------
+
+namespace {
+
+Tensor as_column(const Tensor& weight, int64_t rank, int64_t class_dim) {
+  DimVector sizes(static_cast<size_t>(rank), 1);
+  sizes[static_cast<size_t>(class_dim)] = weight.numel();
+  return ops::reshape(weight, sizes);
+}
+
+void check_class_weight(const Tensor& w, int64_t classes) {
+  TAEDA_CHECK(!w.defined() || (w.dim() == 1 && w.numel() == classes),
+              "cross_entropy: weight tensor should be defined either for all ",
+              classes,
+              " classes or no classes but got weight tensor of shape: ",
+              w.sizes());
+}
+
+Tensor with_probabilities(const Tensor& self,
+                          const Tensor& target,
+                          const Tensor& weight,
+                          int64_t reduction,
+                          double smoothing) {
+  int64_t class_dim = self.dim() == 1 ? 0 : 1;
+  int64_t classes = self.sizes()[class_dim];
+  check_class_weight(weight, classes);
+  Tensor logs = ops::log_softmax(self, class_dim, self.dtype());
+  Tensor goal = target;
+  if (smoothing > 0) {
+    goal = ops::add(ops::mul(target, Scalar(1 - smoothing)),
+                    Scalar(smoothing / static_cast<double>(classes)));
+  }
+  Tensor terms = ops::mul(logs, goal);
+  if (weight.defined()) {
+    terms = ops::mul(terms, as_column(weight, self.dim(), class_dim));
+  }
+  if (reduction == kNone) {
+    return ops::neg(ops::sum(terms, IntArrayRef{class_dim}, false));
+  }
+  Tensor sum = ops::neg(ops::sum(terms));
+  if (reduction != kMean) return sum;
+  double items =
+      static_cast<double>(logs.numel()) / static_cast<double>(classes);
+  return ops::div(sum, Scalar(items));
+}
+
+// The sum of the weights of the targets that count.
+double counted_weight(const Tensor& target,
+                      const Tensor& weight,
+                      int64_t ignore_index) {
+  Tensor t = contiguous_as(target, kLong);
+  Tensor w = weight.defined() ? contiguous_as(weight, kDouble) : weight;
+  double sum = 0;
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    int64_t c = t.const_data<int64_t>()[i];
+    if (c != ignore_index) sum += w.defined() ? w.const_data<double>()[c] : 1;
+  }
+  return sum;
+}
+
+Tensor smoothed(const Tensor& self,
+                const Tensor& target,
+                const Tensor& weight,
+                int64_t reduction,
+                int64_t ignore_index,
+                double smoothing) {
+  int64_t class_dim = self.dim() == 1 ? 0 : 1;
+  int64_t classes = self.sizes()[class_dim];
+  Tensor logs = ops::log_softmax(self, class_dim, self.dtype());
+  OptionalTensor given = weight.defined() ? OptionalTensor(weight) : std::nullopt;
+  Tensor own = ops::nll_loss_nd(logs, target, given, reduction, ignore_index);
+  Tensor terms = logs;
+  if (weight.defined()) {
+    terms = ops::mul(logs, as_column(weight, self.dim(), class_dim));
+  }
+  Tensor all = ops::neg(ops::sum(terms, IntArrayRef{class_dim}, false));
+  Tensor ignored = ops::eq(target, Scalar(ignore_index));
+  all = ops::masked_fill(all, ignored, Scalar(0.0));
+  if (reduction == kMean) {
+    double sum = counted_weight(target, weight, ignore_index);
+    all = ops::div(ops::sum(all), Scalar(sum));
+  } else if (reduction != kNone) {
+    all = ops::sum(all);
+  }
+  return ops::add(
+      ops::mul(own, Scalar(1 - smoothing)),
+      ops::mul(all, Scalar(smoothing / static_cast<double>(classes))));
+}
+
+// Whether the rows kernel applies; what it does not take is left to nll_loss,
+// whose messages are PyTorch's.
+bool takes_rows(const Tensor& self, const Tensor& target, const Tensor& weight) {
+  bool shapes = self.dim() == 2 && target.dim() == 1 &&
+                self.sizes()[0] == target.sizes()[0] && self.sizes()[1] > 0;
+  bool types = self.is_floating_point() && !is_float8(self.dtype()) &&
+               (target.dtype() == kLong || target.dtype() == kByte);
+  bool weights = !weight.defined() ||
+                 (weight.dim() == 1 && weight.numel() == self.sizes()[1] &&
+                  weight.dtype() == self.dtype());
+  return shapes && types && weights;
+}
+
+}  // namespace
+
+Tensor cross_entropy_loss(const Tensor& self,
+                          const Tensor& target,
+                          const OptionalTensor& weight,
+                          int64_t reduction,
+                          int64_t ignore_index,
+                          double label_smoothing) {
+  Tensor w = or_undefined(weight);
+  TAEDA_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
+              "label_smoothing must be between 0.0 and 1.0. Got: ",
+              label_smoothing);
+  if (self.sizes() == target.sizes()) {
+    TAEDA_CHECK(target.is_floating_point(),
+                "Expected floating point type for target with class "
+                "probabilities, got ",
+                target.dtype());
+    TAEDA_CHECK(ignore_index < 0,
+                "ignore_index is not supported for floating point target");
+    return with_probabilities(self, target, w, reduction, label_smoothing);
+  }
+  if (label_smoothing > 0) {
+    return smoothed(self, target, w, reduction, ignore_index, label_smoothing);
+  }
+  if (takes_rows(self, target, w)) {
+    return std::get<0>(ops::_cross_entropy_rows(
+        self, target, weight, reduction, ignore_index));
+  }
+  int64_t class_dim = self.dim() == 1 ? 0 : 1;
+  return ops::nll_loss_nd(ops::log_softmax(self, class_dim, self.dtype()),
+                          target,
+                          weight,
+                          reduction,
+                          ignore_index);
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,415 @@
+// Optimizers that update a whole list of parameters in one parallel pass.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/optimizers.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/_fused_adagrad_.h>
+#include <taeda/gen/native/_fused_adam_.h>
+#include <taeda/gen/native/_fused_adamw_.h>
+#include <taeda/gen/native/_fused_rmsprop_.h>
+#include <taeda/gen/native/_fused_sgd_.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr int64_t kChunk = 32768;
+
+// One parameter with its state: pointers into dense memory of equal order.
+struct Work {
+  void* pointers[kOptimizerPointers] = {};
+  int64_t numel = 0;
+  int64_t first_chunk = 0;
+  OptimizerNumbers numbers;
+};
+
+int type_index(std::string_view op, ScalarType t) {
+  switch (t) {
+    case kFloat:
+      return 0;
+    case kDouble:
+      return 1;
+    case kBFloat16:
+      return 2;
+    case kHalf:
+      return 3;
+    default:
+      not_implemented_for(op, t);
+  }
+}
+
+double number_in(const Tensor& t) {
+  return Scalar::load(t.dtype(), t.const_raw_data()).to_double();
+}
+
+class Launch {
+ public:
+  Launch(std::string_view op, OptimizerRule rule, OptimizerNumbers numbers)
+      : op_(op), rule_(rule), numbers_(numbers) {}
+
+  // False when the step is to be skipped: a gradient overflowed.
+  bool scale(const OptionalTensor& grad_scale,
+             const OptionalTensor& found_inf) {
+    if (found_inf && number_in(*found_inf) == 1.0) return false;
+    if (grad_scale) {
+      numbers_.scaled = true;
+      numbers_.grad_scale = number_in(*grad_scale);
+    }
+    return true;
+  }
+
+  OptimizerNumbers& numbers() { return numbers_; }
+
+  void add(std::initializer_list<const Tensor*> tensors) {
+    Work work;
+    const Tensor& param = **tensors.begin();
+    work.numel = param.numel();
+    work.numbers = numbers_;
+    work.first_chunk = chunks_;
+    int type = type_index(op_, param.dtype());
+    TAEDA_CHECK(type_ < 0 || type == type_,
+                op_,
+                ": params must all have one dtype, found ",
+                param.dtype());
+    type_ = type;
+    int at = 0;
+    for (const Tensor* t : tensors) {
+      if (t != nullptr) work.pointers[at] = pointer(*t, param, at != 1);
+      ++at;
+    }
+    chunks_ += (work.numel + kChunk - 1) / kChunk;
+    works_.push_back(work);
+  }
+
+  void run() {
+    if (chunks_ == 0) return;
+    OptimizerFn fn =
+        TAEDA_ISA_TABLE(kOptimizerTable)[static_cast<int>(rule_)][type_];
+    static constexpr int64_t kSizes[] = {4, 8, 2, 2};
+    int64_t item = kSizes[type_];
+    int64_t total = 0;
+    for (const Work& w : works_) total += w.numel;
+    int64_t grain = total < kChunk ? chunks_ : 1;
+    parallel_for(0, chunks_, grain, [&](int64_t from, int64_t to) {
+      auto last = std::upper_bound(
+          works_.begin(), works_.end(), from, [](int64_t c, const Work& w) {
+            return c < w.first_chunk;
+          });
+      const Work* w = &*(last - 1);
+      for (int64_t c = from; c < to; ++c) {
+        while (w + 1 < works_.data() + works_.size() &&
+               (w + 1)->first_chunk <= c) {
+          ++w;
+        }
+        int64_t start = (c - w->first_chunk) * kChunk;
+        void* at[kOptimizerPointers];
+        for (int i = 0; i < kOptimizerPointers; ++i) {
+          char* p = static_cast<char*>(w->pointers[i]);
+          at[i] = p ? p + start * item : nullptr;
+        }
+        fn(at, std::min(kChunk, w->numel - start), w->numbers);
+      }
+    });
+    for (const auto& [target, copy] : copies_) copy_into(target, copy);
+  }
+
+ private:
+  // The memory of a tensor in the parameter's order; of a copy otherwise.
+  void* pointer(const Tensor& t, const Tensor& param, bool written) {
+    TAEDA_CHECK(t.sizes() == param.sizes(),
+                op_,
+                ": expected a tensor of the parameter's shape ",
+                param.sizes(),
+                ", got ",
+                t.sizes());
+    TAEDA_CHECK(t.is_cpu(), op_, ": expected CPU tensors, got ", t);
+    written = written || numbers_.scaled;
+    if (written) t.impl()->bump_version();
+    bool same = t.dtype() == param.dtype() && !t.is_neg() && !t.is_conj() &&
+                param.is_non_overlapping_and_dense() &&
+                (t.strides() == param.strides() ||
+                 (t.is_contiguous() && param.is_contiguous()));
+    if (same) {
+      return written ? t.mutable_raw_data()
+                     : const_cast<void*>(t.const_raw_data());
+    }
+    Tensor copy = make_ordered(param);
+    copy_into(copy, t);
+    if (written) {
+      copies_.push_back({t, copy});
+    } else {
+      kept_.push_back(copy);
+    }
+    return copy.mutable_raw_data();
+  }
+
+  Tensor make_ordered(const Tensor& param) {
+    if (!param.is_non_overlapping_and_dense()) {
+      return make_tensor(op_, param.sizes(), param.dtype());
+    }
+    return make_tensor_strided(
+        op_, param.sizes(), param.strides(), param.dtype());
+  }
+
+  std::string_view op_;
+  OptimizerRule rule_;
+  OptimizerNumbers numbers_;
+  int type_ = -1;
+  int64_t chunks_ = 0;
+  std::vector<Work> works_;
+  std::vector<std::pair<Tensor, Tensor>> copies_;
+  std::vector<Tensor> kept_;
+};
+
+const Tensor* item(TensorList list, size_t i) {
+  return list.empty() ? nullptr : &list[i];
+}
+
+void check_lengths(std::string_view op,
+                   TensorList params,
+                   std::initializer_list<TensorList> others) {
+  for (TensorList list : others) {
+    TAEDA_CHECK(list.empty() || list.size() == params.size(),
+                op,
+                ": expected one tensor per parameter (",
+                params.size(),
+                "), got ",
+                list.size());
+  }
+}
+
+void adam_step(std::string_view op,
+               TensorList self,
+               TensorList grads,
+               TensorList exp_avgs,
+               TensorList exp_avg_sqs,
+               TensorList max_exp_avg_sqs,
+               TensorList state_steps,
+               OptimizerNumbers numbers,
+               bool amsgrad,
+               const OptionalTensor& grad_scale,
+               const OptionalTensor& found_inf) {
+  check_lengths(op,
+                self,
+                {grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps});
+  Launch launch(op, OptimizerRule::kAdam, numbers);
+  if (!launch.scale(grad_scale, found_inf)) return;
+  for (size_t i = 0; i < self.size(); ++i) {
+    double t = number_in(state_steps[i]);
+    OptimizerNumbers& k = launch.numbers();
+    k.step_size = k.lr / (1 - std::pow(k.beta1, t));
+    k.correction = std::sqrt(1 - std::pow(k.beta2, t));
+    launch.add({&self[i],
+                &grads[i],
+                &exp_avgs[i],
+                &exp_avg_sqs[i],
+                amsgrad ? &max_exp_avg_sqs[i] : nullptr});
+  }
+  launch.run();
+}
+
+OptimizerNumbers adam_numbers(double lr,
+                              double beta1,
+                              double beta2,
+                              double weight_decay,
+                              double eps,
+                              bool maximize,
+                              bool decoupled) {
+  OptimizerNumbers k;
+  k.lr = lr;
+  k.beta1 = beta1;
+  k.beta2 = beta2;
+  k.weight_decay = weight_decay;
+  k.eps = eps;
+  k.maximize = maximize;
+  k.decoupled = decoupled;
+  return k;
+}
+
+}  // namespace
+
+void _fused_sgd_(TensorList self,
+                 TensorList grads,
+                 TensorList momentum_buffer_list,
+                 double weight_decay,
+                 double momentum,
+                 double lr,
+                 double dampening,
+                 bool nesterov,
+                 bool maximize,
+                 bool is_first_step,
+                 const OptionalTensor& grad_scale,
+                 const OptionalTensor& found_inf) {
+  check_lengths("_fused_sgd_", self, {grads, momentum_buffer_list});
+  OptimizerNumbers k;
+  k.lr = lr;
+  k.weight_decay = weight_decay;
+  k.momentum = momentum;
+  k.dampening = dampening;
+  k.nesterov = nesterov;
+  k.maximize = maximize;
+  k.first = is_first_step;
+  Launch launch("_fused_sgd_", OptimizerRule::kSgd, k);
+  if (!launch.scale(grad_scale, found_inf)) return;
+  TensorList buffers = momentum == 0 ? TensorList() : momentum_buffer_list;
+  for (size_t i = 0; i < self.size(); ++i) {
+    launch.add({&self[i], &grads[i], item(buffers, i)});
+  }
+  launch.run();
+}
+
+void _fused_sgd_tensor_lr_(TensorList self,
+                           TensorList grads,
+                           TensorList momentum_buffer_list,
+                           double weight_decay,
+                           double momentum,
+                           const Tensor& lr,
+                           double dampening,
+                           bool nesterov,
+                           bool maximize,
+                           bool is_first_step,
+                           const OptionalTensor& grad_scale,
+                           const OptionalTensor& found_inf) {
+  _fused_sgd_(self,
+              grads,
+              momentum_buffer_list,
+              weight_decay,
+              momentum,
+              number_in(lr),
+              dampening,
+              nesterov,
+              maximize,
+              is_first_step,
+              grad_scale,
+              found_inf);
+}
+
+#define TAEDA_ADAM(NAME, LR_TYPE, LR, DECOUPLED)                          \
+  void NAME(TensorList self,                                              \
+            TensorList grads,                                             \
+            TensorList exp_avgs,                                          \
+            TensorList exp_avg_sqs,                                       \
+            TensorList max_exp_avg_sqs,                                   \
+            TensorList state_steps,                                       \
+            LR_TYPE lr,                                                   \
+            double beta1,                                                 \
+            double beta2,                                                 \
+            double weight_decay,                                          \
+            double eps,                                                   \
+            bool amsgrad,                                                 \
+            bool maximize,                                                \
+            const OptionalTensor& grad_scale,                             \
+            const OptionalTensor& found_inf) {                            \
+    adam_step(                                                            \
+        #NAME,                                                            \
+        self,                                                             \
+        grads,                                                            \
+        exp_avgs,                                                         \
+        exp_avg_sqs,                                                      \
+        max_exp_avg_sqs,                                                  \
+        state_steps,                                                      \
+        adam_numbers(LR, beta1, beta2, weight_decay, eps, maximize, DECOUPLED), \
+        amsgrad,                                                          \
+        grad_scale,                                                       \
+        found_inf);                                                       \
+  }
+TAEDA_ADAM(_fused_adam_, double, lr, false)
+TAEDA_ADAM(_fused_adam_tensor_lr_, const Tensor&, number_in(lr), false)
+TAEDA_ADAM(_fused_adamw_, double, lr, true)
+TAEDA_ADAM(_fused_adamw_tensor_lr_, const Tensor&, number_in(lr), true)
+#undef TAEDA_ADAM
+
+void _fused_adagrad_(TensorList self,
+                     TensorList grads,
+                     TensorList state_sums,
+                     TensorList state_steps,
+                     double lr,
+                     double lr_decay,
+                     double weight_decay,
+                     double eps,
+                     bool maximize,
+                     const OptionalTensor& grad_scale,
+                     const OptionalTensor& found_inf) {
+  check_lengths("_fused_adagrad_", self, {grads, state_sums, state_steps});
+  OptimizerNumbers k;
+  k.lr = lr;
+  k.weight_decay = weight_decay;
+  k.eps = eps;
+  k.maximize = maximize;
+  Launch launch("_fused_adagrad_", OptimizerRule::kAdagrad, k);
+  if (!launch.scale(grad_scale, found_inf)) return;
+  for (size_t i = 0; i < self.size(); ++i) {
+    double t = number_in(state_steps[i]);
+    launch.numbers().step_size = lr / (1 + (t - 1) * lr_decay);
+    launch.add({&self[i], &grads[i], &state_sums[i]});
+  }
+  launch.run();
+}
+
+void _fused_adagrad_tensor_lr_(TensorList self,
+                               TensorList grads,
+                               TensorList state_sums,
+                               TensorList state_steps,
+                               const Tensor& lr,
+                               double lr_decay,
+                               double weight_decay,
+                               double eps,
+                               bool maximize,
+                               const OptionalTensor& grad_scale,
+                               const OptionalTensor& found_inf) {
+  _fused_adagrad_(self,
+                  grads,
+                  state_sums,
+                  state_steps,
+                  number_in(lr),
+                  lr_decay,
+                  weight_decay,
+                  eps,
+                  maximize,
+                  grad_scale,
+                  found_inf);
+}
+
+void _fused_rmsprop_(TensorList self,
+                     TensorList grads,
+                     TensorList square_avgs,
+                     TensorList grad_avgs,
+                     TensorList momentum_buffer_list,
+                     double lr,
+                     double alpha,
+                     double eps,
+                     double weight_decay,
+                     double momentum,
+                     bool centered,
+                     bool maximize,
+                     const OptionalTensor& grad_scale,
+                     const OptionalTensor& found_inf) {
+  check_lengths("_fused_rmsprop_",
+                self,
+                {grads, square_avgs, grad_avgs, momentum_buffer_list});
+  OptimizerNumbers k;
+  k.lr = lr;
+  k.beta2 = alpha;
+  k.eps = eps;
+  k.weight_decay = weight_decay;
+  k.momentum = momentum;
+  k.maximize = maximize;
+  Launch launch("_fused_rmsprop_", OptimizerRule::kRmsprop, k);
+  if (!launch.scale(grad_scale, found_inf)) return;
+  TensorList means = centered ? grad_avgs : TensorList();
+  TensorList buffers = momentum > 0 ? momentum_buffer_list : TensorList();
+  for (size_t i = 0; i < self.size(); ++i) {
+    launch.add({&self[i],
+                &grads[i],
+                &square_avgs[i],
+                item(means, i),
+                item(buffers, i)});
+  }
+  launch.run();
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,38 @@
+// Derivatives of losses over classes, and of embeddings.
+#pragma once
+
+#include <taeda/csrc/autograd/formulas.h>
+
+namespace taeda::autograd {
+
+// An optional argument as operators take it.
+inline OptionalTensor given(const Tensor& t) {
+  return t.defined() ? OptionalTensor(t) : std::nullopt;
+}
+
+TAEDA_API Tensor nll_double_backward(const Tensor& grad,
+                                     const Tensor& self,
+                                     const Tensor& target,
+                                     const Tensor& weight,
+                                     int64_t reduction,
+                                     int64_t ignore_index,
+                                     const Tensor& total_weight);
+TAEDA_API Tensor cross_entropy_gradient(const Tensor& grad,
+                                        const Tensor& self,
+                                        const Tensor& target,
+                                        const Tensor& weight,
+                                        int64_t reduction,
+                                        int64_t ignore_index,
+                                        const Tensor& log_sum_exp,
+                                        const Tensor& total_weight);
+TAEDA_API Tensor embedding_gradient(const Tensor& grad,
+                                    const Tensor& indices,
+                                    IntArrayRef sizes,
+                                    int64_t padding_idx,
+                                    bool scale_grad_by_freq,
+                                    bool sparse);
+TAEDA_API Tensor embedding_double_backward(const Tensor& grad,
+                                           const Tensor& indices,
+                                           int64_t padding_idx);
+
+}  // namespace taeda::autograd
