@@ -58,9 +58,18 @@ struct View {
             overload.params[i].has(Param::kFunctionOnly));
   }
   bool usable() const { return call.self == nullptr || overload.self >= 0; }
-  const char* signature() const {
-    return call.self != nullptr ? overload.method_signature
-                                : overload.signature;
+  std::string signature() const {
+    std::string text = call.self != nullptr ? overload.method_signature
+                                            : overload.signature;
+    // Tables say taeda; a program may know the library by another name.
+    std::string name = library_name();
+    for (size_t at = 0; name != "taeda";) {
+      at = text.find("taeda.", at);
+      if (at == std::string::npos) break;
+      text.replace(at, 5, name);
+      at += name.size();
+    }
+    return text;
   }
   template <class F>
   int64_t count_if(F&& f) const {

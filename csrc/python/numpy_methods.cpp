@@ -154,12 +154,12 @@ TensorBase tensor_from_buffer(const BufferRequest& r) {
 PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {
       "buffer", "dtype", "count", "offset", "requires_grad", nullptr};
-  PyObject *buffer, *dtype;
+  PyObject *buffer, *dtype = nullptr;
   long long count = -1, offset = 0;
   int on = 0;
   if (!PyArg_ParseTupleAndKeywords(args,
                                    kwargs,
-                                   "O$O|LLp:frombuffer",
+                                   "O|$OLLp:frombuffer",
                                    const_cast<char**>(names),
                                    &buffer,
                                    &dtype,
@@ -169,6 +169,10 @@ PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   return guarded([&] {
+    if (dtype == nullptr) {
+      raise(PyExc_TypeError,
+            "frombuffer() missing 1 required keyword argument: 'dtype'");
+    }
     TensorBase t = tensor_from_buffer(
         {buffer, to_dtype(dtype), count, offset, on != 0});
     if (on) autograd::set_requires_grad(t, true);

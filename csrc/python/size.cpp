@@ -37,7 +37,8 @@ Ref checked_item(PyObject* item, Py_ssize_t at) {
     PyErr_Clear();
   }
   raise(PyExc_TypeError,
-        str_cat("Size() takes an iterable of 'int' (item ",
+        str_cat(library_name(),
+                ".Size() takes an iterable of 'int' (item ",
                 static_cast<int64_t>(at),
                 " is '",
                 Py_TYPE(item)->tp_name,

@@ -175,6 +175,11 @@ PyObject* retains_grad(const TensorBase& t) {
 }  // namespace
 
 PyGetSetDef tensor_getset[] = {
+    {"__dict__",
+     PyObject_GenericGetDict,
+     PyObject_GenericSetDict,
+     nullptr,
+     nullptr},
     TAEDA_GETTER("shape", shape),
     TAEDA_GETTER("dtype", dtype),
     TAEDA_GETTER("device", device),

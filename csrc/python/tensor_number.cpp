@@ -114,9 +114,16 @@ int truth(PyObject* self) {
   return status < 0 ? -1 : result;
 }
 
+void check_one_element(const TensorBase& t) {
+  TAEDA_CHECK_AS(Value,
+                 t.numel() == 1,
+                 "only one element tensors can be converted to Python scalars");
+}
+
 PyObject* to_long(PyObject* self) {
   if (TAEDA_UNLIKELY(overrides(self))) return override_method(self, "__int__");
   return guarded([&] {
+    check_one_element(unwrap(self));
     Ref number = checked(item_object(unwrap(self)));
     return PyNumber_Long(number.get());
   });
@@ -126,6 +133,7 @@ PyObject* to_float(PyObject* self) {
     return override_method(self, "__float__");
   }
   return guarded([&] {
+    check_one_element(unwrap(self));
     Scalar s = item_of(unwrap(self));
     return PyFloat_FromDouble(s.to_double());
   });

@@ -26,18 +26,17 @@ struct Format {
   int precision;
   double max;
   int min_exponent;
-  bool subnormals;
 };
 constexpr Format kFormats[] = {
-    {kHalf, 11, 65504.0, -14, true},
-    {kBFloat16, 8, 3.3895313892515355e38, -126, true},
-    {kFloat, 24, FLT_MAX, -126, true},
-    {kDouble, 53, DBL_MAX, -1022, true},
-    {ScalarType::Float8_e5m2, 3, 57344.0, -14, true},
-    {ScalarType::Float8_e4m3fn, 4, 448.0, -6, true},
-    {ScalarType::Float8_e5m2fnuz, 3, 57344.0, -15, true},
-    {ScalarType::Float8_e4m3fnuz, 4, 240.0, -7, true},
-    {ScalarType::Float8_e8m0fnu, 1, 1.7014118346046923e38, -127, false},
+    {kHalf, 11, 65504.0, -14},
+    {kBFloat16, 8, 3.3895313892515355e38, -126},
+    {kFloat, 24, FLT_MAX, -126},
+    {kDouble, 53, DBL_MAX, -1022},
+    {ScalarType::Float8_e5m2, 3, 57344.0, -14},
+    {ScalarType::Float8_e4m3fn, 4, 448.0, -6},
+    {ScalarType::Float8_e5m2fnuz, 3, 57344.0, -15},
+    {ScalarType::Float8_e4m3fnuz, 4, 240.0, -7},
+    {ScalarType::Float8_e8m0fnu, 1, 1.7014118346046923e38, -127},
 };
 const Format& format_of(PyObject* self) {
   for (const Format& f : kFormats) {
@@ -48,10 +47,6 @@ const Format& format_of(PyObject* self) {
 
 double eps(const Format& f) { return std::ldexp(1.0, 1 - f.precision); }
 double tiny(const Format& f) { return std::ldexp(1.0, f.min_exponent); }
-double smallest(const Format& f) {
-  return f.subnormals ? std::ldexp(1.0, f.min_exponent - f.precision + 1)
-                      : tiny(f);
-}
 double lowest(const Format& f) {
   return f.type == ScalarType::Float8_e8m0fnu ? tiny(f) : -f.max;
 }
@@ -170,7 +165,6 @@ PyGetSetDef float_getset[] = {
     {"min", fact<lowest>, nullptr, nullptr, nullptr},
     {"tiny", fact<tiny>, nullptr, nullptr, nullptr},
     {"smallest_normal", fact<tiny>, nullptr, nullptr, nullptr},
-    {"smallest_subnormal", fact<smallest>, nullptr, nullptr, nullptr},
     {"resolution", fact<resolution>, nullptr, nullptr, nullptr},
     {"dtype", dtype_text, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},

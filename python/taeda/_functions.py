@@ -22,7 +22,14 @@ __all__ = [
     "get_rng_state",
     "initial_seed",
     "is_storage",
+    "get_device",
+    "is_complex",
+    "is_floating_point",
+    "is_inference",
+    "is_nonzero",
+    "is_signed",
     "is_tensor",
+    "numel",
     "manual_seed",
     "seed",
     "set_default_device",
@@ -58,6 +65,45 @@ def typename(obj, /) -> str:
     if module in ("", "builtins"):
         return kind.__qualname__
     return f"{module}.{kind.__qualname__}"
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor's dtype is a floating-point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether a tensor's dtype is complex."""
+    return input.is_complex()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether a tensor's dtype has negative values."""
+    return input.is_signed()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def numel(input: Tensor) -> int:
+    """The number of a tensor's elements."""
+    return input.numel()
+
+
+def get_device(input: Tensor) -> int:
+    """The index of a tensor's device; -1 on the CPU."""
+    return input.get_device()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a tensor's only element is not zero.
+
+    Raises:
+        RuntimeError: the tensor has more or fewer elements.
+    """
+    return bool(input)
 
 
 def get_default_device() -> device:

@@ -1,0 +1,105 @@
+"""Runs a program that says `import torch` on this library.
+
+    python -m taeda.as_torch program.py arguments...
+
+Within the process the names `torch` and `torch.*` mean `taeda` and `taeda.*`. It
+refuses to start once real PyTorch has been loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["install", "main", "uninstall"]
+
+
+class _Finder:
+    """Answers imports of `torch` and its submodules with this library's modules."""
+
+    @staticmethod
+    def find_spec(name: str, path=None, target=None):
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        from importlib.machinery import ModuleSpec
+        from importlib.util import find_spec
+
+        own = "taeda" + name[len("torch") :]
+        try:
+            found = own in sys.modules or find_spec(own) is not None
+        except ModuleNotFoundError:
+            found = False
+        if not found:
+            return None
+        return ModuleSpec(name, _Loader(own), is_package=True)
+
+
+class _Loader:
+    def __init__(self, own: str) -> None:
+        self.own = own
+
+    def create_module(self, spec):
+        from importlib import import_module
+
+        module = import_module(self.own)
+        # The import system writes its spec into the module; ours comes back below.
+        self.spec = getattr(module, "__spec__", None)
+        return module
+
+    def exec_module(self, module) -> None:
+        module.__spec__ = self.spec
+
+
+def install() -> None:
+    """Make `import torch` mean this library.
+
+    Raises:
+        RuntimeError: real PyTorch is loaded already.
+    """
+    import taeda
+
+    loaded = sys.modules.get("torch")
+    if loaded is not None and loaded is not taeda:
+        raise RuntimeError(
+            "as_torch: real PyTorch is already loaded in this process; install before "
+            "anything imports torch"
+        )
+    if not any(finder is _Finder for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder)
+    taeda._C._set_library_name("torch")
+
+
+def uninstall() -> None:
+    """Undo `install`; modules imported meanwhile keep what they have."""
+    import taeda
+
+    sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
+    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+        module = sys.modules[name]
+        if getattr(module, "__name__", "").startswith("taeda"):
+            del sys.modules[name]
+    taeda._C._set_library_name("taeda")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line: a program's path (or -m module) and its arguments."""
+    import runpy
+
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments == ["-m"]:
+        print("usage: python -m taeda.as_torch program.py [arguments]", file=sys.stderr)
+        return 2
+    install()
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        import os
+
+        sys.argv = list(arguments)
+        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+        runpy.run_path(arguments[0], run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
