@@ -1,0 +1,244 @@
+// searchsorted, bucketize, histc, bincount.
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/bincount.h>
+#include <taeda/gen/native/bucketize.h>
+#include <taeda/gen/native/histc.h>
+#include <taeda/gen/native/searchsorted.h>
+#include <taeda/gen/ops/searchsorted.h>
+
+#include <algorithm>
+
+namespace taeda::native {
+
+namespace {
+
+using Side = std::optional<std::string_view>;
+
+// How many of the row's elements come before v (with its equals if `right`).
+template <class T>
+int64_t place_of(
+    const T* row, const int64_t* sorter, int64_t n, T v, bool right) {
+  int64_t low = 0, high = n;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    T x = row[sorter == nullptr ? middle : sorter[middle]];
+    bool before = right ? !(x > v) : !(x >= v);
+    if (before) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+bool is_right(bool right, Side side) {
+  if (!side) return right;
+  TAEDA_CHECK(*side == "left" || *side == "right",
+              "torch.searchsorted(): side can only be 'left' or 'right' but "
+              "got ",
+              *side);
+  TAEDA_CHECK(*side == "right" || !right,
+              "torch.searchsorted(): side and right can't be set to opposites, "
+              "got side of left while right was True");
+  return *side == "right";
+}
+
+void check_search(const Tensor& sequence,
+                  const Tensor& self,
+                  const OptionalTensor& sorter) {
+  TAEDA_CHECK(sequence.dim() > 0,
+              "torch.searchsorted(): boundaries tensor should have positive "
+              "dimension, but got 0 dimension");
+  bool fits = sequence.dim() == 1 || self.dim() == sequence.dim();
+  for (int64_t d = 0; fits && sequence.dim() > 1 && d + 1 < self.dim(); ++d) {
+    fits = self.sizes()[d] == sequence.sizes()[d];
+  }
+  TAEDA_CHECK(fits,
+              "torch.searchsorted(): boundaries tensor should be 1 dimension or "
+              "the first N-1 dimensions of boundaries tensor and input value "
+              "tensor must match, but we got boundaries tensor ",
+              sequence.sizes(),
+              " and input value tensor ",
+              self.sizes());
+  TAEDA_CHECK(sequence.dtype() == self.dtype() || self.dim() == 0,
+              "torch.searchsorted(): input value tensor and boundaries tensor "
+              "should have same dtype, but got dtype ",
+              self.dtype(),
+              " for input and ",
+              sequence.dtype(),
+              " for boundaries");
+  if (!sorter || !sorter->defined()) return;
+  TAEDA_CHECK(sorter->sizes() == sequence.sizes(),
+              "torch.searchsorted(): boundary and sorter must have the same "
+              "size, but got boundary tensor ",
+              sequence.sizes(),
+              " and got sorter tensor ",
+              sorter->sizes());
+  TAEDA_CHECK(sorter->dtype() == kLong,
+              "torch.searchsorted(): sorter must be a tensor of long dtype but "
+              "got dtype ",
+              sorter->dtype());
+}
+
+template <class F>
+void visit_real(std::string_view op, ScalarType type, F&& f) {
+  if (type == kFloat) return f(float{});
+  if (type == kDouble) return f(double{});
+  if (type == kLong) return f(int64_t{});
+  not_implemented_for(op, type);
+}
+
+Tensor find_places(const Tensor& sequence,
+              const Tensor& self,
+              bool out_int32,
+              bool right,
+              const OptionalTensor& sorter) {
+  check_search(sequence, self, sorter);
+  Tensor out = make_tensor("searchsorted", self.sizes(), kLong, self.device());
+  int64_t n = sequence.sizes()[sequence.dim() - 1];
+  ScalarType type = wide_type(sequence.dtype());
+  Tensor rows = contiguous_as(sequence, type);
+  Tensor values = contiguous_as(self, type);
+  bool given = sorter && sorter->defined();
+  Tensor order = given ? contiguous(*sorter) : Tensor();
+  const int64_t* places = given ? order.const_data<int64_t>() : nullptr;
+  int64_t width = sequence.dim() > 1 ? self.sizes()[self.dim() - 1] : 0;
+  int64_t* to = out.mutable_data<int64_t>();
+  visit_real("searchsorted", type, [&](auto tag) {
+    using T = decltype(tag);
+    const T* x = rows.const_data<T>();
+    const T* v = values.const_data<T>();
+    parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t row = width > 0 ? i / width * n : 0;
+        const int64_t* p = places == nullptr ? nullptr : places + row;
+        to[i] = place_of(x + row, p, n, v[i], right);
+      }
+    });
+  });
+  return out_int32 ? cast(out, kInt) : out;
+}
+
+Tensor number(const Scalar& s, const Tensor& like) {
+  Tensor t = make_tensor("searchsorted", IntArrayRef(), like.dtype());
+  fill_with(t, s);
+  return t;
+}
+
+}  // namespace
+
+Tensor searchsorted(const Tensor& sorted_sequence,
+                    const Tensor& self,
+                    bool out_int32,
+                    bool right,
+                    Side side,
+                    const OptionalTensor& sorter) {
+  return find_places(
+      sorted_sequence, self, out_int32, is_right(right, side), sorter);
+}
+Tensor searchsorted(const Tensor& sorted_sequence,
+                    const Scalar& self,
+                    bool out_int32,
+                    bool right,
+                    Side side,
+                    const OptionalTensor& sorter) {
+  return find_places(sorted_sequence,
+                number(self, sorted_sequence),
+                out_int32,
+                is_right(right, side),
+                sorter);
+}
+
+Tensor bucketize(const Tensor& self,
+                 const Tensor& boundaries,
+                 bool out_int32,
+                 bool right) {
+  TAEDA_CHECK(boundaries.dim() == 1,
+              "bucketize: boundaries tensor must be 1 dimension, but got dim(",
+              boundaries.dim(),
+              ")");
+  return find_places(boundaries, self, out_int32, right, std::nullopt);
+}
+Tensor bucketize(const Scalar& self,
+                 const Tensor& boundaries,
+                 bool out_int32,
+                 bool right) {
+  return bucketize(number(self, boundaries), boundaries, out_int32, right);
+}
+
+Tensor histc(const Tensor& self,
+             int64_t bins,
+             const Scalar& min,
+             const Scalar& max) {
+  TAEDA_CHECK(bins > 0, "torch.histc(): bins must be > 0, but got ", bins);
+  if (!self.is_floating_point()) not_implemented_for("histc", self.dtype());
+  Tensor plain = contiguous_as(self, kDouble);
+  const double* x = plain.const_data<double>();
+  int64_t n = plain.numel();
+  double low = min.to_double(), high = max.to_double();
+  if (low == high && n > 0) {
+    low = *std::min_element(x, x + n);
+    high = *std::max_element(x, x + n);
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  TAEDA_CHECK(low - low == 0 && high - high == 0,
+              "torch.histc: range of [",
+              low,
+              ", ",
+              high,
+              "] is not finite");
+  TAEDA_CHECK(low < high, "torch.histc: max must be larger than min");
+  int64_t shape[] = {bins};
+  Tensor counts = make_tensor("histc", shape, kDouble);
+  double* c = counts.mutable_data<double>();
+  std::fill_n(c, bins, 0.0);
+  double scale = static_cast<double>(bins) / (high - low);
+  for (int64_t i = 0; i < n; ++i) {
+    if (!(x[i] >= low && x[i] <= high)) continue;
+    int64_t at = static_cast<int64_t>((x[i] - low) * scale);
+    c[std::min(at, bins - 1)] += 1;
+  }
+  return cast(counts, self.dtype());
+}
+
+Tensor bincount(const Tensor& self,
+                const OptionalTensor& weights,
+                int64_t minlength) {
+  TAEDA_CHECK(minlength >= 0, "bincount: minlength should be >= 0, got ",
+              minlength);
+  TAEDA_CHECK(self.dim() == 1 && is_integral(self.dtype(), false),
+              "bincount only supports 1-d non-negative integral inputs.");
+  Tensor plain = contiguous_as(self, kLong);
+  const int64_t* x = plain.const_data<int64_t>();
+  int64_t n = plain.numel(), length = minlength;
+  for (int64_t i = 0; i < n; ++i) {
+    TAEDA_CHECK(x[i] >= 0,
+                "bincount only supports 1-d non-negative integral inputs. Got ",
+                x[i]);
+    length = std::max(length, x[i] + 1);
+  }
+  bool weighted = weights && weights->defined();
+  TAEDA_CHECK(!weighted || weights->sizes() == self.sizes(),
+              "bincount: weights should be 1-d and have the same length as "
+              "input");
+  int64_t shape[] = {length};
+  Tensor counts = make_tensor("bincount", shape, weighted ? kDouble : kLong);
+  fill_with(counts, Scalar(0));
+  if (!weighted) {
+    int64_t* c = counts.mutable_data<int64_t>();
+    for (int64_t i = 0; i < n; ++i) ++c[x[i]];
+    return counts;
+  }
+  Tensor w = contiguous_as(*weights, kDouble);
+  double* c = counts.mutable_data<double>();
+  for (int64_t i = 0; i < n; ++i) c[x[i]] += w.const_data<double>()[i];
+  return cast(counts, weights->dtype() == kFloat ? kFloat : kDouble);
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,210 @@
+// unique in its forms: of elements, of slices along a dim, of runs.
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/dim_frame.h>
+#include <taeda/gen/native/_unique.h>
+#include <taeda/gen/native/_unique2.h>
+#include <taeda/gen/native/unique_consecutive.h>
+#include <taeda/gen/native/unique_dim.h>
+#include <taeda/gen/native/unique_dim_consecutive.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace taeda::native {
+
+namespace {
+
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+Tensor longs(const std::vector<int64_t>& values, IntArrayRef shape) {
+  Tensor out = make_tensor("unique", shape, kLong);
+  std::copy(values.begin(), values.end(), out.mutable_data<int64_t>());
+  return out;
+}
+Tensor longs(const std::vector<int64_t>& values) {
+  int64_t shape[] = {static_cast<int64_t>(values.size())};
+  return longs(values, shape);
+}
+Tensor no_longs() {
+  return longs({});
+}
+
+// Groups of equal items, given an order in which equal ones are neighbours.
+struct Groups {
+  std::vector<int64_t> first;    // an item of each group
+  std::vector<int64_t> inverse;  // group of each item
+  std::vector<int64_t> counts;
+
+  template <class Same>
+  Groups(const std::vector<int64_t>& order, Same&& same)
+      : inverse(order.size()) {
+    for (size_t i = 0; i < order.size(); ++i) {
+      bool joins = i > 0 && same(order[i - 1], order[i]);
+      if (!joins) {
+        first.push_back(order[i]);
+        counts.push_back(0);
+      }
+      ++counts.back();
+      inverse[static_cast<size_t>(order[i])] =
+          static_cast<int64_t>(first.size()) - 1;
+    }
+  }
+};
+
+std::vector<int64_t> counting(int64_t n) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  return order;
+}
+
+template <class F>
+void visit_real(std::string_view op, ScalarType type, F&& f) {
+  if (type == kFloat) return f(float{});
+  if (type == kDouble) return f(double{});
+  if (type == kLong) return f(int64_t{});
+  not_implemented_for(op, type);
+}
+
+// NaN is larger than everything.
+template <class T>
+bool less(T a, T b) {
+  return a < b || (b != b && a == a);
+}
+
+Three unique_elements(std::string_view op,
+                      const Tensor& self,
+                      bool in_order,
+                      bool inverse,
+                      bool counts) {
+  ScalarType type = wide_type(self.dtype());
+  Tensor flat = contiguous_as(self, type);
+  Three out;
+  visit_real(op, type, [&](auto tag) {
+    using T = decltype(tag);
+    const T* x = flat.const_data<T>();
+    std::vector<int64_t> order = counting(flat.numel());
+    if (in_order) {
+      std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        return less(x[a], x[b]);
+      });
+    }
+    Groups groups(order,
+                  [&](int64_t a, int64_t b) { return x[a] == x[b]; });
+    int64_t found[] = {static_cast<int64_t>(groups.first.size())};
+    Tensor values = make_tensor(op, found, type);
+    T* v = values.mutable_data<T>();
+    for (int64_t at : groups.first) *v++ = x[at];
+    out = {cast(values, self.dtype()),
+           inverse ? longs(groups.inverse, self.sizes()) : no_longs(),
+           counts ? longs(groups.counts) : no_longs()};
+  });
+  return out;
+}
+
+Three unique_slices(std::string_view op,
+                    const Tensor& self,
+                    int64_t dim,
+                    bool in_order,
+                    bool inverse,
+                    bool counts) {
+  int64_t at = wrap_dim(dim, self.dim());
+  ScalarType type = wide_type(self.dtype());
+  DimFrame f = frame_of(self, at, type);
+  int64_t n = f.n;
+  if (self.numel() == 0) {
+    TAEDA_CHECK(n == 0,
+                op,
+                ": There are 0 sized dimensions, and they aren't selected, so "
+                "unique cannot be applied");
+  }
+  Three out;
+  visit_real(op, type, [&](auto tag) {
+    using T = decltype(tag);
+    const T* x = f.in<T>();
+    // Compares slices element by element: -1, 0 or 1.
+    auto compare = [&](int64_t a, int64_t b) {
+      for (int64_t o = 0; o < f.outer; ++o) {
+        for (int64_t i = 0; i < f.inner; ++i) {
+          T p = x[(o * n + a) * f.inner + i], q = x[(o * n + b) * f.inner + i];
+          if (less(p, q)) return -1;
+          if (!(p == q)) return 1;
+        }
+      }
+      return 0;
+    };
+    std::vector<int64_t> order = counting(n);
+    if (in_order) {
+      std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        return compare(a, b) < 0;
+      });
+    }
+    Groups groups(order,
+                  [&](int64_t a, int64_t b) { return compare(a, b) == 0; });
+    int64_t found = static_cast<int64_t>(groups.first.size());
+    DimVector shape(self.sizes());
+    if (!shape.empty()) shape[static_cast<size_t>(at)] = found;
+    Tensor values = make_tensor(op, shape, type);
+    T* v = values.mutable_data<T>();
+    for (int64_t o = 0; o < f.outer; ++o) {
+      for (int64_t k : groups.first) {
+        v = std::copy_n(x + (o * n + k) * f.inner, f.inner, v);
+      }
+    }
+    out = {cast(values, self.dtype()),
+           inverse ? longs(groups.inverse) : no_longs(),
+           counts ? longs(groups.counts) : no_longs()};
+  });
+  return out;
+}
+
+}  // namespace
+
+Three _unique2(const Tensor& self,
+               bool,
+               bool return_inverse,
+               bool return_counts) {
+  return unique_elements("unique", self, true, return_inverse, return_counts);
+}
+
+std::tuple<Tensor, Tensor> _unique(const Tensor& self,
+                                   bool,
+                                   bool return_inverse) {
+  auto [values, inverse, counts] =
+      unique_elements("unique", self, true, return_inverse, false);
+  return {values, inverse};
+}
+
+Three unique_dim(const Tensor& self,
+                 int64_t dim,
+                 bool,
+                 bool return_inverse,
+                 bool return_counts) {
+  return unique_slices(
+      "unique_dim", self, dim, true, return_inverse, return_counts);
+}
+
+Three unique_dim_consecutive(const Tensor& self,
+                             int64_t dim,
+                             bool return_inverse,
+                             bool return_counts) {
+  return unique_slices("unique_consecutive",
+                       self,
+                       dim,
+                       false,
+                       return_inverse,
+                       return_counts);
+}
+
+Three unique_consecutive(const Tensor& self,
+                         bool return_inverse,
+                         bool return_counts,
+                         std::optional<int64_t> dim) {
+  if (dim) {
+    return unique_dim_consecutive(self, *dim, return_inverse, return_counts);
+  }
+  return unique_elements(
+      "unique_consecutive", self, false, return_inverse, return_counts);
+}
+
+}  // namespace taeda::native
