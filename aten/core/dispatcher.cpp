@@ -5,7 +5,7 @@ namespace taeda {
 // Generated: hands over the entries of all records.
 void register_generated(Dispatcher& dispatcher);
 
-std::string OperatorEntry::qualified_name() const {
+TAEDA_API std::string OperatorEntry::qualified_name() const {
   std::string_view n = name;
   std::string out = n.find("::") == n.npos ? str_cat("aten::", n) : str_cat(n);
   if (*overload != '\0') out += str_cat(".", overload);
