@@ -18,7 +18,7 @@ int64_t to_int(PyObject* o) {
   if (v == -1 && PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
       PyErr_Clear();
-      raise(PyExc_RuntimeError, "Overflow when unpacking long long");
+      raise(PyExc_ValueError, "Overflow when unpacking long long");
     }
     throw PythonError();
   }
@@ -44,7 +44,7 @@ Scalar long_scalar(PyObject* o) {
   uint64_t u = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
   if (overflow < 0 || PyErr_Occurred()) {
     PyErr_Clear();
-    raise(PyExc_RuntimeError, "Overflow when unpacking long long");
+    raise(PyExc_OverflowError, "int too big to convert");
   }
   return Scalar(u);
 }

@@ -54,9 +54,7 @@ ScalarType inferred_dtype(PyObject* o) {
   if (PyFloat_Check(o)) return default_dtype();
   if (PyBool_Check(o)) return kBool;
   if (PyLong_Check(o)) {
-    int overflow = 0;
-    PyLong_AsLongLongAndOverflow(o, &overflow);
-    return overflow > 0 ? kUInt64 : kLong;
+    return kLong;
   }
   if (PyComplex_Check(o)) return default_complex_dtype();
   if (is_tensor(o)) return unwrap(o).dtype();
@@ -91,6 +89,18 @@ ScalarType inferred_dtype(PyObject* o) {
         str_cat("Could not infer dtype of ", Py_TYPE(o)->tp_name));
 }
 
+namespace {
+// Beyond the range of the dtype a number becomes infinite.
+void store_float(double v, ScalarType dtype, void* out) {
+  if (dtype == kDouble) {
+    *static_cast<double*>(out) = v;
+    return;
+  }
+  auto single = static_cast<float>(v);
+  convert_function(kFloat, dtype)(&single, 0, out, 0, 1);
+}
+}  // namespace
+
 void store_number(PyObject* o, ScalarType dtype, void* out) {
   if (dtype == kFloat && PyFloat_CheckExact(o)) {
     *static_cast<float*>(out) = static_cast<float>(PyFloat_AS_DOUBLE(o));
@@ -102,15 +112,31 @@ void store_number(PyObject* o, ScalarType dtype, void* out) {
                                             : "must be real number, not ",
                   is_integral(dtype, false) ? "" : Py_TYPE(o)->tp_name));
   }
+  if (PyLong_CheckExact(o) && dtype != kUInt64) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow != 0) {
+      raise(PyExc_ValueError, "Overflow when unpacking long long");
+    }
+  }
   Scalar s = to_scalar(o);
   if (dtype == kBool) {
     *static_cast<bool*>(out) = s.to_bool();
     return;
   }
-  if (is_integral(dtype, false) && s.is_floating()) {
-    s = Scalar(static_cast<int64_t>(s.to_double()));
+  if (s.is_complex() && !is_complex(dtype)) {
+    raise(PyExc_TypeError, "must be real number, not complex");
   }
-  s.store(dtype, out);
+  if (is_floating(dtype)) return store_float(s.to_double(), dtype, out);
+  try {
+    if (s.is_floating()) s = Scalar(s.to_int());
+    s.store(dtype, out);
+  } catch (const Error&) {
+    throw_error(ErrorKind::Runtime,
+                str_cat("value cannot be converted to type ",
+                        dtype_name(dtype),
+                        " without overflow"));
+  }
 }
 
 namespace {

@@ -25,6 +25,9 @@ inf = 1e400  # `float` is a dtype here
 nan = inf - inf
 pi = 3.141592653589793
 newaxis = None
+legacy_contiguous_format = _C.contiguous_format
+has_openmp = has_lapack = has_spectral = True
+has_mkl = False
 
 # Names that live in submodules, by submodule.
 _LAZY_NAMES = {
@@ -34,7 +37,7 @@ _LAZY_NAMES = {
     "functional": (
         "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors"
         " cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm split stft"
-        " tensordot unique unique_consecutive"
+        " tensordot unique unique_consecutive unravel_index"
     ),
     "_tensor_str": "set_printoptions",
     "serialization": "load save",
@@ -57,6 +60,8 @@ _LAZY_NAMES = {
         " is_autocast_available"
     ),
     "_compile": "compile",
+    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "random": "thread_safe_generator",
     "_determinism": (
         "are_deterministic_algorithms_enabled use_deterministic_algorithms"
         " is_deterministic_algorithms_warn_only_enabled"
@@ -70,7 +75,7 @@ _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.spli
 for _name in _WHERE:
     globals().pop(_name, None)
 _SUBMODULES = frozenset(
-    "amp ao autograd backends compiler cuda cpu distributed distributions export fft"
+    "accelerator amp ao autograd backends compiler cuda cpu distributed distributions export fft"
     " func functional futures fx hub jit library linalg masked mps mtia multiprocessing"
     " nested nn onnx ops optim overrides package profiler quantization random"
     " return_types serialization signal sparse special storage testing torch_version"

@@ -196,6 +196,36 @@ class Tensor(_C.TensorBase):
 
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
+    def apply_(self, callable):
+        """Replace each element by callable(element); for CPU tensors, slow."""
+        values = [callable(value) for value in self.reshape(-1).tolist()]
+        return _refill(self, values)
+
+    def map_(self, tensor, callable):
+        """Replace each element by callable(element, other's element); slow."""
+        others = tensor.expand_as(self).reshape(-1).tolist()
+        pairs = zip(self.reshape(-1).tolist(), others, strict=True)
+        return _refill(self, [callable(a, b) for a, b in pairs])
+
+    def new(self, *args, device=None):
+        """A tensor of self's dtype: of some sizes, or of given data."""
+        from taeda import _legacy_types as types
+
+        for name in types.__all__:
+            kind = getattr(types, name)
+            if kind.dtype == self.dtype:
+                return kind(*args, device=device or self.device)
+        raise TypeError(f"new(): no old tensor type has dtype {self.dtype}")
+
+    def reinforce(self, reward):
+        """Gone from the interface; `taeda.distributions` has log_prob instead."""
+        raise RuntimeError("reinforce() was removed; use distributions' log_prob")
+
+    def dim_order(self, ambiguity_check=False) -> tuple[int, ...]:
+        """The dims from the outermost in memory to the innermost."""
+        strides = self.stride()
+        return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
+
     # Memory ---------------------------------------------------------------------------------
 
     def is_shared(self) -> bool:
@@ -209,6 +239,33 @@ class Tensor(_C.TensorBase):
     def pin_memory(self, device=None) -> Tensor:
         """Page-locked memory serves accelerators; without one it is an error."""
         raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    def share_memory_(self):
+        """Move the memory where other processes can see it."""
+        from taeda.multiprocessing import share_tensor
+
+        return share_tensor(self)
+
+    def storage_type(self):
+        """The old typed storage's class."""
+        return type(self.storage())
+
+    def const_data_ptr(self) -> int:
+        """The address of the first element, for reading."""
+        return self.data_ptr()
+
+    def _use_count(self) -> int:
+        return self.untyped_storage()._use_count()
+
+    @property
+    def volatile(self) -> bool:
+        """Gone from the interface; always False."""
+        return False
+
+    @property
+    def name(self):
+        """The name that old programs gave to a variable: none."""
+        return None
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -225,6 +282,15 @@ class Tensor(_C.TensorBase):
         if func in get_default_nowrap_functions():
             return result
         return _as_class(result, cls)
+
+
+def _refill(tensor, values: list):
+    if not tensor.is_cpu:
+        raise TypeError("apply_ and map_ are only implemented on CPU tensors")
+    if tensor.requires_grad:
+        raise RuntimeError("apply_ and map_ need tensors that require no grad")
+    fresh = _C.tensor(values, dtype=tensor.dtype)
+    return tensor.copy_(fresh.reshape(tensor.shape))
 
 
 def _as_class(result, cls):

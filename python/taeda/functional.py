@@ -27,6 +27,7 @@ __all__ = [
     "tensordot",
     "unique",
     "unique_consecutive",
+    "unravel_index",
 ]
 
 
@@ -324,6 +325,30 @@ def _asked(found, inverse: bool, counts: bool):
     if counts:
         parts.append(found[2])
     return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def unravel_index(indices, shape):
+    """The coordinates that flat indices into a shape stand for.
+
+    Args:
+        indices (Tensor): integers.
+        shape: an int or a sequence of ints.
+
+    Returns:
+        One tensor of coordinates per dim.
+    """
+    if indices.is_floating_point() or indices.is_complex():
+        raise ValueError(
+            f"expected 'indices' to be integer dtype, but got {indices.dtype}"
+        )
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    found, rest = [], indices
+    for size in reversed(sizes):
+        found.append(rest % size)
+        rest = rest // size
+    return tuple(reversed(found))
 
 
 def stft(input, n_fft: int, *args, **kwargs):

@@ -32,6 +32,22 @@ DEPRECATED: dict[str, tuple[str, ...]] = {
     "addr": _product("vec1", "vec2"),
 }
 
+# In-place forms that are functions of PyTorch's top level as well; the others are
+# methods only.
+INPLACE_FUNCTIONS = frozenset(
+    (
+        "abs acos acosh addmv alpha_dropout arccos arccosh arcsin arcsinh arctan"
+        " arctanh as_strided asin asinh atan atanh ceil celu clamp clamp_max clamp_min"
+        " clip conj_physical cos cosh deg2rad detach dropout embedding_renorm erf erfc"
+        " exp exp2 expm1 feature_alpha_dropout feature_dropout fill fix floor frac gcd"
+        " i0 index_put lcm ldexp log log10 log1p log2 logit nan_to_num neg negative"
+        " rad2deg reciprocal relu resize_as resize_as_sparse round rrelu rsqrt selu"
+        " sigmoid sin sinc sinh sqrt square tan tanh threshold trunc xlogy zero"
+        " elu gelu hardsigmoid hardswish hardtanh leaky_relu mish relu6"
+        " rrelu_with_noise silu"
+    ).split()
+)
+
 _NAMES = {
     "Scalar": "Scalar",
     "Tensor": "Tensor",

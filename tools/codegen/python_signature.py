@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from .model import Operator
-from .python_overloads import DEPRECATED, overload_order
+from .python_overloads import DEPRECATED, INPLACE_FUNCTIONS, overload_order
 from .record_types import Record
 from .schema import Argument, Type, format_default, parse_schema, parse_type
 
@@ -290,7 +290,7 @@ def _reordered(
 
 def _inplace_function(op: Operator) -> bool:
     """`relu_(x)` is a function as well; `add_` is a method only."""
-    return len(op.functional.tensor_args) == 1 and "function" in op.overload.variants
+    return op.schema.base.removesuffix("_") in INPLACE_FUNCTIONS
 
 
 def _is_written_out(op: Operator) -> bool:
@@ -321,7 +321,7 @@ def python_functions(operators: Iterable[Operator]) -> list[PyFunction]:
         if op.form == "functional":
             out = outs.get(id(op.overload)) or written.get(_inputs_key(op))
         function.signatures.append(signature_of(op, out))
-        if op.form == "inplace":
+        if op.form == "inplace" or op.schema.is_inplace:
             function.is_function |= _inplace_function(op)
         else:
             function.is_function |= "function" in op.overload.variants
