@@ -27,8 +27,9 @@ bool converts_to_float(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   return type->tp_as_number != nullptr &&
          type->tp_as_number->nb_float != nullptr && !is_tensor(o) &&
-         (type->tp_as_mapping == nullptr || !PyObject_HasAttrString(
-              reinterpret_cast<PyObject*>(type), "__array_finalize__"));
+         (type->tp_as_mapping == nullptr ||
+          !PyObject_HasAttrString(reinterpret_cast<PyObject*>(type),
+                                  "__array_finalize__"));
 }
 
 bool is_numpy_bool(PyObject* o) {
@@ -149,8 +150,7 @@ bool Args::check(const Param& param, PyObject* o) {
              (is_sequence(o) &&
               (Py_SIZE(o) == 0 || is_float_like(first_item(o))));
     case ParamType::BoolList:
-      return is_sequence(o) &&
-             (Py_SIZE(o) == 0 || PyBool_Check(first_item(o)));
+      return is_sequence(o) && (Py_SIZE(o) == 0 || PyBool_Check(first_item(o)));
     case ParamType::ScalarList:
       return is_sequence(o) &&
              (Py_SIZE(o) == 0 || is_scalar_like(first_item(o)));
@@ -160,7 +160,8 @@ bool Args::check(const Param& param, PyObject* o) {
 }
 
 bool Args::put(const Param& param, int i, PyObject* object) {
-  if (TAEDA_LIKELY(param.type == ParamType::Tensor && is_plain_tensor(object))) {
+  if (TAEDA_LIKELY(param.type == ParamType::Tensor &&
+                   is_plain_tensor(object))) {
     work_ += unwrap(object).numel();
   } else if (!check(param, object)) {
     return false;

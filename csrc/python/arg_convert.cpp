@@ -55,8 +55,8 @@ Scalar to_scalar(PyObject* o) {
   if (PyBool_Check(o)) return Scalar(o == Py_True);
   if (PyLong_Check(o)) return long_scalar(o);
   if (PyComplex_Check(o)) {
-    return Scalar(complex<double>(PyComplex_RealAsDouble(o),
-                                  PyComplex_ImagAsDouble(o)));
+    return Scalar(
+        complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
   }
   if (is_tensor(o)) return item_of(unwrap(o));
   std::string_view type = Py_TYPE(o)->tp_name;

@@ -54,13 +54,12 @@ struct View {
 
   bool skip(int i) const {
     return call.self != nullptr &&
-           (i == overload.self ||
-            overload.params[i].has(Param::kFunctionOnly));
+           (i == overload.self || overload.params[i].has(Param::kFunctionOnly));
   }
   bool usable() const { return call.self == nullptr || overload.self >= 0; }
   std::string signature() const {
-    std::string text = call.self != nullptr ? overload.method_signature
-                                            : overload.signature;
+    std::string text =
+        call.self != nullptr ? overload.method_signature : overload.signature;
     // Tables say taeda; a program may know the library by another name.
     std::string name = library_name();
     for (size_t at = 0; name != "taeda";) {
@@ -80,14 +79,10 @@ struct View {
     return n;
   }
   int64_t positional() const {
-    return count_if([](const Param& p) {
-      return !p.has(Param::kKeywordOnly);
-    });
+    return count_if([](const Param& p) { return !p.has(Param::kKeywordOnly); });
   }
   int64_t required() const {
-    return count_if([](const Param& p) {
-      return !p.has(Param::kHasDefault);
-    });
+    return count_if([](const Param& p) { return !p.has(Param::kHasDefault); });
   }
   int64_t total() const {
     return count_if([](const Param&) { return true; });
@@ -163,8 +158,8 @@ PyObject* keyword_value(const Call& call, const Param& p) {
   bool is_list = PyTuple_Check(object) || PyList_Check(object);
   if (p.type == ParamType::IntList && is_list && Py_SIZE(object) > 0) {
     PyObject* first = PySequence_Fast_ITEMS(object)[0];
-    text += str_cat(
-        ", but found element of type ", type_of(first), " at pos 0");
+    text +=
+        str_cat(", but found element of type ", type_of(first), " at pos 0");
   } else {
     text += ", not " + type_of(object);
   }
@@ -211,9 +206,8 @@ bool fits(const Param& p, PyObject* object) {
 
 // Says why the one plausible overload does not fit.
 [[noreturn]] void explain(const View& v) {
-  bool variadic = v.count_if([](const Param& p) {
-    return p.has(Param::kVariadic);
-  }) > 0;
+  bool variadic =
+      v.count_if([](const Param& p) { return p.has(Param::kVariadic); }) > 0;
   if (v.call.count > v.positional() && !variadic) extra_positional(v);
   int64_t position = 0;
   for (int i = 0; i < v.overload.count; ++i) {
@@ -221,11 +215,10 @@ bool fits(const Param& p, PyObject* object) {
     if (v.skip(i)) continue;
     bool by_position = position < v.call.count;
     if (by_position && p.has(Param::kKeywordOnly)) extra_positional(v);
-    PyObject* object = by_position ? v.call.args[position]
-                                   : keyword_value(v.call, p);
+    PyObject* object =
+        by_position ? v.call.args[position] : keyword_value(v.call, p);
     if (object == nullptr && !p.has(Param::kHasDefault)) missing(v, i);
-    bool taken = by_position && p.has(Param::kVariadic) &&
-                 is_int_like(object);
+    bool taken = by_position && p.has(Param::kVariadic) && is_int_like(object);
     if (taken) position = v.call.count - 1;
     if (object != nullptr && !taken && !fits(p, object)) {
       wrong_type(v, p, object, by_position ? position + 1 : 0);

@@ -154,8 +154,7 @@ class Args {
   Device device(int i) const;
   std::optional<Device> optional_device(int i) const;
   MemoryFormat memory_format(
-      int i,
-      MemoryFormat otherwise = MemoryFormat::Contiguous) const;
+      int i, MemoryFormat otherwise = MemoryFormat::Contiguous) const;
   std::optional<MemoryFormat> optional_memory_format(int i) const;
   Generator generator(int i) const;
   std::optional<Generator> optional_generator(int i) const;
@@ -218,16 +217,16 @@ PyObject* method_entry(PyObject* self,
   return call_function({&F, self, args, count, names});
 }
 
-#define TAEDA_PY_FUNCTION(name, table, doc)                      \
-  {                                                              \
-    name, (PyCFunction)(void (*)(void)) & function_entry<table>, \
-        METH_FASTCALL | METH_KEYWORDS, doc                       \
-  }
-#define TAEDA_PY_METHOD(name, table, doc)                        \
-  {                                                              \
-    name, (PyCFunction)(void (*)(void)) & method_entry<table>,   \
-        METH_FASTCALL | METH_KEYWORDS, doc                       \
-  }
+#define TAEDA_PY_FUNCTION(name, table, doc)               \
+  {name,                                                  \
+   (PyCFunction)(void (*)(void)) & function_entry<table>, \
+   METH_FASTCALL | METH_KEYWORDS,                         \
+   doc}
+#define TAEDA_PY_METHOD(name, table, doc)               \
+  {name,                                                \
+   (PyCFunction)(void (*)(void)) & method_entry<table>, \
+   METH_FASTCALL | METH_KEYWORDS,                       \
+   doc}
 
 struct StructType;
 // What the generated registry holds.

@@ -80,8 +80,8 @@ int guarded_status(F&& f) {
 // UTF-8 of a str; valid as long as the object.
 std::string_view utf8(PyObject* text);
 inline Ref new_text(std::string_view s) {
-  return checked(PyUnicode_FromStringAndSize(
-      s.data(), static_cast<Py_ssize_t>(s.size())));
+  return checked(
+      PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
 }
 // "taeda", or "torch" for a program that runs under as_torch.
 const char* library_name();

@@ -101,8 +101,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
     Ref module = checked(PyImport_ImportModule("taeda.utils._device"));
     Ref f = checked(PyObject_GetAttrString(module.get(), "device_decorator"));
     Ref function = checked(PySequence_GetItem(args, 0));
-    return PyObject_CallFunctionObjArgs(
-        f.get(), self, function.get(), nullptr);
+    return PyObject_CallFunctionObjArgs(f.get(), self, function.get(), nullptr);
   });
 }
 

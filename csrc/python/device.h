@@ -6,8 +6,7 @@
 namespace taeda::python {
 
 struct PyDevice {
-  PyObject_HEAD
-  Device device;
+  PyObject_HEAD Device device;
 };
 extern PyTypeObject* device_type;
 

@@ -199,8 +199,8 @@ TensorBase import_managed(Managed* managed) {
   char* data = static_cast<char*>(d.data) + d.byte_offset;
   auto storage = make_intrusive<StorageImpl>(
       DataPtr{data, managed, release}, bytes, Device());
-  auto impl = make_intrusive<TensorImpl>(
-      std::move(storage), dtype, DispatchKey::CPU);
+  auto impl =
+      make_intrusive<TensorImpl>(std::move(storage), dtype, DispatchKey::CPU);
   impl->set_sizes_and_strides(sizes, strides);
   return TensorBase(std::move(impl));
 }
@@ -240,9 +240,8 @@ PyObject* export_capsule(PyObject*, PyObject* args) {
     return nullptr;
   }
   return guarded([&] {
-    return capsule_of(unwrap_checked(tensor, "to_dlpack"),
-                      versioned != 0,
-                      copied != 0);
+    return capsule_of(
+        unwrap_checked(tensor, "to_dlpack"), versioned != 0, copied != 0);
   });
 }
 

@@ -40,9 +40,8 @@ PyObject* to_real(PyObject* self, PyObject*) {
   return Py_NewRef(dtype_object(real_type_of(type_of(self))));
 }
 PyObject* to_complex(PyObject* self, PyObject*) {
-  return guarded([&] {
-    return Py_NewRef(dtype_object(complex_type_of(type_of(self))));
-  });
+  return guarded(
+      [&] { return Py_NewRef(dtype_object(complex_type_of(type_of(self)))); });
 }
 PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -80,10 +79,14 @@ struct OtherName {
   ScalarType type;
 };
 constexpr OtherName kOtherNames[] = {
-    {"float", kFloat},         {"double", kDouble},
-    {"half", kHalf},           {"long", kLong},
-    {"int", kInt},             {"short", kShort},
-    {"cfloat", kComplexFloat}, {"cdouble", kComplexDouble},
+    {"float", kFloat},
+    {"double", kDouble},
+    {"half", kHalf},
+    {"long", kLong},
+    {"int", kInt},
+    {"short", kShort},
+    {"cfloat", kComplexFloat},
+    {"cdouble", kComplexDouble},
     {"chalf", kComplexHalf},
 };
 }  // namespace
@@ -110,12 +113,12 @@ ScalarType to_dtype(PyObject* o) {
 
 void init_dtype(PyObject* module) {
   dtype_type = add_type(module, spec);
-#define _(type_name, cpp, number, text)                                  \
-  {                                                                      \
-    Ref object = checked(dtype_type->tp_alloc(dtype_type, 0));           \
+#define _(type_name, cpp, number, text)                                     \
+  {                                                                         \
+    Ref object = checked(dtype_type->tp_alloc(dtype_type, 0));              \
     reinterpret_cast<PyDtype*>(object.get())->type = ScalarType::type_name; \
-    add_object(module, text, object.get());                              \
-    objects[number] = object.release();                                  \
+    add_object(module, text, object.get());                                 \
+    objects[number] = object.release();                                     \
   }
   TAEDA_FORALL_TYPES(_)
 #undef _

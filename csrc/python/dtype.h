@@ -6,16 +6,13 @@
 namespace taeda::python {
 
 struct PyDtype {
-  PyObject_HEAD
-  ScalarType type;
+  PyObject_HEAD ScalarType type;
 };
 struct PyLayout {
-  PyObject_HEAD
-  Layout layout;
+  PyObject_HEAD Layout layout;
 };
 struct PyMemoryFormat {
-  PyObject_HEAD
-  MemoryFormat format;
+  PyObject_HEAD MemoryFormat format;
 };
 
 extern PyTypeObject* dtype_type;

@@ -60,18 +60,18 @@ PyType_Slot format_slots[] = {
     {Py_tp_getset, getset},
     {0, nullptr},
 };
-PyType_Spec layout_spec = {"taeda.layout",
-                           sizeof(PyLayout),
-                           0,
-                           Py_TPFLAGS_DEFAULT |
-                               Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                           layout_slots};
-PyType_Spec format_spec = {"taeda.memory_format",
-                           sizeof(PyMemoryFormat),
-                           0,
-                           Py_TPFLAGS_DEFAULT |
-                               Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                           format_slots};
+PyType_Spec layout_spec = {
+    "taeda.layout",
+    sizeof(PyLayout),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    layout_slots};
+PyType_Spec format_spec = {
+    "taeda.memory_format",
+    sizeof(PyMemoryFormat),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    format_slots};
 }  // namespace
 
 PyObject* layout_object(Layout l) { return layouts[static_cast<int>(l)]; }

@@ -9,8 +9,7 @@ PyTypeObject* generator_type = nullptr;
 
 namespace {
 struct PyGenerator {
-  PyObject_HEAD
-  Generator value;
+  PyObject_HEAD Generator value;
 };
 
 GeneratorImpl& impl_of(PyObject* self) {
@@ -54,9 +53,9 @@ void dealloc(PyObject* self) {
 
 uint64_t to_seed(PyObject* o) {
   if (!PyLong_Check(o)) {
-    raise(PyExc_RuntimeError,
-          str_cat("manual_seed expected a long, but got ",
-                  Py_TYPE(o)->tp_name));
+    raise(
+        PyExc_RuntimeError,
+        str_cat("manual_seed expected a long, but got ", Py_TYPE(o)->tp_name));
   }
   uint64_t seed = PyLong_AsUnsignedLongLong(o);
   if (!PyErr_Occurred()) return seed;
@@ -124,10 +123,11 @@ PyObject* get_cdata(PyObject* self, void*) {
 PyObject* reduce(PyObject* self, PyObject*) {
   return guarded([&] {
     Ref state = checked(get_state(self, nullptr));
-    Ref device = checked(PyObject_Str(checked(get_device(self, nullptr)).get()));
+    Ref device =
+        checked(PyObject_Str(checked(get_device(self, nullptr)).get()));
     Ref module = checked(PyImport_ImportModule("taeda.random"));
-    Ref rebuild = checked(
-        PyObject_GetAttrString(module.get(), "_rebuild_generator"));
+    Ref rebuild =
+        checked(PyObject_GetAttrString(module.get(), "_rebuild_generator"));
     return Py_BuildValue("(O(OO))", rebuild.get(), device.get(), state.get());
   });
 }

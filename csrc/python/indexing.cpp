@@ -8,15 +8,14 @@
 namespace taeda::python {
 
 // Note [Indexing]
-// A key is first turned into a plan: steps that each make a view (select, slice,
-// new dim) and, for advanced indexing, one optional index tensor per dim of that
-// view. On plain tensors the steps are applied to sizes and strides alone and
-// one view is made at the end; where something has to see them (autograd, a
-// mode) each step is a call of its operator.
+// A key is first turned into a plan: steps that each make a view (select,
+// slice, new dim) and, for advanced indexing, one optional index tensor per dim
+// of that view. On plain tensors the steps are applied to sizes and strides
+// alone and one view is made at the end; where something has to see them
+// (autograd, a mode) each step is a call of its operator.
 namespace {
-LateOp<TensorBase(const TensorBase&, int64_t, int64_t)> select_op(
-    "select",
-    "int");
+LateOp<TensorBase(const TensorBase&, int64_t, int64_t)> select_op("select",
+                                                                  "int");
 LateOp<TensorBase(const TensorBase&,
                   int64_t,
                   std::optional<int64_t>,
@@ -27,12 +26,9 @@ LateOp<TensorBase(const TensorBase&, int64_t)> unsqueeze_op("unsqueeze", "");
 LateOp<TensorBase(const TensorBase&)> alias_op("alias", "");
 LateOp<TensorBase(const TensorBase&, IntArrayRef)> view_op("view", "");
 LateOp<TensorBase(const TensorBase&, ArrayRef<OptionalTensor>)> index_op(
-    "index",
-    "Tensor");
-LateOp<void(const TensorBase&,
-            ArrayRef<OptionalTensor>,
-            const TensorBase&,
-            bool)>
+    "index", "Tensor");
+LateOp<
+    void(const TensorBase&, ArrayRef<OptionalTensor>, const TensorBase&, bool)>
     index_put_op("index_put_", "");
 LateOp<void(const TensorBase&, const TensorBase&, bool)> copy_op("copy_", "");
 
@@ -211,9 +207,8 @@ void Plan::parse_items(PyObject* const* items, Py_ssize_t count) {
     used += consumed(items[i]);
     ellipses += items[i] == Py_Ellipsis;
   }
-  TAEDA_CHECK_AS(Index,
-                 ellipses <= 1,
-                 "an index can only have a single ellipsis ('...')");
+  TAEDA_CHECK_AS(
+      Index, ellipses <= 1, "an index can only have a single ellipsis ('...')");
   TAEDA_CHECK_AS(Index,
                  used <= self_.dim(),
                  "too many indices for tensor of dimension ",

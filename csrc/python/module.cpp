@@ -37,8 +37,8 @@ constexpr const char* kSpaces[] = {
 
 // A namespace of functions: `_C._nn` and the like.
 Ref make_space(PyObject* module, const char* name) {
-  std::string attribute = name[0] == '\0' ? "_VariableFunctions"
-                                          : std::string("_") + name;
+  std::string attribute =
+      name[0] == '\0' ? "_VariableFunctions" : std::string("_") + name;
   std::string full = "taeda._C." + attribute;
   Ref space = checked(PyModule_New(full.c_str()));
   add_object(module, attribute.c_str(), space.get());
@@ -47,7 +47,8 @@ Ref make_space(PyObject* module, const char* name) {
 
 void add_functions(PyObject* space, const char* name) {
   PyObject* dict = PyModule_GetDict(space);
-  Ref module = new_text(name[0] == '\0' ? "taeda" : str_cat("taeda._C._", name));
+  Ref module =
+      new_text(name[0] == '\0' ? "taeda" : str_cat("taeda._C._", name));
   for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
     PyMethodDef* d = (*shard)->definitions;
     for (size_t i = 0; d[i].ml_name != nullptr; ++i) {
@@ -73,7 +74,8 @@ void add_methods() {
 }
 
 void fill(PyObject* module) {
-  check_status(PyModule_AddStringConstant(module, "__version__", TAEDA_VERSION));
+  check_status(
+      PyModule_AddStringConstant(module, "__version__", TAEDA_VERSION));
   init_errors(module);
   init_torch_function(module);
   init_dtype(module);

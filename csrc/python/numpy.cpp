@@ -13,8 +13,7 @@ namespace taeda::python {
 // nothing of NumPy is needed to build, and one build serves all versions.
 namespace {
 struct ArrayObject {
-  PyObject_HEAD
-  char* data;
+  PyObject_HEAD char* data;
   int nd;
   Py_intptr_t* dimensions;
   Py_intptr_t* strides;
@@ -23,8 +22,7 @@ struct ArrayObject {
   int flags;
 };
 struct Descriptor {
-  PyObject_HEAD
-  PyTypeObject* type_object;
+  PyObject_HEAD PyTypeObject* type_object;
   char kind;
   char type;
   char byte_order;
@@ -45,10 +43,11 @@ struct Api {
 };
 
 Ref array_capsule() {
-  for (const char* name : {"numpy._core._multiarray_umath",
-                           "numpy.core._multiarray_umath"}) {
+  for (const char* name :
+       {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath"}) {
     Ref module(PyImport_ImportModule(name));
-    if (module) return checked(PyObject_GetAttrString(module.get(), "_ARRAY_API"));
+    if (module)
+      return checked(PyObject_GetAttrString(module.get(), "_ARRAY_API"));
     PyErr_Clear();
   }
   raise(PyExc_RuntimeError, "Numpy is not available");
@@ -77,10 +76,22 @@ struct TypePair {
 };
 // NumPy's type numbers on platforms where long has 64 bits.
 constexpr TypePair kTypes[] = {
-    {0, kBool},     {1, kChar},    {2, kByte},          {3, kShort},
-    {4, kUInt16},   {5, kInt},     {6, kUInt32},        {7, kLong},
-    {8, kUInt64},   {9, kLong},    {10, kUInt64},       {11, kFloat},
-    {12, kDouble},  {23, kHalf},   {14, kComplexFloat}, {15, kComplexDouble},
+    {0, kBool},
+    {1, kChar},
+    {2, kByte},
+    {3, kShort},
+    {4, kUInt16},
+    {5, kInt},
+    {6, kUInt32},
+    {7, kLong},
+    {8, kUInt64},
+    {9, kLong},
+    {10, kUInt64},
+    {11, kFloat},
+    {12, kDouble},
+    {23, kHalf},
+    {14, kComplexFloat},
+    {15, kComplexDouble},
 };
 
 ScalarType type_of_array(const ArrayObject& a, PyObject* object) {
@@ -108,8 +119,7 @@ int numpy_type(ScalarType t) {
   for (const TypePair& pair : kTypes) {
     if (pair.type == t) return pair.numpy;
   }
-  raise(PyExc_TypeError,
-        str_cat("Got unsupported ScalarType ", type_name(t)));
+  raise(PyExc_TypeError, str_cat("Got unsupported ScalarType ", type_name(t)));
 }
 
 void release_array(void* array, size_t) {
@@ -168,8 +178,8 @@ TensorBase tensor_from_numpy(PyObject* object, bool warn_if_readonly) {
   Py_INCREF(object);
   auto storage = make_intrusive<StorageImpl>(
       DataPtr{a.data, object, release_array}, bytes, Device());
-  auto impl = make_intrusive<TensorImpl>(
-      std::move(storage), dtype, DispatchKey::CPU);
+  auto impl =
+      make_intrusive<TensorImpl>(std::move(storage), dtype, DispatchKey::CPU);
   impl->set_sizes_and_strides(sizes, strides);
   return TensorBase(std::move(impl));
 }
@@ -197,16 +207,15 @@ PyObject* numpy_from_tensor(const TensorBase& t, PyObject* owner) {
       reinterpret_cast<DescrFromType>(numpy->table[kDescrFromType])(number);
   static char nothing[16];
   void* data = t.numel() == 0 ? nothing : t.mutable_raw_data();
-  Ref array = checked(
-      reinterpret_cast<NewFromDescr>(numpy->table[kNewFromDescr])(
-          numpy->array_type,
-          descriptor,
-          static_cast<int>(t.dim()),
-          sizes.data(),
-          strides.data(),
-          data,
-          kWriteable,
-          nullptr));
+  Ref array = checked(reinterpret_cast<NewFromDescr>(
+      numpy->table[kNewFromDescr])(numpy->array_type,
+                                   descriptor,
+                                   static_cast<int>(t.dim()),
+                                   sizes.data(),
+                                   strides.data(),
+                                   data,
+                                   kWriteable,
+                                   nullptr));
   check_status(reinterpret_cast<SetBaseObject>(numpy->table[kSetBaseObject])(
       array.get(), Py_NewRef(owner)));
   return array.release();

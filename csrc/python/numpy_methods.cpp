@@ -1,8 +1,8 @@
 // numpy(), __array__, from_numpy and frombuffer.
 #include <taeda/csrc/python/exchange.h>
 
-#include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/python/dtype.h>
 #include <taeda/csrc/python/late_op.h>
 #include <taeda/csrc/python/tensor_data.h>
@@ -145,8 +145,8 @@ TensorBase tensor_from_buffer(const BufferRequest& r) {
   auto bytes = static_cast<size_t>(count) * element_size(r.dtype);
   auto storage = make_intrusive<StorageImpl>(
       DataPtr{data, view.release(), release_buffer}, bytes, Device());
-  auto impl = make_intrusive<TensorImpl>(
-      std::move(storage), r.dtype, DispatchKey::CPU);
+  auto impl =
+      make_intrusive<TensorImpl>(std::move(storage), r.dtype, DispatchKey::CPU);
   impl->set_sizes_contiguous({count});
   return TensorBase(std::move(impl));
 }
@@ -173,8 +173,8 @@ PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
       raise(PyExc_TypeError,
             "frombuffer() missing 1 required keyword argument: 'dtype'");
     }
-    TensorBase t = tensor_from_buffer(
-        {buffer, to_dtype(dtype), count, offset, on != 0});
+    TensorBase t =
+        tensor_from_buffer({buffer, to_dtype(dtype), count, offset, on != 0});
     if (on) autograd::set_requires_grad(t, true);
     return wrap(std::move(t));
   });

@@ -2,8 +2,8 @@
 
 #include <taeda/csrc/python/arg_parser.h>
 
-#include <cstring>
 #include <structmember.h>
+#include <cstring>
 
 namespace taeda::python {
 
@@ -84,9 +84,8 @@ PyObject* find_return_type(PyObject*, PyObject* name) {
 }
 PyObject* names(PyObject*, PyObject*) {
   Ref out(PyList_New(0));
-  for_each_struct([&](StructType& s) {
-    PyList_Append(out.get(), new_text(s.name).get());
-  });
+  for_each_struct(
+      [&](StructType& s) { PyList_Append(out.get(), new_text(s.name).get()); });
   return out.release();
 }
 PyMethodDef functions[] = {

@@ -145,8 +145,8 @@ PyObject* new_int_tuple(IntArrayRef values) {
 }
 
 void init_size(PyObject* module) {
-  Ref bases = checked(
-      PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyTuple_Type)));
+  Ref bases =
+      checked(PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyTuple_Type)));
   Ref type = checked(PyType_FromSpecWithBases(&spec, bases.get()));
   add_object(module, "Size", type.get());
   size_type = reinterpret_cast<PyTypeObject*>(type.release());

@@ -77,7 +77,8 @@ PyObject* castable(PyObject*, PyObject* args, PyObject* kwargs) {
           args, kwargs, "OO:can_cast", const_cast<char**>(names), &from, &to)) {
     return nullptr;
   }
-  return guarded([&] { return boolean(can_cast(to_dtype(from), to_dtype(to))); });
+  return guarded(
+      [&] { return boolean(can_cast(to_dtype(from), to_dtype(to))); });
 }
 PyObject* set_name(PyObject*, PyObject* name) {
   return guarded([&] {

@@ -3,8 +3,8 @@
 #include <taeda/csrc/python/exchange.h>
 #include <taeda/csrc/python/late_op.h>
 
-#include <cstring>
 #include <structmember.h>
+#include <cstring>
 
 namespace taeda::python {
 
@@ -12,8 +12,7 @@ namespace {
 PyTypeObject* storage_type = nullptr;
 
 struct PyStorage {
-  PyObject_HEAD
-  Storage value;
+  PyObject_HEAD Storage value;
   PyObject* weakrefs;
 };
 
@@ -89,7 +88,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
                            flags);
 }
 
-// Queries -----------------------------------------------------------------------
+// Queries
+// -----------------------------------------------------------------------
 
 PyObject* nbytes(PyObject* self, PyObject*) {
   return PyLong_FromSize_t(impl_of(self).nbytes());
@@ -147,9 +147,8 @@ Storage slice_of(PyObject* self, PyObject* slice) {
   };
   char* data = static_cast<char*>(whole->mutable_data()) + start;
   void* kept = Storage(whole).detach();
-  return make_intrusive<StorageImpl>(DataPtr{data, kept, release},
-                                     static_cast<size_t>(n),
-                                     whole->device());
+  return make_intrusive<StorageImpl>(
+      DataPtr{data, kept, release}, static_cast<size_t>(n), whole->device());
 }
 PyObject* subscript(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
@@ -171,7 +170,8 @@ int assign(PyObject* self, PyObject* key, PyObject* value) {
   });
 }
 
-// Changes -------------------------------------------------------------------------
+// Changes
+// -------------------------------------------------------------------------
 
 PyObject* resize(PyObject* self, PyObject* size) {
   return guarded([&] {
@@ -295,11 +295,8 @@ PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char*>("Bytes that tensors are views of.")},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda.UntypedStorage",
-                    sizeof(PyStorage),
-                    0,
-                    Py_TPFLAGS_DEFAULT,
-                    slots};
+PyType_Spec spec = {
+    "taeda.UntypedStorage", sizeof(PyStorage), 0, Py_TPFLAGS_DEFAULT, slots};
 
 constexpr Param kSetParams[] = {
     {"input", nullptr, ParamType::Tensor, 0, 0},
@@ -399,9 +396,8 @@ PyObject* set_method(const MethodArgs& m) {
                          ? unwrap(source).storage()
                          : reinterpret_cast<PyStorage*>(source)->value;
   // The remaining arguments are parsed as if the storage were a tensor.
-  std::vector<PyObject*> args(m.args,
-                              m.args + m.count +
-                                  (m.names ? PyTuple_GET_SIZE(m.names) : 0));
+  std::vector<PyObject*> args(
+      m.args, m.args + m.count + (m.names ? PyTuple_GET_SIZE(m.names) : 0));
   args[0] = m.self;
   BoundArgs a(kSet, {m.self, args.data(), m.count, m.names});
   auto count = static_cast<int64_t>(s->nbytes() / t.itemsize());

@@ -60,19 +60,16 @@ PyObject* fast_entry(PyObject* self,
 }
 
 #define TAEDA_QUERY(name, body) \
-  { name, &query_entry<name, body>, METH_NOARGS, nullptr }
-#define TAEDA_FAST(name, body)                                          \
-  {                                                                     \
-    name, (PyCFunction)(void (*)(void)) & fast_entry<name, body>,       \
-        METH_FASTCALL | METH_KEYWORDS, nullptr                          \
-  }
+  {name, &query_entry<name, body>, METH_NOARGS, nullptr}
+#define TAEDA_FAST(name, body)                             \
+  {name,                                                   \
+   (PyCFunction)(void (*)(void)) & fast_entry<name, body>, \
+   METH_FASTCALL | METH_KEYWORDS,                          \
+   nullptr}
 #define TAEDA_GETTER(name, body) \
-  { name, &getter_entry<name, body>, nullptr, nullptr, nullptr }
-#define TAEDA_PROPERTY(name, get, set)                                   \
-  {                                                                      \
-    name, &getter_entry<name, get>, &setter_entry<name, set>, nullptr,   \
-        nullptr                                                          \
-  }
+  {name, &getter_entry<name, body>, nullptr, nullptr, nullptr}
+#define TAEDA_PROPERTY(name, get, set) \
+  {name, &getter_entry<name, get>, &setter_entry<name, set>, nullptr, nullptr}
 
 // Hand-written signatures are parsed like generated ones: a static table, and a
 // bound Args when the call fits.

@@ -52,8 +52,7 @@ PyObject* never(const TensorBase&) { return boolean(false); }
 // Views --------------------------------------------------------------------
 
 LateOp<TensorBase(const TensorBase&, int64_t, int64_t)> transpose_op(
-    "transpose",
-    "int");
+    "transpose", "int");
 LateOp<TensorBase(const TensorBase&, IntArrayRef)> permute_op("permute", "");
 LateOp<TensorBase(const TensorBase&)> real_op("real", "");
 LateOp<TensorBase(const TensorBase&)> imag_op("imag", "");
@@ -134,9 +133,7 @@ void set_requires_grad(const TensorBase& t, PyObject* value) {
   }
   autograd::set_requires_grad(t, value == Py_True);
 }
-PyObject* data(const TensorBase& t) {
-  return wrap(autograd::variable_data(t));
-}
+PyObject* data(const TensorBase& t) { return wrap(autograd::variable_data(t)); }
 void set_data(const TensorBase& t, PyObject* value) {
   if (value == nullptr) {
     raise(PyExc_RuntimeError,
@@ -163,9 +160,7 @@ void set_grad(const TensorBase& t, PyObject* value) {
   }
   autograd::set_grad(t, unwrap(value));
 }
-PyObject* is_leaf(const TensorBase& t) {
-  return boolean(autograd::is_leaf(t));
-}
+PyObject* is_leaf(const TensorBase& t) { return boolean(autograd::is_leaf(t)); }
 PyObject* output_nr(const TensorBase& t) {
   return PyLong_FromUnsignedLong(autograd::output_nr(t));
 }

@@ -15,11 +15,7 @@ namespace {
 
 constexpr Param kDim[] = {
     {"input", nullptr, ParamType::Tensor, 0, 0},
-    {"dim",
-     "axis\0",
-     ParamType::Int,
-     Param::kHasDefault | Param::kNullable,
-     0},
+    {"dim", "axis\0", ParamType::Int, Param::kHasDefault | Param::kNullable, 0},
 };
 constexpr Overload kSizeOverload[] = {
     {kDim, 2, 0, 0, nullptr, "(int dim)", "(int dim = None)"}};
@@ -47,7 +43,8 @@ constexpr Overload kOnOverload[] = {
     {kOn, 2, 0, 0, nullptr, "", "(bool requires_grad = True)"}};
 constexpr Function kRequiresGrad = {"requires_grad_", "", kOnOverload, 1};
 
-// Geometry ---------------------------------------------------------------------
+// Geometry
+// ---------------------------------------------------------------------
 
 PyObject* size(const MethodArgs& m) {
   const TensorBase& t = m.tensor();
@@ -153,13 +150,11 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
 }
 }  // namespace
 
-#define TAEDA_CAST(name, dtype)                                        \
-  {                                                                    \
-    name,                                                              \
-        (PyCFunction)(void (*)(void)) &                                \
-            fast_entry<name, cast_entry<name, dtype>>,                 \
-        METH_FASTCALL | METH_KEYWORDS, nullptr                         \
-  }
+#define TAEDA_CAST(name, dtype)                                               \
+  {name,                                                                      \
+   (PyCFunction)(void (*)(void)) & fast_entry<name, cast_entry<name, dtype>>, \
+   METH_FASTCALL | METH_KEYWORDS,                                             \
+   nullptr}
 
 PyMethodDef tensor_methods[] = {
     TAEDA_FAST("size", size),

@@ -2,8 +2,8 @@
 #include <taeda/csrc/python/tensor_new.h>
 
 #include <taeda/aten/iter/copy.h>
-#include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/python/device.h>
 #include <taeda/csrc/python/dtype.h>
 #include <taeda/csrc/python/tensor_data.h>
@@ -208,8 +208,7 @@ TensorBase plain_copy(const TensorBase& t, const DataOptions& options) {
   BelowAutograd guard;
   ScalarType dtype = options.dtype.value_or(t.dtype());
   Device device = options.device.value_or(t.device());
-  return convert(
-      t, dtype, device, false, options.copy, MemoryFormat::Preserve);
+  return convert(t, dtype, device, false, options.copy, MemoryFormat::Preserve);
 }
 
 TensorBase filled(PyObject* data, const DataOptions& options) {
@@ -217,13 +216,10 @@ TensorBase filled(PyObject* data, const DataOptions& options) {
   TensorBase out = make_tensor("tensor", shape_of(data), dtype);
   Filler(out).fill(data, 0);
   Device device = options.device.value_or(default_device());
-  return device.is_cpu() ? out
-                         : convert(out,
-                                   dtype,
-                                   device,
-                                   false,
-                                   false,
-                                   MemoryFormat::Preserve);
+  return device.is_cpu()
+             ? out
+             : convert(
+                   out, dtype, device, false, false, MemoryFormat::Preserve);
 }
 }  // namespace
 
@@ -270,8 +266,7 @@ Options parse_options(const char* format, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {
       "data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
   Options out;
-  PyObject *dtype = Py_None, *device = Py_None, *on = Py_False,
-           *pin = Py_False;
+  PyObject *dtype = Py_None, *device = Py_None, *on = Py_False, *pin = Py_False;
   if (!PyArg_ParseTupleAndKeywords(args,
                                    kwargs,
                                    format,
@@ -311,7 +306,8 @@ PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
     Options o = parse_options("O|$OOOO:tensor", args, kwargs);
     std::string where = std::string(library_name()) + ".tensor";
     if (!warn_about_copy(o.object, where.c_str())) throw PythonError();
-    return finish_factory(tensor_from_data(o.object, o.data), o.data.requires_grad);
+    return finish_factory(tensor_from_data(o.object, o.data),
+                          o.data.requires_grad);
   });
 }
 
@@ -332,7 +328,8 @@ PyObject* scalar_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     Options o = parse_options("O|$OOOO:scalar_tensor", args, kwargs);
     if (!o.data.dtype) o.data.dtype = default_dtype();
-    return finish_factory(tensor_from_data(o.object, o.data), o.data.requires_grad);
+    return finish_factory(tensor_from_data(o.object, o.data),
+                          o.data.requires_grad);
   });
 }
 
@@ -365,15 +362,15 @@ PyObject* new_tensor_method(const MethodArgs& m) {
   Ref kwargs = checked(PyDict_New());
   Py_ssize_t n = m.names == nullptr ? 0 : PyTuple_GET_SIZE(m.names);
   for (Py_ssize_t i = 0; i < n; ++i) {
-    check_status(PyDict_SetItem(kwargs.get(),
-                                PyTuple_GET_ITEM(m.names, i),
-                                m.args[m.count + i]));
+    check_status(PyDict_SetItem(
+        kwargs.get(), PyTuple_GET_ITEM(m.names, i), m.args[m.count + i]));
   }
   Options o = parse_options("O|$OOOO:new_tensor", args.get(), kwargs.get());
   if (!warn_about_copy(o.object, "tensor.new_tensor")) throw PythonError();
   if (!o.data.dtype) o.data.dtype = m.tensor().dtype();
   if (!o.data.device) o.data.device = m.tensor().device();
-  return finish_factory(tensor_from_data(o.object, o.data), o.data.requires_grad);
+  return finish_factory(tensor_from_data(o.object, o.data),
+                        o.data.requires_grad);
 }
 
 namespace {
@@ -416,8 +413,8 @@ PyObject* legacy_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     }
     PyObject* data =
         kwargs != nullptr ? PyDict_GetItemString(kwargs, "data") : nullptr;
-    Ref packed = data != nullptr ? checked(PyTuple_Pack(1, data))
-                                 : Ref::borrow(args);
+    Ref packed =
+        data != nullptr ? checked(PyTuple_Pack(1, data)) : Ref::borrow(args);
     return wrap_as(legacy_value(packed.get(), default_dtype()), type);
   });
 }

@@ -93,7 +93,8 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   }
 }
 
-// Numbers ----------------------------------------------------------------------
+// Numbers
+// ----------------------------------------------------------------------
 
 int truth(PyObject* self) {
   if (TAEDA_UNLIKELY(overrides(self))) {
@@ -154,7 +155,8 @@ PyObject* to_index(PyObject* self) {
   });
 }
 
-// Containers ---------------------------------------------------------------------
+// Containers
+// ---------------------------------------------------------------------
 
 Py_ssize_t length(PyObject* self) {
   if (TAEDA_UNLIKELY(overrides(self))) {

@@ -62,8 +62,8 @@ TensorBase convert(const TensorBase& t,
                    MemoryFormat format) {
   bool same_device = t.device() == device ||
                      (t.device().type == device.type && !device.has_index());
-  bool same_format = format == MemoryFormat::Preserve ||
-                     t.suggest_memory_format() == format;
+  bool same_format =
+      format == MemoryFormat::Preserve || t.suggest_memory_format() == format;
   if (!copy && same_device && t.dtype() == dtype && same_format) return t;
   GilRelease gil(t.numel() > kReleaseGilAbove);
   return converted(t, dtype, device, non_blocking, format);
@@ -232,7 +232,8 @@ std::pair<ScalarType, Device> parse_type_string(std::string_view text) {
   if (rest == "Tensor") return {default_dtype(), device};
   for (int i = 0; i < kNumScalarTypes && rest.ends_with("Tensor"); ++i) {
     auto t = static_cast<ScalarType>(i);
-    if (element_size(t) > 0 && rest.substr(0, rest.size() - 6) == type_name(t)) {
+    if (element_size(t) > 0 &&
+        rest.substr(0, rest.size() - 6) == type_name(t)) {
       return {t, device};
     }
   }

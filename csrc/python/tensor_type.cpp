@@ -3,8 +3,8 @@
 #include <taeda/csrc/python/dtype.h>
 #include <taeda/csrc/python/size.h>
 
-#include <cstddef>
 #include <structmember.h>
+#include <cstddef>
 
 namespace taeda::python {
 
@@ -73,12 +73,12 @@ void let_go_of_impl(PyTensor* self) {
 // object, where type.__new__ puts them.
 void clear_slots(PyTypeObject* type, PyObject* self) {
   Py_ssize_t n = Py_SIZE(type);
-  auto* member = reinterpret_cast<PyMemberDef*>(
-      reinterpret_cast<char*>(type) + Py_TYPE(type)->tp_basicsize);
+  auto* member = reinterpret_cast<PyMemberDef*>(reinterpret_cast<char*>(type) +
+                                                Py_TYPE(type)->tp_basicsize);
   for (Py_ssize_t i = 0; i < n; ++i, ++member) {
     if (member->type != T_OBJECT_EX || (member->flags & READONLY)) continue;
-    auto** slot = reinterpret_cast<PyObject**>(
-        reinterpret_cast<char*>(self) + member->offset);
+    auto** slot = reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) +
+                                               member->offset);
     Py_CLEAR(*slot);
   }
 }
@@ -264,12 +264,12 @@ void init_tensor_type(PyObject* module) {
   Ref meta = checked(PyType_FromSpecWithBases(&meta_spec, bases.get()));
   add_object(module, "_TensorMeta", meta.get());
   std::vector<PyType_Slot> slots = tensor_slots();
-  PyType_Spec spec = {"taeda._C.TensorBase",
-                      sizeof(PyTensor),
-                      0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
-                          Py_TPFLAGS_HAVE_GC,
-                      slots.data()};
+  PyType_Spec spec = {
+      "taeda._C.TensorBase",
+      sizeof(PyTensor),
+      0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+      slots.data()};
   tensor_base_type = add_type(module, spec);
   // FromSpec cannot name a metaclass before 3.12; without a tp_init call of its
   // own the type takes one over by assignment.

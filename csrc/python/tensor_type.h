@@ -17,8 +17,7 @@ namespace taeda::python {
 // direction turns: the impl owns the object (owns_python_object) and `value`
 // is kept as a pointer that is not counted. Wrapping again turns it back.
 struct PyTensor {
-  PyObject_HEAD
-  TensorBase value;
+  PyObject_HEAD TensorBase value;
   PyObject* dict;
   PyObject* weakrefs;
   bool counted;  // whether `value` holds a count of the impl

@@ -55,10 +55,10 @@ class Overriders {
   Ref types() const {
     Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(objects_.size())));
     for (size_t i = 0; i < objects_.size(); ++i) {
-      PyTuple_SET_ITEM(out.get(),
-                       static_cast<Py_ssize_t>(i),
-                       Py_NewRef(reinterpret_cast<PyObject*>(
-                           Py_TYPE(objects_[i]))));
+      PyTuple_SET_ITEM(
+          out.get(),
+          static_cast<Py_ssize_t>(i),
+          Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(objects_[i]))));
     }
     return out;
   }
@@ -108,8 +108,7 @@ PyObject* run_override(PyObject* function,
   }
   if (modes_active()) {
     ModeAside aside;
-    Ref out =
-        call_protocol(aside.mode(), function, types.get(), args, kwargs);
+    Ref out = call_protocol(aside.mode(), function, types.get(), args, kwargs);
     if (out.get() != Py_NotImplemented) return out.release();
   }
   for (PyObject* o : overriders.objects()) {
@@ -150,8 +149,8 @@ Ref pack_keywords(PyObject* const* values, PyObject* names) {
 }
 
 Ref tensor_attribute(const char* name) {
-  return checked(PyObject_GetAttrString(
-      reinterpret_cast<PyObject*>(tensor_class), name));
+  return checked(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));
 }
 
 Ref function_object(const Call& call) {
@@ -160,8 +159,7 @@ Ref function_object(const Call& call) {
   Ref module = checked(PyImport_ImportModule("taeda._C"));
   std::string space = std::string("_") + f.module;
   if (f.module[0] == '\0') space = "_VariableFunctions";
-  Ref holder =
-      checked(PyObject_GetAttrString(module.get(), space.c_str()));
+  Ref holder = checked(PyObject_GetAttrString(module.get(), space.c_str()));
   return checked(PyObject_GetAttrString(holder.get(), f.name));
 }
 }  // namespace

@@ -9,8 +9,7 @@ namespace taeda::python {
 
 namespace {
 struct PyInfo {
-  PyObject_HEAD
-  ScalarType type;
+  PyObject_HEAD ScalarType type;
 };
 PyTypeObject* finfo_type = nullptr;
 PyTypeObject* iinfo_type = nullptr;
@@ -52,8 +51,8 @@ double lowest(const Format& f) {
 }
 // PyTorch's: a decimal resolution of 10 ** -digits10.
 double resolution(const Format& f) {
-  int digits = static_cast<int>(
-      std::floor((f.precision - 1) * 0.30102999566398119521));
+  int digits =
+      static_cast<int>(std::floor((f.precision - 1) * 0.30102999566398119521));
   return std::pow(10.0, -digits);
 }
 

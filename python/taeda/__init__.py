@@ -75,11 +75,11 @@ _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.spli
 for _name in _WHERE:
     globals().pop(_name, None)
 _SUBMODULES = frozenset(
-    "accelerator amp ao autograd backends compiler cuda cpu distributed distributions export fft"
-    " func functional futures fx hub jit library linalg masked mps mtia multiprocessing"
-    " nested nn onnx ops optim overrides package profiler quantization random"
-    " return_types serialization signal sparse special storage testing torch_version"
-    " types utils version xpu".split()
+    "accelerator amp ao autograd backends compiler cuda cpu distributed"
+    " distributions export fft func functional futures fx hub jit library linalg"
+    " masked mps mtia multiprocessing nested nn onnx ops optim overrides package"
+    " profiler quantization random return_types serialization signal sparse special"
+    " storage testing torch_version types utils version xpu".split()
 )
 
 

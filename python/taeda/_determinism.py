@@ -51,7 +51,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def get_float32_matmul_precision() -> str:
-    """"highest", "high" or "medium"."""
+    """ "highest", "high" or "medium"."""
     return _state["precision"]
 
 
@@ -62,9 +62,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         precision: "highest", "high" or "medium".
     """
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(
-            f"{precision} is not one of 'highest', 'high', or 'medium'"
-        )
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
     _state["precision"] = precision
 
 

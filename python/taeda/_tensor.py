@@ -20,7 +20,7 @@ class Tensor(_C.TensorBase):
     Tensors are made by functions such as `taeda.tensor`, `taeda.zeros` or `taeda.rand`.
     """
 
-    # Conversions and copies -----------------------------------------------------
+    # Conversions and copies ---------------------------------------------------
 
     def __repr__(self, *, tensor_contents=None) -> str:
         if _overrides(self):
@@ -60,7 +60,7 @@ class Tensor(_C.TensorBase):
 
         set_tensor_state(self, state)
 
-    # NumPy and other libraries -----------------------------------------------------
+    # NumPy and other libraries ------------------------------------------------
 
     __array_priority__ = 1000  # so that ndarray + Tensor asks the tensor first
 
@@ -103,7 +103,7 @@ class Tensor(_C.TensorBase):
     def _type_string(self) -> str:
         return self.type()
 
-    # Containers ----------------------------------------------------------------------
+    # Containers ---------------------------------------------------------------
 
     def __contains__(self, element) -> bool:
         if _overrides(self):
@@ -125,7 +125,7 @@ class Tensor(_C.TensorBase):
         names = {*dir(type(self)), *getattr(self, "__dict__", ())}
         return sorted(n for n in names if n not in hidden and n[:1].isidentifier())
 
-    # Autograd --------------------------------------------------------------------------
+    # Autograd -----------------------------------------------------------------
 
     def backward(
         self, gradient=None, retain_graph=None, create_graph=False, inputs=None
@@ -164,7 +164,7 @@ class Tensor(_C.TensorBase):
             return _override(Tensor.module_load, (self, other), self, other)
         return other.detach() if assign else self.detach().copy_(other)
 
-    # Functions with arguments that need work ----------------------------------------------
+    # Functions with arguments that need work ----------------------------------
 
     def split(self, split_size, dim: int = 0):
         """Views of parts along a dim; see `taeda.split`."""
@@ -226,7 +226,7 @@ class Tensor(_C.TensorBase):
         strides = self.stride()
         return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
 
-    # Memory ---------------------------------------------------------------------------------
+    # Memory -------------------------------------------------------------------
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory."""
@@ -305,8 +305,6 @@ def _as_class(result, cls):
     return result
 
 
-_INDEX_DTYPES = frozenset(
-    (_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64, _C.bool)
-)
+_INDEX_DTYPES = frozenset((_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64, _C.bool))
 Tensor.__module__ = "taeda"
 _C._set_tensor_class(Tensor)

@@ -170,9 +170,7 @@ def _text(nested, dim: int, indent: int, form) -> str:
     per_line = max(1, room // (form.width + 2))
     gap = "..." if len(nested) == 1 else " ..."
     parts = [gap if value is _GAP else form(value) for value in nested]
-    lines = [
-        ", ".join(parts[i : i + per_line]) for i in range(0, len(parts), per_line)
-    ]
+    lines = [", ".join(parts[i : i + per_line]) for i in range(0, len(parts), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 

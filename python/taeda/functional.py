@@ -126,8 +126,8 @@ def einsum(*args):
     """
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at "
-            "least one operand and its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, "
+            "or at least one operand and its subscripts list"
         )
     if isinstance(args[0], str):
         equation, operands = args[0], _as_list(args[1:])
@@ -290,9 +290,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     if dim is None:
         found = _native("_unique2")(input, sorted, return_inverse, return_counts)
     else:
-        found = _native("unique_dim")(
-            input, dim, sorted, return_inverse, return_counts
-        )
+        found = _native("unique_dim")(input, dim, sorted, return_inverse, return_counts)
     return _asked(found, return_inverse, return_counts)
 
 

@@ -155,8 +155,8 @@ def is_tensor_method_or_property(func) -> bool:
 class TorchFunctionMode:
     """A context in which every call of the library goes through a method.
 
-    Subclasses define `__torch_function__(self, func, types, args=(), kwargs=None)`; calls
-    made inside it go to the next outer mode.
+    Subclasses define `__torch_function__(self, func, types, args=(), kwargs=None)`;
+    calls made inside it go to the next outer mode.
 
     Example:
         >>> class Names(taeda.overrides.TorchFunctionMode):

@@ -11,9 +11,7 @@ def __getattr__(name: str):
     try:
         found = _C._return_type(name)
     except KeyError:
-        raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}"
-        ) from None
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     globals()[name] = found
     return found
 

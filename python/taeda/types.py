@@ -10,7 +10,7 @@ from taeda._C import device as _device
 from taeda._C import dtype as _dtype  # noqa: F401
 from taeda._C import layout as _layout  # noqa: F401
 
-__all__ = ["Device", "FileLike", "Number", "Storage"]
+__all__ = ["Device", "FileLike", "Number"]
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 Device: TypeAlias = _device | str | builtins.int | None

@@ -292,9 +292,7 @@ def _tables(
                 modules.append(f'"{f.record.python.module}",')
             if f.is_method:
                 doc = _c_text(method_docstring(f, name))
-                methods.append(
-                    f'TAEDA_PY_METHOD("{name}", function_{f.name}, {doc}),'
-                )
+                methods.append(f'TAEDA_PY_METHOD("{name}", function_{f.name}, {doc}),')
     end = "{nullptr, nullptr, 0, nullptr}};"
     pointers = ", ".join([f"&function_{f.name}" for f in functions] + ["nullptr"])
     struct_list = ", ".join([f"&{name}" for name in structs] + ["nullptr"])

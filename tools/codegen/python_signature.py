@@ -195,9 +195,7 @@ def _out_param(out: Operator) -> PyParam:
     outs = out.schema.out_args
     single = len(outs) == 1 and not outs[0].type.is_list
     kind = "Tensor" if single else "TensorList"
-    return PyParam(
-        "out", kind, True, keyword_only=True, nullable=True, size=len(outs)
-    )
+    return PyParam("out", kind, True, keyword_only=True, nullable=True, size=len(outs))
 
 
 def signature_of(op: Operator, out: Operator | None) -> PySignature:

@@ -37,11 +37,12 @@ class autocast:
             )
         if not state.is_autocast_available(device_type):
             raise RuntimeError(
-                "User specified an unsupported autocast device_type "
-                f"'{device_type}'"
+                f"User specified an unsupported autocast device_type '{device_type}'"
             )
         self.device = device_type
-        self.fast_dtype = state.get_autocast_dtype(device_type) if dtype is None else dtype
+        self.fast_dtype = (
+            state.get_autocast_dtype(device_type) if dtype is None else dtype
+        )
         self._enabled = bool(enabled)
         self._cache_enabled = cache_enabled
         if self._enabled and device_type != "cpu":

@@ -8,5 +8,5 @@ __all__ = ["get_cpu_capability"]
 
 
 def get_cpu_capability() -> str:
-    """"DEFAULT", "AVX2" or "AVX512"."""
+    """ "DEFAULT", "AVX2" or "AVX512"."""
     return _C._cpu_capability()

@@ -273,8 +273,10 @@ def _difference(a, b, rtol, atol, equal_nan) -> str | None:
     text = f"Tensor-likes are not {word}!\n\n"
     text += f"Mismatched elements: {bad} / {total} ({bad / total:.1%})\n"
     text += f"Greatest absolute difference: {_worst(gap)}{_allowed(word, atol)}\n"
-    return text + f"Greatest relative difference: {_worst(relative)}" + _allowed(
-        word, rtol
+    return (
+        text
+        + f"Greatest relative difference: {_worst(relative)}"
+        + _allowed(word, rtol)
     )
 
 
