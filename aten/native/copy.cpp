@@ -1,9 +1,23 @@
-// copy_, clone.
+// copy_, clone, to, and the only element of a tensor as a number.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/promotion.h>
 #include <taeda/aten/native/creation.h>
+#include <taeda/gen/native/_local_scalar_dense.h>
+#include <taeda/gen/native/_to_copy.h>
 #include <taeda/gen/native/clone.h>
+#include <taeda/gen/native/contiguous.h>
+#include <taeda/gen/native/copy.h>
 #include <taeda/gen/native/copy_.h>
+#include <taeda/gen/native/is_nonzero.h>
+#include <taeda/gen/native/item.h>
+#include <taeda/gen/native/lift.h>
+#include <taeda/gen/native/result_type.h>
+#include <taeda/gen/native/to.h>
+#include <taeda/gen/ops/_local_scalar_dense.h>
+#include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/item.h>
 
 namespace taeda::native {
 
@@ -12,10 +26,156 @@ void copy_(const Tensor& self, const Tensor& src, bool) {
   copy_into(self, src);
 }
 
+Tensor copy(const Tensor& self, const Tensor& src, bool) {
+  bool dense = self.is_non_overlapping_and_dense();
+  Tensor out = dense ? make_tensor_strided("copy",
+                                           self.sizes(),
+                                           self.strides(),
+                                           self.dtype(),
+                                           self.device())
+                     : new_like("copy", self, {}, {}, {});
+  copy_into(out, src);
+  return out;
+}
+
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
   Tensor out = new_like("clone", self, {}, {}, memory_format);
   copy_into(out, self);
   return out;
+}
+
+Tensor lift(const Tensor& self) {
+  return Tensor(self.impl()->shallow_copy(/*share_version=*/false));
+}
+
+Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
+  TAEDA_CHECK(memory_format != MemoryFormat::Preserve,
+              "preserve memory format is unsupported by the contiguous "
+              "operator");
+  if (self.is_contiguous(memory_format)) return self;
+  return ops::clone(self, memory_format);
+}
+
+Tensor _to_copy(const Tensor& self,
+                std::optional<ScalarType> dtype,
+                std::optional<Layout> layout,
+                std::optional<Device> device,
+                std::optional<bool>,
+                bool,
+                std::optional<MemoryFormat> memory_format) {
+  check_layout("to", layout);
+  Tensor out = new_like("to", self, dtype, device, memory_format);
+  copy_into(out, self);
+  return out;
+}
+
+namespace {
+
+Tensor converted(const Tensor& self,
+                 ScalarType dtype,
+                 Device device,
+                 bool non_blocking,
+                 bool copy,
+                 std::optional<MemoryFormat> format) {
+  MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  bool same_format =
+      f == MemoryFormat::Preserve || self.suggest_memory_format() == f;
+  bool same_device = self.device() == device ||
+                     (self.device().type == device.type && !device.has_index());
+  if (!copy && self.dtype() == dtype && same_device && same_format) return self;
+  return ops::_to_copy(
+      self, dtype, std::nullopt, device, std::nullopt, non_blocking, f);
+}
+
+}  // namespace
+
+Tensor to(const Tensor& self,
+          std::optional<ScalarType> dtype,
+          std::optional<Layout> layout,
+          std::optional<Device> device,
+          std::optional<bool>,
+          bool non_blocking,
+          bool copy,
+          std::optional<MemoryFormat> memory_format) {
+  check_layout("to", layout);
+  return converted(self,
+                   dtype.value_or(self.dtype()),
+                   device.value_or(self.device()),
+                   non_blocking,
+                   copy,
+                   memory_format);
+}
+Tensor to(const Tensor& self,
+          Device device,
+          ScalarType dtype,
+          bool non_blocking,
+          bool copy,
+          std::optional<MemoryFormat> memory_format) {
+  return converted(self, dtype, device, non_blocking, copy, memory_format);
+}
+Tensor to(const Tensor& self,
+          ScalarType dtype,
+          bool non_blocking,
+          bool copy,
+          std::optional<MemoryFormat> memory_format) {
+  return converted(
+      self, dtype, self.device(), non_blocking, copy, memory_format);
+}
+Tensor to(const Tensor& self,
+          const Tensor& other,
+          bool non_blocking,
+          bool copy,
+          std::optional<MemoryFormat> memory_format) {
+  return converted(
+      self, other.dtype(), other.device(), non_blocking, copy, memory_format);
+}
+
+// Numbers
+// -----------------------------------------------------------------------
+
+Scalar _local_scalar_dense(const Tensor& self) {
+  TAEDA_CHECK(!self.is_meta(),
+              "Tensor.item() cannot be called on meta tensors");
+  Scalar value = Scalar::load(self.dtype(), self.const_raw_data());
+  if (self.is_conj()) value = value.conj();
+  return self.is_neg() ? -value : value;
+}
+
+Scalar item(const Tensor& self) {
+  TAEDA_CHECK(self.numel() == 1,
+              "a Tensor with ",
+              self.numel(),
+              " elements cannot be converted to Scalar");
+  return ops::_local_scalar_dense(self);
+}
+
+bool is_nonzero(const Tensor& self) {
+  TAEDA_CHECK(self.numel() != 0,
+              "Boolean value of Tensor with no values is ambiguous");
+  TAEDA_CHECK(self.numel() < 2,
+              "Boolean value of Tensor with more than one value is ambiguous");
+  Scalar value = ops::item(self);
+  if (value.is_complex()) return !value.equal(0.0);
+  return value.is_floating() ? value.to_double() != 0 : value.to_bool();
+}
+
+// Dtypes
+// -------------------------------------------------------------------------
+
+ScalarType result_type_of(const Tensor& tensor, const Tensor& other) {
+  return result_type(tensor, other);
+}
+ScalarType result_type_of(const Tensor& tensor, const Scalar& other) {
+  return result_type(tensor, other);
+}
+ScalarType result_type_of(const Scalar& scalar, const Tensor& tensor) {
+  return result_type(tensor, scalar);
+}
+ScalarType result_type_of(const Scalar& scalar1, const Scalar& scalar2) {
+  ResultType type;
+  type.add(scalar1);
+  type.add(scalar2);
+  return type.get();
 }
 
 }  // namespace taeda::native

@@ -7,6 +7,14 @@ namespace taeda::native {
 
 // NotImplementedError for layouts other than strided.
 void check_layout(std::string_view op, std::optional<Layout> layout);
+// Uninitialised and row-major.
+Tensor new_tensor(std::string_view op,
+                  IntArrayRef size,
+                  std::optional<ScalarType> dtype,
+                  std::optional<Layout> layout,
+                  std::optional<Device> device);
+// The dtype of a tensor made of a number.
+ScalarType type_of_fill(const Scalar& value, std::optional<ScalarType> dtype);
 // Uninitialised, with self's shape and, unless given, its dtype, device and
 // memory order.
 Tensor new_like(std::string_view op,

@@ -1,29 +1,63 @@
 // Views: the same storage under another geometry.
+#include <taeda/aten/native/view.h>
+
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/geometry.h>
+#include <taeda/gen/native/_reshape_alias.h>
+#include <taeda/gen/native/_unsafe_view.h>
+#include <taeda/gen/native/alias.h>
 #include <taeda/gen/native/as_strided.h>
+#include <taeda/gen/native/detach.h>
+#include <taeda/gen/native/expand.h>
+#include <taeda/gen/native/flatten.h>
 #include <taeda/gen/native/reshape.h>
-#include <taeda/gen/native/transpose.h>
+#include <taeda/gen/native/unflatten.h>
 #include <taeda/gen/native/view.h>
+#include <taeda/gen/ops/_unsafe_view.h>
 #include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/view.h>
 
 namespace taeda::native {
 
-Tensor view(const Tensor& self, ArrayRef<int64_t> size) {
-  DimVector shape = infer_size<int64_t>(size, self.numel());
-  auto strides = view_strides<int64_t>(self.sizes(), self.strides(), shape);
-  TAEDA_CHECK(strides.has_value(),
-              "view size is not compatible with input tensor's size and stride "
+namespace {
+
+[[noreturn]] void not_viewable(const Tensor& self, IntArrayRef shape) {
+  throw_error(
+      ErrorKind::Runtime,
+      str_cat("view size is not compatible with input tensor's size and stride "
               "(at least one dimension spans across two contiguous subspaces). "
               "Use .reshape(...) instead. (view: self has shape ",
               self.sizes(),
               " and strides ",
               self.strides(),
               ", asked for ",
-              IntArrayRef(shape),
-              ")");
+              shape,
+              ")"));
+}
+
+}  // namespace
+
+Tensor view(const Tensor& self, ArrayRef<int64_t> size) {
+  DimVector shape = infer_size<int64_t>(size, self.numel());
+  auto strides = view_strides<int64_t>(self.sizes(), self.strides(), shape);
+  if (!strides) not_viewable(self, shape);
   return make_view(self, shape, *strides, self.storage_offset());
+}
+
+Tensor _reshape_alias(const Tensor& self,
+                      ArrayRef<int64_t> size,
+                      ArrayRef<int64_t> stride) {
+  return make_view(self, size, stride, self.storage_offset());
+}
+
+Tensor _unsafe_view(const Tensor& self, ArrayRef<int64_t> size) {
+  DimVector shape = infer_size<int64_t>(size, self.numel());
+  auto strides = view_strides<int64_t>(self.sizes(), self.strides(), shape);
+  if (!strides) not_viewable(self, shape);
+  Tensor out(self.impl()->shallow_copy(/*share_version=*/false));
+  out.impl()->set_sizes_and_strides(shape, *strides);
+  return out;
 }
 
 Tensor reshape(const Tensor& self, ArrayRef<int64_t> size) {
@@ -31,32 +65,137 @@ Tensor reshape(const Tensor& self, ArrayRef<int64_t> size) {
   if (view_strides<int64_t>(self.sizes(), self.strides(), shape)) {
     return ops::view(self, shape);
   }
-  return ops::view(ops::clone(self, MemoryFormat::Contiguous), shape);
+  return ops::_unsafe_view(ops::clone(self, MemoryFormat::Contiguous), shape);
 }
 
-Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
-  dim0 = wrap_dim(dim0, self.dim());
-  dim1 = wrap_dim(dim1, self.dim());
-  DimVector sizes(self.sizes()), strides(self.strides());
-  if (dim0 != dim1) {
-    std::swap(sizes[dim0], sizes[dim1]);
-    std::swap(strides[dim0], strides[dim1]);
+Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
+  int64_t start = wrap_dim(start_dim, self.dim());
+  int64_t end = wrap_dim(end_dim, self.dim());
+  TAEDA_CHECK(
+      start <= end,
+      "flatten() has invalid args: start_dim cannot come after end_dim, "
+      "got start_dim ",
+      start_dim,
+      ", end_dim ",
+      end_dim);
+  if (self.dim() == 0) return ops::reshape(self, {1});
+  if (start == end) return self;
+  int64_t joined = 1;
+  DimVector shape;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (d >= start && d <= end) joined *= self.sizes()[d];
+    if (d < start || d > end) shape.push_back(self.sizes()[d]);
+    if (d == end) shape.push_back(joined);
+  }
+  return ops::reshape(self, shape);
+}
+
+Tensor unflatten(const Tensor& self, int64_t dim, ArrayRef<int64_t> sizes) {
+  TAEDA_CHECK(!sizes.empty(), "unflatten: sizes must be non-empty");
+  dim = wrap_dim(dim, self.dim());
+  int64_t known = 1, inferred = -1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == -1) {
+      TAEDA_CHECK(inferred < 0, "only one dimension can be inferred");
+      inferred = static_cast<int64_t>(i);
+    } else {
+      known *= sizes[i];
+    }
+  }
+  int64_t whole = self.dim() == 0 ? 1 : self.sizes()[dim];
+  DimVector inner(sizes);
+  bool fits = inferred < 0 ? known == whole : known != 0 && whole % known == 0;
+  TAEDA_CHECK(fits,
+              "unflatten: Provided sizes ",
+              sizes,
+              " don't multiply up to the size of dim ",
+              dim,
+              " (",
+              whole,
+              ") in the input tensor");
+  if (inferred >= 0) inner[static_cast<size_t>(inferred)] = whole / known;
+  DimVector shape;
+  for (int64_t d = 0; d < std::max<int64_t>(self.dim(), 1); ++d) {
+    if (d == dim) {
+      for (int64_t s : inner) shape.push_back(s);
+    } else {
+      shape.push_back(self.sizes()[d]);
+    }
+  }
+  return ops::view(self, shape);
+}
+
+Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool) {
+  int64_t rank = static_cast<int64_t>(size.size());
+  int64_t extra = rank - self.dim();
+  TAEDA_CHECK(extra >= 0,
+              "expand(",
+              self,
+              ", size=",
+              size,
+              "): the number of sizes provided (",
+              rank,
+              ") must be greater or equal to the number of dimensions in the "
+              "tensor (",
+              self.dim(),
+              ")");
+  DimVector sizes(size), strides(static_cast<size_t>(rank), 0);
+  for (int64_t d = rank; d-- > 0;) {
+    if (d < extra) {
+      TAEDA_CHECK(size[d] >= 0,
+                  "The expanded size of the tensor (",
+                  size[d],
+                  ") isn't allowed in a leading, non-existing dimension ",
+                  d);
+      // What PyTorch gives dims that it puts in front.
+      strides[d] = d + 1 < rank ? sizes[d + 1] * strides[d + 1] : 1;
+      if (size[d] != 1) strides[d] = 0;
+      continue;
+    }
+    int64_t own = self.sizes()[d - extra];
+    if (size[d] == -1) sizes[d] = own;
+    strides[d] = self.strides()[d - extra];
+    if (sizes[d] == own) continue;
+    TAEDA_CHECK(own == 1,
+                "The expanded size of the tensor (",
+                size[d],
+                ") must match the existing size (",
+                own,
+                ") at non-singleton dimension ",
+                d,
+                ".  Target sizes: ",
+                size,
+                ".  Tensor sizes: ",
+                self.sizes());
+    TAEDA_CHECK(
+        sizes[d] >= 0, "expand: invalid size ", size[d], " at dimension ", d);
+    strides[d] = 0;
   }
   return make_view(self, sizes, strides, self.storage_offset());
 }
 
-Tensor as_strided(const Tensor& self,
-                  ArrayRef<int64_t> size,
-                  ArrayRef<int64_t> stride,
-                  std::optional<int64_t> storage_offset) {
+Tensor alias(const Tensor& self) {
+  return make_view(self, self.sizes(), self.strides(), self.storage_offset());
+}
+
+Tensor detach(const Tensor& self) {
+  return Tensor(self.impl()->shallow_copy(/*share_version=*/true));
+}
+
+namespace {
+
+void strided_checks(const Tensor& self,
+                    IntArrayRef size,
+                    IntArrayRef stride,
+                    int64_t offset) {
   TAEDA_CHECK(size.size() == stride.size(),
               "as_strided: mismatch in length of strides and shape, got ",
               stride,
               " and ",
               size);
-  int64_t offset = storage_offset.value_or(self.storage_offset());
-  TAEDA_CHECK(
-      offset >= 0, "as_strided: Negative storage_offset not supported, got ", offset);
+  TAEDA_CHECK(offset >= 0,
+              "as_strided: Negative storage_offset not supported, got ",
+              offset);
   for (int64_t s : stride) {
     TAEDA_CHECK(s >= 0,
                 "as_strided: Negative strides are not supported at the moment, "
@@ -78,7 +217,26 @@ Tensor as_strided(const Tensor& self,
               needed,
               " are out of bounds for storage of size ",
               self.storage()->nbytes());
+}
+
+}  // namespace
+
+Tensor as_strided(const Tensor& self,
+                  ArrayRef<int64_t> size,
+                  ArrayRef<int64_t> stride,
+                  std::optional<int64_t> storage_offset) {
+  int64_t offset = storage_offset.value_or(self.storage_offset());
+  strided_checks(self, size, stride, offset);
   return make_view(self, size, stride, offset);
+}
+
+void as_strided_(const Tensor& self,
+                 ArrayRef<int64_t> size,
+                 ArrayRef<int64_t> stride,
+                 std::optional<int64_t> storage_offset) {
+  int64_t offset = storage_offset.value_or(self.storage_offset());
+  strided_checks(self, size, stride, offset);
+  self.impl()->set_sizes_and_strides(size, stride, offset);
 }
 
 }  // namespace taeda::native

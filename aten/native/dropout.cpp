@@ -1,0 +1,146 @@
+// Dropout, made of a mask of zeros and ones and products that autograd records.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/creation.h>
+#include <taeda/aten/native/random.h>
+#include <taeda/gen/native/alpha_dropout.h>
+#include <taeda/gen/native/bernoulli.h>
+#include <taeda/gen/native/dropout.h>
+#include <taeda/gen/native/feature_alpha_dropout.h>
+#include <taeda/gen/native/feature_dropout.h>
+#include <taeda/gen/native/native_dropout.h>
+#include <taeda/gen/native/native_dropout_backward.h>
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/div.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/zeros.h>
+
+#include <cmath>
+
+namespace taeda::native {
+
+namespace {
+
+void check_probability(double p) {
+  TAEDA_CHECK(p >= 0 && p <= 1,
+              "dropout probability has to be between 0 and 1, but got ",
+              p);
+}
+
+// Ones (with probability 1 - p) for whole channels: [N, C, 1, ...].
+Tensor channel_noise(const Tensor& input) {
+  TAEDA_CHECK(input.dim() >= 2,
+              "Feature dropout requires at least 2 dimensions in the input");
+  DimVector sizes(static_cast<size_t>(input.dim()), 1);
+  sizes[0] = input.sizes()[0];
+  sizes[1] = input.sizes()[1];
+  return make_tensor("dropout", sizes, input.dtype(), input.device());
+}
+
+struct Kind {
+  bool feature;
+  bool alpha;
+};
+
+// What input is multiplied by, and for the alpha kind what is added then.
+struct Noise {
+  Tensor factor;
+  Tensor shift;
+};
+
+Noise noise_for(const Tensor& input, double p, Kind kind) {
+  BelowAutograd below;
+  Noise n;
+  n.factor = kind.feature ? channel_noise(input)
+                          : new_like("dropout", input, {}, {}, {});
+  bernoulli_(n.factor, 1 - p, std::nullopt);
+  if (!kind.alpha) {
+    ops::div_(n.factor, Scalar(1 - p));
+    return n;
+  }
+  // -scale * alpha of SELU (Klambauer et al., 2017), negated.
+  constexpr double alpha = 1.7580993408473766;
+  double a = 1.0 / std::sqrt((alpha * alpha * p + 1) * (1 - p));
+  n.shift = ops::add(n.factor, Scalar(-1), 1);
+  ops::mul_(n.shift, Scalar(alpha * a));
+  ops::add_(n.shift, Scalar(alpha * a * p), 1);
+  ops::mul_(n.factor, Scalar(a));
+  return n;
+}
+
+Tensor zero_number(const Tensor& input) {
+  return ops::zeros(
+      {}, input.dtype(), std::nullopt, input.device(), std::nullopt);
+}
+
+Tensor drop(const Tensor& input, double p, bool train, Kind kind) {
+  check_probability(p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return ops::mul(input, zero_number(input));
+  Noise n = noise_for(input, p, kind);
+  Tensor out = ops::mul(input, n.factor);
+  return kind.alpha ? ops::add(out, n.shift, 1) : out;
+}
+
+void drop_inplace(const Tensor& self, double p, bool train, Kind kind) {
+  check_probability(p);
+  if (p == 0 || !train || self.numel() == 0) return;
+  if (p == 1) return ops::mul_(self, zero_number(self));
+  Noise n = noise_for(self, p, kind);
+  ops::mul_(self, n.factor);
+  if (kind.alpha) ops::add_(self, n.shift, 1);
+}
+
+constexpr Kind kPlain{false, false}, kFeature{true, false};
+constexpr Kind kAlpha{false, true}, kFeatureAlpha{true, true};
+
+}  // namespace
+
+Tensor dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, kPlain);
+}
+void dropout_(const Tensor& self, double p, bool train) {
+  drop_inplace(self, p, train, kPlain);
+}
+Tensor feature_dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, kFeature);
+}
+void feature_dropout_(const Tensor& self, double p, bool train) {
+  drop_inplace(self, p, train, kFeature);
+}
+Tensor alpha_dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, kAlpha);
+}
+void alpha_dropout_(const Tensor& self, double p, bool train) {
+  drop_inplace(self, p, train, kAlpha);
+}
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, kFeatureAlpha);
+}
+void feature_alpha_dropout_(const Tensor& self, double p, bool train) {
+  drop_inplace(self, p, train, kFeatureAlpha);
+}
+
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input,
+                                          double p,
+                                          std::optional<bool> train) {
+  Tensor mask = new_like("native_dropout", input, kBool, {}, {});
+  if (train && !*train) {
+    fill_with(mask, true);
+    Tensor same = new_like("native_dropout", input, {}, {}, {});
+    copy_into(same, input);
+    return {same, mask};
+  }
+  check_probability(p);
+  bernoulli_(mask, 1 - p, std::nullopt);
+  Tensor out = ops::mul(input, mask);
+  ops::mul_(out, Scalar(p == 1 ? 0.0 : 1 / (1 - p)));
+  return {out, mask};
+}
+
+Tensor native_dropout_backward(const Tensor& grad_output,
+                               const Tensor& mask,
+                               double scale) {
+  return ops::mul(ops::mul(grad_output, mask), Scalar(scale));
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,118 @@
+// One value for every element, and in-place changes of geometry and storage.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
+#include <taeda/aten/native/creation.h>
+#include <taeda/gen/native/fill.h>
+#include <taeda/gen/native/resize_.h>
+#include <taeda/gen/native/resize_as_.h>
+#include <taeda/gen/native/set_.h>
+#include <taeda/gen/native/zero.h>
+
+namespace taeda::native {
+
+namespace {
+
+Scalar only_value(const Tensor& value) {
+  TAEDA_CHECK(
+      value.dim() == 0,
+      "fill_ only supports 0-dimension value tensor but got tensor with ",
+      value.dim(),
+      " dimensions.");
+  return Scalar::load(value.dtype(), value.const_raw_data());
+}
+
+}  // namespace
+
+Tensor fill(const Tensor& self, const Scalar& value) {
+  Tensor out = new_like("fill", self, {}, {}, {});
+  fill_with(out, value);
+  return out;
+}
+Tensor fill(const Tensor& self, const Tensor& value) {
+  return fill(self, only_value(value));
+}
+void fill_(const Tensor& self, const Scalar& value) {
+  check_no_internal_overlap("fill_", self);
+  fill_with(self, value);
+}
+void fill_(const Tensor& self, const Tensor& value) {
+  fill_(self, only_value(value));
+}
+
+Tensor zero(const Tensor& self) {
+  Tensor out = new_like("zero", self, {}, {}, {});
+  zero_fill(out);
+  return out;
+}
+void zero_(const Tensor& self) { zero_fill(self); }
+
+namespace {
+
+// Not for tensors that autograd looks at: their geometry is in its records.
+void check_resizable(const Tensor& self) {
+  TAEDA_CHECK(!self.requires_grad(),
+              "cannot resize variables that require grad");
+}
+
+}  // namespace
+
+void resize_(const Tensor& self,
+             ArrayRef<int64_t> size,
+             std::optional<MemoryFormat> memory_format) {
+  check_resizable(self);
+  MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
+  TAEDA_CHECK(format != MemoryFormat::Preserve,
+              "Unsupported memory format preserve_format");
+  resize_tensor(self, size);
+  if (format != MemoryFormat::Contiguous) {
+    resize_tensor_strided(self, size, format_strides(size, format));
+  }
+}
+
+void resize_as_(const Tensor& self,
+                const Tensor& the_template,
+                std::optional<MemoryFormat> memory_format) {
+  check_resizable(self);
+  resize_tensor(self, the_template.sizes());
+  if (!memory_format) return;
+  MemoryFormat format = *memory_format == MemoryFormat::Preserve
+                            ? the_template.suggest_memory_format()
+                            : *memory_format;
+  resize_tensor_strided(
+      self, self.sizes(), format_strides(self.sizes(), format));
+}
+
+void set_(const Tensor& self, const Tensor& source) {
+  set_(self, source, source.storage_offset(), source.sizes(), source.strides());
+}
+
+void set_(const Tensor& self,
+          const Tensor& source,
+          int64_t storage_offset,
+          ArrayRef<int64_t> size,
+          ArrayRef<int64_t> stride) {
+  TAEDA_CHECK(self.dtype() == source.dtype(),
+              "Expected a Tensor of type ",
+              self.dtype(),
+              " but got a type ",
+              source.dtype(),
+              " for argument 1 'source'");
+  DimVector own(size), strides(stride);
+  if (stride.empty()) strides = contiguous_strides(size);
+  TAEDA_CHECK(strides.size() == own.size(),
+              "mismatch in length of strides and shape");
+  TensorImpl& impl = *self.impl();
+  size_t needed = required_bytes(own, strides, storage_offset, self.itemsize());
+  Storage storage = source.storage();
+  if (needed > storage->nbytes()) storage->resize(needed);
+  impl.set_storage(std::move(storage));
+  impl.set_sizes_and_strides(own, strides, storage_offset);
+}
+
+void set_(const Tensor& self) {
+  Tensor fresh = make_tensor("set_", {0}, self.dtype(), self.device());
+  self.impl()->set_storage(fresh.storage());
+  self.impl()->set_sizes_and_strides({0}, {1}, 0);
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,319 @@
+// Tensors one behind another: cat, stack and what is made of them.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/block_diag.h>
+#include <taeda/gen/native/cartesian_prod.h>
+#include <taeda/gen/native/cat.h>
+#include <taeda/gen/native/column_stack.h>
+#include <taeda/gen/native/combinations.h>
+#include <taeda/gen/native/dstack.h>
+#include <taeda/gen/native/hstack.h>
+#include <taeda/gen/native/stack.h>
+#include <taeda/gen/native/vstack.h>
+#include <taeda/gen/ops/atleast_1d.h>
+#include <taeda/gen/ops/atleast_2d.h>
+#include <taeda/gen/ops/atleast_3d.h>
+#include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/constant_pad_nd.h>
+#include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/meshgrid.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/stack.h>
+
+#include <cstring>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr size_t kParallelBytes = 1 << 18;
+
+// PyTorch lets tensors of shape [0] pass beside any others.
+bool is_skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
+
+const Tensor& check_cat(TensorList tensors) {
+  TAEDA_CHECK_AS(Value,
+                 !tensors.empty(),
+                 "torch.cat(): expected a non-empty list of Tensors");
+  const Tensor* model = nullptr;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TAEDA_CHECK(tensors[i].dim() > 0,
+                "zero-dimensional tensor (at position ",
+                i,
+                ") cannot be concatenated");
+    if (model == nullptr && !is_skipped(tensors[i])) model = &tensors[i];
+  }
+  return model == nullptr ? tensors[0] : *model;
+}
+
+void check_fits(const Tensor& model, const Tensor& t, size_t i, int64_t dim) {
+  TAEDA_CHECK(t.dim() == model.dim(),
+              "Tensors must have same number of dimensions: got ",
+              model.dim(),
+              " and ",
+              t.dim());
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    TAEDA_CHECK(d == dim || t.sizes()[d] == model.sizes()[d],
+                "Sizes of tensors must match except in dimension ",
+                dim,
+                ". Expected size ",
+                model.sizes()[d],
+                " but got size ",
+                t.sizes()[d],
+                " for tensor number ",
+                i,
+                " in the list.");
+  }
+}
+
+MemoryFormat common_format(TensorList tensors) {
+  MemoryFormat format = tensors[0].suggest_memory_format();
+  for (const Tensor& t : tensors) {
+    if (t.suggest_memory_format() != format) return MemoryFormat::Contiguous;
+  }
+  return format;
+}
+
+// Whether rows of bytes can be copied as they are.
+bool is_plain(const Tensor& t, const Tensor& out) {
+  return t.dtype() == out.dtype() && t.is_contiguous() && !t.is_conj() &&
+         !t.is_neg();
+}
+
+struct Piece {
+  const char* data;
+  size_t bytes;  // of one row
+};
+
+void copy_rows(ArrayRef<Piece> pieces, int64_t rows, size_t width, char* out) {
+  int64_t grain =
+      width == 0 ? rows : static_cast<int64_t>(kParallelBytes / width) + 1;
+  parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      char* to = out + static_cast<size_t>(row) * width;
+      for (const Piece& p : pieces) {
+        std::memcpy(to, p.data + static_cast<size_t>(row) * p.bytes, p.bytes);
+        to += p.bytes;
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void cat_shape(TensorList tensors, int64_t dim, OutputPlan& plan) {
+  const Tensor& model = check_cat(tensors);
+  dim = wrap_dim(dim, model.dim());
+  DimVector sizes(model.sizes());
+  sizes[dim] = 0;
+  ResultType type;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    type.add(tensors[i]);
+    if (is_skipped(tensors[i])) continue;
+    check_fits(model, tensors[i], i, dim);
+    sizes[dim] += tensors[i].sizes()[dim];
+  }
+  plan.set(0, sizes, common_format(tensors), type.get());
+}
+
+void cat_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
+  if (out.numel() == 0) return;
+  dim = wrap_dim(dim, out.dim());
+  bool plain = out.is_contiguous();
+  for (const Tensor& t : tensors) {
+    plain = plain && (t.numel() == 0 || is_plain(t, out));
+  }
+  int64_t rows = 1;
+  for (int64_t d = 0; d < dim; ++d) rows *= out.sizes()[d];
+  if (plain && rows > 1) {
+    SmallVector<Piece, 8> pieces;
+    for (const Tensor& t : tensors) {
+      if (t.numel() == 0) continue;
+      pieces.push_back({static_cast<const char*>(t.const_raw_data()),
+                        t.nbytes() / static_cast<size_t>(rows)});
+    }
+    copy_rows(pieces,
+              rows,
+              out.nbytes() / static_cast<size_t>(rows),
+              static_cast<char*>(out.mutable_raw_data()));
+    return;
+  }
+  int64_t start = 0;
+  for (const Tensor& t : tensors) {
+    if (is_skipped(t)) continue;
+    copy_into(make_view(out,
+                        t.sizes(),
+                        out.strides(),
+                        out.storage_offset() + start * out.strides()[dim]),
+              t);
+    start += t.sizes()[dim];
+  }
+}
+
+void stack_shape(TensorList tensors, int64_t dim, OutputPlan& plan) {
+  TAEDA_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
+  const Tensor& first = tensors[0];
+  dim = wrap_dim(dim, first.dim() + 1);
+  ResultType type;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    type.add(tensors[i]);
+    TAEDA_CHECK(tensors[i].sizes() == first.sizes(),
+                "stack expects each tensor to be equal size, but got ",
+                first.sizes(),
+                " at entry 0 and ",
+                tensors[i].sizes(),
+                " at entry ",
+                i);
+  }
+  DimVector sizes(first.sizes());
+  sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
+  plan.set(0, sizes, type.get());
+}
+
+void stack_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
+  if (out.numel() == 0) return;
+  dim = wrap_dim(dim, out.dim());
+  DimVector sizes(out.sizes());
+  sizes[dim] = 1;
+  int64_t rows = 1;
+  for (int64_t d = 0; d < dim; ++d) rows *= out.sizes()[d];
+  bool plain = out.is_contiguous() && rows > 1;
+  for (const Tensor& t : tensors) plain = plain && is_plain(t, out);
+  if (plain) {
+    SmallVector<Piece, 8> pieces;
+    for (const Tensor& t : tensors) {
+      pieces.push_back({static_cast<const char*>(t.const_raw_data()),
+                        t.nbytes() / static_cast<size_t>(rows)});
+    }
+    copy_rows(pieces,
+              rows,
+              out.nbytes() / static_cast<size_t>(rows),
+              static_cast<char*>(out.mutable_raw_data()));
+    return;
+  }
+  DimVector inner(out.strides());
+  inner.erase(inner.begin() + dim);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    int64_t offset =
+        out.storage_offset() + static_cast<int64_t>(i) * out.strides()[dim];
+    copy_into(make_view(out, tensors[i].sizes(), inner, offset), tensors[i]);
+  }
+}
+
+namespace {
+
+template <class F>
+std::vector<Tensor> mapped(TensorList tensors, F&& f) {
+  std::vector<Tensor> out;
+  out.reserve(tensors.size());
+  for (const Tensor& t : tensors) out.push_back(f(t));
+  return out;
+}
+
+void check_some(TensorList tensors, const char* op) {
+  TAEDA_CHECK(!tensors.empty(), op, " expects a non-empty TensorList");
+}
+
+}  // namespace
+
+Tensor hstack(TensorList tensors) {
+  check_some(tensors, "hstack");
+  auto parts =
+      mapped(tensors, [](const Tensor& t) { return ops::atleast_1d(t); });
+  return ops::cat(parts, parts[0].dim() == 1 ? 0 : 1);
+}
+Tensor vstack(TensorList tensors) {
+  check_some(tensors, "vstack");
+  return ops::cat(
+      mapped(tensors, [](const Tensor& t) { return ops::atleast_2d(t); }), 0);
+}
+Tensor dstack(TensorList tensors) {
+  check_some(tensors, "dstack");
+  return ops::cat(
+      mapped(tensors, [](const Tensor& t) { return ops::atleast_3d(t); }), 2);
+}
+Tensor column_stack(TensorList tensors) {
+  check_some(tensors, "column_stack");
+  return hstack(mapped(tensors, [](const Tensor& t) {
+    return t.dim() <= 1 ? ops::reshape(t, {t.numel(), 1}) : t;
+  }));
+}
+
+Tensor block_diag(TensorList tensors) {
+  int64_t cols = 0;
+  std::vector<Tensor> blocks = mapped(tensors, [&](const Tensor& t) {
+    TAEDA_CHECK(t.dim() <= 2,
+                "torch.block_diag: Input tensors must have 2 or fewer "
+                "dimensions. Input has ",
+                t.dim(),
+                " dimensions");
+    Tensor block = ops::atleast_2d(t);
+    cols += block.sizes()[1];
+    return block;
+  });
+  if (blocks.empty()) return make_tensor("block_diag", {1, 0}, default_dtype());
+  int64_t before = 0;
+  for (Tensor& block : blocks) {
+    int64_t width = block.sizes()[1];
+    block = ops::constant_pad_nd(
+        block, {before, cols - before - width}, int64_t{0});
+    before += width;
+  }
+  return ops::cat(blocks, 0);
+}
+
+Tensor cartesian_prod(TensorList tensors) {
+  check_some(tensors, "cartesian_prod");
+  for (const Tensor& t : tensors) {
+    TAEDA_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape ", t.sizes());
+  }
+  if (tensors.size() == 1) return tensors[0];
+  auto grids = ops::meshgrid(tensors, "ij");
+  for (Tensor& g : grids) g = ops::reshape(g, {-1});
+  return ops::stack(grids, 1);
+}
+
+namespace {
+
+// The next rising (or with repetition: not falling) tuple of positions.
+bool advance(SmallVector<int64_t, 8>& tuple, int64_t n, bool repeat) {
+  int64_t r = static_cast<int64_t>(tuple.size());
+  for (int64_t i = r; i-- > 0;) {
+    int64_t limit = repeat ? n - 1 : n - r + i;
+    if (tuple[i] >= limit) continue;
+    ++tuple[i];
+    for (int64_t j = i + 1; j < r; ++j) tuple[j] = tuple[j - 1] + !repeat;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
+  TAEDA_CHECK(
+      self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
+  TAEDA_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
+  int64_t n = self.sizes()[0];
+  if (r == 0) return make_tensor("combinations", {0}, self.dtype());
+  std::vector<int64_t> flat;
+  int64_t count = 0;
+  SmallVector<int64_t, 8> tuple(static_cast<size_t>(r), 0);
+  if (!with_replacement) {
+    for (int64_t i = 0; i < r; ++i) tuple[i] = i;
+  }
+  if (with_replacement ? n > 0 : n >= r) {
+    do {
+      flat.insert(flat.end(), tuple.begin(), tuple.end());
+      ++count;
+    } while (advance(tuple, n, with_replacement));
+  }
+  Tensor index =
+      make_tensor("combinations", {static_cast<int64_t>(flat.size())}, kLong);
+  std::copy(flat.begin(), flat.end(), index.mutable_data<int64_t>());
+  return ops::reshape(ops::index_select(self, 0, index), {count, r});
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,316 @@
+// Elements chosen by masks or by positions in the row of all elements.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
+#include <taeda/aten/native/creation.h>
+#include <taeda/aten/native/indexing.h>
+#include <taeda/gen/native/masked_scatter.h>
+#include <taeda/gen/native/masked_select.h>
+#include <taeda/gen/native/nonzero.h>
+#include <taeda/gen/native/nonzero_numpy.h>
+#include <taeda/gen/native/nonzero_static.h>
+#include <taeda/gen/native/one_hot.h>
+#include <taeda/gen/native/put.h>
+#include <taeda/gen/native/take.h>
+#include <taeda/gen/native/take_along_dim.h>
+#include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/gather.h>
+#include <taeda/gen/ops/nonzero.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/unbind.h>
+#include <taeda/gen/ops/unsqueeze.h>
+
+#include <algorithm>
+
+namespace taeda::native {
+
+// Positions of true elements
+// ---------------------------------------------------
+
+Tensor positions_of(const Tensor& mask) {
+  Tensor plain = contiguous_as(mask, kBool);
+  const bool* bits = plain.const_data<bool>();
+  int64_t n = plain.numel(), rank = mask.dim();
+  int64_t count = std::count(bits, bits + n, true);
+  Tensor out = make_tensor("nonzero", {count, rank}, kLong);
+  if (rank == 0 || count == 0) return out;
+  int64_t* to = out.mutable_data<int64_t>();
+  int64_t width = mask.sizes().back();
+  DimVector at(static_cast<size_t>(rank), 0);
+  for (int64_t row = 0; row < n; row += width) {
+    for (int64_t i = 0; i < width; ++i) {
+      if (!bits[row + i]) continue;
+      for (int64_t d = 0; d + 1 < rank; ++d) *to++ = at[d];
+      *to++ = i;
+    }
+    for (int64_t d = rank - 1; d-- > 0;) {
+      if (++at[d] < mask.sizes()[d]) break;
+      at[d] = 0;
+    }
+  }
+  return out;
+}
+
+Tensor nonzero(const Tensor& self) { return positions_of(self); }
+
+std::vector<Tensor> nonzero_numpy(const Tensor& self) {
+  if (self.dim() == 0) {
+    return ops::unbind(ops::nonzero(ops::unsqueeze(self, 0)), 1);
+  }
+  return ops::unbind(ops::nonzero(self), 1);
+}
+
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+  TAEDA_CHECK(size >= 0,
+              "nonzero_static: 'size' must be an non-negative integer");
+  Tensor found = positions_of(self);
+  int64_t rank = self.dim(), rows = std::min(size, found.sizes()[0]);
+  Tensor out = make_tensor("nonzero_static", {size, rank}, kLong);
+  int64_t* to = out.mutable_data<int64_t>();
+  to = std::copy_n(found.const_data<int64_t>(), rows * rank, to);
+  std::fill_n(to, (size - rows) * rank, fill_value);
+  return out;
+}
+
+// masked_select, masked_scatter
+// ---------------------------------------------------
+
+namespace {
+
+Tensor spread(const Tensor& t, IntArrayRef shape, ScalarType dtype) {
+  if (t.sizes() == shape) return contiguous_as(t, dtype);
+  Tensor out = make_tensor("mask", shape, dtype);
+  copy_into(out, t);
+  return out;
+}
+
+}  // namespace
+
+Tensor masked_select(const Tensor& self, const Tensor& mask) {
+  TAEDA_CHECK(mask.dtype() == kBool,
+              "masked_select: expected BoolTensor for mask, but got ",
+              mask.dtype());
+  DimVector shape =
+      broadcast_shapes<int64_t>("masked_select", self.sizes(), mask.sizes());
+  Tensor from = spread(self, shape, self.dtype());
+  Tensor bits = spread(mask, shape, kBool);
+  const bool* bit = bits.const_data<bool>();
+  int64_t n = bits.numel();
+  int64_t count = std::count(bit, bit + n, true);
+  Tensor out = make_tensor("masked_select", {count}, self.dtype());
+  visit_size(self.itemsize(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = static_cast<const T*>(from.const_raw_data());
+    T* to = static_cast<T*>(out.mutable_raw_data());
+    for (int64_t i = 0; i < n; ++i) {
+      if (bit[i]) *to++ = in[i];
+    }
+  });
+  return out;
+}
+
+void masked_scatter_(const Tensor& self,
+                     const Tensor& mask,
+                     const Tensor& source) {
+  TAEDA_CHECK(self.dtype() == source.dtype(),
+              "masked_scatter_: expected self and source to have same dtypes "
+              "but got ",
+              self.dtype(),
+              " and ",
+              source.dtype());
+  TAEDA_CHECK(mask.dtype() == kBool,
+              "masked_scatter_ only supports boolean masks, but got mask with "
+              "dtype ",
+              mask.dtype());
+  DimVector shape =
+      broadcast_shapes<int64_t>("masked_scatter_", self.sizes(), mask.sizes());
+  TAEDA_CHECK(shape == DimVector(self.sizes()),
+              "output with shape ",
+              self.sizes(),
+              " doesn't match the broadcast shape ",
+              IntArrayRef(shape));
+  check_no_internal_overlap("masked_scatter_", self);
+  Tensor bits = spread(mask, shape, kBool), from = contiguous(source);
+  const bool* bit = bits.const_data<bool>();
+  int64_t n = bits.numel();
+  TAEDA_CHECK(
+      std::count(bit, bit + n, true) <= source.numel(),
+      "masked_scatter_: expected self and source to have enough "
+      "elements: Number of elements of source < number of ones in mask");
+  WorkingCopy work(self);
+  visit_size(self.itemsize(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = static_cast<const T*>(from.const_raw_data());
+    T* to = static_cast<T*>(work.tensor().mutable_raw_data());
+    for (int64_t i = 0; i < n; ++i) {
+      if (bit[i]) to[i] = *in++;
+    }
+  });
+  work.finish();
+}
+
+Tensor masked_scatter(const Tensor& self,
+                      const Tensor& mask,
+                      const Tensor& source) {
+  DimVector shape =
+      broadcast_shapes<int64_t>("masked_scatter", self.sizes(), mask.sizes());
+  Tensor out = make_tensor("masked_scatter", shape, self.dtype());
+  copy_into(out, self);
+  masked_scatter_(out, mask, source);
+  return out;
+}
+
+// take, put
+// --------------------------------------------------------------------------
+
+namespace {
+
+// Every position wrapped and checked against the number of elements.
+std::vector<int64_t> wrapped(const Tensor& index, int64_t numel) {
+  Tensor plain = contiguous(index);
+  std::vector<int64_t> out(plain.const_data<int64_t>(),
+                           plain.const_data<int64_t>() + plain.numel());
+  for (int64_t& p : out) {
+    TAEDA_CHECK_AS(Index,
+                   p >= -numel && p < numel,
+                   "out of range: tried to access index ",
+                   p,
+                   " on a tensor of ",
+                   numel,
+                   " elements.");
+    if (p < 0) p += numel;
+  }
+  return out;
+}
+
+}  // namespace
+
+void take_shape(const Tensor& self, const Tensor& index, OutputPlan& plan) {
+  TAEDA_CHECK(index.dtype() == kLong,
+              "take(): Expected a long tensor for index, but got ",
+              index.dtype());
+  TAEDA_CHECK_AS(Index,
+                 self.numel() != 0 || index.numel() == 0,
+                 "take(): tried to take from an empty tensor");
+  plan.set(0, index.sizes(), self.dtype());
+}
+
+void take_cpu(const Tensor& self, const Tensor& index, const Tensor& out) {
+  auto at = wrapped(index, self.numel());
+  Tensor from = contiguous(self);
+  visit_size(self.itemsize(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = static_cast<const T*>(from.const_raw_data());
+    T* to = static_cast<T*>(out.mutable_raw_data());
+    for (size_t i = 0; i < at.size(); ++i) to[i] = in[at[i]];
+  });
+}
+
+void put_(const Tensor& self,
+          const Tensor& index,
+          const Tensor& source,
+          bool accumulate) {
+  TAEDA_CHECK(index.dtype() == kLong,
+              "put_(): Expected a long tensor for index, but got ",
+              index.dtype());
+  TAEDA_CHECK(self.dtype() == source.dtype(),
+              "put_(): self and source expected to have the same dtype, but "
+              "got self.dtype = ",
+              self.dtype(),
+              " and source.dtype = ",
+              source.dtype());
+  TAEDA_CHECK(index.numel() == source.numel(),
+              "put_(): Expected source and index to have the same number of "
+              "elements, but got source.numel() = ",
+              source.numel(),
+              ", index.numel() = ",
+              index.numel());
+  TAEDA_CHECK_AS(Index,
+                 self.numel() != 0 || index.numel() == 0,
+                 "put_(): Tried to put elements into an empty tensor");
+  check_no_internal_overlap("put_", self);
+  auto at = wrapped(index, self.numel());
+  WorkingCopy work(self);
+  Tensor from = contiguous(source);
+  visit_type(self.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = from.const_data<T>();
+    T* to = work.tensor().mutable_data<T>();
+    for (size_t i = 0; i < at.size(); ++i) {
+      to[at[i]] = accumulate ? sum_of<T>(to[at[i]], in[i]) : in[i];
+    }
+  });
+  work.finish();
+}
+
+Tensor put(const Tensor& self,
+           const Tensor& index,
+           const Tensor& source,
+           bool accumulate) {
+  Tensor out = new_like("put", self, {}, {}, {});
+  copy_into(out, self);
+  put_(out, index, source, accumulate);
+  return out;
+}
+
+// Composed
+// -----------------------------------------------------------------------------
+
+Tensor take_along_dim(const Tensor& self,
+                      const Tensor& indices,
+                      std::optional<int64_t> dim) {
+  TAEDA_CHECK(
+      indices.dtype() == kLong || indices.dtype() == kInt,
+      "torch.take_along_dim(): dtype of indices should be Long but got ",
+      indices.dtype());
+  if (!dim) {
+    return ops::gather(
+        ops::reshape(self, {-1}), 0, ops::reshape(indices, {-1}), false);
+  }
+  TAEDA_CHECK(self.dim() == indices.dim(),
+              "torch.take_along_dim(): input and indices should have the same "
+              "number of dimensions, but got ",
+              self.dim(),
+              " dimensions for input, and ",
+              indices.dim(),
+              " dimensions for indices");
+  int64_t along = wrap_dim(*dim, self.dim());
+  DimVector a(self.sizes()), b(indices.sizes());
+  if (!a.empty()) a[along] = indices.sizes()[along];
+  DimVector index_shape = broadcast_shapes<int64_t>("take_along_dim", a, b);
+  DimVector self_shape = index_shape;
+  if (!self_shape.empty()) self_shape[along] = self.sizes()[along];
+  return ops::gather(ops::expand(self, self_shape),
+                     along,
+                     ops::expand(indices, index_shape),
+                     false);
+}
+
+Tensor one_hot(const Tensor& self, int64_t num_classes) {
+  TAEDA_CHECK(self.dtype() == kLong,
+              "one_hot is only applicable to index tensor of type LongTensor.");
+  Tensor classes = contiguous(self);
+  const int64_t* c = classes.const_data<int64_t>();
+  int64_t n = classes.numel(), largest = -1;
+  TAEDA_CHECK(n > 0 || num_classes > 0,
+              "Can not infer total number of classes from empty tensor.");
+  for (int64_t i = 0; i < n; ++i) {
+    TAEDA_CHECK(c[i] >= 0, "Class values must be non-negative.");
+    largest = std::max(largest, c[i]);
+  }
+  if (num_classes == -1) {
+    num_classes = largest + 1;
+  } else {
+    TAEDA_CHECK(num_classes > 0, "num_classes should be positive");
+    TAEDA_CHECK(num_classes > largest,
+                "Class values must be smaller than num_classes.");
+  }
+  DimVector shape(self.sizes());
+  shape.push_back(num_classes);
+  Tensor out = make_tensor("one_hot", shape, kLong);
+  zero_fill(out);
+  int64_t* to = out.mutable_data<int64_t>();
+  for (int64_t i = 0; i < n; ++i) to[i * num_classes + c[i]] = 1;
+  return out;
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,246 @@
+// Frames around a tensor: constant, reflected, replicated, circular.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/creation.h>
+#include <taeda/gen/native/_pad_circular.h>
+#include <taeda/gen/native/constant_pad_nd.h>
+#include <taeda/gen/native/pad.h>
+#include <taeda/gen/native/reflection_pad1d.h>
+#include <taeda/gen/native/reflection_pad2d.h>
+#include <taeda/gen/native/reflection_pad3d.h>
+#include <taeda/gen/native/replication_pad1d.h>
+#include <taeda/gen/native/replication_pad2d.h>
+#include <taeda/gen/native/replication_pad3d.h>
+#include <taeda/gen/ops/_pad_circular.h>
+#include <taeda/gen/ops/constant_pad_nd.h>
+#include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/reflection_pad1d.h>
+#include <taeda/gen/ops/reflection_pad2d.h>
+#include <taeda/gen/ops/reflection_pad3d.h>
+#include <taeda/gen/ops/replication_pad1d.h>
+#include <taeda/gen/ops/replication_pad2d.h>
+#include <taeda/gen/ops/replication_pad3d.h>
+
+namespace taeda::native {
+
+Tensor constant_pad_nd(const Tensor& self,
+                       ArrayRef<int64_t> pad,
+                       const Scalar& value) {
+  TAEDA_CHECK(pad.size() % 2 == 0,
+              "Length of pad must be even but instead it equals ",
+              pad.size());
+  int64_t rank = self.dim(), padded = static_cast<int64_t>(pad.size()) / 2;
+  TAEDA_CHECK(padded <= rank,
+              "Length of pad should be no more than twice the number of "
+              "dimensions of the input. Pad length is ",
+              pad.size(),
+              " while the input has ",
+              rank,
+              " dimensions.");
+  DimVector sizes(self.sizes()), part(self.sizes());
+  DimVector from(static_cast<size_t>(rank), 0), to = from;
+  for (int64_t i = 0; i < padded; ++i) {
+    int64_t d = rank - 1 - i, before = pad[2 * i], after = pad[2 * i + 1];
+    sizes[d] += before + after;
+    TAEDA_CHECK(sizes[d] >= 0,
+                "The input size ",
+                self.sizes()[d],
+                ", plus negative padding ",
+                before,
+                " and ",
+                after,
+                " resulted in a negative output size, which is invalid. Check "
+                "dimension ",
+                d,
+                " of your input.");
+    from[d] = std::max<int64_t>(-before, 0);
+    to[d] = std::max<int64_t>(before, 0);
+    part[d] += std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    part[d] = std::max<int64_t>(part[d], 0);
+  }
+  Tensor out =
+      make_tensor_strided("constant_pad_nd",
+                          sizes,
+                          format_strides(sizes, self.suggest_memory_format()),
+                          self.dtype(),
+                          self.device());
+  fill_with(out, value);
+  int64_t src = self.storage_offset(), dst = out.storage_offset();
+  for (int64_t d = 0; d < rank; ++d) {
+    if (part[d] == 0) return out;
+    src += from[d] * self.strides()[d];
+    dst += to[d] * out.strides()[d];
+  }
+  Tensor target = make_view(out, part, out.strides(), dst);
+  copy_into(target, make_view(self, part, self.strides(), src));
+  return out;
+}
+
+namespace {
+
+enum class Mode { Reflect, Replicate };
+
+int64_t source_of(Mode mode, int64_t i, int64_t size) {
+  if (mode == Mode::Replicate) return std::clamp<int64_t>(i, 0, size - 1);
+  if (i < 0) i = -i;
+  return i < size ? i : 2 * (size - 1) - i;
+}
+
+void check_shape(const char* op, const Tensor& self, int64_t dims) {
+  bool batch = self.dim() == dims + 2;
+  bool fits = batch || self.dim() == dims + 1;
+  for (int64_t d = batch ? 1 : 0; fits && d < self.dim(); ++d) {
+    fits = self.sizes()[d] != 0;
+  }
+  TAEDA_CHECK(fits,
+              op,
+              ": Expected ",
+              dims + 1,
+              "D or ",
+              dims + 2,
+              "D (batch mode) tensor with possibly 0 batch size and other "
+              "non-zero dimensions for input, but got: ",
+              self.sizes());
+}
+
+Tensor framed(const char* op,
+              Mode mode,
+              const Tensor& self,
+              ArrayRef<int64_t> padding,
+              int64_t dims) {
+  TAEDA_CHECK(static_cast<int64_t>(padding.size()) == 2 * dims,
+              "padding size is expected to be ",
+              2 * dims,
+              ", but got: ",
+              padding.size());
+  check_shape(op, self, dims);
+  Tensor out = self;
+  for (int64_t i = 0; i < dims; ++i) {
+    int64_t d = self.dim() - 1 - i, size = self.sizes()[d];
+    int64_t before = padding[2 * i], after = padding[2 * i + 1];
+    TAEDA_CHECK(mode == Mode::Replicate || (before < size && after < size),
+                "Argument #",
+                2 * (dims - i) + 2,
+                ": Padding size should be less than the corresponding input "
+                "dimension, but got: padding (",
+                before,
+                ", ",
+                after,
+                ") at dimension ",
+                d,
+                " of input ",
+                self.sizes());
+    int64_t wide = size + before + after;
+    TAEDA_CHECK(wide >= 1,
+                "input (size: ",
+                size,
+                ") is too small. Calculated output size: ",
+                wide,
+                " (",
+                op,
+                ")");
+    if (before == 0 && after == 0) continue;
+    Tensor index = make_tensor(op, {wide}, kLong);
+    int64_t* at = index.mutable_data<int64_t>();
+    for (int64_t k = 0; k < wide; ++k)
+      at[k] = source_of(mode, k - before, size);
+    out = ops::index_select(out, d, index);
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor reflection_pad1d(const Tensor& self, ArrayRef<int64_t> padding) {
+  return framed("reflection_pad1d", Mode::Reflect, self, padding, 1);
+}
+Tensor reflection_pad2d(const Tensor& self, ArrayRef<int64_t> padding) {
+  return framed("reflection_pad2d", Mode::Reflect, self, padding, 2);
+}
+Tensor reflection_pad3d(const Tensor& self, ArrayRef<int64_t> padding) {
+  return framed("reflection_pad3d", Mode::Reflect, self, padding, 3);
+}
+Tensor replication_pad1d(const Tensor& self, ArrayRef<int64_t> padding) {
+  return framed("replication_pad1d", Mode::Replicate, self, padding, 1);
+}
+Tensor replication_pad2d(const Tensor& self, ArrayRef<int64_t> padding) {
+  return framed("replication_pad2d", Mode::Replicate, self, padding, 2);
+}
+Tensor replication_pad3d(const Tensor& self, ArrayRef<int64_t> padding) {
+  return framed("replication_pad3d", Mode::Replicate, self, padding, 3);
+}
+
+Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
+  int64_t dims = self.dim() - 2;
+  TAEDA_CHECK(static_cast<int64_t>(pad.size()) == 2 * dims,
+              "Invalid padding size, expected ",
+              2 * dims,
+              " but got ",
+              pad.size());
+  Tensor out = self;
+  for (int64_t i = 0; i < dims; ++i) {
+    int64_t d = self.dim() - 1 - i, size = self.sizes()[d];
+    int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    TAEDA_CHECK(before <= size && after <= size,
+                "Padding value causes wrapping around more than once.");
+    int64_t wide = size + before + after;
+    TAEDA_CHECK(wide >= 0,
+                "Negative padding value is resulting in an empty dimension");
+    if (before == 0 && after == 0) continue;
+    Tensor index = make_tensor("_pad_circular", {wide}, kLong);
+    int64_t* at = index.mutable_data<int64_t>();
+    for (int64_t k = 0; k < wide; ++k) at[k] = (k - before + size) % size;
+    out = ops::index_select(out, d, index);
+  }
+  return out;
+}
+
+namespace {
+
+Tensor bordered(const Tensor& self, ArrayRef<int64_t> pad, Mode mode) {
+  bool reflect = mode == Mode::Reflect;
+  int64_t rank = self.dim();
+  if (pad.size() == 2 && (rank == 2 || rank == 3)) {
+    return reflect ? ops::reflection_pad1d(self, pad)
+                   : ops::replication_pad1d(self, pad);
+  }
+  if (pad.size() == 4 && (rank == 3 || rank == 4)) {
+    return reflect ? ops::reflection_pad2d(self, pad)
+                   : ops::replication_pad2d(self, pad);
+  }
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      pad.size() == 6 && (rank == 4 || rank == 5),
+      "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for "
+      "now");
+  return reflect ? ops::reflection_pad3d(self, pad)
+                 : ops::replication_pad3d(self, pad);
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& self,
+           ArrayRef<int64_t> pad,
+           std::string_view mode,
+           std::optional<double> value) {
+  TAEDA_CHECK(pad.size() % 2 == 0, "Padding length must be divisible by 2");
+  TAEDA_CHECK(static_cast<int64_t>(pad.size()) <= 2 * self.dim(),
+              "Padding length should be less than or equal to two times the "
+              "input dimension but got padding length ",
+              pad.size(),
+              " and input of dimension ",
+              self.dim());
+  if (mode == "constant") {
+    return ops::constant_pad_nd(self, pad, Scalar(value.value_or(0.0)));
+  }
+  TAEDA_CHECK(!value || *value == 0,
+              "Padding mode \"",
+              mode,
+              "\" doesn't take in value argument");
+  if (mode == "reflect") return bordered(self, pad, Mode::Reflect);
+  if (mode == "replicate") return bordered(self, pad, Mode::Replicate);
+  TAEDA_CHECK_AS(
+      NotImplemented, mode == "circular", "Unrecognised padding mode ", mode);
+  return ops::_pad_circular(self, pad);
+}
+
+}  // namespace taeda::native

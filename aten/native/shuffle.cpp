@@ -1,0 +1,176 @@
+// Channels and grids in another order; vander and trapezoid.
+#include <taeda/gen/native/channel_shuffle.h>
+#include <taeda/gen/native/pixel_shuffle.h>
+#include <taeda/gen/native/pixel_unshuffle.h>
+#include <taeda/gen/native/trapezoid.h>
+#include <taeda/gen/native/vander.h>
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/arange.h>
+#include <taeda/gen/ops/flip.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/permute.h>
+#include <taeda/gen/ops/pow.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/slice.h>
+#include <taeda/gen/ops/sub.h>
+#include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/zeros.h>
+
+namespace taeda::native {
+
+namespace {
+
+// The sizes before the last three dims, then `tail`.
+DimVector with_tail(const Tensor& self, std::initializer_list<int64_t> tail) {
+  DimVector out(self.sizes().begin(), self.sizes().end() - 3);
+  for (int64_t s : tail) out.push_back(s);
+  return out;
+}
+
+DimVector order_of(int64_t batch, std::initializer_list<int64_t> tail) {
+  DimVector out;
+  for (int64_t d = 0; d < batch; ++d) out.push_back(d);
+  for (int64_t d : tail) out.push_back(batch + d);
+  return out;
+}
+
+}  // namespace
+
+Tensor pixel_shuffle(const Tensor& self, int64_t r) {
+  TAEDA_CHECK(self.dim() >= 3,
+              "pixel_shuffle expects input to have at least 3 dimensions, but "
+              "got input with ",
+              self.dim(),
+              " dimension(s)");
+  TAEDA_CHECK(
+      r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
+  int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
+  TAEDA_CHECK(c % (r * r) == 0,
+              "pixel_shuffle expects its input's 'channel' dimension to be "
+              "divisible by the square of upscale_factor, but "
+              "input.size(-3)=",
+              c,
+              " is not divisible by ",
+              r * r);
+  int64_t batch = self.dim() - 3;
+  Tensor parts = ops::reshape(self, with_tail(self, {c / (r * r), r, r, h, w}));
+  Tensor moved = ops::permute(parts, order_of(batch, {0, 3, 1, 4, 2}));
+  return ops::reshape(moved, with_tail(self, {c / (r * r), h * r, w * r}));
+}
+
+Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
+  TAEDA_CHECK(self.dim() >= 3,
+              "pixel_unshuffle expects input to have at least 3 dimensions, "
+              "but got input with ",
+              self.dim(),
+              " dimension(s)");
+  TAEDA_CHECK(r > 0,
+              "pixel_unshuffle expects a positive downscale_factor, but got ",
+              r);
+  int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
+  TAEDA_CHECK(h % r == 0,
+              "pixel_unshuffle expects height to be divisible by "
+              "downscale_factor, but input.size(-2)=",
+              h,
+              " is not divisible by ",
+              r);
+  TAEDA_CHECK(w % r == 0,
+              "pixel_unshuffle expects width to be divisible by "
+              "downscale_factor, but input.size(-1)=",
+              w,
+              " is not divisible by ",
+              r);
+  int64_t batch = self.dim() - 3;
+  Tensor parts = ops::reshape(self, with_tail(self, {c, h / r, r, w / r, r}));
+  Tensor moved = ops::permute(parts, order_of(batch, {0, 2, 4, 1, 3}));
+  return ops::reshape(moved, with_tail(self, {c * r * r, h / r, w / r}));
+}
+
+Tensor channel_shuffle(const Tensor& self, int64_t groups) {
+  TAEDA_CHECK(self.dim() > 2,
+              "channel_shuffle expects input with > 2 dims, but got input with "
+              "sizes ",
+              self.sizes());
+  int64_t c = self.sizes()[1];
+  TAEDA_CHECK(groups > 0,
+              "Number of groups to divide channels in must be positive. Value "
+              "of groups:",
+              groups);
+  TAEDA_CHECK(c % groups == 0,
+              "Number of channels must be divisible by groups. Got ",
+              c,
+              " channels and ",
+              groups,
+              " groups.");
+  DimVector split(self.sizes()), order;
+  split[1] = groups;
+  split.insert(split.begin() + 2, c / groups);
+  for (int64_t d = 0; d <= self.dim(); ++d) order.push_back(d);
+  std::swap(order[1], order[2]);
+  return ops::reshape(ops::permute(ops::reshape(self, split), order),
+                      self.sizes());
+}
+
+Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
+  TAEDA_CHECK(x.dim() == 1, "x must be a one-dimensional tensor.");
+  int64_t n = N.value_or(x.sizes()[0]);
+  TAEDA_CHECK(n >= 0, "N must be non-negative.");
+  Tensor exponents =
+      ops::arange(Scalar(n), kLong, std::nullopt, x.device(), std::nullopt);
+  if (!increasing) exponents = ops::flip(exponents, {0});
+  return ops::pow(ops::unsqueeze(x, 1), exponents);
+}
+
+namespace {
+
+// The sums of neighbours along dim.
+Tensor neighbours(const Tensor& y, int64_t dim) {
+  return ops::add(
+      ops::slice(y, dim, 0, -1, 1), ops::slice(y, dim, 1, std::nullopt, 1), 1);
+}
+
+Tensor zero_integral(const Tensor& y, int64_t dim) {
+  DimVector sizes(y.sizes());
+  sizes.erase(sizes.begin() + wrap_dim(dim, y.dim()));
+  return ops::zeros(sizes, y.dtype(), std::nullopt, y.device(), std::nullopt);
+}
+
+}  // namespace
+
+Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
+  if (y.size(dim) == 0) return zero_integral(y, dim);
+  TAEDA_CHECK(y.dtype() != kBool,
+              "trapezoid: received a bool input for `y`, but bool is not "
+              "supported");
+  Tensor sum = ops::sum(neighbours(y, dim), IntArrayRef({dim}));
+  Scalar half = dx.is_complex() ? Scalar(dx.to_complex() * complex<double>(0.5))
+                                : Scalar(dx.to_double() / 2);
+  return ops::mul(sum, half);
+}
+
+Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
+  if (y.size(dim) == 0) return zero_integral(y, dim);
+  TAEDA_CHECK(y.dtype() != kBool && x.dtype() != kBool,
+              "trapezoid: received a bool input for `x` or `y`, but bool is "
+              "not supported");
+  int64_t along = wrap_dim(dim, y.dim());
+  Tensor at = x;
+  if (x.dim() == 1) {
+    TAEDA_CHECK(x.sizes()[0] == y.sizes()[along],
+                "trapezoid: There must be one `x` value for each sample point");
+    DimVector line(y.sizes().size(), 1);
+    line[along] = x.sizes()[0];
+    at = ops::reshape(x, line);
+  } else {
+    TAEDA_CHECK(x.dim() > 0,
+                "trapezoid: There must be one `x` value for each sample point");
+  }
+  Tensor steps = ops::sub(ops::slice(at, dim, 1, std::nullopt, 1),
+                          ops::slice(at, dim, 0, -1, 1),
+                          1);
+  Tensor areas = ops::mul(neighbours(y, along), steps);
+  return ops::mul(ops::sum(areas, IntArrayRef({dim})), Scalar(0.5));
+}
+
+}  // namespace taeda::native

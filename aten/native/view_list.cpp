@@ -1,0 +1,389 @@
+// Views that come several at a time: split, unbind and their relatives.
+#include <taeda/aten/native/view.h>
+#include <taeda/gen/native/atleast_1d.h>
+#include <taeda/gen/native/atleast_2d.h>
+#include <taeda/gen/native/atleast_3d.h>
+#include <taeda/gen/native/broadcast_tensors.h>
+#include <taeda/gen/native/chunk.h>
+#include <taeda/gen/native/dsplit.h>
+#include <taeda/gen/native/hsplit.h>
+#include <taeda/gen/native/meshgrid.h>
+#include <taeda/gen/native/split.h>
+#include <taeda/gen/native/split_with_sizes.h>
+#include <taeda/gen/native/tensor_split.h>
+#include <taeda/gen/native/unbind.h>
+#include <taeda/gen/native/unsafe_chunk.h>
+#include <taeda/gen/native/unsafe_split.h>
+#include <taeda/gen/native/unsafe_split_with_sizes.h>
+#include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/item.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/slice.h>
+#include <taeda/gen/ops/split.h>
+#include <taeda/gen/ops/split_with_sizes.h>
+#include <taeda/gen/ops/tensor_split.h>
+#include <taeda/gen/ops/transpose.h>
+#include <taeda/gen/ops/unsafe_split.h>
+#include <taeda/gen/ops/unsafe_split_with_sizes.h>
+#include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/view.h>
+
+namespace taeda::native {
+
+using Views = std::vector<Tensor>;
+
+Tensor make_view_of_many(const Tensor& self,
+                         IntArrayRef sizes,
+                         IntArrayRef strides,
+                         int64_t offset) {
+  Tensor view = make_view(self, sizes, strides, offset);
+  if (view.impl()->view_creation() == ViewCreation::Default) {
+    view.impl()->set_view_creation(ViewCreation::MultiOutput);
+  }
+  return view;
+}
+
+namespace {
+
+// Calls make(start, length) for parts of `size` elements of a dim.
+template <class F>
+void for_each_part(int64_t whole, int64_t size, F&& make) {
+  int64_t parts =
+      size == 0 ? 1 : std::max<int64_t>((whole + size - 1) / size, 1);
+  for (int64_t i = 0; i < parts; ++i) {
+    int64_t start = i * size;
+    make(start, std::min(size, whole - start));
+  }
+}
+
+int64_t checked_split(const Tensor& self, int64_t size, int64_t dim) {
+  TAEDA_CHECK(self.dim() != 0, "split expects at least a 1-dimensional tensor");
+  TAEDA_CHECK(size >= 0,
+              "split expects split_size be non-negative, but got split_size=",
+              size);
+  int64_t whole = self.size(dim);
+  TAEDA_CHECK(size > 0 || whole == 0,
+              "split_size can only be 0 if dimension size is 0, but got "
+              "dimension size of ",
+              whole);
+  return whole;
+}
+
+void check_sizes(const Tensor& self, IntArrayRef sizes, int64_t dim) {
+  TAEDA_CHECK(self.dim() != 0, "split expects at least a 1-dimensional tensor");
+  int64_t whole = self.size(dim), sum = 0;
+  for (int64_t s : sizes) {
+    TAEDA_CHECK(s >= 0,
+                "split_with_sizes expects split_sizes have only non-negative "
+                "entries, but got split_sizes=",
+                sizes);
+    sum += s;
+  }
+  TAEDA_CHECK(sum == whole,
+              "split_with_sizes expects split_sizes to sum exactly to ",
+              whole,
+              " (input tensor's size at dimension ",
+              dim,
+              "), but got split_sizes=",
+              sizes);
+}
+
+Tensor part_of(const Tensor& self, int64_t dim, int64_t start, int64_t count) {
+  DimVector sizes(self.sizes());
+  sizes[dim] = count;
+  return make_view_of_many(self,
+                           sizes,
+                           self.strides(),
+                           self.storage_offset() + start * self.strides()[dim]);
+}
+
+// Shares memory without being a view: changes of one are not tracked in others.
+Tensor untracked(const Tensor& part) {
+  return Tensor(part.impl()->shallow_copy(/*share_version=*/false));
+}
+
+Views untracked(Views parts) {
+  for (Tensor& t : parts) t = untracked(t);
+  return parts;
+}
+
+}  // namespace
+
+Views split(const Tensor& self, int64_t split_size, int64_t dim) {
+  int64_t whole = checked_split(self, split_size, dim);
+  dim = wrap_dim(dim, self.dim());
+  Views out;
+  for_each_part(whole, split_size, [&](int64_t start, int64_t count) {
+    out.push_back(part_of(self, dim, start, count));
+  });
+  return out;
+}
+
+Views split_with_sizes(const Tensor& self,
+                       ArrayRef<int64_t> split_sizes,
+                       int64_t dim) {
+  check_sizes(self, split_sizes, dim);
+  dim = wrap_dim(dim, self.dim());
+  Views out;
+  out.reserve(split_sizes.size());
+  int64_t start = 0;
+  for (int64_t s : split_sizes) {
+    out.push_back(part_of(self, dim, start, s));
+    start += s;
+  }
+  return out;
+}
+
+Views unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
+  return untracked(split(self, split_size, dim));
+}
+Views unsafe_split_with_sizes(const Tensor& self,
+                              ArrayRef<int64_t> split_sizes,
+                              int64_t dim) {
+  return untracked(split_with_sizes(self, split_sizes, dim));
+}
+
+Views unbind(const Tensor& self, int64_t dim) {
+  TAEDA_CHECK_AS(Index,
+                 self.dim() > 0,
+                 "Dimension specified as ",
+                 dim,
+                 " but tensor has no dimensions");
+  dim = wrap_dim(dim, self.dim());
+  DimVector sizes(self.sizes()), strides(self.strides());
+  sizes.erase(sizes.begin() + dim);
+  strides.erase(strides.begin() + dim);
+  Views out;
+  out.reserve(static_cast<size_t>(self.sizes()[dim]));
+  for (int64_t i = 0; i < self.sizes()[dim]; ++i) {
+    out.push_back(make_view_of_many(
+        self, sizes, strides, self.storage_offset() + i * self.strides()[dim]));
+  }
+  return out;
+}
+
+namespace {
+
+int64_t chunk_size(const Tensor& self, int64_t chunks, int64_t dim) {
+  TAEDA_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
+  TAEDA_CHECK(
+      chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
+  return (self.size(dim) + chunks - 1) / chunks;
+}
+
+}  // namespace
+
+Views chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  int64_t size = chunk_size(self, chunks, dim);
+  if (size > 0) return ops::split(self, size, dim);
+  DimVector sizes(static_cast<size_t>(chunks), 0);
+  return ops::split_with_sizes(self, sizes, dim);
+}
+Views unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  int64_t size = chunk_size(self, chunks, dim);
+  if (size > 0) return ops::unsafe_split(self, size, dim);
+  DimVector sizes(static_cast<size_t>(chunks), 0);
+  return ops::unsafe_split_with_sizes(self, sizes, dim);
+}
+
+// tensor_split
+// ------------------------------------------------------------------
+
+namespace {
+void check_has_dims(const Tensor& self) {
+  TAEDA_CHECK(self.dim() > 0,
+              "tensor_split expected at least a 1-dimensional tensor, but got "
+              "a tensor with ",
+              self.dim(),
+              " dims");
+}
+}  // namespace
+
+Views tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
+  check_has_dims(self);
+  dim = wrap_dim(dim, self.dim());
+  TAEDA_CHECK(
+      sections > 0, "number of sections must be larger than 0, got ", sections);
+  int64_t whole = self.sizes()[dim], start = 0;
+  Views out;
+  for (int64_t i = 0; i < sections; ++i) {
+    int64_t count = whole / sections + (i < whole % sections ? 1 : 0);
+    out.push_back(ops::slice(self, dim, start, start + count, 1));
+    start += count;
+  }
+  return out;
+}
+
+Views tensor_split(const Tensor& self, ArrayRef<int64_t> indices, int64_t dim) {
+  check_has_dims(self);
+  dim = wrap_dim(dim, self.dim());
+  Views out;
+  int64_t start = 0;
+  for (int64_t end : indices) {
+    out.push_back(ops::slice(self, dim, start, end, 1));
+    start = end;
+  }
+  out.push_back(ops::slice(self, dim, start, self.sizes()[dim], 1));
+  return out;
+}
+
+Views tensor_split(const Tensor& self, const Tensor& where, int64_t dim) {
+  check_has_dims(self);
+  TAEDA_CHECK(where.is_cpu(),
+              "tensor_split expected tensor_indices_or_sections to be on cpu, "
+              "but it's on ",
+              where.device());
+  TAEDA_CHECK(where.dtype() == kLong,
+              "tensor_split expected tensor_indices_or_sections to have dtype "
+              "of long, but got ",
+              where.dtype());
+  TAEDA_CHECK(where.dim() <= 1,
+              "tensor_split expected tensor_indices_or_sections to be a "
+              "zero-dimensional or one-dimensional tensor, but got a tensor "
+              "with ",
+              where.dim(),
+              " dims");
+  if (where.dim() == 0) {
+    return ops::tensor_split(self, ops::item(where).to_int(), dim);
+  }
+  DimVector indices;
+  for (int64_t i = 0; i < where.numel(); ++i) {
+    indices.push_back(where.const_data<int64_t>()[i * where.strides()[0]]);
+  }
+  return ops::tensor_split(self, indices, dim);
+}
+
+namespace {
+
+int64_t split_dim(const Tensor& self, const char* op, int64_t rank) {
+  TAEDA_CHECK(self.dim() >= rank,
+              "torch.",
+              op,
+              " requires a tensor with at least ",
+              rank,
+              rank == 1 ? " dimension, but got a tensor with "
+                        : " dimensions, but got a tensor with ",
+              self.dim(),
+              " dimensions!");
+  if (rank == 1) return self.dim() == 1 ? 0 : 1;
+  return rank == 2 ? 0 : 2;
+}
+
+Views split_evenly(const Tensor& self,
+                   const char* op,
+                   int64_t dim,
+                   int64_t sections) {
+  TAEDA_CHECK(sections != 0 && self.sizes()[dim] % sections == 0,
+              "torch.",
+              op,
+              " attempted to split along dimension ",
+              dim,
+              ", but the size of the dimension ",
+              self.sizes()[dim],
+              " is not divisible by the split_size ",
+              sections,
+              "!");
+  return ops::tensor_split(self, sections, dim);
+}
+
+}  // namespace
+
+Views hsplit(const Tensor& self, int64_t sections) {
+  return split_evenly(self, "hsplit", split_dim(self, "hsplit", 1), sections);
+}
+Views hsplit(const Tensor& self, ArrayRef<int64_t> indices) {
+  return ops::tensor_split(self, indices, split_dim(self, "hsplit", 1));
+}
+Views vsplit(const Tensor& self, int64_t sections) {
+  return split_evenly(self, "vsplit", split_dim(self, "vsplit", 2), sections);
+}
+Views vsplit(const Tensor& self, ArrayRef<int64_t> indices) {
+  return ops::tensor_split(self, indices, split_dim(self, "vsplit", 2));
+}
+Views dsplit(const Tensor& self, int64_t sections) {
+  return split_evenly(self, "dsplit", split_dim(self, "dsplit", 3), sections);
+}
+Views dsplit(const Tensor& self, ArrayRef<int64_t> indices) {
+  return ops::tensor_split(self, indices, split_dim(self, "dsplit", 3));
+}
+
+// Ranks and shapes that fit together
+// ----------------------------------------------
+
+Tensor atleast_1d(const Tensor& self) {
+  return self.dim() == 0 ? ops::reshape(self, {1}) : self;
+}
+Tensor atleast_2d(const Tensor& self) {
+  if (self.dim() == 0) return ops::reshape(self, {1, 1});
+  return self.dim() == 1 ? ops::unsqueeze(self, 0) : self;
+}
+Tensor atleast_3d(const Tensor& self) {
+  if (self.dim() == 0) return ops::reshape(self, {1, 1, 1});
+  if (self.dim() == 1) return ops::unsqueeze(ops::unsqueeze(self, 0), -1);
+  return self.dim() == 2 ? ops::unsqueeze(self, -1) : self;
+}
+Views atleast_1d(TensorList tensors) {
+  Views out;
+  for (const Tensor& t : tensors) out.push_back(atleast_1d(t));
+  return out;
+}
+Views atleast_2d(TensorList tensors) {
+  Views out;
+  for (const Tensor& t : tensors) out.push_back(atleast_2d(t));
+  return out;
+}
+Views atleast_3d(TensorList tensors) {
+  Views out;
+  for (const Tensor& t : tensors) out.push_back(atleast_3d(t));
+  return out;
+}
+
+Views broadcast_tensors(TensorList tensors) {
+  DimVector shape;
+  for (const Tensor& t : tensors) {
+    shape = broadcast_shapes<int64_t>("broadcast_tensors", shape, t.sizes());
+  }
+  Views out;
+  for (const Tensor& t : tensors) out.push_back(ops::expand(t, shape));
+  return out;
+}
+
+Views meshgrid(TensorList tensors) { return meshgrid(tensors, "ij"); }
+
+Views meshgrid(TensorList tensors, std::string_view indexing) {
+  TAEDA_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
+  for (const Tensor& t : tensors) {
+    TAEDA_CHECK(t.dim() <= 1,
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list "
+                "but got: ",
+                t);
+    TAEDA_CHECK(t.dtype() == tensors[0].dtype(),
+                "torch.meshgrid expects all tensors to have the same dtype");
+    TAEDA_CHECK(t.device() == tensors[0].device(),
+                "torch.meshgrid expects all tensors to have the same device");
+  }
+  bool swap = indexing == "xy" && tensors.size() >= 2;
+  TAEDA_CHECK(swap || indexing == "ij" || indexing == "xy",
+              "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but "
+              "received: ",
+              indexing);
+  SmallVector<int64_t, 8> order;
+  for (size_t i = 0; i < tensors.size(); ++i) order.push_back(int64_t(i));
+  if (swap) std::swap(order[0], order[1]);
+  DimVector shape;
+  for (int64_t i : order) {
+    shape.push_back(tensors[static_cast<size_t>(i)].numel());
+  }
+  Views out(tensors.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Tensor& t = tensors[static_cast<size_t>(order[i])];
+    DimVector line(shape.size(), 1);
+    line[i] = t.numel();
+    Tensor grid = ops::expand(ops::view(t, line), shape);
+    if (swap) grid = ops::transpose(grid, 0, 1);
+    out[static_cast<size_t>(order[i])] = grid;
+  }
+  return out;
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,309 @@
+#include <taeda/csrc/autograd/formulas_indexing.h>
+
+#include <cmath>
+
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/constant_pad_nd.h>
+#include <taeda/gen/ops/div.h>
+#include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/gather.h>
+#include <taeda/gen/ops/index.h>
+#include <taeda/gen/ops/index_add.h>
+#include <taeda/gen/ops/index_put.h>
+#include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/masked_fill.h>
+#include <taeda/gen/ops/masked_scatter.h>
+#include <taeda/gen/ops/masked_select.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/narrow.h>
+#include <taeda/gen/ops/put.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/roll.h>
+#include <taeda/gen/ops/scatter.h>
+#include <taeda/gen/ops/scatter_add.h>
+#include <taeda/gen/ops/scatter_reduce.h>
+#include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/unbind.h>
+#include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/zeros.h>
+
+namespace taeda::autograd {
+
+namespace {
+
+Tensor zeros_as(const Tensor& like, IntArrayRef sizes) {
+  return ops::zeros(
+      sizes, like.dtype(), std::nullopt, like.device(), std::nullopt);
+}
+Tensor ones_as(const Tensor& like, IntArrayRef sizes) {
+  return ops::add(zeros_as(like, sizes), Scalar(1), 1);
+}
+
+Tensor as_dtype(const Tensor& grad, ScalarType dtype) {
+  return cast_to(real_if_needed(grad, dtype), dtype);
+}
+
+}  // namespace
+
+std::vector<Tensor> cat_backward(const Tensor& grad,
+                                 const std::vector<DimVector>& sizes,
+                                 const std::vector<ScalarType>& dtypes,
+                                 int64_t dim) {
+  dim = wrap_dim(dim, grad.dim());
+  std::vector<Tensor> out;
+  int64_t start = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].size() == 1 && sizes[i][0] == 0) {
+      out.push_back(zeros_as(grad, sizes[i]));
+      continue;
+    }
+    int64_t count = sizes[i][static_cast<size_t>(dim)];
+    out.push_back(as_dtype(ops::narrow(grad, dim, start, count), dtypes[i]));
+    start += count;
+  }
+  return out;
+}
+
+std::vector<Tensor> stack_backward(const Tensor& grad,
+                                   const std::vector<ScalarType>& dtypes,
+                                   int64_t dim) {
+  std::vector<Tensor> out = ops::unbind(grad, dim);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = as_dtype(out[i], dtypes[i]);
+  return out;
+}
+
+Tensor roll_backward(const Tensor& grad, IntArrayRef shifts, IntArrayRef dims) {
+  DimVector back(shifts);
+  for (int64_t& s : back) s = -s;
+  return ops::roll(grad, back, dims);
+}
+
+Tensor repeat_backward(const Tensor& grad,
+                       IntArrayRef repeats,
+                       IntArrayRef sizes) {
+  size_t extra = repeats.size() - sizes.size();
+  DimVector split, summed;
+  for (size_t d = 0; d < repeats.size(); ++d) {
+    if (repeats[d] == 0) return zeros_as(grad, sizes);
+    summed.push_back(static_cast<int64_t>(split.size()));
+    split.push_back(repeats[d]);
+    split.push_back(d < extra ? 1 : sizes[d - extra]);
+  }
+  if (summed.empty()) return grad;
+  Tensor sum = ops::sum(ops::reshape(grad, split), IntArrayRef(summed));
+  return ops::reshape(sum, sizes);
+}
+
+Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
+  DimVector back(pad);
+  for (int64_t& p : back) p = -p;
+  return ops::constant_pad_nd(grad, back, Scalar(0));
+}
+
+// Indexing
+// ------------------------------------------------------------------------
+
+Tensor index_backward(const Tensor& grad,
+                      IntArrayRef sizes,
+                      ArrayRef<OptionalTensor> indices) {
+  return ops::index_put(zeros_as(grad, sizes), indices, grad, true);
+}
+
+Tensor index_put_self_backward(const Tensor& grad,
+                               ArrayRef<OptionalTensor> indices,
+                               IntArrayRef,
+                               bool accumulate) {
+  if (accumulate) return grad;
+  return ops::index_put(grad, indices, zeros_as(grad, {}), false);
+}
+
+Tensor index_put_values_backward(const Tensor& grad,
+                                 ArrayRef<OptionalTensor> indices,
+                                 IntArrayRef value_sizes) {
+  Tensor values = ops::index(grad, indices);
+  while (static_cast<int64_t>(value_sizes.size()) > values.dim()) {
+    values = ops::unsqueeze(values, 0);
+  }
+  return sum_to(values, value_sizes);
+}
+
+Tensor index_select_grad(const Tensor& grad,
+                         IntArrayRef sizes,
+                         int64_t dim,
+                         const Tensor& index) {
+  return ops::index_add(zeros_as(grad, sizes), dim, index, grad);
+}
+
+Tensor index_add_source_backward(const Tensor& grad,
+                                 IntArrayRef source_sizes,
+                                 int64_t dim,
+                                 const Tensor& index,
+                                 const Scalar& alpha) {
+  Tensor part = ops::reshape(ops::index_select(grad, dim, index), source_sizes);
+  return alpha.equal(1.0) ? part : ops::mul(part, alpha);
+}
+
+Tensor index_copy_source_backward(const Tensor& grad,
+                                  IntArrayRef source_sizes,
+                                  int64_t dim,
+                                  const Tensor& index) {
+  return ops::reshape(ops::index_select(grad, dim, index), source_sizes);
+}
+
+Tensor index_fill_value_backward(const Tensor& grad,
+                                 int64_t dim,
+                                 const Tensor& index,
+                                 ScalarType dtype) {
+  return as_dtype(ops::sum(ops::index_select(grad, dim, index)), dtype);
+}
+
+Tensor gather_backward(const Tensor& grad,
+                       IntArrayRef sizes,
+                       int64_t dim,
+                       const Tensor& index) {
+  return ops::scatter_add(zeros_as(grad, sizes), dim, index, grad);
+}
+
+namespace {
+
+using Pair = std::tuple<Tensor, Tensor>;
+
+// The gradient goes in equal parts to all elements that are the extremum.
+Pair extremum_grads(const Tensor& grad,
+                    const Tensor& self,
+                    int64_t dim,
+                    const Tensor& index,
+                    const Tensor& src,
+                    const Tensor& result) {
+  Tensor mine = cast_to(ops::eq(self, result), grad.dtype());
+  Tensor picked = ops::gather(result, dim, index, false);
+  Tensor theirs = cast_to(ops::eq(src, picked), grad.dtype());
+  Tensor shares = ops::scatter_add(mine, dim, index, theirs);
+  Tensor part = ops::div(grad, shares);
+  return {ops::mul(mine, part),
+          ops::mul(theirs, ops::gather(part, dim, index, false))};
+}
+
+Pair product_grads(const Tensor& grad,
+                   const Tensor& self,
+                   int64_t dim,
+                   const Tensor& index,
+                   const Tensor& src,
+                   const Tensor& result) {
+  Tensor zero = ops::eq(self, Scalar(0));
+  // Without self the product of the others is that of a self of ones.
+  Tensor others = ops::scatter_reduce(
+      ops::masked_fill(self, zero, Scalar(1)), dim, index, src, "prod", true);
+  Tensor self_grad =
+      ops::div(ops::mul(grad, others), ops::masked_fill(self, zero, Scalar(1)));
+  Tensor src_zero = ops::eq(src, Scalar(0));
+  Tensor zeros = ops::scatter_add(
+      zeros_as(src, self.sizes()), dim, index, cast_to(src_zero, src.dtype()));
+  // One zero among the sources of a place: only it has a gradient, the product
+  // of all the others.
+  Tensor rest = ops::scatter_reduce(self,
+                                    dim,
+                                    index,
+                                    ops::masked_fill(src, src_zero, Scalar(1)),
+                                    "prod",
+                                    true);
+  Tensor single = ops::gather(ops::eq(zeros, Scalar(1)), dim, index, false);
+  Tensor usual =
+      ops::div(ops::gather(ops::mul(grad, result), dim, index, false),
+               ops::masked_fill(src, src_zero, Scalar(1)));
+  Tensor lonely = ops::gather(ops::mul(grad, rest), dim, index, false);
+  Tensor at_zero = cast_to(src_zero, src.dtype());
+  Tensor of_single = ops::mul(cast_to(single, src.dtype()), lonely);
+  Tensor src_grad = ops::add(ops::masked_fill(usual, src_zero, Scalar(0)),
+                             ops::mul(at_zero, of_single),
+                             1);
+  return {self_grad, src_grad};
+}
+
+Pair mean_grads(const Tensor& grad,
+                int64_t dim,
+                const Tensor& index,
+                bool include_self) {
+  Tensor start =
+      include_self ? ones_as(grad, grad.sizes()) : zeros_as(grad, grad.sizes());
+  Tensor counts =
+      ops::scatter_add(start, dim, index, ones_as(grad, index.sizes()));
+  counts = ops::masked_fill(counts, ops::eq(counts, Scalar(0)), Scalar(1));
+  Tensor part = ops::div(grad, counts);
+  return {part, ops::gather(part, dim, index, false)};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad,
+                                                   const Tensor& self,
+                                                   int64_t dim,
+                                                   const Tensor& index,
+                                                   const Tensor& src,
+                                                   const std::string& reduce,
+                                                   bool include_self,
+                                                   const Tensor& result) {
+  if (self.numel() == 0) {
+    return {zeros_as(self, self.sizes()), zeros_as(src, src.sizes())};
+  }
+  Pair grads;
+  if (reduce == "sum") {
+    grads = {grad, ops::gather(grad, dim, index, false)};
+  } else if (reduce == "mean") {
+    grads = mean_grads(grad, dim, index, include_self);
+  } else {
+    Tensor start = self;
+    if (!include_self) {
+      Scalar unit = reduce == "prod"   ? Scalar(1.0)
+                    : reduce == "amax" ? Scalar(-INFINITY)
+                                       : Scalar(INFINITY);
+      start = ops::scatter(self, dim, index, unit);
+    }
+    grads = reduce == "prod"
+                ? product_grads(grad, start, dim, index, src, result)
+                : extremum_grads(grad, start, dim, index, src, result);
+  }
+  if (!include_self) {
+    std::get<0>(grads) =
+        ops::scatter(std::get<0>(grads), dim, index, Scalar(0));
+  }
+  return grads;
+}
+
+Tensor take_backward(const Tensor& grad,
+                     IntArrayRef sizes,
+                     const Tensor& index) {
+  return ops::put(zeros_as(grad, sizes), index, grad, true);
+}
+
+Tensor put_self_backward(const Tensor& grad,
+                         const Tensor& index,
+                         bool accumulate) {
+  if (accumulate) return grad;
+  return ops::put(grad, index, zeros_as(grad, index.sizes()), false);
+}
+
+Tensor masked_select_grad(const Tensor& grad,
+                          IntArrayRef sizes,
+                          const Tensor& mask) {
+  DimVector shape =
+      broadcast_shapes<int64_t>("masked_select", sizes, mask.sizes());
+  Tensor wide = ops::masked_scatter(
+      zeros_as(grad, shape), ops::expand(mask, shape), grad);
+  return sum_to(wide, sizes);
+}
+
+Tensor masked_scatter_grad(const Tensor& grad,
+                           const Tensor& mask,
+                           IntArrayRef source_sizes) {
+  Tensor chosen = ops::masked_select(grad, mask);
+  int64_t count = 1;
+  for (int64_t s : source_sizes) count *= s;
+  Tensor rest = zeros_as(grad, {count - chosen.numel()});
+  std::vector<Tensor> parts = {chosen, rest};
+  return ops::reshape(ops::cat(parts, 0), source_sizes);
+}
+
+}  // namespace taeda::autograd
