@@ -74,6 +74,10 @@ void set_requires_grad(const Tensor& t, bool on) {
     TAEDA_CHECK(!t.impl()->is_inference || inference_mode(),
                 "Setting requires_grad=True on inference tensor outside "
                 "InferenceMode is not allowed.");
+    // Made here because leaves are what threads share: afterwards their forward
+    // passes only read.
+    meta_of(t);
+    t.impl()->share_version();
     t.impl()->add_key(DispatchKey::Autograd);
     return;
   }

@@ -23,6 +23,8 @@ _KNOWN_TYPES = {
     *("TensorGeometry", "Device"),
 }
 _GENERATED = {"any_complex", "no_complex_derivative"}
+# PyTorch counts `sum` before `sum.dim_IntList`, but `max.dim` before `max`.
+_NAMED_FIRST = {"max", "min", "clamp"}
 # What a formula may ask of a tensor without the tensor being saved.
 _FACTS = {
     "sizes": ("DimVector", "{0}.sizes()"),
@@ -137,7 +139,10 @@ def plan_of(op: Operator) -> Plan | None:
 def _number(record: Record, overload: Overload) -> int:
     """PyTorch numbers the derivatives of a base name; scalar variants share one."""
     seen: list[tuple] = []
-    for other in record.overloads:
+    overloads = list(record.overloads)
+    if record.name not in _NAMED_FIRST:
+        overloads.sort(key=lambda o: o.schema.overload != "")
+    for other in overloads:
         key = _derivative_key(other)
         if key not in seen:
             seen.append(key)

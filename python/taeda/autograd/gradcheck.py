@@ -86,7 +86,7 @@ def _numerical(func: Callable, inputs, index: int, tensor, output, eps: float) -
     For a real function s of z = x + iy that is ds/dx + i ds/dy.
     """
     rows: list[list] = [[] for _ in range(2 if output.is_complex() else 1)]
-    data = tensor.detach()
+    data = tensor.data  # its changes do not count as changes of the tensor
     with taeda.autograd.no_grad():
         for place in _places(tensor):
             along = _differences(func, inputs, index, data, place, eps)
@@ -239,7 +239,7 @@ def _dot(a: list, b: list) -> float:
 
 
 def _directional(func, inputs, index: int, tensor, u: list, eps: float) -> list:
-    data = tensor.detach()
+    data = tensor.data  # its changes do not count as changes of the tensor
     before = data.clone()
     step = _like([z * eps for z in u], tensor)
     with taeda.autograd.no_grad():
