@@ -120,6 +120,10 @@ int64_t slice_end(PyObject* o, int64_t otherwise) {
 void Plan::slice(PyObject* item) {
   auto* s = reinterpret_cast<PySliceObject*>(item);
   int64_t step = slice_end(s->step, 1);
+  TAEDA_CHECK_AS(Index,
+                 dim_ < static_cast<int64_t>(sizes_.size()),
+                 "too many indices for tensor of dimension ",
+                 self_.dim());
   TAEDA_CHECK_AS(Value, step > 0, "step must be greater than zero");
   int64_t size = sizes_[dim_];
   auto clamp = [&](int64_t v) {
@@ -188,7 +192,7 @@ void Plan::parse_item(PyObject* item) {
   if (PyIndex_Check(item) && !is_numpy_array(item)) {
     return select(to_int(item));
   }
-  if (PySequence_Check(item) && !PyUnicode_Check(item)) {
+  if (PySequence_Check(item)) {
     TensorBase t = tensor_from_data(item, {});
     if (t.numel() == 0 && t.is_floating_point()) t = cast(t, kLong);
     return add_index(std::move(t));
@@ -202,11 +206,7 @@ void Plan::parse_item(PyObject* item) {
 
 void Plan::parse_items(PyObject* const* items, Py_ssize_t count) {
   int64_t used = 0;
-  int ellipses = 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    used += consumed(items[i]);
-    ellipses += items[i] == Py_Ellipsis;
-  }
+  for (Py_ssize_t i = 0; i < count; ++i) used += consumed(items[i]);
   TAEDA_CHECK_AS(
       Index, ellipses <= 1, "an index can only have a single ellipsis ('...')");
   TAEDA_CHECK_AS(Index,
@@ -217,9 +217,23 @@ void Plan::parse_items(PyObject* const* items, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < count; ++i) parse_item(items[i]);
 }
 
+// NumPy's old heuristic, which PyTorch keeps: a short list that holds anything
+// but numbers stands for a tuple.
+bool stands_for_tuple(PyObject* key) {
+  if (!PyList_Check(key) || PyList_GET_SIZE(key) >= 32) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(key); ++i) {
+    PyObject* item = PyList_GET_ITEM(key, i);
+    if (is_tensor(item) || PySequence_Check(item) || PySlice_Check(item) ||
+        item == Py_Ellipsis || item == Py_None) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Plan::parse(PyObject* key) {
-  if (PyTuple_Check(key)) {
-    return parse_items(PySequence_Fast_ITEMS(key), PyTuple_GET_SIZE(key));
+  if (PyTuple_Check(key) || stands_for_tuple(key)) {
+    return parse_items(PySequence_Fast_ITEMS(key), Py_SIZE(key));
   }
   if (PyLong_CheckExact(key)) return select(to_int(key));
   if (PySlice_Check(key) && self_.dim() == 0) {
@@ -310,6 +324,12 @@ TensorBase without_leading_ones(const TensorBase& value, int64_t rank) {
 
 void set_item(PyObject* self, PyObject* key, PyObject* value) {
   const TensorBase& t = unwrap(self);
+  // x[True] is all of x, x[False] nothing.
+  if (key == Py_True) key = Py_Ellipsis;
+  if (key == Py_False) {
+    assigned(t, value);
+    return;
+  }
   Plan plan(t);
   plan.parse(key);
   TensorBase view = plan.view();

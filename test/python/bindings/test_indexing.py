@@ -61,7 +61,14 @@ WRONG = [
     "m.tensor([7])",
     "m.tensor([True, False, True])",
 ]
-VALUES = ["7", "2.5", "True", "m.tensor(3)", "m.tensor([1])", "m.zeros(1, 1, 4)"]
+VALUES = [
+    "7",
+    "2.5",
+    "True",
+    "m.tensor(3)",
+    "m.tensor([1])",
+    "m.zeros(1, 1, 4, dtype=m.int64)",
+]
 
 
 def make(module):
