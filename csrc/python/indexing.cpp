@@ -207,8 +207,6 @@ void Plan::parse_item(PyObject* item) {
 void Plan::parse_items(PyObject* const* items, Py_ssize_t count) {
   int64_t used = 0;
   for (Py_ssize_t i = 0; i < count; ++i) used += consumed(items[i]);
-  TAEDA_CHECK_AS(
-      Index, ellipses <= 1, "an index can only have a single ellipsis ('...')");
   TAEDA_CHECK_AS(Index,
                  used <= self_.dim(),
                  "too many indices for tensor of dimension ",

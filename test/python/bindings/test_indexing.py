@@ -45,6 +45,8 @@ KEYS = [
     "m.tensor([[True, False, True], [False, True, True]]), 1",
     ":, m.tensor([True, False, True])",
     "m.tensor([1, 0]), ..., m.tensor([1, 0])",
+    "..., ...",
+    "[slice(0, 1), 0]",
     "slice(None, None, 2), 1",
     "m.tensor(1, dtype=m.uint8)",
     "[]",
@@ -52,7 +54,6 @@ KEYS = [
 WRONG = [
     "5",
     "0, 0, 0, 0",
-    "..., ...",
     "'a'",
     "1.5",
     "::-1",
