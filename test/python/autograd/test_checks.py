@@ -35,6 +35,12 @@ def test_gradcheck(fast):
         gradcheck(lambda a: a, (x.detach(),))
 
 
+def test_the_module_is_the_function():
+    import taeda.autograd.gradcheck
+
+    assert taeda.autograd.gradcheck(lambda a: a * a, (leaf(1.0),))
+
+
 def test_the_worst_entry_is_named():
     class Wrong(Function):
         @staticmethod
