@@ -57,17 +57,19 @@ ScalarType common_type(const PointwiseOp& op, Operands operands) {
     }
     common = result.get();
   }
-  if (op.promote == Promote::IntToFloat && is_integral(common, true)) {
-    common = default_dtype();
-  }
   return common;
 }
 
 TypePlan plan_types(const PointwiseOp& op, Operands operands) {
   TypePlan plan;
   plan.common = common_type(op, operands);
+  bool to_float = op.promote == Promote::IntToFloat ||
+                  op.promote == Promote::IntThroughDouble;
+  bool whole = to_float && is_integral(plan.common, true);
+  if (whole) plan.common = default_dtype();
   const ChunkTable& table = table_of(op);
-  plan.compute = compute_of(plan.common);
+  bool wide = whole && op.promote == Promote::IntThroughDouble;
+  plan.compute = wide ? Compute::F64 : compute_of(plan.common);
   plan.fn = table[static_cast<int>(plan.compute)];
   if (plan.fn == nullptr && is_integral(plan.common, true)) {
     // Rare integer operators have a kernel for the widest type alone.

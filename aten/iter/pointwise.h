@@ -29,6 +29,8 @@ using ChunkTable = ChunkFn[kNumCompute];
 enum class Promote : uint8_t {
   Default,     // the operands' result type
   IntToFloat,  // the same, integers to the default dtype
+  // As IntToFloat, but integers are computed in double: a result rounded once.
+  IntThroughDouble,
   First,       // the dtype of the first operand that is not a condition
 };
 enum class OutKind : uint8_t {

@@ -13,6 +13,7 @@
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/exp.h>
+#include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/isnan.h>
 #include <taeda/gen/ops/log.h>
 #include <taeda/gen/ops/log1p.h>
@@ -275,7 +276,7 @@ Tensor norm_grad(const Tensor& grad,
                  OptionalDims dims,
                  bool keepdim) {
   double p = order ? order->to_double() : 2.0;
-  if (p == 0) return ops::zeros_like(self);
+  if (p == 0) return Tensor();
   Tensor g = unreduce(grad, self.sizes(), dims, keepdim);
   Tensor size = unreduce(result, self.sizes(), dims, keepdim);
   if (p == 1) return ops::mul(ops::sgn(self), g);
@@ -296,6 +297,17 @@ Tensor norm_grad(const Tensor& grad,
   Tensor scaled = ops::mul(p < 2 ? ops::sgn(self) : self, power);
   Tensor scale = ops::div(g, ops::pow(size, Scalar(p - 1)));
   return ops::mul(scaled, ops::masked_fill(scale, none, Scalar(0)));
+}
+
+Tensor picked_grad(const Tensor& grad,
+                   int64_t dim,
+                   const Tensor& indices,
+                   bool keepdim) {
+  if (keepdim || grad.dim() == 0) return ops::gather(grad, dim, indices);
+  DimVector shape(indices.sizes());
+  shape.insert(shape.begin() + wrap_dim(dim, grad.dim()), 1);
+  Tensor where = ops::reshape(indices, shape);
+  return ops::reshape(ops::gather(grad, dim, where), indices.sizes());
 }
 
 }  // namespace taeda::autograd

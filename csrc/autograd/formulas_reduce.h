@@ -80,6 +80,12 @@ TAEDA_API Tensor norm_grad(const Tensor& grad,
                            OptionalDims dims,
                            bool keepdim);
 
+// Of value_selecting_reduction_backward: picks again.
+TAEDA_API Tensor picked_grad(const Tensor& grad,
+                             int64_t dim,
+                             const Tensor& indices,
+                             bool keepdim);
+
 // Of the backward operators of softmax and log_softmax.
 TAEDA_API Tensor softmax_double_grad(const Tensor& grad,
                                      const Tensor& grad_output,

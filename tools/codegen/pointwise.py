@@ -19,8 +19,14 @@ KIND_OF_COMPUTE = {
 
 # Arguments that are conditions: read as bool and without a say in the result's dtype.
 CONDITIONS = frozenset({"condition", "mask"})
-_PROMOTE = {"int_to_float": "IntToFloat", "first": "First", "same": "First"}
-_OUT_KIND = {"bool_out": "Bool", "complex_to_float": "Real"}
+_PROMOTE = {
+    "int_to_float": "IntToFloat",
+    "int_to_real": "IntToFloat",
+    "int_through_double": "IntThroughDouble",
+    "first": "First",
+    "same": "First",
+}
+_OUT_KIND = {"bool_out": "Bool", "complex_to_float": "Real", "int_to_real": "Real"}
 _ACCEPT = {"bool": 1, "int": 2, "float": 4, "complex": 8}
 
 

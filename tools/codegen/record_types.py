@@ -47,6 +47,8 @@ PROMOTIONS = (
     "float_only",
     "default",
     "int_to_float",
+    "int_to_real",
+    "int_through_double",
     "bool_out",
     "complex_to_float",
     "bool_to_long",
@@ -98,7 +100,7 @@ class Dtypes:
         if self.compute:
             return self.compute
         kinds = {KIND_OF_DTYPE[name] for name in self.inputs}
-        if self.promote == "int_to_float":
+        if self.promote in ("int_to_float", "int_to_real", "int_through_double"):
             kinds = (kinds - {"bool", "int"}) | {"float"}
         by_kind = {
             "bool": ("bool",),
@@ -180,6 +182,8 @@ class Pointwise:
 
     expr: KindExpr = entry(_kind_expr)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
+    # A function in taeda::native that refuses arguments before anything is computed.
+    check: Text | None = entry(text, None)
     ulp: dict[str, float] = entry(named(number, "default"), {})
 
 
@@ -193,6 +197,7 @@ class Reduction:
     finish: Text | None = entry(text, None)
     dims: str = entry(one_of(*DIM_RULES), "optional")
     empty: Text | None = entry(text, None)
+    check: Text | None = entry(text, None)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
     ulp: dict[str, float] = entry(named(number, "default"), {})
 

@@ -6,6 +6,8 @@
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_aminmax.h>
+#include <taeda/gen/native/amax.h>
+#include <taeda/gen/native/amin.h>
 #include <taeda/gen/native/aminmax.h>
 #include <taeda/gen/native/argmax.h>
 #include <taeda/gen/native/argmin.h>
@@ -165,6 +167,13 @@ void check_any(std::string_view op, const Tensor& self) {
 }
 
 }  // namespace
+
+void check_extremum(const Tensor& self, IntArrayRef dim, bool) {
+  TAEDA_CHECK(self.numel() > 0 || !dim.empty(),
+              "amax(), amin(): Expected reduction dim to be specified for "
+              "input.numel() == 0. Specify the reduction dim with the 'dim' "
+              "argument.");
+}
 
 Tensor max_all(const Tensor& self) {
   check_any("max", self);

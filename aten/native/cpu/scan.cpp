@@ -9,6 +9,8 @@
 #include <taeda/gen/native/cumprod.h>
 #include <taeda/gen/native/cumsum.h>
 #include <taeda/gen/native/logcumsumexp.h>
+#include <taeda/gen/ops/cumprod.h>
+#include <taeda/gen/ops/cumsum.h>
 
 #include <algorithm>
 #include <cmath>
@@ -164,6 +166,22 @@ void cumprod_cpu(const Tensor& self,
                  std::optional<ScalarType>,
                  const Tensor& out) {
   scan_into(self, dim, out, [](auto a, auto b) { return a * b; });
+}
+
+// Without a dtype the scan is done in that of `out`.
+void cumsum_out(const Tensor& self,
+                int64_t dim,
+                std::optional<ScalarType> dtype,
+                const Tensor& out) {
+  ScalarType type = dtype ? *dtype : out.dtype();
+  write_out("cumsum", ops::cumsum(self, dim, type), out);
+}
+void cumprod_out(const Tensor& self,
+                 int64_t dim,
+                 std::optional<ScalarType> dtype,
+                 const Tensor& out) {
+  ScalarType type = dtype ? *dtype : out.dtype();
+  write_out("cumprod", ops::cumprod(self, dim, type), out);
 }
 
 void logcumsumexp_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {

@@ -1,0 +1,138 @@
+// diff, isin, frexp, rrelu.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/iter/promotion.h>
+#include <taeda/gen/native/diff.h>
+#include <taeda/gen/native/frexp.h>
+#include <taeda/gen/native/isin.h>
+#include <taeda/gen/native/rrelu.h>
+#include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/le.h>
+#include <taeda/gen/ops/leaky_relu.h>
+#include <taeda/gen/ops/logical_xor.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/narrow.h>
+#include <taeda/gen/ops/sub.h>
+#include <taeda/gen/ops/uniform_.h>
+#include <taeda/gen/ops/where.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace taeda::native {
+
+Tensor diff(const Tensor& self,
+            int64_t n,
+            int64_t dim,
+            const OptionalTensor& prepend,
+            const OptionalTensor& append) {
+  TAEDA_CHECK(self.dim() > 0,
+              "diff expects input to be at least one-dimensional");
+  TAEDA_CHECK(n >= 0, "order must be non-negative but got ", n);
+  int64_t at = wrap_dim(dim, self.dim());
+  std::vector<Tensor> parts;
+  if (prepend && prepend->defined()) parts.push_back(*prepend);
+  parts.push_back(self);
+  if (append && append->defined()) parts.push_back(*append);
+  Tensor now = parts.size() == 1 ? self : ops::cat(parts, at);
+  n = std::min(n, now.sizes()[at]);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t left = std::max<int64_t>(now.sizes()[at] - 1, 0);
+    int64_t from = now.sizes()[at] - left;
+    Tensor later = ops::narrow(now, at, from, left);
+    Tensor earlier = ops::narrow(now, at, 0, left);
+    now = now.dtype() == kBool ? ops::logical_xor(later, earlier)
+                               : ops::sub(later, earlier);
+  }
+  return now;
+}
+
+namespace {
+
+Tensor member(const Tensor& elements, const Tensor& tests, bool invert) {
+  ScalarType common = result_type(elements, tests);
+  ScalarType type = is_integral(common, true) ? kLong : kDouble;
+  if (is_complex(common)) not_implemented_for("isin", common);
+  Tensor a = contiguous_as(elements, type), b = contiguous_as(tests, type);
+  Tensor out = make_tensor("isin", elements.sizes(), kBool, elements.device());
+  bool* to = out.mutable_data<bool>();
+  auto run = [&](auto tag) {
+    using T = decltype(tag);
+    const T* first = b.const_data<T>();
+    std::vector<T> sorted;
+    // NaN equals nothing, and would spoil the order.
+    std::copy_if(first, first + b.numel(), std::back_inserter(sorted), [](T v) {
+      return v == v;
+    });
+    std::sort(sorted.begin(), sorted.end());
+    const T* x = a.const_data<T>();
+    for (int64_t i = 0, n = a.numel(); i < n; ++i) {
+      bool found = x[i] == x[i] &&
+                   std::binary_search(sorted.begin(), sorted.end(), x[i]);
+      to[i] = found != invert;
+    }
+  };
+  type == kLong ? run(int64_t{}) : run(double{});
+  return out;
+}
+
+}  // namespace
+
+Tensor isin(const Tensor& elements,
+            const Tensor& test_elements,
+            bool,
+            bool invert) {
+  return member(elements, test_elements, invert);
+}
+Tensor isin(const Tensor& elements,
+            const Scalar& test_element,
+            bool,
+            bool invert) {
+  return member(elements, wrap_number(test_element), invert);
+}
+Tensor isin(const Scalar& element,
+            const Tensor& test_elements,
+            bool,
+            bool invert) {
+  return member(wrap_number(element), test_elements, invert);
+}
+
+std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
+  TAEDA_CHECK(self.is_floating_point(),
+              "torch.frexp() only supports floating-point dtypes, got ",
+              self.dtype());
+  Tensor plain = contiguous_as(self, kDouble);
+  Tensor mantissa = make_tensor("frexp", self.sizes(), kDouble, self.device());
+  Tensor exponent = make_tensor("frexp", self.sizes(), kInt, self.device());
+  const double* x = plain.const_data<double>();
+  double* m = mantissa.mutable_data<double>();
+  int32_t* e = exponent.mutable_data<int32_t>();
+  for (int64_t i = 0, n = plain.numel(); i < n; ++i) {
+    int power = 0;
+    m[i] = std::frexp(x[i], &power);
+    e[i] = power;
+  }
+  return {cast(mantissa, self.dtype()), exponent};
+}
+
+Tensor rrelu(const Tensor& self,
+             const Scalar& lower,
+             const Scalar& upper,
+             bool training,
+             const std::optional<Generator>& generator) {
+  double low = lower.to_double(), high = upper.to_double();
+  TAEDA_CHECK(low <= high,
+              "rrelu: Lower bound should be less than or equal to the upper "
+              "bound, got ",
+              low,
+              " and ",
+              high);
+  if (!training) return ops::leaky_relu(self, Scalar((low + high) / 2));
+  Tensor drawn = make_tensor("rrelu", self.sizes(), self.dtype());
+  ops::uniform_(drawn, low, high, generator);
+  Tensor factor = ops::where(ops::le(self, Scalar(0)), drawn, Scalar(1.0));
+  return ops::mul(self, factor);
+}
+
+}  // namespace taeda::native
