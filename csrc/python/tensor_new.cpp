@@ -8,6 +8,7 @@
 #include <taeda/csrc/python/dtype.h>
 #include <taeda/csrc/python/tensor_data.h>
 #include <taeda/csrc/python/tensor_to.h>
+#include <taeda/csrc/python/torch_function.h>
 
 namespace taeda::python {
 
@@ -303,6 +304,7 @@ PyObject* finish_factory(TensorBase t, bool requires_grad) {
 namespace {
 PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
+    if (modes_active()) return override_function("tensor", args, kwargs);
     Options o = parse_options("O|$OOOO:tensor", args, kwargs);
     std::string where = std::string(library_name()) + ".tensor";
     if (!warn_about_copy(o.object, where.c_str())) throw PythonError();
@@ -313,6 +315,7 @@ PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
 
 PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
+    if (modes_active()) return override_function("as_tensor", args, kwargs);
     Options o = parse_options("O|OO:as_tensor", args, kwargs);
     o.data.copy = false;
     if (!is_tensor(o.object)) return wrap(tensor_from_data(o.object, o.data));
@@ -326,6 +329,7 @@ PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
 
 PyObject* scalar_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
+    if (modes_active()) return override_function("scalar_tensor", args, kwargs);
     Options o = parse_options("O|$OOOO:scalar_tensor", args, kwargs);
     if (!o.data.dtype) o.data.dtype = default_dtype();
     return finish_factory(tensor_from_data(o.object, o.data),

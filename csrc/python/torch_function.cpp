@@ -202,6 +202,14 @@ PyObject* override_method(PyObject* self,
   });
 }
 
+PyObject* override_function(const char* name,
+                            PyObject* args,
+                            PyObject* kwargs) {
+  Ref module = checked(PyImport_ImportModule("taeda._C"));
+  Ref function = checked(PyObject_GetAttrString(module.get(), name));
+  return call_override(function.get(), args, kwargs);
+}
+
 PyObject* override_getter(PyObject* self, const char* name) {
   return guarded([&] {
     Ref property = tensor_attribute(name);

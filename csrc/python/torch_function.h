@@ -37,6 +37,9 @@ PyObject* override_method(PyObject* self,
 PyObject* override_getter(PyObject* self, const char* name);
 int override_setter(PyObject* self, const char* name, PyObject* value);
 
+// For a hand-written function of the module.
+PyObject* override_function(const char* name, PyObject* args, PyObject* kwargs);
+
 void init_torch_function(PyObject* module);
 
 }  // namespace taeda::python

@@ -319,7 +319,7 @@ def python_functions(operators: Iterable[Operator]) -> list[PyFunction]:
         if op.form == "functional":
             out = outs.get(id(op.overload)) or written.get(_inputs_key(op))
         function.signatures.append(signature_of(op, out))
-        if op.form == "inplace" or op.schema.is_inplace:
+        if op.form == "inplace":
             function.is_function |= _inplace_function(op)
         else:
             function.is_function |= "function" in op.overload.variants

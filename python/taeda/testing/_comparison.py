@@ -244,27 +244,25 @@ def _compare_attributes(a, b, options, path) -> None:
         )
 
 
-def _wide(t):
-    if t.is_complex():
-        return t.to(taeda.complex128)
-    return t.to(taeda.float64 if t.is_floating_point() else taeda.int64)
+def _comparable(t):
+    """Integers in int64, so that differences do not wrap around."""
+    return t if t.is_complex() or t.is_floating_point() else t.to(taeda.int64)
 
 
 def _difference(a, b, rtol, atol, equal_nan) -> str | None:
     """The text about tensors that are not close; None if they are."""
     common = taeda.promote_types(a.dtype, b.dtype)
-    x, y = _wide(a.to(common)), _wide(b.to(common))
+    x, y = _comparable(a.to(common)), _comparable(b.to(common))
     close = taeda.isclose(x, y, rtol=rtol, atol=atol, equal_nan=equal_nan)
     if bool(close.all()):
         return None
     bad = int((~close).sum())
     total = a.numel()
-    gap = (x - y).abs().to(taeda.float64)
-    size = y.abs().to(taeda.float64)
-    relative = gap / size
+    gap = (x - y).abs()
+    relative = gap / y.abs()
     # What is close does not count for the worst place.
     gap = taeda.where(close, taeda.zeros_like(gap), gap)
-    relative = taeda.where(close, taeda.zeros_like(gap), relative)
+    relative = taeda.where(close, taeda.zeros_like(relative), relative)
     word = "equal" if rtol == 0 and atol == 0 else "close"
     if a.dim() == 0:
         text = f"Scalars are not {word}!\n\nExpected {b.item()} but got {a.item()}.\n"

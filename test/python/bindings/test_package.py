@@ -1,0 +1,249 @@
+"""The package around the natives: import, overrides, settings, testing, as_torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import taeda
+
+
+def run(code: str, *arguments: str) -> str:
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
+def test_import_loads_only_the_standard_library():
+    loaded = run(
+        """
+        import sys
+        before = set(sys.modules)
+        import taeda
+        new = {name.partition(".")[0] for name in set(sys.modules) - before}
+        print(sorted(new - set(sys.stdlib_module_names)))
+        """
+    )
+    assert loaded == "['taeda']"
+
+
+def test_import_stays_small():
+    loaded = run(
+        """
+        import sys
+        before = set(sys.modules)
+        import taeda
+        heavy = {"typing", "dataclasses", "inspect", "enum", "re", "logging", "pathlib"}
+        print(sorted(heavy & (set(sys.modules) - before)))
+        """
+    )
+    assert loaded == "[]"
+
+
+def test_as_torch(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "import torch.overrides as o\n"
+        "x = torch.zeros(2, dtype=torch.float64)\n"
+        "print(x, x.shape, torch.__name__, o is torch.overrides)\n"
+    )
+    shown = run(
+        "import sys; from taeda.as_torch import main; main(sys.argv[1:])", str(program)
+    )
+    expected = "tensor([0., 0.], dtype=torch.float64) torch.Size([2]) taeda True"
+    assert shown == expected
+
+
+def test_as_torch_refuses_beside_real_torch(torch):
+    from taeda import as_torch
+
+    with pytest.raises(RuntimeError, match="already loaded"):
+        as_torch.install()
+
+
+# Overrides --------------------------------------------------------------------
+
+
+class Logged(taeda.Tensor):
+    seen: list[str] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.seen.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def test_subclass_sees_calls_and_is_kept():
+    x = taeda.tensor([1.0, 2.0]).as_subclass(Logged)
+    Logged.seen.clear()
+    results = [taeda.add(x, 1), x + x, taeda.zeros(2) + x, x[0:1], x.exp(), -x]
+    assert all(type(r) is Logged for r in results)
+    assert Logged.seen == ["add", "add", "add", "__getitem__", "exp", "neg"]
+    assert type(x.shape) is taeda.Size
+
+
+def test_foreign_type_takes_over():
+    class Foreign:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, len(args), sorted(kwargs or {})
+
+    assert taeda.add(taeda.zeros(1), Foreign(), alpha=2) == ("add", 2, ["alpha"])
+    assert taeda.zeros(1) * Foreign() == ("mul", 2, [])
+
+
+def test_not_implemented_everywhere_is_an_error():
+    class Foreign:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match="no implementation found for 'taeda"):
+        taeda.exp(Foreign())
+
+
+def test_modes_nest_and_see_factories():
+    seen = []
+
+    class Mode(taeda.overrides.TorchFunctionMode):
+        def __init__(self, tag):
+            self.tag = tag
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((self.tag, func.__name__))
+            return func(*args, **(kwargs or {}))
+
+    with Mode("outer"), Mode("inner"):
+        taeda.zeros(1)
+        taeda.tensor(1)
+        with taeda.overrides.DisableTorchFunction():
+            taeda.zeros(1)
+    assert seen == [
+        ("inner", "zeros"),
+        ("outer", "zeros"),
+        ("inner", "tensor"),
+        ("outer", "tensor"),
+    ]
+
+
+def test_parameter_overrides_nothing():
+    assert not taeda.overrides.has_torch_function_unary(
+        taeda.nn.Parameter(taeda.zeros(1))
+    )
+
+
+# Settings ---------------------------------------------------------------------
+
+
+def test_default_dtype():
+    try:
+        taeda.set_default_dtype(taeda.float64)
+        assert taeda.tensor(1.5).dtype is taeda.float64
+        assert taeda.zeros(1).dtype is taeda.float64
+    finally:
+        taeda.set_default_dtype(taeda.float32)
+    with pytest.raises(TypeError, match="only floating-point types"):
+        taeda.set_default_dtype(taeda.int32)
+
+
+def test_default_device_and_its_scope():
+    with taeda.device("meta"):
+        assert taeda.zeros(1).is_meta
+    assert taeda.zeros(1).is_cpu
+    try:
+        taeda.set_default_device("meta")
+        assert taeda.zeros(1).is_meta
+        assert taeda.zeros(1, device="cpu").is_cpu
+    finally:
+        taeda.set_default_device(None)
+
+
+def test_generator_state():
+    g = taeda.Generator()
+    assert g.manual_seed(7) is g
+    assert g.initial_seed() == 7
+    state = g.get_state()
+    assert state.dtype is taeda.uint8 and state.numel() == 5056
+    assert g.clone_state().get_state().tolist() == state.tolist()
+    with pytest.raises(TypeError):
+        g.set_state(taeda.zeros(3))
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_finfo(torch, name):
+    ours = taeda.finfo(getattr(taeda, name))
+    theirs = torch.finfo(getattr(torch, name))
+    for field in "bits eps max min tiny smallest_normal resolution dtype".split():
+        assert getattr(ours, field) == getattr(theirs, field), field
+    assert repr(ours) == repr(theirs)
+
+
+def test_cuda_answers_truthfully():
+    assert taeda.cuda.is_available() is False
+    assert taeda.cuda.device_count() == 0
+    with pytest.raises((RuntimeError, AssertionError, NotImplementedError)):
+        taeda.zeros(1, device="cuda")
+
+
+def test_disabled_amp_passes_through():
+    with taeda.autocast("cpu", enabled=False):
+        assert (taeda.ones(1) * 2).item() == 2.0
+    scaler = taeda.amp.GradScaler("cpu", enabled=False)
+    x = taeda.ones(1)
+    assert scaler.scale(x) is x
+    with pytest.raises(NotImplementedError, match="autocast"):
+        with taeda.autocast("cpu"):
+            pass
+
+
+# taeda.testing ----------------------------------------------------------------
+
+PAIRS = [
+    "m.ones(3), m.tensor([1.0, 2.0, 1.0])",
+    "m.ones(2, 2), m.tensor([[1.0, 1.5], [1.0, 3.0]])",
+    "m.tensor([1, 2]), m.tensor([1, 3])",
+    "m.ones(3), m.ones(2)",
+    "m.ones(3), m.ones(3, dtype=m.float64)",
+    "1.0, 1.5",
+    "[m.ones(1)], [m.zeros(1), m.zeros(1)]",
+    "m.tensor(1.0), m.tensor(float('nan'))",
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_assert_close_messages(torch, pair):
+    def message(module) -> str:
+        with pytest.raises(AssertionError) as caught:
+            module.testing.assert_close(*eval(pair, {"m": module}))
+        return str(caught.value)
+
+    assert message(taeda).replace("taeda.", "torch.") == message(torch)
+
+
+def test_assert_close_accepts():
+    close = taeda.testing.assert_close
+    close(taeda.ones(2), taeda.ones(2) + 1e-7)
+    close({"a": [taeda.ones(1), 2]}, {"a": [taeda.ones(1), 2]})
+    nan = taeda.tensor([float("nan")])
+    close(nan, nan, equal_nan=True)
+    with pytest.raises(AssertionError):
+        close(nan, nan)
+    with pytest.raises(ValueError, match="Both 'rtol' and 'atol'"):
+        close(nan, nan, rtol=0.1)
+
+
+# Every operator the records bind has a docstring whose first line is a signature.
+def test_docstrings():
+    natives = vars(taeda._C._VariableFunctions)
+    functions = {n: f for n, f in natives.items() if not n.startswith("_")}
+    assert len(functions) > 100
+    for name, function in functions.items():
+        first = (function.__doc__ or "").partition("\n")[0]
+        assert first.startswith(f"{name}(") and "->" in first, name
