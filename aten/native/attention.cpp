@@ -1,0 +1,234 @@
+// scaled_dot_product_attention: checks, masks, and which way it is computed.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/normalization.h>
+#include <taeda/gen/native/_scaled_dot_product_attention_math.h>
+#include <taeda/gen/native/scaled_dot_product_attention.h>
+#include <taeda/gen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/dropout.h>
+#include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/masked_fill.h>
+#include <taeda/gen/ops/matmul.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/softmax.h>
+#include <taeda/gen/ops/transpose.h>
+
+#include <cmath>
+#include <limits>
+
+namespace taeda::native {
+
+namespace {
+
+void check_attention(const Tensor& q,
+                     const Tensor& k,
+                     const Tensor& v,
+                     const Tensor& mask,
+                     bool causal) {
+  TAEDA_CHECK(q.dtype() == k.dtype() && q.dtype() == v.dtype(),
+              "scaled_dot_product_attention: Expected query, key, and value to "
+              "have the same dtype, but got query.dtype: ",
+              q.dtype(),
+              " key.dtype: ",
+              k.dtype(),
+              " and value.dtype: ",
+              v.dtype(),
+              " instead.");
+  TAEDA_CHECK(q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2,
+              "scaled_dot_product_attention: Expected query, key, and value to "
+              "all be  at least 2 dimensional, but got query.dim: ",
+              q.dim(),
+              " key.dim: ",
+              k.dim(),
+              " and value.dim: ",
+              v.dim(),
+              " instead.");
+  TAEDA_CHECK(!(mask.defined() && causal),
+              "scaled_dot_product_attention: Explicit attn_mask should not be "
+              "set when is_causal=True");
+  bool typed = !mask.defined() || mask.dtype() == kBool ||
+               mask.dtype() == q.dtype() ||
+               (mask.dtype() == kFloat && is_reduced_floating(q.dtype()));
+  TAEDA_CHECK(typed,
+              "scaled_dot_product_attention: Expected attn_mask dtype to be "
+              "bool or float or to match query dtype, but got attn_mask.dtype: ",
+              mask.dtype(),
+              " and  query.dtype: ",
+              q.dtype(),
+              " instead.");
+}
+
+// A bool mask becomes 0 where it allows and -inf elsewhere.
+Tensor additive(const Tensor& mask, ScalarType type) {
+  if (!mask.defined() || mask.dtype() != kBool) return mask;
+  Tensor zero = make_tensor("attn_mask", mask.sizes(), type, mask.device());
+  if (!mask.is_meta()) fill_with(zero, 0.0);
+  Tensor off = ops::eq(mask, Scalar(false));
+  return ops::masked_fill(
+      zero, off, Scalar(-std::numeric_limits<double>::infinity()));
+}
+
+// Key or value heads repeated until there are as many as query heads.
+Tensor repeated_heads(const Tensor& t, int64_t heads) {
+  int64_t own = t.size(-3);
+  if (own == heads) return t;
+  TAEDA_CHECK(own > 0 && heads % own == 0,
+              "scaled_dot_product_attention: Number of heads in key and value "
+              "must divide the number of heads in query, got ",
+              own,
+              " and ",
+              heads);
+  DimVector split(t.sizes());
+  split.insert(split.end() - 2, 1);
+  DimVector wide = split, joined(t.sizes());
+  wide[wide.size() - 3] = heads / own;
+  joined[joined.size() - 3] = heads;
+  return ops::reshape(ops::expand(ops::reshape(t, split), wide), joined);
+}
+
+// The dims before the last three as one.
+Tensor four_dims(const Tensor& t) {
+  if (t.dim() == 4) return t;
+  DimVector sizes{1, 1, t.size(-2), t.size(-1)};
+  if (t.dim() == 3) sizes[0] = t.sizes()[0];
+  return ops::reshape(t, sizes);
+}
+
+bool same_batch(const Tensor& a, const Tensor& b) {
+  size_t lead = static_cast<size_t>(a.dim()) - 2;
+  return a.dim() == b.dim() &&
+         a.sizes().slice(0, lead) == b.sizes().slice(0, lead);
+}
+
+// Whether the fused kernel has the case.
+bool fusable(const Tensor& q,
+             const Tensor& k,
+             const Tensor& v,
+             const Tensor& mask,
+             double dropout_p) {
+  bool types = q.is_floating_point() && !is_float8(q.dtype());
+  bool shapes = q.dim() <= 4 && same_batch(q, k) && same_batch(q, v) &&
+                q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2) &&
+                q.size(-1) > 0;
+  bool masks = !mask.defined() || !mask.requires_grad();
+  if (mask.defined() && masks) {
+    int64_t own = mask.dim();
+    masks = own <= q.dim() && own >= 2;
+    IntArrayRef lead = q.sizes();
+    for (int64_t d = 0; masks && d < own; ++d) {
+      int64_t at = q.dim() - own + d;
+      int64_t want = at == q.dim() - 1   ? k.size(-2)
+                     : at == q.dim() - 2 ? q.size(-2)
+                                         : lead[at];
+      masks = mask.sizes()[d] == want || mask.sizes()[d] == 1;
+    }
+  }
+  bool device = q.is_cpu() || q.is_meta();
+  return types && shapes && masks && device && dropout_p == 0;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
+    const Tensor& query,
+    const Tensor& key,
+    const Tensor& value,
+    const OptionalTensor& attn_mask,
+    double dropout_p,
+    bool is_causal,
+    const OptionalTensor& dropout_mask,
+    std::optional<double> scale,
+    bool enable_gqa) {
+  Tensor k = key, v = value;
+  if (enable_gqa) {
+    k = repeated_heads(key, query.size(-3));
+    v = repeated_heads(value, query.size(-3));
+  }
+  double factor =
+      scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  Tensor scores = ops::mul(
+      ops::matmul(query, ops::transpose(k, -2, -1)), Scalar(factor));
+  Tensor mask = additive(or_undefined(attn_mask), query.dtype());
+  if (is_causal) {
+    int64_t rows = query.size(-2), columns = key.size(-2);
+    mask = make_tensor(
+        "attn_mask", {rows, columns}, query.dtype(), query.device());
+    if (!mask.is_meta()) {
+      Tensor plain = make_tensor("attn_mask", {rows, columns}, kFloat);
+      float* p = plain.mutable_data<float>();
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        p[i] = i % columns <= i / columns
+                   ? 0.0F
+                   : -std::numeric_limits<float>::infinity();
+      }
+      copy_into(mask, plain);
+    }
+  }
+  if (mask.defined()) scores = ops::add(scores, mask);
+  Tensor probs = ops::softmax(scores, int64_t{-1}, std::nullopt);
+  if (mask.defined()) {
+    // Rows without any score are zeros, not NaN.
+    Tensor none = ops::eq(
+        scores, Scalar(-std::numeric_limits<double>::infinity()));
+    probs = ops::masked_fill(probs, none, Scalar(0.0));
+  }
+  Tensor weights = probs;
+  if (dropout_p > 0 && dropout_mask) {
+    weights = ops::masked_fill(probs, ops::eq(*dropout_mask, Scalar(false)),
+                               Scalar(0.0));
+    weights = ops::mul(weights, Scalar(1 / (1 - dropout_p)));
+  } else if (dropout_p > 0) {
+    weights = ops::dropout(probs, dropout_p, true);
+  }
+  return {ops::matmul(weights, v), weights};
+}
+
+Tensor scaled_dot_product_attention(const Tensor& query,
+                                    const Tensor& key,
+                                    const Tensor& value,
+                                    const OptionalTensor& attn_mask,
+                                    double dropout_p,
+                                    bool is_causal,
+                                    std::optional<double> scale,
+                                    bool enable_gqa) {
+  Tensor mask = or_undefined(attn_mask);
+  check_attention(query, key, value, mask, is_causal);
+  Tensor k = key, v = value;
+  if (enable_gqa && query.dim() >= 3) {
+    k = repeated_heads(key, query.size(-3));
+    v = repeated_heads(value, query.size(-3));
+  }
+  if (fusable(query, k, v, mask, dropout_p)) {
+    OptionalTensor added;
+    if (mask.defined()) {
+      Tensor m = additive(mask, query.dtype());
+      if (query.dim() == 3 && m.dim() == 3) m = four_dims(m);
+      added = m;
+    }
+    Tensor out = std::get<0>(ops::_scaled_dot_product_flash_attention_for_cpu(
+        four_dims(query),
+        four_dims(k),
+        four_dims(v),
+        0.0,
+        is_causal,
+        added,
+        scale));
+    if (query.dim() == 4) return out;
+    DimVector sizes(query.sizes());
+    sizes.back() = v.size(-1);
+    return ops::reshape(out, sizes);
+  }
+  return std::get<0>(_scaled_dot_product_attention_math(query,
+                                                        k,
+                                                        v,
+                                                        attn_mask,
+                                                        dropout_p,
+                                                        is_causal,
+                                                        std::nullopt,
+                                                        scale,
+                                                        false));
+}
+
+}  // namespace taeda::native

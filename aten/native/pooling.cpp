@@ -1,0 +1,202 @@
+// Pooling geometry and its checks.
+#include <taeda/aten/native/pooling.h>
+
+#include <algorithm>
+
+namespace taeda::native {
+
+int64_t Pool::grain() const {
+  int64_t work = out_size() * kernel[0] * kernel[1] * kernel[2];
+  return std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1));
+}
+
+namespace {
+
+int64_t entry(std::string_view op,
+              const char* name,
+              IntArrayRef values,
+              int64_t dims,
+              int64_t d) {
+  TAEDA_CHECK(values.size() == 1 || static_cast<int64_t>(values.size()) == dims,
+              op,
+              ": ",
+              name,
+              " must either be a single int, or a tuple of ",
+              dims,
+              " ints, got ",
+              values);
+  return values.size() == 1 ? values[0] : values[static_cast<size_t>(d)];
+}
+
+// PyTorch's rule: with ceil_mode the last window starts inside of the input or
+// its left padding.
+int64_t output_size(int64_t in,
+                    int64_t kernel,
+                    int64_t pad,
+                    int64_t stride,
+                    int64_t dilation,
+                    bool ceil_mode) {
+  int64_t room = in + 2 * pad - dilation * (kernel - 1) - 1;
+  int64_t top = room + (ceil_mode ? stride - 1 : 0);
+  int64_t steps = top >= 0 ? top / stride : -((-top + stride - 1) / stride);
+  int64_t out = steps + 1;
+  if (ceil_mode && (out - 1) * stride >= in + pad) --out;
+  return out;
+}
+
+void check_input(std::string_view op, const Tensor& input, int64_t dims) {
+  int64_t rank = input.dim();
+  bool fits = rank == dims + 1 || rank == dims + 2;
+  // Only the batch may be empty.
+  for (int64_t d = rank - dims - 1; fits && d < rank; ++d) {
+    fits = input.sizes()[d] != 0;
+  }
+  TAEDA_CHECK(fits,
+              op,
+              ": Expected ",
+              dims + 1,
+              "D or ",
+              dims + 2,
+              "D (batch mode) tensor with optional 0 dim batch size for input, "
+              "but got:",
+              input.sizes());
+}
+
+void check_window(std::string_view op, const Pool& p, size_t at) {
+  TAEDA_CHECK(p.kernel[at] > 0,
+              op,
+              ": kernel size should be greater than zero, but got ",
+              p.kernel[at]);
+  TAEDA_CHECK(p.stride[at] != 0, op, ": stride should not be zero");
+  TAEDA_CHECK(p.stride[at] > 0,
+              op,
+              ": stride should be greater than zero, but got ",
+              p.stride[at]);
+  TAEDA_CHECK(p.dilation[at] > 0,
+              op,
+              ": dilation should be greater than zero, but got ",
+              p.dilation[at]);
+  TAEDA_CHECK(p.padding[at] >= 0,
+              op,
+              ": pad must be non-negative, but got pad: ",
+              p.padding[at]);
+  int64_t reach = (p.kernel[at] - 1) * p.dilation[at] + 1;
+  TAEDA_CHECK(p.padding[at] <= reach / 2,
+              op,
+              ": pad should be at most half of effective kernel size, but got "
+              "pad=",
+              p.padding[at],
+              ", kernel_size=",
+              p.kernel[at],
+              " and dilation=",
+              p.dilation[at]);
+}
+
+void set_planes(Pool& p, const Tensor& input, int64_t dims) {
+  for (int64_t d = 0; d < input.dim() - dims; ++d) {
+    p.planes *= input.sizes()[d];
+  }
+  for (int64_t d = 0; d < dims; ++d) {
+    p.in[static_cast<size_t>(3 - dims + d)] =
+        input.sizes()[input.dim() - dims + d];
+  }
+}
+
+}  // namespace
+
+Pool make_pool(std::string_view op,
+               const Tensor& input,
+               int64_t dims,
+               IntArrayRef kernel,
+               IntArrayRef stride,
+               IntArrayRef padding,
+               IntArrayRef dilation,
+               bool ceil_mode) {
+  Pool p;
+  for (int64_t d = 0; d < dims; ++d) {
+    size_t at = static_cast<size_t>(3 - dims + d);
+    p.kernel[at] = entry(op, "kernel_size", kernel, dims, d);
+    p.stride[at] = stride.empty() ? p.kernel[at]
+                                  : entry(op, "stride", stride, dims, d);
+    p.padding[at] = entry(op, "padding", padding, dims, d);
+    p.dilation[at] = entry(op, "dilation", dilation, dims, d);
+    if (stride.empty() && p.stride[at] == 0) {
+      TAEDA_CHECK(false, op, ": stride should not be zero");
+    }
+    check_window(op, p, at);
+  }
+  check_input(op, input, dims);
+  set_planes(p, input, dims);
+  for (size_t at = static_cast<size_t>(3 - dims); at < 3; ++at) {
+    p.out[at] = output_size(p.in[at],
+                            p.kernel[at],
+                            p.padding[at],
+                            p.stride[at],
+                            p.dilation[at],
+                            ceil_mode);
+    TAEDA_CHECK(p.out[at] >= 1,
+                op,
+                ": Given input size: ",
+                input.sizes(),
+                ". Calculated output size: ",
+                p.out[at],
+                ". Output size is too small");
+  }
+  return p;
+}
+
+Pool make_adaptive_pool(std::string_view op,
+                        const Tensor& input,
+                        int64_t dims,
+                        IntArrayRef output_size) {
+  TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == dims,
+              op,
+              ": output_size must have ",
+              dims,
+              " elements, got ",
+              output_size);
+  int64_t rank = input.dim();
+  TAEDA_CHECK(rank == dims + 1 || rank == dims + 2,
+              op,
+              "(): Expected ",
+              dims + 1,
+              "D or ",
+              dims + 2,
+              "D tensor, but got ",
+              input.sizes());
+  for (int64_t v : output_size) {
+    TAEDA_CHECK(v >= 0,
+                op,
+                ": elements of output_size must be greater than or equal to 0 "
+                "but received ",
+                output_size);
+  }
+  for (int64_t d = rank - dims; d < rank; ++d) {
+    TAEDA_CHECK(input.sizes()[d] != 0,
+                op,
+                "(): Expected input to have non-zero size for non-batch "
+                "dimensions, but input has sizes ",
+                input.sizes(),
+                " with dimension ",
+                d,
+                " being empty");
+  }
+  Pool p;
+  set_planes(p, input, dims);
+  for (int64_t d = 0; d < dims; ++d) {
+    p.out[static_cast<size_t>(3 - dims + d)] =
+        output_size[static_cast<size_t>(d)];
+  }
+  return p;
+}
+
+DimVector pooled_sizes(const Tensor& input, const Pool& p, int64_t dims) {
+  DimVector sizes(input.sizes());
+  for (int64_t d = 0; d < dims; ++d) {
+    sizes[static_cast<size_t>(input.dim() - dims + d)] =
+        p.out[static_cast<size_t>(3 - dims + d)];
+  }
+  return sizes;
+}
+
+}  // namespace taeda::native
