@@ -14,9 +14,14 @@ AccumulateGrad::AccumulateGrad(const Tensor& variable)
 }
 
 namespace {
-// Nobody else can reach the tensor's memory.
+// Nobody else can reach the tensor's memory; a view may be all that is left of
+// its base.
 bool is_sole_owner(const Tensor& t) {
-  return t.impl_ptr()->use_count() == 1 && t.storage()->use_count() == 1;
+  if (t.impl()->use_count() != 1) return false;
+  const IntrusivePtr<TensorImpl>& base = t.impl()->base();
+  if (!base) return t.storage()->use_count() == 1;
+  return base->use_count() == 1 && t.storage()->use_count() == 2 &&
+         t.nbytes() == t.storage()->nbytes();
 }
 
 // Whether `grad` may become the grad of `variable` as it is.

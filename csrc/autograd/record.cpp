@@ -41,10 +41,18 @@ void refresh_view(const Tensor& self) {
   }
 }
 
+void set_result_history(const Tensor& t, const IntrusivePtr<Node>& node) {
+  if (t.defined() && meta_or_null(t) != nullptr) {
+    node->add_undefined_output();
+    return;
+  }
+  set_history(t, node);
+}
+
 void set_history_if(const std::vector<Tensor>& list,
                     const IntrusivePtr<Node>& node) {
   if (!node) return;
-  for (const Tensor& t : list) set_history(t, node);
+  for (const Tensor& t : list) set_result_history(t, node);
 }
 
 }  // namespace taeda::autograd

@@ -74,8 +74,13 @@ IntrusivePtr<Node> record_missing(const char* op, const A&... arguments) {
 // In-place forms: a view whose base got history after the view was made.
 TAEDA_API void refresh_view(const Tensor& self);
 
+// A functional form's result becomes an output of the node. One that has an
+// autograd state already is no new tensor but an argument that was handed
+// through; its own history stands.
+TAEDA_API void set_result_history(const Tensor& t,
+                                  const IntrusivePtr<Node>& node);
 inline void set_history_if(const Tensor& t, const IntrusivePtr<Node>& node) {
-  if (node) set_history(t, node);
+  if (node) set_result_history(t, node);
 }
 TAEDA_API void set_history_if(const std::vector<Tensor>& list,
                               const IntrusivePtr<Node>& node);
