@@ -158,15 +158,45 @@ void reduce_all(const Job& job, const IterationSpace& space, const Sink& sink) {
   sink.store(job, partial.data(), 0, 1, n);
 }
 
+// Rows that are folded in one go: their results are finished together.
+void short_rows(const Job& job,
+                const char* base,
+                int64_t stride,
+                int64_t rows,
+                int64_t length,
+                int64_t at,
+                const Sink& sink) {
+  alignas(64) char accumulators[kWidth * kMaxItem];
+  for (int64_t first = 0; first < rows; first += kWidth) {
+    int64_t count = std::min(kWidth, rows - first);
+    job.kernel.init(accumulators, count);
+    for (int64_t r = 0; r < count; ++r) {
+      job.kernel.inner(base + (first + r) * stride,
+                       length,
+                       accumulators + r * job.size,
+                       job.scalars);
+    }
+    sink.store(job, accumulators, at + first, count, length);
+  }
+}
+
 void reduce_rows(const Job& job,
                  const IterationSpace& kept,
                  const IterationSpace& reduced,
                  const Sink& sink) {
   int64_t grain = std::max<int64_t>(1, kGrain / reduced.numel());
+  bool one_block = job.same && reduced.dim() == 1 &&
+                   reduced.stride(0, 0) == job.itemsize &&
+                   reduced.numel() <= kBlock;
   parallel_for(0, kept.numel(), grain, [&](int64_t begin, int64_t end) {
     OperandWalker walker(kept, 0, begin);
     int64_t at = begin;
     walker.advance(end - begin, [&](int64_t offset, int64_t stride, int64_t n) {
+      if (one_block) {
+        short_rows(job, job.base + offset, stride, n, reduced.numel(), at, sink);
+        at += n;
+        return;
+      }
       for (int64_t i = 0; i < n; ++i, ++at) {
         const char* base = job.base + offset + i * stride;
         Cascade cascade(job, 1);

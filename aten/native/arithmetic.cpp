@@ -16,6 +16,7 @@
 #include <taeda/gen/native/remainder.h>
 #include <taeda/gen/native/rsub.h>
 #include <taeda/gen/native/sub.h>
+#include <taeda/gen/ops/_cube.h>
 #include <taeda/gen/ops/_div_floor.h>
 #include <taeda/gen/ops/_div_trunc.h>
 #include <taeda/gen/ops/div.h>
@@ -242,8 +243,7 @@ void pow_scalar_cpu(const Tensor& self,
   if (exponent.equal(2.0)) {
     ops::mul_out(base, base, out);
   } else if (exponent.equal(3.0)) {
-    ops::mul_out(base, base, out);
-    ops::mul_(out, base);
+    ops::_cube_out(base, out);
   } else if (fraction && exponent.equal(0.5)) {
     ops::sqrt_out(base, out);
   } else if (fraction && exponent.equal(-0.5)) {

@@ -119,8 +119,12 @@ Tensor norm(const Tensor& self,
 
 Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
   bool whole = is_integral(self.dtype(), /*include_bool=*/true);
-  Tensor in = whole ? cast(self, default_dtype()) : self;
   if (self.is_complex()) not_implemented_for("logsumexp", self.dtype());
+  // Integers are rounded once, at the end.
+  if (whole) {
+    return cast(logsumexp(cast(self, kDouble), dim, keepdim), default_dtype());
+  }
+  const Tensor& in = self;
   if (in.numel() == 0) {
     return ops::log(ops::sum(ops::exp(in), dim, keepdim));
   }

@@ -10,6 +10,7 @@
 #include <taeda/gen/native/masked_fill.h>
 #include <taeda/gen/native/where.h>
 #include <taeda/gen/ops/_clamp_between.h>
+#include <taeda/gen/ops/_clamp_numbers.h>
 #include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/all.h>
@@ -103,9 +104,24 @@ void clamp_into(const Tensor& self,
 
 }  // namespace
 
+namespace {
+
+// Whether the bounds leave the dtype as it is, so that they need no promotion.
+bool keeps_dtype(const Tensor& self, const Scalar& a, const Scalar& b) {
+  if (a.is_complex() || b.is_complex()) return false;
+  if (self.is_floating_point()) return true;
+  bool whole = a.is_integral() && b.is_integral();
+  return whole && is_integral(self.dtype(), /*include_bool=*/false);
+}
+
+}  // namespace
+
 Tensor clamp(const Tensor& self,
              const std::optional<Scalar>& min,
              const std::optional<Scalar>& max) {
+  if (min && max && keeps_dtype(self, *min, *max)) {
+    return ops::_clamp_numbers(self, *min, *max);
+  }
   return clamp_new(self, min, max);
 }
 Tensor clamp(const Tensor& self,

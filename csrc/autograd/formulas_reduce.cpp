@@ -247,7 +247,10 @@ Tensor cumprod_grad(const Tensor& grad,
   if (has_zero(self)) {
     return ops::_cumprod_backward(grad, conj_of(self), dim);
   }
-  Tensor weighted = ops::mul(grad, conj_of(result));
+  // Sums that cancel need more digits than 16-bit numbers have.
+  bool narrow = self.dtype() == kHalf || self.dtype() == kBFloat16;
+  Tensor wide = narrow ? cast_to(grad, kFloat) : grad;
+  Tensor weighted = ops::mul(wide, conj_of(result));
   return ops::div(ops::_reverse_cumsum(weighted, dim), conj_of(self));
 }
 

@@ -72,6 +72,22 @@ bool less(T a, T b) {
   return a < b || (b != b && a == a);
 }
 
+// An order that sorts the values; pairs are sorted, since looking values up by
+// index at every comparison is slow.
+template <class T>
+std::vector<int64_t> order_of(const T* x, int64_t n) {
+  std::vector<std::pair<T, int64_t>> pairs(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) pairs[static_cast<size_t>(i)] = {x[i], i};
+  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
+    return less(a.first, b.first);
+  });
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::transform(pairs.begin(), pairs.end(), order.begin(), [](const auto& p) {
+    return p.second;
+  });
+  return order;
+}
+
 Three unique_elements(std::string_view op,
                       const Tensor& self,
                       bool in_order,
@@ -83,12 +99,8 @@ Three unique_elements(std::string_view op,
   visit_real(op, type, [&](auto tag) {
     using T = decltype(tag);
     const T* x = flat.const_data<T>();
-    std::vector<int64_t> order = counting(flat.numel());
-    if (in_order) {
-      std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-        return less(x[a], x[b]);
-      });
-    }
+    std::vector<int64_t> order =
+        in_order ? order_of(x, flat.numel()) : counting(flat.numel());
     Groups groups(order,
                   [&](int64_t a, int64_t b) { return x[a] == x[b]; });
     int64_t found[] = {static_cast<int64_t>(groups.first.size())};
