@@ -65,7 +65,11 @@ def _check_pointwise(overload: Overload, body: Pointwise) -> None:
         if a.type.base in _SCALAR_BASES and not a.type.is_list
     }
     kinds = sorted({KIND_OF_DTYPE[name] for name in body.dtypes.compute_types})
-    result_is_real = body.dtypes.promote in ("complex_to_float", "bool_out")
+    result_is_real = body.dtypes.promote in (
+        "complex_to_float",
+        "int_to_real",
+        "bool_out",
+    )
     for kind in kinds:
         text = body.expr.for_kind(kind)
         expr = parse(text, usable)

@@ -102,7 +102,8 @@ def reduction_call(op: Operator) -> list[str]:
         return [f"return {call};"]
     if op.form == "inplace":
         return [f'write_inplace("{op.record.name}", {call}, self);']
-    return [f'write_out("{op.record.name}", {call}, out);']
+    out = op.schema.mutable_args[0].name
+    return [f'write_out("{op.record.name}", {call}, {out});']
 
 
 def _reduce_expression(op: Operator) -> str:
