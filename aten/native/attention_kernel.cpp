@@ -165,7 +165,6 @@ void attend_backward(const Shape& s,
                      const Heads& q,
                      const Heads& k,
                      const Heads& v,
-                     const Heads& out,
                      const A* log_sums,
                      const MaskRows<A>& mask,
                      const Heads& dq,
@@ -193,11 +192,10 @@ void attend_backward(const Shape& s,
           A* p = probs.data() + r * keys;
           kernels<A>().probabilities(p, m, static_cast<A>(s.scale), log_sum, n,
                                      keys);
-          A delta = kernels<A>().dot(gs + r * dy.row,
-                                     out.at<A>(b, h) + (first + r) * out.row,
-                                     s.value_width);
-          kernels<A>().grads(grads.data() + r * keys, p, delta,
-                             static_cast<A>(s.scale), keys);
+          // Not dy . out: a 16-bit out would cost most digits of the difference.
+          A* g = grads.data() + r * keys;
+          A delta = kernels<A>().dot(p, g, keys);
+          kernels<A>().grads(g, p, delta, static_cast<A>(s.scale), keys);
         }
         // Keys are all written by the last block, which sees the most.
         product<A>(kTurned, kPlain, keys, s.value_width, count, probs.data(),
@@ -273,7 +271,7 @@ _scaled_dot_product_flash_attention_for_cpu_backward(
     bool is_causal,
     const OptionalTensor& attn_mask,
     std::optional<double> scale) {
-  (void)dropout_p;
+  (void)dropout_p, (void)out;
   Shape s = shape_of(query, key, value, is_causal, scale);
   ScalarType type = compute_type(query.dtype());
   Device device = query.device();
@@ -286,14 +284,14 @@ _scaled_dot_product_flash_attention_for_cpu_backward(
     fill_with(dv, int64_t{0});
   }
   if (!device.is_meta() && logsumexp.numel() > 0 && s.keys > 0) {
-    Heads q(query, type), k(key, type), v(value, type), y(out, type);
+    Heads q(query, type), k(key, type), v(value, type);
     Heads g(grad_out, type), gq(dq, type), gk(dk, type), gv(dv, type);
     Tensor sums = contiguous_as(logsumexp, type);
     visit_sum_type(type, [&](auto tag) {
       using A = decltype(tag);
       MaskRows<A> mask(or_undefined(attn_mask), type);
       attend_backward<A>(
-          s, g, q, k, v, y, sums.const_data<A>(), mask, gq, gk, gv);
+          s, g, q, k, v, sums.const_data<A>(), mask, gq, gk, gv);
     });
   }
   return {cast(dq, query.dtype()),

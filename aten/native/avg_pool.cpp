@@ -90,8 +90,9 @@ void average_plane(const Pool& p, const T* x, T* y, const W& windows) {
   }
 }
 
+// Adds to dx, in the type of sums.
 template <class T, class W>
-void spread_plane(const Pool& p, const T* dy, T* dx, const W& windows) {
+void spread_plane(const Pool& p, const T* dy, sum_t<T>* dx, const W& windows) {
   using A = sum_t<T>;
   for (int64_t oz = 0; oz < p.out[0]; ++oz) {
     for (int64_t oy = 0; oy < p.out[1]; ++oy) {
@@ -102,10 +103,8 @@ void spread_plane(const Pool& p, const T* dy, T* dx, const W& windows) {
         g /= static_cast<A>(w.count);
         for (int64_t iz = w.z0; iz < w.z1; ++iz) {
           for (int64_t iy = w.y0; iy < w.y1; ++iy) {
-            T* row = dx + (iz * p.in[1] + iy) * p.in[2];
-            for (int64_t ix = w.x0; ix < w.x1; ++ix) {
-              row[ix] = static_cast<T>(static_cast<A>(row[ix]) + g);
-            }
+            A* row = dx + (iz * p.in[1] + iy) * p.in[2];
+            for (int64_t ix = w.x0; ix < w.x1; ++ix) row[ix] += g;
           }
         }
       }
@@ -188,7 +187,6 @@ Tensor spread(std::string_view op,
               grad.sizes());
   Tensor out = make_tensor(op, self.sizes(), self.dtype(), self.device());
   if (!self.is_meta()) {
-    fill_with(out, int64_t{0});
     Tensor g = contiguous_as(grad, self.dtype());
     visit_average_type(op, self.dtype(), true, [&](auto tag) {
       using T = decltype(tag);
@@ -196,8 +194,14 @@ Tensor spread(std::string_view op,
       T* dx = out.mutable_data<T>();
       int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
       parallel_for(0, p.planes, grain, [&](int64_t from, int64_t to) {
+        std::vector<sum_t<T>> plane(static_cast<size_t>(p.in_size()));
         for (int64_t i = from; i < to; ++i) {
-          spread_plane(p, dy + i * p.out_size(), dx + i * p.in_size(), windows);
+          std::fill(plane.begin(), plane.end(), sum_t<T>(0));
+          spread_plane(p, dy + i * p.out_size(), plane.data(), windows);
+          T* to_plane = dx + i * p.in_size();
+          for (size_t j = 0; j < plane.size(); ++j) {
+            to_plane[j] = static_cast<T>(plane[j]);
+          }
         }
       });
     });

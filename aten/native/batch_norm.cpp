@@ -2,8 +2,14 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/batch_norm.h>
 #include <taeda/gen/native/native_batch_norm.h>
 #include <taeda/gen/native/native_batch_norm_backward.h>
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/native_batch_norm.h>
+#include <taeda/gen/ops/select.h>
 
 #include <algorithm>
 #include <cmath>
@@ -229,8 +235,8 @@ void update_running(const Tensor& running, const A* seen, double momentum) {
     out[c] = static_cast<A>(momentum * static_cast<double>(seen[c]) +
                             (1 - momentum) * static_cast<double>(old[c]));
   }
+  // No new version: in training the derivative does not read them.
   if (!direct) copy_into(running, fresh);
-  running.impl()->bump_version();
 }
 
 void check_channels(const char* name, const Tensor& t, int64_t channels) {
@@ -404,6 +410,32 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
   if (dw.defined()) dw = cast(dw, kept);
   if (db.defined()) db = cast(db, kept);
   return {dx, dw, db};
+}
+
+Tensor batch_norm(const Tensor& input,
+                  const OptionalTensor& weight,
+                  const OptionalTensor& bias,
+                  const OptionalTensor& running_mean,
+                  const OptionalTensor& running_var,
+                  bool training,
+                  double momentum,
+                  double eps,
+                  bool) {
+  if (input.numel() == 0) {
+    // Nothing to normalise, of whatever rank; the parameters stay in the graph.
+    Tensor out = ops::clone(input, std::nullopt);
+    if (weight) out = ops::mul(out, ops::select(*weight, 0, 0));
+    if (bias) out = ops::add(out, ops::select(*bias, 0, 0), Scalar(int64_t{1}));
+    return out;
+  }
+  return std::get<0>(ops::native_batch_norm(input,
+                                            weight,
+                                            bias,
+                                            running_mean,
+                                            running_var,
+                                            training,
+                                            momentum,
+                                            eps));
 }
 
 }  // namespace taeda::native

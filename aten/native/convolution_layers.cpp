@@ -8,10 +8,7 @@
 #include <taeda/gen/native/conv_transpose1d.h>
 #include <taeda/gen/native/conv_transpose2d.h>
 #include <taeda/gen/native/conv_transpose3d.h>
-#if __has_include(<taeda/gen/ops/constant_pad_nd.h>)
 #include <taeda/gen/ops/constant_pad_nd.h>
-#define HAS_PAD 1
-#endif
 #include <taeda/gen/ops/convolution.h>
 #include <taeda/gen/ops/reshape.h>
 
@@ -90,10 +87,8 @@ Tensor same_padding(const Tensor& input,
     extra[2 * (dims - 1 - d) + 1] = total % 2;
     even = even && total % 2 == 0;
   }
-  Tensor x = input;
-#ifdef HAS_PAD
-  if (!even) x = ops::constant_pad_nd(input, extra, Scalar(int64_t{0}));
-#endif
+  Tensor x =
+      even ? input : ops::constant_pad_nd(input, extra, Scalar(int64_t{0}));
   DimVector none(dims, 0);
   return ops::convolution(
       x, weight, bias, stride, low, dilation, false, none, groups);

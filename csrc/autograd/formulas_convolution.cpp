@@ -2,10 +2,7 @@
 
 #include <taeda/gen/ops/convolution.h>
 #include <taeda/gen/ops/convolution_backward.h>
-#if __has_include(<taeda/gen/ops/narrow.h>)
 #include <taeda/gen/ops/narrow.h>
-#define HAS_NARROW 1
-#endif
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/transpose.h>
@@ -80,9 +77,7 @@ Tensor weight_gradient(const Tensor& grad,
   for (size_t d = 0; d < g.stride.size(); ++d) {
     int64_t dim = static_cast<int64_t>(d) + 2;
     if (full.size(dim) != sizes[d + 2]) {
-#ifdef HAS_NARROW
       full = ops::narrow(full, dim, int64_t{0}, sizes[d + 2]);
-#endif
     }
   }
   return ops::transpose(full, 0, 1);

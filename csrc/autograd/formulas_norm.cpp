@@ -4,6 +4,7 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/native_batch_norm_backward.h>
+#include <taeda/gen/ops/native_group_norm_backward.h>
 #include <taeda/gen/ops/native_layer_norm_backward.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/rsqrt.h>
@@ -178,6 +179,55 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_gradients(
     gw = ops::reshape(average.sum(ops::mul(grad, scaled)), flat);
   }
   if (wanted[2]) gb = ops::reshape(average.sum(grad), flat);
+  return {gi, gw, gb};
+}
+
+std::tuple<Tensor, Tensor, Tensor> group_norm_gradients(
+    const Tensor& grad,
+    const Tensor& input,
+    const Tensor& mean,
+    const Tensor& rstd,
+    const Tensor& weight,
+    int64_t n,
+    int64_t channels,
+    int64_t plane,
+    int64_t groups,
+    double eps,
+    std::array<bool, 3> wanted) {
+  if (!grad_enabled()) {
+    return ops::native_group_norm_backward(grad,
+                                           input,
+                                           mean,
+                                           rstd,
+                                           given(weight),
+                                           n,
+                                           channels,
+                                           plane,
+                                           groups,
+                                           wanted);
+  }
+  int64_t size = channels / groups * plane;
+  IntArrayRef row(&size, 1);
+  RowMean average(row);
+  int64_t by_group[] = {n, groups, size}, by_channel[] = {n, channels, plane};
+  Tensor x = ops::reshape(input, by_group);
+  RowNorm norm = normalise(average, ops::sub(x, average(x)), eps);
+  Tensor dy = ops::reshape(grad, by_channel);
+  Tensor gi, gw, gb;
+  if (wanted[0]) {
+    Tensor g = dy;
+    if (weight.defined()) {
+      g = ops::mul(dy, ops::reshape(weight, {channels, 1}));
+    }
+    g = norm.input_gradient(average, ops::reshape(g, by_group), true);
+    gi = ops::reshape(g, input.sizes());
+  }
+  DimVector outside{0, 2};
+  if (wanted[1]) {
+    Tensor scaled = ops::reshape(norm.scaled, by_channel);
+    gw = ops::sum(ops::mul(dy, scaled), IntArrayRef(outside), false);
+  }
+  if (wanted[2]) gb = ops::sum(dy, IntArrayRef(outside), false);
   return {gi, gw, gb};
 }
 

@@ -39,5 +39,17 @@ TAEDA_API std::tuple<Tensor, Tensor, Tensor> batch_norm_gradients(
     bool training,
     double eps,
     std::array<bool, 3> wanted);
+TAEDA_API std::tuple<Tensor, Tensor, Tensor> group_norm_gradients(
+    const Tensor& grad,
+    const Tensor& input,
+    const Tensor& mean,
+    const Tensor& rstd,
+    const Tensor& weight,
+    int64_t n,
+    int64_t channels,
+    int64_t plane,
+    int64_t groups,
+    double eps,
+    std::array<bool, 3> wanted);
 
 }  // namespace taeda::autograd

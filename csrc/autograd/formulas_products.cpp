@@ -45,6 +45,16 @@ AsMatrices as_matrices(const Tensor& grad, const Tensor& a, const Tensor& b) {
   return m;
 }
 
+// The gradient of one matrix that multiplied a batch: one product that sums
+// over the batch as it goes.
+Tensor shared_left_gradient(const Tensor& grad, const Tensor& b) {
+  int64_t n = grad.size(-2), k = b.size(-2), m = b.size(-1), batch = 1;
+  for (int64_t s : b.sizes().slice(0, b.sizes().size() - 2)) batch *= s;
+  Tensor g = ops::transpose(ops::reshape(grad, {batch, n, m}), 0, 1);
+  Tensor other = ops::reshape(adjoint_of(b), {batch * m, k});
+  return ops::mm(ops::reshape(g, {n, batch * m}), other);
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
@@ -59,7 +69,11 @@ std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
   }
   AsMatrices m = as_matrices(grad, a, b);
   if (wanted[0]) {
-    ga = sum_to(ops::matmul(m.grad, adjoint_of(m.b)), m.a.sizes());
+    if (m.a.dim() == 2 && m.b.dim() > 2) {
+      ga = shared_left_gradient(m.grad, m.b);
+    } else {
+      ga = sum_to(ops::matmul(m.grad, adjoint_of(m.b)), m.a.sizes());
+    }
     if (a.dim() == 1) ga = ops::reshape(ga, a.sizes());
   }
   if (wanted[1]) {
@@ -71,6 +85,18 @@ std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
     if (b.dim() == 1) gb = ops::reshape(gb, b.sizes());
   }
   return {ga, gb};
+}
+
+std::tuple<Tensor, Tensor> addmv_gradients(const Tensor& grad,
+                                           const Tensor& mat,
+                                           const Tensor& vec,
+                                           const Scalar& alpha,
+                                           std::array<bool, 2> wanted) {
+  auto [gm, gv] = matmul_gradients(grad, mat, vec, wanted);
+  // Scaled last: 16-bit sums must not see a rounded factor.
+  if (wanted[0]) gm = times_scalar(gm, alpha.conj());
+  if (wanted[1]) gv = times_scalar(gv, alpha.conj());
+  return {gm, gv};
 }
 
 std::tuple<Tensor, Tensor, Tensor> linear_gradients(

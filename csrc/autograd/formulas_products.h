@@ -17,6 +17,12 @@ TAEDA_API std::tuple<Tensor, Tensor> matmul_gradients(
     const Tensor& a,
     const Tensor& b,
     std::array<bool, 2> wanted);
+TAEDA_API std::tuple<Tensor, Tensor> addmv_gradients(
+    const Tensor& grad,
+    const Tensor& mat,
+    const Tensor& vec,
+    const Scalar& alpha,
+    std::array<bool, 2> wanted);
 TAEDA_API std::tuple<Tensor, Tensor, Tensor> linear_gradients(
     const Tensor& grad,
     const Tensor& input,

@@ -1,0 +1,288 @@
+// Group norm, and instance norm through it.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/normalization.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/group_norm.h>
+#include <taeda/gen/native/instance_norm.h>
+#include <taeda/gen/native/native_group_norm.h>
+#include <taeda/gen/native/native_group_norm_backward.h>
+#include <taeda/gen/ops/native_batch_norm.h>
+#include <taeda/gen/ops/native_group_norm.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace taeda::native {
+
+namespace {
+
+// [n, c, plane], c in `groups` groups of `width` channels.
+struct Groups {
+  int64_t n, channels, plane, groups;
+  int64_t width() const { return channels / groups; }
+  int64_t rows() const { return n * groups; }
+  int64_t size() const { return width() * plane; }
+  int64_t grain() const {
+    return std::max<int64_t>(1, 16384 / std::max<int64_t>(size(), 1));
+  }
+};
+
+template <class T>
+void forward_groups(const Groups& s,
+                    const Tensor& x,
+                    const Tensor& weight,
+                    const Tensor& bias,
+                    const Tensor& out,
+                    const Tensor& mean,
+                    const Tensor& rstd,
+                    double eps) {
+  using A = lane_sum_t<T>;
+  const NormKernels<T>& k = norm_kernels<T>();
+  const A* w = data_or_null<A>(weight);
+  const A* b = data_or_null<A>(bias);
+  const T* in = x.const_data<T>();
+  T* y = out.mutable_data<T>();
+  A* means = mean.mutable_data<A>();
+  A* scales = rstd.mutable_data<A>();
+  A count = static_cast<A>(s.size());
+  parallel_for(0, s.rows(), s.grain(), [&](int64_t from, int64_t to) {
+    for (int64_t r = from; r < to; ++r) {
+      const T* row = in + r * s.size();
+      A m = k.sum(row, s.size()) / count;
+      A var = k.square_sum(row, m, s.size()) / count;
+      A scale = A(1) / std::sqrt(var + static_cast<A>(eps));
+      means[r] = m, scales[r] = scale;
+      for (int64_t c = 0; c < s.width(); ++c) {
+        int64_t channel = r % s.groups * s.width() + c;
+        A a = w ? scale * w[channel] : scale;
+        A shift = (b ? b[channel] : A(0)) - m * a;
+        int64_t at = r * s.size() + c * s.plane;
+        k.affine(in + at, a, shift, y + at, s.plane);
+      }
+    }
+  });
+}
+
+template <class T>
+void backward_groups(const Groups& s,
+                     const Tensor& dy,
+                     const Tensor& x,
+                     const Tensor& weight,
+                     const Tensor& mean,
+                     const Tensor& rstd,
+                     const Tensor& dx,
+                     const Tensor& dw,
+                     const Tensor& db) {
+  using A = lane_sum_t<T>;
+  const NormKernels<T>& k = norm_kernels<T>();
+  const A* w = data_or_null<A>(weight);
+  const A* means = mean.const_data<A>();
+  const A* scales = rstd.const_data<A>();
+  const T* g = dy.const_data<T>();
+  const T* in = x.const_data<T>();
+  T* out = writable_or_null<T>(dx);
+  size_t planes = static_cast<size_t>(s.n * s.channels);
+  std::vector<NormSums<A>> sums(planes);
+  A count = static_cast<A>(s.size());
+  parallel_for(0, s.rows(), s.grain(), [&](int64_t from, int64_t to) {
+    for (int64_t r = from; r < to; ++r) {
+      A m = means[r], scale = scales[r], sum = 0, dot = 0;
+      for (int64_t c = 0; c < s.width(); ++c) {
+        int64_t plane = r * s.width() + c;
+        NormSums<A> own =
+            k.grad_sums(g + plane * s.plane, in + plane * s.plane, m, s.plane);
+        sums[static_cast<size_t>(plane)] = own;
+        A factor = w ? w[plane % s.channels] : A(1);
+        sum += own.sum * factor, dot += own.dot * factor;
+      }
+      if (out == nullptr) continue;
+      A slope = scale * scale * scale * dot / count;
+      A shift = m * slope - scale * sum / count;
+      for (int64_t c = 0; c < s.width(); ++c) {
+        int64_t plane = r * s.width() + c, at = plane * s.plane;
+        A a = w ? scale * w[plane % s.channels] : scale;
+        k.affine2(g + at, in + at, a, -slope, shift, out + at, s.plane);
+      }
+    }
+  });
+  A* into_w = writable_or_null<A>(dw);
+  A* into_b = writable_or_null<A>(db);
+  for (int64_t c = 0; c < s.channels; ++c) {
+    double weight_sum = 0, bias_sum = 0;
+    for (int64_t n = 0; n < s.n; ++n) {
+      int64_t plane = n * s.channels + c;
+      const NormSums<A>& own = sums[static_cast<size_t>(plane)];
+      weight_sum += own.dot * scales[plane / s.width()];
+      bias_sum += own.sum;
+    }
+    if (into_w) into_w[c] = static_cast<A>(weight_sum);
+    if (into_b) into_b[c] = static_cast<A>(bias_sum);
+  }
+}
+
+Tensor laid_out_as(const Tensor& plain, const Tensor& like) {
+  MemoryFormat f = like.suggest_memory_format();
+  if (f == MemoryFormat::Contiguous) return plain;
+  Tensor out = make_tensor_strided("group_norm",
+                                   plain.sizes(),
+                                   format_strides(plain.sizes(), f),
+                                   plain.dtype(),
+                                   plain.device());
+  copy_into(out, plain);
+  return out;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(
+    const Tensor& input,
+    const OptionalTensor& weight,
+    const OptionalTensor& bias,
+    int64_t N,
+    int64_t C,
+    int64_t HxW,
+    int64_t group,
+    double eps) {
+  Tensor w = or_undefined(weight), b = or_undefined(bias);
+  TAEDA_CHECK(group > 0, "Expected num groups to be greater than 0, got ", group);
+  TAEDA_CHECK(C % group == 0,
+              "Expected number of channels in input to be divisible by "
+              "num_groups, but got input of shape ",
+              input.sizes(),
+              " and num_groups=",
+              group);
+  for (const Tensor* t : {&w, &b}) {
+    TAEDA_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == C),
+                "Expected ",
+                t == &w ? "weight" : "bias",
+                " to be a vector of size equal to the number of channels in "
+                "input, but got ",
+                t == &w ? "weight" : "bias",
+                " of shape ",
+                t->sizes(),
+                " and input of shape ",
+                input.sizes());
+  }
+  Groups s{N, C, HxW, group};
+  ScalarType type = compute_type(input.dtype());
+  ScalarType kept = statistics_type(input, w, b);
+  Device device = input.device();
+  Tensor out = make_tensor("group_norm", input.sizes(), input.dtype(), device);
+  if (device.is_meta()) {
+    return {out,
+            make_tensor("group_norm", {N, group}, kept, device),
+            make_tensor("group_norm", {N, group}, kept, device)};
+  }
+  Tensor mean = make_tensor("group_norm", {N, group}, type);
+  Tensor rstd = make_tensor("group_norm", {N, group}, type);
+  Tensor x = contiguous(input);
+  w = parameter_as(w, type), b = parameter_as(b, type);
+  visit_norm_type("GroupNormKernelImpl", x.dtype(), [&](auto tag) {
+    forward_groups<decltype(tag)>(s, x, w, b, out, mean, rstd, eps);
+  });
+  return {laid_out_as(out, input), cast(mean, kept), cast(rstd, kept)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(
+    const Tensor& grad_out,
+    const Tensor& input,
+    const Tensor& mean,
+    const Tensor& rstd,
+    const OptionalTensor& weight,
+    int64_t N,
+    int64_t C,
+    int64_t HxW,
+    int64_t group,
+    ArrayRef<bool> output_mask) {
+  Groups s{N, C, HxW, group};
+  ScalarType type = compute_type(input.dtype());
+  Device device = input.device();
+  Tensor w = or_undefined(weight);
+  ScalarType kept = w.defined() ? w.dtype() : input.dtype();
+  Tensor dx, dw, db;
+  constexpr std::string_view kName = "group_norm_backward";
+  if (output_mask[0]) {
+    dx = make_tensor(kName, input.sizes(), input.dtype(), device);
+  }
+  if (output_mask[1]) dw = make_tensor(kName, {C}, type, device);
+  if (output_mask[2]) db = make_tensor(kName, {C}, type, device);
+  if (device.is_meta()) return {dx, dw, db};
+  Tensor g = contiguous_as(grad_out, input.dtype()), x = contiguous(input);
+  w = parameter_as(w, type);
+  Tensor m = parameter_as(mean, type), r = parameter_as(rstd, type);
+  visit_norm_type(kName, x.dtype(), [&](auto tag) {
+    backward_groups<decltype(tag)>(s, g, x, w, m, r, dx, dw, db);
+  });
+  if (dx.defined()) dx = laid_out_as(dx, input);
+  if (dw.defined()) dw = cast(dw, kept);
+  if (db.defined()) db = cast(db, kept);
+  return {dx, dw, db};
+}
+
+Tensor group_norm(const Tensor& input,
+                  int64_t num_groups,
+                  const OptionalTensor& weight,
+                  const OptionalTensor& bias,
+                  double eps,
+                  bool) {
+  TAEDA_CHECK(input.dim() >= 2,
+              "Expected at least 2 dimensions for input tensor but received ",
+              input.dim());
+  int64_t n = input.sizes()[0], c = input.sizes()[1], plane = 1;
+  for (int64_t s : input.sizes().slice(2)) plane *= s;
+  return std::get<0>(ops::native_group_norm(
+      input, weight, bias, n, c, plane, num_groups, eps));
+}
+
+Tensor instance_norm(const Tensor& input,
+                     const OptionalTensor& weight,
+                     const OptionalTensor& bias,
+                     const OptionalTensor& running_mean,
+                     const OptionalTensor& running_var,
+                     bool use_input_stats,
+                     double momentum,
+                     double eps,
+                     bool) {
+  Tensor mean = or_undefined(running_mean), var = or_undefined(running_var);
+  TAEDA_CHECK(use_input_stats || (mean.defined() && var.defined()),
+              "Expected running_mean and running_var to be defined when "
+              "use_input_stats is false");
+  if (!use_input_stats) {
+    return std::get<0>(ops::native_batch_norm(
+        input, weight, bias, running_mean, running_var, false, momentum, eps));
+  }
+  TAEDA_CHECK(input.dim() >= 2,
+              "instance_norm: expected at least 2 dims, got ",
+              input);
+  int64_t n = input.sizes()[0], c = input.sizes()[1], plane = 1;
+  for (int64_t s : input.sizes().slice(2)) plane *= s;
+  auto [out, means, scales] =
+      ops::native_group_norm(input, weight, bias, n, c, plane, c, eps);
+  if (!mean.defined() && !var.defined()) return out;
+  // The running statistics follow the batch's mean of the instances' own.
+  Tensor m = contiguous_as(means, kDouble), s = contiguous_as(scales, kDouble);
+  Tensor fresh[2] = {cast(mean.defined() ? mean : var, kDouble),
+                     cast(var.defined() ? var : mean, kDouble)};
+  double unbiased = static_cast<double>(plane) / static_cast<double>(plane - 1);
+  for (int i = 0; i < 2; ++i) {
+    const Tensor& target = i == 0 ? mean : var;
+    if (!target.defined()) continue;
+    Tensor next = make_tensor("instance_norm", {c}, kDouble);
+    copy_into(next, fresh[i]);
+    for (int64_t k = 0; k < c; ++k) {
+      double sum = 0;
+      for (int64_t b = 0; b < n; ++b) {
+        double scale = s.const_data<double>()[b * c + k];
+        sum += i == 0 ? m.const_data<double>()[b * c + k]
+                      : (1 / (scale * scale) - eps) * unbiased;
+      }
+      double& value = next.mutable_data<double>()[k];
+      value = (1 - momentum) * value + momentum * sum / static_cast<double>(n);
+    }
+    copy_into(target, next);
+    target.impl()->bump_version();
+  }
+  return out;
+}
+
+}  // namespace taeda::native

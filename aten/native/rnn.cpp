@@ -1,0 +1,375 @@
+// Recurrent networks: layers, directions and packed sequences over _rnn_layer.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/normalization.h>
+#include <taeda/gen/native/_pack_padded_sequence.h>
+#include <taeda/gen/native/_pad_packed_sequence.h>
+#include <taeda/gen/native/gru.h>
+#include <taeda/gen/native/gru_cell.h>
+#include <taeda/gen/native/lstm.h>
+#include <taeda/gen/native/lstm_cell.h>
+#include <taeda/gen/native/rnn_relu.h>
+#include <taeda/gen/native/rnn_relu_cell.h>
+#include <taeda/gen/native/rnn_tanh.h>
+#include <taeda/gen/native/rnn_tanh_cell.h>
+#include <taeda/gen/ops/_rnn_layer.h>
+#include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/dropout.h>
+#include <taeda/gen/ops/narrow.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/select.h>
+#include <taeda/gen/ops/stack.h>
+#include <taeda/gen/ops/transpose.h>
+
+namespace taeda::native {
+
+namespace {
+
+enum Mode : int64_t { kLstm, kGru, kTanh, kRelu };
+
+struct Network {
+  int64_t mode;
+  TensorList params;
+  bool has_biases;
+  int64_t layers;
+  double dropout;
+  bool train;
+  bool bidirectional;
+};
+
+struct States {
+  Tensor out, h, c;
+};
+
+OptionalTensor maybe(TensorList list, size_t i, bool there) {
+  return there ? OptionalTensor(list[i]) : std::nullopt;
+}
+
+// `data` has the rows of all steps; see Note [Packed rows].
+States run(const Network& n,
+           const Tensor& data,
+           IntArrayRef counts,
+           const Tensor& h0,
+           const Tensor& c0) {
+  int64_t directions = n.bidirectional ? 2 : 1;
+  size_t parts = static_cast<size_t>(n.layers * directions);
+  size_t each = n.params.size() / std::max<size_t>(parts, 1);
+  size_t plain = n.has_biases ? 4 : 2;
+  TAEDA_CHECK(n.params.size() == parts * each &&
+                  (each == plain || (each == plain + 1 && n.mode == kLstm)),
+              "rnn: expected ",
+              plain,
+              " parameters per layer and direction for ",
+              static_cast<int64_t>(parts),
+              " of them, got ",
+              static_cast<int64_t>(n.params.size()));
+  Tensor x = data;
+  std::vector<Tensor> hs, cs;
+  for (int64_t layer = 0; layer < n.layers; ++layer) {
+    std::vector<Tensor> outs;
+    for (int64_t d = 0; d < directions; ++d) {
+      int64_t at = layer * directions + d;
+      TensorList p = n.params.slice(static_cast<size_t>(at) * each, each);
+      OptionalTensor c;
+      if (n.mode == kLstm) c = ops::select(c0, 0, at);
+      auto [out, h, cell, gates, extra] =
+          ops::_rnn_layer(n.mode,
+                          x,
+                          ops::select(h0, 0, at),
+                          c,
+                          p[0],
+                          p[1],
+                          maybe(p, 2, n.has_biases),
+                          maybe(p, 3, n.has_biases),
+                          maybe(p, plain, each > plain),
+                          counts,
+                          d == 1);
+      outs.push_back(out);
+      hs.push_back(h);
+      if (n.mode == kLstm) cs.push_back(cell);
+    }
+    x = outs.size() == 1 ? outs[0] : ops::cat(outs, 1);
+    if (n.train && n.dropout > 0 && layer + 1 < n.layers) {
+      x = ops::dropout(x, n.dropout, true);
+    }
+  }
+  return {x, ops::stack(hs, 0), n.mode == kLstm ? ops::stack(cs, 0) : Tensor()};
+}
+
+void check_state(const Network& n, const Tensor& input, const Tensor& h0) {
+  int64_t wanted = n.params.empty() ? 0 : n.params[0].size(-1);
+  TAEDA_CHECK(input.size(-1) == wanted,
+              "input.size(-1) must be equal to input_size. Expected ",
+              wanted,
+              ", got ",
+              input.size(-1));
+  TAEDA_CHECK(h0.dim() == 3, "rnn: expected 3-D hidden states, got ", h0);
+}
+
+States run_padded(const Network& n,
+                  const Tensor& input,
+                  const Tensor& h0,
+                  const Tensor& c0,
+                  bool batch_first) {
+  TAEDA_CHECK(input.dim() == 3, "rnn: expected 3-D input, got ", input);
+  check_state(n, input, h0);
+  Tensor x = batch_first ? ops::transpose(input, 0, 1) : input;
+  int64_t steps = x.sizes()[0], batch = x.sizes()[1];
+  TAEDA_CHECK(steps > 0, "Expected sequence length to be larger than 0 in RNN");
+  TAEDA_CHECK(h0.sizes()[1] == batch,
+              "Expected hidden size (",
+              h0.sizes()[0],
+              ", ",
+              batch,
+              ", ",
+              h0.sizes()[2],
+              "), got ",
+              h0.sizes());
+  DimVector counts(static_cast<size_t>(steps), batch);
+  States s = run(
+      n, ops::reshape(x, {steps * batch, x.sizes()[2]}), counts, h0, c0);
+  s.out = ops::reshape(s.out, {steps, batch, s.out.sizes()[1]});
+  if (batch_first) s.out = ops::transpose(s.out, 0, 1);
+  return s;
+}
+
+DimVector counts_of(const Tensor& batch_sizes) {
+  Tensor t = contiguous_as(batch_sizes, kLong);
+  const int64_t* p = t.const_data<int64_t>();
+  return DimVector(p, p + t.numel());
+}
+
+States run_packed(const Network& n,
+                  const Tensor& data,
+                  const Tensor& batch_sizes,
+                  const Tensor& h0,
+                  const Tensor& c0) {
+  check_state(n, data, h0);
+  return run(n, data, counts_of(batch_sizes), h0, c0);
+}
+
+void check_pair(TensorList hx) {
+  TAEDA_CHECK(hx.size() == 2, "lstm expects two hidden states");
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input,
+                                        TensorList hx,
+                                        TensorList params,
+                                        bool has_biases,
+                                        int64_t num_layers,
+                                        double dropout,
+                                        bool train,
+                                        bool bidirectional,
+                                        bool batch_first) {
+  check_pair(hx);
+  Network n{kLstm, params, has_biases, num_layers, dropout, train,
+            bidirectional};
+  States s = run_padded(n, input, hx[0], hx[1], batch_first);
+  return {s.out, s.h, s.c};
+}
+
+std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data,
+                                        const Tensor& batch_sizes,
+                                        TensorList hx,
+                                        TensorList params,
+                                        bool has_biases,
+                                        int64_t num_layers,
+                                        double dropout,
+                                        bool train,
+                                        bool bidirectional) {
+  check_pair(hx);
+  Network n{kLstm, params, has_biases, num_layers, dropout, train,
+            bidirectional};
+  States s = run_packed(n, data, batch_sizes, hx[0], hx[1]);
+  return {s.out, s.h, s.c};
+}
+
+#define TAEDA_RNN(NAME, MODE)                                                 \
+  std::tuple<Tensor, Tensor> NAME(const Tensor& input,                        \
+                                  const Tensor& hx,                           \
+                                  TensorList params,                          \
+                                  bool has_biases,                            \
+                                  int64_t num_layers,                         \
+                                  double dropout,                             \
+                                  bool train,                                 \
+                                  bool bidirectional,                         \
+                                  bool batch_first) {                         \
+    Network n{MODE, params, has_biases, num_layers, dropout, train,           \
+              bidirectional};                                                 \
+    States s = run_padded(n, input, hx, {}, batch_first);                     \
+    return {s.out, s.h};                                                      \
+  }                                                                           \
+  std::tuple<Tensor, Tensor> NAME(const Tensor& data,                         \
+                                  const Tensor& batch_sizes,                  \
+                                  const Tensor& hx,                           \
+                                  TensorList params,                          \
+                                  bool has_biases,                            \
+                                  int64_t num_layers,                         \
+                                  double dropout,                             \
+                                  bool train,                                 \
+                                  bool bidirectional) {                       \
+    Network n{MODE, params, has_biases, num_layers, dropout, train,           \
+              bidirectional};                                                 \
+    States s = run_packed(n, data, batch_sizes, hx, {});                      \
+    return {s.out, s.h};                                                      \
+  }
+TAEDA_RNN(gru, kGru)
+TAEDA_RNN(rnn_tanh, kTanh)
+TAEDA_RNN(rnn_relu, kRelu)
+#undef TAEDA_RNN
+
+// Cells -----------------------------------------------------------------------
+
+namespace {
+
+std::pair<Tensor, Tensor> cell(int64_t mode,
+                               const Tensor& input,
+                               const Tensor& h,
+                               const OptionalTensor& c,
+                               const Tensor& w_ih,
+                               const Tensor& w_hh,
+                               const OptionalTensor& b_ih,
+                               const OptionalTensor& b_hh) {
+  TAEDA_CHECK(input.dim() == 2 && h.dim() == 2,
+              "rnn cell: expected 2-D input and hidden state, got ",
+              input,
+              " and ",
+              h);
+  TAEDA_CHECK(input.sizes()[1] == w_ih.size(1),
+              "input has inconsistent input_size: got ",
+              input.sizes()[1],
+              " expected ",
+              w_ih.size(1));
+  TAEDA_CHECK(input.sizes()[0] == h.sizes()[0],
+              "Input batch size ",
+              input.sizes()[0],
+              " doesn't match hidden0 batch size ",
+              h.sizes()[0]);
+  TAEDA_CHECK(h.sizes()[1] == w_hh.size(1),
+              "hidden0 has inconsistent hidden_size: got ",
+              h.sizes()[1],
+              ", expected ",
+              w_hh.size(1));
+  bool both = b_ih && b_ih->defined() && b_hh && b_hh->defined();
+  auto [out, hn, cn, gates, extra] =
+      ops::_rnn_layer(mode,
+                      input,
+                      h,
+                      c,
+                      w_ih,
+                      w_hh,
+                      both ? b_ih : OptionalTensor(),
+                      both ? b_hh : OptionalTensor(),
+                      std::nullopt,
+                      DimVector{input.sizes()[0]},
+                      false);
+  return {out, cn};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input,
+                                     TensorList hx,
+                                     const Tensor& w_ih,
+                                     const Tensor& w_hh,
+                                     const OptionalTensor& b_ih,
+                                     const OptionalTensor& b_hh) {
+  check_pair(hx);
+  auto [h, c] = cell(kLstm, input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh);
+  return {h, c};
+}
+
+#define TAEDA_RNN_CELL(NAME, MODE)                                          \
+  Tensor NAME(const Tensor& input,                                          \
+              const Tensor& hx,                                             \
+              const Tensor& w_ih,                                           \
+              const Tensor& w_hh,                                           \
+              const OptionalTensor& b_ih,                                   \
+              const OptionalTensor& b_hh) {                                 \
+    return cell(MODE, input, hx, {}, w_ih, w_hh, b_ih, b_hh).first;         \
+  }
+TAEDA_RNN_CELL(gru_cell, kGru)
+TAEDA_RNN_CELL(rnn_tanh_cell, kTanh)
+TAEDA_RNN_CELL(rnn_relu_cell, kRelu)
+#undef TAEDA_RNN_CELL
+
+// Packed sequences ------------------------------------------------------------
+
+std::tuple<Tensor, Tensor> _pack_padded_sequence(const Tensor& input,
+                                                 const Tensor& lengths,
+                                                 bool batch_first) {
+  Tensor x = batch_first ? ops::transpose(input, 0, 1) : input;
+  DimVector all = counts_of(lengths);
+  int64_t batch = x.sizes()[1];
+  TAEDA_CHECK(static_cast<int64_t>(all.size()) == batch,
+              "Expected `len(lengths)` to be equal to batch_size, but got ",
+              static_cast<int64_t>(all.size()),
+              " (batch_size=",
+              batch,
+              ")");
+  TAEDA_CHECK(!all.empty() && all.back() > 0,
+              "Length of all samples has to be greater than 0, but found an "
+              "element in 'lengths' that is <= 0");
+  for (size_t i = 1; i < all.size(); ++i) {
+    TAEDA_CHECK(all[i] <= all[i - 1],
+                "`lengths` array must be sorted in decreasing order when "
+                "`enforce_sorted` is True. You can pass "
+                "`enforce_sorted=False` to pack_padded_sequence and/or "
+                "pack_sequence to sidestep this requirement if you do not "
+                "need ONNX exportability.");
+  }
+  TAEDA_CHECK(all[0] <= x.sizes()[0],
+              "Expected the longest length (",
+              all[0],
+              ") to be at most the padded size ",
+              x.sizes()[0]);
+  Tensor counts = make_tensor("_pack_padded_sequence", {all[0]}, kLong);
+  std::vector<Tensor> rows;
+  int64_t active = batch;
+  for (int64_t t = 0; t < all[0]; ++t) {
+    while (all[static_cast<size_t>(active - 1)] <= t) --active;
+    counts.mutable_data<int64_t>()[t] = active;
+    rows.push_back(ops::narrow(ops::select(x, 0, t), 0, int64_t{0}, active));
+  }
+  return {ops::cat(rows, 0), counts};
+}
+
+std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data,
+                                                const Tensor& batch_sizes,
+                                                bool batch_first,
+                                                const Scalar& padding_value,
+                                                int64_t total_length) {
+  DimVector counts = counts_of(batch_sizes);
+  int64_t steps = static_cast<int64_t>(counts.size());
+  TAEDA_CHECK(total_length <= 0 || total_length >= steps,
+              "Expected total_length to be at least the length of the longest "
+              "sequence in input, but got total_length=",
+              total_length,
+              " and max sequence length being ",
+              steps);
+  int64_t batch = counts.empty() ? 0 : counts[0];
+  int64_t length = std::max(total_length, steps);
+  Tensor lengths = make_tensor("_pad_packed_sequence", {batch}, kLong);
+  std::vector<Tensor> rows;
+  int64_t at = 0;
+  for (int64_t t = 0; t < length; ++t) {
+    int64_t n = t < steps ? counts[static_cast<size_t>(t)] : 0;
+    for (int64_t b = 0; b < n; ++b) lengths.mutable_data<int64_t>()[b] = t + 1;
+    std::vector<Tensor> parts;
+    if (n > 0) parts.push_back(ops::narrow(data, 0, at, n));
+    if (n < batch) {
+      DimVector sizes(data.sizes());
+      sizes[0] = batch - n;
+      Tensor pad = make_tensor("_pad_packed_sequence", sizes, data.dtype());
+      fill_with(pad, padding_value);
+      parts.push_back(pad);
+    }
+    rows.push_back(parts.size() == 1 ? parts[0] : ops::cat(parts, 0));
+    at += n;
+  }
+  Tensor out = ops::stack(rows, batch_first ? 1 : 0);
+  return {out, lengths};
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,404 @@
+// One direction of one recurrent layer: a loop over time with its gradient.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/blas/gemm.h>
+#include <taeda/aten/native/cpu/kernels/rnn.h>
+#include <taeda/aten/native/normalization.h>
+#include <taeda/gen/native/_rnn_layer.h>
+#include <taeda/gen/native/_rnn_layer_backward.h>
+#include <taeda/gen/ops/sum.h>
+
+#include <algorithm>
+
+namespace taeda::native {
+
+namespace {
+
+enum Mode : int64_t { kLstm, kGru, kTanh, kRelu };
+
+template <class A>
+const RnnKernels<A>& kernels() {
+  const RnnTable& table = TAEDA_ISA_TABLE(kRnnTable);
+  if constexpr (std::is_same_v<A, float>) {
+    return table.f32;
+  } else {
+    return table.f64;
+  }
+}
+
+// Note [Packed rows]
+// Input and output hold the rows of all time steps behind each other, `count`
+// of them at each step, never more than at the step before. The state has one
+// row per sequence; a step updates its first `count` rows, so that backward in
+// time sequences join with their initial state, and forward in time the state
+// of an ended sequence stays as it was.
+struct Steps {
+  struct Step {
+    int64_t row, count;
+  };
+  std::vector<Step> steps;  // in the order of computation
+  int64_t rows = 0;
+  Steps(ArrayRef<int64_t> counts, bool reverse) {
+    for (int64_t c : counts) {
+      steps.push_back({rows, c});
+      rows += c;
+    }
+    if (reverse) std::reverse(steps.begin(), steps.end());
+  }
+};
+
+struct Sizes {
+  int64_t input, state, hidden, gates, batch;
+  Sizes(int64_t mode, const Tensor& x, const Tensor& h0, const Tensor& w_hh)
+      : input(x.sizes()[1]),
+        state(h0.sizes()[1]),
+        hidden(w_hh.sizes()[0] / (mode == kLstm ? 4 : mode == kGru ? 3 : 1)),
+        gates(w_hh.sizes()[0]),
+        batch(h0.sizes()[0]) {}
+};
+
+template <class A>
+void times(blas::Op ta,
+           blas::Op tb,
+           int64_t m,
+           int64_t n,
+           int64_t k,
+           const A* a,
+           int64_t lda,
+           const A* b,
+           int64_t ldb,
+           A beta,
+           A* c,
+           int64_t ldc) {
+  blas::gemm<A>(ta, tb, m, n, k, A(1), a, std::max<int64_t>(lda, 1), b,
+                std::max<int64_t>(ldb, 1), beta, c, std::max<int64_t>(ldc, 1));
+}
+constexpr blas::Op kPlain = blas::Op::kNone, kTurned = blas::Op::kTrans;
+
+template <class A>
+void start_rows(A* to, int64_t rows, int64_t n, const Tensor& a, const Tensor& b) {
+  const A* x = data_or_null<A>(a);
+  const A* y = data_or_null<A>(b);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < n; ++j) {
+      to[r * n + j] = (x ? x[j] : A(0)) + (y ? y[j] : A(0));
+    }
+  }
+}
+
+// All operands row-major and of the type of sums.
+struct Layer {
+  int64_t mode;
+  Tensor x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr;
+  Sizes sizes;
+  Steps steps;
+  ScalarType type;
+};
+
+struct Saved {
+  Tensor out, h, c, gates, extra;
+};
+
+// `gates` keeps the activations; `extra` the cells (LSTM) or the hidden side of
+// the gates (GRU) of every row.
+template <class A>
+void run_forward(const Layer& l, const Saved& s) {
+  const Sizes& z = l.sizes;
+  const RnnKernels<A>& k = kernels<A>();
+  A* gates = s.gates.mutable_data<A>();
+  A* out = s.out.mutable_data<A>();
+  A* h = s.h.mutable_data<A>();
+  A* c = writable_or_null<A>(s.c);
+  A* extra = writable_or_null<A>(s.extra);
+  start_rows<A>(gates, l.steps.rows, z.gates, l.b_ih,
+                l.mode == kGru ? Tensor() : l.b_hh);
+  times<A>(kPlain, kTurned, l.steps.rows, z.gates, z.input,
+           l.x.const_data<A>(), z.input, l.w_ih.const_data<A>(), z.input, A(1),
+           gates, z.gates);
+  std::vector<A> full(l.w_hr.defined()
+                          ? static_cast<size_t>(z.batch * z.hidden)
+                          : 0);
+  const A* w = l.w_hh.const_data<A>();
+  for (const Steps::Step& step : l.steps.steps) {
+    int64_t n = step.count;
+    A* g = gates + step.row * z.gates;
+    A* y = out + step.row * z.state;
+    if (l.mode == kGru) {
+      A* hidden = extra + step.row * z.gates;
+      start_rows<A>(hidden, n, z.gates, l.b_hh, {});
+      times<A>(kPlain, kTurned, n, z.gates, z.state, h, z.state, w, z.state,
+               A(1), hidden, z.gates);
+      k.gru(g, hidden, h, y, n, z.hidden);
+    } else {
+      times<A>(kPlain, kTurned, n, z.gates, z.state, h, z.state, w, z.state,
+               A(1), g, z.gates);
+      if (l.mode == kLstm) {
+        A* made = full.empty() ? y : full.data();
+        k.lstm(g, c, made, n, z.hidden);
+        std::copy_n(c, n * z.hidden, extra + step.row * z.hidden);
+        if (!full.empty()) {
+          times<A>(kPlain, kTurned, n, z.state, z.hidden, made, z.hidden,
+                   l.w_hr.const_data<A>(), z.hidden, A(0), y, z.state);
+        }
+      } else {
+        (l.mode == kTanh ? k.tanh : k.relu)(g, y, n * z.hidden);
+      }
+    }
+    std::copy_n(y, n * z.state, h);
+  }
+}
+
+Tensor plain(const OptionalTensor& t, ScalarType type) {
+  return t && t->defined() ? contiguous_as(*t, type) : Tensor();
+}
+
+Layer make_layer(int64_t mode,
+                 const Tensor& input,
+                 const Tensor& h0,
+                 const OptionalTensor& c0,
+                 const Tensor& w_ih,
+                 const Tensor& w_hh,
+                 const OptionalTensor& b_ih,
+                 const OptionalTensor& b_hh,
+                 const OptionalTensor& w_hr,
+                 ArrayRef<int64_t> counts,
+                 bool reverse) {
+  ScalarType type = compute_type(input.dtype());
+  TAEDA_CHECK_AS(NotImplemented,
+                 type == kFloat || type == kDouble,
+                 "rnn: not implemented for '",
+                 input.dtype(),
+                 "'");
+  return {mode,
+          contiguous_as(input, type),
+          contiguous_as(h0, type),
+          plain(c0, type),
+          contiguous_as(w_ih, type),
+          contiguous_as(w_hh, type),
+          plain(b_ih, type),
+          plain(b_hh, type),
+          plain(w_hr, type),
+          Sizes(mode, input, h0, w_hh),
+          Steps(counts, reverse),
+          type};
+}
+
+template <class F>
+void visit_sum_type(ScalarType t, F&& f) {
+  t == kDouble ? f(double{}) : f(float{});
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> _rnn_layer(
+    int64_t mode,
+    const Tensor& input,
+    const Tensor& h0,
+    const OptionalTensor& c0,
+    const Tensor& w_ih,
+    const Tensor& w_hh,
+    const OptionalTensor& b_ih,
+    const OptionalTensor& b_hh,
+    const OptionalTensor& w_hr,
+    ArrayRef<int64_t> counts,
+    bool reverse) {
+  Layer l = make_layer(
+      mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts, reverse);
+  const Sizes& z = l.sizes;
+  auto make = [&](int64_t rows, int64_t width) {
+    return make_tensor("rnn", {rows, width}, l.type);
+  };
+  auto copy = [&](const Tensor& t) {
+    Tensor own = make_tensor("rnn", t.sizes(), l.type);
+    copy_into(own, t);
+    return own;
+  };
+  Saved s;
+  s.out = make(l.steps.rows, z.state);
+  s.h = copy(l.h0);
+  s.gates = make(l.steps.rows, z.gates);
+  s.c = mode == kLstm ? copy(l.c0) : make(0, 0);
+  s.extra = mode == kLstm  ? make(l.steps.rows, z.hidden)
+            : mode == kGru ? make(l.steps.rows, z.gates)
+                           : make(0, 0);
+  visit_sum_type(l.type, [&](auto tag) { run_forward<decltype(tag)>(l, s); });
+  ScalarType t = input.dtype();
+  return {cast(s.out, t), cast(s.h, t), cast(s.c, t), s.gates, s.extra};
+}
+
+// Backward --------------------------------------------------------------------
+
+namespace {
+
+struct Grads {
+  Tensor x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr;
+};
+
+// What the state was before each step, by replaying the steps.
+template <class A>
+std::vector<A> states_before(const Layer& l,
+                             const Tensor& start,
+                             const A* after,
+                             int64_t width) {
+  std::vector<A> before(static_cast<size_t>(l.steps.rows * width));
+  std::vector<A> state(start.const_data<A>(),
+                       start.const_data<A>() + start.numel());
+  for (const Steps::Step& step : l.steps.steps) {
+    std::copy_n(state.data(), step.count * width,
+                before.data() + step.row * width);
+    std::copy_n(after + step.row * width, step.count * width, state.data());
+  }
+  return before;
+}
+
+// Sums of rows.
+template <class A>
+void column_sums(const A* rows, int64_t count, int64_t width, A* out) {
+  norm_kernels<A>().sum_rows(rows, out, count, width);
+}
+
+template <class A>
+void run_backward(const Layer& l,
+                  const Tensor& out,
+                  const Tensor& gates,
+                  const Tensor& extra,
+                  const Tensor& grad_out,
+                  const Grads& g) {
+  const Sizes& z = l.sizes;
+  const RnnKernels<A>& k = kernels<A>();
+  A* dg = gates.mutable_data<A>();  // activations, then gradients
+  A* side = writable_or_null<A>(extra);
+  A* dh = g.h0.mutable_data<A>();
+  A* dc = writable_or_null<A>(g.c0);
+  const A* y = out.const_data<A>();
+  const A* dy = data_or_null<A>(grad_out);
+  std::vector<A> before = states_before<A>(l, l.h0, y, z.state);
+  std::vector<A> cells;
+  if (l.mode == kLstm) cells = states_before<A>(l, l.c0, side, z.hidden);
+  std::vector<A> total(static_cast<size_t>(z.batch * z.state));
+  std::vector<A> full(static_cast<size_t>(z.batch * z.hidden));
+  const A* w = l.w_hh.const_data<A>();
+  for (size_t i = l.steps.steps.size(); i-- > 0;) {
+    const Steps::Step& step = l.steps.steps[i];
+    int64_t n = step.count;
+    A* own = dg + step.row * z.gates;
+    for (int64_t j = 0; j < n * z.state; ++j) {
+      total[static_cast<size_t>(j)] =
+          dh[j] + (dy ? dy[step.row * z.state + j] : A(0));
+    }
+    A* d = total.data();
+    if (l.w_hr.defined()) {
+      // h = o tanh(c) before the projection.
+      const A* wr = l.w_hr.const_data<A>();
+      A* made = full.data();
+      const A* c = side + step.row * z.hidden;
+      for (int64_t r = 0; r < n; ++r) {
+        const A* o = own + r * z.gates + 3 * z.hidden;
+        k.tanh(c + r * z.hidden, made + r * z.hidden, z.hidden);
+        for (int64_t j = 0; j < z.hidden; ++j) made[r * z.hidden + j] *= o[j];
+      }
+      times<A>(kTurned, kPlain, z.state, z.hidden, n, d, z.state, made,
+               z.hidden, A(1), g.w_hr.mutable_data<A>(), z.hidden);
+      times<A>(kPlain, kPlain, n, z.hidden, z.state, d, z.state, wr, z.hidden,
+               A(0), made, z.hidden);
+      d = made;
+    }
+    const A* turned = own;
+    if (l.mode == kLstm) {
+      k.lstm_backward(own, side + step.row * z.hidden,
+                      cells.data() + step.row * z.hidden, d, dc, n, z.hidden);
+    } else if (l.mode == kGru) {
+      A* hidden = side + step.row * z.gates;
+      k.gru_backward(own, hidden, before.data() + step.row * z.state, d, n,
+                     z.hidden);
+      turned = hidden;
+    } else {
+      (l.mode == kTanh ? k.tanh_backward : k.relu_backward)(
+          y + step.row * z.state, d, own, n * z.hidden);
+    }
+    bool keeps = l.mode == kGru;  // part of dh reaches the old state directly
+    if (keeps) std::copy_n(d, n * z.state, dh);
+    times<A>(kPlain, kPlain, n, z.state, z.gates, turned, z.gates, w, z.state,
+             keeps ? A(1) : A(0), dh, z.state);
+  }
+  const A* hidden_side = l.mode == kGru ? side : dg;
+  int64_t rows = l.steps.rows;
+  times<A>(kTurned, kPlain, z.gates, z.input, rows, dg, z.gates,
+           l.x.const_data<A>(), z.input, A(0), g.w_ih.mutable_data<A>(),
+           z.input);
+  times<A>(kTurned, kPlain, z.gates, z.state, rows, hidden_side, z.gates,
+           before.data(), z.state, A(0), g.w_hh.mutable_data<A>(), z.state);
+  if (g.x.defined()) {
+    times<A>(kPlain, kPlain, rows, z.input, z.gates, dg, z.gates,
+             l.w_ih.const_data<A>(), z.input, A(0), g.x.mutable_data<A>(),
+             z.input);
+  }
+  if (g.b_ih.defined()) {
+    column_sums<A>(dg, rows, z.gates, g.b_ih.mutable_data<A>());
+    column_sums<A>(hidden_side, rows, z.gates, g.b_hh.mutable_data<A>());
+  }
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>
+_rnn_layer_backward(const OptionalTensor& grad_out,
+                    const OptionalTensor& grad_h,
+                    const OptionalTensor& grad_c,
+                    int64_t mode,
+                    const Tensor& input,
+                    const Tensor& h0,
+                    const OptionalTensor& c0,
+                    const Tensor& w_ih,
+                    const Tensor& w_hh,
+                    const OptionalTensor& b_ih,
+                    const OptionalTensor& b_hh,
+                    const OptionalTensor& w_hr,
+                    const Tensor& output,
+                    const Tensor& gates,
+                    const Tensor& extra,
+                    ArrayRef<int64_t> counts,
+                    bool reverse) {
+  Layer l = make_layer(
+      mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts, reverse);
+  auto zeros = [&](const Tensor& like) {
+    Tensor t = make_tensor("rnn", like.sizes(), l.type);
+    fill_with(t, int64_t{0});
+    return t;
+  };
+  auto started = [&](const OptionalTensor& given, const Tensor& like) {
+    Tensor t = zeros(like);
+    if (given && given->defined()) copy_into(t, *given);
+    return t;
+  };
+  auto copied = [&](const Tensor& t) {
+    Tensor own = make_tensor("rnn", t.sizes(), l.type);
+    copy_into(own, t);
+    return own;
+  };
+  Grads g;
+  g.x = make_tensor("rnn", l.x.sizes(), l.type);
+  g.h0 = started(grad_h, l.h0);
+  if (mode == kLstm) g.c0 = started(grad_c, l.c0);
+  g.w_ih = make_tensor("rnn", l.w_ih.sizes(), l.type);
+  g.w_hh = make_tensor("rnn", l.w_hh.sizes(), l.type);
+  if (l.b_ih.defined()) g.b_ih = zeros(l.b_ih), g.b_hh = zeros(l.b_hh);
+  if (l.w_hr.defined()) g.w_hr = zeros(l.w_hr);
+  Tensor dy = plain(grad_out, l.type), y = contiguous_as(output, l.type);
+  Tensor own = copied(gates);
+  Tensor side = mode == kGru ? copied(extra) : extra;
+  visit_sum_type(l.type, [&](auto tag) {
+    run_backward<decltype(tag)>(l, y, own, side, dy, g);
+  });
+  ScalarType t = input.dtype();
+  auto back = [&](const Tensor& v) { return v.defined() ? cast(v, t) : v; };
+  return {back(g.x),
+          back(g.h0),
+          back(g.c0),
+          back(g.w_ih),
+          back(g.w_hh),
+          back(g.b_ih),
+          back(g.b_hh),
+          back(g.w_hr)};
+}
+
+}  // namespace taeda::native
