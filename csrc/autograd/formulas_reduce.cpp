@@ -28,6 +28,7 @@
 #include <taeda/gen/ops/zeros_like.h>
 
 #include <cmath>
+#include <limits>
 
 namespace taeda::autograd {
 
@@ -258,8 +259,14 @@ Tensor logcumsumexp_grad(const Tensor& grad,
                          const Tensor& self,
                          const Tensor& result,
                          int64_t dim) {
-  Tensor weighted = ops::mul(grad, ops::exp(ops::neg(result)));
-  return ops::mul(ops::exp(self), ops::_reverse_cumsum(weighted, dim));
+  // In double, since exponentials of the ends of float's range meet here.
+  Tensor x = cast_to(self, kDouble), total = cast_to(result, kDouble);
+  Tensor inverse = ops::exp(ops::neg(total));
+  Tensor nothing = ops::eq(
+      total, Scalar(-std::numeric_limits<double>::infinity()));
+  Tensor safe = ops::masked_fill(inverse, nothing, Scalar(0.0));
+  Tensor weighted = ops::mul(cast_to(grad, kDouble), safe);
+  return ops::mul(ops::exp(x), ops::_reverse_cumsum(weighted, dim));
 }
 
 Tensor logsumexp_grad(const Tensor& grad,
