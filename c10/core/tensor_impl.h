@@ -97,13 +97,18 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
   const void* data() const { return offset_pointer(storage_->data()); }
   void* mutable_data() { return offset_pointer(storage_->mutable_data()); }
 
-  DispatchKeySet keys() const { return keys_; }
+  // A view requires grad as soon as its base does: an in-place change through
+  // another view may have brought that about.
+  DispatchKeySet keys() const {
+    if (!base_) return keys_;
+    return keys_ | (base_->keys_ & DispatchKeySet(DispatchKey::Autograd));
+  }
   void set_keys(DispatchKeySet k) { keys_ = k; }
   void add_key(DispatchKey k) { keys_ = keys_ | k; }
   void remove_key(DispatchKey k) { keys_ = keys_ - DispatchKeySet(k); }
   // Autograd is in the key set exactly when the tensor requires grad, as a leaf
   // or through its grad_fn.
-  bool requires_grad() const { return keys_.has(DispatchKey::Autograd); }
+  bool requires_grad() const { return keys().has(DispatchKey::Autograd); }
 
   AutogradMetaBase* autograd_meta() const { return autograd_meta_.get(); }
   void set_autograd_meta(std::unique_ptr<AutogradMetaBase> m) {

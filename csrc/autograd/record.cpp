@@ -1,4 +1,5 @@
 #include <taeda/csrc/autograd/record.h>
+#include <taeda/gen/ops/zeros.h>
 
 namespace taeda::autograd {
 
@@ -10,6 +11,17 @@ void add_edges(Node& node, TensorList list) {
 }
 void add_edges(Node& node, ArrayRef<OptionalTensor> list) {
   for (const OptionalTensor& t : list) add_edges(node, t);
+}
+
+Tensors ZeroNode::apply(Tensors&&) {
+  Tensors out(next_edges().size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!should_compute(i)) continue;
+    const OutputInfo& to = next_edge(i).node->output(next_edge(i).input_nr);
+    out[i] = ops::zeros(
+        to.sizes, to.dtype, Layout::Strided, to.device, std::nullopt);
+  }
+  return out;
 }
 
 std::vector<DimVector> sizes_of(TensorList list) {
@@ -31,14 +43,6 @@ void missing_derivative(const char* op, const char* what) {
                       ": the derivative needs ",
                       what,
                       ", which this build does not have"));
-}
-
-void refresh_view(const Tensor& self) {
-  if (!self.is_view() || self.requires_grad()) return;
-  if (self.impl()->base()->requires_grad() && is_differentiable(self.dtype()) &&
-      self.impl()->view_creation() == ViewCreation::Default) {
-    self.impl()->add_key(DispatchKey::Autograd);
-  }
 }
 
 void set_result_history(const Tensor& t, const IntrusivePtr<Node>& node) {

@@ -71,8 +71,24 @@ IntrusivePtr<Node> record_missing(const char* op, const A&... arguments) {
   return node;
 }
 
-// In-place forms: a view whose base got history after the view was made.
-TAEDA_API void refresh_view(const Tensor& self);
+// Of a changed tensor whose new values do not depend on anything (comparisons
+// in place): its gradients are zeros.
+class TAEDA_API ZeroNode final : public Node {
+ public:
+  explicit ZeroNode(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  Tensors apply(Tensors&& grads) override;
+
+ private:
+  std::string name_;
+};
+template <class... A>
+IntrusivePtr<Node> record_zero(const char* name, const A&... arguments) {
+  if (!grad_enabled() || !any_needs_grad(arguments...)) return {};
+  auto node = make_intrusive<ZeroNode>(name);
+  (add_edges(*node, arguments), ...);
+  return node;
+}
 
 // A functional form's result becomes an output of the node. One that has an
 // autograd state already is no new tensor but an argument that was handed

@@ -85,9 +85,7 @@ class Plan:
 
     @property
     def node_name(self) -> str:
-        words = self.op.record.name.strip("_").split("_")
-        camel = "".join(word[:1].upper() + word[1:] for word in words)
-        return f"{camel}Backward{self.number}"
+        return f"{camel_name(self.op.record.name)}Backward{self.number}"
 
     @property
     def list_edges(self) -> list[str]:
@@ -106,6 +104,12 @@ class Plan:
             else:
                 fixed += 1
         raise KeyError(name)
+
+
+def camel_name(base: str) -> str:
+    """`log_softmax` as nodes are named: LogSoftmax."""
+    words = base.strip("_").split("_")
+    return "".join(word[:1].upper() + word[1:] for word in words)
 
 
 def result_names(op: Operator) -> list[str]:

@@ -16,6 +16,7 @@ from .autograd_plan import (
     Gradient,
     Member,
     Plan,
+    camel_name,
     formula_headers,
     plan_of,
     result_names,
@@ -237,8 +238,11 @@ def _out_body(op: Operator) -> list[str]:
 
 def _record(op: Operator, plan: Plan | None) -> list[str]:
     if plan is None:
-        if _never_differentiable(op):
+        if _never_differentiable(op) and op.form == "functional":
             return ["IntrusivePtr<Node> node;"]
+        if _never_differentiable(op):
+            name = camel_name(op.record.name)
+            return [f'auto node = record_zero("{name}Backward0", {_tensor_names(op)});']
         return [
             f'auto node = record_missing("{op.functional.name}", {_tensor_names(op)});'
         ]
@@ -247,8 +251,10 @@ def _record(op: Operator, plan: Plan | None) -> list[str]:
 
 
 def _never_differentiable(op: Operator) -> bool:
-    body = op.overload.body
-    dtypes = getattr(body, "dtypes", None)
+    backward = op.overload.backward
+    if backward is not None and not backward.differentiable:
+        return True
+    dtypes = getattr(op.overload.body, "dtypes", None)
     return dtypes is not None and dtypes.promote == "bool_out"
 
 
@@ -342,8 +348,7 @@ def _inplace_body(op: Operator, plan: Plan | None) -> list[str]:
     if target.type.is_list:
         return _inplace_list_body(op)
     others = _tensor_names(op)
-    lines = [f"refresh_view({target.name});"]
-    lines.append(f"check_inplace({target.name}, any_needs_grad({others}));")
+    lines = [f"check_inplace({target.name}, any_needs_grad({others}));"]
     lines += _record(op, plan) + _save(op, plan)
     lines.append(f"{{ BelowAutograd below; {_call(op)}; }}")
     lines.append(f"rebase_history({target.name}, node);")

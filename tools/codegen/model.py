@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .record_types import Composite, Overload, Record
+from .record_types import Composite, Overload, Pointwise, Record
 from .records import load_records
 from .schema import Argument, Schema, Type
 
@@ -232,7 +232,8 @@ def has_wrapper(op: Operator) -> bool:
         return False
     backward = op.overload.backward
     if backward is not None and not backward.differentiable:
-        return False
+        # What is written in place still loses its history.
+        return op.form == "inplace" and isinstance(op.overload.body, Pointwise)
     return any(a.type.is_tensor_like for a in op.functional.arguments)
 
 
