@@ -193,7 +193,8 @@ void reduce_rows(const Job& job,
     int64_t at = begin;
     walker.advance(end - begin, [&](int64_t offset, int64_t stride, int64_t n) {
       if (one_block) {
-        short_rows(job, job.base + offset, stride, n, reduced.numel(), at, sink);
+        short_rows(
+            job, job.base + offset, stride, n, reduced.numel(), at, sink);
         at += n;
         return;
       }
@@ -221,23 +222,25 @@ void reduce_columns(const Job& job,
       Cascade cascade(job, n);
       OperandWalker rows(reduced, 0, 0);
       int64_t row = 0;
-      rows.advance(reduced.numel(), [&](int64_t offset, int64_t step, int64_t m) {
-        for (int64_t r = 0; r < m; ++r) {
-          const char* in = base + offset + r * step;
-          if (!job.same || stride != job.itemsize) {
-            job.convert(in, stride, buffer, job.size, n);
-            in = buffer;
-          }
-          job.kernel.outer(in, n, cascade.level(0), job.scalars);
-          if (++row % kFan == 0) cascade.block_done();
-        }
-      });
+      rows.advance(reduced.numel(),
+                   [&](int64_t offset, int64_t step, int64_t m) {
+                     for (int64_t r = 0; r < m; ++r) {
+                       const char* in = base + offset + r * step;
+                       if (!job.same || stride != job.itemsize) {
+                         job.convert(in, stride, buffer, job.size, n);
+                         in = buffer;
+                       }
+                       job.kernel.outer(in, n, cascade.level(0), job.scalars);
+                       if (++row % kFan == 0) cascade.block_done();
+                     }
+                   });
       sink.store(job, cascade.collect(), at, n, reduced.numel());
       at += n;
     };
     walker.advance(end - begin, [&](int64_t offset, int64_t stride, int64_t n) {
       for (int64_t i = 0; i < n; i += kWidth) {
-        columns(job.base + offset + i * stride, stride, std::min(kWidth, n - i));
+        columns(
+            job.base + offset + i * stride, stride, std::min(kWidth, n - i));
       }
     });
   });
@@ -360,13 +363,15 @@ TensorBase reduce(const ReduceOp& op,
   }
   TensorBase out = make_tensor(op.name, shape, types.out, input.device());
   if (out.numel() == 0 || out.is_meta()) return out;
-  TensorBase self = input.is_conj() || input.is_neg() ? contiguous(input) : input;
+  TensorBase self =
+      input.is_conj() || input.is_neg() ? contiguous(input) : input;
   if (convert_function(self.dtype(), types.element) == nullptr) {
     not_implemented_for(op.name, self.dtype());
   }
   alignas(16) char slots[4 * kScalarSlot];
   size_t i = 0;
-  for (const Scalar& s : scalars) s.store(types.element, slots + kScalarSlot * i++);
+  for (const Scalar& s : scalars)
+    s.store(types.element, slots + kScalarSlot * i++);
   Job job{*types.kernel,
           static_cast<const char*>(self.const_raw_data()),
           self.dtype(),

@@ -51,8 +51,8 @@ double share(const Tensor& self, const Tensor& target, int64_t reduction) {
     return 1.0 / static_cast<double>(self.numel());
   }
   double count = 1;
-  for (int64_t s : broadcast_shapes<int64_t>(
-           "loss", self.sizes(), target.sizes())) {
+  for (int64_t s :
+       broadcast_shapes<int64_t>("loss", self.sizes(), target.sizes())) {
     count *= static_cast<double>(s);
   }
   return 1.0 / count;

@@ -85,9 +85,7 @@ Tensor checked_norm(std::string_view op,
   return vector_norm(self, order, dims, keepdim, dtype);
 }
 
-Scalar order_or_two(const Order& p) {
-  return p ? *p : Scalar(2.0);
-}
+Scalar order_or_two(const Order& p) { return p ? *p : Scalar(2.0); }
 
 }  // namespace
 
@@ -107,7 +105,8 @@ Tensor norm(const Tensor& self, const Order& p, ScalarType dtype) {
       "norm", self, order_or_two(p), std::nullopt, false, dtype);
 }
 Tensor norm(const Tensor& self, const Order& p, IntArrayRef dim, bool keepdim) {
-  return checked_norm("norm", self, order_or_two(p), dim, keepdim, std::nullopt);
+  return checked_norm(
+      "norm", self, order_or_two(p), dim, keepdim, std::nullopt);
 }
 Tensor norm(const Tensor& self,
             const Order& p,
@@ -129,8 +128,8 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
     return ops::log(ops::sum(ops::exp(in), dim, keepdim));
   }
   Tensor high = ops::amax(in, dim, /*keepdim=*/true);
-  Tensor infinite = ops::eq(ops::abs(high),
-                            Scalar(std::numeric_limits<double>::infinity()));
+  Tensor infinite =
+      ops::eq(ops::abs(high), Scalar(std::numeric_limits<double>::infinity()));
   Tensor shift = ops::where(infinite, Scalar(0.0), high);
   Tensor sum = ops::sum(ops::exp(ops::sub(in, shift)), dim, /*keepdim=*/true);
   Tensor result = ops::add(ops::log(sum), shift);
@@ -167,8 +166,7 @@ Tensor nanmean(const Tensor& self,
               "nanmean(): expected input to have floating point or complex "
               "dtype but got ",
               self.dtype());
-  Tensor count =
-      ops::sum(ops::logical_not(ops::isnan(self)), dim, keepdim);
+  Tensor count = ops::sum(ops::logical_not(ops::isnan(self)), dim, keepdim);
   return ops::div(ops::nansum(self, dim, keepdim, dtype), count);
 }
 

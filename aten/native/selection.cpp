@@ -36,12 +36,8 @@ bool is_complex_bound(const std::optional<Scalar>& s) {
 bool is_complex_bound(const OptionalTensor& t) {
   return t && t->defined() && t->is_complex();
 }
-bool given(const std::optional<Scalar>& s) {
-  return s.has_value();
-}
-bool given(const OptionalTensor& t) {
-  return t && t->defined();
-}
+bool given(const std::optional<Scalar>& s) { return s.has_value(); }
+bool given(const OptionalTensor& t) { return t && t->defined(); }
 
 // Runs `both`, `low` or `high` with the bounds that are there.
 template <class Bound, class Both, class Low, class High>
@@ -228,12 +224,10 @@ Tensor isclose(const Tensor& self,
               self.dtype(),
               " did not match ",
               other.dtype());
-  TAEDA_CHECK(rtol >= 0,
-              "rtol must be greater than or equal to zero, but got ",
-              rtol);
-  TAEDA_CHECK(atol >= 0,
-              "atol must be greater than or equal to zero, but got ",
-              atol);
+  TAEDA_CHECK(
+      rtol >= 0, "rtol must be greater than or equal to zero, but got ", rtol);
+  TAEDA_CHECK(
+      atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
   Tensor close = ops::eq(self, other);
   bool exact = self.is_floating_point() || self.is_complex();
   if (equal_nan && exact) {

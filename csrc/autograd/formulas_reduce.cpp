@@ -1,15 +1,11 @@
 #include <taeda/csrc/autograd/formulas_reduce.h>
 
-#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/_cumprod_backward.h>
 #include <taeda/gen/ops/_reverse_cumsum.h>
 #include <taeda/gen/ops/abs.h>
-#include <taeda/gen/ops/copy_.h>
-#include <taeda/gen/ops/masked_fill.h>
-#include <taeda/gen/ops/narrow.h>
-#include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/sgn.h>
+#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/any.h>
+#include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/exp.h>
@@ -18,10 +14,14 @@
 #include <taeda/gen/ops/log.h>
 #include <taeda/gen/ops/log1p.h>
 #include <taeda/gen/ops/logical_not.h>
+#include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mean.h>
 #include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/pow.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/sgn.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/where.h>
@@ -97,9 +97,7 @@ Tensor extremum_grad(const Tensor& grad,
   return ops::mul(share, mask);
 }
 
-Tensor prod_grad(const Tensor& grad,
-                 const Tensor& self,
-                 const Tensor& result) {
+Tensor prod_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
   if (self.dim() == 0) return grad;
   if (!has_zero(self)) {
     return ops::mul(grad, conj_of(ops::div(result, self)));
@@ -262,8 +260,8 @@ Tensor logcumsumexp_grad(const Tensor& grad,
   // In double, since exponentials of the ends of float's range meet here.
   Tensor x = cast_to(self, kDouble), total = cast_to(result, kDouble);
   Tensor inverse = ops::exp(ops::neg(total));
-  Tensor nothing = ops::eq(
-      total, Scalar(-std::numeric_limits<double>::infinity()));
+  Tensor nothing =
+      ops::eq(total, Scalar(-std::numeric_limits<double>::infinity()));
   Tensor safe = ops::masked_fill(inverse, nothing, Scalar(0.0));
   Tensor weighted = ops::mul(cast_to(grad, kDouble), safe);
   return ops::mul(ops::exp(x), ops::_reverse_cumsum(weighted, dim));

@@ -56,13 +56,14 @@ void check_search(const Tensor& sequence,
   for (int64_t d = 0; fits && sequence.dim() > 1 && d + 1 < self.dim(); ++d) {
     fits = self.sizes()[d] == sequence.sizes()[d];
   }
-  TAEDA_CHECK(fits,
-              "torch.searchsorted(): boundaries tensor should be 1 dimension or "
-              "the first N-1 dimensions of boundaries tensor and input value "
-              "tensor must match, but we got boundaries tensor ",
-              sequence.sizes(),
-              " and input value tensor ",
-              self.sizes());
+  TAEDA_CHECK(
+      fits,
+      "torch.searchsorted(): boundaries tensor should be 1 dimension or "
+      "the first N-1 dimensions of boundaries tensor and input value "
+      "tensor must match, but we got boundaries tensor ",
+      sequence.sizes(),
+      " and input value tensor ",
+      self.sizes());
   TAEDA_CHECK(sequence.dtype() == self.dtype() || self.dim() == 0,
               "torch.searchsorted(): input value tensor and boundaries tensor "
               "should have same dtype, but got dtype ",
@@ -92,10 +93,10 @@ void visit_real(std::string_view op, ScalarType type, F&& f) {
 }
 
 Tensor find_places(const Tensor& sequence,
-              const Tensor& self,
-              bool out_int32,
-              bool right,
-              const OptionalTensor& sorter) {
+                   const Tensor& self,
+                   bool out_int32,
+                   bool right,
+                   const OptionalTensor& sorter) {
   check_search(sequence, self, sorter);
   Tensor out = make_tensor("searchsorted", self.sizes(), kLong, self.device());
   int64_t n = sequence.sizes()[sequence.dim() - 1];
@@ -146,10 +147,10 @@ Tensor searchsorted(const Tensor& sorted_sequence,
                     Side side,
                     const OptionalTensor& sorter) {
   return find_places(sorted_sequence,
-                number(self, sorted_sequence),
-                out_int32,
-                is_right(right, side),
-                sorter);
+                     number(self, sorted_sequence),
+                     out_int32,
+                     is_right(right, side),
+                     sorter);
 }
 
 Tensor bucketize(const Tensor& self,
@@ -210,8 +211,8 @@ Tensor histc(const Tensor& self,
 Tensor bincount(const Tensor& self,
                 const OptionalTensor& weights,
                 int64_t minlength) {
-  TAEDA_CHECK(minlength >= 0, "bincount: minlength should be >= 0, got ",
-              minlength);
+  TAEDA_CHECK(
+      minlength >= 0, "bincount: minlength should be >= 0, got ", minlength);
   TAEDA_CHECK(self.dim() == 1 && is_integral(self.dtype(), false),
               "bincount only supports 1-d non-negative integral inputs.");
   Tensor plain = contiguous_as(self, kLong);

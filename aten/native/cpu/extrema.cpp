@@ -122,8 +122,8 @@ Found extremum(std::string_view op,
   if (self.is_meta() || out.indices.numel() == 0) return out;
   ScalarType type = wide_type(self.dtype());
   DimFrame f = frame_of(self, dim, type);
-  Tensor values = type == self.dtype() ? out.values
-                                       : make_tensor(op, shape, type);
+  Tensor values =
+      type == self.dtype() ? out.values : make_tensor(op, shape, type);
   visit_compute(type, [&](auto tag) {
     using T = decltype(tag);
     search<T>(f,

@@ -65,7 +65,8 @@ void each_moments(const DimFrame& frame, F&& f) {
     return;
   }
   if (frame.inner == 1) {
-    int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(frame.n, 1));
+    int64_t grain =
+        std::max<int64_t>(1, kGrain / std::max<int64_t>(frame.n, 1));
     parallel_for(0, frame.outer, grain, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
         f(o, kernels<T>().row(in + o * frame.n, frame.n));
@@ -94,11 +95,8 @@ struct Spread {
   Tensor mean;
 };
 
-Spread real_spread(const Tensor& self,
-                   Dims dims,
-                   double correction,
-                   bool keepdim,
-                   bool root) {
+Spread real_spread(
+    const Tensor& self, Dims dims, double correction, bool keepdim, bool root) {
   uint64_t mask = dim_mask(dims, self.dim());
   DimVector shape = reduced_shape(self.sizes(), mask, keepdim);
   ScalarType type = self.dtype() == kDouble ? kDouble : kFloat;
@@ -115,8 +113,8 @@ Spread real_spread(const Tensor& self,
       double variance = m.squares / freedom;
       bool none = m.count == 0;
       spread[i] = static_cast<T>(root ? std::sqrt(variance) : variance);
-      mean[i] = static_cast<T>(
-          none ? std::numeric_limits<double>::quiet_NaN() : m.mean);
+      mean[i] = static_cast<T>(none ? std::numeric_limits<double>::quiet_NaN()
+                                    : m.mean);
     });
   };
   type == kDouble ? run(double{}) : run(float{});
@@ -131,21 +129,22 @@ Tensor part_of(const Tensor& self, int64_t part) {
   ScalarType real = real_type_of(self.dtype());
   DimVector strides(plain.strides());
   for (int64_t& s : strides) s *= 2;
-  return make_view_as(
-      plain, real, plain.sizes(), strides, 2 * plain.storage_offset() + part,
-      nullptr);
+  return make_view_as(plain,
+                      real,
+                      plain.sizes(),
+                      strides,
+                      2 * plain.storage_offset() + part,
+                      nullptr);
 }
 
-Spread complex_spread(const Tensor& self,
-                      Dims dims,
-                      double correction,
-                      bool keepdim,
-                      bool root) {
+Spread complex_spread(
+    const Tensor& self, Dims dims, double correction, bool keepdim, bool root) {
   Spread re = real_spread(part_of(self, 0), dims, correction, keepdim, false);
   Spread im = real_spread(part_of(self, 1), dims, correction, keepdim, false);
   Tensor sum = contiguous_as(ops::add(re.spread, im.spread), kDouble);
   Tensor mean = make_tensor("var", re.mean.sizes(), kComplexDouble);
-  Tensor a = contiguous_as(re.mean, kDouble), b = contiguous_as(im.mean, kDouble);
+  Tensor a = contiguous_as(re.mean, kDouble),
+         b = contiguous_as(im.mean, kDouble);
   for (int64_t i = 0; i < mean.numel(); ++i) {
     mean.mutable_data<complex<double>>()[i] = {a.const_data<double>()[i],
                                                b.const_data<double>()[i]};

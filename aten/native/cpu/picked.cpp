@@ -39,10 +39,8 @@ Tensor value_selecting_reduction_backward(const Tensor& grad,
   Tensor plain = contiguous(grad), where = contiguous(indices);
   Tensor g = gone ? with_dim(plain, at) : plain;
   ScalarType type = wide_type(grad.dtype());
-  Tensor out = make_tensor("value_selecting_reduction_backward",
-                           sizes,
-                           type,
-                           grad.device());
+  Tensor out = make_tensor(
+      "value_selecting_reduction_backward", sizes, type, grad.device());
   if (grad.is_meta()) return out;
   fill_with(out, Scalar(0));
   DimFrame frame = frame_of(g, at, type);

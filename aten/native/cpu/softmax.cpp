@@ -71,7 +71,10 @@ void with_output(const Tensor& out, ScalarType type, F&& f) {
   copy_into(out, work);
 }
 
-void softmax_into(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
+void softmax_into(const Tensor& self,
+                  int64_t dim,
+                  const Tensor& out,
+                  bool log) {
   if (self.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
   DimFrame f = frame_of(self, dim, type);
@@ -109,8 +112,7 @@ void softmax_backward_into(const Tensor& grad,
           f,
           [&](int64_t i) { k.row_backward(g + i, y + i, to + i, f.n, log); },
           [&](int64_t i, int64_t count) {
-            k.columns_backward(
-                g + i, y + i, to + i, f.n, f.inner, count, log);
+            k.columns_backward(g + i, y + i, to + i, f.n, f.inner, count, log);
           });
     });
   });
@@ -122,9 +124,10 @@ void plan_softmax(std::string_view op,
                   bool half_to_float,
                   OutputPlan& plan) {
   wrap_dim(dim, self.dim());
-  TAEDA_CHECK(!half_to_float,
-              op,
-              ": softmax with half to float conversion is not supported on CPU");
+  TAEDA_CHECK(
+      !half_to_float,
+      op,
+      ": softmax with half to float conversion is not supported on CPU");
   if (!self.is_floating_point()) not_implemented_for(op, self.dtype());
   plan.set(0, self.sizes(), self.dtype());
 }

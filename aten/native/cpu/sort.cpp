@@ -180,12 +180,8 @@ Tensor msort(const Tensor& self) {
   return std::get<0>(ops::sort(self, 0, false));
 }
 
-void topk_shape(const Tensor& self,
-                int64_t k,
-                int64_t dim,
-                bool,
-                bool,
-                OutputPlan& plan) {
+void topk_shape(
+    const Tensor& self, int64_t k, int64_t dim, bool, bool, OutputPlan& plan) {
   refuse_complex("topk", self);
   int64_t at = wrap_dim(dim, self.dim());
   int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
@@ -348,9 +344,7 @@ std::tuple<Tensor, Tensor> nanmedian_dim(const Tensor& self,
     return median_of(items, /*skip_nan=*/true);
   });
 }
-std::tuple<Tensor, Tensor> mode(const Tensor& self,
-                                int64_t dim,
-                                bool keepdim) {
+std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
   return choose(
       "mode", self, dim, keepdim, [](auto& items) { return mode_of(items); });
 }
@@ -359,9 +353,8 @@ namespace {
 
 Tensor no_median(const Tensor& self) {
   Tensor out = make_tensor("median", IntArrayRef(), self.dtype());
-  double none = self.is_floating_point()
-                    ? std::numeric_limits<double>::quiet_NaN()
-                    : 0.0;
+  double none =
+      self.is_floating_point() ? std::numeric_limits<double>::quiet_NaN() : 0.0;
   fill_with(out, Scalar(none));
   return out;
 }

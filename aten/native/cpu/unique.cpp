@@ -26,9 +26,7 @@ Tensor longs(const std::vector<int64_t>& values) {
   int64_t shape[] = {static_cast<int64_t>(values.size())};
   return longs(values, shape);
 }
-Tensor no_longs() {
-  return longs({});
-}
+Tensor no_longs() { return longs({}); }
 
 // Groups of equal items, given an order in which equal ones are neighbours.
 struct Groups {
@@ -101,8 +99,7 @@ Three unique_elements(std::string_view op,
     const T* x = flat.const_data<T>();
     std::vector<int64_t> order =
         in_order ? order_of(x, flat.numel()) : counting(flat.numel());
-    Groups groups(order,
-                  [&](int64_t a, int64_t b) { return x[a] == x[b]; });
+    Groups groups(order, [&](int64_t a, int64_t b) { return x[a] == x[b]; });
     int64_t found[] = {static_cast<int64_t>(groups.first.size())};
     Tensor values = make_tensor(op, found, type);
     T* v = values.mutable_data<T>();
@@ -200,12 +197,8 @@ Three unique_dim_consecutive(const Tensor& self,
                              int64_t dim,
                              bool return_inverse,
                              bool return_counts) {
-  return unique_slices("unique_consecutive",
-                       self,
-                       dim,
-                       false,
-                       return_inverse,
-                       return_counts);
+  return unique_slices(
+      "unique_consecutive", self, dim, false, return_inverse, return_counts);
 }
 
 Three unique_consecutive(const Tensor& self,

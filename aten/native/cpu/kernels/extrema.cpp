@@ -108,9 +108,8 @@ void columns(const T* in,
 
 }  // namespace
 
-extern const ExtremumTable kExtremumTable = {
-    {row<float>, columns<float>},
-    {row<double>, columns<double>},
-    {row<int64_t>, columns<int64_t>}};
+extern const ExtremumTable kExtremumTable = {{row<float>, columns<float>},
+                                             {row<double>, columns<double>},
+                                             {row<int64_t>, columns<int64_t>}};
 
 TAEDA_ISA_END

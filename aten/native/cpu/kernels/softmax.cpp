@@ -44,8 +44,8 @@ void row(const T* in, T* __restrict out, int64_t n, bool log) {
       [](T a, T b) { return math::maximum(a, b); });
   auto add = [](T a, T b) { return a + b; };
   if (log) {
-    T sum = fold(
-        n, T(0), [&](int64_t i) { return math::exp(in[i] - high); }, add);
+    T sum =
+        fold(n, T(0), [&](int64_t i) { return math::exp(in[i] - high); }, add);
     T shift = math::log(sum);
     for (int64_t i = 0; i < n; ++i) out[i] = in[i] - high - shift;
     return;
@@ -94,11 +94,8 @@ void columns(const T* in,
 }
 
 template <class T>
-void row_backward(const T* grad,
-                  const T* y,
-                  T* __restrict out,
-                  int64_t n,
-                  bool log) {
+void row_backward(
+    const T* grad, const T* y, T* __restrict out, int64_t n, bool log) {
   auto add = [](T a, T b) { return a + b; };
   if (log) {
     T sum = fold(n, T(0), [&](int64_t i) { return grad[i]; }, add);
@@ -144,13 +141,11 @@ void columns_backward(const T* grad,
 
 }  // namespace
 
-extern const SoftmaxTable kSoftmaxTable = {{row<float>,
-                                            columns<float>,
-                                            row_backward<float>,
-                                            columns_backward<float>},
-                                           {row<double>,
-                                            columns<double>,
-                                            row_backward<double>,
-                                            columns_backward<double>}};
+extern const SoftmaxTable kSoftmaxTable = {
+    {row<float>, columns<float>, row_backward<float>, columns_backward<float>},
+    {row<double>,
+     columns<double>,
+     row_backward<double>,
+     columns_backward<double>}};
 
 TAEDA_ISA_END
