@@ -51,13 +51,14 @@ void check_attention(const Tensor& q,
   bool typed = !mask.defined() || mask.dtype() == kBool ||
                mask.dtype() == q.dtype() ||
                (mask.dtype() == kFloat && is_reduced_floating(q.dtype()));
-  TAEDA_CHECK(typed,
-              "scaled_dot_product_attention: Expected attn_mask dtype to be "
-              "bool or float or to match query dtype, but got attn_mask.dtype: ",
-              mask.dtype(),
-              " and  query.dtype: ",
-              q.dtype(),
-              " instead.");
+  TAEDA_CHECK(
+      typed,
+      "scaled_dot_product_attention: Expected attn_mask dtype to be "
+      "bool or float or to match query dtype, but got attn_mask.dtype: ",
+      mask.dtype(),
+      " and  query.dtype: ",
+      q.dtype(),
+      " instead.");
 }
 
 // A bool mask becomes 0 where it allows and -inf elsewhere.
@@ -148,8 +149,8 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
   }
   double factor =
       scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  Tensor scores = ops::mul(
-      ops::matmul(query, ops::transpose(k, -2, -1)), Scalar(factor));
+  Tensor scores =
+      ops::mul(ops::matmul(query, ops::transpose(k, -2, -1)), Scalar(factor));
   Tensor mask = additive(or_undefined(attn_mask), query.dtype());
   if (is_causal) {
     int64_t rows = query.size(-2), columns = key.size(-2);
@@ -170,14 +171,14 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
   Tensor probs = ops::softmax(scores, int64_t{-1}, std::nullopt);
   if (mask.defined()) {
     // Rows without any score are zeros, not NaN.
-    Tensor none = ops::eq(
-        scores, Scalar(-std::numeric_limits<double>::infinity()));
+    Tensor none =
+        ops::eq(scores, Scalar(-std::numeric_limits<double>::infinity()));
     probs = ops::masked_fill(probs, none, Scalar(0.0));
   }
   Tensor weights = probs;
   if (dropout_p > 0 && dropout_mask) {
-    weights = ops::masked_fill(probs, ops::eq(*dropout_mask, Scalar(false)),
-                               Scalar(0.0));
+    weights = ops::masked_fill(
+        probs, ops::eq(*dropout_mask, Scalar(false)), Scalar(0.0));
     weights = ops::mul(weights, Scalar(1 / (1 - dropout_p)));
   } else if (dropout_p > 0) {
     weights = ops::dropout(probs, dropout_p, true);
@@ -207,14 +208,14 @@ Tensor scaled_dot_product_attention(const Tensor& query,
       if (query.dim() == 3 && m.dim() == 3) m = four_dims(m);
       added = m;
     }
-    Tensor out = std::get<0>(ops::_scaled_dot_product_flash_attention_for_cpu(
-        four_dims(query),
-        four_dims(k),
-        four_dims(v),
-        0.0,
-        is_causal,
-        added,
-        scale));
+    Tensor out = std::get<0>(
+        ops::_scaled_dot_product_flash_attention_for_cpu(four_dims(query),
+                                                         four_dims(k),
+                                                         four_dims(v),
+                                                         0.0,
+                                                         is_causal,
+                                                         added,
+                                                         scale));
     if (query.dim() == 4) return out;
     DimVector sizes(query.sizes());
     sizes.back() = v.size(-1);

@@ -68,8 +68,7 @@ Shape shape_of(const Tensor& q,
           0,
           0,
           causal};
-  s.block = std::clamp<int64_t>(
-      131072 / std::max<int64_t>(s.keys, 1), 16, 128);
+  s.block = std::clamp<int64_t>(131072 / std::max<int64_t>(s.keys, 1), 16, 128);
   s.block = std::min(s.block, std::max<int64_t>(s.queries, 1));
   s.scale = scale.value_or(1 / std::sqrt(static_cast<double>(s.width)));
   return s;
@@ -92,8 +91,8 @@ struct MaskRows {
   // Null without a mask; else keys in a row, copied when they are not.
   const A* row(int64_t b, int64_t h, int64_t q, int64_t n, A* buffer) const {
     if (!mask.defined()) return nullptr;
-    const A* p = mask.const_data<A>() + b * strides[0] + h * strides[1] +
-                 q * strides[2];
+    const A* p =
+        mask.const_data<A>() + b * strides[0] + h * strides[1] + q * strides[2];
     if (strides[3] == 1) return p;
     for (int64_t i = 0; i < n; ++i) buffer[i] = p[i * strides[3]];
     return buffer;
@@ -138,22 +137,46 @@ void attend(const Shape& s,
       int64_t first = i % blocks * s.block;
       int64_t count = std::min(s.block, s.queries - first);
       int64_t keys = s.visible(first + count - 1);
-      product<A>(kPlain, kTurned, count, keys, s.width,
-                 q.at<A>(b, h) + first * q.row, q.row, k.at<A>(b, h), k.row,
-                 A(0), scores.data(), keys);
+      product<A>(kPlain,
+                 kTurned,
+                 count,
+                 keys,
+                 s.width,
+                 q.at<A>(b, h) + first * q.row,
+                 q.row,
+                 k.at<A>(b, h),
+                 k.row,
+                 A(0),
+                 scores.data(),
+                 keys);
       A inverse[128];
       for (int64_t r = 0; r < count; ++r) {
         int64_t n = s.visible(first + r);
         const A* m = mask.row(b, h, first + r, n, row.data());
         log_sums[(b * s.heads + h) * s.queries + first + r] =
-            kernels<A>().softmax(scores.data() + r * keys, m,
-                                 static_cast<A>(s.scale), n, keys, &inverse[r]);
+            kernels<A>().softmax(scores.data() + r * keys,
+                                 m,
+                                 static_cast<A>(s.scale),
+                                 n,
+                                 keys,
+                                 &inverse[r]);
       }
       A* y = out.at<A>(b, h) + first * out.row;
-      product<A>(kPlain, kPlain, count, s.value_width, keys, scores.data(),
-                 keys, v.at<A>(b, h), v.row, A(0), y, out.row);
+      product<A>(kPlain,
+                 kPlain,
+                 count,
+                 s.value_width,
+                 keys,
+                 scores.data(),
+                 keys,
+                 v.at<A>(b, h),
+                 v.row,
+                 A(0),
+                 y,
+                 out.row);
       for (int64_t r = 0; r < count; ++r) {
-        for (int64_t d = 0; d < s.value_width; ++d) y[r * out.row + d] *= inverse[r];
+        for (int64_t d = 0; d < s.value_width; ++d)
+          y[r * out.row + d] *= inverse[r];
       }
     }
   });
@@ -181,29 +204,79 @@ void attend_backward(const Shape& s,
         int64_t keys = s.visible(first + count - 1);
         const A* qs = q.at<A>(b, h) + first * q.row;
         const A* gs = dy.at<A>(b, h) + first * dy.row;
-        product<A>(kPlain, kTurned, count, keys, s.width, qs, q.row,
-                   k.at<A>(b, h), k.row, A(0), probs.data(), keys);
-        product<A>(kPlain, kTurned, count, keys, s.value_width, gs, dy.row,
-                   v.at<A>(b, h), v.row, A(0), grads.data(), keys);
+        product<A>(kPlain,
+                   kTurned,
+                   count,
+                   keys,
+                   s.width,
+                   qs,
+                   q.row,
+                   k.at<A>(b, h),
+                   k.row,
+                   A(0),
+                   probs.data(),
+                   keys);
+        product<A>(kPlain,
+                   kTurned,
+                   count,
+                   keys,
+                   s.value_width,
+                   gs,
+                   dy.row,
+                   v.at<A>(b, h),
+                   v.row,
+                   A(0),
+                   grads.data(),
+                   keys);
         for (int64_t r = 0; r < count; ++r) {
           int64_t n = s.visible(first + r);
           const A* m = mask.row(b, h, first + r, n, row.data());
           A log_sum = log_sums[i * s.queries + first + r];
           A* p = probs.data() + r * keys;
-          kernels<A>().probabilities(p, m, static_cast<A>(s.scale), log_sum, n,
-                                     keys);
-          // Not dy . out: a 16-bit out would cost most digits of the difference.
+          kernels<A>().probabilities(
+              p, m, static_cast<A>(s.scale), log_sum, n, keys);
+          // Not dy . out: a 16-bit out would cost most digits of the
+          // difference.
           A* g = grads.data() + r * keys;
           A delta = kernels<A>().dot(p, g, keys);
           kernels<A>().grads(g, p, delta, static_cast<A>(s.scale), keys);
         }
         // Keys are all written by the last block, which sees the most.
-        product<A>(kTurned, kPlain, keys, s.value_width, count, probs.data(),
-                   keys, gs, dy.row, A(1), dv.at<A>(b, h), dv.row);
-        product<A>(kTurned, kPlain, keys, s.width, count, grads.data(), keys,
-                   qs, q.row, A(1), dk.at<A>(b, h), dk.row);
-        product<A>(kPlain, kPlain, count, s.width, keys, grads.data(), keys,
-                   k.at<A>(b, h), k.row, A(0), dq.at<A>(b, h) + first * dq.row,
+        product<A>(kTurned,
+                   kPlain,
+                   keys,
+                   s.value_width,
+                   count,
+                   probs.data(),
+                   keys,
+                   gs,
+                   dy.row,
+                   A(1),
+                   dv.at<A>(b, h),
+                   dv.row);
+        product<A>(kTurned,
+                   kPlain,
+                   keys,
+                   s.width,
+                   count,
+                   grads.data(),
+                   keys,
+                   qs,
+                   q.row,
+                   A(1),
+                   dk.at<A>(b, h),
+                   dk.row);
+        product<A>(kPlain,
+                   kPlain,
+                   count,
+                   s.width,
+                   keys,
+                   grads.data(),
+                   keys,
+                   k.at<A>(b, h),
+                   k.row,
+                   A(0),
+                   dq.at<A>(b, h) + first * dq.row,
                    dq.row);
       }
     }
@@ -211,11 +284,15 @@ void attend_backward(const Shape& s,
 }
 
 // Laid out as [b, t, h, d], so that joining the heads again is a view.
-Tensor make_heads(int64_t b, int64_t h, int64_t t, int64_t d, ScalarType type,
+Tensor make_heads(int64_t b,
+                  int64_t h,
+                  int64_t t,
+                  int64_t d,
+                  ScalarType type,
                   Device device) {
   int64_t sizes[] = {b, h, t, d}, strides[] = {t * h * d, d, h * d, 1};
-  return make_tensor_strided("scaled_dot_product_attention", sizes, strides,
-                             type, device);
+  return make_tensor_strided(
+      "scaled_dot_product_attention", sizes, strides, type, device);
 }
 
 template <class F>
@@ -238,8 +315,8 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
   Shape s = shape_of(query, key, value, is_causal, scale);
   ScalarType type = compute_type(query.dtype());
   Device device = query.device();
-  Tensor out = make_heads(
-      s.batch, s.heads, s.queries, s.value_width, type, device);
+  Tensor out =
+      make_heads(s.batch, s.heads, s.queries, s.value_width, type, device);
   Tensor sums = make_tensor("scaled_dot_product_attention",
                             {s.batch, s.heads, s.queries},
                             type,
@@ -290,8 +367,7 @@ _scaled_dot_product_flash_attention_for_cpu_backward(
     visit_sum_type(type, [&](auto tag) {
       using A = decltype(tag);
       MaskRows<A> mask(or_undefined(attn_mask), type);
-      attend_backward<A>(
-          s, g, q, k, v, sums.const_data<A>(), mask, gq, gk, gv);
+      attend_backward<A>(s, g, q, k, v, sums.const_data<A>(), mask, gq, gk, gv);
     });
   }
   return {cast(dq, query.dtype()),

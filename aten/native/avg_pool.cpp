@@ -24,10 +24,10 @@ namespace taeda::native {
 namespace {
 
 template <class T>
-using sum_t = std::conditional_t<std::is_same_v<T, Half> ||
-                                     std::is_same_v<T, BFloat16>,
-                                 float,
-                                 T>;
+using sum_t =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>,
+                       float,
+                       T>;
 
 // One window: its part inside of the input, and what its sum is divided by.
 struct Average {
@@ -83,8 +83,8 @@ void average_plane(const Pool& p, const T* x, T* y, const W& windows) {
             }
           }
         }
-        *y++ = w.count == 0 ? T(0)
-                            : static_cast<T>(sum / static_cast<A>(w.count));
+        *y++ =
+            w.count == 0 ? T(0) : static_cast<T>(sum / static_cast<A>(w.count));
       }
     }
   }
@@ -113,10 +113,7 @@ void spread_plane(const Pool& p, const T* dy, sum_t<T>* dx, const W& windows) {
 }
 
 template <class F>
-void visit_average_type(std::string_view op,
-                        ScalarType t,
-                        bool longs,
-                        F&& f) {
+void visit_average_type(std::string_view op, ScalarType t, bool longs, F&& f) {
   switch (t) {
     case kFloat:
       return f(float{});
@@ -153,15 +150,16 @@ Tensor average(std::string_view op,
                int64_t dims,
                const W& windows) {
   bool longs = std::is_same_v<W, Windows>;
-  Tensor out = make_tensor(
-      op, pooled_sizes(self, p, dims), self.dtype(), self.device());
+  Tensor out =
+      make_tensor(op, pooled_sizes(self, p, dims), self.dtype(), self.device());
   if (!self.is_meta()) {
     Tensor x = contiguous(self);
     visit_average_type(op, self.dtype(), longs, [&](auto tag) {
       using T = decltype(tag);
       const T* in = x.const_data<T>();
       T* y = out.mutable_data<T>();
-      int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
+      int64_t grain =
+          std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
       parallel_for(0, p.planes, grain, [&](int64_t from, int64_t to) {
         for (int64_t i = from; i < to; ++i) {
           average_plane(p, in + i * p.in_size(), y + i * p.out_size(), windows);
@@ -192,7 +190,8 @@ Tensor spread(std::string_view op,
       using T = decltype(tag);
       const T* dy = g.const_data<T>();
       T* dx = out.mutable_data<T>();
-      int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
+      int64_t grain =
+          std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
       parallel_for(0, p.planes, grain, [&](int64_t from, int64_t to) {
         std::vector<sum_t<T>> plane(static_cast<size_t>(p.in_size()));
         for (int64_t i = from; i < to; ++i) {
@@ -227,9 +226,18 @@ constexpr int64_t kOne[] = {1};
                         bool count_include_pad,                               \
                         std::optional<int64_t> divisor_override) {            \
     int64_t divisor = divisor_of("avg_pool" #D "d", divisor_override);        \
-    Pool p = make_pool("avg_pool" #D "d", self, D, kernel_size, stride,       \
-                       padding, kOne, ceil_mode);                             \
-    return average("avg_pool" #D "d", self, p, D,                             \
+    Pool p = make_pool("avg_pool" #D "d",                                     \
+                       self,                                                  \
+                       D,                                                     \
+                       kernel_size,                                           \
+                       stride,                                                \
+                       padding,                                               \
+                       kOne,                                                  \
+                       ceil_mode);                                            \
+    return average("avg_pool" #D "d",                                         \
+                   self,                                                      \
+                   p,                                                         \
+                   D,                                                         \
                    Windows{p, count_include_pad, divisor});                   \
   }                                                                           \
   Tensor avg_pool##D##d_backward(const Tensor& grad_output,                   \
@@ -241,24 +249,40 @@ constexpr int64_t kOne[] = {1};
                                  bool count_include_pad,                      \
                                  std::optional<int64_t> divisor_override) {   \
     int64_t divisor = divisor_of("avg_pool" #D "d", divisor_override);        \
-    Pool p = make_pool("avg_pool" #D "d_backward", self, D, kernel_size,      \
-                       stride, padding, kOne, ceil_mode);                     \
-    return spread("avg_pool" #D "d_backward", grad_output, self, p, D,        \
+    Pool p = make_pool("avg_pool" #D "d_backward",                            \
+                       self,                                                  \
+                       D,                                                     \
+                       kernel_size,                                           \
+                       stride,                                                \
+                       padding,                                               \
+                       kOne,                                                  \
+                       ceil_mode);                                            \
+    return spread("avg_pool" #D "d_backward",                                 \
+                  grad_output,                                                \
+                  self,                                                       \
+                  p,                                                          \
+                  D,                                                          \
                   Windows{p, count_include_pad, divisor});                    \
   }                                                                           \
   Tensor _adaptive_avg_pool##D##d(const Tensor& self,                         \
                                   ArrayRef<int64_t> output_size) {            \
-    Pool p = make_adaptive_pool("adaptive_avg_pool" #D "d", self, D,          \
-                                output_size);                                 \
+    Pool p =                                                                  \
+        make_adaptive_pool("adaptive_avg_pool" #D "d", self, D, output_size); \
     return average("adaptive_avg_pool" #D "d", self, p, D, Bins{p});          \
   }                                                                           \
   Tensor _adaptive_avg_pool##D##d_backward(const Tensor& grad_output,         \
                                            const Tensor& self) {              \
     size_t rank = grad_output.sizes().size();                                 \
-    Pool p = make_adaptive_pool("adaptive_avg_pool" #D "d_backward", self, D, \
+    Pool p = make_adaptive_pool("adaptive_avg_pool" #D "d_backward",          \
+                                self,                                         \
+                                D,                                            \
                                 grad_output.sizes().slice(rank - D));         \
-    return spread("adaptive_avg_pool" #D "d_backward", grad_output, self, p,  \
-                  D, Bins{p});                                                \
+    return spread("adaptive_avg_pool" #D "d_backward",                        \
+                  grad_output,                                                \
+                  self,                                                       \
+                  p,                                                          \
+                  D,                                                          \
+                  Bins{p});                                                   \
   }
 TAEDA_AVG_POOL(2)
 TAEDA_AVG_POOL(3)

@@ -120,13 +120,15 @@ struct BatchNorm {
     if (l.by_rows()) {
       int64_t width = l.channels;
       std::vector<double> sums(static_cast<size_t>(width));
-      sum_blocks<A>(l.rows, width, sums.data(), [&](int64_t r, int64_t m, A* s) {
-        k.sum_rows(x + r * width, s, m, width);
-      });
+      sum_blocks<A>(
+          l.rows, width, sums.data(), [&](int64_t r, int64_t m, A* s) {
+            k.sum_rows(x + r * width, s, m, width);
+          });
       for (int64_t c = 0; c < width; ++c) mean[c] = static_cast<A>(sums[c] / n);
-      sum_blocks<A>(l.rows, width, sums.data(), [&](int64_t r, int64_t m, A* s) {
-        k.square_sum_rows(x + r * width, mean, s, m, width);
-      });
+      sum_blocks<A>(
+          l.rows, width, sums.data(), [&](int64_t r, int64_t m, A* s) {
+            k.square_sum_rows(x + r * width, mean, s, m, width);
+          });
       for (int64_t c = 0; c < width; ++c) var[c] = static_cast<A>(sums[c] / n);
       return;
     }
@@ -173,13 +175,8 @@ struct BatchNorm {
       std::vector<double> both(static_cast<size_t>(2 * width));
       sum_blocks<A>(
           l.rows, 2 * width, both.data(), [&](int64_t r, int64_t m, A* s) {
-            k.grad_sum_rows(dy + r * width,
-                            x + r * width,
-                            mean,
-                            s,
-                            s + width,
-                            m,
-                            width);
+            k.grad_sum_rows(
+                dy + r * width, x + r * width, mean, s, s + width, m, width);
           });
       std::copy_n(both.data(), width, sums);
       std::copy_n(both.data() + width, width, dots);
@@ -225,10 +222,9 @@ template <class A>
 void update_running(const Tensor& running, const A* seen, double momentum) {
   Tensor values = contiguous_as(running, scalar_type_of<A>);
   bool direct = values.is_same(running);
-  Tensor fresh = direct ? running
-                        : make_tensor("batch_norm",
-                                      running.sizes(),
-                                      scalar_type_of<A>);
+  Tensor fresh =
+      direct ? running
+             : make_tensor("batch_norm", running.sizes(), scalar_type_of<A>);
   const A* old = values.const_data<A>();
   A* out = fresh.mutable_data<A>();
   for (int64_t c = 0; c < running.numel(); ++c) {
@@ -372,10 +368,10 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
   }
   Layout2 layout = layout_of(input, input.dtype());
   Tensor dy = laid_out(grad_out, layout, input.dtype());
-  Tensor mean = parameter_as(
-      or_undefined(train ? save_mean : running_mean), type);
-  Tensor spread = parameter_as(
-      or_undefined(train ? save_invstd : running_var), type);
+  Tensor mean =
+      parameter_as(or_undefined(train ? save_mean : running_mean), type);
+  Tensor spread =
+      parameter_as(or_undefined(train ? save_invstd : running_var), type);
   w = parameter_as(w, type);
   if (output_mask[1]) dw = make(type);
   if (output_mask[2]) db = make(type);
@@ -395,7 +391,8 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
       double rstd = train ? static_cast<double>(s[i])
                           : 1 / std::sqrt(static_cast<double>(s[i]) + eps);
       double factor = w.defined() ? rstd * w.const_data<A>()[i] : rstd;
-      if (dw.defined()) dw.mutable_data<A>()[i] = static_cast<A>(dots[i] * rstd);
+      if (dw.defined())
+        dw.mutable_data<A>()[i] = static_cast<A>(dots[i] * rstd);
       if (db.defined()) db.mutable_data<A>()[i] = static_cast<A>(sums[i]);
       double slope = train ? factor * rstd * rstd * dots[i] / n : 0;
       a[i] = static_cast<A>(factor);
@@ -403,8 +400,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
       c[i] = train ? static_cast<A>(slope * m[i] - factor * sums[i] / n) : A(0);
     }
     if (dx.defined()) {
-      run.grad_transform(
-          g, a.data(), b.data(), c.data(), dx.mutable_data<T>());
+      run.grad_transform(g, a.data(), b.data(), c.data(), dx.mutable_data<T>());
     }
   });
   if (dw.defined()) dw = cast(dw, kept);
@@ -428,14 +424,8 @@ Tensor batch_norm(const Tensor& input,
     if (bias) out = ops::add(out, ops::select(*bias, 0, 0), Scalar(int64_t{1}));
     return out;
   }
-  return std::get<0>(ops::native_batch_norm(input,
-                                            weight,
-                                            bias,
-                                            running_mean,
-                                            running_var,
-                                            training,
-                                            momentum,
-                                            eps));
+  return std::get<0>(ops::native_batch_norm(
+      input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
 }  // namespace taeda::native

@@ -82,12 +82,12 @@ class Convolution {
     if (args_.transposed) std::swap(x, g);
     dnn::Conv c = conv_geometry(x, g, grad_weight, args_, channels_last_);
     c.weight_channels_last = false;
-    bool done = dnn_takes(x) && dnn::conv_backward_weights(
-                                    c,
-                                    x.const_raw_data(),
-                                    g.const_raw_data(),
-                                    grad_weight.mutable_raw_data(),
-                                    nullptr);
+    bool done = dnn_takes(x) &&
+                dnn::conv_backward_weights(c,
+                                           x.const_raw_data(),
+                                           g.const_raw_data(),
+                                           grad_weight.mutable_raw_data(),
+                                           nullptr);
     if (!done) {
       conv_weight_loops(c, contiguous(x), contiguous(g), grad_weight);
     }
@@ -237,8 +237,8 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     return {gi, gw, gb};
   }
   Convolution run(input, weight, args);
-  bool empty = grad_output.numel() == 0 || input.numel() == 0 ||
-               weight.numel() == 0;
+  bool empty =
+      grad_output.numel() == 0 || input.numel() == 0 || weight.numel() == 0;
   if (output_mask[0]) {
     gi = run.make(input.sizes());
     empty ? fill_with(gi, int64_t{0}) : run.input_gradient(grad_output, gi);

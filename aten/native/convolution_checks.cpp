@@ -198,16 +198,16 @@ ConvArgs conv_args(const Tensor& input,
 DimVector conv_output_sizes(const Tensor& input,
                             const Tensor& weight,
                             const ConvArgs& a) {
-  DimVector sizes{input.sizes()[0],
-                  a.transposed ? weight.sizes()[1] * a.groups
-                               : weight.sizes()[0]};
+  DimVector sizes{
+      input.sizes()[0],
+      a.transposed ? weight.sizes()[1] * a.groups : weight.sizes()[0]};
   for (size_t d = 0; d < a.stride.size(); ++d) {
     int64_t in = input.sizes()[d + 2];
     int64_t reach = a.dilation[d] * (weight.sizes()[d + 2] - 1) + 1;
-    int64_t out =
-        a.transposed ? (in - 1) * a.stride[d] - 2 * a.padding[d] + reach +
-                           a.output_padding[d]
-                     : (in + 2 * a.padding[d] - reach) / a.stride[d] + 1;
+    int64_t out = a.transposed
+                      ? (in - 1) * a.stride[d] - 2 * a.padding[d] + reach +
+                            a.output_padding[d]
+                      : (in + 2 * a.padding[d] - reach) / a.stride[d] + 1;
     TAEDA_CHECK(out >= 0 && (!a.transposed || out > 0),
                 "convolution: Given input size per channel: (",
                 joined(input.sizes().slice(2)),
@@ -231,8 +231,8 @@ dnn::Conv conv_geometry(const Tensor& in,
                         const ConvArgs& args,
                         bool channels_last) {
   dnn::Conv c{};
-  c.dtype = in.dtype() == kBFloat16 ? dnn::DataType::kBF16
-                                    : dnn::DataType::kF32;
+  c.dtype =
+      in.dtype() == kBFloat16 ? dnn::DataType::kBF16 : dnn::DataType::kF32;
   c.channels_last = channels_last;
   c.weight_channels_last = channels_last && !weight.is_contiguous();
   c.spatial = static_cast<int>(args.stride.size());

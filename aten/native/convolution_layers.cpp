@@ -53,16 +53,10 @@ Tensor plain(const char* op,
   bool added = false;
   Tensor x = batched(op, input, dims, added);
   DimVector none(static_cast<size_t>(dims), 0);
-  return unbatched(ops::convolution(x,
-                                    weight,
-                                    bias,
-                                    stride,
-                                    padding,
-                                    dilation,
-                                    false,
-                                    none,
-                                    groups),
-                   added);
+  return unbatched(
+      ops::convolution(
+          x, weight, bias, stride, padding, dilation, false, none, groups),
+      added);
 }
 
 // padding='same': the odd element of a dim goes behind its end.
@@ -74,9 +68,10 @@ Tensor same_padding(const Tensor& input,
                     int64_t groups) {
   size_t dims = static_cast<size_t>(weight.dim() - 2);
   TAEDA_CHECK(weight.dim() > 2, "weight should have at least three dimensions");
-  TAEDA_CHECK(std::all_of(stride.begin(), stride.end(),
-                          [](int64_t s) { return s == 1; }),
-              "padding='same' is not supported for strided convolutions");
+  TAEDA_CHECK(
+      std::all_of(
+          stride.begin(), stride.end(), [](int64_t s) { return s == 1; }),
+      "padding='same' is not supported for strided convolutions");
   DimVector low(dims), extra(2 * dims, 0);
   bool even = true;
   for (size_t d = 0; d < dims; ++d) {
@@ -107,7 +102,8 @@ Tensor _convolution_mode(const Tensor& input,
     return same_padding(input, weight, bias, stride, dilation, groups);
   }
   TAEDA_CHECK(padding == "valid", "Invalid padding string: '", padding, "'");
-  DimVector none(static_cast<size_t>(std::max<int64_t>(weight.dim() - 2, 1)), 0);
+  DimVector none(static_cast<size_t>(std::max<int64_t>(weight.dim() - 2, 1)),
+                 0);
   return ops::convolution(
       input, weight, bias, stride, none, dilation, false, none, groups);
 }
@@ -136,50 +132,56 @@ Tensor _convolution(const Tensor& input,
                           groups);
 }
 
-#define TAEDA_CONV(NAME, DIMS)                                              \
-  Tensor NAME(const Tensor& input,                                          \
-              const Tensor& weight,                                         \
-              const OptionalTensor& bias,                                   \
-              ArrayRef<int64_t> stride,                                     \
-              ArrayRef<int64_t> padding,                                    \
-              ArrayRef<int64_t> dilation,                                   \
-              int64_t groups) {                                             \
-    return plain(#NAME, DIMS, input, weight, bias, stride, padding,         \
-                 dilation, groups);                                         \
-  }                                                                         \
-  Tensor NAME(const Tensor& input,                                          \
-              const Tensor& weight,                                         \
-              const OptionalTensor& bias,                                   \
-              ArrayRef<int64_t> stride,                                     \
-              std::string_view padding,                                     \
-              ArrayRef<int64_t> dilation,                                   \
-              int64_t groups) {                                             \
-    bool added = false;                                                     \
-    Tensor x = batched(#NAME, input, DIMS, added);                          \
-    return unbatched(_convolution_mode(x, weight, bias, stride, padding,    \
-                                       dilation, groups),                   \
-                     added);                                                \
+#define TAEDA_CONV(NAME, DIMS)                                                 \
+  Tensor NAME(const Tensor& input,                                             \
+              const Tensor& weight,                                            \
+              const OptionalTensor& bias,                                      \
+              ArrayRef<int64_t> stride,                                        \
+              ArrayRef<int64_t> padding,                                       \
+              ArrayRef<int64_t> dilation,                                      \
+              int64_t groups) {                                                \
+    return plain(                                                              \
+        #NAME, DIMS, input, weight, bias, stride, padding, dilation, groups);  \
+  }                                                                            \
+  Tensor NAME(const Tensor& input,                                             \
+              const Tensor& weight,                                            \
+              const OptionalTensor& bias,                                      \
+              ArrayRef<int64_t> stride,                                        \
+              std::string_view padding,                                        \
+              ArrayRef<int64_t> dilation,                                      \
+              int64_t groups) {                                                \
+    bool added = false;                                                        \
+    Tensor x = batched(#NAME, input, DIMS, added);                             \
+    return unbatched(                                                          \
+        _convolution_mode(x, weight, bias, stride, padding, dilation, groups), \
+        added);                                                                \
   }
 TAEDA_CONV(conv1d, 1)
 TAEDA_CONV(conv2d, 2)
 TAEDA_CONV(conv3d, 3)
 #undef TAEDA_CONV
 
-#define TAEDA_CONV_TRANSPOSE(NAME, DIMS)                                    \
-  Tensor NAME(const Tensor& input,                                          \
-              const Tensor& weight,                                         \
-              const OptionalTensor& bias,                                   \
-              ArrayRef<int64_t> stride,                                     \
-              ArrayRef<int64_t> padding,                                    \
-              ArrayRef<int64_t> output_padding,                             \
-              int64_t groups,                                               \
-              ArrayRef<int64_t> dilation) {                                 \
-    bool added = false;                                                     \
-    Tensor x = batched(#NAME, input, DIMS, added);                          \
-    return unbatched(ops::convolution(x, weight, bias, stride, padding,     \
-                                      dilation, true, output_padding,       \
-                                      groups),                              \
-                     added);                                                \
+#define TAEDA_CONV_TRANSPOSE(NAME, DIMS)              \
+  Tensor NAME(const Tensor& input,                    \
+              const Tensor& weight,                   \
+              const OptionalTensor& bias,             \
+              ArrayRef<int64_t> stride,               \
+              ArrayRef<int64_t> padding,              \
+              ArrayRef<int64_t> output_padding,       \
+              int64_t groups,                         \
+              ArrayRef<int64_t> dilation) {           \
+    bool added = false;                               \
+    Tensor x = batched(#NAME, input, DIMS, added);    \
+    return unbatched(ops::convolution(x,              \
+                                      weight,         \
+                                      bias,           \
+                                      stride,         \
+                                      padding,        \
+                                      dilation,       \
+                                      true,           \
+                                      output_padding, \
+                                      groups),        \
+                     added);                          \
   }
 TAEDA_CONV_TRANSPOSE(conv_transpose1d, 1)
 TAEDA_CONV_TRANSPOSE(conv_transpose2d, 2)

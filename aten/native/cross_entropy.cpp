@@ -215,7 +215,8 @@ Tensor smoothed(const Tensor& self,
   int64_t class_dim = self.dim() == 1 ? 0 : 1;
   int64_t classes = self.sizes()[class_dim];
   Tensor logs = ops::log_softmax(self, class_dim, self.dtype());
-  OptionalTensor given = weight.defined() ? OptionalTensor(weight) : std::nullopt;
+  OptionalTensor given =
+      weight.defined() ? OptionalTensor(weight) : std::nullopt;
   Tensor own = ops::nll_loss_nd(logs, target, given, reduction, ignore_index);
   Tensor terms = logs;
   if (weight.defined()) {
@@ -237,7 +238,9 @@ Tensor smoothed(const Tensor& self,
 
 // Whether the rows kernel applies; what it does not take is left to nll_loss,
 // whose messages are PyTorch's.
-bool takes_rows(const Tensor& self, const Tensor& target, const Tensor& weight) {
+bool takes_rows(const Tensor& self,
+                const Tensor& target,
+                const Tensor& weight) {
   bool shapes = self.dim() == 2 && target.dim() == 1 &&
                 self.sizes()[0] == target.sizes()[0] && self.sizes()[1] > 0;
   bool types = self.is_floating_point() && !is_float8(self.dtype()) &&

@@ -23,11 +23,8 @@ namespace {
 const Scalar kOne = int64_t{1};
 }  // namespace
 
-Tensor pairwise_distance(const Tensor& x1,
-                         const Tensor& x2,
-                         double p,
-                         double eps,
-                         bool keepdim) {
+Tensor pairwise_distance(
+    const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   int64_t last = std::max(x1.dim(), x2.dim()) - 1;
   Tensor apart = ops::add(ops::sub(x1, x2, kOne), Scalar(eps), kOne);
   return ops::norm(apart, Scalar(p), IntArrayRef{last}, keepdim);
@@ -38,9 +35,10 @@ Tensor cosine_similarity(const Tensor& x1,
                          int64_t dim,
                          double eps) {
   ScalarType type = result_type(x1, x2);
-  TAEDA_CHECK(is_floating(type) || is_complex(type),
-              "expected common dtype to be floating point, yet common dtype is ",
-              type);
+  TAEDA_CHECK(
+      is_floating(type) || is_complex(type),
+      "expected common dtype to be floating point, yet common dtype is ",
+      type);
   auto unit = [&](const Tensor& t) {
     Tensor norm = ops::linalg_vector_norm(
         t, Scalar(int64_t{2}), IntArrayRef{dim}, true, std::nullopt);
@@ -64,24 +62,25 @@ Tensor triplet_margin_loss(const Tensor& anchor,
                            double eps,
                            bool swap,
                            int64_t reduction) {
-  TAEDA_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
-              "The anchor, positive, and negative tensors are expected to have "
-              "the same number of dimensions, but got: anchor ",
-              anchor.dim(),
-              "D, positive ",
-              positive.dim(),
-              "D, and negative ",
-              negative.dim(),
-              "D inputs");
+  TAEDA_CHECK(
+      anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
+      "The anchor, positive, and negative tensors are expected to have "
+      "the same number of dimensions, but got: anchor ",
+      anchor.dim(),
+      "D, positive ",
+      positive.dim(),
+      "D, and negative ",
+      negative.dim(),
+      "D inputs");
   Tensor near = ops::pairwise_distance(anchor, positive, p, eps, false);
   Tensor far = ops::pairwise_distance(anchor, negative, p, eps, false);
   if (swap) {
     far = ops::minimum(
         far, ops::pairwise_distance(positive, negative, p, eps, false));
   }
-  Tensor loss = ops::clamp_min(
-      ops::add(ops::sub(near, far, kOne), Scalar(margin), kOne),
-      Scalar(int64_t{0}));
+  Tensor loss =
+      ops::clamp_min(ops::add(ops::sub(near, far, kOne), Scalar(margin), kOne),
+                     Scalar(int64_t{0}));
   if (reduction == 1) return ops::mean(loss);
   return reduction == 2 ? ops::sum(loss) : loss;
 }

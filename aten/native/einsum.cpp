@@ -168,7 +168,9 @@ Frame make_frame(const Equation& e, TensorList operands) {
 
 // The operand with the frame's dims: diagonals of repeated labels, size 1 for
 // labels that it does not have.
-Tensor framed(const Tensor& operand, const Labels& labels, const Frame& f,
+Tensor framed(const Tensor& operand,
+              const Labels& labels,
+              const Frame& f,
               size_t number) {
   Tensor t = operand;
   std::vector<int64_t> places;  // of t's dims
@@ -280,8 +282,10 @@ Tensor contract(Tensor a, Tensor b, const std::vector<bool>& summed) {
     for (int64_t d : dims) n *= t.sizes()[d];
     return n;
   };
-  auto arranged = [&](const Tensor& t, const DimVector& first,
-                      const DimVector& second, const DimVector& rest) {
+  auto arranged = [&](const Tensor& t,
+                      const DimVector& first,
+                      const DimVector& second,
+                      const DimVector& rest) {
     DimVector order(both);
     for (int64_t d : first) order.push_back(d);
     for (int64_t d : second) order.push_back(d);
@@ -341,8 +345,8 @@ Tensor einsum(std::string_view equation,
     // Dims that nobody needs any more are summed over now.
     std::vector<bool> summed(static_cast<size_t>(f.rank));
     for (int64_t d = f.out_rank; d < f.rank; ++d) {
-      bool needed = std::any_of(
-          operands.begin(), operands.end(), [&](const Tensor& t) {
+      bool needed =
+          std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) {
             return t.sizes()[d] != 1;
           });
       summed[static_cast<size_t>(d)] = !needed;

@@ -156,11 +156,11 @@ void embedding_renorm_(const Tensor& self,
       T* row = data + r * step;
       double norm = 0;
       for (int64_t j = 0; j < width; ++j) {
-        double v = std::abs(static_cast<double>(
-            static_cast<lane_sum_t<T>>(row[j * inner])));
+        double v = std::abs(
+            static_cast<double>(static_cast<lane_sum_t<T>>(row[j * inner])));
         norm = std::isinf(norm_type) ? std::max(norm, v)
-               : norm_type == 2     ? norm + v * v
-                                    : norm + std::pow(v, norm_type);
+               : norm_type == 2      ? norm + v * v
+                                     : norm + std::pow(v, norm_type);
       }
       if (!std::isinf(norm_type)) {
         norm = norm_type == 2 ? std::sqrt(norm) : std::pow(norm, 1 / norm_type);

@@ -83,8 +83,8 @@ std::vector<Tensor> _foreach_norm(TensorList self,
         make_tensor("_foreach_norm", IntArrayRef(), result, t.device());
     if (!t.is_meta()) {
       ScalarType type = compute_type(result);
-      bool plain = t.is_non_overlapping_and_dense() && t.dtype() == type &&
-                   !t.is_neg();
+      bool plain =
+          t.is_non_overlapping_and_dense() && t.dtype() == type && !t.is_neg();
       Tensor x = plain ? t : contiguous_as(t, type);
       double value = type == kDouble
                          ? norm_of(x.const_data<double>(), x.numel(), order)

@@ -193,9 +193,8 @@ void adam_step(std::string_view op,
                bool amsgrad,
                const OptionalTensor& grad_scale,
                const OptionalTensor& found_inf) {
-  check_lengths(op,
-                self,
-                {grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps});
+  check_lengths(
+      op, self, {grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps});
   Launch launch(op, OptimizerRule::kAdam, numbers);
   if (!launch.scale(grad_scale, found_inf)) return;
   for (size_t i = 0; i < self.size(); ++i) {
@@ -288,34 +287,34 @@ void _fused_sgd_tensor_lr_(TensorList self,
               found_inf);
 }
 
-#define TAEDA_ADAM(NAME, LR_TYPE, LR, DECOUPLED)                          \
-  void NAME(TensorList self,                                              \
-            TensorList grads,                                             \
-            TensorList exp_avgs,                                          \
-            TensorList exp_avg_sqs,                                       \
-            TensorList max_exp_avg_sqs,                                   \
-            TensorList state_steps,                                       \
-            LR_TYPE lr,                                                   \
-            double beta1,                                                 \
-            double beta2,                                                 \
-            double weight_decay,                                          \
-            double eps,                                                   \
-            bool amsgrad,                                                 \
-            bool maximize,                                                \
-            const OptionalTensor& grad_scale,                             \
-            const OptionalTensor& found_inf) {                            \
-    adam_step(                                                            \
-        #NAME,                                                            \
-        self,                                                             \
-        grads,                                                            \
-        exp_avgs,                                                         \
-        exp_avg_sqs,                                                      \
-        max_exp_avg_sqs,                                                  \
-        state_steps,                                                      \
-        adam_numbers(LR, beta1, beta2, weight_decay, eps, maximize, DECOUPLED), \
-        amsgrad,                                                          \
-        grad_scale,                                                       \
-        found_inf);                                                       \
+#define TAEDA_ADAM(NAME, LR_TYPE, LR, DECOUPLED)                             \
+  void NAME(TensorList self,                                                 \
+            TensorList grads,                                                \
+            TensorList exp_avgs,                                             \
+            TensorList exp_avg_sqs,                                          \
+            TensorList max_exp_avg_sqs,                                      \
+            TensorList state_steps,                                          \
+            LR_TYPE lr,                                                      \
+            double beta1,                                                    \
+            double beta2,                                                    \
+            double weight_decay,                                             \
+            double eps,                                                      \
+            bool amsgrad,                                                    \
+            bool maximize,                                                   \
+            const OptionalTensor& grad_scale,                                \
+            const OptionalTensor& found_inf) {                               \
+    adam_step(#NAME,                                                         \
+              self,                                                          \
+              grads,                                                         \
+              exp_avgs,                                                      \
+              exp_avg_sqs,                                                   \
+              max_exp_avg_sqs,                                               \
+              state_steps,                                                   \
+              adam_numbers(                                                  \
+                  LR, beta1, beta2, weight_decay, eps, maximize, DECOUPLED), \
+              amsgrad,                                                       \
+              grad_scale,                                                    \
+              found_inf);                                                    \
   }
 TAEDA_ADAM(_fused_adam_, double, lr, false)
 TAEDA_ADAM(_fused_adam_tensor_lr_, const Tensor&, number_in(lr), false)

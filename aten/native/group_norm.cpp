@@ -144,7 +144,8 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(
     int64_t group,
     double eps) {
   Tensor w = or_undefined(weight), b = or_undefined(bias);
-  TAEDA_CHECK(group > 0, "Expected num groups to be greater than 0, got ", group);
+  TAEDA_CHECK(
+      group > 0, "Expected num groups to be greater than 0, got ", group);
   TAEDA_CHECK(C % group == 0,
               "Expected number of channels in input to be divisible by "
               "num_groups, but got input of shape ",
@@ -251,9 +252,8 @@ Tensor instance_norm(const Tensor& input,
     return std::get<0>(ops::native_batch_norm(
         input, weight, bias, running_mean, running_var, false, momentum, eps));
   }
-  TAEDA_CHECK(input.dim() >= 2,
-              "instance_norm: expected at least 2 dims, got ",
-              input);
+  TAEDA_CHECK(
+      input.dim() >= 2, "instance_norm: expected at least 2 dims, got ", input);
   int64_t n = input.sizes()[0], c = input.sizes()[1], plane = 1;
   for (int64_t s : input.sizes().slice(2)) plane *= s;
   auto [out, means, scales] =

@@ -38,8 +38,8 @@ Tensor reduced(const Tensor& loss, int64_t reduction) {
 }
 
 Tensor zero_like(const Tensor& t) {
-  return ops::zeros_like(t, std::nullopt, std::nullopt, std::nullopt,
-                         std::nullopt, std::nullopt);
+  return ops::zeros_like(
+      t, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
 }
 
 const Scalar kOne = int64_t{1};
@@ -81,10 +81,11 @@ Tensor hinge_embedding_loss(const Tensor& self,
                             double margin,
                             int64_t reduction) {
   Tensor zero = zero_like(self);
-  Tensor far = ops::clamp_min(
-      ops::add(ops::neg(self), Scalar(margin), kOne), Scalar(int64_t{0}));
+  Tensor far = ops::clamp_min(ops::add(ops::neg(self), Scalar(margin), kOne),
+                              Scalar(int64_t{0}));
   Tensor negative = ops::where(ops::eq(target, Scalar(int64_t{1})), zero, far);
-  Tensor positive = ops::where(ops::eq(target, Scalar(int64_t{-1})), zero, self);
+  Tensor positive =
+      ops::where(ops::eq(target, Scalar(int64_t{-1})), zero, self);
   return reduced(ops::add(negative, positive, kOne), reduction);
 }
 
@@ -110,18 +111,18 @@ Tensor cosine_embedding_loss(const Tensor& input1,
   auto total = [&](const Tensor& a, const Tensor& b) {
     return ops::sum(ops::mul(a, b), IntArrayRef{-1}, false);
   };
-  Tensor squares = ops::mul(
-      ops::add(total(input1, input1), Scalar(kEpsilon), kOne),
-      ops::add(total(input2, input2), Scalar(kEpsilon), kOne));
+  Tensor squares =
+      ops::mul(ops::add(total(input1, input1), Scalar(kEpsilon), kOne),
+               ops::add(total(input2, input2), Scalar(kEpsilon), kOne));
   Tensor cosine = ops::mul(total(input1, input2), ops::rsqrt(squares));
   Tensor zero = zero_like(cosine);
   Tensor alike = ops::add(ops::neg(cosine), Scalar(1.0), kOne);
-  Tensor unlike = ops::clamp_min(
-      ops::sub(cosine, Scalar(margin), kOne), Scalar(int64_t{0}));
-  Tensor loss = ops::add(
-      ops::where(ops::eq(target, Scalar(int64_t{1})), alike, zero),
-      ops::where(ops::eq(target, Scalar(int64_t{-1})), unlike, zero),
-      kOne);
+  Tensor unlike = ops::clamp_min(ops::sub(cosine, Scalar(margin), kOne),
+                                 Scalar(int64_t{0}));
+  Tensor loss =
+      ops::add(ops::where(ops::eq(target, Scalar(int64_t{1})), alike, zero),
+               ops::where(ops::eq(target, Scalar(int64_t{-1})), unlike, zero),
+               kOne);
   return reduced(loss, reduction);
 }
 
@@ -134,10 +135,10 @@ Tensor poisson_nll_loss(const Tensor& input,
   Tensor loss =
       log_input
           ? ops::sub(ops::exp(input), ops::mul(target, input), kOne)
-          : ops::sub(input,
-                     ops::mul(target,
-                              ops::log(ops::add(input, Scalar(eps), kOne))),
-                     kOne);
+          : ops::sub(
+                input,
+                ops::mul(target, ops::log(ops::add(input, Scalar(eps), kOne))),
+                kOne);
   if (full) {
     // Stirling's approximation of log(target!).
     Tensor logs = ops::log(target);

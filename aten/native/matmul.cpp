@@ -285,16 +285,17 @@ void bmm_shape(const Tensor& self, const Tensor& mat2, OutputPlan& plan) {
   TAEDA_CHECK(self.dim() == 3, "bmm: batch1 must be a 3D tensor, got ", self);
   TAEDA_CHECK(mat2.dim() == 3, "bmm: batch2 must be a 3D tensor, got ", mat2);
   int64_t b = self.sizes()[0], k = self.sizes()[2];
-  TAEDA_CHECK(mat2.sizes()[0] == b && mat2.sizes()[1] == k,
-              "Expected size for first two dimensions of batch2 tensor to be: [",
-              b,
-              ", ",
-              k,
-              "] but got: [",
-              mat2.sizes()[0],
-              ", ",
-              mat2.sizes()[1],
-              "].");
+  TAEDA_CHECK(
+      mat2.sizes()[0] == b && mat2.sizes()[1] == k,
+      "Expected size for first two dimensions of batch2 tensor to be: [",
+      b,
+      ", ",
+      k,
+      "] but got: [",
+      mat2.sizes()[0],
+      ", ",
+      mat2.sizes()[1],
+      "].");
   TAEDA_CHECK(self.dtype() == mat2.dtype(),
               "bmm: expected scalar type ",
               self.dtype(),
@@ -391,7 +392,14 @@ void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
   if (da <= 2 && db <= 2) {
     TAEDA_CHECK(k == kb,
                 "mat1 and mat2 shapes cannot be multiplied (",
-                n, "x", k, " and ", kb, "x", m, ")");
+                n,
+                "x",
+                k,
+                " and ",
+                kb,
+                "x",
+                m,
+                ")");
   } else {
     auto lead = [](const Tensor& t) {
       size_t rank = static_cast<size_t>(t.dim());
@@ -404,13 +412,28 @@ void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
     for (int64_t s : batch) rows *= s;
     TAEDA_CHECK(k == kb,
                 "mat1 and mat2 shapes cannot be multiplied (",
-                rows, "x", k, " and ", kb, "x", m, ")");
+                rows,
+                "x",
+                k,
+                " and ",
+                kb,
+                "x",
+                m,
+                ")");
   }
   int64_t count = 1;
   for (int64_t s : batch) count *= s;
-  TAEDA_CHECK(k == kb,
-              "Expected size for first two dimensions of batch2 tensor to be: [",
-              count, ", ", k, "] but got: [", count, ", ", kb, "].");
+  TAEDA_CHECK(
+      k == kb,
+      "Expected size for first two dimensions of batch2 tensor to be: [",
+      count,
+      ", ",
+      k,
+      "] but got: [",
+      count,
+      ", ",
+      kb,
+      "].");
   if (da > 1) batch.push_back(n);
   if (db > 1) batch.push_back(m);
   plan.set(0, batch, self.dtype());
@@ -463,12 +486,8 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& out) {
   if (a.dim() == 1) sizes.insert(sizes.end() - (b.dim() > 1), n);
   if (b.dim() == 1) sizes.push_back(m);
   Tensor full = view_over(out, sizes, contiguous_strides(sizes));
-  batched_gemm_into(full.dim() > 2 ? "bmm" : kName,
-                    x,
-                    y,
-                    full,
-                    int64_t{1},
-                    int64_t{0});
+  batched_gemm_into(
+      full.dim() > 2 ? "bmm" : kName, x, y, full, int64_t{1}, int64_t{0});
 }
 
 void matmul_cpu(const Tensor& self, const Tensor& other, const Tensor& out) {

@@ -74,8 +74,10 @@ void addmm_shape(const Tensor& self,
                  const Scalar&,
                  const Scalar&,
                  OutputPlan& plan) {
-  TAEDA_CHECK(mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
-  TAEDA_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
+  TAEDA_CHECK(
+      mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
+  TAEDA_CHECK(
+      mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
   check_inner_sizes(mat1, mat2);
   check_dtypes(self, mat1, mat2);
   int64_t sizes[] = {mat1.sizes()[0], mat2.sizes()[1]};
@@ -149,16 +151,17 @@ void baddbmm_shape(const Tensor& self,
   TAEDA_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor, got ", batch1);
   TAEDA_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor, got ", batch2);
   int64_t b = batch1.sizes()[0], k = batch1.sizes()[2];
-  TAEDA_CHECK(batch2.sizes()[0] == b && batch2.sizes()[1] == k,
-              "Expected size for first two dimensions of batch2 tensor to be: [",
-              b,
-              ", ",
-              k,
-              "] but got: [",
-              batch2.sizes()[0],
-              ", ",
-              batch2.sizes()[1],
-              "].");
+  TAEDA_CHECK(
+      batch2.sizes()[0] == b && batch2.sizes()[1] == k,
+      "Expected size for first two dimensions of batch2 tensor to be: [",
+      b,
+      ", ",
+      k,
+      "] but got: [",
+      batch2.sizes()[0],
+      ", ",
+      batch2.sizes()[1],
+      "].");
   check_dtypes(self, batch1, batch2);
   int64_t sizes[] = {b, batch1.sizes()[1], batch2.sizes()[2]};
   check_expands("baddbmm", self.sizes(), sizes);
@@ -198,7 +201,14 @@ void linear_shape(const Tensor& input,
     int64_t rows = last == 0 ? 0 : input.numel() / last;
     TAEDA_CHECK(false,
                 "linear: mat1 and mat2 shapes cannot be multiplied (",
-                rows, "x", last, " and ", k, "x", m, ")");
+                rows,
+                "x",
+                last,
+                " and ",
+                k,
+                "x",
+                m,
+                ")");
   }
   TAEDA_CHECK(input.dtype() == weight.dtype(),
               "linear: mat1 and mat2 must have the same dtype, but got ",
@@ -241,8 +251,7 @@ void linear_cpu(const Tensor& input,
     copy_into(out, *bias);
     beta = int64_t{1};
   }
-  Tensor flat =
-      out.dim() == 2 ? out : view_over(out, {rows, m}, {m, 1});
+  Tensor flat = out.dim() == 2 ? out : view_over(out, {rows, m}, {m, 1});
   gemm_into("addmm_impl_cpu_", x, w, flat, int64_t{1}, beta);
 }
 

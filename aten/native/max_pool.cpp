@@ -49,10 +49,10 @@ T lowest() {
 
 // What windows compare in: 16-bit floats as float.
 template <class T>
-using compare_t = std::conditional_t<std::is_same_v<T, Half> ||
-                                         std::is_same_v<T, BFloat16>,
-                                     float,
-                                     T>;
+using compare_t =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>,
+                       float,
+                       T>;
 
 struct Range {
   int64_t start, end, step;
@@ -151,11 +151,8 @@ std::tuple<Tensor, Tensor> max_pool(std::string_view op,
       int64_t from_step = p.in_size(), to_step = p.out_size();
       parallel_for(0, p.planes, p.grain(), [&](int64_t from, int64_t to) {
         for (int64_t i = from; i < to; ++i) {
-          max_plane(p,
-                    in + i * from_step,
-                    y + i * to_step,
-                    at + i * to_step,
-                    range);
+          max_plane(
+              p, in + i * from_step, y + i * to_step, at + i * to_step, range);
         }
       });
     });
@@ -230,8 +227,14 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
       ArrayRef<int64_t> padding,                                              \
       ArrayRef<int64_t> dilation,                                             \
       bool ceil_mode) {                                                       \
-    Pool p = make_pool("max_pool" #D "d", self, D, kernel_size, stride,       \
-                       padding, dilation, ceil_mode);                         \
+    Pool p = make_pool("max_pool" #D "d",                                     \
+                       self,                                                  \
+                       D,                                                     \
+                       kernel_size,                                           \
+                       stride,                                                \
+                       padding,                                               \
+                       dilation,                                              \
+                       ceil_mode);                                            \
     return max_pool("max_pool" #D "d", self, p, D, true, window);             \
   }                                                                           \
   Tensor max_pool##D##d_with_indices_backward(const Tensor& grad_output,      \
@@ -242,8 +245,8 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
                                               ArrayRef<int64_t>,              \
                                               bool,                           \
                                               const Tensor& indices) {        \
-    return scatter_planes("max_pool" #D "d_backward", grad_output, self,      \
-                          indices, D);                                        \
+    return scatter_planes(                                                    \
+        "max_pool" #D "d_backward", grad_output, self, indices, D);           \
   }                                                                           \
   Tensor max_pool##D##d(const Tensor& self,                                   \
                         ArrayRef<int64_t> kernel_size,                        \
@@ -256,37 +259,36 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
   }                                                                           \
   std::tuple<Tensor, Tensor> adaptive_max_pool##D##d(                         \
       const Tensor& self, ArrayRef<int64_t> output_size) {                    \
-    Pool p = make_adaptive_pool("adaptive_max_pool" #D "d", self, D,          \
-                                output_size);                                 \
+    Pool p =                                                                  \
+        make_adaptive_pool("adaptive_max_pool" #D "d", self, D, output_size); \
     return max_pool("adaptive_max_pool" #D "d", self, p, D, false, bin);      \
   }                                                                           \
-  Tensor adaptive_max_pool##D##d_backward(const Tensor& grad_output,          \
-                                          const Tensor& self,                 \
-                                          const Tensor& indices) {            \
-    return scatter_planes("adaptive_max_pool" #D "d_backward", grad_output,   \
-                          self, indices, D);                                  \
+  Tensor adaptive_max_pool##D##d_backward(                                    \
+      const Tensor& grad_output, const Tensor& self, const Tensor& indices) { \
+    return scatter_planes(                                                    \
+        "adaptive_max_pool" #D "d_backward", grad_output, self, indices, D);  \
   }
 TAEDA_MAX_POOL(2)
 TAEDA_MAX_POOL(3)
 #undef TAEDA_MAX_POOL
 
-std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self,
-                                                   ArrayRef<int64_t> kernel_size,
-                                                   ArrayRef<int64_t> stride,
-                                                   ArrayRef<int64_t> padding,
-                                                   ArrayRef<int64_t> dilation,
-                                                   bool ceil_mode) {
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(
+    const Tensor& self,
+    ArrayRef<int64_t> kernel_size,
+    ArrayRef<int64_t> stride,
+    ArrayRef<int64_t> padding,
+    ArrayRef<int64_t> dilation,
+    bool ceil_mode) {
   TAEDA_CHECK(self.dim() == 2 || self.dim() == 3,
               "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional "
               "0 dim batch size for input, but got:",
               self.sizes());
-  auto [out, indices] =
-      ops::max_pool2d_with_indices(with_height(self),
-                                   pair_of(kernel_size, 1),
-                                   pair_of(stride, 1),
-                                   pair_of(padding, 0),
-                                   pair_of(dilation, 1),
-                                   ceil_mode);
+  auto [out, indices] = ops::max_pool2d_with_indices(with_height(self),
+                                                     pair_of(kernel_size, 1),
+                                                     pair_of(stride, 1),
+                                                     pair_of(padding, 0),
+                                                     pair_of(dilation, 1),
+                                                     ceil_mode);
   return {without_height(out), without_height(indices)};
 }
 
@@ -305,8 +307,8 @@ std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self,
   TAEDA_CHECK(self.dim() == 2 || self.dim() == 3,
               "adaptive_max_pool1d(): Expected 2D or 3D tensor, but got ",
               self.sizes());
-  auto [out, indices] = ops::adaptive_max_pool2d(with_height(self),
-                                                 pair_of(output_size, 1));
+  auto [out, indices] =
+      ops::adaptive_max_pool2d(with_height(self), pair_of(output_size, 1));
   return {without_height(out), without_height(indices)};
 }
 

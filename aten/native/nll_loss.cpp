@@ -77,13 +77,13 @@ Problem rows_problem(std::string_view op,
         "For 1D input, 1D target must have size 1, but got target size: ",
         target.numel());
   }
-  TAEDA_CHECK(single || (target.dim() == 1 &&
-                         self.sizes()[0] == target.sizes()[0]),
-              "size mismatch (got input: ",
-              self.sizes(),
-              ", target: ",
-              target.sizes(),
-              ")");
+  TAEDA_CHECK(
+      single || (target.dim() == 1 && self.sizes()[0] == target.sizes()[0]),
+      "size mismatch (got input: ",
+      self.sizes(),
+      ", target: ",
+      target.sizes(),
+      ")");
   check_target_type(op, target);
   int64_t classes = self.sizes()[self.dim() - 1];
   Tensor w = or_undefined(weight);
@@ -128,8 +128,9 @@ Problem planes_problem(std::string_view op,
 template <class A, class F, class G>
 void each_target(const Problem& p, F&& f, G&& skip) {
   Tensor target = contiguous_as(p.target, kLong);
-  Tensor weight = p.weight.defined() ? contiguous_as(p.weight, scalar_type_of<A>)
-                                     : p.weight;
+  Tensor weight = p.weight.defined()
+                      ? contiguous_as(p.weight, scalar_type_of<A>)
+                      : p.weight;
   const int64_t* t = target.const_data<int64_t>();
   const A* w = data_or_null<A>(weight);
   for (int64_t i = 0; i < p.count(); ++i) {

@@ -36,16 +36,17 @@ std::pair<int64_t, int64_t> norm_rows(std::string_view op,
               weight.sizes(),
               " and normalized_shape = ",
               shape);
-  TAEDA_CHECK(!bias.defined() || bias.sizes() == shape,
-              op,
-              ": Expected bias to be of same shape as normalized_shape, but got "
-              "bias of shape ",
-              bias.sizes(),
-              " and normalized_shape = ",
-              shape);
+  TAEDA_CHECK(
+      !bias.defined() || bias.sizes() == shape,
+      op,
+      ": Expected bias to be of same shape as normalized_shape, but got "
+      "bias of shape ",
+      bias.sizes(),
+      " and normalized_shape = ",
+      shape);
   size_t rank = static_cast<size_t>(input.dim());
-  bool fits = rank >= shape.size() &&
-              input.sizes().slice(rank - shape.size()) == shape;
+  bool fits =
+      rank >= shape.size() && input.sizes().slice(rank - shape.size()) == shape;
   TAEDA_CHECK(fits,
               op,
               ": Given normalized_shape=",
@@ -240,10 +241,10 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm(
   Tensor rstd = make_tensor("layer_norm", sizes, sum_type, device);
   Tensor x = contiguous(input);
   w = parameter_as(w, sum_type), b = parameter_as(b, sum_type);
-  visit_norm_type("LayerNormKernelImpl", x.dtype(), [&, rows = rows, n = n](
-                                                        auto tag) {
-    forward_rows<decltype(tag)>(x, w, b, out, mean, rstd, rows, n, eps);
-  });
+  visit_norm_type(
+      "LayerNormKernelImpl", x.dtype(), [&, rows = rows, n = n](auto tag) {
+        forward_rows<decltype(tag)>(x, w, b, out, mean, rstd, rows, n, eps);
+      });
   return {out, cast(mean, kept), cast(rstd, kept)};
 }
 
@@ -284,9 +285,8 @@ std::tuple<Tensor, Tensor> _fused_rms_norm(const Tensor& input,
   Tensor out = make_tensor("rms_norm", input.sizes(), input.dtype(), device);
   Tensor rstd = make_tensor("rms_norm", sizes, sum_type, device);
   if (device.is_meta()) return {out, rstd};
-  double smallest = sum_type == kDouble
-                        ? std::numeric_limits<double>::epsilon()
-                        : std::numeric_limits<float>::epsilon();
+  double smallest = sum_type == kDouble ? std::numeric_limits<double>::epsilon()
+                                        : std::numeric_limits<float>::epsilon();
   Tensor x = contiguous(input);
   w = parameter_as(w, sum_type);
   visit_norm_type("rms_norm", x.dtype(), [&, rows = rows, n = n](auto tag) {
@@ -304,7 +304,8 @@ std::tuple<Tensor, Tensor> _fused_rms_norm_backward(
     const OptionalTensor& weight,
     ArrayRef<bool> output_mask) {
   Tensor w = or_undefined(weight);
-  auto [rows, n] = norm_rows("rms_norm_backward", input, normalized_shape, w, {});
+  auto [rows, n] =
+      norm_rows("rms_norm_backward", input, normalized_shape, w, {});
   RowGradients g = row_gradients("rms_norm_backward",
                                  grad_out,
                                  input,

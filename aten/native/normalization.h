@@ -10,7 +10,9 @@
 namespace taeda::native {
 
 // An optional tensor, undefined when it is absent.
-inline Tensor or_undefined(const OptionalTensor& t) { return t ? *t : Tensor(); }
+inline Tensor or_undefined(const OptionalTensor& t) {
+  return t ? *t : Tensor();
+}
 // Row-major, in the type that sums of `t` have; undefined stays so.
 Tensor parameter_as(const Tensor& t, ScalarType sum_type);
 template <class A>

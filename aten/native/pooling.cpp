@@ -116,8 +116,8 @@ Pool make_pool(std::string_view op,
   for (int64_t d = 0; d < dims; ++d) {
     size_t at = static_cast<size_t>(3 - dims + d);
     p.kernel[at] = entry(op, "kernel_size", kernel, dims, d);
-    p.stride[at] = stride.empty() ? p.kernel[at]
-                                  : entry(op, "stride", stride, dims, d);
+    p.stride[at] =
+        stride.empty() ? p.kernel[at] : entry(op, "stride", stride, dims, d);
     p.padding[at] = entry(op, "padding", padding, dims, d);
     p.dilation[at] = entry(op, "dilation", dilation, dims, d);
     if (stride.empty() && p.stride[at] == 0) {

@@ -11,8 +11,8 @@
 #include <taeda/gen/native/outer.h>
 #include <taeda/gen/native/tensordot.h>
 #include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/eye.h>
 #include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/eye.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/mul.h>
@@ -93,7 +93,8 @@ Tensor addbmm(const Tensor& self,
   if (!alpha.equal(1.0)) product = ops::mul(product, alpha);
   int64_t sizes[] = {n, m};
   Tensor start = self;
-  if (self.sizes() != IntArrayRef(sizes)) start = ops::expand(self, sizes, false);
+  if (self.sizes() != IntArrayRef(sizes))
+    start = ops::expand(self, sizes, false);
   if (beta.equal(0.0)) return product;
   if (!beta.equal(1.0)) start = ops::mul(start, beta);
   return ops::add(start, product, Scalar(int64_t{1}));
@@ -235,7 +236,8 @@ Tensor linalg_multi_dot(TensorList tensors) {
   std::vector<Tensor> chain(tensors.begin(), tensors.end());
   bool row = chain[0].dim() == 1, column = chain[n - 1].dim() == 1;
   if (row) chain[0] = ops::reshape(chain[0], {1, chain[0].numel()});
-  if (column) chain[n - 1] = ops::reshape(chain[n - 1], {chain[n - 1].numel(), 1});
+  if (column)
+    chain[n - 1] = ops::reshape(chain[n - 1], {chain[n - 1].numel(), 1});
   for (size_t i = 0; i < n; ++i) {
     TAEDA_CHECK(chain[i].dim() == 2,
                 "multi_dot(): tensor ",
@@ -263,7 +265,8 @@ Tensor linalg_multi_dot(TensorList tensors) {
 }
 
 Tensor chain_matmul(TensorList matrices) {
-  TAEDA_CHECK(!matrices.empty(), "chain_matmul(): Expected one or more matrices");
+  TAEDA_CHECK(!matrices.empty(),
+              "chain_matmul(): Expected one or more matrices");
   for (const Tensor& t : matrices) {
     TAEDA_CHECK(t.dim() == 2,
                 "Expected argument #0 'matrices' to have 2 dimensions, but it "
@@ -282,12 +285,13 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
               " by ",
               self.dim() < 1 ? 1 : self.size(-1),
               " matrices");
-  TAEDA_CHECK_AS(NotImplemented,
-                 n >= 0,
-                 "linalg.matrix_power: negative powers are not implemented yet");
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      n >= 0,
+      "linalg.matrix_power: negative powers are not implemented yet");
   if (n == 0) {
-    Tensor one = ops::eye(self.size(-1), self.dtype(), std::nullopt,
-                          self.device(), std::nullopt);
+    Tensor one = ops::eye(
+        self.size(-1), self.dtype(), std::nullopt, self.device(), std::nullopt);
     return ops::mul(ops::expand(one, self.sizes(), false), Scalar(int64_t{1}));
   }
   Tensor out, square = self;

@@ -19,8 +19,8 @@ Tensor rms_norm(const Tensor& input,
   Tensor w = or_undefined(weight);
   auto [rows, n] = norm_rows("rms_norm", input, normalized_shape, w, {});
   (void)rows;
-  bool fused = input.is_floating_point() &&
-               (!w.defined() || w.dtype() == input.dtype());
+  bool fused =
+      input.is_floating_point() && (!w.defined() || w.dtype() == input.dtype());
   if (fused) {
     return std::get<0>(
         ops::_fused_rms_norm(input, normalized_shape, weight, eps));

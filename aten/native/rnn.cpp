@@ -125,8 +125,8 @@ States run_padded(const Network& n,
               "), got ",
               h0.sizes());
   DimVector counts(static_cast<size_t>(steps), batch);
-  States s = run(
-      n, ops::reshape(x, {steps * batch, x.sizes()[2]}), counts, h0, c0);
+  States s =
+      run(n, ops::reshape(x, {steps * batch, x.sizes()[2]}), counts, h0, c0);
   s.out = ops::reshape(s.out, {steps, batch, s.out.sizes()[1]});
   if (batch_first) s.out = ops::transpose(s.out, 0, 1);
   return s;
@@ -163,8 +163,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input,
                                         bool bidirectional,
                                         bool batch_first) {
   check_pair(hx);
-  Network n{kLstm, params, has_biases, num_layers, dropout, train,
-            bidirectional};
+  Network n{
+      kLstm, params, has_biases, num_layers, dropout, train, bidirectional};
   States s = run_padded(n, input, hx[0], hx[1], batch_first);
   return {s.out, s.h, s.c};
 }
@@ -179,8 +179,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data,
                                         bool train,
                                         bool bidirectional) {
   check_pair(hx);
-  Network n{kLstm, params, has_biases, num_layers, dropout, train,
-            bidirectional};
+  Network n{
+      kLstm, params, has_biases, num_layers, dropout, train, bidirectional};
   States s = run_packed(n, data, batch_sizes, hx[0], hx[1]);
   return {s.out, s.h, s.c};
 }
@@ -195,8 +195,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data,
                                   bool train,                                 \
                                   bool bidirectional,                         \
                                   bool batch_first) {                         \
-    Network n{MODE, params, has_biases, num_layers, dropout, train,           \
-              bidirectional};                                                 \
+    Network n{                                                                \
+        MODE, params, has_biases, num_layers, dropout, train, bidirectional}; \
     States s = run_padded(n, input, hx, {}, batch_first);                     \
     return {s.out, s.h};                                                      \
   }                                                                           \
@@ -209,8 +209,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data,
                                   double dropout,                             \
                                   bool train,                                 \
                                   bool bidirectional) {                       \
-    Network n{MODE, params, has_biases, num_layers, dropout, train,           \
-              bidirectional};                                                 \
+    Network n{                                                                \
+        MODE, params, has_biases, num_layers, dropout, train, bidirectional}; \
     States s = run_packed(n, data, batch_sizes, hx, {});                      \
     return {s.out, s.h};                                                      \
   }
@@ -280,14 +280,14 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input,
   return {h, c};
 }
 
-#define TAEDA_RNN_CELL(NAME, MODE)                                          \
-  Tensor NAME(const Tensor& input,                                          \
-              const Tensor& hx,                                             \
-              const Tensor& w_ih,                                           \
-              const Tensor& w_hh,                                           \
-              const OptionalTensor& b_ih,                                   \
-              const OptionalTensor& b_hh) {                                 \
-    return cell(MODE, input, hx, {}, w_ih, w_hh, b_ih, b_hh).first;         \
+#define TAEDA_RNN_CELL(NAME, MODE)                                  \
+  Tensor NAME(const Tensor& input,                                  \
+              const Tensor& hx,                                     \
+              const Tensor& w_ih,                                   \
+              const Tensor& w_hh,                                   \
+              const OptionalTensor& b_ih,                           \
+              const OptionalTensor& b_hh) {                         \
+    return cell(MODE, input, hx, {}, w_ih, w_hh, b_ih, b_hh).first; \
   }
 TAEDA_RNN_CELL(gru_cell, kGru)
 TAEDA_RNN_CELL(rnn_tanh_cell, kTanh)

@@ -51,7 +51,9 @@ struct Sizes {
   Sizes(int64_t mode, const Tensor& x, const Tensor& h0, const Tensor& w_hh)
       : input(x.sizes()[1]),
         state(h0.sizes()[1]),
-        hidden(w_hh.sizes()[0] / (mode == kLstm ? 4 : mode == kGru ? 3 : 1)),
+        hidden(w_hh.sizes()[0] / (mode == kLstm  ? 4
+                                  : mode == kGru ? 3
+                                                 : 1)),
         gates(w_hh.sizes()[0]),
         batch(h0.sizes()[0]) {}
 };
@@ -69,13 +71,25 @@ void times(blas::Op ta,
            A beta,
            A* c,
            int64_t ldc) {
-  blas::gemm<A>(ta, tb, m, n, k, A(1), a, std::max<int64_t>(lda, 1), b,
-                std::max<int64_t>(ldb, 1), beta, c, std::max<int64_t>(ldc, 1));
+  blas::gemm<A>(ta,
+                tb,
+                m,
+                n,
+                k,
+                A(1),
+                a,
+                std::max<int64_t>(lda, 1),
+                b,
+                std::max<int64_t>(ldb, 1),
+                beta,
+                c,
+                std::max<int64_t>(ldc, 1));
 }
 constexpr blas::Op kPlain = blas::Op::kNone, kTurned = blas::Op::kTrans;
 
 template <class A>
-void start_rows(A* to, int64_t rows, int64_t n, const Tensor& a, const Tensor& b) {
+void start_rows(
+    A* to, int64_t rows, int64_t n, const Tensor& a, const Tensor& b) {
   const A* x = data_or_null<A>(a);
   const A* y = data_or_null<A>(b);
   for (int64_t r = 0; r < rows; ++r) {
@@ -109,14 +123,22 @@ void run_forward(const Layer& l, const Saved& s) {
   A* h = s.h.mutable_data<A>();
   A* c = writable_or_null<A>(s.c);
   A* extra = writable_or_null<A>(s.extra);
-  start_rows<A>(gates, l.steps.rows, z.gates, l.b_ih,
-                l.mode == kGru ? Tensor() : l.b_hh);
-  times<A>(kPlain, kTurned, l.steps.rows, z.gates, z.input,
-           l.x.const_data<A>(), z.input, l.w_ih.const_data<A>(), z.input, A(1),
-           gates, z.gates);
-  std::vector<A> full(l.w_hr.defined()
-                          ? static_cast<size_t>(z.batch * z.hidden)
-                          : 0);
+  start_rows<A>(
+      gates, l.steps.rows, z.gates, l.b_ih, l.mode == kGru ? Tensor() : l.b_hh);
+  times<A>(kPlain,
+           kTurned,
+           l.steps.rows,
+           z.gates,
+           z.input,
+           l.x.const_data<A>(),
+           z.input,
+           l.w_ih.const_data<A>(),
+           z.input,
+           A(1),
+           gates,
+           z.gates);
+  std::vector<A> full(l.w_hr.defined() ? static_cast<size_t>(z.batch * z.hidden)
+                                       : 0);
   const A* w = l.w_hh.const_data<A>();
   for (const Steps::Step& step : l.steps.steps) {
     int64_t n = step.count;
@@ -125,19 +147,49 @@ void run_forward(const Layer& l, const Saved& s) {
     if (l.mode == kGru) {
       A* hidden = extra + step.row * z.gates;
       start_rows<A>(hidden, n, z.gates, l.b_hh, {});
-      times<A>(kPlain, kTurned, n, z.gates, z.state, h, z.state, w, z.state,
-               A(1), hidden, z.gates);
+      times<A>(kPlain,
+               kTurned,
+               n,
+               z.gates,
+               z.state,
+               h,
+               z.state,
+               w,
+               z.state,
+               A(1),
+               hidden,
+               z.gates);
       k.gru(g, hidden, h, y, n, z.hidden);
     } else {
-      times<A>(kPlain, kTurned, n, z.gates, z.state, h, z.state, w, z.state,
-               A(1), g, z.gates);
+      times<A>(kPlain,
+               kTurned,
+               n,
+               z.gates,
+               z.state,
+               h,
+               z.state,
+               w,
+               z.state,
+               A(1),
+               g,
+               z.gates);
       if (l.mode == kLstm) {
         A* made = full.empty() ? y : full.data();
         k.lstm(g, c, made, n, z.hidden);
         std::copy_n(c, n * z.hidden, extra + step.row * z.hidden);
         if (!full.empty()) {
-          times<A>(kPlain, kTurned, n, z.state, z.hidden, made, z.hidden,
-                   l.w_hr.const_data<A>(), z.hidden, A(0), y, z.state);
+          times<A>(kPlain,
+                   kTurned,
+                   n,
+                   z.state,
+                   z.hidden,
+                   made,
+                   z.hidden,
+                   l.w_hr.const_data<A>(),
+                   z.hidden,
+                   A(0),
+                   y,
+                   z.state);
         }
       } else {
         (l.mode == kTanh ? k.tanh : k.relu)(g, y, n * z.hidden);
@@ -243,8 +295,8 @@ std::vector<A> states_before(const Layer& l,
   std::vector<A> state(start.const_data<A>(),
                        start.const_data<A>() + start.numel());
   for (const Steps::Step& step : l.steps.steps) {
-    std::copy_n(state.data(), step.count * width,
-                before.data() + step.row * width);
+    std::copy_n(
+        state.data(), step.count * width, before.data() + step.row * width);
     std::copy_n(after + step.row * width, step.count * width, state.data());
   }
   return before;
@@ -296,20 +348,45 @@ void run_backward(const Layer& l,
         k.tanh(c + r * z.hidden, made + r * z.hidden, z.hidden);
         for (int64_t j = 0; j < z.hidden; ++j) made[r * z.hidden + j] *= o[j];
       }
-      times<A>(kTurned, kPlain, z.state, z.hidden, n, d, z.state, made,
-               z.hidden, A(1), g.w_hr.mutable_data<A>(), z.hidden);
-      times<A>(kPlain, kPlain, n, z.hidden, z.state, d, z.state, wr, z.hidden,
-               A(0), made, z.hidden);
+      times<A>(kTurned,
+               kPlain,
+               z.state,
+               z.hidden,
+               n,
+               d,
+               z.state,
+               made,
+               z.hidden,
+               A(1),
+               g.w_hr.mutable_data<A>(),
+               z.hidden);
+      times<A>(kPlain,
+               kPlain,
+               n,
+               z.hidden,
+               z.state,
+               d,
+               z.state,
+               wr,
+               z.hidden,
+               A(0),
+               made,
+               z.hidden);
       d = made;
     }
     const A* turned = own;
     if (l.mode == kLstm) {
-      k.lstm_backward(own, side + step.row * z.hidden,
-                      cells.data() + step.row * z.hidden, d, dc, n, z.hidden);
+      k.lstm_backward(own,
+                      side + step.row * z.hidden,
+                      cells.data() + step.row * z.hidden,
+                      d,
+                      dc,
+                      n,
+                      z.hidden);
     } else if (l.mode == kGru) {
       A* hidden = side + step.row * z.gates;
-      k.gru_backward(own, hidden, before.data() + step.row * z.state, d, n,
-                     z.hidden);
+      k.gru_backward(
+          own, hidden, before.data() + step.row * z.state, d, n, z.hidden);
       turned = hidden;
     } else {
       (l.mode == kTanh ? k.tanh_backward : k.relu_backward)(
@@ -317,19 +394,57 @@ void run_backward(const Layer& l,
     }
     bool keeps = l.mode == kGru;  // part of dh reaches the old state directly
     if (keeps) std::copy_n(d, n * z.state, dh);
-    times<A>(kPlain, kPlain, n, z.state, z.gates, turned, z.gates, w, z.state,
-             keeps ? A(1) : A(0), dh, z.state);
+    times<A>(kPlain,
+             kPlain,
+             n,
+             z.state,
+             z.gates,
+             turned,
+             z.gates,
+             w,
+             z.state,
+             keeps ? A(1) : A(0),
+             dh,
+             z.state);
   }
   const A* hidden_side = l.mode == kGru ? side : dg;
   int64_t rows = l.steps.rows;
-  times<A>(kTurned, kPlain, z.gates, z.input, rows, dg, z.gates,
-           l.x.const_data<A>(), z.input, A(0), g.w_ih.mutable_data<A>(),
+  times<A>(kTurned,
+           kPlain,
+           z.gates,
+           z.input,
+           rows,
+           dg,
+           z.gates,
+           l.x.const_data<A>(),
+           z.input,
+           A(0),
+           g.w_ih.mutable_data<A>(),
            z.input);
-  times<A>(kTurned, kPlain, z.gates, z.state, rows, hidden_side, z.gates,
-           before.data(), z.state, A(0), g.w_hh.mutable_data<A>(), z.state);
+  times<A>(kTurned,
+           kPlain,
+           z.gates,
+           z.state,
+           rows,
+           hidden_side,
+           z.gates,
+           before.data(),
+           z.state,
+           A(0),
+           g.w_hh.mutable_data<A>(),
+           z.state);
   if (g.x.defined()) {
-    times<A>(kPlain, kPlain, rows, z.input, z.gates, dg, z.gates,
-             l.w_ih.const_data<A>(), z.input, A(0), g.x.mutable_data<A>(),
+    times<A>(kPlain,
+             kPlain,
+             rows,
+             z.input,
+             z.gates,
+             dg,
+             z.gates,
+             l.w_ih.const_data<A>(),
+             z.input,
+             A(0),
+             g.x.mutable_data<A>(),
              z.input);
   }
   if (g.b_ih.defined()) {

@@ -26,16 +26,24 @@ Windows make_windows(std::string_view op,
                      IntArrayRef padding,
                      IntArrayRef stride) {
   Windows w;
-  auto fill = [&](std::array<int64_t, 2>& to, const char* name,
-                  IntArrayRef from, int64_t least) {
+  auto fill = [&](std::array<int64_t, 2>& to,
+                  const char* name,
+                  IntArrayRef from,
+                  int64_t least) {
     TAEDA_CHECK(from.size() == 2,
-                "It is expected ", name, " equals to 2, but got size ",
+                "It is expected ",
+                name,
+                " equals to 2, but got size ",
                 static_cast<int64_t>(from.size()));
     to = {from[0], from[1]};
     TAEDA_CHECK(from[0] >= least && from[1] >= least,
-                op, ": ", name, " should be ",
+                op,
+                ": ",
+                name,
+                " should be ",
                 least > 0 ? "greater than zero" : "non-negative",
-                ", but got ", from);
+                ", but got ",
+                from);
   };
   w.size = {size[0], size[1]};
   fill(w.kernel, "kernel_size", kernel, 1);
@@ -43,8 +51,8 @@ Windows make_windows(std::string_view op,
   fill(w.padding, "padding", padding, 0);
   fill(w.stride, "stride", stride, 1);
   for (size_t d = 0; d < 2; ++d) {
-    int64_t room = w.size[d] + 2 * w.padding[d] -
-                   (w.dilation[d] * (w.kernel[d] - 1) + 1);
+    int64_t room =
+        w.size[d] + 2 * w.padding[d] - (w.dilation[d] * (w.kernel[d] - 1) + 1);
     w.count[d] = room < 0 ? 0 : room / w.stride[d] + 1;
     TAEDA_CHECK(w.count[d] > 0,
                 op,
@@ -120,8 +128,12 @@ void im2col_shape(const Tensor& self,
               "im2col: Expected 3D or 4D (batch mode) tensor with possibly 0 "
               "batch size and other non-zero dimensions for input, but got: ",
               self.sizes());
-  Windows w = make_windows("im2col", self.sizes().slice(rank - 2), kernel_size,
-                           dilation, padding, stride);
+  Windows w = make_windows("im2col",
+                           self.sizes().slice(rank - 2),
+                           kernel_size,
+                           dilation,
+                           padding,
+                           stride);
   DimVector sizes;
   if (rank == 4) sizes.push_back(self.sizes()[0]);
   sizes.push_back(self.sizes()[rank - 3] * w.kernel_size());
@@ -135,8 +147,12 @@ void im2col_cpu(const Tensor& self,
                 ArrayRef<int64_t> padding,
                 ArrayRef<int64_t> stride,
                 const Tensor& out) {
-  Windows w = make_windows("im2col", self.sizes().slice(self.dim() - 2),
-                           kernel_size, dilation, padding, stride);
+  Windows w = make_windows("im2col",
+                           self.sizes().slice(self.dim() - 2),
+                           kernel_size,
+                           dilation,
+                           padding,
+                           stride);
   Tensor x = contiguous(self);
   int64_t channels = product_of_lead(self, 2), plane = w.size[0] * w.size[1];
   int64_t block = w.kernel_size() * w.columns();
@@ -169,8 +185,8 @@ void col2im_shape(const Tensor& self,
               "Expected 2D or 3D (batch mode) tensor for input with possibly 0 "
               "batch size and non-zero dimensions for input, but got: ",
               self.sizes());
-  Windows w = make_windows("col2im", output_size, kernel_size, dilation,
-                           padding, stride);
+  Windows w = make_windows(
+      "col2im", output_size, kernel_size, dilation, padding, stride);
   int64_t rows = self.sizes()[rank - 2];
   TAEDA_CHECK(rows % w.kernel_size() == 0,
               "Expected size of input's dimension 1 to be divisible by the "
@@ -205,8 +221,8 @@ void col2im_cpu(const Tensor& self,
                 ArrayRef<int64_t> padding,
                 ArrayRef<int64_t> stride,
                 const Tensor& out) {
-  Windows w = make_windows("col2im", output_size, kernel_size, dilation,
-                           padding, stride);
+  Windows w = make_windows(
+      "col2im", output_size, kernel_size, dilation, padding, stride);
   Tensor x = contiguous(self);
   fill_with(out, int64_t{0});
   int64_t channels = product_of_lead(out, 2), plane = w.size[0] * w.size[1];

@@ -28,28 +28,20 @@ std::tuple<Tensor, Tensor, Tensor> attention_gradients(
     std::optional<double> scale) {
   OptionalTensor given = mask.defined() ? OptionalTensor(mask) : std::nullopt;
   if (!grad_enabled()) {
-    return ops::_scaled_dot_product_flash_attention_for_cpu_backward(
-        grad,
-        query,
-        key,
-        value,
-        output,
-        log_sums,
-        0.0,
-        is_causal,
-        given,
-        scale);
+    return ops::_scaled_dot_product_flash_attention_for_cpu_backward(grad,
+                                                                     query,
+                                                                     key,
+                                                                     value,
+                                                                     output,
+                                                                     log_sums,
+                                                                     0.0,
+                                                                     is_causal,
+                                                                     given,
+                                                                     scale);
   }
   // With a graph over it: from the weights, which are computed again.
-  auto [again, weights] = ops::_scaled_dot_product_attention_math(query,
-                                                                  key,
-                                                                  value,
-                                                                  given,
-                                                                  0.0,
-                                                                  is_causal,
-                                                                  std::nullopt,
-                                                                  scale,
-                                                                  false);
+  auto [again, weights] = ops::_scaled_dot_product_attention_math(
+      query, key, value, given, 0.0, is_causal, std::nullopt, scale, false);
   (void)again;
   double factor =
       scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));

@@ -1,10 +1,10 @@
 #include <taeda/csrc/autograd/formulas_loss.h>
 
 #include <taeda/gen/ops/_cross_entropy_rows_backward.h>
-#include <taeda/gen/ops/exp.h>
 #include <taeda/gen/ops/embedding.h>
 #include <taeda/gen/ops/embedding_dense_backward.h>
 #include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/exp.h>
 #include <taeda/gen/ops/log_softmax.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mul.h>
@@ -28,16 +28,11 @@ Tensor nll_double_backward(const Tensor& grad,
                            int64_t ignore_index,
                            const Tensor& total_weight) {
   (void)total_weight;
-  auto found = self.dim() == 4 ? ops::nll_loss2d_forward(grad,
-                                                         target,
-                                                         given(weight),
-                                                         reduction,
-                                                         ignore_index)
-                               : ops::nll_loss_forward(grad,
-                                                       target,
-                                                       given(weight),
-                                                       reduction,
-                                                       ignore_index);
+  auto found = self.dim() == 4
+                   ? ops::nll_loss2d_forward(
+                         grad, target, given(weight), reduction, ignore_index)
+                   : ops::nll_loss_forward(
+                         grad, target, given(weight), reduction, ignore_index);
   return std::get<0>(found);
 }
 
@@ -93,8 +88,7 @@ Tensor embedding_double_backward(const Tensor& grad,
   if (padding_idx < 0) return rows;
   DimVector column(indices.sizes());
   column.push_back(1);
-  Tensor padded =
-      ops::eq(ops::reshape(indices, column), Scalar(padding_idx));
+  Tensor padded = ops::eq(ops::reshape(indices, column), Scalar(padding_idx));
   return ops::masked_fill(rows, padded, Scalar(int64_t{0}));
 }
 

@@ -14,12 +14,8 @@ template <class A>
 struct Attention {
   using V = typename Lanes<A>::V;
 
-  static A softmax(A* scores,
-                   const A* mask,
-                   A scale,
-                   int64_t n,
-                   int64_t width,
-                   A* inverse) {
+  static A softmax(
+      A* scores, const A* mask, A scale, int64_t n, int64_t width, A* inverse) {
     if (mask) {
       for (int64_t i = 0; i < n; ++i) scores[i] = scores[i] * scale + mask[i];
       scale = A(1);
@@ -41,12 +37,8 @@ struct Attention {
     return std::log(sum) + top;
   }
 
-  static void probabilities(A* scores,
-                            const A* mask,
-                            A scale,
-                            A log_sum,
-                            int64_t n,
-                            int64_t width) {
+  static void probabilities(
+      A* scores, const A* mask, A scale, A log_sum, int64_t n, int64_t width) {
     if (log_sum == -std::numeric_limits<A>::infinity()) {
       std::fill(scores, scores + width, A(0));
       return;
@@ -63,8 +55,7 @@ struct Attention {
     std::fill(scores + n, scores + width, A(0));
   }
 
-  static void grads(
-      A* grads, const A* probs, A delta, A scale, int64_t width) {
+  static void grads(A* grads, const A* probs, A delta, A scale, int64_t width) {
     for (int64_t i = 0; i < width; ++i) {
       grads[i] = probs[i] * (grads[i] - delta) * scale;
     }

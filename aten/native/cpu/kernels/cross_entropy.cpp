@@ -35,8 +35,7 @@ struct CrossEntropy {
         continue;
       }
       for (int64_t i = 0; i < n; ++i) {
-        dx[i] =
-            static_cast<T>(f * math::exp(static_cast<A>(x[i]) - shift));
+        dx[i] = static_cast<T>(f * math::exp(static_cast<A>(x[i]) - shift));
       }
       A own = math::exp(static_cast<A>(x[target[r]]) - shift);
       dx[target[r]] = static_cast<T>(f * (own - A(1)));

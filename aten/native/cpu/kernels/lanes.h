@@ -101,19 +101,20 @@ template <class A, class F>
   using L = Lanes<A>;
   int64_t i = 0;
   for (; i + L::kCount <= n; i += L::kCount) {
-    f([&](const auto* p) __attribute__((always_inline)) {
-      return L::load(p + i);
-    }, [&](auto* p, const typename L::V& v) __attribute__((always_inline)) {
-      L::store(p + i, v);
-    });
+    f(
+        [&](const auto* p)
+            __attribute__((always_inline)) { return L::load(p + i); },
+        [&](auto* p, const typename L::V& v)
+            __attribute__((always_inline)) { L::store(p + i, v); });
   }
   if (i < n) {
     int64_t left = n - i;
-    f([&](const auto* p) __attribute__((always_inline)) {
-      return L::load_some(p + i, left);
-    }, [&](auto* p, const typename L::V& v) __attribute__((always_inline)) {
-      L::store_some(p + i, v, left);
-    });
+    f(
+        [&](const auto* p) __attribute__((always_inline)) {
+          return L::load_some(p + i, left);
+        },
+        [&](auto* p, const typename L::V& v)
+            __attribute__((always_inline)) { L::store_some(p + i, v, left); });
   }
 }
 

@@ -1,5 +1,5 @@
-#include <taeda/aten/native/cpu/kernels/norm.h>
 #include <taeda/aten/native/cpu/kernels/isa.h>
+#include <taeda/aten/native/cpu/kernels/norm.h>
 
 #include <cmath>
 
@@ -84,8 +84,8 @@ struct Norm {
 
   static void sum_rows(const T* x, A* sums, int64_t rows, int64_t n) {
     for (int64_t r = 0; r < rows; ++r, x += n) {
-      for_lanes<A>(
-          n, [&](auto get, auto put) { put(sums, get(sums) + get(x)); });
+      for_lanes<A>(n,
+                   [&](auto get, auto put) { put(sums, get(sums) + get(x)); });
     }
   }
 
@@ -145,8 +145,8 @@ struct Norm {
           put(y, (get(x) - vm) * vs + get(b));
         });
       } else {
-        for_lanes<A>(
-            n, [&](auto get, auto put) { put(y, (get(x) - vm) * vs); });
+        for_lanes<A>(n,
+                     [&](auto get, auto put) { put(y, (get(x) - vm) * vs); });
       }
     }
   }
@@ -205,8 +205,8 @@ struct Norm {
         });
       }
       if (db) {
-        for_lanes<A>(
-            n, [&](auto get, auto put) { put(db, get(db) + get(dy)); });
+        for_lanes<A>(n,
+                     [&](auto get, auto put) { put(db, get(db) + get(dy)); });
       }
     }
   }

@@ -190,7 +190,7 @@ void apply(void* const* pointers, int64_t n, const OptimizerNumbers& k) {
 }
 
 #define TAEDA_RULE(R) \
-  { apply<R, float>, apply<R, double>, apply<R, BFloat16>, apply<R, Half> }
+  {apply<R, float>, apply<R, double>, apply<R, BFloat16>, apply<R, Half>}
 
 }  // namespace
 

@@ -12,12 +12,12 @@ struct OptimizerNumbers {
   double lr = 0;
   double weight_decay = 0;
   double eps = 0;
-  double momentum = 0;         // SGD and RMSprop
-  double dampening = 0;        // SGD
+  double momentum = 0;          // SGD and RMSprop
+  double dampening = 0;         // SGD
   double beta1 = 0, beta2 = 0;  // Adam; RMSprop's alpha is beta2
-  double step_size = 0;        // Adam: lr / (1 - beta1^t)
-  double correction = 1;       // Adam: sqrt(1 - beta2^t)
-  double grad_scale = 1;       // gradients are divided by it, in memory too
+  double step_size = 0;         // Adam: lr / (1 - beta1^t)
+  double correction = 1;        // Adam: sqrt(1 - beta2^t)
+  double grad_scale = 1;        // gradients are divided by it, in memory too
   bool scaled = false;
   bool maximize = false;
   bool nesterov = false;

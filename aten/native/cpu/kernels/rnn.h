@@ -21,8 +21,8 @@ struct RnnKernels {
                         int64_t rows,
                         int64_t n);
   // `hidden` is what comes from the old h, bias included; its n part is kept.
-  void (*gru)(A* gates, const A* hidden, const A* old_h, A* h, int64_t rows,
-              int64_t n);
+  void (*gru)(
+      A* gates, const A* hidden, const A* old_h, A* h, int64_t rows, int64_t n);
   // Gates become the gradients on the input's side; hidden, whose n part is
   // read, those on the old h's side; dh becomes the direct part of old h's.
   void (*gru_backward)(
