@@ -14,6 +14,10 @@ class TAEDA_API AccumulateGrad final : public Node {
   const Tensor& variable() const { return variable_; }
 
  private:
+  void release_resources() override {
+    variable_.reset();
+    Node::release_resources();
+  }
   Tensor variable_;
 };
 

@@ -11,6 +11,7 @@
 #include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/index.h>
 #include <taeda/gen/ops/index_add.h>
+#include <taeda/gen/ops/index_fill.h>
 #include <taeda/gen/ops/index_put.h>
 #include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/masked_fill.h>
@@ -24,6 +25,7 @@
 #include <taeda/gen/ops/scatter.h>
 #include <taeda/gen/ops/scatter_add.h>
 #include <taeda/gen/ops/scatter_reduce.h>
+#include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/unbind.h>
 #include <taeda/gen/ops/unsqueeze.h>
@@ -102,8 +104,7 @@ Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
   return ops::constant_pad_nd(grad, back, Scalar(0));
 }
 
-// Indexing
-// ------------------------------------------------------------------------
+// Indexing -------------------------------------------------------------------
 
 Tensor index_backward(const Tensor& grad,
                       IntArrayRef sizes,
@@ -156,7 +157,9 @@ Tensor index_fill_value_backward(const Tensor& grad,
                                  int64_t dim,
                                  const Tensor& index,
                                  ScalarType dtype) {
-  return as_dtype(ops::sum(ops::index_select(grad, dim, index)), dtype);
+  // A position that is named twice counts once.
+  Tensor rest = ops::index_fill(grad, dim, index, Scalar(0));
+  return as_dtype(ops::sum(ops::sub(grad, rest, 1)), dtype);
 }
 
 Tensor gather_backward(const Tensor& grad,

@@ -9,8 +9,7 @@
 
 namespace taeda::autograd {
 
-// Joining and rearranging
-// --------------------------------------------------------
+// Joining and rearranging ----------------------------------------------------
 
 TAEDA_API std::vector<Tensor> cat_backward(
     const Tensor& grad,
@@ -27,8 +26,7 @@ TAEDA_API Tensor repeat_backward(const Tensor& grad,
                                  IntArrayRef sizes);
 TAEDA_API Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
 
-// Indexing
-// -----------------------------------------------------------------------
+// Indexing -------------------------------------------------------------------
 
 TAEDA_API Tensor index_backward(const Tensor& grad,
                                 IntArrayRef sizes,

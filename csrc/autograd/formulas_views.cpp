@@ -55,8 +55,7 @@ Tensor slice_backward(const Tensor& grad,
       grad, sizes, dim, start.value_or(0), end.value_or(INT64_MAX), step);
 }
 
-// Several outputs
-// ---------------------------------------------------------------
+// Several outputs ------------------------------------------------------------
 
 Tensor split_with_sizes_backward(const Tensors& grads,
                                  IntArrayRef sizes,
@@ -97,8 +96,7 @@ Tensor unbind_backward(const Tensors& grads, int64_t dim) {
   return ops::stack(parts, dim);
 }
 
-// Scatters
-// -----------------------------------------------------------------------
+// Scatters -------------------------------------------------------------------
 
 Tensor select_scatter_backward(const Tensor& grad,
                                IntArrayRef src_sizes,

@@ -37,10 +37,14 @@ Node::Node() : Node(sequence_counter++) {
   }
 }
 
-Node::~Node() {
+Node::~Node() { Node::release_resources(); }
+
+void Node::release_resources() {
   for (Edge& edge : next_edges_) {
     if (edge.node) release_node(std::move(edge.node));
   }
+  next_edges_.clear();
+  extra_.reset();
 }
 
 // Note [Releasing graphs]

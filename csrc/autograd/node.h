@@ -127,6 +127,12 @@ class TAEDA_API Node : public IntrusiveTarget {
   // The Python object of this node, not owned; guarded by the GIL.
   void* python_object = nullptr;
 
+ protected:
+  // Runs in place of the destructor while weak references remain (those of a
+  // leaf to its accumulator, of a ctx to its node): nodes that can have them
+  // let go of everything here, or they would keep what refers to them.
+  void release_resources() override;
+
  private:
   uint64_t sequence_nr_;
   SmallVector<Edge, 2> next_edges_;

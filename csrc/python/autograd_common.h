@@ -18,10 +18,11 @@ class Held {
   explicit Held(PyObject* borrowed) : object_(Py_NewRef(borrowed)) {}
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
-  ~Held() {
-    if (!Py_IsInitialized()) return;
+  ~Held() { reset(); }
+  void reset() {
+    if (object_ == nullptr || !Py_IsInitialized()) return;
     GilAcquire gil;
-    Py_DECREF(object_);
+    Py_CLEAR(object_);
   }
   PyObject* get() const { return object_; }
 

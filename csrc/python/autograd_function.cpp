@@ -73,6 +73,11 @@ class FunctionNode final : public Node {
   std::vector<autograd::OutputInfo> results;
 
  private:
+  void release_resources() override {
+    saved.clear();
+    context_.reset();
+    Node::release_resources();
+  }
   Ref gather(Tensors grads) const;
   Tensors spread(PyObject* returned) const;
   Held context_;

@@ -81,6 +81,20 @@ TEST(Inplace, OnAViewOfAResult) {
   EXPECT_EQ(values(grad_of(w)), Values({9}));
 }
 
+TEST(Inplace, OtherViewsFollowTheirBase) {
+  Tensor w = tensor({5}, true);
+  Tensor x = ops::clone(tensor({1, 2, 3}));
+  Tensor all = ops::as_strided(x, {3}, {1}, 0);
+  Tensor first = ops::as_strided(x, {1}, {1}, 0);
+  EXPECT_FALSE(all.requires_grad());
+  ops::mul_(first, w);
+  EXPECT_TRUE(all.requires_grad());
+  EXPECT_EQ(grad_fn(all)->name(), "AsStridedBackward0");
+  // Not recorded but for the base: no other operand requires grad.
+  backward({ops::sum(ops::mul(all, tensor({2})))});
+  EXPECT_EQ(values(grad_of(w)), Values({2}));
+}
+
 TEST(Inplace, DoubleBackwardThroughAView) {
   Tensor a = tensor({2, 3}, true);
   Tensor x = ops::mul(a, a);
