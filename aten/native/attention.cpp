@@ -4,6 +4,7 @@
 #include <taeda/gen/native/_scaled_dot_product_attention_math.h>
 #include <taeda/gen/native/scaled_dot_product_attention.h>
 #include <taeda/gen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/dropout.h>
 #include <taeda/gen/ops/eq.h>
@@ -101,6 +102,12 @@ bool same_batch(const Tensor& a, const Tensor& b) {
   size_t lead = static_cast<size_t>(a.dim()) - 2;
   return a.dim() == b.dim() &&
          a.sizes().slice(0, lead) == b.sizes().slice(0, lead);
+}
+
+Tensor in_type(const Tensor& t, ScalarType type) {
+  if (!t.defined() || t.dtype() == type || t.dtype() == kBool) return t;
+  return ops::_to_copy(
+      t, type, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
 }
 
 // Whether the fused kernel has the case.
@@ -221,15 +228,22 @@ Tensor scaled_dot_product_attention(const Tensor& query,
     sizes.back() = v.size(-1);
     return ops::reshape(out, sizes);
   }
-  return std::get<0>(_scaled_dot_product_attention_math(query,
-                                                        k,
-                                                        v,
-                                                        attn_mask,
-                                                        dropout_p,
-                                                        is_causal,
-                                                        std::nullopt,
-                                                        scale,
-                                                        false));
+  // 16-bit floats are computed in float, as PyTorch does.
+  ScalarType type =
+      query.is_floating_point() ? compute_type(query.dtype()) : query.dtype();
+  OptionalTensor wide;
+  if (mask.defined()) wide = in_type(mask, type);
+  Tensor out =
+      std::get<0>(_scaled_dot_product_attention_math(in_type(query, type),
+                                                     in_type(k, type),
+                                                     in_type(v, type),
+                                                     wide,
+                                                     dropout_p,
+                                                     is_causal,
+                                                     std::nullopt,
+                                                     scale,
+                                                     false));
+  return in_type(out, query.dtype());
 }
 
 }  // namespace taeda::native

@@ -182,106 +182,114 @@ void attend(const Shape& s,
   });
 }
 
+// The gradients of one head after the other, a block of queries at a time.
 template <class A>
-void attend_backward(const Shape& s,
-                     const Heads& dy,
-                     const Heads& q,
-                     const Heads& k,
-                     const Heads& v,
-                     const A* log_sums,
-                     const MaskRows<A>& mask,
-                     const Heads& dq,
-                     const Heads& dk,
-                     const Heads& dv) {
-  parallel_for(0, s.batch * s.heads, 1, [&](int64_t from, int64_t to) {
-    size_t size = static_cast<size_t>(s.block * s.keys);
-    std::vector<A> probs(size), grads(size);
-    std::vector<A> row(mask.mask.defined() ? static_cast<size_t>(s.keys) : 0);
-    for (int64_t i = from; i < to; ++i) {
-      int64_t b = i / s.heads, h = i % s.heads;
-      for (int64_t first = 0; first < s.queries; first += s.block) {
-        int64_t count = std::min(s.block, s.queries - first);
-        int64_t keys = s.visible(first + count - 1);
-        const A* qs = q.at<A>(b, h) + first * q.row;
-        const A* gs = dy.at<A>(b, h) + first * dy.row;
-        product<A>(kPlain,
-                   kTurned,
-                   count,
-                   keys,
-                   s.width,
-                   qs,
-                   q.row,
-                   k.at<A>(b, h),
-                   k.row,
-                   A(0),
-                   probs.data(),
-                   keys);
-        product<A>(kPlain,
-                   kTurned,
-                   count,
-                   keys,
-                   s.value_width,
-                   gs,
-                   dy.row,
-                   v.at<A>(b, h),
-                   v.row,
-                   A(0),
-                   grads.data(),
-                   keys);
-        for (int64_t r = 0; r < count; ++r) {
-          int64_t n = s.visible(first + r);
-          const A* m = mask.row(b, h, first + r, n, row.data());
-          A log_sum = log_sums[i * s.queries + first + r];
-          A* p = probs.data() + r * keys;
-          kernels<A>().probabilities(
-              p, m, static_cast<A>(s.scale), log_sum, n, keys);
-          // Not dy . out: a 16-bit out would cost most digits of the
-          // difference.
-          A* g = grads.data() + r * keys;
-          A delta = kernels<A>().dot(p, g, keys);
-          kernels<A>().grads(g, p, delta, static_cast<A>(s.scale), keys);
+struct AttendBackward {
+  const Shape& s;
+  const Heads &dy, &q, &k, &v;
+  const MaskRows<A>& mask;
+  const Heads &dq, &dk, &dv;
+
+  void run() const {
+    parallel_for(0, s.batch * s.heads, 1, [&](int64_t from, int64_t to) {
+      size_t size = static_cast<size_t>(s.block * s.keys);
+      std::vector<A> probs(size), grads(size);
+      std::vector<A> row(mask.mask.defined() ? static_cast<size_t>(s.keys) : 0);
+      for (int64_t i = from; i < to; ++i) {
+        for (int64_t first = 0; first < s.queries; first += s.block) {
+          block(i, first, probs.data(), grads.data(), row.data());
         }
-        // Keys are all written by the last block, which sees the most.
-        product<A>(kTurned,
-                   kPlain,
-                   keys,
-                   s.value_width,
-                   count,
-                   probs.data(),
-                   keys,
-                   gs,
-                   dy.row,
-                   A(1),
-                   dv.at<A>(b, h),
-                   dv.row);
-        product<A>(kTurned,
-                   kPlain,
-                   keys,
-                   s.width,
-                   count,
-                   grads.data(),
-                   keys,
-                   qs,
-                   q.row,
-                   A(1),
-                   dk.at<A>(b, h),
-                   dk.row);
-        product<A>(kPlain,
-                   kPlain,
-                   count,
-                   s.width,
-                   keys,
-                   grads.data(),
-                   keys,
-                   k.at<A>(b, h),
-                   k.row,
-                   A(0),
-                   dq.at<A>(b, h) + first * dq.row,
-                   dq.row);
       }
+    });
+  }
+
+  void block(int64_t i, int64_t first, A* probs, A* grads, A* row) const {
+    int64_t b = i / s.heads, h = i % s.heads;
+    int64_t count = std::min(s.block, s.queries - first);
+    int64_t keys = s.visible(first + count - 1);
+    const A* qs = q.at<A>(b, h) + first * q.row;
+    const A* gs = dy.at<A>(b, h) + first * dy.row;
+    const A* ks = k.at<A>(b, h);
+    times(kPlain, kTurned, count, keys, s.width, qs, q.row, ks, k.row, probs);
+    times(kPlain,
+          kTurned,
+          count,
+          keys,
+          s.value_width,
+          gs,
+          dy.row,
+          v.at<A>(b, h),
+          v.row,
+          grads);
+    A scale = static_cast<A>(s.scale);
+    for (int64_t r = 0; r < count; ++r) {
+      int64_t n = s.visible(first + r);
+      const A* m = mask.row(b, h, first + r, n, row);
+      A* p = probs + r * keys;
+      A* g = grads + r * keys;
+      // Again from the scores, not by the saved sums: a lone key's weight is
+      // then 1 and its gradient 0, without rounding.
+      A inverse;
+      kernels<A>().softmax(p, m, scale, n, keys, &inverse);
+      for (int64_t j = 0; j < n; ++j) p[j] *= inverse;
+      // Not dy . out: a 16-bit out would cost most digits of the difference.
+      A delta = kernels<A>().dot(p, g, keys);
+      kernels<A>().grads(g, p, delta, scale, keys);
     }
-  });
-}
+    add(keys, s.value_width, count, probs, keys, gs, dy.row, dv, b, h);
+    add(keys, s.width, count, grads, keys, qs, q.row, dk, b, h);
+    product<A>(kPlain,
+               kPlain,
+               count,
+               s.width,
+               keys,
+               grads,
+               keys,
+               ks,
+               k.row,
+               A(0),
+               dq.at<A>(b, h) + first * dq.row,
+               dq.row);
+  }
+
+  void times(blas::Op ta,
+             blas::Op tb,
+             int64_t m,
+             int64_t n,
+             int64_t inner,
+             const A* a,
+             int64_t lda,
+             const A* c,
+             int64_t ldc,
+             A* out) const {
+    product<A>(ta, tb, m, n, inner, a, lda, c, ldc, A(0), out, n);
+  }
+
+  // to += x^T y.
+  void add(int64_t m,
+           int64_t n,
+           int64_t inner,
+           const A* x,
+           int64_t ldx,
+           const A* y,
+           int64_t ldy,
+           const Heads& to,
+           int64_t b,
+           int64_t h) const {
+    product<A>(kTurned,
+               kPlain,
+               m,
+               n,
+               inner,
+               x,
+               ldx,
+               y,
+               ldy,
+               A(1),
+               to.at<A>(b, h),
+               to.row);
+  }
+};
 
 // Laid out as [b, t, h, d], so that joining the heads again is a view.
 Tensor make_heads(int64_t b,
@@ -363,11 +371,10 @@ _scaled_dot_product_flash_attention_for_cpu_backward(
   if (!device.is_meta() && logsumexp.numel() > 0 && s.keys > 0) {
     Heads q(query, type), k(key, type), v(value, type);
     Heads g(grad_out, type), gq(dq, type), gk(dk, type), gv(dv, type);
-    Tensor sums = contiguous_as(logsumexp, type);
     visit_sum_type(type, [&](auto tag) {
       using A = decltype(tag);
       MaskRows<A> mask(or_undefined(attn_mask), type);
-      attend_backward<A>(s, g, q, k, v, sums.const_data<A>(), mask, gq, gk, gv);
+      AttendBackward<A>{s, g, q, k, v, mask, gq, gk, gv}.run();
     });
   }
   return {cast(dq, query.dtype()),

@@ -112,6 +112,22 @@ struct Saved {
   Tensor out, h, c, gates, extra;
 };
 
+template <class A>
+void project(const Layer& l, int64_t n, const A* made, A* y) {
+  times<A>(kPlain,
+           kTurned,
+           n,
+           l.sizes.state,
+           l.sizes.hidden,
+           made,
+           l.sizes.hidden,
+           l.w_hr.const_data<A>(),
+           l.sizes.hidden,
+           A(0),
+           y,
+           l.sizes.state);
+}
+
 // `gates` keeps the activations; `extra` the cells (LSTM) or the hidden side of
 // the gates (GRU) of every row.
 template <class A>
@@ -139,7 +155,20 @@ void run_forward(const Layer& l, const Saved& s) {
            z.gates);
   std::vector<A> full(l.w_hr.defined() ? static_cast<size_t>(z.batch * z.hidden)
                                        : 0);
-  const A* w = l.w_hh.const_data<A>();
+  auto by_state = [&](int64_t n, A* into) {
+    times<A>(kPlain,
+             kTurned,
+             n,
+             z.gates,
+             z.state,
+             h,
+             z.state,
+             l.w_hh.const_data<A>(),
+             z.state,
+             A(1),
+             into,
+             z.gates);
+  };
   for (const Steps::Step& step : l.steps.steps) {
     int64_t n = step.count;
     A* g = gates + step.row * z.gates;
@@ -147,53 +176,17 @@ void run_forward(const Layer& l, const Saved& s) {
     if (l.mode == kGru) {
       A* hidden = extra + step.row * z.gates;
       start_rows<A>(hidden, n, z.gates, l.b_hh, {});
-      times<A>(kPlain,
-               kTurned,
-               n,
-               z.gates,
-               z.state,
-               h,
-               z.state,
-               w,
-               z.state,
-               A(1),
-               hidden,
-               z.gates);
+      by_state(n, hidden);
       k.gru(g, hidden, h, y, n, z.hidden);
+    } else if (l.mode == kLstm) {
+      by_state(n, g);
+      A* made = full.empty() ? y : full.data();
+      k.lstm(g, c, made, n, z.hidden);
+      std::copy_n(c, n * z.hidden, extra + step.row * z.hidden);
+      if (!full.empty()) project<A>(l, n, made, y);
     } else {
-      times<A>(kPlain,
-               kTurned,
-               n,
-               z.gates,
-               z.state,
-               h,
-               z.state,
-               w,
-               z.state,
-               A(1),
-               g,
-               z.gates);
-      if (l.mode == kLstm) {
-        A* made = full.empty() ? y : full.data();
-        k.lstm(g, c, made, n, z.hidden);
-        std::copy_n(c, n * z.hidden, extra + step.row * z.hidden);
-        if (!full.empty()) {
-          times<A>(kPlain,
-                   kTurned,
-                   n,
-                   z.state,
-                   z.hidden,
-                   made,
-                   z.hidden,
-                   l.w_hr.const_data<A>(),
-                   z.hidden,
-                   A(0),
-                   y,
-                   z.state);
-        }
-      } else {
-        (l.mode == kTanh ? k.tanh : k.relu)(g, y, n * z.hidden);
-      }
+      by_state(n, g);
+      (l.mode == kTanh ? k.tanh : k.relu)(g, y, n * z.hidden);
     }
     std::copy_n(y, n * z.state, h);
   }
@@ -302,95 +295,52 @@ std::vector<A> states_before(const Layer& l,
   return before;
 }
 
-// Sums of rows.
+// The time loop backwards. `gates` holds activations and becomes gradients, as
+// `side` does for the GRU.
 template <class A>
-void column_sums(const A* rows, int64_t count, int64_t width, A* out) {
-  norm_kernels<A>().sum_rows(rows, out, count, width);
-}
-
-template <class A>
-void run_backward(const Layer& l,
-                  const Tensor& out,
-                  const Tensor& gates,
-                  const Tensor& extra,
-                  const Tensor& grad_out,
-                  const Grads& g) {
+struct Backward {
+  const Layer& l;
+  const Grads& g;
+  const A* y;   // outputs
+  const A* dy;  // their gradients, or null
+  A* gates;
+  A* side;
+  std::vector<A> before = {}, cells = {}, total = {}, full = {};
   const Sizes& z = l.sizes;
   const RnnKernels<A>& k = kernels<A>();
-  A* dg = gates.mutable_data<A>();  // activations, then gradients
-  A* side = writable_or_null<A>(extra);
-  A* dh = g.h0.mutable_data<A>();
-  A* dc = writable_or_null<A>(g.c0);
-  const A* y = out.const_data<A>();
-  const A* dy = data_or_null<A>(grad_out);
-  std::vector<A> before = states_before<A>(l, l.h0, y, z.state);
-  std::vector<A> cells;
-  if (l.mode == kLstm) cells = states_before<A>(l, l.c0, side, z.hidden);
-  std::vector<A> total(static_cast<size_t>(z.batch * z.state));
-  std::vector<A> full(static_cast<size_t>(z.batch * z.hidden));
-  const A* w = l.w_hh.const_data<A>();
-  for (size_t i = l.steps.steps.size(); i-- > 0;) {
-    const Steps::Step& step = l.steps.steps[i];
+
+  void run() {
+    before = states_before<A>(l, l.h0, y, z.state);
+    if (l.mode == kLstm) cells = states_before<A>(l, l.c0, side, z.hidden);
+    total.resize(static_cast<size_t>(z.batch * z.state));
+    full.resize(static_cast<size_t>(z.batch * z.hidden));
+    for (size_t i = l.steps.steps.size(); i-- > 0;) back(l.steps.steps[i]);
+    parameters();
+  }
+
+  void back(const Steps::Step& step) {
     int64_t n = step.count;
-    A* own = dg + step.row * z.gates;
+    A* dh = g.h0.mutable_data<A>();
+    A* own = gates + step.row * z.gates;
     for (int64_t j = 0; j < n * z.state; ++j) {
       total[static_cast<size_t>(j)] =
           dh[j] + (dy ? dy[step.row * z.state + j] : A(0));
     }
-    A* d = total.data();
-    if (l.w_hr.defined()) {
-      // h = o tanh(c) before the projection.
-      const A* wr = l.w_hr.const_data<A>();
-      A* made = full.data();
-      const A* c = side + step.row * z.hidden;
-      for (int64_t r = 0; r < n; ++r) {
-        const A* o = own + r * z.gates + 3 * z.hidden;
-        k.tanh(c + r * z.hidden, made + r * z.hidden, z.hidden);
-        for (int64_t j = 0; j < z.hidden; ++j) made[r * z.hidden + j] *= o[j];
-      }
-      times<A>(kTurned,
-               kPlain,
-               z.state,
-               z.hidden,
-               n,
-               d,
-               z.state,
-               made,
-               z.hidden,
-               A(1),
-               g.w_hr.mutable_data<A>(),
-               z.hidden);
-      times<A>(kPlain,
-               kPlain,
-               n,
-               z.hidden,
-               z.state,
-               d,
-               z.state,
-               wr,
-               z.hidden,
-               A(0),
-               made,
-               z.hidden);
-      d = made;
-    }
+    A* d = l.w_hr.defined() ? projected(step) : total.data();
     const A* turned = own;
     if (l.mode == kLstm) {
-      k.lstm_backward(own,
-                      side + step.row * z.hidden,
-                      cells.data() + step.row * z.hidden,
-                      d,
-                      dc,
-                      n,
-                      z.hidden);
+      int64_t at = step.row * z.hidden;
+      A* dc = g.c0.mutable_data<A>();
+      k.lstm_backward(own, side + at, cells.data() + at, d, dc, n, z.hidden);
     } else if (l.mode == kGru) {
       A* hidden = side + step.row * z.gates;
-      k.gru_backward(
-          own, hidden, before.data() + step.row * z.state, d, n, z.hidden);
+      const A* old = before.data() + step.row * z.state;
+      k.gru_backward(own, hidden, old, d, n, z.hidden);
       turned = hidden;
     } else {
-      (l.mode == kTanh ? k.tanh_backward : k.relu_backward)(
-          y + step.row * z.state, d, own, n * z.hidden);
+      const A* h = y + step.row * z.state;
+      auto fn = l.mode == kTanh ? k.tanh_backward : k.relu_backward;
+      fn(h, d, own, n * z.hidden);
     }
     bool keeps = l.mode == kGru;  // part of dh reaches the old state directly
     if (keeps) std::copy_n(d, n * z.state, dh);
@@ -401,57 +351,89 @@ void run_backward(const Layer& l,
              z.gates,
              turned,
              z.gates,
-             w,
+             l.w_hh.const_data<A>(),
              z.state,
              keeps ? A(1) : A(0),
              dh,
              z.state);
   }
-  const A* hidden_side = l.mode == kGru ? side : dg;
-  int64_t rows = l.steps.rows;
-  times<A>(kTurned,
-           kPlain,
-           z.gates,
-           z.input,
-           rows,
-           dg,
-           z.gates,
-           l.x.const_data<A>(),
-           z.input,
-           A(0),
-           g.w_ih.mutable_data<A>(),
-           z.input);
-  times<A>(kTurned,
-           kPlain,
-           z.gates,
-           z.state,
-           rows,
-           hidden_side,
-           z.gates,
-           before.data(),
-           z.state,
-           A(0),
-           g.w_hh.mutable_data<A>(),
-           z.state);
-  if (g.x.defined()) {
+
+  // Through the projection: the gradient of o tanh(c), and of the projection.
+  A* projected(const Steps::Step& step) {
+    int64_t n = step.count;
+    A* made = full.data();
+    const A* c = side + step.row * z.hidden;
+    for (int64_t r = 0; r < n; ++r) {
+      const A* o = gates + (step.row + r) * z.gates + 3 * z.hidden;
+      k.tanh(c + r * z.hidden, made + r * z.hidden, z.hidden);
+      for (int64_t j = 0; j < z.hidden; ++j) made[r * z.hidden + j] *= o[j];
+    }
+    const A* d = total.data();
+    times<A>(kTurned,
+             kPlain,
+             z.state,
+             z.hidden,
+             n,
+             d,
+             z.state,
+             made,
+             z.hidden,
+             A(1),
+             g.w_hr.mutable_data<A>(),
+             z.hidden);
     times<A>(kPlain,
              kPlain,
-             rows,
+             n,
+             z.hidden,
+             z.state,
+             d,
+             z.state,
+             l.w_hr.const_data<A>(),
+             z.hidden,
+             A(0),
+             made,
+             z.hidden);
+    return made;
+  }
+
+  // What all steps together say about input and parameters.
+  void parameters() {
+    const A* turned = l.mode == kGru ? side : gates;
+    weight(gates, l.x.const_data<A>(), z.input, g.w_ih);
+    weight(turned, before.data(), z.state, g.w_hh);
+    times<A>(kPlain,
+             kPlain,
+             l.steps.rows,
              z.input,
              z.gates,
-             dg,
+             gates,
              z.gates,
              l.w_ih.const_data<A>(),
              z.input,
              A(0),
              g.x.mutable_data<A>(),
              z.input);
+    if (!g.b_ih.defined()) return;
+    auto sums = norm_kernels<A>().sum_rows;
+    sums(gates, g.b_ih.mutable_data<A>(), l.steps.rows, z.gates);
+    sums(turned, g.b_hh.mutable_data<A>(), l.steps.rows, z.gates);
   }
-  if (g.b_ih.defined()) {
-    column_sums<A>(dg, rows, z.gates, g.b_ih.mutable_data<A>());
-    column_sums<A>(hidden_side, rows, z.gates, g.b_hh.mutable_data<A>());
+
+  void weight(const A* grads, const A* rows, int64_t width, const Tensor& out) {
+    times<A>(kTurned,
+             kPlain,
+             z.gates,
+             width,
+             l.steps.rows,
+             grads,
+             z.gates,
+             rows,
+             width,
+             A(0),
+             out.mutable_data<A>(),
+             width);
   }
-}
+};
 
 }  // namespace
 
@@ -502,7 +484,14 @@ _rnn_layer_backward(const OptionalTensor& grad_out,
   Tensor own = copied(gates);
   Tensor side = mode == kGru ? copied(extra) : extra;
   visit_sum_type(l.type, [&](auto tag) {
-    run_backward<decltype(tag)>(l, y, own, side, dy, g);
+    using A = decltype(tag);
+    Backward<A>{l,
+                g,
+                y.const_data<A>(),
+                data_or_null<A>(dy),
+                own.mutable_data<A>(),
+                side.mutable_data<A>()}
+        .run();
   });
   ScalarType t = input.dtype();
   auto back = [&](const Tensor& v) { return v.defined() ? cast(v, t) : v; };

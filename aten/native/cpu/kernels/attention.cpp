@@ -37,24 +37,6 @@ struct Attention {
     return std::log(sum) + top;
   }
 
-  static void probabilities(
-      A* scores, const A* mask, A scale, A log_sum, int64_t n, int64_t width) {
-    if (log_sum == -std::numeric_limits<A>::infinity()) {
-      std::fill(scores, scores + width, A(0));
-      return;
-    }
-    if (mask) {
-      for (int64_t i = 0; i < n; ++i) {
-        scores[i] = math::exp(scores[i] * scale + mask[i] - log_sum);
-      }
-    } else {
-      for (int64_t i = 0; i < n; ++i) {
-        scores[i] = math::exp(scores[i] * scale - log_sum);
-      }
-    }
-    std::fill(scores + n, scores + width, A(0));
-  }
-
   static void grads(A* grads, const A* probs, A delta, A scale, int64_t width) {
     for (int64_t i = 0; i < width; ++i) {
       grads[i] = probs[i] * (grads[i] - delta) * scale;
@@ -67,8 +49,7 @@ struct Attention {
     return s.get();
   }
 
-  static constexpr AttentionKernels<A> kTable = {
-      softmax, probabilities, grads, dot};
+  static constexpr AttentionKernels<A> kTable = {softmax, grads, dot};
 };
 
 }  // namespace

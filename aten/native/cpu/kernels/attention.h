@@ -10,11 +10,8 @@ struct AttentionKernels {
   // scores = exp(scale scores + mask - top) over the first `n` of `width`
   // columns, zero behind them; returns the logarithm of the sum and gives
   // 1 / sum. mask may be null. A row without any score becomes zeros.
-  A (*softmax)
+  A(*softmax)
   (A* scores, const A* mask, A scale, int64_t n, int64_t width, A* inverse);
-  // Scores to probabilities with a known logarithm of the sum.
-  void (*probabilities)(
-      A* scores, const A* mask, A scale, A log_sum, int64_t n, int64_t width);
   // grads = probs (grads - delta) scale.
   void (*grads)(A* grads, const A* probs, A delta, A scale, int64_t width);
   A (*dot)(const A* a, const A* b, int64_t n);
