@@ -130,8 +130,7 @@ Tensor to(const Tensor& self,
       self, other.dtype(), other.device(), non_blocking, copy, memory_format);
 }
 
-// Numbers
-// -----------------------------------------------------------------------
+// Numbers --------------------------------------------------------------------
 
 Scalar _local_scalar_dense(const Tensor& self) {
   TAEDA_CHECK(!self.is_meta(),
@@ -159,8 +158,7 @@ bool is_nonzero(const Tensor& self) {
   return value.is_floating() ? value.to_double() != 0 : value.to_bool();
 }
 
-// Dtypes
-// -------------------------------------------------------------------------
+// Dtypes ---------------------------------------------------------------------
 
 ScalarType result_type_of(const Tensor& tensor, const Tensor& other) {
   return result_type(tensor, other);

@@ -120,8 +120,7 @@ ScalarType type_of_fill(const Scalar& value, Dtype dtype) {
                             : default_dtype();
 }
 
-// Without values
-// ------------------------------------------------------------------
+// Without values -------------------------------------------------------------
 
 Tensor empty(ArrayRef<int64_t> size,
              Dtype dtype,
@@ -234,8 +233,7 @@ Tensor new_empty_strided(const Tensor& self,
                        pin);
 }
 
-// Filled
-// ----------------------------------------------------------------------------
+// Filled ---------------------------------------------------------------------
 
 Tensor zeros(ArrayRef<int64_t> size,
              Dtype dtype,

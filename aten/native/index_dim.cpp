@@ -66,7 +66,7 @@ void check_index(const char* op, const Tensor& index) {
 
 }  // namespace
 
-// index_select ----------------------------------------------------------------
+// index_select ---------------------------------------------------------------
 
 void index_select_shape(const Tensor& self,
                         int64_t dim,
@@ -112,7 +112,7 @@ void index_select_cpu(const Tensor& self,
   });
 }
 
-// Writing slices --------------------------------------------------------------
+// Writing slices -------------------------------------------------------------
 
 namespace {
 

@@ -204,6 +204,28 @@ void stack_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
 
 namespace {
 
+using ShapeRule = void (*)(TensorList, int64_t, OutputPlan&);
+using Writer = void (*)(TensorList, int64_t, const Tensor&);
+
+// out= of cat and stack: PyTorch's refusal is a TypeError here.
+void write_joined(const char* op,
+                  ShapeRule shape,
+                  Writer write,
+                  TensorList tensors,
+                  int64_t dim,
+                  const Tensor& out) {
+  OutputPlan plan(op);
+  shape(tensors, dim, plan);
+  TAEDA_CHECK_AS(Type,
+                 can_cast(plan[0].dtype, out.dtype()),
+                 "torch.cat(): input types can't be cast to the desired output "
+                 "type ",
+                 out.dtype());
+  OutputTarget target = OutputTarget::for_out(plan, 0, out, tensors);
+  if (out.is_cpu()) write(tensors, dim, target.tensor());
+  target.finish();
+}
+
 template <class F>
 std::vector<Tensor> mapped(TensorList tensors, F&& f) {
   std::vector<Tensor> out;
@@ -216,29 +238,61 @@ void check_some(TensorList tensors, const char* op) {
   TAEDA_CHECK(!tensors.empty(), op, " expects a non-empty TensorList");
 }
 
-}  // namespace
+struct Joined {
+  std::vector<Tensor> parts;
+  int64_t dim;
+  Tensor make() const { return ops::cat(parts, dim); }
+  void write(const Tensor& out) const { ops::cat(parts, dim, out); }
+};
 
-Tensor hstack(TensorList tensors) {
-  check_some(tensors, "hstack");
+Joined beside(TensorList tensors, const char* op) {
+  check_some(tensors, op);
   auto parts =
       mapped(tensors, [](const Tensor& t) { return ops::atleast_1d(t); });
-  return ops::cat(parts, parts[0].dim() == 1 ? 0 : 1);
+  int64_t dim = parts[0].dim() == 1 ? 0 : 1;
+  return {std::move(parts), dim};
 }
-Tensor vstack(TensorList tensors) {
+Joined below(TensorList tensors) {
   check_some(tensors, "vstack");
-  return ops::cat(
-      mapped(tensors, [](const Tensor& t) { return ops::atleast_2d(t); }), 0);
+  return {mapped(tensors, [](const Tensor& t) { return ops::atleast_2d(t); }),
+          0};
 }
-Tensor dstack(TensorList tensors) {
+Joined behind(TensorList tensors) {
   check_some(tensors, "dstack");
-  return ops::cat(
-      mapped(tensors, [](const Tensor& t) { return ops::atleast_3d(t); }), 2);
+  return {mapped(tensors, [](const Tensor& t) { return ops::atleast_3d(t); }),
+          2};
 }
-Tensor column_stack(TensorList tensors) {
-  check_some(tensors, "column_stack");
-  return hstack(mapped(tensors, [](const Tensor& t) {
+Joined columns(TensorList tensors) {
+  auto parts = mapped(tensors, [](const Tensor& t) {
     return t.dim() <= 1 ? ops::reshape(t, {t.numel(), 1}) : t;
-  }));
+  });
+  return beside(parts, "column_stack");
+}
+
+}  // namespace
+
+void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
+  write_joined("cat", cat_shape, cat_cpu, tensors, dim, out);
+}
+void stack_out(TensorList tensors, int64_t dim, const Tensor& out) {
+  write_joined("stack", stack_shape, stack_cpu, tensors, dim, out);
+}
+
+Tensor hstack(TensorList tensors) { return beside(tensors, "hstack").make(); }
+Tensor vstack(TensorList tensors) { return below(tensors).make(); }
+Tensor dstack(TensorList tensors) { return behind(tensors).make(); }
+Tensor column_stack(TensorList tensors) { return columns(tensors).make(); }
+void hstack_out(TensorList tensors, const Tensor& out) {
+  beside(tensors, "hstack").write(out);
+}
+void vstack_out(TensorList tensors, const Tensor& out) {
+  below(tensors).write(out);
+}
+void dstack_out(TensorList tensors, const Tensor& out) {
+  behind(tensors).write(out);
+}
+void column_stack_out(TensorList tensors, const Tensor& out) {
+  columns(tensors).write(out);
 }
 
 Tensor block_diag(TensorList tensors) {

@@ -23,8 +23,7 @@
 
 namespace taeda::native {
 
-// Positions of true elements
-// ---------------------------------------------------
+// Positions of true elements -------------------------------------------------
 
 Tensor positions_of(const Tensor& mask) {
   Tensor plain = contiguous_as(mask, kBool);
@@ -252,8 +251,7 @@ Tensor put(const Tensor& self,
   return out;
 }
 
-// Composed
-// -----------------------------------------------------------------------------
+// Composed -------------------------------------------------------------------
 
 Tensor take_along_dim(const Tensor& self,
                       const Tensor& indices,

@@ -70,8 +70,7 @@ void normal_(const Tensor& self,
   });
 }
 
-// Integers
-// -----------------------------------------------------------------------
+// Integers -------------------------------------------------------------------
 
 namespace {
 
@@ -186,8 +185,7 @@ void random_(const Tensor& self, const MaybeGenerator& generator) {
   });
 }
 
-// Other distributions
-// --------------------------------------------------------------
+// Other distributions --------------------------------------------------------
 
 void exponential_(const Tensor& self,
                   double lambd,

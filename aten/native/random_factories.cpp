@@ -113,8 +113,27 @@ Tensor randn_like(const Tensor& self,
   return randn_like(self, std::nullopt, dtype, layout, device, pin, format);
 }
 
-// Integers
-// --------------------------------------------------------------------------
+// Into a tensor that is there: drawn in the order of its memory.
+void rand_out(ArrayRef<int64_t> size,
+              const MaybeGenerator& generator,
+              const Tensor& out) {
+  resize_output(out, size);
+  uniform_(out, 0, 1, generator);
+}
+void rand_out(ArrayRef<int64_t> size, const Tensor& out) {
+  rand_out(size, std::nullopt, out);
+}
+void randn_out(ArrayRef<int64_t> size,
+               const MaybeGenerator& generator,
+               const Tensor& out) {
+  resize_output(out, size);
+  normal_(out, 0, 1, generator);
+}
+void randn_out(ArrayRef<int64_t> size, const Tensor& out) {
+  randn_out(size, std::nullopt, out);
+}
+
+// Integers -------------------------------------------------------------------
 
 Tensor randint(int64_t low,
                int64_t high,
@@ -330,6 +349,52 @@ Tensor normal_functional(const Tensor& self,
   Tensor out = new_like("normal_functional", self, {}, {}, {});
   normal_(out, mean, std, generator);
   return out;
+}
+
+void bernoulli_out(const Tensor& self,
+                   const MaybeGenerator& generator,
+                   const Tensor& out) {
+  resize_output(out, self.sizes());
+  bernoulli_(out, self, generator);
+}
+// PyTorch does not resize here.
+void normal_out(const Tensor& mean,
+                double std,
+                const MaybeGenerator& generator,
+                const Tensor& out) {
+  normal_(out, 0, std, generator);
+  ops::add_(out, mean, 1);
+}
+
+void normal_out(double mean,
+                const Tensor& std,
+                const MaybeGenerator& generator,
+                const Tensor& out) {
+  check_std(std);
+  resize_output(out, std.sizes());
+  normal_(out, 0, 1, generator);
+  ops::mul_(out, std);
+  ops::add_(out, Scalar(mean), 1);
+}
+void normal_out(const Tensor& mean,
+                const Tensor& std,
+                const MaybeGenerator& generator,
+                const Tensor& out) {
+  check_std(std);
+  resize_output(out,
+                broadcast_shapes<int64_t>("normal", mean.sizes(), std.sizes()));
+  normal_(out, 0, 1, generator);
+  ops::mul_(out, std);
+  ops::add_(out, mean, 1);
+}
+void normal_out(double mean,
+                double std,
+                ArrayRef<int64_t> size,
+                const MaybeGenerator& generator,
+                const Tensor& out) {
+  TAEDA_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
+  resize_output(out, size);
+  normal_(out, mean, std, generator);
 }
 
 Tensor bernoulli(const Tensor& self, const MaybeGenerator& generator) {

@@ -1,5 +1,6 @@
 // Factories of sequences: arange, linspace and their relatives.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -136,6 +137,34 @@ Tensor arange(const Scalar& end,
               MaybeDevice device,
               MaybeBool pin) {
   return arange(int64_t{0}, end, int64_t{1}, dtype, layout, device, pin);
+}
+
+namespace {
+
+// A result goes into `out` as it is shaped if it has as many elements.
+void write_sequence(const char* op, const Tensor& values, const Tensor& out) {
+  if (out.numel() != values.numel()) resize_output(out, values.sizes());
+  check_no_internal_overlap(op, out);
+  copy_into(out,
+            make_view(values, out.sizes(), contiguous_strides(out.sizes()), 0));
+}
+
+}  // namespace
+
+void arange_out(const Scalar& start,
+                const Scalar& end,
+                const Scalar& step,
+                const Tensor& out) {
+  if (out.dtype() == kLong) {
+    TAEDA_CHECK_AS(Value,
+                   step.equal(0.0) || step.to<int64_t>() != 0,
+                   "step must be nonzero");
+  }
+  Tensor values = arange(start, end, step, out.dtype(), {}, out.device(), {});
+  write_sequence("arange", values, out);
+}
+void arange_out(const Scalar& end, const Tensor& out) {
+  arange_out(int64_t{0}, end, int64_t{1}, out);
 }
 
 Tensor range(const Scalar& start,
@@ -317,8 +346,7 @@ TAEDA_SPACES(Scalar, Tensor)
 TAEDA_SPACES(Tensor, Tensor)
 #undef TAEDA_SPACES
 
-// Triangles
-// --------------------------------------------------------------------------
+// Triangles ------------------------------------------------------------------
 
 namespace {
 

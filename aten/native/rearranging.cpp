@@ -30,7 +30,7 @@
 
 namespace taeda::native {
 
-// Turning ---------------------------------------------------------------------
+// Turning --------------------------------------------------------------------
 
 Tensor flip(const Tensor& self, ArrayRef<int64_t> dims) {
   uint64_t mask = 0;
@@ -139,7 +139,7 @@ Tensor roll(const Tensor& self,
   return out;
 }
 
-// Repeating -------------------------------------------------------------------
+// Repeating ------------------------------------------------------------------
 
 // The result is written as a view of the repetitions of every dim followed by
 // the dim itself, which self broadcasts to.
@@ -248,8 +248,7 @@ Tensor repeat_interleave(const Tensor& self,
   return ops::view(ops::clone(spread, MemoryFormat::Contiguous), joined);
 }
 
-// Triangles
-// ----------------------------------------------------------------------
+// Triangles ------------------------------------------------------------------
 
 namespace {
 

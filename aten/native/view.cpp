@@ -11,11 +11,13 @@
 #include <taeda/gen/native/expand.h>
 #include <taeda/gen/native/flatten.h>
 #include <taeda/gen/native/reshape.h>
+#include <taeda/gen/native/sum_to_size.h>
 #include <taeda/gen/native/unflatten.h>
 #include <taeda/gen/native/view.h>
 #include <taeda/gen/ops/_unsafe_view.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/view.h>
 
 namespace taeda::native {
@@ -172,6 +174,25 @@ Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool) {
     strides[d] = 0;
   }
   return make_view(self, sizes, strides, self.storage_offset());
+}
+
+Tensor sum_to_size(const Tensor& self, ArrayRef<int64_t> size) {
+  int64_t extra = self.dim() - static_cast<int64_t>(size.size());
+  DimVector dims;
+  bool fits = extra >= 0;
+  for (int64_t d = 0; fits && d < self.dim(); ++d) {
+    int64_t own = self.sizes()[d], wanted = d < extra ? 1 : size[d - extra];
+    fits = wanted == own || wanted == 1;
+    if (d < extra || wanted != own) dims.push_back(d);
+  }
+  TAEDA_CHECK(fits,
+              "size {",
+              size,
+              "} is not expandable to size {",
+              self.sizes(),
+              "}.");
+  if (dims.empty()) return self;
+  return ops::view(ops::sum(self, IntArrayRef(dims), true), size);
 }
 
 Tensor alias(const Tensor& self) {

@@ -24,7 +24,7 @@
 
 namespace taeda::native {
 
-// Order of dims -------------------------------------------------------------
+// Order of dims --------------------------------------------------------------
 
 Tensor permute(const Tensor& self, ArrayRef<int64_t> dims) {
   size_t rank = static_cast<size_t>(self.dim());
@@ -137,7 +137,7 @@ Tensor movedim(const Tensor& self, int64_t source, int64_t destination) {
   return ops::movedim(self, IntArrayRef({source}), IntArrayRef({destination}));
 }
 
-// Dims of size 1 --------------------------------------------------------------
+// Dims of size 1 -------------------------------------------------------------
 
 namespace {
 
@@ -202,8 +202,7 @@ void unsqueeze_(const Tensor& self, int64_t dim) {
   unsqueezed(self, dim).apply_to(self);
 }
 
-// Parts of a dim
-// ---------------------------------------------------------------
+// Parts of a dim -------------------------------------------------------------
 
 Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   TAEDA_CHECK_AS(

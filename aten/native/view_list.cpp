@@ -22,7 +22,6 @@
 #include <taeda/gen/ops/split.h>
 #include <taeda/gen/ops/split_with_sizes.h>
 #include <taeda/gen/ops/tensor_split.h>
-#include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/unsafe_split.h>
 #include <taeda/gen/ops/unsafe_split_with_sizes.h>
 #include <taeda/gen/ops/unsqueeze.h>
@@ -307,8 +306,7 @@ Views dsplit(const Tensor& self, ArrayRef<int64_t> indices) {
   return ops::tensor_split(self, indices, split_dim(self, "dsplit", 3));
 }
 
-// Ranks and shapes that fit together
-// ----------------------------------------------
+// Ranks and shapes that fit together -----------------------------------------
 
 Tensor atleast_1d(const Tensor& self) {
   return self.dim() == 0 ? ops::reshape(self, {1}) : self;
@@ -380,7 +378,6 @@ Views meshgrid(TensorList tensors, std::string_view indexing) {
     DimVector line(shape.size(), 1);
     line[i] = t.numel();
     Tensor grid = ops::expand(ops::view(t, line), shape);
-    if (swap) grid = ops::transpose(grid, 0, 1);
     out[static_cast<size_t>(order[i])] = grid;
   }
   return out;

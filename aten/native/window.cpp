@@ -201,8 +201,7 @@ Tensor kaiser_window(int64_t length,
   return kaiser_window(length, true, 12.0, dtype, layout, device, pin);
 }
 
-// Complex numbers of two tensors
-// -----------------------------------------------------
+// Complex numbers of two tensors ---------------------------------------------
 
 namespace {
 

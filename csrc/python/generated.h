@@ -5,3 +5,25 @@
 #include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/python/generator.h>
 #include <taeda/csrc/python/return_types.h>
+
+namespace taeda::python {
+
+// A factory's dtype and device beside an `out` tensor must be that tensor's.
+inline void check_out_options(const TensorBase& out,
+                              const std::optional<ScalarType>& dtype,
+                              const std::optional<Device>& device) {
+  TAEDA_CHECK(!dtype || *dtype == out.dtype(),
+              "dtype ",
+              *dtype,
+              " does not match dtype of out parameter (",
+              out.dtype(),
+              ")");
+  TAEDA_CHECK(!device || device->type == out.device().type,
+              "device ",
+              *device,
+              " does not match device of out parameter (",
+              out.device(),
+              ")");
+}
+
+}  // namespace taeda::python

@@ -36,8 +36,8 @@ _LAZY_NAMES = {
     ),
     "functional": (
         "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors"
-        " cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm split stft"
-        " tensordot unique unique_consecutive unravel_index"
+        " cartesian_prod cdist chain_matmul einsum istft lu meshgrid nonzero norm split"
+        " stft tensordot unique unique_consecutive unravel_index"
     ),
     "_tensor_str": "set_printoptions",
     "serialization": "load save",

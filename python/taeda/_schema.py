@@ -1,7 +1,7 @@
 """Operator schemas at run time: names, types and defaults of arguments.
 
-The grammar is that of `torch.library`: `f(Tensor x, *, float a=1.0) -> Tensor`. Only what
-a call needs is kept; alias annotations are recognised and remembered as `written`.
+The grammar is that of `torch.library`: `f(Tensor x, *, float a=1.0) -> Tensor`. Only
+what a call needs is kept; alias annotations are recognised and remembered as `written`.
 """
 
 from __future__ import annotations

@@ -184,6 +184,12 @@ class Tensor(_C.TensorBase):
 
         return norm(self, p, dim, keepdim, dtype=dtype)
 
+    def nonzero(self, *, as_tuple: bool = False):
+        """The positions of the elements that are not 0; see `taeda.nonzero`."""
+        from taeda.functional import nonzero
+
+        return nonzero(self, as_tuple=as_tuple)
+
     def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
         """The distinct elements; see `taeda.unique`."""
         from taeda.functional import unique

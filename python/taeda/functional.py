@@ -21,6 +21,7 @@ __all__ = [
     "istft",
     "lu",
     "meshgrid",
+    "nonzero",
     "norm",
     "split",
     "stft",
@@ -262,6 +263,31 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         return _native("linalg_matrix_norm")(input, "nuc", pair, keepdim, **options)
     order = 2.0 if p in ("fro", None) else p
     return _native("linalg_vector_norm")(input, order, dims, keepdim, **options)
+
+
+def nonzero(input, *, out=None, as_tuple=False):
+    """The positions of the elements that are not 0.
+
+    Args:
+        input (Tensor): any dtype and shape.
+        out (Tensor): where the positions go; not together with `as_tuple`.
+        as_tuple: whether positions come as one tensor per dim.
+
+    Returns:
+        A tensor [count, dim], or with `as_tuple` a tuple of tensors [count].
+
+    Example:
+        >>> taeda.nonzero(taeda.tensor([0, 3, 5]))
+        tensor([[1],
+                [2]])
+    """
+    if _overrides(input):
+        return _override(nonzero, (input,), input, out=out, as_tuple=as_tuple)
+    if not as_tuple:
+        return _native("nonzero")(input, out=out)
+    if out is not None:
+        raise TypeError("nonzero: out is not taken together with as_tuple=True")
+    return tuple(_native("nonzero_numpy")(input))
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):

@@ -1,4 +1,4 @@
-"""User operators from Python: declaration, kernels per device, fake kernels, derivatives.
+"""User operators from Python: declaration, kernels, fake kernels, derivatives.
 
 Example:
     >>> @taeda.library.custom_op("mine::scale", mutates_args=())
@@ -120,7 +120,8 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags=()) -
     """
     if not isinstance(qualname, str):
         raise ValueError(
-            f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}"
+            "define(qualname, schema): expected qualname to be instance of str, "
+            f"got {type(qualname)}"
         )
     ns, scope, name = qualname.partition("::")
     if not scope:

@@ -1,6 +1,7 @@
 """Independent references of pointwise operators, as functions of NumPy arrays.
 
-An operator that PyTorch has under the same name needs no entry: PyTorch is its reference.
+An operator that PyTorch has under the same name needs no entry: PyTorch is its
+reference.
 """
 
 from __future__ import annotations

@@ -8,9 +8,12 @@ from .emit_ops import default_count
 from .model import Operator, cpp_default, cpp_type
 from .writer import Output
 
+
 def emit(operators: Iterable[Operator], out: Output) -> None:
     """`include/tensor.h`; only programs that embed Taeda include it."""
-    ops = [op for op in operators if op.form != "out" or len(op.schema.mutable_args) == 1]
+    ops = [
+        op for op in operators if op.form != "out" or len(op.schema.mutable_args) == 1
+    ]
     overloads: dict[str, list[Operator]] = {}
     for op in ops:
         overloads.setdefault(op.record.name, []).append(op)

@@ -23,4 +23,5 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
         lines += [
             f"template struct Boxing<ops::Boxing{n}>;" for n in range(len(signatures))
         ]
-        out.write(f"ops/boxing_{i}.cpp", "\n".join([*lines, "}  // namespace taeda", ""]))
+        lines += ["}  // namespace taeda", ""]
+        out.write(f"ops/boxing_{i}.cpp", "\n".join(lines))

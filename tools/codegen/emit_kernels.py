@@ -68,7 +68,8 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
     for kind, expr in kernel.exprs.items():
         lines += ["template <class T>"]
         lines += [
-            f"void {kernel.name}_{kind}(void* const* p_, const void* s_, int64_t n_) {{",
+            f"void {kernel.name}_{kind}("
+            "void* const* p_, const void* s_, int64_t n_) {",
             "  using R [[maybe_unused]] = RealOf<T>;",
         ]
         result = RESULT[kernel.out_kind]
@@ -88,7 +89,8 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
         }
         want = wanted_kind(kind, kernel.out_kind)
         statements, value = print_expr(expr, kind, kinds, want)
-        lines += ["TAEDA_INDEPENDENT", "  for (int64_t i_ = 0; i_ < n_; ++i_) {", *loads]
+        lines.append("TAEDA_INDEPENDENT")
+        lines += ["  for (int64_t i_ = 0; i_ < n_; ++i_) {", *loads]
         lines += [f"    {statement}" for statement in statements]
         lines += [f"    out_[i_] = static_cast<{result}>({value});", "  }", "}"]
     return lines

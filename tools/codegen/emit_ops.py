@@ -1,7 +1,7 @@
 """Prints the operator functions, their dispatcher entries and their derived forms.
 
-Per base name a header `include/ops/BASE.h` (declarations) and, where kernels are written
-by hand, `include/native/BASE.h`; in shards the entries, the public functions and the
+Per base name a header `include/ops/BASE.h` (declarations) and, where kernels are
+written by hand, `include/native/BASE.h`; in shards the entries, the public functions and the
 backend functions that derive in-place and `out=` forms.
 """
 
@@ -285,7 +285,7 @@ def _functional_body(op: Operator, body: object) -> list[str]:
     if isinstance(body, Composite):
         if _is_name(body.call):
             return [f"return native::{body.call.strip()}({names});"]
-        return [line for line in body.call.strip().splitlines()]
+        return body.call.strip().splitlines()
     assert isinstance(body, Kernel)
     if body.structured is not None:
         return _structured_functional(op, body.structured)
@@ -323,7 +323,7 @@ def _structured_derived(op: Operator, structured: object) -> list[str]:
     outs = output_names(op.functional)
     given = [a.name for a in op.schema.mutable_args]
     inputs = ", ".join(a.name for a in op.functional.tensor_args)
-    for i, (name, target) in enumerate(zip(outs, given, strict=True)):
+    for i, (_, target) in enumerate(zip(outs, given, strict=True)):
         if op.form == "inplace":
             make = f"OutputTarget::for_inplace(plan, {target})"
         else:

@@ -160,6 +160,24 @@ def _callee(op: Operator) -> str:
     return f"static_cast<{op.result} (*)({op.types()})>(ops::{op.cpp_name})"
 
 
+def _out_options(signature: PySignature, out: int) -> list[str]:
+    """What a factory's caller says besides `out` has to fit it."""
+    if not signature.operator.schema.is_factory:
+        return []
+    dtype, device = (
+        next(
+            i
+            for i, p in enumerate(signature.params)
+            if p.argument is not None and p.argument.name == name
+        )
+        for name in ("dtype", "device")
+    )
+    return [
+        f"  check_out_options(a.tensor({out}), a.given({dtype}) ? dtype : "
+        f"decltype(dtype)(), a.given({device}) ? device : decltype(device)());"
+    ]
+
+
 def _out_branch(signature: PySignature, name: str) -> list[str]:
     out = signature.out
     assert out is not None
@@ -185,6 +203,7 @@ def _out_branch(signature: PySignature, name: str) -> list[str]:
         result = f"wrap_struct({struct}, {result})"
     return [
         f"if (a.given({slot})) {{",
+        *_out_options(signature, slot),
         "  GilRelease gil(a.large());",
         f"  {_callee(out)}({', '.join(args)});",
         "  gil.acquire();",

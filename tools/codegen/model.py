@@ -1,7 +1,7 @@
 """What the emitters print from: operators in all their forms, with their C++ types.
 
-A record has overloads; an overload has forms (functional, in-place, `out=`); each form is
-one operator of the dispatcher. Every emitter asks this module for names and types, so
+A record has overloads; an overload has forms (functional, in-place, `out=`); each form
+is one operator of the dispatcher. Every emitter asks this module for names and types, so
 that they agree.
 """
 

@@ -122,7 +122,8 @@ def backward_of(op: Operator) -> list[PointwiseBackward]:
     backward = op.overload.backward
     if backward is not None and not backward.differentiable:
         return []
-    given = {n: t for ns, t in (backward.formulas if backward else {}).items() for n in ns}
+    formulas = backward.formulas if backward else {}
+    given = {name: text for names_, text in formulas.items() for name in names_}
     found = []
     for name in kernel.operands:
         if name in kernel.conditions:
@@ -131,7 +132,9 @@ def backward_of(op: Operator) -> list[PointwiseBackward]:
     return found
 
 
-def _backward(kernel: PointwiseKernel, name: str, text: Text | None) -> PointwiseBackward:
+def _backward(
+    kernel: PointwiseKernel, name: str, text: Text | None
+) -> PointwiseBackward:
     known = {"grad", "result", *kernel.operands, *kernel.scalars}
     if text is not None:
         real = complex_ = parse(text, known)

@@ -16,7 +16,11 @@ def nvrtc_library() -> ctypes.CDLL:
     import nvidia
 
     for root in nvidia.__path__:
-        found = [p for p in sorted(Path(root).glob("**/libnvrtc*.so*")) if "alt" not in p.name]
+        found = [
+            p
+            for p in sorted(Path(root).glob("**/libnvrtc*.so*"))
+            if "alt" not in p.name
+        ]
         builtins = [p for p in found if "builtins" in p.name]
         library = [p for p in found if "builtins" not in p.name]
         if builtins and library:

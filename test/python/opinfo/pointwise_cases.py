@@ -12,7 +12,6 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from test.opinfo.references import REFERENCES  # noqa: E402
-
 from tools.codegen.model import Operator, load_operators  # noqa: E402
 from tools.codegen.record_types import Pointwise  # noqa: E402
 
@@ -42,7 +41,7 @@ def pointwise_operators() -> list[Operator]:
 
 
 def reference(op: Operator) -> Callable | None:
-    """A function of NumPy arrays giving a NumPy array; None if there is no reference."""
+    """A function of NumPy arrays giving one; None if there is no reference."""
     if op.record.name in REFERENCES:
         return REFERENCES[op.record.name]
     import torch
@@ -56,7 +55,7 @@ def reference(op: Operator) -> Callable | None:
 
 
 def arrays(op: Operator, dtype: str, kind: str) -> list[np.ndarray]:
-    """Operands of one layout kind: contiguous, strided, scalar, empty, broadcast, odd."""
+    """Operands of one of the layout kinds."""
     count = sum(a.type.is_tensor and not a.has_default for a in op.arguments)
     rng = np.random.default_rng(len(kind))
     return [_array(rng, dtype, kind, i) for i in range(count)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import taeda
 from pointwise_cases import (
     NUMPY_TYPES,
     TOLERANCE,
@@ -12,8 +13,6 @@ from pointwise_cases import (
     pointwise_operators,
     reference,
 )
-
-import taeda
 
 OPERATORS = pointwise_operators()
 IDS = [op.schema.name for op in OPERATORS]
