@@ -346,6 +346,24 @@ TAEDA_SPACES(Scalar, Tensor)
 TAEDA_SPACES(Tensor, Tensor)
 #undef TAEDA_SPACES
 
+void linspace_out(const Scalar& start,
+                  const Scalar& end,
+                  int64_t steps,
+                  const Tensor& out) {
+  Tensor values =
+      linspace(start, end, steps, out.dtype(), {}, out.device(), {});
+  write_sequence("linspace", values, out);
+}
+void logspace_out(const Scalar& start,
+                  const Scalar& end,
+                  int64_t steps,
+                  double base,
+                  const Tensor& out) {
+  Tensor values =
+      logspace(start, end, steps, base, out.dtype(), {}, out.device(), {});
+  write_sequence("logspace", values, out);
+}
+
 // Triangles ------------------------------------------------------------------
 
 namespace {

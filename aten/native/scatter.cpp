@@ -171,8 +171,28 @@ void gather_cpu(const Tensor& self,
   });
 }
 
-// scatter
-// -----------------------------------------------------------------------
+void gather_out(const Tensor& self,
+                int64_t dim,
+                const Tensor& index,
+                bool sparse_grad,
+                const Tensor& out) {
+  OutputPlan plan("gather");
+  gather_shape(self, dim, index, sparse_grad, plan);
+  TAEDA_CHECK(out.dtype() == self.dtype(),
+              "Expected out tensor to have dtype ",
+              dtype_name(self.dtype()),
+              ", but got ",
+              dtype_name(out.dtype()),
+              " instead");
+  Tensor inputs[] = {self, index};
+  check_no_overlap("gather", out, self);
+  OutputTarget target =
+      OutputTarget::for_out(plan, 0, out, TensorList(inputs, 2));
+  if (out.is_cpu()) gather_cpu(self, dim, index, sparse_grad, target.tensor());
+  target.finish();
+}
+
+// scatter ---------------------------------------------------------------------
 
 namespace {
 
