@@ -254,6 +254,14 @@ def test_graphs_are_freed():
     assert alive() is None
 
 
+def test_leaves_are_freed():
+    x = leaf(1)
+    (x * x).backward()
+    alive = weakref.ref(x)
+    del x
+    assert alive() is None
+
+
 def test_a_long_chain():
     x = leaf(1)
     y = x

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import taeda
 from taeda.autograd import Function
@@ -203,6 +205,15 @@ def test_once_differentiable():
     assert g.item() == 6
     with pytest.raises(RuntimeError, match="once_differentiable"):
         g.backward()
+
+
+def test_contexts_are_freed():
+    x = leaf(1)
+    y = Square.apply(x)
+    context, alive = weakref.ref(y.grad_fn), weakref.ref(x)
+    y.backward()
+    del x, y
+    assert context() is None and alive() is None
 
 
 def test_wrong_results_of_backward():
