@@ -39,17 +39,16 @@ IValue pack(const std::optional<T>& v) {
   return v ? pack(*v) : IValue();
 }
 
-// From a stack value: an object that lives during the call ---------------------
+// From a stack value: an object that lives during the call
+// ---------------------
 
 template <class T>
 struct Read;  // Read<T>::get(const IValue&) -> T
 
-#define TAEDA_READ(type, expression)         \
-  template <>                                \
-  struct Read<type> {                        \
-    static type get(const IValue& v) {       \
-      return expression;                     \
-    }                                        \
+#define TAEDA_READ(type, expression)                        \
+  template <>                                               \
+  struct Read<type> {                                       \
+    static type get(const IValue& v) { return expression; } \
   };
 TAEDA_READ(int64_t, v.to_int())
 TAEDA_READ(double, v.to_double())
@@ -105,7 +104,8 @@ struct Holder<ArrayRef<OptionalTensor>> {
   ArrayRef<OptionalTensor> get() { return value; }
 };
 
-// Results ----------------------------------------------------------------------
+// Results
+// ----------------------------------------------------------------------
 
 inline void push(Stack& s, const TensorBase& t) { s.emplace_back(t); }
 inline void push(Stack& s, const std::vector<TensorBase>& l) {
@@ -178,9 +178,9 @@ void Boxing<R(A...)>::from_stack(const OperatorEntry& op, Stack& stack) {
       for (size_t i = 0; i < op.written_count; ++i) {
         stack.push_back(stack[base + op.written_first + i]);
       }
-      stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(base),
-                  stack.begin() +
-                      static_cast<std::ptrdiff_t>(base + sizeof...(A)));
+      stack.erase(
+          stack.begin() + static_cast<std::ptrdiff_t>(base),
+          stack.begin() + static_cast<std::ptrdiff_t>(base + sizeof...(A)));
     } else {
       R result = function(std::get<K>(held).get()...);
       stack.resize(base);

@@ -96,9 +96,8 @@ class TAEDA_API Library {
   // Gives `name` (perhaps with ".overload") a kernel at a key.
   template <class R, class... A>
   void impl(std::string_view name, std::string_view key, R (*function)(A...)) {
-    implement(find(name),
-              key,
-              std::make_unique<FunctionKernel<R, A...>>(function));
+    implement(
+        find(name), key, std::make_unique<FunctionKernel<R, A...>>(function));
   }
   void impl(std::string_view name,
             std::string_view key,
@@ -123,13 +122,13 @@ TAEDA_API size_t argument_count(const OperatorEntry& op);
 //   TAEDA_LIBRARY(mine, m) { m.def("f(Tensor x) -> Tensor"); }
 #define TAEDA_LIBRARY(ns, name) TAEDA_LIBRARY_(ns, def, name)
 // The same for implementing operators that are declared elsewhere.
-#define TAEDA_LIBRARY_IMPL(ns, key, name)                             \
-  static void taeda_library_##ns##_##key(::taeda::Library& name);     \
-  static const bool taeda_library_##ns##_##key##_done = [] {          \
-    ::taeda::Library library(#ns);                                    \
-    taeda_library_##ns##_##key(library);                              \
-    return true;                                                      \
-  }();                                                                \
+#define TAEDA_LIBRARY_IMPL(ns, key, name)                         \
+  static void taeda_library_##ns##_##key(::taeda::Library& name); \
+  static const bool taeda_library_##ns##_##key##_done = [] {      \
+    ::taeda::Library library(#ns);                                \
+    taeda_library_##ns##_##key(library);                          \
+    return true;                                                  \
+  }();                                                            \
   static void taeda_library_##ns##_##key(::taeda::Library& name)
 #define TAEDA_LIBRARY_(ns, key, name) TAEDA_LIBRARY_IMPL(ns, key, name)
 

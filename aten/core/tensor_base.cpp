@@ -102,8 +102,8 @@ void append_to(std::string& out, const TensorBase& t) {
 namespace {
 TensorBase make(size_t nbytes, ScalarType dtype, Device device) {
   if (device.is_cuda() && !device.has_index()) device.index = 0;
-  auto storage = make_intrusive<StorageImpl>(
-      nbytes, allocator_for(device.type), device);
+  auto storage =
+      make_intrusive<StorageImpl>(nbytes, allocator_for(device.type), device);
   auto impl = make_intrusive<TensorImpl>(
       std::move(storage), dtype, backend_key(device.type));
   impl->is_inference = inference_mode();

@@ -42,9 +42,7 @@ class TAEDA_API TensorBase {
   ScalarType dtype() const { return impl_->dtype(); }
   ScalarType scalar_type() const { return impl_->dtype(); }
   size_t itemsize() const { return impl_->itemsize(); }
-  size_t nbytes() const {
-    return static_cast<size_t>(numel()) * itemsize();
-  }
+  size_t nbytes() const { return static_cast<size_t>(numel()) * itemsize(); }
   Device device() const { return impl_->device(); }
   Layout layout() const { return impl_->layout(); }
   bool is_cpu() const { return device().is_cpu(); }
@@ -83,8 +81,8 @@ using TensorBaseList = ArrayRef<TensorBase>;
 TAEDA_API void append_to(std::string& out, const TensorBase& t);
 
 // The short names that everything below the user's API is written in.
-#define TAEDA_INTERNAL_NAMES               \
-  using Tensor = ::taeda::TensorBase;      \
+#define TAEDA_INTERNAL_NAMES          \
+  using Tensor = ::taeda::TensorBase; \
   using TensorList = ::taeda::TensorBaseList;
 namespace native {
 TAEDA_INTERNAL_NAMES
@@ -119,8 +117,8 @@ TAEDA_API TensorBase make_view(const TensorBase& self,
                                IntArrayRef sizes,
                                IntArrayRef strides,
                                int64_t offset);
-// The same, with another dtype (view.dtype, view_as_real, ...); `replay` remakes
-// the view from its base.
+// The same, with another dtype (view.dtype, view_as_real, ...); `replay`
+// remakes the view from its base.
 TAEDA_API TensorBase make_view_as(const TensorBase& self,
                                   ScalarType dtype,
                                   IntArrayRef sizes,

@@ -26,9 +26,7 @@ constexpr DirectIndex make_direct_index() {
 }
 constexpr DirectIndex kDirectIndex = make_direct_index();
 
-int direct_index(ScalarType t) {
-  return kDirectIndex.of[static_cast<int>(t)];
-}
+int direct_index(ScalarType t) { return kDirectIndex.of[static_cast<int>(t)]; }
 
 // The directly supported type that holds every value of `t`.
 ScalarType carrier(ScalarType t) {
@@ -112,12 +110,10 @@ struct Conversion {
       : from(f), to(t), direct(convert_function(f, t)), same(f == t) {
     if (direct != nullptr || same) return;
     direct = nullptr;
-    load = rare_function(from, [](auto v) -> OneFn {
-      return &widen<decltype(v)>;
-    });
-    store = rare_function(to, [](auto v) -> OneFn {
-      return &narrow<decltype(v)>;
-    });
+    load = rare_function(from,
+                         [](auto v) -> OneFn { return &widen<decltype(v)>; });
+    store =
+        rare_function(to, [](auto v) -> OneFn { return &narrow<decltype(v)>; });
     middle = convert_function(carrier(from), carrier(to));
   }
   void run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
@@ -155,7 +151,9 @@ void byte_strides(const TensorBase& t, DimVector& out) {
 }
 
 // Strides of src seen with dst's sizes: 0 where it is broadcast.
-void expanded_strides(const TensorBase& src, IntArrayRef sizes, DimVector& out) {
+void expanded_strides(const TensorBase& src,
+                      IntArrayRef sizes,
+                      DimVector& out) {
   out.assign(sizes.begin(), sizes.end());
   int64_t shift = static_cast<int64_t>(sizes.size()) - src.dim();
   TAEDA_CHECK(shift >= 0,
@@ -317,10 +315,9 @@ TensorBase contiguous_as(const TensorBase& t, ScalarType dtype) {
 TensorBase cast(const TensorBase& t, ScalarType dtype) {
   if (t.dtype() == dtype) return t;
   bool keep = t.is_non_overlapping_and_dense();
-  TensorBase out =
-      keep ? make_tensor_strided(
-                 "to", t.sizes(), t.strides(), dtype, t.device())
-           : make_tensor("to", t.sizes(), dtype, t.device());
+  TensorBase out = keep ? make_tensor_strided(
+                              "to", t.sizes(), t.strides(), dtype, t.device())
+                        : make_tensor("to", t.sizes(), dtype, t.device());
   copy_into(out, t);
   return out;
 }

@@ -46,8 +46,8 @@ void resize_tensor_strided(const TensorBase& t,
                            IntArrayRef strides) {
   TensorImpl& impl = *t.impl();
   checked_numel("resize_", sizes);
-  size_t bytes = required_bytes(
-      sizes, strides, impl.storage_offset(), impl.itemsize());
+  size_t bytes =
+      required_bytes(sizes, strides, impl.storage_offset(), impl.itemsize());
   if (bytes > impl.storage()->nbytes()) impl.storage()->resize(bytes);
   impl.set_sizes_and_strides(sizes, strides);
 }
@@ -60,14 +60,15 @@ void resize_tensor(const TensorBase& t, IntArrayRef sizes) {
 bool resize_output(const TensorBase& out, IntArrayRef sizes) {
   if (out.sizes() == sizes) return false;
   if (out.numel() != 0) {
-    warn(str_cat("An output with one or more elements was resized since it had "
-                 "shape ",
-                 out.sizes(),
-                 ", which does not match the required output shape ",
-                 sizes,
-                 ". This behavior is deprecated, and in a future release "
-                 "outputs will not be resized unless they have zero "
-                 "elements."));
+    warn(
+        str_cat("An output with one or more elements was resized since it had "
+                "shape ",
+                out.sizes(),
+                ", which does not match the required output shape ",
+                sizes,
+                ". This behavior is deprecated, and in a future release "
+                "outputs will not be resized unless they have zero "
+                "elements."));
   }
   TAEDA_CHECK(!out.requires_grad(),
               "cannot resize variables that require grad");
@@ -124,8 +125,8 @@ Overlap overlap_of(const TensorBase& a, const TensorBase& b) {
   if (a.is_same(b)) return Overlap::Full;
   if (a.numel() == 0 || b.numel() == 0) return Overlap::None;
   if (a.storage().get() != b.storage().get()) return Overlap::None;
-  bool dense = a.is_non_overlapping_and_dense() &&
-               b.is_non_overlapping_and_dense();
+  bool dense =
+      a.is_non_overlapping_and_dense() && b.is_non_overlapping_and_dense();
   if (!dense) {
     bool same = a.storage_offset() == b.storage_offset() &&
                 a.sizes() == b.sizes() && a.strides() == b.strides();
@@ -205,8 +206,7 @@ OutputTarget OutputTarget::for_out(const OutputPlan& plan,
   }
   OutputTarget target;
   target.wanted_ = target.work_ = out;
-  bool direct = out.dtype() == planned.dtype && !out.is_conj() &&
-                !out.is_neg();
+  bool direct = out.dtype() == planned.dtype && !out.is_conj() && !out.is_neg();
   if (planned.strides.empty()) {
     direct = direct && out.is_contiguous();
   } else {

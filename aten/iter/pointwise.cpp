@@ -77,7 +77,8 @@ TypePlan plan_types(const PointwiseOp& op, Operands operands) {
     plan.fn = table[static_cast<int>(plan.compute)];
   }
   bool accepted = (op.accepts & category(plan.common)) != 0;
-  if (!accepted || plan.fn == nullptr) not_implemented_for(op.name, plan.common);
+  if (!accepted || plan.fn == nullptr)
+    not_implemented_for(op.name, plan.common);
   plan.out = op.out == OutKind::Same   ? plan.common
              : op.out == OutKind::Bool ? kBool
                                        : real_type_of(plan.common);
@@ -319,8 +320,13 @@ void run(const PointwiseOp& op,
     Access& a = call.access[k];
     if (o.number != nullptr) {
       o.number->store(want, numbers[k]);
-      a = {reinterpret_cast<char*>(numbers[k]), 0, false,
-           convert_function(want, want), want, want, true};
+      a = {reinterpret_cast<char*>(numbers[k]),
+           0,
+           false,
+           convert_function(want, want),
+           want,
+           want,
+           true};
       continue;
     }
     fill_access(call, k, *o.tensor, want);
@@ -343,8 +349,8 @@ void run(const PointwiseOp& op,
       ArrayRef<const int64_t*>(strides, static_cast<size_t>(call.count)));
   for (int k = 0; k < call.count; ++k) {
     Access& a = call.access[k];
-    a.linear = !a.constant && a.dtype == a.inner &&
-               space.is_linear(k, a.itemsize);
+    a.linear =
+        !a.constant && a.dtype == a.inner && space.is_linear(k, a.itemsize);
   }
   parallel_for(0, numel, kGrain, [&](int64_t b, int64_t e) {
     run_range(call, space, b, e);
@@ -458,8 +464,15 @@ Compute compute_of(ScalarType t) {
 }
 
 ScalarType type_of(Compute c) {
-  constexpr ScalarType types[] = {kBool, kByte, kChar, kShort, kInt, kLong,
-                                  kFloat, kDouble, kComplexFloat,
+  constexpr ScalarType types[] = {kBool,
+                                  kByte,
+                                  kChar,
+                                  kShort,
+                                  kInt,
+                                  kLong,
+                                  kFloat,
+                                  kDouble,
+                                  kComplexFloat,
                                   kComplexDouble};
   return types[static_cast<int>(c)];
 }

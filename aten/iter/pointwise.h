@@ -21,7 +21,8 @@ enum class Compute : uint8_t {
 inline constexpr int kNumCompute = 10;
 
 // ptrs[0] is the output, then the operands, all contiguous and of the compute
-// type (the output of its own type, see OutKind); scalars are kScalarSlot apart.
+// type (the output of its own type, see OutKind); scalars are kScalarSlot
+// apart.
 using ChunkFn = void (*)(void* const* ptrs, const void* scalars, int64_t n);
 inline constexpr int kScalarSlot = 16;
 using ChunkTable = ChunkFn[kNumCompute];
@@ -31,7 +32,7 @@ enum class Promote : uint8_t {
   IntToFloat,  // the same, integers to the default dtype
   // As IntToFloat, but integers are computed in double: a result rounded once.
   IntThroughDouble,
-  First,       // the dtype of the first operand that is not a condition
+  First,  // the dtype of the first operand that is not a condition
 };
 enum class OutKind : uint8_t {
   Same,  // the compute type
@@ -63,10 +64,10 @@ struct PointwiseOp {
 
 #ifdef TAEDA_BASELINE_ONLY
 #define TAEDA_LEVELS(name) \
-  { &isa_default::name, &isa_default::name, &isa_default::name }
+  {&isa_default::name, &isa_default::name, &isa_default::name}
 #else
 #define TAEDA_LEVELS(name) \
-  { &isa_default::name, &isa_avx2::name, &isa_avx512::name }
+  {&isa_default::name, &isa_avx2::name, &isa_avx512::name}
 #endif
 
 // A tensor, or a number that takes part in promotion as a number.

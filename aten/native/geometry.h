@@ -23,8 +23,7 @@ SmallVector<Int, 5> infer_size(ArrayRef<Int> shape, Int numel) {
     TAEDA_CHECK(shape[d] >= 0, "invalid shape dimension ", shape[d]);
     known *= shape[d];
   }
-  bool fits = inferred < 0 ? known == numel
-                           : known != 0 && numel % known == 0;
+  bool fits = inferred < 0 ? known == numel : known != 0 && numel % known == 0;
   if (!fits && inferred >= 0 && known == 0 && numel == 0) {
     TAEDA_CHECK(false,
                 "cannot reshape tensor of 0 elements into shape ",
@@ -61,8 +60,8 @@ std::optional<SmallVector<Int, 5>> view_strides(ArrayRef<Int> sizes,
   Int step = sizes.empty() ? Int(1) : strides.back();
   for (size_t d = sizes.size(); d-- > 0;) {
     run *= sizes[d];
-    bool run_ends = d == 0 || (sizes[d - 1] != 1 &&
-                               strides[d - 1] != run * step);
+    bool run_ends =
+        d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != run * step);
     if (!run_ends) continue;
     Int placed = 1;
     while (left > 0 && (placed < run || shape[left - 1] == 1)) {

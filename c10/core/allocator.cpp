@@ -67,9 +67,9 @@ class CpuAllocator final : public Allocator {
  private:
   static void* fresh(size_t nbytes) {
     size_t rounded = (nbytes + kAlignment - 1) / kAlignment * kAlignment;
-    void* p = nbytes < kAlignFrom  ? std::malloc(nbytes)
-              : rounded < nbytes ? nullptr
-                                 : std::aligned_alloc(kAlignment, rounded);
+    void* p = nbytes < kAlignFrom ? std::malloc(nbytes)
+              : rounded < nbytes  ? nullptr
+                                  : std::aligned_alloc(kAlignment, rounded);
     TAEDA_CHECK_AS(OutOfMemory,
                    p != nullptr,
                    "CPU allocator: can't allocate memory: you tried to "

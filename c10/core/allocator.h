@@ -31,10 +31,11 @@ class TAEDA_API Allocator {
 };
 
 // Note [CPU caching]
-// Blocks from 4 KiB on are aligned to 64 bytes. Sizes from 64 KiB on are rounded up to a
-// power of two or three quarters of one and freed blocks kept per size class up
-// to a limit, because the kernel's zeroing of fresh pages costs more than most
-// operators on such sizes. Smaller blocks are malloc's business.
+// Blocks from 4 KiB on are aligned to 64 bytes. Sizes from 64 KiB on are
+// rounded up to a power of two or three quarters of one and freed blocks kept
+// per size class up to a limit, because the kernel's zeroing of fresh pages
+// costs more than most operators on such sizes. Smaller blocks are malloc's
+// business.
 TAEDA_API Allocator& cpu_allocator();
 TAEDA_API void set_allocator(DeviceType type, Allocator* allocator);
 // NotImplementedError-like RuntimeError when the device has no backend.

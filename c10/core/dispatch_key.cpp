@@ -6,11 +6,23 @@
 namespace taeda {
 
 namespace {
-constexpr std::string_view kNames[] = {
-    "CPU",        "CUDA",      "Meta",          "PrivateUse1", "SparseCPU",
-    "SparseCUDA", "QuantizedCPU", "Negative",   "Conjugate",   "ZeroTensor",
-    "Functionalize", "Autograd", "Autocast",    "Batched",     "Tracer",
-    "Python",     "PythonMode"};
+constexpr std::string_view kNames[] = {"CPU",
+                                       "CUDA",
+                                       "Meta",
+                                       "PrivateUse1",
+                                       "SparseCPU",
+                                       "SparseCUDA",
+                                       "QuantizedCPU",
+                                       "Negative",
+                                       "Conjugate",
+                                       "ZeroTensor",
+                                       "Functionalize",
+                                       "Autograd",
+                                       "Autocast",
+                                       "Batched",
+                                       "Tracer",
+                                       "Python",
+                                       "PythonMode"};
 static_assert(std::size(kNames) == kNumDispatchKeys);
 }  // namespace
 
@@ -25,11 +37,11 @@ bool parse_dispatch_key(std::string_view name, DispatchKey* out) {
       return true;
     }
   }
-  for (auto [prefix, key] : {std::pair{std::string_view("Autograd"),
-                                       DispatchKey::Autograd},
-                             {"Autocast", DispatchKey::Autocast},
-                             {"FuncTorchBatched", DispatchKey::Batched},
-                             {"PythonTLSSnapshot", DispatchKey::PythonMode}}) {
+  for (auto [prefix, key] :
+       {std::pair{std::string_view("Autograd"), DispatchKey::Autograd},
+        {"Autocast", DispatchKey::Autocast},
+        {"FuncTorchBatched", DispatchKey::Batched},
+        {"PythonTLSSnapshot", DispatchKey::PythonMode}}) {
     if (name.starts_with(prefix)) {
       *out = key;
       return true;

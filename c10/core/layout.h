@@ -27,10 +27,14 @@ enum class MemoryFormat : int8_t {
 };
 
 constexpr std::string_view layout_name(Layout l) {
-  constexpr std::string_view names[] = {"strided",    "sparse_coo",
-                                        "sparse_csr", "_mkldnn",
-                                        "sparse_csc", "sparse_bsr",
-                                        "sparse_bsc", "jagged"};
+  constexpr std::string_view names[] = {"strided",
+                                        "sparse_coo",
+                                        "sparse_csr",
+                                        "_mkldnn",
+                                        "sparse_csc",
+                                        "sparse_bsr",
+                                        "sparse_bsc",
+                                        "jagged"};
   return names[static_cast<int>(l)];
 }
 constexpr std::string_view memory_format_name(MemoryFormat f) {

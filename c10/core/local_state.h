@@ -29,9 +29,8 @@ struct LocalState {
   }
 };
 
-extern TAEDA_API
-    __attribute__((tls_model("initial-exec"))) constinit thread_local LocalState
-        local_state;
+extern TAEDA_API __attribute__((
+    tls_model("initial-exec"))) constinit thread_local LocalState local_state;
 
 inline bool grad_enabled() { return local_state.grad_enabled; }
 inline void set_grad_enabled(bool on) {

@@ -7,10 +7,9 @@ namespace taeda {
 
 namespace {
 [[noreturn]] void overflow(std::string_view type) {
-  throw_error(ErrorKind::Runtime,
-              str_cat("value cannot be converted to type ",
-                      type,
-                      " without overflow"));
+  throw_error(
+      ErrorKind::Runtime,
+      str_cat("value cannot be converted to type ", type, " without overflow"));
 }
 
 template <class T>

@@ -14,27 +14,27 @@
 namespace taeda {
 
 // name, C++ type, number, Python name
-#define TAEDA_FORALL_TYPES(_)                               \
-  _(Byte, uint8_t, 0, "uint8")                              \
-  _(Char, int8_t, 1, "int8")                                \
-  _(Short, int16_t, 2, "int16")                             \
-  _(Int, int32_t, 3, "int32")                               \
-  _(Long, int64_t, 4, "int64")                              \
-  _(Half, ::taeda::Half, 5, "float16")                      \
-  _(Float, float, 6, "float32")                             \
-  _(Double, double, 7, "float64")                           \
-  _(ComplexHalf, ::taeda::complex<::taeda::Half>, 8, "complex32") \
-  _(ComplexFloat, ::taeda::complex<float>, 9, "complex64")  \
-  _(ComplexDouble, ::taeda::complex<double>, 10, "complex128") \
-  _(Bool, bool, 11, "bool")                                 \
-  _(BFloat16, ::taeda::BFloat16, 15, "bfloat16")            \
-  _(Float8_e5m2, ::taeda::Float8_e5m2, 23, "float8_e5m2")   \
-  _(Float8_e4m3fn, ::taeda::Float8_e4m3fn, 24, "float8_e4m3fn") \
+#define TAEDA_FORALL_TYPES(_)                                         \
+  _(Byte, uint8_t, 0, "uint8")                                        \
+  _(Char, int8_t, 1, "int8")                                          \
+  _(Short, int16_t, 2, "int16")                                       \
+  _(Int, int32_t, 3, "int32")                                         \
+  _(Long, int64_t, 4, "int64")                                        \
+  _(Half, ::taeda::Half, 5, "float16")                                \
+  _(Float, float, 6, "float32")                                       \
+  _(Double, double, 7, "float64")                                     \
+  _(ComplexHalf, ::taeda::complex<::taeda::Half>, 8, "complex32")     \
+  _(ComplexFloat, ::taeda::complex<float>, 9, "complex64")            \
+  _(ComplexDouble, ::taeda::complex<double>, 10, "complex128")        \
+  _(Bool, bool, 11, "bool")                                           \
+  _(BFloat16, ::taeda::BFloat16, 15, "bfloat16")                      \
+  _(Float8_e5m2, ::taeda::Float8_e5m2, 23, "float8_e5m2")             \
+  _(Float8_e4m3fn, ::taeda::Float8_e4m3fn, 24, "float8_e4m3fn")       \
   _(Float8_e5m2fnuz, ::taeda::Float8_e5m2fnuz, 25, "float8_e5m2fnuz") \
   _(Float8_e4m3fnuz, ::taeda::Float8_e4m3fnuz, 26, "float8_e4m3fnuz") \
-  _(UInt16, uint16_t, 27, "uint16")                         \
-  _(UInt32, uint32_t, 28, "uint32")                         \
-  _(UInt64, uint64_t, 29, "uint64")                         \
+  _(UInt16, uint16_t, 27, "uint16")                                   \
+  _(UInt32, uint32_t, 28, "uint32")                                   \
+  _(UInt64, uint64_t, 29, "uint64")                                   \
   _(Float8_e8m0fnu, ::taeda::Float8_e8m0fnu, 44, "float8_e8m0fnu")
 
 enum class ScalarType : int8_t {
@@ -52,10 +52,10 @@ TAEDA_FORALL_TYPES(_)
 
 template <class T>
 struct ScalarTypeOf;
-#define _(name, type, number, text)                              \
-  template <>                                                    \
-  struct ScalarTypeOf<type> {                                    \
-    static constexpr ScalarType value = ScalarType::name;        \
+#define _(name, type, number, text)                       \
+  template <>                                             \
+  struct ScalarTypeOf<type> {                             \
+    static constexpr ScalarType value = ScalarType::name; \
   };
 TAEDA_FORALL_TYPES(_)
 #undef _
@@ -81,11 +81,11 @@ constexpr bool is_int_name(std::string_view s) {
 }
 constexpr TypeFactsTable make_type_facts() {
   TypeFactsTable t;
-#define _(name, type, number, text)                         \
-  t.of[number] = {sizeof(type),                             \
-                  is_float_name(text),                      \
+#define _(name, type, number, text)                              \
+  t.of[number] = {sizeof(type),                                  \
+                  is_float_name(text),                           \
                   std::string_view(text).starts_with("complex"), \
-                  is_int_name(text),                        \
+                  is_int_name(text),                             \
                   text};
   TAEDA_FORALL_TYPES(_)
 #undef _

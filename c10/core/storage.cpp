@@ -13,9 +13,7 @@ class CowBlock {
   CowBlock(DataPtr memory, size_t nbytes) : memory_(memory), nbytes_(nbytes) {}
   void retain() { users_.fetch_add(1, std::memory_order_relaxed); }
   // True for the last user, who then owns the memory.
-  bool release() {
-    return users_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  }
+  bool release() { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   DataPtr memory_;
   size_t nbytes_;
 

@@ -68,8 +68,7 @@ void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
   if (dim_ == 4 || dim_ == 5) refresh_facts();
 }
 
-void TensorImpl::set_sizes_and_strides(IntArrayRef sizes,
-                                       IntArrayRef strides) {
+void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
   DimVector size_copy(sizes.begin(), sizes.end());
   DimVector stride_copy(strides.begin(), strides.end());
   set_dim(size_copy.size());
@@ -198,8 +197,8 @@ DimVector format_strides(IntArrayRef sizes, MemoryFormat format) {
               format,
               " format, got rank ",
               sizes.size());
-  ArrayRef<int> order = is_2d ? ArrayRef<int>(kChannelsLast)
-                              : ArrayRef<int>(kChannelsLast3d);
+  ArrayRef<int> order =
+      is_2d ? ArrayRef<int>(kChannelsLast) : ArrayRef<int>(kChannelsLast3d);
   DimVector strides(rank);
   int64_t running = 1;
   for (size_t i = rank; i-- > 0;) {
@@ -241,9 +240,8 @@ size_t required_bytes(IntArrayRef sizes,
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0) return 0;
     int64_t reach = 0;
-    bool overflow =
-        __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
-        __builtin_add_overflow(last, reach, &last);
+    bool overflow = __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+                    __builtin_add_overflow(last, reach, &last);
     TAEDA_CHECK(!overflow && last < (int64_t{1} << 59),
                 "Storage size calculation overflowed with sizes=",
                 sizes,

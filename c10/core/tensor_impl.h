@@ -63,9 +63,7 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
 
   int64_t dim() const { return dim_; }
   int64_t numel() const { return numel_; }
-  IntArrayRef sizes() const {
-    return {sizes_ptr(), static_cast<size_t>(dim_)};
-  }
+  IntArrayRef sizes() const { return {sizes_ptr(), static_cast<size_t>(dim_)}; }
   IntArrayRef strides() const {
     return {strides_ptr(), static_cast<size_t>(dim_)};
   }
@@ -218,8 +216,8 @@ extern TAEDA_API void (*release_python_object)(void* object);
 TAEDA_API DimVector contiguous_strides(IntArrayRef sizes);
 // Strides of the given memory format; the rank must fit the format.
 TAEDA_API DimVector format_strides(IntArrayRef sizes, MemoryFormat format);
-// Whether the strides read as channels-last. A tensor whose strides also read as
-// row-major (C = 1, say) counts only when its strides say so themselves:
+// Whether the strides read as channels-last. A tensor whose strides also read
+// as row-major (C = 1, say) counts only when its strides say so themselves:
 // PyTorch's rule, by which suggest_memory_format answers.
 TAEDA_API bool channels_last_like(IntArrayRef sizes, IntArrayRef strides);
 // The product, with a check for negative sizes and overflow.

@@ -79,17 +79,17 @@ std::string str_cat(const Args&... args) {
                                                    std::string message);
 }  // namespace taeda
 
-#define TAEDA_CHECK_AS(kind, condition, ...)                           \
-  do {                                                                 \
-    if (TAEDA_UNLIKELY(!(condition))) [[unlikely]]                     \
-      ::taeda::throw_error(::taeda::ErrorKind::kind,                   \
-                           ::taeda::str_cat(__VA_ARGS__));             \
+#define TAEDA_CHECK_AS(kind, condition, ...)               \
+  do {                                                     \
+    if (TAEDA_UNLIKELY(!(condition))) [[unlikely]]         \
+      ::taeda::throw_error(::taeda::ErrorKind::kind,       \
+                           ::taeda::str_cat(__VA_ARGS__)); \
   } while (false)
 #define TAEDA_CHECK(condition, ...) \
   TAEDA_CHECK_AS(Runtime, condition, __VA_ARGS__)
-#define TAEDA_INTERNAL_ASSERT(condition, ...)                          \
-  do {                                                                 \
-    if (TAEDA_UNLIKELY(!(condition))) [[unlikely]]                     \
-      ::taeda::internal_assert_failed(#condition, __FILE__, __LINE__,  \
-                                      ::taeda::str_cat(__VA_ARGS__)); \
+#define TAEDA_INTERNAL_ASSERT(condition, ...)                             \
+  do {                                                                    \
+    if (TAEDA_UNLIKELY(!(condition))) [[unlikely]]                        \
+      ::taeda::internal_assert_failed(                                    \
+          #condition, __FILE__, __LINE__, ::taeda::str_cat(__VA_ARGS__)); \
   } while (false)

@@ -21,9 +21,7 @@ class TAEDA_API IntrusiveTarget {
   IntrusiveTarget& operator=(const IntrusiveTarget&) = delete;
   virtual ~IntrusiveTarget() = default;
 
-  uint32_t use_count() const {
-    return strong_.load(std::memory_order_acquire);
-  }
+  uint32_t use_count() const { return strong_.load(std::memory_order_acquire); }
   void retain() { strong_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (strong_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_release();

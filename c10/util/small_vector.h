@@ -111,8 +111,8 @@ class SmallVector {
   }
   void grow(size_t at_least) {
     size_t capacity = std::max(at_least, capacity_ * 2);
-    T* fresh = static_cast<T*>(::operator new(
-        capacity * sizeof(T), std::align_val_t{alignof(T)}));
+    T* fresh = static_cast<T*>(
+        ::operator new(capacity * sizeof(T), std::align_val_t{alignof(T)}));
     for (size_t i = 0; i < size_; ++i) {
       new (fresh + i) T(std::move(data_[i]));
       data_[i].~T();

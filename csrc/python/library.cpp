@@ -151,9 +151,8 @@ PyObject* to_python(const IValue& v, char kind) {
         } else if constexpr (std::is_same_v<V, std::vector<TensorBase>>) {
           return list_object(x, [](const TensorBase& t) { return wrap(t); });
         } else if constexpr (std::is_same_v<V, std::vector<OptionalTensor>>) {
-          return list_object(x, [](const OptionalTensor& t) {
-            return t ? wrap(*t) : none();
-          });
+          return list_object(
+              x, [](const OptionalTensor& t) { return t ? wrap(*t) : none(); });
         } else if constexpr (std::is_same_v<V, std::vector<Scalar>>) {
           return list_object(x, [](const Scalar& s) { return wrap(s); });
         } else if constexpr (std::is_same_v<V, Device>) {

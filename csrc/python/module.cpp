@@ -4,6 +4,7 @@
 #include <taeda/csrc/python/dtype.h>
 #include <taeda/csrc/python/exchange.h>
 #include <taeda/csrc/python/generator.h>
+#include <taeda/csrc/python/library.h>
 #include <taeda/csrc/python/return_types.h>
 #include <taeda/csrc/python/size.h>
 #include <taeda/csrc/python/state.h>
@@ -91,6 +92,7 @@ void fill(PyObject* module) {
   init_state(module);
   init_type_info(module);
   init_return_types(module);
+  init_library(module);
   for (const char* name : kSpaces) {
     Ref space = make_space(module, name);
     add_functions(space.get(), name);

@@ -10,11 +10,11 @@ namespace taeda {
 #ifdef TAEDA_BASELINE_ONLY
 #define TAEDA_ISA_TABLE(name) (::taeda::isa_default::name)
 #else
-#define TAEDA_ISA_TABLE(name)                                  \
+#define TAEDA_ISA_TABLE(name)                                   \
   (::taeda::cpu_capability() == ::taeda::CpuCapability::kAvx512 \
-       ? ::taeda::isa_avx512::name                             \
+       ? ::taeda::isa_avx512::name                              \
    : ::taeda::cpu_capability() == ::taeda::CpuCapability::kAvx2 \
-       ? ::taeda::isa_avx2::name                               \
+       ? ::taeda::isa_avx2::name                                \
        : ::taeda::isa_default::name)
 #endif
 

@@ -69,8 +69,8 @@ __device__ void reduce_one(const typename P::Element* in,
   Long base = offset_of(kept, blockIdx.x);
   T acc = P::init();
   for (Long i = threadIdx.x; i < count; i += blockDim.x) {
-    acc = P::combine(
-        acc, P::map_slots(in[base + offset_of(reduced, i)], scalars));
+    acc = P::combine(acc,
+                     P::map_slots(in[base + offset_of(reduced, i)], scalars));
   }
   partial[threadIdx.x] = acc;
   __syncthreads();

@@ -1,5 +1,5 @@
-// The C++ front end: taeda::Tensor with every operator as a method, the operators
-// as functions of namespace taeda, registration of user operators.
+// The C++ front end: taeda::Tensor with every operator as a method, the
+// operators as functions of namespace taeda, registration of user operators.
 #pragma once
 
 #include <taeda/aten/core/library.h>

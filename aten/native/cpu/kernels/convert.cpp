@@ -76,15 +76,19 @@ void convert_loop(const void* src,
 
 }  // namespace
 
-#define TAEDA_ROW(F)                                                     \
-  {                                                                      \
-    convert_loop<F, bool>, convert_loop<F, uint8_t>,                     \
-        convert_loop<F, int8_t>, convert_loop<F, int16_t>,               \
-        convert_loop<F, int32_t>, convert_loop<F, int64_t>,              \
-        convert_loop<F, Half>, convert_loop<F, BFloat16>,                \
-        convert_loop<F, float>, convert_loop<F, double>,                 \
-        convert_loop<F, complex<float>>, convert_loop<F, complex<double>> \
-  }
+#define TAEDA_ROW(F)                \
+  {convert_loop<F, bool>,           \
+   convert_loop<F, uint8_t>,        \
+   convert_loop<F, int8_t>,         \
+   convert_loop<F, int16_t>,        \
+   convert_loop<F, int32_t>,        \
+   convert_loop<F, int64_t>,        \
+   convert_loop<F, Half>,           \
+   convert_loop<F, BFloat16>,       \
+   convert_loop<F, float>,          \
+   convert_loop<F, double>,         \
+   convert_loop<F, complex<float>>, \
+   convert_loop<F, complex<double>>}
 extern const ConvertTable kConvertTable = {TAEDA_ROW(bool),
                                            TAEDA_ROW(uint8_t),
                                            TAEDA_ROW(int8_t),

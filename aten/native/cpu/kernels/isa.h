@@ -7,8 +7,8 @@
 #define TAEDA_ISA isa_default
 #endif
 
-#define TAEDA_ISA_BEGIN  \
-  namespace taeda {      \
+#define TAEDA_ISA_BEGIN \
+  namespace taeda {     \
   namespace TAEDA_ISA {
 #define TAEDA_ISA_END \
   }                   \

@@ -13,8 +13,8 @@ namespace taeda {
 using ChunkFn = void (*)(void* const* ptrs, const void* scalars, int64_t n);
 using ChunkTable = ChunkFn[10];
 
-// Operands may be the output itself, element for element (in-place forms), which
-// carries nothing from one iteration to the next.
+// Operands may be the output itself, element for element (in-place forms),
+// which carries nothing from one iteration to the next.
 #define TAEDA_INDEPENDENT _Pragma("GCC ivdep")
 
 template <class T>

@@ -65,11 +65,8 @@ void reduce_combine(void* acc, const void* other, int64_t n) {
 }
 
 template <class P>
-void reduce_finish(const void* acc,
-                   void* out,
-                   int64_t n,
-                   int64_t count,
-                   const void* scalars) {
+void reduce_finish(
+    const void* acc, void* out, int64_t n, int64_t count, const void* scalars) {
   using T = typename P::Element;
   const T* a = static_cast<const T*>(acc);
   auto* o = static_cast<typename P::Result*>(out);
@@ -78,12 +75,12 @@ void reduce_finish(const void* acc,
   }
 }
 
-#define TAEDA_REDUCE_LOOPS(...)                                     \
-  {                                                                 \
-    &reduce_init<__VA_ARGS__>, &reduce_inner<__VA_ARGS__>,          \
-        &reduce_outer<__VA_ARGS__>, &reduce_combine<__VA_ARGS__>,   \
-        &reduce_finish<__VA_ARGS__>                                 \
-  }
+#define TAEDA_REDUCE_LOOPS(...)  \
+  {&reduce_init<__VA_ARGS__>,    \
+   &reduce_inner<__VA_ARGS__>,   \
+   &reduce_outer<__VA_ARGS__>,   \
+   &reduce_combine<__VA_ARGS__>, \
+   &reduce_finish<__VA_ARGS__>}
 
 }  // namespace
 
