@@ -194,8 +194,8 @@ def register_autograd(
     if any(a.written for a in schema.arguments):
         raise RuntimeError(
             f"Cannot register autograd formula for non-functional operator {target} "
-            f"with schema {schema}. Please create a functional operator and register an "
-            "autograd formula for that."
+            f"with schema {schema}. Please create a functional operator and register "
+            "an autograd formula for that."
         )
     function = _autograd_function(target, backward, setup_context)
 

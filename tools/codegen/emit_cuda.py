@@ -1,8 +1,8 @@
 """Prints the CUDA source of every pointwise and reduction record.
 
 One file per record, `cuda/NAME.cu`, over aten/native/cuda/prelude.cuh. The scalar text
-is that of the CPU kernels; NVRTC compiles it at run time on a machine with a GPU, and the
-tests compile it for sm_90 and run it as host C++ without one.
+is that of the CPU kernels; NVRTC compiles it at run time on a machine with a GPU, and
+the tests compile it for sm_90 and run it as host C++ without one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Prints the operator functions, their dispatcher entries and their derived forms.
 
 Per base name a header `include/ops/BASE.h` (declarations) and, where kernels are
-written by hand, `include/native/BASE.h`; in shards the entries, the public functions and the
-backend functions that derive in-place and `out=` forms.
+written by hand, `include/native/BASE.h`; in shards the entries, the public functions
+and the backend functions that derive in-place and `out=` forms.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the emitters print from: operators in all their forms, with their C++ types.
 
 A record has overloads; an overload has forms (functional, in-place, `out=`); each form
-is one operator of the dispatcher. Every emitter asks this module for names and types, so
-that they agree.
+is one operator of the dispatcher. Every emitter asks this module for names and types,
+so that they agree.
 """
 
 from __future__ import annotations
