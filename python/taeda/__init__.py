@@ -60,6 +60,7 @@ _LAZY_NAMES = {
         " is_autocast_available"
     ),
     "_compile": "compile",
+    "_ops": "ops",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "random": "thread_safe_generator",
     "_determinism": (
@@ -77,7 +78,7 @@ for _name in _WHERE:
 _SUBMODULES = frozenset(
     "accelerator amp ao autograd backends compiler cuda cpu distributed"
     " distributions export fft func functional futures fx hub jit library linalg"
-    " masked mps mtia multiprocessing nested nn onnx ops optim overrides package"
+    " masked mps mtia multiprocessing nested nn onnx optim overrides package"
     " profiler quantization random return_types serialization signal sparse special"
     " storage testing torch_version types utils version xpu".split()
 )
