@@ -14,6 +14,7 @@ from .model import Operator
 from .python_overloads import DEPRECATED, INPLACE_FUNCTIONS, overload_order
 from .record_types import Record
 from .schema import Argument, Type, format_default, parse_schema, parse_type
+from .schema_types import TENSOR_OPTIONS
 
 # Other keywords that PyTorch takes for these names (NumPy's).
 _KEYWORD_ALIASES: dict[str, tuple[str, ...]] = {
@@ -298,7 +299,9 @@ def _is_written_out(op: Operator) -> bool:
 
 def _inputs_key(op: Operator) -> tuple[str, str]:
     outs = op.schema.out_args
-    rest = [str(a) for a in op.arguments if a not in outs]
+    # A factory's options come from the out tensor.
+    dropped = TENSOR_OPTIONS if op.schema.is_factory else ()
+    rest = [str(a) for a in op.arguments if a not in outs and a.name not in dropped]
     return op.schema.base, ", ".join(rest)
 
 
