@@ -4,6 +4,7 @@
 #include <taeda/gen/native/_pad_circular.h>
 #include <taeda/gen/native/constant_pad_nd.h>
 #include <taeda/gen/native/pad.h>
+#include <taeda/gen/native/pad_sequence.h>
 #include <taeda/gen/native/reflection_pad1d.h>
 #include <taeda/gen/native/reflection_pad2d.h>
 #include <taeda/gen/native/reflection_pad3d.h>
@@ -11,6 +12,7 @@
 #include <taeda/gen/native/replication_pad2d.h>
 #include <taeda/gen/native/replication_pad3d.h>
 #include <taeda/gen/ops/_pad_circular.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/reflection_pad1d.h>
@@ -19,6 +21,7 @@
 #include <taeda/gen/ops/replication_pad1d.h>
 #include <taeda/gen/ops/replication_pad2d.h>
 #include <taeda/gen/ops/replication_pad3d.h>
+#include <taeda/gen/ops/stack.h>
 
 namespace taeda::native {
 
@@ -170,12 +173,13 @@ Tensor replication_pad3d(const Tensor& self, ArrayRef<int64_t> padding) {
 }
 
 Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
-  int64_t dims = self.dim() - 2;
-  TAEDA_CHECK(static_cast<int64_t>(pad.size()) == 2 * dims,
-              "Invalid padding size, expected ",
-              2 * dims,
-              " but got ",
-              pad.size());
+  int64_t dims = static_cast<int64_t>(pad.size()) / 2;
+  int64_t others = self.dim() - dims;
+  TAEDA_CHECK(
+      others == 1 || others == 2,
+      "Invalid padding size, expected 1 or 2 non-spatial dimensions but ",
+      others,
+      " were provided!");
   Tensor out = self;
   for (int64_t i = 0; i < dims; ++i) {
     int64_t d = self.dim() - 1 - i, size = self.sizes()[d];
@@ -241,6 +245,38 @@ Tensor pad(const Tensor& self,
   TAEDA_CHECK_AS(
       NotImplemented, mode == "circular", "Unrecognised padding mode ", mode);
   return ops::_pad_circular(self, pad);
+}
+
+Tensor pad_sequence(TensorList sequences,
+                    bool batch_first,
+                    double padding_value,
+                    std::string_view padding_side) {
+  TAEDA_CHECK(!sequences.empty(), "received an empty list of sequences");
+  TAEDA_CHECK(padding_side == "left" || padding_side == "right",
+              "Expected padding_side to be one of left or right, but got ",
+              padding_side,
+              ".");
+  const Tensor& first = sequences[0];
+  int64_t longest = 0;
+  for (const Tensor& t : sequences) {
+    TAEDA_CHECK(t.dim() > 0, "pad_sequence: expected (length, ...), got 0-d");
+    TAEDA_CHECK(t.sizes().slice(1) == first.sizes().slice(1),
+                "pad_sequence: dims after the first must agree, got ",
+                first.sizes(),
+                " and ",
+                t.sizes());
+    longest = std::max(longest, t.sizes()[0]);
+  }
+  std::vector<Tensor> rows;
+  for (const Tensor& t : sequences) {
+    Tensor same =
+        t.dtype() == first.dtype() ? t : ops::_to_copy(t, first.dtype());
+    DimVector frame(static_cast<size_t>(2 * t.dim()), 0);
+    frame[2 * t.dim() - (padding_side == "left" ? 2 : 1)] =
+        longest - t.sizes()[0];
+    rows.push_back(ops::constant_pad_nd(same, frame, Scalar(padding_value)));
+  }
+  return ops::stack(rows, batch_first ? 0 : 1);
 }
 
 }  // namespace taeda::native

@@ -205,7 +205,11 @@ PyObject* saved_tensors(PyObject* o, void*) {
     PyFunction* self = as_function(o);
     IntrusivePtr<Node> held = self->node.lock();
     if (!held) {
-      return self->to_save ? Py_NewRef(self->to_save) : PyTuple_New(0);
+      if (self->to_save != nullptr) return Py_NewRef(self->to_save);
+      raise(PyExc_RuntimeError,
+            "Attribute 'saved_tensors' is invalid for this instance of "
+            "_C._FunctionBase: its node in the graph is gone; keep the result "
+            "of apply for as long as its grad_fn is used");
     }
     FunctionNode* node = live(held);
     std::vector<TensorBase> found;

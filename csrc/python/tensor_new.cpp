@@ -10,6 +10,9 @@
 #include <taeda/csrc/python/tensor_to.h>
 #include <taeda/csrc/python/torch_function.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace taeda::python {
 
 namespace {
@@ -263,9 +266,14 @@ bool warn_about_copy(PyObject* o, const char* where) {
   return PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) == 0;
 }
 
+// `format` names the function and which of the options it has.
 Options parse_options(const char* format, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {
-      "data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
+  static const char* all[] = {
+      "data", "dtype", "device", "requires_grad", "pin_memory"};
+  const char* names[6] = {};
+  auto taken = std::string_view(format);
+  taken = taken.substr(0, taken.find(':'));
+  std::copy_n(all, std::count(taken.begin(), taken.end(), 'O'), names);
   Options out;
   PyObject *dtype = Py_None, *device = Py_None, *on = Py_False, *pin = Py_False;
   if (!PyArg_ParseTupleAndKeywords(args,

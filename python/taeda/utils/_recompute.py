@@ -95,10 +95,11 @@ class Block:
         self.inputs = None
         if tensors:
             anchor = taeda.empty((0,), requires_grad=True)
-            self.inputs = _Inputs.apply(anchor, *tensors).grad_fn
+            self.inputs = _Inputs.apply(anchor, *tensors)
 
     def _args(self) -> list:
-        tensors = iter(self.inputs.saved_tensors if self.inputs is not None else ())
+        kept = () if self.inputs is None else self.inputs.grad_fn.saved_tensors
+        tensors = iter(kept)
         return [next(tensors) if a is _INPUT else a for a in self.others]
 
     def _pack(self, tensor) -> _Slot:

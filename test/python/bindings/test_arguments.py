@@ -168,3 +168,11 @@ def test_inplace_returns_self():
 def test_method_takes_no_out():
     with pytest.raises(TypeError, match="unexpected keyword argument 'out'"):
         taeda.zeros(2).exp(out=taeda.zeros(2))
+
+
+def test_as_tensor_takes_dtype_and_device_by_position() -> None:
+    made = taeda.as_tensor([1, 2], taeda.float64, "cpu")
+    assert made.dtype is taeda.float64 and made.device.type == "cpu"
+    assert taeda.as_tensor([1], device="cpu", dtype=taeda.int8).dtype is taeda.int8
+    with pytest.raises(TypeError):
+        taeda.as_tensor([1], requires_grad=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from operator import index as _index
 
-from taeda import Tensor
+from taeda import Tensor, typename
 
 from .._native import warn
 from ..parameter import Parameter
-from .module import Module, _typename
+from .module import Module
 
 __all__ = [
     "Container",
@@ -532,7 +532,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         items = self.items()
-        return "\n".join(_described(key, value, _typename) for key, value in items)
+        return "\n".join(_described(key, value, typename) for key, value in items)
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")

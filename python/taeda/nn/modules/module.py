@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from taeda import Tensor
+from taeda import Tensor, typename
 
 from ..parameter import Buffer, Parameter
 from ._convert import Convert
@@ -89,15 +89,6 @@ def _asked(hooks, module, name, value):
         if changed is not None:
             value = changed
     return value
-
-
-def _typename(value) -> str:
-    kind = type(value)
-    if isinstance(value, Tensor):
-        return value.type() if kind is Tensor else f"{kind.__module__}.{kind.__name__}"
-    if kind.__module__ in ("", "builtins"):
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _addindent(text: str, spaces: int) -> str:
@@ -261,14 +252,14 @@ class Module(Hooks, State, Tree, Convert):
         if name in own["_parameters"]:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' "
+                    f"cannot assign '{typename(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, None)
         elif name in own["_modules"]:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as child module '{name}' "
+                    f"cannot assign '{typename(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
             hooks = _global_module_registration_hooks
@@ -276,7 +267,7 @@ class Module(Hooks, State, Tree, Convert):
         elif name in own["_buffers"]:
             if value is not None and not _tensor_like(value):
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as buffer '{name}' "
+                    f"cannot assign '{typename(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
             if isinstance(value, Buffer):
@@ -326,7 +317,7 @@ class Module(Hooks, State, Tree, Convert):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
                     "(torch.nn.Parameter or None required)"
                 )
             if param.grad_fn is not None:
@@ -356,7 +347,7 @@ class Module(Hooks, State, Tree, Convert):
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not _tensor_like(tensor):
             raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
         if _global_buffer_registration_hooks:
@@ -375,7 +366,7 @@ class Module(Hooks, State, Tree, Convert):
             KeyError: the name is empty, has a dot, or is taken.
         """
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, "_modules")
         if _global_module_registration_hooks:
             module = _asked(_global_module_registration_hooks, self, name, module)
@@ -390,7 +381,7 @@ class Module(Hooks, State, Tree, Convert):
         if table not in own:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
         if name not in own[table] and _taken(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:

@@ -1,0 +1,91 @@
+"""Where PyTorch's derivatives treat NaN, zero and constants in their own way."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+import taeda
+import torch
+from taeda import nn
+
+NAN = float("nan")
+
+
+def gradients(lib, call, *values):
+    inputs = [lib.tensor(v, dtype=lib.float64, requires_grad=True) for v in values]
+    call(lib, *inputs).backward()
+    return [t.grad.numpy() for t in inputs]
+
+
+CALLS = {
+    "NaN passes relu": (
+        lambda lib, x: (lib.relu(x) * 3).sum(),
+        [[NAN, -1.0, 0.0, 2.0]],
+    ),
+    "no gradient, no NaN": (
+        lambda lib, x, y: lib.xlogy(x, y)[2:].sum(),
+        [[0.5, 0.0, 1.0], [-1.0, 2.0, 1.0]],
+    ),
+    "one sixth as a float": (
+        lambda lib, x: lib.nn.functional.hardsigmoid(x).sum(),
+        [[-4.0, -3.0, 0.5, 3.0]],
+    ),
+    "lp_pool of negative values": (
+        lambda lib, x: lib.nn.functional.lp_pool1d(x, 1.5, 2).sum(),
+        [[[-1.0, 2.0, 3.0, 4.0]]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_gradients_of_special_values(name) -> None:
+    call, values = CALLS[name]
+    for got, want in zip(
+        gradients(taeda, call, *values), gradients(torch, call, *values), strict=True
+    ):
+        numpy.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_pad_sequence(side, batch_first) -> None:
+    arrays = [numpy.arange(2.0 * n).reshape(n, 2) for n in (2, 4, 0, 1)]
+
+    def padded(lib):
+        tensors = [lib.from_numpy(a.copy()).requires_grad_() for a in arrays]
+        out = lib.nn.utils.rnn.pad_sequence(tensors, batch_first, -1.0, side)
+        (out * out).sum().backward()
+        return [out.detach().numpy(), *(t.grad.numpy() for t in tensors)]
+
+    for got, want in zip(padded(taeda), padded(torch), strict=True):
+        numpy.testing.assert_array_equal(got, want)
+
+
+def test_pad_sequence_refuses() -> None:
+    pad = nn.utils.rnn.pad_sequence
+    with pytest.raises(RuntimeError):
+        pad([])
+    with pytest.raises(RuntimeError, match="left or right"):
+        pad([taeda.ones(1)], padding_side="up")
+    with pytest.raises(RuntimeError, match="dims after the first"):
+        pad([taeda.ones(1, 2), taeda.ones(1, 3)])
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_norm_except_dim(dim) -> None:
+    values = numpy.random.default_rng(0).normal(size=(3, 4, 2))
+    got = taeda.norm_except_dim(taeda.from_numpy(values), 2, dim)
+    want = torch.norm_except_dim(torch.from_numpy(values), 2, dim)
+    numpy.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-14)
+    with pytest.raises(IndexError):
+        taeda.norm_except_dim(taeda.ones(2), 2, 1)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_circular_padding_with_and_without_a_batch(d, batched) -> None:
+    shape = (2,) * batched + (1, *range(3, 3 + d))
+    values = numpy.arange(float(numpy.prod(shape))).reshape(shape)
+    got = getattr(nn, f"CircularPad{d}d")(2)(taeda.from_numpy(values))
+    want = getattr(torch.nn, f"CircularPad{d}d")(2)(torch.from_numpy(values))
+    numpy.testing.assert_array_equal(got.numpy(), want.numpy())
