@@ -2,6 +2,7 @@
 // inner loop is long, strides in bytes.
 #pragma once
 
+#include <taeda/c10/util/macros.h>
 #include <taeda/c10/util/small_vector.h>
 
 #include <cstdint>
@@ -15,7 +16,7 @@ inline constexpr int kMaxOperands = 8;
 // output), ties by the next ones, so that a permuted but dense set of operands
 // is walked in memory order; then neighbours that every operand walks
 // contiguously are merged.
-class IterationSpace {
+class TAEDA_API IterationSpace {
  public:
   // `sizes` outermost first; strides[k] likewise, in bytes, one array an
   // operand. `keep_order`: no sorting (the caller depends on logical order).
@@ -50,7 +51,7 @@ class IterationSpace {
 };
 
 // Walks one operand of a space from a linear position on, row by row.
-class OperandWalker {
+class TAEDA_API OperandWalker {
  public:
   OperandWalker(const IterationSpace& space, int operand, int64_t position);
   // Calls f(byte_offset, stride, count) for the rows of the next n elements.

@@ -133,8 +133,6 @@ Tensor to(const Tensor& self,
 // Numbers --------------------------------------------------------------------
 
 Scalar _local_scalar_dense(const Tensor& self) {
-  TAEDA_CHECK(!self.is_meta(),
-              "Tensor.item() cannot be called on meta tensors");
   Scalar value = Scalar::load(self.dtype(), self.const_raw_data());
   if (self.is_conj()) value = value.conj();
   return self.is_neg() ? -value : value;
@@ -145,6 +143,8 @@ Scalar item(const Tensor& self) {
               "a Tensor with ",
               self.numel(),
               " elements cannot be converted to Scalar");
+  TAEDA_CHECK(!self.is_meta(),
+              "Tensor.item() cannot be called on meta tensors");
   return ops::_local_scalar_dense(self);
 }
 

@@ -236,7 +236,8 @@ SliceRange slice_range(int64_t size,
   };
   int64_t first = clamped(start.value_or(0));
   int64_t last = std::max(first, clamped(end.value_or(size)));
-  return {first, last, (last - first + step - 1) / step};
+  int64_t span = last - first;
+  return {first, last, span / step + (span % step != 0)};
 }
 
 Tensor slice(const Tensor& self,
@@ -250,7 +251,9 @@ Tensor slice(const Tensor& self,
   Geometry g(self);
   g.offset += r.start * g.strides[dim];
   g.sizes[dim] = r.count;
-  g.strides[dim] *= step;
+  // Wraps only where one element is left, whose stride nobody follows.
+  g.strides[dim] = static_cast<int64_t>(static_cast<uint64_t>(g.strides[dim]) *
+                                        static_cast<uint64_t>(step));
   return g.view_of(self);
 }
 

@@ -236,9 +236,9 @@ size_t required_bytes(IntArrayRef sizes,
                       IntArrayRef strides,
                       int64_t offset,
                       size_t itemsize) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
   int64_t last = offset;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0) return 0;
     int64_t reach = 0;
     bool overflow = __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
                     __builtin_add_overflow(last, reach, &last);

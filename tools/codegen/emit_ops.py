@@ -444,6 +444,9 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
     if isinstance(body, Composite | View):
         return BACKENDS
     if isinstance(body, Kernel):
+        # What reads elements to know its sizes needs memory.
+        if "data_dependent" in op.overload.tags:
+            return ("CPU",)
         if body.explicit is not None:
             return BACKENDS
         if body.structured is None and body.meta is None:

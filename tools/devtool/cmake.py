@@ -61,7 +61,9 @@ def build(
         command += ["--fresh"] if fresh else []
         run(command + [f"-D{key}={value}" for key, value in options.items()])
         stamp.write_text(json.dumps(options, indent=1))
-    run([_program("ninja"), "-C", tree, f"-j{jobs()}", *targets])
+    # Paths below the tree are cached as relative ones, so that copies of it share.
+    cache = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+    run([_program("ninja"), "-C", tree, f"-j{jobs()}", *targets], env=cache)
 
 
 def install(tree: pathlib.Path, prefix: pathlib.Path) -> None:

@@ -4,7 +4,7 @@
 #include <taeda/csrc/autograd/graph.h>
 #include <taeda/csrc/autograd/inplace.h>
 
-#include <gtest/gtest.h>
+#include "../errors.h"
 
 namespace taeda::autograd {
 
@@ -23,20 +23,6 @@ inline std::vector<float> values(const Tensor& t) {
     out.push_back(t.const_data<float>()[i * stride]);
   }
   return out;
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-inline void expect_error(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 }  // namespace taeda::autograd
