@@ -235,6 +235,9 @@ PyObject* deepcopy(PyObject* self, PyObject* memo) {
   return out.release();
 }
 PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyObject* size_of(PyObject* self, PyObject*) {
+  return PyLong_FromSize_t(sizeof(PyStorage) + impl_of(self).nbytes());
+}
 
 PyObject* device(PyObject* self, void*) {
   return new_device(impl_of(self).device());
@@ -264,6 +267,7 @@ PyMethodDef methods[] = {
     {"untyped", same, METH_NOARGS, nullptr},
     {"__copy__", clone, METH_NOARGS, nullptr},
     {"__deepcopy__", deepcopy, METH_O, nullptr},
+    {"__sizeof__", size_of, METH_NOARGS, "Bytes of memory, its data included."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef getset[] = {

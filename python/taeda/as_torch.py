@@ -12,6 +12,9 @@ import sys
 
 __all__ = ["install", "main", "uninstall"]
 
+# The release of the interface that programs see as torch.__version__.
+_INTERFACE = "2.10.0"
+
 
 class _Finder:
     """Answers imports of `torch` and its submodules with this library's modules."""
@@ -66,6 +69,10 @@ def install() -> None:
     if not any(finder is _Finder for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder)
     taeda._C._set_library_name("torch")
+    from taeda import version
+    from taeda.torch_version import TorchVersion
+
+    taeda.__version__ = version.__version__ = TorchVersion(_INTERFACE)
 
 
 def uninstall() -> None:
@@ -78,6 +85,9 @@ def uninstall() -> None:
         if getattr(module, "__name__", "").startswith("taeda"):
             del sys.modules[name]
     taeda._C._set_library_name("taeda")
+    from taeda import version
+
+    taeda.__version__ = version.__version__ = taeda._C.__version__
 
 
 def main(arguments: list[str] | None = None) -> int:

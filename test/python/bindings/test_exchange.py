@@ -94,6 +94,22 @@ def test_tensor_of_arrays_and_numpy_scalars():
     assert taeda.zeros(np.int64(2)).tolist() == [0.0, 0.0]
 
 
+def test_as_tensor_takes_dtype_and_device():
+    x = taeda.as_tensor([1, 2], dtype=taeda.float64, device="cpu")
+    assert x.dtype == taeda.float64 and x.device == taeda.device("cpu")
+    assert taeda.as_tensor(x, dtype=taeda.float64) is x
+    with pytest.raises(TypeError):
+        taeda.as_tensor([1], requires_grad=True)
+
+
+def test_storage_counts_its_bytes_in_getsizeof():
+    import sys
+
+    small, large = taeda.zeros(0), taeda.zeros(1000)
+    grown = sys.getsizeof(large.untyped_storage())
+    assert grown - sys.getsizeof(small.untyped_storage()) == 4000
+
+
 def test_tensor_copies_and_as_tensor_shares():
     array = np.zeros(2)
     copied, shared = taeda.tensor(array), taeda.as_tensor(array)

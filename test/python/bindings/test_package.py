@@ -53,11 +53,15 @@ def test_as_torch(tmp_path):
         "import torch.overrides as o\n"
         "x = torch.zeros(2, dtype=torch.float64)\n"
         "print(x, x.shape, torch.__name__, o is torch.overrides)\n"
+        "print(torch.__version__, torch.__version__ >= (2, 9), torch.jit.is_scripting())\n"
     )
     shown = run(
         "import sys; from taeda.as_torch import main; main(sys.argv[1:])", str(program)
     )
-    expected = "tensor([0., 0.], dtype=torch.float64) torch.Size([2]) taeda True"
+    expected = (
+        "tensor([0., 0.], dtype=torch.float64) torch.Size([2]) taeda True\n"
+        "2.10.0 True False"
+    )
     assert shown == expected
 
 
@@ -247,3 +251,39 @@ def test_docstrings():
     for name, function in functions.items():
         first = (function.__doc__ or "").partition("\n")[0]
         assert first.startswith(f"{name}(") and "->" in first, name
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [("2.9.1", "2.10"), ("2.0rc1", "2.0"), ("2.0.dev1", "2.0a1"), ("1.13", (2, 0))],
+)
+def test_versions_compare_as_versions(low, high):
+    from taeda.torch_version import TorchVersion
+
+    version = TorchVersion(low)
+    assert version < high and version <= high and version != high
+    assert not version > high and not version >= high
+    assert TorchVersion("2.1.0+cpu") == "2.1"
+
+
+def test_distributed_says_that_it_is_absent():
+    from taeda import distributed
+
+    assert not distributed.is_available() and not distributed.is_initialized()
+    with pytest.raises(NotImplementedError, match="init_process_group"):
+        distributed.init_process_group("gloo")
+    with pytest.raises(ValueError, match="all_reduce.*not been initialized"):
+        distributed.all_reduce(taeda.zeros(1), op=distributed.ReduceOp.SUM)
+
+
+def test_scripting_is_off():
+    from taeda import jit
+
+    def double(x):
+        return x * 2
+
+    module = taeda.nn.Linear(2, 2)
+    assert jit.script(double) is double and jit.trace(module, (None,)) is module
+    assert jit.wait(jit.fork(double, 3)) == 6
+    with pytest.raises(NotImplementedError, match=r"jit\.load"):
+        jit.load("file.pt")
