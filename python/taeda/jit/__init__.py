@@ -73,7 +73,7 @@ class Attribute:
         type: its type.
     """
 
-    def __new__(cls, value: Any, type: Any) -> Any:  # noqa: D102, A002
+    def __new__(cls, value: Any, type: Any) -> Any:
         return value
 
 
@@ -130,12 +130,13 @@ def annotate(the_type, the_value):
     return the_value
 
 
-def isinstance(obj, target_type) -> bool:  # noqa: A001
+def isinstance(obj, target_type) -> bool:
     """Whether an object is of a type; type parameters, as of List[int], are not read."""
     import builtins
     from typing import get_origin
 
-    targets = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
+    listed = builtins.isinstance(target_type, tuple)
+    targets = target_type if listed else (target_type,)
     return builtins.isinstance(obj, tuple(get_origin(t) or t for t in targets))
 
 

@@ -53,7 +53,8 @@ def test_as_torch(tmp_path):
         "import torch.overrides as o\n"
         "x = torch.zeros(2, dtype=torch.float64)\n"
         "print(x, x.shape, torch.__name__, o is torch.overrides)\n"
-        "print(torch.__version__, torch.__version__ >= (2, 9), torch.jit.is_scripting())\n"
+        "version = torch.__version__\n"
+        "print(version, version >= (2, 9), torch.jit.is_scripting())\n"
     )
     shown = run(
         "import sys; from taeda.as_torch import main; main(sys.argv[1:])", str(program)
