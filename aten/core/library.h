@@ -80,7 +80,10 @@ TAEDA_API KernelPlace parse_place(std::string_view name, DispatchKey* key);
 
 class TAEDA_API Library {
  public:
-  explicit Library(std::string ns) : namespace_(std::move(ns)) {}
+  // `key` is where `impl` puts kernels when it is given none.
+  explicit Library(std::string ns,
+                   std::string key = "CompositeImplicitAutograd")
+      : namespace_(std::move(ns)), key_(std::move(key)) {}
 
   // Declares `name(args) -> returns` in this namespace. RuntimeError when the
   // operator exists.
@@ -99,6 +102,10 @@ class TAEDA_API Library {
     implement(
         find(name), key, std::make_unique<FunctionKernel<R, A...>>(function));
   }
+  template <class R, class... A>
+  void impl(std::string_view name, R (*function)(A...)) {
+    impl(name, key_, function);
+  }
   void impl(std::string_view name,
             std::string_view key,
             std::unique_ptr<BoxedKernel> kernel) {
@@ -111,6 +118,7 @@ class TAEDA_API Library {
                         std::string_view key,
                         std::unique_ptr<BoxedKernel> kernel);
   std::string namespace_;
+  std::string key_;
 };
 
 // Runs an operator on arguments at the stack's end, which its results replace.
@@ -120,16 +128,16 @@ TAEDA_API size_t argument_count(const OperatorEntry& op);
 
 // Runs the block that follows, with a Library `name`, when the program loads:
 //   TAEDA_LIBRARY(mine, m) { m.def("f(Tensor x) -> Tensor"); }
-#define TAEDA_LIBRARY(ns, name) TAEDA_LIBRARY_(ns, def, name)
-// The same for implementing operators that are declared elsewhere.
+//   TAEDA_LIBRARY_IMPL(mine, CPU, m) { m.impl("f", f_on_cpu); }
+#define TAEDA_LIBRARY(ns, name) \
+  TAEDA_LIBRARY_IMPL(ns, CompositeImplicitAutograd, name)
 #define TAEDA_LIBRARY_IMPL(ns, key, name)                         \
   static void taeda_library_##ns##_##key(::taeda::Library& name); \
   static const bool taeda_library_##ns##_##key##_done = [] {      \
-    ::taeda::Library library(#ns);                                \
+    ::taeda::Library library(#ns, #key);                          \
     taeda_library_##ns##_##key(library);                          \
     return true;                                                  \
   }();                                                            \
   static void taeda_library_##ns##_##key(::taeda::Library& name)
-#define TAEDA_LIBRARY_(ns, key, name) TAEDA_LIBRARY_IMPL(ns, key, name)
 
 }  // namespace taeda

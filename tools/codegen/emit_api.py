@@ -8,6 +8,19 @@ from .emit_ops import default_count
 from .model import Operator, cpp_default, cpp_type
 from .writer import Output
 
+# Methods that are no operators; csrc/api/include/autograd.h defines the last ones.
+_BY_HAND = """\
+  template <class T>
+  T* data_ptr() const { return mutable_data<T>(); }
+  template <class T>
+  T item() const { return ops::item(*this).template to<T>(); }
+  void backward(const TensorBase& gradient = {},
+                bool retain_graph = false,
+                bool create_graph = false) const;
+  Tensor grad() const;
+  const Tensor& set_requires_grad(bool on) const;
+  const Tensor& requires_grad_(bool on = true) const;"""
+
 
 def emit(operators: Iterable[Operator], out: Output) -> None:
     """`include/tensor.h`; only programs that embed Taeda include it."""
@@ -26,6 +39,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     lines += ["class Tensor : public TensorBase {", " public:"]
     lines += ["  Tensor() = default;", "  using TensorBase::TensorBase;"]
     lines += ["  Tensor(TensorBase base) : TensorBase(std::move(base)) {}"]
+    lines += _BY_HAND.splitlines()
     for op in ops:
         if "method" in op.overload.variants and op.form != "out" and _has_self(op):
             lines += _method(op, overloads[op.record.name])
@@ -69,6 +83,8 @@ def _method(op: Operator, ops: list[Operator]) -> list[str]:
 
 def _function(op: Operator, ops: list[Operator]) -> list[str]:
     if op.schema.mutable_args and op.form == "functional":
+        return []
+    if op.cpp_name == "complex":  # the class template; the function is ops::complex
         return []
     names = ", ".join(a.name for a in op.arguments)
     head = f"{op.cpp_name}({_parameters(op, 0, ops)})"

@@ -52,6 +52,20 @@ def check_wheel(
         return wheel is not None and _check(wheel, folder, interpreter)
 
 
+def install_into(folder: pathlib.Path) -> None:
+    """Puts what a wheel of the development build holds into a folder."""
+    shutil.copytree(
+        cmake.PACKAGE,
+        folder / "taeda",
+        ignore=lambda at, names: [
+            name
+            for name in names
+            if name == "__pycache__" or pathlib.Path(at, name).is_symlink()
+        ],
+    )
+    cmake.install(cmake.build_dir(), folder)
+
+
 def check_quick() -> bool:
     """The wheel from the development build: nothing is compiled a second time."""
     tree = cmake.build_dir()

@@ -3,5 +3,7 @@
 #pragma once
 
 #include <taeda/aten/core/library.h>
+#include <taeda/autograd.h>
 #include <taeda/c10/core/local_state.h>
 #include <taeda/gen/tensor.h>
+#include <taeda/operators.h>

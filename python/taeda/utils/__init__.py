@@ -22,6 +22,9 @@ _MODULES = {
     "weak",
 }
 
+# Where find_package(Taeda) looks: the package's own folder.
+_CMAKE_PREFIX_PATH = f"{__path__[0].rpartition('/')[0]}/share/cmake"
+
 __all__ = ["set_module", "swap_tensors"]
 
 
@@ -34,6 +37,8 @@ def __getattr__(name: str):
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
+    if name == "cmake_prefix_path":
+        return _CMAKE_PREFIX_PATH
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,0 +1,157 @@
+#include <taeda/aten/iter/copy.h>
+#include <taeda/csrc/autograd/function.h>
+#include <taeda/csrc/autograd/inplace.h>
+#include <taeda/csrc/autograd/variable.h>
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace taeda::autograd {
+
+namespace {
+bool among(const Tensor& t, const std::vector<Tensor>& list) {
+  return std::any_of(list.begin(), list.end(), [&](const Tensor& other) {
+    return other.is_same(t);
+  });
+}
+}  // namespace
+
+FunctionContext::~FunctionContext() = default;
+
+bool FunctionContext::needs_input_grad(size_t i) const {
+  TAEDA_CHECK_AS(Index,
+                 i < node_->inputs_.size(),
+                 "needs_input_grad: forward has ",
+                 node_->inputs_.size(),
+                 " arguments, got index ",
+                 i);
+  return node_->inputs_[i].needs_grad;
+}
+
+std::vector<Tensor> FunctionContext::saved() const {
+  return unpack_list(saved_, *node_);
+}
+
+FunctionNode::FunctionNode(std::string name,
+                           std::unique_ptr<FunctionContext> context,
+                           Backward backward)
+    : name_(std::move(name)),
+      context_(std::move(context)),
+      backward_(backward) {
+  context_->node_ = this;
+}
+
+void FunctionNode::add_argument(const Tensor& t) {
+  bool needs = grad_enabled() && t.defined() && t.requires_grad();
+  inputs_.push_back({t, /*is_tensor=*/true, needs});
+  add_next_edge(needs ? gradient_edge(t) : Edge());
+}
+
+void FunctionNode::record(ArrayRef<Tensor*> results) {
+  bool any = std::any_of(inputs_.begin(), inputs_.end(), [](const Input& in) {
+    return in.needs_grad;
+  });
+  if (any) {
+    for (Tensor* t : results) record_result(*t, results.size() == 1);
+    save(results);
+  }
+  for (Input& in : inputs_) in.tensor.reset();
+  for (auto* list : {&context_->to_save_,
+                     &context_->dirty_,
+                     &context_->non_differentiable_}) {
+    list->clear();
+  }
+}
+
+void FunctionNode::record_result(Tensor& t, bool alone) {
+  if (!t.defined()) {
+    add_undefined_output();
+    return;
+  }
+  bool dirty = among(t, context_->dirty_);
+  bool through =
+      !dirty &&
+      std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& in) {
+        return in.tensor.is_same(t);
+      });
+  if (among(t, context_->non_differentiable_) ||
+      !is_differentiable(t.dtype())) {
+    TAEDA_CHECK(!dirty,
+                name_,
+                ": a tensor that is marked dirty cannot be marked "
+                "non-differentiable");
+    add_undefined_output();
+    if (through) t = detach(t);
+    return;
+  }
+  auto self = IntrusivePtr<Node>::share(this);
+  if (dirty) {
+    check_inplace(t, /*recorded=*/true);
+    rebase_history(t, self);
+    return;
+  }
+  if (through) t = make_view(t, t.sizes(), t.strides(), t.storage_offset());
+  if (t.is_view()) {
+    t.impl()->set_view_creation(alone ? ViewCreation::CustomFunction
+                                      : ViewCreation::MultiOutput);
+  }
+  set_history(t, self);
+}
+
+void FunctionNode::save(ArrayRef<Tensor*> results) {
+  for (const Tensor& t : context_->to_save_) {
+    bool is_output = std::any_of(results.begin(),
+                                 results.end(),
+                                 [&](Tensor* r) { return r->is_same(t); });
+    context_->saved_.emplace_back(t, is_output);
+  }
+}
+
+Tensors FunctionNode::apply(Tensors&& grads) {
+  std::vector<Tensor> given(grads.begin(), grads.end());
+  for (size_t i = 0; context_->materialize_ && i < given.size(); ++i) {
+    const OutputInfo& info = output(i);
+    if (given[i].defined() || !info.known) continue;
+    given[i] = make_tensor(name_, info.sizes, info.dtype, info.device);
+    if (!info.device.is_meta()) fill_with(given[i], 0);
+  }
+  std::vector<Tensor> found = backward_(*context_, std::move(given));
+  TAEDA_CHECK(found.size() == inputs_.size(),
+              name_,
+              ": backward returned an incorrect number of gradients (expected ",
+              inputs_.size(),
+              ", got ",
+              found.size(),
+              ")");
+  Tensors out;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (inputs_[i].is_tensor) {
+      out.push_back(std::move(found[i]));
+      continue;
+    }
+    TAEDA_CHECK(!found[i].defined(),
+                name_,
+                ": backward returned a gradient at position ",
+                i,
+                ", but forward's argument there is no tensor");
+  }
+  return out;
+}
+
+void FunctionNode::release_variables() {
+  auto guard = lock();
+  release_list(context_->saved_);
+  context_->saved_data.clear();
+}
+
+std::string class_name(const char* mangled) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  std::string name = status == 0 ? text : mangled;
+  std::free(text);
+  return name;
+}
+
+}  // namespace taeda::autograd
