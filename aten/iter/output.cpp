@@ -21,7 +21,7 @@ void OutputPlan::set(size_t index,
                      IntArrayRef strides,
                      ScalarType dtype) {
   if (outputs_.size() <= index) outputs_.resize(index + 1);
-  outputs_[index] = {DimVector(sizes), DimVector(strides), dtype};
+  outputs_[index] = {DimVector(sizes), DimVector(strides), {}, dtype};
 }
 
 void OutputPlan::set(size_t index,
@@ -201,7 +201,10 @@ OutputTarget OutputTarget::for_out(const OutputPlan& plan,
     check_same_device(plan.op(), in, out);
   }
   check_no_internal_overlap(plan.op(), out);
-  if (resize_output(out, planned.sizes) && !planned.strides.empty()) {
+  if (!planned.made_as.empty()) {
+    resize_output(out, planned.made_as);
+    resize_tensor(out, planned.sizes);
+  } else if (resize_output(out, planned.sizes) && !planned.strides.empty()) {
     resize_tensor_strided(out, planned.sizes, planned.strides);
   }
   OutputTarget target;

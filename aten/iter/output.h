@@ -9,6 +9,9 @@ namespace taeda {
 struct PlannedOutput {
   DimVector sizes;
   DimVector strides;  // empty: row-major
+  // Not empty: an out= tensor takes these sizes first, and loses its strides if
+  // it had others (PyTorch computes vector times matrix as a one-row product).
+  DimVector made_as;
   ScalarType dtype = ScalarType::Undefined;
 };
 
@@ -28,6 +31,9 @@ class TAEDA_API OutputPlan {
            IntArrayRef sizes,
            MemoryFormat format,
            ScalarType dtype);
+  void made_as(size_t index, IntArrayRef sizes) {
+    outputs_[index].made_as = DimVector(sizes);
+  }
   const PlannedOutput& operator[](size_t i) const { return outputs_[i]; }
   size_t size() const { return outputs_.size(); }
   // The planned output as a new tensor.

@@ -437,6 +437,7 @@ void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
   if (da > 1) batch.push_back(n);
   if (db > 1) batch.push_back(m);
   plan.set(0, batch, self.dtype());
+  if (da == 1 && db == 2) plan.made_as(0, {1, m});
 }
 
 namespace {

@@ -227,6 +227,7 @@ void linear_shape(const Tensor& input,
     check_expands("linear", bias->sizes(), sizes);
   }
   plan.set(0, sizes, input.dtype());
+  if (input.dim() == 1 && weight.dim() == 2) plan.made_as(0, {1, m});
 }
 
 void linear_cpu(const Tensor& input,

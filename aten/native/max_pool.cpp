@@ -1,8 +1,5 @@
 // Maxima over windows or bins, with the positions they were found at.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/native/pooling.h>
-#include <taeda/aten/parallel/parallel.h>
+#include <taeda/aten/native/max_pool.h>
 #include <taeda/gen/native/adaptive_max_pool1d.h>
 #include <taeda/gen/native/adaptive_max_pool2d.h>
 #include <taeda/gen/native/adaptive_max_pool2d_backward.h>
@@ -22,102 +19,7 @@
 #include <taeda/gen/ops/max_pool3d_with_indices.h>
 #include <taeda/gen/ops/reshape.h>
 
-#include <cmath>
-#include <limits>
-
 namespace taeda::native {
-
-namespace {
-
-template <class T>
-bool above(T v, T best) {
-  if constexpr (std::is_integral_v<T>) {
-    return v > best;
-  } else {
-    return v > best || v != v;
-  }
-}
-
-template <class T>
-T lowest() {
-  if constexpr (std::is_integral_v<T>) {
-    return std::numeric_limits<T>::lowest();
-  } else {
-    return -std::numeric_limits<T>::infinity();
-  }
-}
-
-// What windows compare in: 16-bit floats as float.
-template <class T>
-using compare_t =
-    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>,
-                       float,
-                       T>;
-
-struct Range {
-  int64_t start, end, step;
-};
-
-// The part of window i that lies inside of the input.
-Range window(const Pool& p, size_t d, int64_t i) {
-  int64_t start = i * p.stride[d] - p.padding[d];
-  int64_t end =
-      std::min(start + (p.kernel[d] - 1) * p.dilation[d] + 1, p.in[d]);
-  while (start < 0) start += p.dilation[d];
-  return {start, end, p.dilation[d]};
-}
-Range bin(const Pool& p, size_t d, int64_t i) {
-  return {bin_start(i, p.in[d], p.out[d]), bin_end(i, p.in[d], p.out[d]), 1};
-}
-
-template <class T, class R>
-void max_plane(const Pool& p, const T* x, T* y, int64_t* index, R&& range) {
-  using C = compare_t<T>;
-  for (int64_t oz = 0; oz < p.out[0]; ++oz) {
-    Range z = range(p, 0, oz);
-    for (int64_t oy = 0; oy < p.out[1]; ++oy) {
-      Range h = range(p, 1, oy);
-      for (int64_t ox = 0; ox < p.out[2]; ++ox) {
-        Range w = range(p, 2, ox);
-        C best = lowest<C>();
-        int64_t at = (z.start * p.in[1] + h.start) * p.in[2] + w.start;
-        for (int64_t iz = z.start; iz < z.end; iz += z.step) {
-          for (int64_t iy = h.start; iy < h.end; iy += h.step) {
-            int64_t row = (iz * p.in[1] + iy) * p.in[2];
-            for (int64_t ix = w.start; ix < w.end; ix += w.step) {
-              C v = static_cast<C>(x[row + ix]);
-              if (above(v, best)) best = v, at = row + ix;
-            }
-          }
-        }
-        *y++ = static_cast<T>(best);
-        *index++ = at;
-      }
-    }
-  }
-}
-
-template <class F>
-void visit_max_type(std::string_view op, ScalarType t, bool ints, F&& f) {
-  visit_type(t, [&](auto tag) {
-    using T = decltype(tag);
-    constexpr bool real =
-        std::is_same_v<T, float> || std::is_same_v<T, double> ||
-        std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-    constexpr bool integer =
-        std::is_same_v<T, uint8_t> || std::is_same_v<T, int8_t> ||
-        std::is_same_v<T, int16_t> || std::is_same_v<T, int32_t> ||
-        std::is_same_v<T, int64_t>;
-    if constexpr (real) {
-      f(tag);
-    } else if constexpr (integer) {
-      if (!ints) not_implemented_for(op, t);
-      f(tag);
-    } else {
-      not_implemented_for(op, t);
-    }
-  });
-}
 
 Tensor in_format_of(const Tensor& plain, const Tensor& like) {
   MemoryFormat f = like.suggest_memory_format();
@@ -131,36 +33,6 @@ Tensor in_format_of(const Tensor& plain, const Tensor& like) {
   return out;
 }
 
-template <class R>
-std::tuple<Tensor, Tensor> max_pool(std::string_view op,
-                                    const Tensor& self,
-                                    const Pool& p,
-                                    int64_t dims,
-                                    bool ints,
-                                    R&& range) {
-  DimVector sizes = pooled_sizes(self, p, dims);
-  Tensor out = make_tensor(op, sizes, self.dtype(), self.device());
-  Tensor indices = make_tensor(op, sizes, kLong, self.device());
-  if (!self.is_meta() && out.numel() > 0) {
-    Tensor x = contiguous(self);
-    visit_max_type(op, self.dtype(), ints, [&](auto tag) {
-      using T = decltype(tag);
-      const T* in = x.const_data<T>();
-      T* y = out.mutable_data<T>();
-      int64_t* at = indices.mutable_data<int64_t>();
-      int64_t from_step = p.in_size(), to_step = p.out_size();
-      parallel_for(0, p.planes, p.grain(), [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; ++i) {
-          max_plane(
-              p, in + i * from_step, y + i * to_step, at + i * to_step, range);
-        }
-      });
-    });
-  }
-  return {in_format_of(out, self), in_format_of(indices, self)};
-}
-
-// Adds every gradient to the element its maximum came from.
 Tensor scatter_planes(std::string_view op,
                       const Tensor& grad,
                       const Tensor& self,
@@ -201,6 +73,25 @@ Tensor scatter_planes(std::string_view op,
   return in_format_of(out, self);
 }
 
+namespace {
+
+// The part of window i that lies inside of the input.
+Range window(const Pool& p, size_t d, int64_t i) {
+  int64_t start = i * p.stride[d] - p.padding[d];
+  int64_t end =
+      std::min(start + (p.kernel[d] - 1) * p.dilation[d] + 1, p.in[d]);
+  while (start < 0) start += p.dilation[d];
+  return {start, end, p.dilation[d]};
+}
+Range bin(const Pool& p, size_t d, int64_t i) {
+  return {bin_start(i, p.in[d], p.out[d]), bin_end(i, p.in[d], p.out[d]), 1};
+}
+// The same windows for all planes.
+template <class R>
+auto of_all_planes(const Pool& p, R range) {
+  return [&p, range](int64_t, size_t d, int64_t i) { return range(p, d, i); };
+}
+
 // [..., l] as [..., 1, l], and back.
 Tensor with_height(const Tensor& t) {
   DimVector sizes(t.sizes());
@@ -219,54 +110,56 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
 
 }  // namespace
 
-#define TAEDA_MAX_POOL(D)                                                     \
-  std::tuple<Tensor, Tensor> max_pool##D##d_with_indices(                     \
-      const Tensor& self,                                                     \
-      ArrayRef<int64_t> kernel_size,                                          \
-      ArrayRef<int64_t> stride,                                               \
-      ArrayRef<int64_t> padding,                                              \
-      ArrayRef<int64_t> dilation,                                             \
-      bool ceil_mode) {                                                       \
-    Pool p = make_pool("max_pool" #D "d",                                     \
-                       self,                                                  \
-                       D,                                                     \
-                       kernel_size,                                           \
-                       stride,                                                \
-                       padding,                                               \
-                       dilation,                                              \
-                       ceil_mode);                                            \
-    return max_pool("max_pool" #D "d", self, p, D, true, window);             \
-  }                                                                           \
-  Tensor max_pool##D##d_with_indices_backward(const Tensor& grad_output,      \
-                                              const Tensor& self,             \
-                                              ArrayRef<int64_t>,              \
-                                              ArrayRef<int64_t>,              \
-                                              ArrayRef<int64_t>,              \
-                                              ArrayRef<int64_t>,              \
-                                              bool,                           \
-                                              const Tensor& indices) {        \
-    return scatter_planes(                                                    \
-        "max_pool" #D "d_backward", grad_output, self, indices, D);           \
-  }                                                                           \
-  Tensor max_pool##D##d(const Tensor& self,                                   \
-                        ArrayRef<int64_t> kernel_size,                        \
-                        ArrayRef<int64_t> stride,                             \
-                        ArrayRef<int64_t> padding,                            \
-                        ArrayRef<int64_t> dilation,                           \
-                        bool ceil_mode) {                                     \
-    return std::get<0>(ops::max_pool##D##d_with_indices(                      \
-        self, kernel_size, stride, padding, dilation, ceil_mode));            \
-  }                                                                           \
-  std::tuple<Tensor, Tensor> adaptive_max_pool##D##d(                         \
-      const Tensor& self, ArrayRef<int64_t> output_size) {                    \
-    Pool p =                                                                  \
-        make_adaptive_pool("adaptive_max_pool" #D "d", self, D, output_size); \
-    return max_pool("adaptive_max_pool" #D "d", self, p, D, false, bin);      \
-  }                                                                           \
-  Tensor adaptive_max_pool##D##d_backward(                                    \
-      const Tensor& grad_output, const Tensor& self, const Tensor& indices) { \
-    return scatter_planes(                                                    \
-        "adaptive_max_pool" #D "d_backward", grad_output, self, indices, D);  \
+#define TAEDA_MAX_POOL(D)                                                      \
+  std::tuple<Tensor, Tensor> max_pool##D##d_with_indices(                      \
+      const Tensor& self,                                                      \
+      ArrayRef<int64_t> kernel_size,                                           \
+      ArrayRef<int64_t> stride,                                                \
+      ArrayRef<int64_t> padding,                                               \
+      ArrayRef<int64_t> dilation,                                              \
+      bool ceil_mode) {                                                        \
+    Pool p = make_pool("max_pool" #D "d",                                      \
+                       self,                                                   \
+                       D,                                                      \
+                       kernel_size,                                            \
+                       stride,                                                 \
+                       padding,                                                \
+                       dilation,                                               \
+                       ceil_mode);                                             \
+    return max_pool(                                                           \
+        "max_pool" #D "d", self, p, D, true, of_all_planes(p, window));        \
+  }                                                                            \
+  Tensor max_pool##D##d_with_indices_backward(const Tensor& grad_output,       \
+                                              const Tensor& self,              \
+                                              ArrayRef<int64_t>,               \
+                                              ArrayRef<int64_t>,               \
+                                              ArrayRef<int64_t>,               \
+                                              ArrayRef<int64_t>,               \
+                                              bool,                            \
+                                              const Tensor& indices) {         \
+    return scatter_planes(                                                     \
+        "max_pool" #D "d_backward", grad_output, self, indices, D);            \
+  }                                                                            \
+  Tensor max_pool##D##d(const Tensor& self,                                    \
+                        ArrayRef<int64_t> kernel_size,                         \
+                        ArrayRef<int64_t> stride,                              \
+                        ArrayRef<int64_t> padding,                             \
+                        ArrayRef<int64_t> dilation,                            \
+                        bool ceil_mode) {                                      \
+    return std::get<0>(ops::max_pool##D##d_with_indices(                       \
+        self, kernel_size, stride, padding, dilation, ceil_mode));             \
+  }                                                                            \
+  std::tuple<Tensor, Tensor> adaptive_max_pool##D##d(                          \
+      const Tensor& self, ArrayRef<int64_t> output_size) {                     \
+    Pool p =                                                                   \
+        make_adaptive_pool("adaptive_max_pool" #D "d", self, D, output_size);  \
+    return max_pool(                                                           \
+        "adaptive_max_pool" #D "d", self, p, D, false, of_all_planes(p, bin)); \
+  }                                                                            \
+  Tensor adaptive_max_pool##D##d_backward(                                     \
+      const Tensor& grad_output, const Tensor& self, const Tensor& indices) {  \
+    return scatter_planes(                                                     \
+        "adaptive_max_pool" #D "d_backward", grad_output, self, indices, D);   \
   }
 TAEDA_MAX_POOL(2)
 TAEDA_MAX_POOL(3)

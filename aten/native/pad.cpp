@@ -172,14 +172,18 @@ Tensor replication_pad3d(const Tensor& self, ArrayRef<int64_t> padding) {
   return framed("replication_pad3d", Mode::Replicate, self, padding, 3);
 }
 
+// What negative padding leaves of the input is repeated on both sides.
 Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
   int64_t dims = static_cast<int64_t>(pad.size()) / 2;
-  int64_t others = self.dim() - dims;
-  TAEDA_CHECK(
-      others == 1 || others == 2,
-      "Invalid padding size, expected 1 or 2 non-spatial dimensions but ",
-      others,
-      " were provided!");
+  int64_t rest = self.dim() - dims;
+  TAEDA_CHECK(rest == 1 || rest == 2,
+              "Invalid padding size, expected 1 or 2 non-padded dimensions, "
+              "which would be equivalent to padding of length ",
+              2 * (self.dim() - 2),
+              " or ",
+              2 * (self.dim() - 1),
+              " respectively but got ",
+              pad.size());
   Tensor out = self;
   for (int64_t i = 0; i < dims; ++i) {
     int64_t d = self.dim() - 1 - i, size = self.sizes()[d];
@@ -190,9 +194,19 @@ Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
     TAEDA_CHECK(wide >= 0,
                 "Negative padding value is resulting in an empty dimension");
     if (before == 0 && after == 0) continue;
+    int64_t first = std::max<int64_t>(-before, 0);
+    int64_t kept = size - first - std::max<int64_t>(-after, 0);
+    TAEDA_CHECK(kept > 0 || wide == 0,
+                "_pad_circular: negative padding ",
+                pad,
+                " leaves nothing to repeat of dimension ",
+                d);
     Tensor index = make_tensor("_pad_circular", {wide}, kLong);
     int64_t* at = index.mutable_data<int64_t>();
-    for (int64_t k = 0; k < wide; ++k) at[k] = (k - before + size) % size;
+    for (int64_t k = 0; k < wide; ++k) {
+      int64_t place = (k - std::max<int64_t>(before, 0)) % kept;
+      at[k] = first + (place < 0 ? place + kept : place);
+    }
     out = ops::index_select(out, d, index);
   }
   return out;

@@ -6,6 +6,7 @@
 #include <taeda/gen/native/vander.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/arange.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/flip.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/permute.h>
@@ -56,7 +57,8 @@ Tensor pixel_shuffle(const Tensor& self, int64_t r) {
   int64_t batch = self.dim() - 3;
   Tensor parts = ops::reshape(self, with_tail(self, {c / (r * r), r, r, h, w}));
   Tensor moved = ops::permute(parts, order_of(batch, {0, 3, 1, 4, 2}));
-  return ops::reshape(moved, with_tail(self, {c / (r * r), h * r, w * r}));
+  return ops::reshape(ops::clone(moved, MemoryFormat::Contiguous),
+                      with_tail(self, {c / (r * r), h * r, w * r}));
 }
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
@@ -84,7 +86,8 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
   int64_t batch = self.dim() - 3;
   Tensor parts = ops::reshape(self, with_tail(self, {c, h / r, r, w / r, r}));
   Tensor moved = ops::permute(parts, order_of(batch, {0, 2, 4, 1, 3}));
-  return ops::reshape(moved, with_tail(self, {c * r * r, h / r, w / r}));
+  return ops::reshape(ops::clone(moved, MemoryFormat::Contiguous),
+                      with_tail(self, {c * r * r, h / r, w / r}));
 }
 
 Tensor channel_shuffle(const Tensor& self, int64_t groups) {

@@ -1,6 +1,7 @@
 #include <taeda/csrc/autograd/formulas_loss.h>
 
 #include <taeda/gen/ops/_cross_entropy_rows_backward.h>
+#include <taeda/gen/ops/_embedding_bag_dense_backward.h>
 #include <taeda/gen/ops/embedding.h>
 #include <taeda/gen/ops/embedding_dense_backward.h>
 #include <taeda/gen/ops/eq.h>
@@ -79,6 +80,32 @@ Tensor embedding_gradient(const Tensor& grad,
                  "embedding: sparse gradients are not implemented yet");
   return ops::embedding_dense_backward(
       grad, indices, sizes[0], padding_idx, scale_grad_by_freq);
+}
+
+Tensor embedding_bag_gradient(const Tensor& grad,
+                              const Tensor& indices,
+                              const Tensor& offset2bag,
+                              const Tensor& bag_size,
+                              const Tensor& maximum_indices,
+                              IntArrayRef sizes,
+                              bool scale_grad_by_freq,
+                              int64_t mode,
+                              bool sparse,
+                              const Tensor& per_sample_weights,
+                              int64_t padding_idx) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 !sparse,
+                 "embedding_bag: sparse gradients are not implemented yet");
+  return ops::_embedding_bag_dense_backward(grad,
+                                            indices,
+                                            offset2bag,
+                                            bag_size,
+                                            maximum_indices,
+                                            sizes[0],
+                                            scale_grad_by_freq,
+                                            mode,
+                                            given(per_sample_weights),
+                                            padding_idx);
 }
 
 Tensor embedding_double_backward(const Tensor& grad,

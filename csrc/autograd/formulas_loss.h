@@ -31,6 +31,17 @@ TAEDA_API Tensor embedding_gradient(const Tensor& grad,
                                     int64_t padding_idx,
                                     bool scale_grad_by_freq,
                                     bool sparse);
+TAEDA_API Tensor embedding_bag_gradient(const Tensor& grad,
+                                        const Tensor& indices,
+                                        const Tensor& offset2bag,
+                                        const Tensor& bag_size,
+                                        const Tensor& maximum_indices,
+                                        IntArrayRef sizes,
+                                        bool scale_grad_by_freq,
+                                        int64_t mode,
+                                        bool sparse,
+                                        const Tensor& per_sample_weights,
+                                        int64_t padding_idx);
 TAEDA_API Tensor embedding_double_backward(const Tensor& grad,
                                            const Tensor& indices,
                                            int64_t padding_idx);

@@ -107,9 +107,8 @@ class Plan:
 
 
 def camel_name(base: str) -> str:
-    """`log_softmax` as nodes are named: LogSoftmax."""
-    words = base.strip("_").split("_")
-    return "".join(word[:1].upper() + word[1:] for word in words)
+    """`log_softmax` as nodes are named: LogSoftmax; `max_pool2d`: MaxPool2D."""
+    return "".join(word.title() for word in base.strip("_").split("_"))
 
 
 def result_names(op: Operator) -> list[str]:

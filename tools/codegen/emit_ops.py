@@ -122,7 +122,7 @@ def native_functions(op: Operator) -> list[tuple[str, str]]:
     if body.structured is not None:
         return [(body.structured.shape, "shape"), (body.structured.cpu, "impl")]
     names = [body.explicit, body.cpu, body.cuda, body.meta]
-    return [(name, "plain") for name in names if name is not None]
+    return [(name, "plain") for name in names if name is not None and _is_name(name)]
 
 
 def _is_name(text: str) -> bool:
@@ -198,7 +198,11 @@ def _composite_includes(ops: list[Operator]) -> set[str]:
     found: set[str] = set()
     for op in ops:
         body = op.overload.body
-        text = body.call if isinstance(body, Composite) else ""
+        text = ""
+        if isinstance(body, Composite):
+            text = body.call
+        elif isinstance(body, Kernel):
+            text = body.explicit or ""
         for name in re.findall(r"ops::(\w+)\(", text):
             base = op.known_base(name)
             if base is not None:
@@ -290,6 +294,8 @@ def _functional_body(op: Operator, body: object) -> list[str]:
     if body.structured is not None:
         return _structured_functional(op, body.structured)
     name = body.explicit or body.cpu
+    if not _is_name(name):
+        return name.strip().splitlines()
     returns = "" if op.result == "void" else "return "
     return [f"{returns}native::{name}({names});"]
 

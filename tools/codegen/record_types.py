@@ -238,7 +238,10 @@ class Structured:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A hand-written function per backend, or one for all (`explicit`)."""
+    """A hand-written function per backend, or one for all.
+
+    `explicit` is its name or, as in composites, C++ text; with a derivative of its own.
+    """
 
     structured: Structured | None = entry(struct(Structured, "structured"), None)
     explicit: Text | None = entry(text, None)

@@ -1,0 +1,450 @@
+// Images and volumes sampled at the places of a grid (Jaderberg et al.,
+// "Spatial Transformer Networks", 2015).
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/affine_grid_generator.h>
+#include <taeda/gen/native/grid_sampler.h>
+#include <taeda/gen/native/grid_sampler_2d.h>
+#include <taeda/gen/native/grid_sampler_2d_backward.h>
+#include <taeda/gen/native/grid_sampler_3d.h>
+#include <taeda/gen/native/grid_sampler_3d_backward.h>
+#include <taeda/gen/ops/bmm.h>
+#include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/grid_sampler_2d.h>
+#include <taeda/gen/ops/grid_sampler_3d.h>
+#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/transpose.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace taeda::native {
+
+namespace {
+
+enum Interpolation : int64_t { kLinear = 0, kNearest = 1, kCubic = 2 };
+enum Beyond : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
+
+struct Sampling {
+  int64_t interpolation, beyond;
+  bool align_corners;
+};
+
+// A place on one axis, with its derivative with respect to the grid.
+template <class T>
+struct Place {
+  T at, slope;
+};
+
+template <class T>
+Place<T> pixel_of(T coordinate, int64_t size, bool align_corners) {
+  T n = static_cast<T>(size);
+  if (align_corners) return {(coordinate + 1) / 2 * (n - 1), (n - 1) / 2};
+  return {((coordinate + 1) * n - 1) / 2, n / 2};
+}
+
+template <class T>
+Place<T> clipped(Place<T> p, int64_t size) {
+  T last = static_cast<T>(size - 1);
+  if (!(p.at > 0)) return {T(0), T(0)};
+  return p.at >= last ? Place<T>{last, T(0)} : p;
+}
+
+// Mirrored at low / 2 and high / 2 until it lies between them.
+template <class T>
+Place<T> reflected(Place<T> p, int64_t low, int64_t high) {
+  if (low == high) return {T(0), T(0)};
+  T least = static_cast<T>(low) / 2, span = static_cast<T>(high - low) / 2;
+  T away = p.at - least;
+  T sign = away < 0 ? T(-1) : T(1);
+  away = std::abs(away);
+  T rest = std::fmod(away, span);
+  bool even = std::fmod(std::floor(away / span), T(2)) == 0;
+  return even ? Place<T>{rest + least, p.slope * sign}
+              : Place<T>{span - rest + least, -p.slope * sign};
+}
+
+template <class T>
+Place<T> inside(Place<T> p, int64_t size, const Sampling& how) {
+  if (how.beyond == kBorder) {
+    p = clipped(p, size);
+  } else if (how.beyond == kReflection) {
+    p = how.align_corners ? reflected(p, 0, 2 * (size - 1))
+                          : reflected(p, -1, 2 * size - 1);
+    p = clipped(p, size);
+  }
+  // What no integer can hold lies outside of every image.
+  bool fits =
+      std::abs(p.at) < static_cast<T>(std::numeric_limits<int32_t>::max() - 1);
+  if (!fits) p.at = T(-100);
+  return p;
+}
+
+// The elements of one axis that a place reads: -1 stands for zero.
+template <class T>
+struct AxisTaps {
+  int count = 0;
+  std::array<int64_t, 4> at;
+  std::array<T, 4> weight, slope;
+  void add(int64_t i, int64_t size, T w, T s) {
+    size_t k = static_cast<size_t>(count++);
+    at[k] = i >= 0 && i < size ? i : -1;
+    weight[k] = w, slope[k] = s;
+  }
+};
+
+// Keys's cubic with -3/4 at distance x, and its derivative.
+template <class T>
+std::array<T, 2> keys(T x) {
+  constexpr T kA = T(-0.75);
+  T d = std::abs(x), sign = x < 0 ? T(-1) : T(1);
+  if (d <= 1) {
+    return {((kA + 2) * d - (kA + 3)) * d * d + 1,
+            sign * (3 * (kA + 2) * d - 2 * (kA + 3)) * d};
+  }
+  return {((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA,
+          sign * ((3 * kA * d - 10 * kA) * d + 8 * kA)};
+}
+
+template <class T>
+AxisTaps<T> axis_taps(T coordinate, int64_t size, const Sampling& how) {
+  AxisTaps<T> taps;
+  Place<T> pixel = pixel_of(coordinate, size, how.align_corners);
+  if (how.interpolation == kCubic) {
+    T floor = std::floor(pixel.at), part = pixel.at - floor;
+    for (int k = -1; k <= 2; ++k) {
+      auto [w, s] = keys(part - static_cast<T>(k));
+      Place<T> at =
+          inside(Place<T>{floor + static_cast<T>(k), T(0)}, size, how);
+      taps.add(static_cast<int64_t>(at.at), size, w, s * pixel.slope);
+    }
+    return taps;
+  }
+  Place<T> p = inside(pixel, size, how);
+  if (how.interpolation == kNearest) {
+    taps.add(static_cast<int64_t>(std::nearbyint(p.at)), size, T(1), T(0));
+    return taps;
+  }
+  T floor = std::floor(p.at);
+  int64_t low = static_cast<int64_t>(floor);
+  taps.add(low, size, floor + 1 - p.at, -p.slope);
+  taps.add(low + 1, size, p.at - floor, p.slope);
+  return taps;
+}
+
+// All elements that a place reads: the product of its axes' taps.
+template <class T, size_t D>
+struct PlaceTaps {
+  int count = 0;
+  std::array<int64_t, 16> at;
+  std::array<T, 16> weight;
+  std::array<std::array<T, 16>, D> slope;
+};
+
+template <class T, size_t D>
+PlaceTaps<T, D> place_taps(const T* place,
+                           const std::array<int64_t, D>& sizes,
+                           const Sampling& how) {
+  std::array<AxisTaps<T>, D> axes;
+  // The grid names the last axis first.
+  for (size_t d = 0; d < D; ++d) {
+    axes[d] = axis_taps(place[D - 1 - d], sizes[d], how);
+  }
+  PlaceTaps<T, D> taps;
+  int each = axes[0].count, all = 1;
+  for (size_t d = 0; d < D; ++d) all *= each;
+  for (int i = 0; i < all; ++i) {
+    int64_t at = 0;
+    std::array<size_t, D> index;
+    for (int rest = i, d = static_cast<int>(D) - 1; d >= 0; --d, rest /= each) {
+      index[static_cast<size_t>(d)] = static_cast<size_t>(rest % each);
+    }
+    for (size_t d = 0; d < D && at >= 0; ++d) {
+      int64_t here = axes[d].at[index[d]];
+      at = here < 0 ? -1 : at * sizes[d] + here;
+    }
+    if (at < 0) continue;
+    size_t k = static_cast<size_t>(taps.count++);
+    taps.at[k] = at;
+    taps.weight[k] = T(1);
+    for (size_t d = 0; d < D; ++d) taps.weight[k] *= axes[d].weight[index[d]];
+    for (size_t d = 0; d < D; ++d) {
+      T slope = axes[d].slope[index[d]];
+      for (size_t e = 0; e < D; ++e) {
+        if (e != d) slope *= axes[e].weight[index[e]];
+      }
+      taps.slope[d][k] = slope;
+    }
+  }
+  return taps;
+}
+
+template <size_t D>
+struct Grid {
+  std::array<int64_t, D> sizes;
+  int64_t batch, channels, plane = 1, places = 1;
+};
+
+template <size_t D>
+Grid<D> make_grid(const Tensor& input, const Tensor& grid) {
+  Grid<D> g;
+  g.batch = input.sizes()[0], g.channels = input.sizes()[1];
+  for (size_t d = 0; d < D; ++d) {
+    g.plane *= g.sizes[d] = input.sizes()[d + 2];
+    g.places *= grid.sizes()[d + 1];
+  }
+  return g;
+}
+
+template <class F>
+void visit_sampled(ScalarType t, F&& f) {
+  if (t == kFloat) return f(float{});
+  if (t == kDouble) return f(double{});
+  not_implemented_for("grid_sampler", t);
+}
+
+template <size_t D>
+void check_grid(const Tensor& input,
+                const Tensor& grid,
+                int64_t interpolation,
+                int64_t beyond) {
+  TAEDA_CHECK(
+      input.dim() == static_cast<int64_t>(D) + 2 && grid.dim() == input.dim(),
+      "grid_sampler(): expected ",
+      D + 2,
+      "D input and grid with same number of dimensions, but got input "
+      "with sizes ",
+      input.sizes(),
+      " and grid with sizes ",
+      grid.sizes());
+  TAEDA_CHECK(input.sizes()[0] == grid.sizes()[0],
+              "grid_sampler(): expected grid and input to have same batch "
+              "size, but got input with sizes ",
+              input.sizes(),
+              " and grid with sizes ",
+              grid.sizes());
+  TAEDA_CHECK(grid.sizes()[D + 1] == static_cast<int64_t>(D),
+              "grid_sampler(): expected grid to have size ",
+              D,
+              " in last dimension, but got grid with sizes ",
+              grid.sizes());
+  for (size_t d = 2; d < D + 2; ++d) {
+    TAEDA_CHECK(input.sizes()[d] > 0,
+                "grid_sampler(): expected input to have non-empty spatial "
+                "dimensions, but input has sizes ",
+                input.sizes(),
+                " with dimension ",
+                d,
+                " being empty");
+  }
+  TAEDA_CHECK(input.dtype() == grid.dtype(),
+              "grid_sampler(): expected input and grid of the same dtype, but "
+              "got ",
+              input.dtype(),
+              " and ",
+              grid.dtype());
+  TAEDA_CHECK(D == 2 || interpolation != kCubic,
+              "grid_sampler(): bicubic interpolation only supports 4D input");
+  TAEDA_CHECK(interpolation >= kLinear && interpolation <= kCubic &&
+                  beyond >= kZeros && beyond <= kReflection,
+              "grid_sampler(): unknown mode ",
+              interpolation,
+              " or padding mode ",
+              beyond);
+}
+
+template <size_t D>
+void sample_shape(const Tensor& input,
+                  const Tensor& grid,
+                  const Sampling& how,
+                  OutputPlan& plan) {
+  check_grid<D>(input, grid, how.interpolation, how.beyond);
+  DimVector sizes{input.sizes()[0], input.sizes()[1]};
+  for (size_t d = 0; d < D; ++d) sizes.push_back(grid.sizes()[d + 1]);
+  plan.set(0, sizes, input.dtype());
+}
+
+template <size_t D>
+void sample(const Tensor& input,
+            const Tensor& grid,
+            const Sampling& how,
+            const Tensor& out) {
+  Tensor x = contiguous(input), where = contiguous(grid);
+  Grid<D> g = make_grid<D>(input, grid);
+  visit_sampled(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    parallel_for(0, g.batch * g.places, 256, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t n = i / g.places, p = i % g.places;
+        PlaceTaps<T, D> taps = place_taps<T, D>(
+            where.const_data<T>() + i * static_cast<int64_t>(D), g.sizes, how);
+        const T* from = x.const_data<T>() + n * g.channels * g.plane;
+        T* to = out.mutable_data<T>() + n * g.channels * g.places + p;
+        for (int64_t c = 0; c < g.channels; ++c) {
+          T sum = 0;
+          for (size_t k = 0; k < static_cast<size_t>(taps.count); ++k) {
+            sum += taps.weight[k] * from[taps.at[k]];
+          }
+          *to = sum;
+          from += g.plane, to += g.places;
+        }
+      }
+    });
+  });
+}
+
+template <class T, size_t D>
+void place_gradients(const PlaceTaps<T, D>& taps,
+                     const Grid<D>& g,
+                     const T* x,
+                     const T* dy,
+                     T* dx,
+                     T* dgrid) {
+  std::array<T, D> sums{};
+  for (int64_t c = 0; c < g.channels; ++c, dy += g.places) {
+    for (size_t k = 0; k < static_cast<size_t>(taps.count); ++k) {
+      int64_t at = c * g.plane + taps.at[k];
+      if (dx != nullptr) dx[at] += taps.weight[k] * *dy;
+      T moved = x[at] * *dy;
+      for (size_t d = 0; d < D; ++d) sums[d] += taps.slope[d][k] * moved;
+    }
+  }
+  if (dgrid == nullptr) return;
+  for (size_t d = 0; d < D; ++d) dgrid[D - 1 - d] = sums[d];
+}
+
+template <size_t D>
+std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad,
+                                           const Tensor& input,
+                                           const Tensor& grid,
+                                           const Sampling& how,
+                                           ArrayRef<bool> wanted) {
+  check_grid<D>(input, grid, how.interpolation, how.beyond);
+  Tensor dx, dgrid;
+  auto made = [](const Tensor& like) {
+    return make_tensor(
+        "grid_sampler_backward", like.sizes(), like.dtype(), like.device());
+  };
+  if (wanted[0]) dx = made(input);
+  if (wanted[1]) dgrid = made(grid);
+  if (input.is_meta()) return {dx, dgrid};
+  if (wanted[0]) fill_with(dx, int64_t{0});
+  Tensor x = contiguous(input), where = contiguous(grid);
+  Tensor g = contiguous(grad);
+  Grid<D> shape = make_grid<D>(input, grid);
+  int64_t block = shape.channels * shape.plane;
+  visit_sampled(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    // One batch element at a time: its places add into the same image.
+    parallel_for(0, shape.batch, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * shape.places; i < end * shape.places; ++i) {
+        int64_t n = i / shape.places, p = i % shape.places;
+        int64_t at = i * static_cast<int64_t>(D);
+        place_gradients<T, D>(
+            place_taps<T, D>(where.const_data<T>() + at, shape.sizes, how),
+            shape,
+            x.const_data<T>() + n * block,
+            g.const_data<T>() + n * shape.channels * shape.places + p,
+            wanted[0] ? dx.mutable_data<T>() + n * block : nullptr,
+            wanted[1] ? dgrid.mutable_data<T>() + at : nullptr);
+      }
+    });
+  });
+  return {dx, dgrid};
+}
+
+}  // namespace
+
+#define TAEDA_GRID_SAMPLER(D)                                            \
+  void grid_sampler_##D##d_shape(const Tensor& input,                    \
+                                 const Tensor& grid,                     \
+                                 int64_t mode,                           \
+                                 int64_t beyond,                         \
+                                 bool corners,                           \
+                                 OutputPlan& plan) {                     \
+    sample_shape<D>(input, grid, {mode, beyond, corners}, plan);         \
+  }                                                                      \
+  void grid_sampler_##D##d_cpu(const Tensor& input,                      \
+                               const Tensor& grid,                       \
+                               int64_t mode,                             \
+                               int64_t beyond,                           \
+                               bool corners,                             \
+                               const Tensor& out) {                      \
+    sample<D>(input, grid, {mode, beyond, corners}, out);                \
+  }                                                                      \
+  std::tuple<Tensor, Tensor> grid_sampler_##D##d_backward(               \
+      const Tensor& grad_output,                                         \
+      const Tensor& input,                                               \
+      const Tensor& grid,                                                \
+      int64_t mode,                                                      \
+      int64_t beyond,                                                    \
+      bool corners,                                                      \
+      ArrayRef<bool> output_mask) {                                      \
+    return sample_backward<D>(                                           \
+        grad_output, input, grid, {mode, beyond, corners}, output_mask); \
+  }
+TAEDA_GRID_SAMPLER(2)
+TAEDA_GRID_SAMPLER(3)
+#undef TAEDA_GRID_SAMPLER
+
+Tensor grid_sampler(const Tensor& input,
+                    const Tensor& grid,
+                    int64_t interpolation_mode,
+                    int64_t padding_mode,
+                    bool align_corners) {
+  if (input.dim() == 5 && grid.dim() == 5) {
+    return ops::grid_sampler_3d(
+        input, grid, interpolation_mode, padding_mode, align_corners);
+  }
+  return ops::grid_sampler_2d(
+      input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
+namespace {
+
+// n places from -1 to 1: the corners, or the centres of n equal parts.
+double place_of(int64_t i, int64_t n, bool align_corners) {
+  if (n <= 1) return 0;
+  double at = -1 + 2 * static_cast<double>(i) / static_cast<double>(n - 1);
+  if (align_corners) return at;
+  return at * static_cast<double>(n - 1) / static_cast<double>(n);
+}
+
+}  // namespace
+
+Tensor affine_grid_generator(const Tensor& theta,
+                             ArrayRef<int64_t> size,
+                             bool align_corners) {
+  TAEDA_CHECK(size.size() == 4 || size.size() == 5,
+              "AffineGridGenerator needs 4d (spatial) or 5d (volumetric) "
+              "inputs, got size ",
+              size);
+  int64_t dims = static_cast<int64_t>(size.size()) - 2, places = 1;
+  for (int64_t d = 0; d < dims; ++d) places *= size[static_cast<size_t>(d) + 2];
+  // Homogeneous coordinates of all places, x first.
+  Tensor base = make_tensor("affine_grid", {places, dims + 1}, kDouble);
+  double* at = base.mutable_data<double>();
+  for (int64_t i = 0; i < places; ++i) {
+    int64_t rest = i;
+    for (int64_t d = 0; d < dims; ++d) {
+      int64_t n = size[static_cast<size_t>(dims + 1 - d)];
+      *at++ = place_of(rest % n, n, align_corners);
+      rest /= n;
+    }
+    *at++ = 1;
+  }
+  base = ops::expand(
+      cast(base, theta.dtype()), {size[0], places, dims + 1}, false);
+  Tensor grid = ops::bmm(base, ops::transpose(theta, 1, 2));
+  DimVector shape{size[0]};
+  for (int64_t d = 0; d < dims; ++d) {
+    shape.push_back(size[static_cast<size_t>(d) + 2]);
+  }
+  shape.push_back(dims);
+  return ops::reshape(grid, shape);
+}
+
+}  // namespace taeda::native

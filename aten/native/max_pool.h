@@ -1,0 +1,136 @@
+// Maxima over windows of planes: what all max pooling operators stand on.
+#pragma once
+
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/pooling.h>
+#include <taeda/aten/parallel/parallel.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace taeda::native {
+
+template <class T>
+bool above(T v, T best) {
+  if constexpr (std::is_integral_v<T>) {
+    return v > best;
+  } else {
+    return v > best || v != v;
+  }
+}
+
+template <class T>
+T lowest() {
+  if constexpr (std::is_integral_v<T>) {
+    return std::numeric_limits<T>::lowest();
+  } else {
+    return -std::numeric_limits<T>::infinity();
+  }
+}
+
+// What windows compare in: 16-bit floats as float.
+template <class T>
+using compare_t =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>,
+                       float,
+                       T>;
+
+struct Range {
+  int64_t start, end, step;
+};
+
+// `range(d, i)` is what output i reads of dim d.
+template <class T, class R>
+void max_plane(const Pool& p, const T* x, T* y, int64_t* index, R&& range) {
+  using C = compare_t<T>;
+  for (int64_t oz = 0; oz < p.out[0]; ++oz) {
+    Range z = range(0, oz);
+    for (int64_t oy = 0; oy < p.out[1]; ++oy) {
+      Range h = range(1, oy);
+      for (int64_t ox = 0; ox < p.out[2]; ++ox) {
+        Range w = range(2, ox);
+        C best = lowest<C>();
+        int64_t at = (z.start * p.in[1] + h.start) * p.in[2] + w.start;
+        for (int64_t iz = z.start; iz < z.end; iz += z.step) {
+          for (int64_t iy = h.start; iy < h.end; iy += h.step) {
+            int64_t row = (iz * p.in[1] + iy) * p.in[2];
+            for (int64_t ix = w.start; ix < w.end; ix += w.step) {
+              C v = static_cast<C>(x[row + ix]);
+              if (above(v, best)) best = v, at = row + ix;
+            }
+          }
+        }
+        *y++ = static_cast<T>(best);
+        *index++ = at;
+      }
+    }
+  }
+}
+
+template <class F>
+void visit_max_type(std::string_view op, ScalarType t, bool ints, F&& f) {
+  visit_type(t, [&](auto tag) {
+    using T = decltype(tag);
+    constexpr bool real =
+        std::is_same_v<T, float> || std::is_same_v<T, double> ||
+        std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+    constexpr bool integer =
+        std::is_same_v<T, uint8_t> || std::is_same_v<T, int8_t> ||
+        std::is_same_v<T, int16_t> || std::is_same_v<T, int32_t> ||
+        std::is_same_v<T, int64_t>;
+    if constexpr (real) {
+      f(tag);
+    } else if constexpr (integer) {
+      if (!ints) not_implemented_for(op, t);
+      f(tag);
+    } else {
+      not_implemented_for(op, t);
+    }
+  });
+}
+
+// `plain` in the memory format of `like`.
+Tensor in_format_of(const Tensor& plain, const Tensor& like);
+
+// `range(plane, d, i)`: windows may differ from plane to plane.
+template <class R>
+std::tuple<Tensor, Tensor> max_pool(std::string_view op,
+                                    const Tensor& self,
+                                    const Pool& p,
+                                    int64_t dims,
+                                    bool ints,
+                                    R&& range) {
+  DimVector sizes = pooled_sizes(self, p, dims);
+  Tensor out = make_tensor(op, sizes, self.dtype(), self.device());
+  Tensor indices = make_tensor(op, sizes, kLong, self.device());
+  if (!self.is_meta() && out.numel() > 0) {
+    Tensor x = contiguous(self);
+    visit_max_type(op, self.dtype(), ints, [&](auto tag) {
+      using T = decltype(tag);
+      const T* in = x.const_data<T>();
+      T* y = out.mutable_data<T>();
+      int64_t* at = indices.mutable_data<int64_t>();
+      int64_t from_step = p.in_size(), to_step = p.out_size();
+      parallel_for(0, p.planes, p.grain(), [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+          max_plane(p,
+                    in + i * from_step,
+                    y + i * to_step,
+                    at + i * to_step,
+                    [&](size_t d, int64_t o) { return range(i, d, o); });
+        }
+      });
+    });
+  }
+  return {in_format_of(out, self), in_format_of(indices, self)};
+}
+
+// Adds every gradient to the element its maximum came from.
+Tensor scatter_planes(std::string_view op,
+                      const Tensor& grad,
+                      const Tensor& self,
+                      const Tensor& indices,
+                      int64_t dims);
+
+}  // namespace taeda::native

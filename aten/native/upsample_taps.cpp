@@ -1,0 +1,228 @@
+// Positions and weights of resized lines. Every rule is PyTorch's, rounding
+// included: which element is nearest hangs on the last bit.
+#include <taeda/aten/native/upsample_taps.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+// Input elements per output element.
+template <class W>
+W step_of(const LineResize& how, int64_t in, int64_t out) {
+  if (how.factor > 0) return static_cast<W>(1.0 / how.factor);
+  return static_cast<W>(in) / static_cast<W>(out);
+}
+
+template <class W>
+W aligned_step(const LineResize& how, int64_t in, int64_t out) {
+  if (!how.align_corners) return step_of<W>(how, in, out);
+  return out > 1 ? static_cast<W>(in - 1) / static_cast<W>(out - 1) : W(0);
+}
+
+template <class W>
+void nearest_taps(const LineResize& how, Taps<W>& t) {
+  // In float whatever the dtype is.
+  float step = step_of<float>(how, t.in, t.out);
+  bool exact = how.filter == Filter::NearestExact;
+  for (int64_t i = 0; i < t.out; ++i) {
+    int64_t at = i;
+    if (exact) {
+      at = static_cast<int64_t>(
+          std::floor((static_cast<float>(i) + 0.5f) * step));
+    } else if (t.out == 2 * t.in) {
+      at = i >> 1;
+    } else if (t.out != t.in) {
+      at = static_cast<int64_t>(std::floor(static_cast<float>(i) * step));
+    }
+    t.at.push_back(std::min(at, t.in - 1));
+    t.weight.push_back(W(1));
+    t.count.push_back(1);
+  }
+}
+
+// Where output i lies on the input's line.
+template <class W>
+W source_of(const LineResize& how, W step, int64_t i, bool cubic) {
+  if (how.align_corners) return step * static_cast<W>(i);
+  W at = step * (static_cast<W>(i) + W(0.5)) - W(0.5);
+  return !cubic && at < 0 ? W(0) : at;
+}
+
+template <class W>
+void linear_taps(const LineResize& how, Taps<W>& t) {
+  W step = aligned_step<W>(how, t.in, t.out);
+  for (int64_t i = 0; i < t.out; ++i) {
+    int64_t low = i;
+    W part = 0;
+    if (t.in != t.out) {
+      W source = source_of(how, step, i, false);
+      low = std::min(static_cast<int64_t>(source), t.in - 1);
+      part = std::clamp(source - static_cast<W>(low), W(0), W(1));
+    }
+    t.at.push_back(low);
+    t.at.push_back(low + (low < t.in - 1));
+    t.weight.push_back(W(1) - part);
+    t.weight.push_back(part);
+    t.count.push_back(2);
+  }
+}
+
+// Keys, "Cubic convolution interpolation", 1981: within one element, and
+// between one and two.
+template <class W>
+W cubic_near(W x, W a) {
+  return ((a + 2) * x - (a + 3)) * x * x + 1;
+}
+template <class W>
+W cubic_far(W x, W a) {
+  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
+
+template <class W>
+void cubic_taps(const LineResize& how, Taps<W>& t) {
+  constexpr W kA = W(-0.75);
+  W step = aligned_step<W>(how, t.in, t.out);
+  for (int64_t i = 0; i < t.out; ++i) {
+    W source = source_of(how, step, i, true);
+    int64_t low = std::min(static_cast<int64_t>(std::floor(source)), t.in - 1);
+    W x = std::clamp(source - static_cast<W>(low), W(0), W(1));
+    for (int64_t k = -1; k <= 2; ++k) {
+      t.at.push_back(std::clamp<int64_t>(low + k, 0, t.in - 1));
+    }
+    for (W w : {cubic_far(x + 1, kA),
+                cubic_near(x, kA),
+                cubic_near(1 - x, kA),
+                cubic_far(2 - x, kA)}) {
+      t.weight.push_back(w);
+    }
+    t.count.push_back(4);
+  }
+}
+
+template <class W>
+W filter_at(Filter filter, W x) {
+  x = std::abs(x);
+  if (filter == Filter::LinearAntialias) return x < 1 ? 1 - x : W(0);
+  if (filter == Filter::CubicAntialias) {
+    constexpr W kA = W(-0.5);
+    return x < 1 ? cubic_near(x, kA) : x < 2 ? cubic_far(x, kA) : W(0);
+  }
+  if (x >= 3) return W(0);
+  if (x == 0) return W(1);
+  W angle = static_cast<W>(kPi) * x;
+  return std::sin(angle) / angle * (std::sin(angle / 3) / (angle / 3));
+}
+
+template <class W>
+void antialias_taps(const LineResize& how, Taps<W>& t) {
+  W step = aligned_step<W>(how, t.in, t.out);
+  W reach = how.filter == Filter::LinearAntialias  ? W(1)
+            : how.filter == Filter::CubicAntialias ? W(2)
+                                                   : W(3);
+  W support = step >= 1 ? reach * step : reach;
+  W shrink = step >= 1 ? 1 / step : W(1);
+  t.width = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  for (int64_t i = 0; i < t.out; ++i) {
+    W center = step * (static_cast<W>(i) + W(0.5));
+    int64_t from =
+        std::max<int64_t>(static_cast<int64_t>(center - support + W(0.5)), 0);
+    int64_t end =
+        std::min(static_cast<int64_t>(center + support + W(0.5)), t.in);
+    int64_t count = std::clamp<int64_t>(end - from, 0, t.width);
+    size_t first = t.weight.size();
+    W total = 0;
+    for (int64_t k = 0; k < t.width; ++k) {
+      W w =
+          k < count
+              ? filter_at(how.filter,
+                          (static_cast<W>(k + from) - center + W(0.5)) * shrink)
+              : W(0);
+      t.at.push_back(from + k);
+      t.weight.push_back(w);
+      total += w;
+    }
+    for (size_t k = first; total != 0 && k < t.weight.size(); ++k) {
+      t.weight[k] /= total;
+    }
+    t.count.push_back(count);
+  }
+}
+
+}  // namespace
+
+template <class W>
+Taps<W> make_taps(const LineResize& how, int64_t in, int64_t out) {
+  Taps<W> t;
+  t.in = in, t.out = out;
+  switch (how.filter) {
+    case Filter::Nearest:
+    case Filter::NearestExact:
+      t.width = 1;
+      nearest_taps(how, t);
+      break;
+    case Filter::Linear:
+      t.width = 2;
+      linear_taps(how, t);
+      break;
+    case Filter::Cubic:
+      t.width = 4;
+      cubic_taps(how, t);
+      break;
+    default:
+      antialias_taps(how, t);
+  }
+  return t;
+}
+template Taps<float> make_taps(const LineResize&, int64_t, int64_t);
+template Taps<double> make_taps(const LineResize&, int64_t, int64_t);
+
+namespace {
+
+// Taps cut off at an edge repeat it: their weights are added up.
+Taps<double> merged(const Taps<double>& taps) {
+  Taps<double> t = taps;
+  for (int64_t i = 0; i < t.out; ++i) {
+    int64_t* at = t.at.data() + i * t.width;
+    double* w = t.weight.data() + i * t.width;
+    int64_t& count = t.count[static_cast<size_t>(i)];
+    int64_t kept = 0;
+    for (int64_t k = 1; k < count; ++k) {
+      if (at[k] == at[kept]) {
+        w[kept] += w[k];
+      } else {
+        ++kept;
+        at[kept] = at[k], w[kept] = w[k];
+      }
+    }
+    if (count > 0) count = kept + 1;
+    std::fill(w + count, w + t.width, 0.0);
+  }
+  return t;
+}
+
+}  // namespace
+
+Taps<int32_t> integer_taps(const Taps<double>& exact) {
+  Taps<double> taps = merged(exact);
+  Taps<int32_t> t;
+  t.in = taps.in, t.out = taps.out, t.width = taps.width;
+  t.count = taps.count, t.at = taps.at;
+  double most = 0;
+  for (double w : taps.weight) most = std::max(most, w);
+  while (t.shift < 22 && 0.5 + most * (1 << (t.shift + 1)) < (1 << 15)) {
+    ++t.shift;
+  }
+  for (double w : taps.weight) {
+    double scaled = w * (1 << t.shift);
+    t.weight.push_back(
+        static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5));
+  }
+  return t;
+}
+
+}  // namespace taeda::native

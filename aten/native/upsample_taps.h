@@ -1,0 +1,49 @@
+// Which elements a resized line reads, and with which weights.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace taeda::native {
+
+// The numbers stand in aten/ops/upsample*.yaml.
+enum class Filter : int64_t {
+  Nearest = 0,       // the element at floor(i * scale)
+  NearestExact = 1,  // at floor((i + 1/2) * scale)
+  Linear = 2,
+  Cubic = 3,
+  // Filters as wide as the scale: what shrinks is averaged first.
+  LinearAntialias = 4,
+  CubicAntialias = 5,
+  LanczosAntialias = 6,
+};
+
+// How one dim is resized. `factor` is the output's size by the input's where
+// the caller gave one, else 0.
+struct LineResize {
+  Filter filter;
+  bool align_corners;
+  double factor;
+};
+
+// Output i is the sum over k < count[i] of weight[i * width + k] times the
+// input at[i * width + k].
+template <class W>
+struct Taps {
+  int64_t in = 0, out = 0, width = 0;
+  // uint8 lines have integer weights: `shift` binary digits behind the point.
+  int shift = 0;
+  std::vector<int64_t> count, at;
+  std::vector<W> weight;
+};
+
+// W is float or double; positions are computed in it, as PyTorch does.
+template <class W>
+Taps<W> make_taps(const LineResize& how, int64_t in, int64_t out);
+extern template Taps<float> make_taps(const LineResize&, int64_t, int64_t);
+extern template Taps<double> make_taps(const LineResize&, int64_t, int64_t);
+
+// With as many digits as 16-bit weights allow.
+Taps<int32_t> integer_taps(const Taps<double>& exact);
+
+}  // namespace taeda::native

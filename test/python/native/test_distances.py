@@ -1,0 +1,56 @@
+"""Distances between all rows, and maps of two inputs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import taeda
+
+ORDERS = [0, 0.5, 1, 1.5, 2, 3, math.inf]
+
+
+@pytest.mark.parametrize("p", ORDERS)
+@pytest.mark.parametrize(
+    "shapes", [((4, 3), (5, 3)), ((2, 1, 4, 3), (3, 5, 3))], ids=str
+)
+def test_cdist(same, values, p, shapes):
+    def program(T, a, b):
+        return T.cdist(a, b, p)
+
+    same(program, values(*shapes[0]), values(*shapes[1], seed=1))
+
+
+@pytest.mark.parametrize("p", ORDERS)
+def test_pdist(same, values, p):
+    same(lambda T, a: T.pdist(a, p), values(5, 3))
+
+
+def test_equal_rows_have_no_slope(same, values):
+    rows = values(1, 3).repeat(3, axis=0)
+    same(lambda T, a: T.pdist(a), rows)
+    same(lambda T, a: T.cdist(a, a.detach()), rows)
+
+
+def test_bilinear(same, values):
+    def program(T, a, b, weight, bias):
+        return T.nn.functional.bilinear(a, b, weight, bias)
+
+    same(program, values(2, 4, 3), values(2, 4, 5), values(6, 3, 5), values(6))
+
+
+def test_conv_tbc(same, values):
+    def program(T, x, weight, bias):
+        return T.conv_tbc(x, weight, bias, 1)
+
+    same(program, values(7, 2, 3), values(3, 3, 4), values(4))
+
+
+def test_errors():
+    x = taeda.ones(2, 3)
+    with pytest.raises(RuntimeError, match="same number of columns. X1: 3 X2: 2"):
+        taeda.cdist(x, taeda.ones(2, 2))
+    with pytest.raises(RuntimeError, match="non-negative p"):
+        taeda.pdist(x, -1)
+    with pytest.raises(RuntimeError, match="input1 size does not match weight"):
+        taeda.bilinear(x, x, taeda.ones(1, 2, 3))

@@ -1,0 +1,68 @@
+"""Sums, means and maxima of table rows over bags."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import taeda
+
+INDICES = np.array([4, 1, 1, 0, 2, 4, 4, 3])
+OFFSETS = np.array([0, 3, 3, 8])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"padding_idx": 4}, {"include_last_offset": True}]
+)
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_modes(same, values, mode, options):
+    def program(T, table, indices, offsets):
+        return T.nn.functional.embedding_bag(
+            indices, table, offsets, mode=mode, **options
+        )
+
+    same(program, values(5, 3), INDICES, OFFSETS)
+
+
+def test_weights_of_samples(same, values):
+    def program(T, table, factors, indices, offsets):
+        return T.nn.functional.embedding_bag(
+            indices,
+            table,
+            offsets,
+            mode="sum",
+            per_sample_weights=factors,
+            padding_idx=2,
+        )
+
+    same(program, values(5, 3), values(8, seed=1), INDICES, OFFSETS)
+
+
+def test_frequencies_divide_as_in_embedding(values):
+    """PyTorch counts other rows here than the one it scales; `embedding` is right."""
+    indices, grads = taeda.from_numpy(INDICES), []
+    for lookup in (taeda.nn.functional.embedding, taeda.nn.functional.embedding_bag):
+        table = taeda.from_numpy(values(5, 3)).requires_grad_()
+        options = {} if lookup is taeda.nn.functional.embedding else {"mode": "sum"}
+        rows = lookup(indices.view(2, 4), table, scale_grad_by_freq=True, **options)
+        rows.sum().backward()
+        grads.append(table.grad.numpy())
+    np.testing.assert_allclose(grads[1], grads[0], rtol=1e-12)
+
+
+def test_bag_sizes_and_places(torch):
+    got, want = (
+        T.embedding_bag(
+            T.eye(5), T.from_numpy(INDICES), T.from_numpy(OFFSETS), False, 2
+        )
+        for T in (taeda, torch)
+    )
+    for have, right in zip(got, want, strict=True):
+        np.testing.assert_array_equal(have.numpy(), right.numpy())
+
+
+def test_errors():
+    bag, table = taeda.nn.functional.embedding_bag, taeda.ones(2, 3)
+    with pytest.raises(RuntimeError, match="found idx to be 2"):
+        bag(taeda.tensor([[0, 2]]), table)
+    with pytest.raises(RuntimeError, match=r"offsets\[0\] has to be 0"):
+        bag(taeda.tensor([0, 1]), table, taeda.tensor([1]))

@@ -1,0 +1,59 @@
+"""Images and volumes at the places of a grid."""
+
+from __future__ import annotations
+
+import pytest
+import taeda
+
+MODES = [
+    (mode, beyond, corners, d)
+    for d in (2, 3)
+    for mode in ("bilinear", "nearest", "bicubic")[: 5 - d]
+    for beyond in ("zeros", "border", "reflection")
+    for corners in (False, True)
+]
+
+
+@pytest.mark.parametrize(("mode", "beyond", "corners", "d"), MODES)
+def test_modes(same, values, mode, beyond, corners, d):
+    def program(T, x, grid):
+        return T.nn.functional.grid_sample(x, grid, mode, beyond, corners)
+
+    # Places within the image and up to some of its sizes away.
+    same(program, values(2, 3, *(5, 4, 6)[:d]), 1.7 * values(2, *(3, 4, 2)[:d], d))
+
+
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("size", [(2, 1, 4, 3), (2, 1, 2, 4, 3)])
+def test_affine_grid(same, values, size, corners):
+    d = len(size) - 2
+
+    def program(T, theta):
+        return T.nn.functional.affine_grid(theta, size, corners)
+
+    same(program, values(2, d, d + 1))
+
+
+@pytest.mark.parametrize(
+    ("mode", "beyond"), [("nearest", "zeros"), ("bilinear", "border")]
+)
+def test_places_that_are_no_numbers(torch, mode, beyond):
+    grid = [float("nan"), float("inf"), -float("inf"), 1e30, 0.0, 0.0]
+    got, want = (
+        T.nn.functional.grid_sample(
+            T.ones(1, 1, 3, 3), T.tensor(grid).view(1, 1, 3, 2), mode, beyond, False
+        ).tolist()
+        for T in (taeda, torch)
+    )
+    assert got == want
+
+
+def test_errors():
+    sample = taeda.grid_sampler
+    x, grid = taeda.ones(1, 1, 2, 2), taeda.ones(1, 2, 2, 2)
+    with pytest.raises(RuntimeError, match="same batch size"):
+        sample(x, grid.expand(2, 2, 2, 2), 0, 0, False)
+    with pytest.raises(RuntimeError, match="size 2 in last dimension"):
+        sample(x, taeda.ones(1, 2, 2, 3), 0, 0, False)
+    with pytest.raises(RuntimeError, match="only supports 4D input"):
+        sample(taeda.ones(1, 1, 2, 2, 2), taeda.ones(1, 2, 2, 2, 3), 2, 0, False)
