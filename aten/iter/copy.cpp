@@ -1,5 +1,6 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/geometry.h>
+#include <taeda/aten/iter/transposed_copy.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/convert.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -183,6 +184,10 @@ void convert_space(const IterationSpace& space,
                    Conversion conversion,
                    char* dst,
                    const char* src) {
+  if (conversion.same &&
+      copy_transposed(space, dst, src, element_size(conversion.from))) {
+    return;
+  }
   parallel_for(0, space.numel(), kCopyGrain, [&](int64_t begin, int64_t end) {
     OperandWalker in(space, 1, begin);
     OperandWalker out(space, 0, begin);
@@ -283,6 +288,20 @@ void copy_into(const TensorBase& dst, const TensorBase& src) {
   copy_cpu(temporary, src);
   apply_lazy_bits(temporary, conj && src.is_complex(), neg);
   copy_cpu(dst, temporary);
+}
+
+void copy_strided(char* dst,
+                  IntArrayRef dst_strides,
+                  const char* src,
+                  IntArrayRef src_strides,
+                  IntArrayRef sizes,
+                  ScalarType dtype) {
+  DimVector ds(dst_strides), ss(src_strides);
+  for (int64_t& s : ds) s *= static_cast<int64_t>(element_size(dtype));
+  for (int64_t& s : ss) s *= static_cast<int64_t>(element_size(dtype));
+  const int64_t* strides[] = {ds.data(), ss.data()};
+  IterationSpace space(sizes, ArrayRef<const int64_t*>(strides, 2));
+  if (space.numel() > 0) convert_space(space, Conversion(dtype, dtype), dst, src);
 }
 
 void fill_with(const TensorBase& dst, const Scalar& value) {

@@ -11,6 +11,15 @@ namespace taeda {
 TAEDA_API void copy_into(const TensorBase& dst, const TensorBase& src);
 TAEDA_API void fill_with(const TensorBase& dst, const Scalar& value);
 
+// Copies between two places of any geometry that do not overlap; strides in
+// elements, of any sign.
+TAEDA_API void copy_strided(char* dst,
+                            IntArrayRef dst_strides,
+                            const char* src,
+                            IntArrayRef src_strides,
+                            IntArrayRef sizes,
+                            ScalarType dtype);
+
 // A row-major copy of `t`, or `t` itself if it is contiguous (and has no lazy
 // conjugation or negation).
 TAEDA_API TensorBase contiguous(const TensorBase& t);

@@ -68,6 +68,28 @@ void check_index(const char* op, const Tensor& index) {
 
 // index_select ---------------------------------------------------------------
 
+namespace {
+
+// The named slices of `inner` elements, one after the other.
+template <class T>
+void copy_picked(T* __restrict to,
+                 const T* __restrict from,
+                 int64_t inner,
+                 const int64_t* at,
+                 int64_t count) {
+  if (inner == 1) {
+    for (int64_t k = 0; k < count; ++k) to[k] = from[at[k]];
+    return;
+  }
+  for (int64_t k = 0; k < count; ++k) {
+    std::memcpy(to + k * inner,
+                from + at[k] * inner,
+                static_cast<size_t>(inner) * sizeof(T));
+  }
+}
+
+}  // namespace
+
 void index_select_shape(const Tensor& self,
                         int64_t dim,
                         const Tensor& index,
@@ -97,16 +119,17 @@ void index_select_cpu(const Tensor& self,
     using T = decltype(tag);
     const T* in = static_cast<const T*>(from.const_raw_data());
     T* to = static_cast<T*>(out.mutable_raw_data());
-    size_t bytes = static_cast<size_t>(around.inner) * sizeof(T);
     int64_t grain = kGrain / around.inner + 1;
     parallel_for(0, around.outer * count, grain, [&](int64_t b, int64_t e) {
-      for (int64_t r = b; r < e; ++r) {
-        int64_t row = r / count * around.size + at[r % count];
-        if (around.inner == 1) {
-          to[r] = in[row];
-        } else {
-          std::memcpy(to + r * around.inner, in + row * around.inner, bytes);
-        }
+      for (int64_t r = b; r < e;) {
+        int64_t outer = r / count, k = r % count;
+        int64_t last = std::min(count, k + e - r);
+        copy_picked(to + r * around.inner,
+                    in + outer * around.size * around.inner,
+                    around.inner,
+                    at.data() + k,
+                    last - k);
+        r += last - k;
       }
     });
   });

@@ -9,6 +9,8 @@
 #include <taeda/gen/native/_index_put_impl_.h>
 #include <taeda/gen/native/index.h>
 #include <taeda/gen/native/index_put.h>
+#include <taeda/gen/native/masked_select.h>
+#include <taeda/gen/ops/masked_fill.h>
 
 #include <cstring>
 
@@ -216,6 +218,16 @@ void read_grid(const Grid& g, const T* from, T* to) {
 
 // In order, so that the last of several values for one place stays, and sums
 // are the same each time. `write(place, value)`.
+template <class T>
+void write_rows(const Grid& g, const T* values, T* to) {
+  size_t width = g.after.size();
+  for (int64_t b : g.before) {
+    for (int64_t i : g.index) {
+      std::memcpy(to + b + i, values, width * sizeof(T));
+      values += width;
+    }
+  }
+}
 template <class T, class F>
 void write_grid(const Grid& g, const T* values, T* to, F&& write) {
   for (int64_t b : g.before) {
@@ -241,7 +253,34 @@ void check_values(const Tensor& values, IntArrayRef shape) {
 
 }  // namespace
 
+namespace {
+
+// The mask, if the indices are one mask alone.
+const Tensor* only_mask(ArrayRef<OptionalTensor> indices) {
+  bool one = indices.size() == 1 && indices[0] && indices[0]->defined();
+  return one && indices[0]->dtype() == kBool ? &*indices[0] : nullptr;
+}
+
+// The values in the grid's shape and self's dtype, in memory of their own.
+Tensor dense_values(const Tensor& self,
+                    const Tensor& source,
+                    const Grid& grid) {
+  bool apart = source.storage().get() != self.storage().get();
+  bool plain = source.sizes() == IntArrayRef(grid.shape) &&
+               !source.is_conj() && !source.is_neg();
+  if (apart && plain && source.is_contiguous()) return source;
+  Tensor wide = make_tensor("index_put_", grid.shape, self.dtype());
+  copy_into(wide, source);
+  return wide;
+}
+
+}  // namespace
+
 Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
+  const Tensor* mask = only_mask(indices);
+  if (mask != nullptr && self.is_cpu() && mask->sizes() == self.sizes()) {
+    return masked_select(self, *mask);
+  }
   Tensor from = self.is_conj() || self.is_neg() ? contiguous(self) : self;
   Grid grid = grid_of(from, indices);
   Tensor out = make_tensor("index", grid.shape, self.dtype(), self.device());
@@ -267,6 +306,12 @@ void index_put_(const Tensor& self,
       values.dtype(),
       " for the source.");
   check_no_internal_overlap("index_put_", self);
+  const Tensor* mask = only_mask(indices);
+  if (mask != nullptr && mask->sizes() == self.sizes() && !accumulate &&
+      values.dim() == 0) {
+    ops::masked_fill_(self, *mask, values);
+    return;
+  }
   Grid grid = grid_of(self, indices);
   // A trailing shape of ones may have more dims than the result.
   Tensor source = values;
@@ -280,15 +325,18 @@ void index_put_(const Tensor& self,
   }
   check_values(source, grid.shape);
   if (!self.is_cpu() || grid.numel() == 0) return;
-  Tensor wide = make_tensor("index_put_", grid.shape, self.dtype());
-  copy_into(wide, source);
+  Tensor wide = dense_values(self, source, grid);
   if (!accumulate) {
     visit_size(self.itemsize(), [&](auto tag) {
       using T = decltype(tag);
-      write_grid(grid,
-                 static_cast<const T*>(wide.const_raw_data()),
-                 static_cast<T*>(self.mutable_raw_data()),
-                 [](T& place, T value) { place = value; });
+      const T* from = static_cast<const T*>(wide.const_raw_data());
+      T* to = static_cast<T*>(self.mutable_raw_data());
+      if (grid.dense_after && grid.after.size() > 1) {
+        write_rows(grid, from, to);
+      } else {
+        write_grid(
+            grid, from, to, [](T& place, T value) { place = value; });
+      }
     });
     return;
   }

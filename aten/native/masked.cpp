@@ -100,8 +100,10 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
     using T = decltype(tag);
     const T* in = static_cast<const T*>(from.const_raw_data());
     T* to = static_cast<T*>(out.mutable_raw_data());
-    for (int64_t i = 0; i < n; ++i) {
-      if (bit[i]) *to++ = in[i];
+    // Without a branch: each element is written, the chosen ones stay.
+    for (T* end = to + count; to != end; ++in, ++bit) {
+      *to = *in;
+      to += *bit;
     }
   });
   return out;

@@ -2,7 +2,6 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/creation.h>
-#include <taeda/aten/native/strided_copy.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/flip.h>
 #include <taeda/gen/native/fliplr.h>
@@ -62,7 +61,7 @@ Tensor flip(const Tensor& self, ArrayRef<int64_t> dims) {
                    start * static_cast<int64_t>(from.itemsize()),
                strides,
                self.sizes(),
-               self.itemsize());
+               self.dtype());
   return out;
 }
 

@@ -131,7 +131,7 @@ def annotate(the_type, the_value):
 
 
 def isinstance(obj, target_type) -> bool:
-    """Whether an object is of a type; type parameters, as of List[int], are not read."""
+    """Whether an object is of a type; parameters, as of List[int], are not read."""
     import builtins
     from typing import get_origin
 

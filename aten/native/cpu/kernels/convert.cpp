@@ -57,6 +57,10 @@ void convert_loop(const void* src,
     for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(in[i]);
     return;
   }
+  if (src_stride == -from_size && dst_stride == to_size) {
+    for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(in[-i]);
+    return;
+  }
   if (src_stride == 0) {
     To value = convert_one<To>(*in);
     if (dst_stride == to_size) {
