@@ -76,11 +76,14 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
         lines.append(f"  {result}* out_ = static_cast<{result}*>(p_[0]);")
         loads = []
         for i, name in enumerate(kernel.operands, start=1):
-            kind_of = "bool" if name in kernel.conditions else "T"
+            is_bool = name in kernel.conditions
+            # g++ 12 vectorises a test of a byte, not the load of a bool.
+            stored = "unsigned char" if is_bool else "T"
             lines.append(
-                f"  const {kind_of}* in{i}_ = static_cast<const {kind_of}*>(p_[{i}]);"
+                f"  const {stored}* in{i}_ = static_cast<const {stored}*>(p_[{i}]);"
             )
-            loads.append(f"    const {kind_of} {name} = in{i}_[i_];")
+            read = f"in{i}_[i_] != 0" if is_bool else f"in{i}_[i_]"
+            loads.append(f"    const {'bool' if is_bool else 'T'} {name} = {read};")
         for i, name in enumerate(kernel.scalars):
             lines.append(f"  const T {name} = scalar<T>(s_, {i});")
         kinds = {
