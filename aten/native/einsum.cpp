@@ -6,6 +6,7 @@
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/permute.h>
 #include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/unsqueeze.h>
 
@@ -361,7 +362,10 @@ Tensor einsum(std::string_view equation,
   Tensor out = operands[0];
   DimVector rest;
   for (int64_t d = f.out_rank; d < f.rank; ++d) rest.push_back(d);
-  return rest.empty() ? out : ops::sum(out, IntArrayRef(rest), false);
+  if (rest.empty()) return out;
+  // A product has summed them already.
+  if (tensors.size() > 1) return ops::squeeze(out, IntArrayRef(rest));
+  return ops::sum(out, IntArrayRef(rest), false);
 }
 
 }  // namespace taeda::native

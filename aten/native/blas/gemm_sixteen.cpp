@@ -84,9 +84,9 @@ void gemm_through_float(const Product<T>& p) {
   store(p, c.get());
 }
 
-// oneDNN has no alpha and beta here; layers use neither.
+// oneDNN has no alpha here; layers use none.
 bool gemm_dnn(const Product<BFloat16>& p) {
-  if (p.alpha != 1.0f || p.beta != 0.0f || !choose_dnn_bf16(p.m, p.n, p.k)) {
+  if (p.alpha != 1.0f || !choose_dnn_bf16(p.m, p.n, p.k)) {
     return false;
   }
   dnn::MatMul matmul{};
@@ -100,6 +100,7 @@ bool gemm_dnn(const Product<BFloat16>& p) {
   matmul.lda = p.lda;
   matmul.ldb = p.ldb;
   matmul.ldc = p.ldc;
+  matmul.beta = p.beta;
   return dnn::matmul(matmul, p.a, p.b, {}, nullptr, p.c);
 }
 

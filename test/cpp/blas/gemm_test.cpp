@@ -139,6 +139,7 @@ TYPED_TEST(Gemm, LargerShapes) {
   for (const Op ta : {Op::kNone, Op::kTrans}) {
     for (const Op tb : {Op::kNone, Op::kTrans}) {
       check_case<TypeParam>({ta, tb, 70, 130, 90, 0, 1, 0});
+      check_case<TypeParam>({ta, tb, 70, 130, 90, 0, 1, 1});
       check_case<TypeParam>({ta, tb, 130, 530, 40, 5, 2, 1});
       check_case<TypeParam>({ta, tb, 1, 300, 500, 0, 1, 0});
       check_case<TypeParam>({ta, tb, 300, 1, 500, 1, 1, 1});

@@ -13,6 +13,17 @@ dnnl::primitive_attr attributes() {
   return attr;
 }
 
+// The same with beta times the destination added to the result.
+dnnl::primitive_attr attributes_adding(float beta) {
+  dnnl::primitive_attr attr = attributes();
+  if (beta != 0.0f) {
+    dnnl::post_ops after;
+    after.append_sum(beta);
+    attr.set_post_ops(after);
+  }
+  return attr;
+}
+
 // Winograd would be quicker on some shapes but loses digits.
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 constexpr bool kAllowEmpty = true;
@@ -104,11 +115,12 @@ dnnl::convolution_backward_weights::primitive_desc backward_weights_desc(
 dnnl::matmul::primitive_desc matmul_desc(const dnnl::memory::desc& a,
                                          const dnnl::memory::desc& b,
                                          const dnnl::memory::desc& bias,
-                                         const dnnl::memory::desc& c) {
+                                         const dnnl::memory::desc& c,
+                                         float beta) {
   if (bias.get_size() == 0) {
-    return {engine(), a, b, c, attributes(), kAllowEmpty};
+    return {engine(), a, b, c, attributes_adding(beta), kAllowEmpty};
   }
-  return {engine(), a, b, bias, c, attributes(), kAllowEmpty};
+  return {engine(), a, b, bias, c, attributes_adding(beta), kAllowEmpty};
 }
 
 #else
@@ -159,9 +171,10 @@ dnnl::convolution_backward_weights::primitive_desc backward_weights_desc(
 dnnl::matmul::primitive_desc matmul_desc(const dnnl::memory::desc& a,
                                          const dnnl::memory::desc& b,
                                          const dnnl::memory::desc& bias,
-                                         const dnnl::memory::desc& c) {
+                                         const dnnl::memory::desc& c,
+                                         float beta) {
   const dnnl::matmul::desc op(a, b, bias, c);
-  return {op, attributes(), engine(), kAllowEmpty};
+  return {op, attributes_adding(beta), engine(), kAllowEmpty};
 }
 
 #endif

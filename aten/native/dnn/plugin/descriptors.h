@@ -26,10 +26,11 @@ dnnl::convolution_backward_weights::primitive_desc backward_weights_desc(
     const ConvTensors& t,
     const dnnl::convolution_forward::primitive_desc& forward);
 
-// `bias` is a zero descriptor for none.
+// c = a b + bias + beta c; `bias` is a zero descriptor for none.
 dnnl::matmul::primitive_desc matmul_desc(const dnnl::memory::desc& a,
                                          const dnnl::memory::desc& b,
                                          const dnnl::memory::desc& bias,
-                                         const dnnl::memory::desc& c);
+                                         const dnnl::memory::desc& c,
+                                         float beta);
 
 }  // namespace taeda::dnn

@@ -1,5 +1,6 @@
 #include "matmul.h"
 
+#include <bit>
 #include <vector>
 
 #include "descriptors.h"
@@ -53,7 +54,7 @@ std::unique_ptr<Plan> build(const MatMul& m, bool keep_b) {
     strides.back() = 1;
     bias = {dims, type_of(m.dtype), strides};
   }
-  const auto pd = matmul_desc(a, asked_b, bias, c);
+  const auto pd = matmul_desc(a, asked_b, bias, c, m.beta);
   if (!pd) {
     return nullptr;
   }
@@ -93,7 +94,8 @@ bool run_matmul(const MatMul& m,
       .add(m.ldc)
       .add(m.stride_a)
       .add(m.stride_b)
-      .add(m.stride_c);
+      .add(m.stride_c)
+      .add(std::bit_cast<int32_t>(m.beta));
   const auto plan = find_plan(std::move(key), [&] { return build(m, keep_b); });
   if (plan == nullptr) {
     return false;
