@@ -301,7 +301,8 @@ void copy_strided(char* dst,
   for (int64_t& s : ss) s *= static_cast<int64_t>(element_size(dtype));
   const int64_t* strides[] = {ds.data(), ss.data()};
   IterationSpace space(sizes, ArrayRef<const int64_t*>(strides, 2));
-  if (space.numel() > 0) convert_space(space, Conversion(dtype, dtype), dst, src);
+  if (space.numel() > 0)
+    convert_space(space, Conversion(dtype, dtype), dst, src);
 }
 
 void fill_with(const TensorBase& dst, const Scalar& value) {

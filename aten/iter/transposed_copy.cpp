@@ -71,28 +71,30 @@ void copy_planes(const IterationSpace& space,
                  const char* src) {
   int64_t rows = space.size(0), bands = (rows + kBand - 1) / kBand;
   int64_t planes = space.numel() / (rows * space.size(across));
-  int64_t grain = kGrain / std::max<int64_t>(
-                               std::min(rows, kBand) * space.size(across), 1);
-  parallel_for(
-      0, planes * bands, std::max<int64_t>(grain, 1), [&](int64_t b, int64_t e) {
-        for (int64_t at = b; at < e; ++at) {
-          int64_t plane = at / bands, to = 0, from = 0;
-          for (int d = 1; d < space.dim(); ++d) {
-            if (d == across) continue;
-            int64_t index = plane % space.size(d);
-            plane /= space.size(d);
-            to += index * space.stride(0, d);
-            from += index * space.stride(1, d);
-          }
-          int64_t first = at % bands * kBand;
-          copy_band<T>(space,
-                       across,
-                       dst + to,
-                       src + from,
-                       first,
-                       std::min(first + kBand, rows));
-        }
-      });
+  int64_t grain =
+      kGrain / std::max<int64_t>(std::min(rows, kBand) * space.size(across), 1);
+  parallel_for(0,
+               planes * bands,
+               std::max<int64_t>(grain, 1),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t at = b; at < e; ++at) {
+                   int64_t plane = at / bands, to = 0, from = 0;
+                   for (int d = 1; d < space.dim(); ++d) {
+                     if (d == across) continue;
+                     int64_t index = plane % space.size(d);
+                     plane /= space.size(d);
+                     to += index * space.stride(0, d);
+                     from += index * space.stride(1, d);
+                   }
+                   int64_t first = at % bands * kBand;
+                   copy_band<T>(space,
+                                across,
+                                dst + to,
+                                src + from,
+                                first,
+                                std::min(first + kBand, rows));
+                 }
+               });
 }
 
 }  // namespace

@@ -266,8 +266,8 @@ Tensor dense_values(const Tensor& self,
                     const Tensor& source,
                     const Grid& grid) {
   bool apart = source.storage().get() != self.storage().get();
-  bool plain = source.sizes() == IntArrayRef(grid.shape) &&
-               !source.is_conj() && !source.is_neg();
+  bool plain = source.sizes() == IntArrayRef(grid.shape) && !source.is_conj() &&
+               !source.is_neg();
   if (apart && plain && source.is_contiguous()) return source;
   Tensor wide = make_tensor("index_put_", grid.shape, self.dtype());
   copy_into(wide, source);
@@ -334,8 +334,7 @@ void index_put_(const Tensor& self,
       if (grid.dense_after && grid.after.size() > 1) {
         write_rows(grid, from, to);
       } else {
-        write_grid(
-            grid, from, to, [](T& place, T value) { place = value; });
+        write_grid(grid, from, to, [](T& place, T value) { place = value; });
       }
     });
     return;
