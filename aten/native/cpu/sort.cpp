@@ -1,5 +1,6 @@
 // sort, argsort, topk, kthvalue, median, nanmedian, mode.
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/cpu/radix_sort.h>
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/argsort.h>
@@ -103,6 +104,31 @@ void refuse_complex(std::string_view op, const Tensor& self) {
   if (self.is_complex()) not_implemented_for(op, self.dtype());
 }
 
+template <class T>
+void sort_long_rows(const Picked& out, const DimFrame& frame, bool descending) {
+  using Key = decltype(order_key(T{}));
+  const T* in = frame.in<T>();
+  T* values = out.values.mutable_data<T>();
+  int64_t* indices = out.indices.mutable_data<int64_t>();
+  Key turn = descending ? ~Key{0} : Key{0};
+  parallel_for(0, frame.rows(), 1, [&](int64_t begin, int64_t end) {
+    std::vector<Keyed<Key>> items(static_cast<size_t>(frame.n)), spare;
+    for (int64_t r = begin; r < end; ++r) {
+      int64_t at = r / frame.inner * frame.n * frame.inner + r % frame.inner;
+      for (int64_t i = 0; i < frame.n; ++i) {
+        Key key = order_key(in[at + i * frame.inner]) ^ turn;
+        items[static_cast<size_t>(i)] = {key, static_cast<uint32_t>(i)};
+      }
+      radix_sort(items, spare);
+      for (int64_t i = 0, to = at; i < frame.n; ++i, to += frame.inner) {
+        int64_t place = items[static_cast<size_t>(i)].place;
+        values[to] = in[at + place * frame.inner];
+        indices[to] = place;
+      }
+    }
+  });
+}
+
 Picked sorted(const Tensor& self, int64_t dim, bool descending) {
   refuse_complex("sort", self);
   int64_t at = wrap_dim(dim, self.dim());
@@ -112,6 +138,10 @@ Picked sorted(const Tensor& self, int64_t dim, bool descending) {
   DimFrame frame = frame_of(self, at, out.values.dtype());
   visit_sortable(out.values.dtype(), [&](auto tag) {
     using T = decltype(tag);
+    if (n >= kRadixLength && n <= std::numeric_limits<uint32_t>::max()) {
+      sort_long_rows<T>(out, frame, descending);
+      return;
+    }
     each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
       if (descending) {
         std::stable_sort(items.begin(), items.end(), Descending<T>());

@@ -1,0 +1,43 @@
+"""Rows that sort by their bits, against PyTorch's stable order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import taeda
+
+torch = pytest.importorskip("torch")
+
+DTYPES = ["float16", "float32", "float64", "uint8", "int32", "int64", "bool"]
+
+
+def values(shape: tuple, dtype: str) -> np.ndarray:
+    """Many equal values, signed zeros, infinities and NaN among them."""
+    array = (np.random.default_rng(0).standard_normal(shape) * 20).astype(dtype)
+    if dtype.startswith("float"):
+        array.flat[::97] = np.nan
+        array.flat[::50] = 0.0
+        array.flat[1::50] = -0.0
+        array.flat[7:9] = np.inf, -np.inf
+    return array
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((5000,), 0), ((3, 1024), 1), ((1500, 4), 0)]
+)
+def test_long_rows(shape, dim, descending, dtype):
+    array = values(shape, dtype)
+    options = {"dim": dim, "descending": descending, "stable": True}
+    found, places = taeda.from_numpy(array).sort(**options)
+    wanted, wanted_places = torch.from_numpy(array).sort(**options)
+    assert np.array_equal(places.numpy(), wanted_places.numpy())
+    assert found.numpy().tobytes() == wanted.numpy().tobytes()
+
+
+def test_wide_integers():
+    array = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 4000)
+    found, places = taeda.from_numpy(array).sort()
+    assert np.array_equal(found.numpy(), np.sort(array))
+    assert np.array_equal(array[places.numpy()], found.numpy())
