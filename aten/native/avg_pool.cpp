@@ -1,6 +1,7 @@
 // Averages over windows or bins.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/pooling.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_adaptive_avg_pool2d.h>
@@ -18,6 +19,8 @@
 #include <taeda/gen/ops/reshape.h>
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 namespace taeda::native {
 
@@ -29,87 +32,107 @@ using sum_t =
                        float,
                        T>;
 
-// One window: its part inside of the input, and what its sum is divided by.
-struct Average {
-  int64_t z0, z1, y0, y1, x0, x1;
-  int64_t count;
+// A window's part inside of the input along one dim, and its size with padding.
+struct Span {
+  int64_t start, end, padded;
 };
 
+// What every output averages over, dim by dim.
 struct Windows {
-  const Pool& p;
-  bool count_pad;
-  int64_t divisor;  // 0: the count
-  Average operator()(int64_t oz, int64_t oy, int64_t ox) const {
-    int64_t at[3] = {oz, oy, ox}, start[3], end[3], padded = 1, inside = 1;
-    for (size_t d = 0; d < 3; ++d) {
-      start[d] = at[d] * p.stride[d] - p.padding[d];
-      end[d] = std::min(start[d] + p.kernel[d], p.in[d] + p.padding[d]);
-      padded *= end[d] - start[d];
-      start[d] = std::max<int64_t>(start[d], 0);
-      end[d] = std::min(end[d], p.in[d]);
-      inside *= std::max<int64_t>(end[d] - start[d], 0);
-    }
-    int64_t count = divisor != 0 ? divisor : count_pad ? padded : inside;
-    return {start[0], end[0], start[1], end[1], start[2], end[2], count};
+  std::array<std::vector<Span>, 3> spans;
+  bool count_pad = true;
+  int64_t divisor = 0;  // 0: the count
+
+  int64_t count(const Span& z, const Span& y, const Span& x) const {
+    if (divisor != 0) return divisor;
+    if (count_pad) return z.padded * y.padded * x.padded;
+    auto inside = [](const Span& s) {
+      return std::max<int64_t>(s.end - s.start, 0);
+    };
+    return inside(z) * inside(y) * inside(x);
   }
 };
 
-struct Bins {
-  const Pool& p;
-  Average operator()(int64_t oz, int64_t oy, int64_t ox) const {
-    int64_t at[3] = {oz, oy, ox}, start[3], end[3], count = 1;
-    for (size_t d = 0; d < 3; ++d) {
-      start[d] = bin_start(at[d], p.in[d], p.out[d]);
-      end[d] = bin_end(at[d], p.in[d], p.out[d]);
-      count *= end[d] - start[d];
+Windows pool_windows(const Pool& p, bool count_pad, int64_t divisor) {
+  Windows w{{}, count_pad, divisor};
+  for (size_t d = 0; d < 3; ++d) {
+    for (int64_t i = 0; i < p.out[d]; ++i) {
+      int64_t start = i * p.stride[d] - p.padding[d];
+      int64_t end = std::min(start + p.kernel[d], p.in[d] + p.padding[d]);
+      w.spans[d].push_back(
+          {std::max<int64_t>(start, 0), std::min(end, p.in[d]), end - start});
     }
-    return {start[0], end[0], start[1], end[1], start[2], end[2], count};
   }
-};
+  return w;
+}
 
-template <class T, class W>
-void average_plane(const Pool& p, const T* x, T* y, const W& windows) {
-  using A = sum_t<T>;
-  for (int64_t oz = 0; oz < p.out[0]; ++oz) {
-    for (int64_t oy = 0; oy < p.out[1]; ++oy) {
-      for (int64_t ox = 0; ox < p.out[2]; ++ox) {
-        Average w = windows(oz, oy, ox);
-        A sum = 0;
-        for (int64_t iz = w.z0; iz < w.z1; ++iz) {
-          for (int64_t iy = w.y0; iy < w.y1; ++iy) {
-            const T* row = x + (iz * p.in[1] + iy) * p.in[2];
-            for (int64_t ix = w.x0; ix < w.x1; ++ix) {
-              sum += static_cast<A>(row[ix]);
-            }
-          }
-        }
-        *y++ =
-            w.count == 0 ? T(0) : static_cast<T>(sum / static_cast<A>(w.count));
-      }
+Windows bin_windows(const Pool& p) {
+  Windows w;
+  for (size_t d = 0; d < 3; ++d) {
+    for (int64_t i = 0; i < p.out[d]; ++i) {
+      int64_t start = bin_start(i, p.in[d], p.out[d]);
+      int64_t end = bin_end(i, p.in[d], p.out[d]);
+      w.spans[d].push_back({start, end, end - start});
+    }
+  }
+  return w;
+}
+
+// Calls f(z, y, x) for the spans of every output, in order.
+template <class F>
+void each_window(const Windows& w, F&& f) {
+  for (const Span& z : w.spans[0]) {
+    for (const Span& y : w.spans[1]) {
+      for (const Span& x : w.spans[2]) f(z, y, x);
     }
   }
 }
 
-// Adds to dx, in the type of sums.
-template <class T, class W>
-void spread_plane(const Pool& p, const T* dy, sum_t<T>* dx, const W& windows) {
+template <class T>
+sum_t<T> run_sum(const T* x, int64_t n) {
   using A = sum_t<T>;
-  for (int64_t oz = 0; oz < p.out[0]; ++oz) {
-    for (int64_t oy = 0; oy < p.out[1]; ++oy) {
-      for (int64_t ox = 0; ox < p.out[2]; ++ox) {
-        Average w = windows(oz, oy, ox);
-        A g = static_cast<A>(*dy++);
-        if (w.count == 0) continue;
-        g /= static_cast<A>(w.count);
-        for (int64_t iz = w.z0; iz < w.z1; ++iz) {
-          for (int64_t iy = w.y0; iy < w.y1; ++iy) {
-            A* row = dx + (iz * p.in[1] + iy) * p.in[2];
-            for (int64_t ix = w.x0; ix < w.x1; ++ix) row[ix] += g;
-          }
-        }
+  if constexpr (!std::is_integral_v<T>) {
+    if (n >= 16) return norm_kernels<T>().sum(x, n);
+  }
+  A sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<A>(x[i]);
+  return sum;
+}
+
+template <class T>
+void average_plane(const Pool& p, const T* in, T* out, const Windows& w) {
+  using A = sum_t<T>;
+  each_window(w, [&](const Span& z, const Span& y, const Span& x) {
+    // Whole rows lie behind each other.
+    bool whole = x.end - x.start == p.in[2];
+    int64_t rows = whole ? 1 : y.end - y.start;
+    int64_t run = (whole ? y.end - y.start : 1) * (x.end - x.start);
+    A sum = 0;
+    for (int64_t iz = z.start; iz < z.end; ++iz) {
+      const T* row = in + (iz * p.in[1] + y.start) * p.in[2] + x.start;
+      for (int64_t r = 0; r < rows; ++r) sum += run_sum(row + r * p.in[2], run);
+    }
+    int64_t count = w.count(z, y, x);
+    *out++ = count == 0 ? T(0) : static_cast<T>(sum / static_cast<A>(count));
+  });
+}
+
+// Adds to dx, in the type of sums.
+template <class T>
+void spread_plane(const Pool& p, const T* dy, sum_t<T>* dx, const Windows& w) {
+  using A = sum_t<T>;
+  each_window(w, [&](const Span& z, const Span& y, const Span& x) {
+    A g = static_cast<A>(*dy++);
+    int64_t count = w.count(z, y, x);
+    if (count == 0) return;
+    g /= static_cast<A>(count);
+    for (int64_t iz = z.start; iz < z.end; ++iz) {
+      for (int64_t iy = y.start; iy < y.end; ++iy) {
+        A* row = dx + (iz * p.in[1] + iy) * p.in[2];
+        for (int64_t ix = x.start; ix < x.end; ++ix) row[ix] += g;
       }
     }
-  }
+  });
 }
 
 template <class F>
@@ -143,13 +166,12 @@ Tensor format_like(const Tensor& plain, const Tensor& like) {
   return out;
 }
 
-template <class W>
 Tensor average(std::string_view op,
                const Tensor& self,
                const Pool& p,
                int64_t dims,
-               const W& windows) {
-  bool longs = std::is_same_v<W, Windows>;
+               bool longs,
+               const Windows& windows) {
   Tensor out =
       make_tensor(op, pooled_sizes(self, p, dims), self.dtype(), self.device());
   if (!self.is_meta()) {
@@ -170,13 +192,12 @@ Tensor average(std::string_view op,
   return format_like(out, self);
 }
 
-template <class W>
 Tensor spread(std::string_view op,
               const Tensor& grad,
               const Tensor& self,
               const Pool& p,
               int64_t dims,
-              const W& windows) {
+              const Windows& windows) {
   TAEDA_CHECK(grad.sizes() == IntArrayRef(pooled_sizes(self, p, dims)),
               op,
               ": expected gradient of shape ",
@@ -238,7 +259,8 @@ constexpr int64_t kOne[] = {1};
                    self,                                                      \
                    p,                                                         \
                    D,                                                         \
-                   Windows{p, count_include_pad, divisor});                   \
+                   true,                                                      \
+                   pool_windows(p, count_include_pad, divisor));              \
   }                                                                           \
   Tensor avg_pool##D##d_backward(const Tensor& grad_output,                   \
                                  const Tensor& self,                          \
@@ -262,13 +284,14 @@ constexpr int64_t kOne[] = {1};
                   self,                                                       \
                   p,                                                          \
                   D,                                                          \
-                  Windows{p, count_include_pad, divisor});                    \
+                  pool_windows(p, count_include_pad, divisor));               \
   }                                                                           \
   Tensor _adaptive_avg_pool##D##d(const Tensor& self,                         \
                                   ArrayRef<int64_t> output_size) {            \
     Pool p =                                                                  \
         make_adaptive_pool("adaptive_avg_pool" #D "d", self, D, output_size); \
-    return average("adaptive_avg_pool" #D "d", self, p, D, Bins{p});          \
+    return average(                                                           \
+        "adaptive_avg_pool" #D "d", self, p, D, false, bin_windows(p));       \
   }                                                                           \
   Tensor _adaptive_avg_pool##D##d_backward(const Tensor& grad_output,         \
                                            const Tensor& self) {              \
@@ -282,7 +305,7 @@ constexpr int64_t kOne[] = {1};
                   self,                                                       \
                   p,                                                          \
                   D,                                                          \
-                  Bins{p});                                                   \
+                  bin_windows(p));                                            \
   }
 TAEDA_AVG_POOL(2)
 TAEDA_AVG_POOL(3)

@@ -26,11 +26,13 @@ namespace {
 template <class T>
 constexpr T kNever = -std::numeric_limits<T>::infinity();
 
+// log(exp(a) + exp(b) + exp(c)), rounded once.
 template <class T>
-T log_add(T a, T b) {
-  T most = std::max(a, b);
+T log_add(T a, T b, T c = kNever<T>) {
+  T most = std::max(std::max(a, b), c);
   if (most == kNever<T>) return most;
-  return most + std::log(std::exp(a - most) + std::exp(b - most));
+  T sum = std::exp(a - most) + std::exp(b - most) + std::exp(c - most);
+  return most + std::log(sum);
 }
 
 int64_t longest(IntArrayRef lengths) {
@@ -151,10 +153,10 @@ T forward_pass(const Sequence& q, const Lattice<T>& p, T* alpha, int64_t row) {
   for (int64_t t = 1; t < q.steps; ++t) {
     const T* from = alpha + (t - 1) * row;
     for (int64_t s = 0; s < q.states(); ++s) {
-      T sum = from[s];
-      if (s > 0) sum = log_add(sum, from[s - 1]);
-      if (q.skips(s)) sum = log_add(sum, from[s - 2]);
-      alpha[t * row + s] = sum + p.prob(t, q.label(s));
+      T before = s > 0 ? from[s - 1] : kNever<T>;
+      T skipped = q.skips(s) ? from[s - 2] : kNever<T>;
+      alpha[t * row + s] =
+          log_add(from[s], before, skipped) + p.prob(t, q.label(s));
     }
   }
   const T* last = alpha + (q.steps - 1) * row;
@@ -174,14 +176,12 @@ void backward_pass(const Sequence& q,
   for (int64_t t = q.steps - 1; t >= 0; --t) {
     next = beta;
     for (int64_t s = last; s >= 0; --s) {
-      T sum = next[static_cast<size_t>(s)];
-      if (t == q.steps - 1) {
-        sum = s + 1 >= last ? T(0) : kNever<T>;
-      } else {
-        if (s < last) sum = log_add(sum, next[static_cast<size_t>(s + 1)]);
-        if (s + 2 <= last && q.skips(s + 2)) {
-          sum = log_add(sum, next[static_cast<size_t>(s + 2)]);
-        }
+      T sum = s + 1 >= last ? T(0) : kNever<T>;
+      if (t + 1 < q.steps) {
+        const T* from = next.data() + s;
+        T after = s < last ? from[1] : kNever<T>;
+        bool skips = s + 2 <= last && q.skips(s + 2);
+        sum = log_add(from[0], after, skips ? from[2] : kNever<T>);
       }
       int64_t c = q.label(s);
       T value = sum + p.prob(t, c);

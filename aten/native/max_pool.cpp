@@ -33,6 +33,16 @@ Tensor in_format_of(const Tensor& plain, const Tensor& like) {
   return out;
 }
 
+bool pools_channels(const Tensor& t, const Pool& p, int64_t dims) {
+  // Lanes of few channels stay empty.
+  bool floats = t.is_floating_point() && t.dim() == dims + 2;
+  if (!floats || t.sizes()[1] < 8 || p.in_size() > (int64_t{1} << 31) - 1) {
+    return false;
+  }
+  MemoryFormat f = t.suggest_memory_format();
+  return f != MemoryFormat::Contiguous && t.is_contiguous(f) && !t.is_neg();
+}
+
 Tensor scatter_planes(std::string_view op,
                       const Tensor& grad,
                       const Tensor& self,

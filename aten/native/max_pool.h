@@ -3,11 +3,14 @@
 
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/pool.h>
 #include <taeda/aten/native/pooling.h>
 #include <taeda/aten/parallel/parallel.h>
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace taeda::native {
 
@@ -68,6 +71,51 @@ void max_plane(const Pool& p, const T* x, T* y, int64_t* index, R&& range) {
   }
 }
 
+// The same of one batch element whose channels lie side by side.
+template <class T, class R>
+void max_channels(const Pool& p,
+                  int64_t channels,
+                  const T* x,
+                  T* y,
+                  int64_t* index,
+                  R&& range) {
+  using C = compare_t<T>;
+  auto step = TAEDA_ISA_TABLE(kPoolTable).template of<T>().max_step;
+  std::vector<C> best(static_cast<size_t>(channels));
+  std::vector<int32_t> at(static_cast<size_t>(channels));
+  for (int64_t oz = 0; oz < p.out[0]; ++oz) {
+    Range z = range(0, oz);
+    for (int64_t oy = 0; oy < p.out[1]; ++oy) {
+      Range h = range(1, oy);
+      for (int64_t ox = 0; ox < p.out[2]; ++ox) {
+        Range w = range(2, ox);
+        int64_t first = (z.start * p.in[1] + h.start) * p.in[2] + w.start;
+        std::fill(best.begin(), best.end(), lowest<C>());
+        std::fill(at.begin(), at.end(), static_cast<int32_t>(first));
+        for (int64_t iz = z.start; iz < z.end; iz += z.step) {
+          for (int64_t iy = h.start; iy < h.end; iy += h.step) {
+            for (int64_t ix = w.start; ix < w.end; ix += w.step) {
+              int64_t i = (iz * p.in[1] + iy) * p.in[2] + ix;
+              step(x + i * channels,
+                   best.data(),
+                   at.data(),
+                   static_cast<int32_t>(i),
+                   channels);
+            }
+          }
+        }
+        for (size_t c = 0; c < best.size(); ++c) {
+          *y++ = static_cast<T>(best[c]);
+          *index++ = at[c];
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+constexpr bool kPoolsChannels = !std::is_integral_v<T>;
+
 template <class F>
 void visit_max_type(std::string_view op, ScalarType t, bool ints, F&& f) {
   visit_type(t, [&](auto tag) {
@@ -93,7 +141,41 @@ void visit_max_type(std::string_view op, ScalarType t, bool ints, F&& f) {
 // `plain` in the memory format of `like`.
 Tensor in_format_of(const Tensor& plain, const Tensor& like);
 
-// `range(plane, d, i)`: windows may differ from plane to plane.
+// Whether the planes of `t` are walked channels first, in its memory format.
+bool pools_channels(const Tensor& t, const Pool& p, int64_t dims);
+
+template <class R>
+std::tuple<Tensor, Tensor> max_pool_channels(std::string_view op,
+                                             const Tensor& self,
+                                             const Pool& p,
+                                             IntArrayRef sizes,
+                                             R&& range) {
+  DimVector strides = format_strides(sizes, self.suggest_memory_format());
+  Tensor out = make_tensor_strided(op, sizes, strides, self.dtype());
+  Tensor indices = make_tensor_strided(op, sizes, strides, kLong);
+  visit_max_type(op, self.dtype(), false, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (kPoolsChannels<T>) {
+      int64_t channels = self.sizes()[1];
+      int64_t from_step = p.in_size() * channels;
+      int64_t to_step = p.out_size() * channels;
+      parallel_for(0, self.sizes()[0], 1, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+          max_channels(p,
+                       channels,
+                       self.const_data<T>() + i * from_step,
+                       out.mutable_data<T>() + i * to_step,
+                       indices.mutable_data<int64_t>() + i * to_step,
+                       [&](size_t d, int64_t o) { return range(0, d, o); });
+        }
+      });
+    }
+  });
+  return {out, indices};
+}
+
+// `range(plane, d, i)`: windows may differ from plane to plane, which only
+// callers with row-major inputs may use.
 template <class R>
 std::tuple<Tensor, Tensor> max_pool(std::string_view op,
                                     const Tensor& self,
@@ -102,6 +184,9 @@ std::tuple<Tensor, Tensor> max_pool(std::string_view op,
                                     bool ints,
                                     R&& range) {
   DimVector sizes = pooled_sizes(self, p, dims);
+  if (!self.is_meta() && pools_channels(self, p, dims)) {
+    return max_pool_channels(op, self, p, sizes, range);
+  }
   Tensor out = make_tensor(op, sizes, self.dtype(), self.device());
   Tensor indices = make_tensor(op, sizes, kLong, self.device());
   if (!self.is_meta() && out.numel() > 0) {

@@ -128,6 +128,22 @@ void project(const Layer& l, int64_t n, const A* made, A* y) {
            l.sizes.state);
 }
 
+template <class A>
+std::vector<A> transposed(const Tensor& matrix) {
+  int64_t rows = matrix.sizes()[0], width = matrix.sizes()[1];
+  std::vector<A> out(static_cast<size_t>(rows * width));
+  const A* from = matrix.const_data<A>();
+  constexpr int64_t kTile = 16;
+  for (int64_t r = 0; r < rows; r += kTile) {
+    int64_t end = std::min(r + kTile, rows);
+    for (int64_t c = 0; c < width; ++c) {
+      A* to = out.data() + c * rows;
+      for (int64_t i = r; i < end; ++i) to[i] = from[i * width + c];
+    }
+  }
+  return out;
+}
+
 // `gates` keeps the activations; `extra` the cells (LSTM) or the hidden side of
 // the gates (GRU) of every row.
 template <class A>
@@ -155,16 +171,18 @@ void run_forward(const Layer& l, const Saved& s) {
            z.gates);
   std::vector<A> full(l.w_hr.defined() ? static_cast<size_t>(z.batch * z.hidden)
                                        : 0);
+  // Turned once: every step's product would turn it again.
+  std::vector<A> turned = transposed<A>(l.w_hh);
   auto by_state = [&](int64_t n, A* into) {
     times<A>(kPlain,
-             kTurned,
+             kPlain,
              n,
              z.gates,
              z.state,
              h,
              z.state,
-             l.w_hh.const_data<A>(),
-             z.state,
+             turned.data(),
+             z.gates,
              A(1),
              into,
              z.gates);

@@ -41,3 +41,33 @@ def test_invalid_place():
     x, where = taeda.ones(1, 1, 1, 1), taeda.tensor([[[[9]]]])
     with pytest.raises(RuntimeError, match="invalid max index: 9"):
         taeda.nn.functional.max_unpool2d(x, where, 2)
+
+
+@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
+def test_channels_last_pools_alike(torch, values, name):
+    results = []
+    for T in (torch, taeda):
+        x = T.from_numpy(values(2, 9, 7, 6)).to(memory_format=T.channels_last)
+        x.requires_grad_()
+        out = getattr(T.nn.functional, name)(x, 3, 2, 1)
+        (out * out).sum().backward()
+        results.append((out.stride(), out.detach().numpy(), x.grad.numpy()))
+    (strides, *want), (got_strides, *got) = results
+    assert got_strides == strides
+    for have, right in zip(got, want, strict=True):
+        np.testing.assert_allclose(have, right, rtol=1e-12, atol=1e-12)
+
+
+def test_channels_last_keeps_nan_and_places(torch, values):
+    image = values(1, 16, 5, 5, dtype="float32")
+    image[0, 3, 2, 2] = image[0, 8, 0, 0] = np.nan
+    got, want = (
+        T.nn.functional.max_pool2d(
+            T.from_numpy(image.copy()).to(memory_format=T.channels_last),
+            2,
+            return_indices=True,
+        )
+        for T in (taeda, torch)
+    )
+    for have, right in zip(got, want, strict=True):
+        np.testing.assert_array_equal(have.numpy(), right.numpy())

@@ -4,6 +4,7 @@
 #include <taeda/aten/math/exp.h>
 #include <taeda/aten/native/cpu/kernels/lanes.h>
 
+#include <cstring>
 #include <limits>
 
 TAEDA_ISA_BEGIN
@@ -12,34 +13,45 @@ namespace {
 
 template <class A, class T>
 inline A row_max(const T* x, int64_t n) {
-  constexpr int64_t kLanes = Lanes<A>::kCount;
-  A best[kLanes];
-  for (int64_t j = 0; j < kLanes; ++j) {
-    best[j] = -std::numeric_limits<A>::infinity();
-  }
+  using L = Lanes<A>;
+  using V = typename L::V;
+  constexpr A kLeast = -std::numeric_limits<A>::infinity();
+  auto higher = [](V best, V v) __attribute__((always_inline))->V {
+    return (v > best) | (v != v) ? v : best;
+  };
+  V one = L::splat(kLeast), two = one;
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      A v = static_cast<A>(x[i + j]);
-      best[j] = v > best[j] || v != v ? v : best[j];
-    }
+  for (; i + 2 * L::kCount <= n; i += 2 * L::kCount) {
+    one = higher(one, L::load(x + i));
+    two = higher(two, L::load(x + i + L::kCount));
   }
-  A top = -std::numeric_limits<A>::infinity();
+  for (; i + L::kCount <= n; i += L::kCount) {
+    one = higher(one, L::load(x + i));
+  }
+  one = higher(one, two);
+  A top = kLeast;
   for (; i < n; ++i) {
     A v = static_cast<A>(x[i]);
     top = v > top || v != v ? v : top;
   }
-  for (int64_t j = 0; j < kLanes; ++j) {
-    top = best[j] > top || best[j] != best[j] ? best[j] : top;
-  }
+  A best[L::kCount];
+  std::memcpy(best, &one, sizeof(V));
+  for (A v : best) top = v > top || v != v ? v : top;
   return top;
 }
 
-// out = exp(scale x - shift); returns the sum.
+// out = exp(scale x - shift), which may be x itself; returns the sum.
 template <class A, class T>
 inline A row_exp(const T* x, A scale, A shift, A* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    out[i] = math::exp(static_cast<A>(x[i]) * scale - shift);
+  if (static_cast<const void*>(x) == static_cast<void*>(out)) {
+    // Of one pointer alone, so that g++ sees that no step reads another's.
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = math::exp(out[i] * scale - shift);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = math::exp(static_cast<A>(x[i]) * scale - shift);
+    }
   }
   BlockSum<A> sum;
   for_lanes<A>(n, [&](auto get, auto) { sum.add(get(out)); });
