@@ -101,7 +101,7 @@ def _reduction(kernel: ReductionKernel) -> list[str]:
             continue
         kind, element = KIND_OF_COMPUTE[compute], _DEVICE_TYPE[compute]
         result = RESULT[kernel.out_kind].replace("T", element)
-        policy = f"{kernel.name}_{kind}<{element}>"
+        policy = f"{kernel.name}_{kind}_fold<{element}>"
         lines += [
             f'extern "C" __global__ void {kernel.name}_{compute}(',
             f"    const {element}* in, {result}* out, DeviceGeometry kept,",

@@ -149,7 +149,9 @@ def policies(kernel: ReductionKernel, slots: bool = True) -> list[str]:
             f"scalar<T>(s, {i})" if slots else f"s[{i}]"
             for i in range(len(kernel.scalars))
         ]
-        lines += ["template <class T>", f"struct {kernel.name}_{kind} {{"]
+        # Device kernels are named by compute type, of which bool is also a kind.
+        name = f"{kernel.name}_{kind}" + ("" if slots else "_fold")
+        lines += ["template <class T>", f"struct {name} {{"]
         lines += ["  using Element = T;", "  using R = RealOf<T>;"]
         lines.append(f"  using Result = {result};")
         for name, expr, extra, out in (

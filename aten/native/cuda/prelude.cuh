@@ -8,6 +8,7 @@
 
 #ifdef TAEDA_HOST_SHIM
 #define __global__ inline
+#define __device__
 #define __shared__ static thread_local
 struct TaedaDim {
   unsigned x = 0;
@@ -64,7 +65,7 @@ __device__ void reduce_one(const typename P::Element* in,
                            Long count,
                            const typename P::Element* scalars) {
   using T = typename P::Element;
-  __shared__ char memory[kReduceThreads * sizeof(T)];
+  alignas(16) __shared__ char memory[kReduceThreads * sizeof(T)];
   T* partial = reinterpret_cast<T*>(memory);
   Long base = offset_of(kept, blockIdx.x);
   T acc = P::init();
