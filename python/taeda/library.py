@@ -79,13 +79,28 @@ class Library:
         schema = op._schema
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         name = ".".join(part for part in op._native if part)
+        kernel = _with_keywords(fn, schema)
         _C._library_impl(
-            op.namespace, name, key, fn, schema.kinds, _result_kinds(schema)
+            op.namespace, name, key, kernel, schema.kinds, _result_kinds(schema)
         )
 
     def fallback(self, fn, dispatch_key: str = "", *, with_keyset=False) -> None:
         """Fallbacks for all operators of a key."""
         raise NotImplementedError("Library.fallback")
+
+
+def _with_keywords(fn, schema: Schema):
+    """`fn` as a function of all arguments in the schema's order."""
+    names = [a.name for a in schema.arguments if a.kwarg_only]
+    if not names:
+        return fn
+    positional = len(schema.arguments) - len(names)
+
+    def kernel(*args):
+        keywords = dict(zip(names, args[positional:], strict=True))
+        return fn(*args[:positional], **keywords)
+
+    return kernel
 
 
 def _result_kinds(schema: Schema) -> tuple[str, ...]:
@@ -199,8 +214,8 @@ def register_autograd(
         )
     function = _autograd_function(target, backward, setup_context)
 
-    def kernel(*args):
-        return function.apply(*args)
+    def kernel(*args, **keywords):
+        return function.apply(*args, *keywords.values())
 
     (lib or Library(target.namespace, "IMPL")).impl(target, kernel, "Autograd")
 
@@ -379,7 +394,40 @@ def get_kernel(op, dispatch_key):
 
 
 def opcheck(
-    op, args, kwargs=None, *, test_utils=(), raise_exception=True, atol=None, rtol=None
-):
-    """Checks a custom operator: schema, fake kernel and derivative on sample inputs."""
-    raise NotImplementedError("library.opcheck")
+    op,
+    args,
+    kwargs=None,
+    *,
+    test_utils=("test_schema", "test_autograd_registration", "test_faketensor"),
+    raise_exception=True,
+    atol=None,
+    rtol=None,
+) -> dict:
+    """Checks a custom operator on sample inputs.
+
+    Args:
+        op: the operator (`custom_op`'s result, an overload, or its qualified name).
+        args: positional arguments; at least one should require grad.
+        kwargs: keyword arguments.
+        test_utils: which checks: that nothing is written that the schema does not say
+            (test_schema), that results are differentiable (test_autograd_registration),
+            that the fake kernel gives the same sizes and types (test_faketensor).
+        raise_exception: False: failures are returned instead of raised.
+        atol, rtol: for checks that compare values; none of the above does.
+
+    Returns:
+        dict of check to "SUCCESS" or the exception.
+
+    Raises:
+        OpCheckError: on the first failure.
+        NotImplementedError: for test_aot_dispatch_dynamic, which needs the compiler.
+    """
+    from taeda import _opcheck
+
+    return _opcheck.opcheck(
+        _overload_of(op),
+        args,
+        kwargs,
+        test_utils=test_utils,
+        raise_exception=raise_exception,
+    )

@@ -47,6 +47,8 @@ def build(
         "CMAKE_MAKE_PROGRAM": _program("ninja"),
         "Python_EXECUTABLE": sys.executable,
         "TAEDA_SANITIZE": sanitize or "",
+        # Python itself cannot run under the thread sanitizer.
+        "TAEDA_BUILD_PYTHON": "OFF" if sanitize == "thread" else "ON",
     }
     # Tests, once asked for, stay configured: switching would reconfigure each time.
     stamp = tree / "taeda-options.json"

@@ -1,0 +1,167 @@
+"""Operators declared, implemented and differentiated from Python."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import taeda
+from taeda.library import (
+    Library,
+    custom_op,
+    define,
+    impl,
+    opcheck,
+    register_autograd,
+    register_fake,
+)
+
+_count = itertools.count()
+
+
+@pytest.fixture
+def ns() -> str:
+    """A namespace of the test's own: operators live as long as the process."""
+    return f"py_ops_{next(_count)}"
+
+
+def test_library_defines_and_implements_by_key(ns: str) -> None:
+    lib = Library(ns, "DEF")
+    lib.define("scale(Tensor x, float factor=2.0, *, int? power=None) -> Tensor")
+
+    def on_cpu(x, factor=2.0, *, power=None):
+        return x * factor ** (1 if power is None else power)
+
+    lib.impl("scale", on_cpu, "CPU")
+    lib.impl("scale", lambda x, factor=2.0, *, power=None: x.new_empty(x.shape), "Meta")
+    op = getattr(taeda.ops, ns).scale
+    assert op(taeda.ones(2)).tolist() == [2.0, 2.0]
+    assert op(taeda.ones(2), 3.0, power=2).tolist() == [9.0, 9.0]
+    assert op(taeda.ones(5, device="meta")).is_meta
+    assert op.default(taeda.ones(1)).tolist() == [2.0]
+    with pytest.raises(RuntimeError, match="multiple times"):
+        lib.define("scale(Tensor x) -> Tensor")
+
+
+def test_operators_without_a_kernel_say_so(ns: str) -> None:
+    define(f"{ns}::nothing", "(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match=f"{ns}::nothing"):
+        getattr(taeda.ops, ns).nothing(taeda.ones(1))
+
+
+def test_overloads_and_decorators(ns: str) -> None:
+    lib = Library(ns, "FRAGMENT")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.define("f.other(Tensor x, Tensor y) -> Tensor")
+
+    @impl(f"{ns}::f", "cpu")
+    def one(x):
+        return x + 1
+
+    lib.impl("f.other", lambda x, y: x * y, "CPU")
+    op = getattr(taeda.ops, ns).f
+    assert op.default(taeda.ones(1)).item() == 2
+    assert op.other(taeda.ones(1), taeda.full((1,), 3.0)).item() == 3
+
+
+def test_lists_options_and_several_results(ns: str) -> None:
+    @custom_op(f"{ns}::parts", mutates_args=())
+    def parts(
+        tensors: list[taeda.Tensor], sizes: list[int], bias: taeda.Tensor | None = None
+    ) -> tuple[taeda.Tensor, taeda.Tensor]:
+        total = sum(t.sum() for t in tensors)
+        return total + (0 if bias is None else bias), taeda.zeros(sizes)
+
+    total, zeros = parts([taeda.ones(2), taeda.ones(3)], [2, 2])
+    assert total.item() == 5 and zeros.shape == (2, 2)
+    assert parts([taeda.ones(2)], [1], taeda.ones(()))[0].item() == 3
+
+
+def cube(ns: str):
+    @custom_op(f"{ns}::cube", mutates_args=())
+    def op(x: taeda.Tensor, scale: float = 1.0) -> taeda.Tensor:
+        return x * x * x * scale
+
+    def setup(ctx, inputs, output) -> None:
+        x, ctx.scale = inputs
+        ctx.save_for_backward(x)
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x * x * ctx.scale, None
+
+    op.register_autograd(backward, setup_context=setup)
+    op.register_fake(lambda x, scale=1.0: taeda.empty_like(x))
+    return op
+
+
+def test_registered_derivatives_are_used_twice_over(ns: str) -> None:
+    op = cube(ns)
+    x = taeda.tensor([1.0, 2.0], dtype=taeda.float64, requires_grad=True)
+    op(x, 2.0).sum().backward()
+    assert x.grad.tolist() == [6.0, 24.0]
+    assert taeda.autograd.gradcheck(lambda t: op(t, 0.5), (x,))
+    assert taeda.autograd.gradgradcheck(lambda t: op(t, 0.5), (x,))
+    assert op(taeda.ones(3, device="meta")).shape == (3,)
+
+
+def test_free_functions_register_on_a_name(ns: str) -> None:
+    define(f"{ns}::twice", "(Tensor x, *, float factor) -> Tensor")
+    impl(f"{ns}::twice", "CPU", lambda x, *, factor: x.detach() * factor)
+    register_fake(f"{ns}::twice", lambda x, *, factor: taeda.empty_like(x))
+
+    def setup(ctx, inputs, keyword_only_inputs, output) -> None:
+        ctx.factor = keyword_only_inputs["factor"]
+
+    register_autograd(
+        f"{ns}::twice", lambda ctx, grad: grad * ctx.factor, setup_context=setup
+    )
+    x = taeda.ones(2, requires_grad=True)
+    getattr(taeda.ops, ns).twice(x, factor=4.0).sum().backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_written_arguments(ns: str) -> None:
+    @custom_op(f"{ns}::fill", mutates_args=("x",))
+    def fill(x: taeda.Tensor, value: float) -> None:
+        x.fill_(value)
+
+    x = taeda.zeros(2)
+    assert fill(x, 3.0) is None
+    assert x.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="non-functional"):
+        fill.register_autograd(lambda ctx, grad: None)
+
+
+def test_opcheck_passes_a_sound_operator(ns: str) -> None:
+    x = taeda.rand(3, 4).t().requires_grad_()
+    assert set(opcheck(cube(ns), (x, 2.0)).values()) == {"SUCCESS"}
+
+
+def test_opcheck_finds_what_is_wrong(ns: str) -> None:
+    @custom_op(f"{ns}::writes", mutates_args=())
+    def writes(x: taeda.Tensor) -> taeda.Tensor:
+        x.add_(1)
+        return x.clone()
+
+    @custom_op(f"{ns}::returns", mutates_args=())
+    def returns(x: taeda.Tensor) -> taeda.Tensor:
+        return x
+
+    @custom_op(f"{ns}::detaches", mutates_args=())
+    def detaches(x: taeda.Tensor) -> taeda.Tensor:
+        return x.detach() + 1
+
+    detaches.register_fake(lambda x: x.new_empty(1))
+    x = taeda.rand(3)
+    for op, part in ((writes, "was mutated"), (returns, "aliasing")):
+        with pytest.raises(Exception, match=part):
+            opcheck(op, (x,), test_utils="test_schema")
+    report = opcheck(detaches, (x.requires_grad_(),), raise_exception=False)
+    assert report["test_schema"] == "SUCCESS"
+    assert "requires grad and no result" in str(report["test_autograd_registration"])
+    assert "shape" in str(report["test_faketensor"])
+    with pytest.raises(NotImplementedError, match="test_aot_dispatch_dynamic"):
+        opcheck(detaches, (x,), test_utils="test_aot_dispatch_dynamic")
+    with pytest.raises(ValueError, match="no such test_utils"):
+        opcheck(detaches, (x,), test_utils="test_nonsense")
