@@ -20,7 +20,7 @@ std::string view_error(const Tensor& t, const Node* node) {
       "Output ",
       output_nr(t),
       " of ",
-      node == nullptr ? std::string("a view function") : node->name(),
+      node == nullptr ? std::string("a view function") : operator_name(*node),
       " is a view and is being modified inplace. ");
 }
 

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <vector>
 
+#include <string_view>
+
 namespace taeda::autograd {
 
 namespace {
@@ -68,6 +70,15 @@ void release_node(IntrusivePtr<Node> node) noexcept {
     next.reset();
   }
   pending_release = nullptr;
+}
+
+std::string operator_name(const Node& node) {
+  std::string name = node.name();
+  size_t end = name.find_last_not_of("0123456789");
+  constexpr std::string_view kSuffix = "Backward";
+  std::string_view base = std::string_view(name).substr(0, end + 1);
+  if (end + 1 == name.size() || !base.ends_with(kSuffix)) return name;
+  return std::string(base.substr(0, base.size() - kSuffix.size()));
 }
 
 Tensors NotImplementedNode::apply(Tensors&&) {

@@ -97,6 +97,10 @@ class TAEDA_API Node : public IntrusiveTarget {
     return false;
   }
 
+  // Dims of the first output.
+  size_t output_rank() const {
+    return outputs_.empty() ? 0 : outputs_[0].sizes.size();
+  }
   size_t num_outputs() const { return outputs_.size(); }
   const OutputInfo& output(size_t i) const { return outputs_[i]; }
   // Returns the number of the new output.
@@ -140,6 +144,9 @@ class TAEDA_API Node : public IntrusiveTarget {
   std::unique_ptr<NodeExtra> extra_;
   std::mutex mutex_;
 };
+
+// The operator that a node is the derivative of: its name without "Backward0".
+TAEDA_API std::string operator_name(const Node& node);
 
 // Lets go of a node without recursion, however long the graph behind it is.
 TAEDA_API void release_node(IntrusivePtr<Node> node) noexcept;

@@ -110,7 +110,8 @@ void SavedVariable::check_version(const Node& owner) const {
       is_output_ ? &owner : (meta == nullptr ? nullptr : meta->grad_fn.get());
   if (maker != nullptr) {
     uint32_t nr = is_output_ ? output_nr_ : meta->output_nr;
-    text += str_cat(", which is output ", nr, " of ", maker->name(), ",");
+    text +=
+        str_cat(", which is output ", nr, " of ", operator_name(*maker), ",");
   }
   text += str_cat(" is at version ",
                   now,

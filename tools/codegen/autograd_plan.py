@@ -85,7 +85,11 @@ class Plan:
 
     @property
     def node_name(self) -> str:
-        return f"{camel_name(self.op.record.name)}Backward{self.number}"
+        """A C++ expression for the name that grad_fn shows."""
+        given = self.op.overload.node
+        if given is None:
+            return f'"{camel_name(self.op.record.name)}Backward{self.number}"'
+        return f'"{given}"' if given.isidentifier() else str(given)
 
     @property
     def list_edges(self) -> list[str]:
@@ -142,7 +146,7 @@ def plan_of(op: Operator) -> Plan | None:
 def _number(record: Record, overload: Overload) -> int:
     """PyTorch numbers the derivatives of a base name; scalar variants share one."""
     seen: list[tuple] = []
-    overloads = list(record.overloads)
+    overloads = [o for o in record.overloads if o is overload or _counts(o)]
     if record.name not in _NAMED_FIRST:
         overloads.sort(key=lambda o: o.schema.overload != "")
     for other in overloads:
@@ -152,6 +156,13 @@ def _number(record: Record, overload: Overload) -> int:
         if other is overload:
             return seen.index(key)
     return 0
+
+
+def _counts(overload: Overload) -> bool:
+    """In-place schemas and those without a derivative have no number of their own."""
+    in_place = overload.schema.name.endswith("_")
+    has_formula = overload.backward is not None and bool(overload.backward.formulas)
+    return not in_place and (isinstance(overload.body, Pointwise) or has_formula)
 
 
 def _derivative_key(overload: Overload) -> tuple:

@@ -94,9 +94,10 @@ def _fused_descriptor(gradient: Gradient) -> list[str]:
 
 def _node(plan: Plan) -> list[str]:
     lines = [f"struct {plan.class_name} final : Node {{"]
-    lines.append(
-        f'  std::string name() const override {{ return "{plan.node_name}"; }}'
-    )
+    lines.append("  std::string name() const override {")
+    if "rank" in plan.node_name:
+        lines.append("    const size_t rank = output_rank();")
+    lines += [f"    return {plan.node_name};", "  }"]
     lines.append("  Tensors apply(Tensors&& grads) override;")
     tensors = [m for m in plan.members if m.kind != "value"]
     if tensors:

@@ -351,6 +351,10 @@ class Shared:
     forms: Forms = entry(_forms, Forms({}))
     tags: tuple[str, ...] = entry(list_of(one_of(*TAGS)), ())
     differentiable_outputs: tuple[Text, ...] | None = entry(list_of(text), None)
+    # The name of its autograd node where PyTorch's differs from Name + "Backward" +
+    # number; or a C++ expression for it over `rank` (dims of the first output) and
+    # should_compute(i) (whether edge i is there).
+    node: Text | None = entry(text, None)
 
 
 @dataclass(frozen=True)

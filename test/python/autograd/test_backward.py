@@ -219,7 +219,7 @@ def test_inplace_errors():
     y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation") as info:
         z.sum().backward()
-    assert "MulBackward0" in str(info.value) and "[2]" in str(info.value)
+    assert "saved for MulBackward0" in str(info.value) and "[2]" in str(info.value)
 
 
 def test_inplace_on_views():
@@ -344,3 +344,25 @@ def test_anomaly_mode_finds_nan():
         y = Bad.apply(x)
         with pytest.raises(RuntimeError, match="'BadBackward' returned nan values"):
             y.backward()
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("x**2", "PowBackward0"),
+        ("2**x", "PowBackward2"),
+        ("1 - x", "RsubBackward1"),
+        ("x.max(1)[0]", "MaxBackward0"),
+        ("x.transpose(0, 1)", "TransposeBackward0"),
+        ("x.clamp(0, 1)", "ClampBackward1"),
+        ("x @ x.t()", "MmBackward0"),
+        ("x[0] @ x[0]", "DotBackward0"),
+        ("taeda.nn.Linear(3, 2)(x)", "AddmmBackward0"),
+        ("taeda.nn.Linear(3, 2)(x[None])", "ViewBackward0"),
+        ("taeda.nn.functional.nll_loss(x, taeda.tensor([0, 2]))", "NllLossBackward0"),
+        ("taeda.where(x > 0, x, x)", "WhereBackward0"),
+    ],
+)
+def test_nodes_have_pytorchs_names(expression, name):
+    x = taeda.rand(2, 3, requires_grad=True)
+    assert type(eval(expression, {"x": x, "taeda": taeda}).grad_fn).__name__ == name
