@@ -1,6 +1,7 @@
 // Convolutions: checks, geometry, and the choice of who computes them.
 #include <taeda/aten/native/convolution.h>
 
+#include <taeda/aten/cpu_capability.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/dnn/dnn.h>
 #include <taeda/gen/native/convolution.h>
@@ -30,6 +31,14 @@ bool dnn_takes(const Tensor& t) {
   return t.dtype() == kFloat || t.dtype() == kBFloat16;
 }
 
+// 16-bit inputs that oneDNN has no code for are computed in float: the loops
+// would round after every channel. So are those with a bias that oneDNN does
+// not add, or the result would be rounded twice.
+ScalarType computed_in(ScalarType t, bool adds_bias = false) {
+  bool wide = cpu_capability() >= CpuCapability::kAvx512 && !adds_bias;
+  return t == kHalf || (t == kBFloat16 && !wide) ? kFloat : t;
+}
+
 void add_bias(const Tensor& out, const Tensor& bias) {
   if (!bias.defined() || out.numel() == 0) return;
   DimVector sizes(static_cast<size_t>(out.dim()), 1);
@@ -45,8 +54,13 @@ class Convolution {
  public:
   // `in` and `out` of the plain convolution are `input` and the output, or the
   // other way round when transposed.
-  Convolution(const Tensor& input, const Tensor& weight, const ConvArgs& args)
-      : args_(args), weight_(weight), type_(input.dtype()) {
+  Convolution(const Tensor& input,
+              const Tensor& weight,
+              const ConvArgs& args,
+              bool biased = false)
+      : args_(args),
+        weight_(weight),
+        type_(computed_in(input.dtype(), biased && args.transposed)) {
     channels_last_ = conv_format(input, weight) != MemoryFormat::Contiguous;
     format_ = format_for(input.dim(), channels_last_);
   }
@@ -186,17 +200,17 @@ Tensor convolution(const Tensor& input,
                                input.dtype(),
                                input.device());
   }
-  Convolution run(input, weight, args);
+  Convolution run(input, weight, args, bias.has_value());
   Tensor out = run.make(sizes);
-  if (out.numel() == 0) return out;
+  if (out.numel() == 0) return cast(out, input.dtype());
   Tensor b = bias ? *bias : Tensor();
   if (input.numel() == 0 || weight.numel() == 0) {
     fill_with(out, int64_t{0});
     add_bias(out, b);
-    return out;
+  } else {
+    run.forward(input, b, out);
   }
-  run.forward(input, b, out);
-  return out;
+  return cast(out, input.dtype());
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(
@@ -242,11 +256,14 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
   if (output_mask[0]) {
     gi = run.make(input.sizes());
     empty ? fill_with(gi, int64_t{0}) : run.input_gradient(grad_output, gi);
+    gi = cast(gi, input.dtype());
   }
   if (output_mask[1]) {
-    gw = make_tensor("convolution", weight.sizes(), weight.dtype());
+    ScalarType type = computed_in(weight.dtype());
+    gw = make_tensor("convolution", weight.sizes(), type);
     empty ? fill_with(gw, int64_t{0})
           : run.weight_gradient(input, grad_output, gw);
+    gw = cast(gw, weight.dtype());
   }
   if (output_mask[2]) gb = bias_gradient(grad_output);
   return {gi, gw, gb};

@@ -1,12 +1,9 @@
-// Channels and grids in another order; vander and trapezoid.
+// Channels in another order; vander and trapezoid.
 #include <taeda/gen/native/channel_shuffle.h>
-#include <taeda/gen/native/pixel_shuffle.h>
-#include <taeda/gen/native/pixel_unshuffle.h>
 #include <taeda/gen/native/trapezoid.h>
 #include <taeda/gen/native/vander.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/arange.h>
-#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/flip.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/permute.h>
@@ -19,76 +16,6 @@
 #include <taeda/gen/ops/zeros.h>
 
 namespace taeda::native {
-
-namespace {
-
-// The sizes before the last three dims, then `tail`.
-DimVector with_tail(const Tensor& self, std::initializer_list<int64_t> tail) {
-  DimVector out(self.sizes().begin(), self.sizes().end() - 3);
-  for (int64_t s : tail) out.push_back(s);
-  return out;
-}
-
-DimVector order_of(int64_t batch, std::initializer_list<int64_t> tail) {
-  DimVector out;
-  for (int64_t d = 0; d < batch; ++d) out.push_back(d);
-  for (int64_t d : tail) out.push_back(batch + d);
-  return out;
-}
-
-}  // namespace
-
-Tensor pixel_shuffle(const Tensor& self, int64_t r) {
-  TAEDA_CHECK(self.dim() >= 3,
-              "pixel_shuffle expects input to have at least 3 dimensions, but "
-              "got input with ",
-              self.dim(),
-              " dimension(s)");
-  TAEDA_CHECK(
-      r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
-  int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  TAEDA_CHECK(c % (r * r) == 0,
-              "pixel_shuffle expects its input's 'channel' dimension to be "
-              "divisible by the square of upscale_factor, but "
-              "input.size(-3)=",
-              c,
-              " is not divisible by ",
-              r * r);
-  int64_t batch = self.dim() - 3;
-  Tensor parts = ops::reshape(self, with_tail(self, {c / (r * r), r, r, h, w}));
-  Tensor moved = ops::permute(parts, order_of(batch, {0, 3, 1, 4, 2}));
-  return ops::reshape(ops::clone(moved, MemoryFormat::Contiguous),
-                      with_tail(self, {c / (r * r), h * r, w * r}));
-}
-
-Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
-  TAEDA_CHECK(self.dim() >= 3,
-              "pixel_unshuffle expects input to have at least 3 dimensions, "
-              "but got input with ",
-              self.dim(),
-              " dimension(s)");
-  TAEDA_CHECK(r > 0,
-              "pixel_unshuffle expects a positive downscale_factor, but got ",
-              r);
-  int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  TAEDA_CHECK(h % r == 0,
-              "pixel_unshuffle expects height to be divisible by "
-              "downscale_factor, but input.size(-2)=",
-              h,
-              " is not divisible by ",
-              r);
-  TAEDA_CHECK(w % r == 0,
-              "pixel_unshuffle expects width to be divisible by "
-              "downscale_factor, but input.size(-1)=",
-              w,
-              " is not divisible by ",
-              r);
-  int64_t batch = self.dim() - 3;
-  Tensor parts = ops::reshape(self, with_tail(self, {c, h / r, r, w / r, r}));
-  Tensor moved = ops::permute(parts, order_of(batch, {0, 2, 4, 1, 3}));
-  return ops::reshape(ops::clone(moved, MemoryFormat::Contiguous),
-                      with_tail(self, {c * r * r, h / r, w / r}));
-}
 
 Tensor channel_shuffle(const Tensor& self, int64_t groups) {
   TAEDA_CHECK(self.dim() > 2,
