@@ -305,10 +305,24 @@ void copy_strided(char* dst,
     convert_space(space, Conversion(dtype, dtype), dst, src);
 }
 
+namespace {
+bool is_zero(const char* element, size_t size) {
+  return std::all_of(element, element + size, [](char c) { return c == 0; });
+}
+}  // namespace
+
 void fill_with(const TensorBase& dst, const Scalar& value) {
   if (dst.numel() == 0 || !dst.is_cpu()) return;
   alignas(16) char element[16];
   value.store(dst.dtype(), element);
+  if (dst.is_non_overlapping_and_dense() && is_zero(element, dst.itemsize())) {
+    char* to = static_cast<char*>(dst.mutable_raw_data());
+    int64_t bytes = static_cast<int64_t>(dst.nbytes());
+    parallel_for(0, bytes, int64_t{1} << 20, [&](int64_t begin, int64_t end) {
+      std::memset(to + begin, 0, static_cast<size_t>(end - begin));
+    });
+    return;
+  }
   DimVector ds;
   byte_strides(dst, ds);
   DimVector zero(ds.size(), 0);

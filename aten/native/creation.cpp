@@ -103,14 +103,7 @@ DimVector dense_strides(const Tensor& self) {
   return strides;
 }
 
-void zero_fill(const Tensor& t) {
-  if (!t.is_cpu() || t.numel() == 0) return;
-  if (t.is_non_overlapping_and_dense() && t.nbytes() < (size_t{1} << 20)) {
-    std::memset(t.mutable_raw_data(), 0, t.nbytes());
-    return;
-  }
-  fill_with(t, int64_t{0});
-}
+void zero_fill(const Tensor& t) { fill_with(t, int64_t{0}); }
 
 ScalarType type_of_fill(const Scalar& value, Dtype dtype) {
   if (dtype) return *dtype;

@@ -36,6 +36,18 @@ void check_in_range(const int64_t* index, int64_t count, int64_t rows) {
   }
 }
 
+template <class T>
+void add_row(const T* from, T* to, lane_sum_t<T> scale, int64_t n) {
+  using A = lane_sum_t<T>;
+  if constexpr (std::is_same_v<T, A>) {
+    if (scale == 1) return norm_kernels<T>().sum_rows(from, to, 1, n);
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    to[j] =
+        static_cast<T>(static_cast<A>(to[j]) + static_cast<A>(from[j]) * scale);
+  }
+}
+
 }  // namespace
 
 void embedding_shape(const Tensor& weight,
@@ -122,12 +134,7 @@ void embedding_dense_backward_cpu(const Tensor& grad_output,
         A scale = uses.empty()
                       ? A(1)
                       : A(1) / static_cast<A>(uses[static_cast<size_t>(row)]);
-        const T* __restrict a = from + i * width;
-        T* __restrict b = to + row * width;
-        for (int64_t j = 0; j < width; ++j) {
-          b[j] = static_cast<T>(static_cast<A>(b[j]) +
-                                static_cast<A>(a[j]) * scale);
-        }
+        add_row(from + i * width, to + row * width, scale, width);
       }
     });
   });
