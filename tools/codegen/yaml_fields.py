@@ -71,6 +71,9 @@ def read_yaml(text: str, file: str) -> Node | None:
         line = mark.line + 1 if mark else 0
         problem = error.problem or "not YAML"
         raise CodegenError(f"YAML: {problem}", Location(file, line)) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise CodegenError(f"YAML: {error.reason}", Location(file, line)) from None
     return None if root is None else _convert(root, file)
 
 

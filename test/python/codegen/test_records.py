@@ -238,3 +238,8 @@ def test_the_librarys_own_records_load() -> None:
     records = load_records(Path(ROOT) / "aten" / "ops")
     assert [str(problem) for problem in lint_records(records)] == []
     assert len(records) >= 10
+
+
+def test_a_control_character_is_an_error_with_its_line() -> None:
+    with pytest.raises(CodegenError, match=r"a\.yaml:2: YAML: control characters"):
+        load_text("- name: f\n  doc: \x7f\n", "a.yaml")
