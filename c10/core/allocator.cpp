@@ -49,6 +49,7 @@ class CpuAllocator final : public Allocator {
     return {p, p, &free_block};
   }
   AllocatorStats stats() const override {
+    std::lock_guard guard(mutex_);
     return {allocated_.load(),
             peak_.load(),
             static_cast<int64_t>(cached_bytes_),
@@ -110,7 +111,7 @@ class CpuAllocator final : public Allocator {
   }
   static void free_block(void* p, size_t nbytes);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::array<std::vector<void*>, kClasses> free_;
   size_t cached_bytes_ = 0;
   std::atomic<int64_t> allocated_{0};

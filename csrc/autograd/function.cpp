@@ -31,6 +31,7 @@ bool FunctionContext::needs_input_grad(size_t i) const {
 }
 
 std::vector<Tensor> FunctionContext::saved() const {
+  auto guard = node_->lock();
   return unpack_list(saved_, *node_);
 }
 
