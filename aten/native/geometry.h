@@ -14,6 +14,7 @@ SmallVector<Int, 5> infer_size(ArrayRef<Int> shape, Int numel) {
   SmallVector<Int, 5> out(shape);
   Int known = 1;
   int64_t inferred = -1;
+  bool empty = false, overflow = false;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == -1) {
       TAEDA_CHECK(inferred < 0, "only one dimension can be inferred");
@@ -21,9 +22,16 @@ SmallVector<Int, 5> infer_size(ArrayRef<Int> shape, Int numel) {
       continue;
     }
     TAEDA_CHECK(shape[d] >= 0, "invalid shape dimension ", shape[d]);
-    known *= shape[d];
+    empty = empty || shape[d] == 0;
+    if constexpr (std::is_integral_v<Int>) {
+      overflow |= __builtin_mul_overflow(known, shape[d], &known);
+    } else {
+      known *= shape[d];
+    }
   }
+  if (empty) known = 0;
   bool fits = inferred < 0 ? known == numel : known != 0 && numel % known == 0;
+  if (overflow && !empty) fits = false;
   if (!fits && inferred >= 0 && known == 0 && numel == 0) {
     TAEDA_CHECK(false,
                 "cannot reshape tensor of 0 elements into shape ",

@@ -171,7 +171,8 @@ bool Scalar::equal(double v) const {
 Scalar Scalar::operator-() const {
   if (is_complex()) return complex<double>(-v_.d[0], -v_.d[1]);
   if (is_floating()) return -v_.d[0];
-  return -to_int();
+  // The least integer is its own negative, as in tensors.
+  return static_cast<int64_t>(-static_cast<uint64_t>(to_int()));
 }
 
 Scalar Scalar::conj() const {

@@ -81,7 +81,9 @@ def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Coun
         raise Failure("test/cpp holds no *_test.cpp")
     suppressions = ROOT / "test" / "cpp" / "tsan.supp"
     env = {
-        "ASAN_OPTIONS": "detect_leaks=1:strict_init_order=1",
+        # Absurd sizes are for the allocator to refuse, as malloc does.
+        "ASAN_OPTIONS": "detect_leaks=1:strict_init_order=1"
+        ":allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
         **(settings or {}),

@@ -30,7 +30,7 @@ def sanitizer_env(tree_package: str) -> dict[str, str]:
     return {
         "PYTHONPATH": tree_package,
         "LD_PRELOAD": f"{runtime} {standard}",
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
     }
