@@ -13,11 +13,6 @@ TAEDA_API std::string OperatorEntry::qualified_name() const {
 }
 
 void no_kernel(const OperatorEntry& op, DispatchKeySet keys) {
-  if (keys.empty()) {
-    throw_error(ErrorKind::Runtime,
-                str_cat(op.qualified_name(),
-                        ": expected at least one defined tensor argument"));
-  }
   std::string_view backend = dispatch_key_name((keys & kBackendKeys).highest());
   throw_error(
       ErrorKind::NotImplemented,
@@ -26,6 +21,18 @@ void no_kernel(const OperatorEntry& op, DispatchKeySet keys) {
               "' with arguments from the '",
               backend,
               "' backend: the operator has no kernel for it in this build"));
+}
+
+DispatchKeySet keys_without_tensors(const OperatorEntry& op) {
+  std::string_view schema(op.schema);
+  std::string_view arguments = schema.substr(0, schema.find("->"));
+  bool lists_alone = arguments.find("Tensor[]") != arguments.npos &&
+                     arguments.find("Tensor ") == arguments.npos &&
+                     arguments.find("Tensor(") == arguments.npos;
+  TAEDA_CHECK(lists_alone,
+              op.qualified_name(),
+              ": expected at least one defined tensor argument");
+  return DispatchKeySet(DispatchKey::CPU);
 }
 
 Dispatcher& Dispatcher::get() {

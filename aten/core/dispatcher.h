@@ -63,9 +63,13 @@ struct OperatorEntry {
 [[noreturn]] TAEDA_API void no_kernel(const OperatorEntry& op,
                                       DispatchKeySet keys);
 
+// For calls whose arguments hold no tensor: an operator of lists alone runs on
+// the CPU and says itself what it thinks of empty ones; others are an error.
+TAEDA_API DispatchKeySet keys_without_tensors(const OperatorEntry& op);
+
 template <class R, class... A>
 inline R dispatch(const OperatorEntry& op, DispatchKeySet keys, A... args) {
-  if (TAEDA_UNLIKELY(keys.empty())) no_kernel(op, keys);
+  if (TAEDA_UNLIKELY(keys.empty())) keys = keys_without_tensors(op);
   DispatchKey k = op.select(keys);
   void* kernel = op.slots[static_cast<int>(k)];
   if (TAEDA_LIKELY(kernel != nullptr)) {

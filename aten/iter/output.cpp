@@ -201,14 +201,17 @@ OutputTarget OutputTarget::for_out(const OutputPlan& plan,
     check_same_device(plan.op(), in, out);
   }
   check_no_internal_overlap(plan.op(), out);
-  if (!planned.made_as.empty()) {
-    resize_output(out, planned.made_as);
-    resize_tensor(out, planned.sizes);
-  } else if (resize_output(out, planned.sizes) && !planned.strides.empty()) {
-    resize_tensor_strided(out, planned.sizes, planned.strides);
-  }
   OutputTarget target;
   target.wanted_ = target.work_ = out;
+  bool is_input = std::any_of(inputs.begin(),
+                              inputs.end(),
+                              [&](const TensorBase& in) { return in.is_same(out); });
+  if (is_input && out.sizes() != IntArrayRef(planned.sizes)) {
+    target.resize_last_ = &planned;
+    target.work_ = plan.allocate(index, out.device());
+    return target;
+  }
+  target.resize_wanted(planned);
   bool direct = out.dtype() == planned.dtype && !out.is_conj() && !out.is_neg();
   if (planned.strides.empty()) {
     direct = direct && out.is_contiguous();
@@ -240,7 +243,18 @@ OutputTarget OutputTarget::for_inplace(const OutputPlan& plan,
   return target;
 }
 
+void OutputTarget::resize_wanted(const PlannedOutput& planned) const {
+  if (!planned.made_as.empty()) {
+    resize_output(wanted_, planned.made_as);
+    resize_tensor(wanted_, planned.sizes);
+  } else if (resize_output(wanted_, planned.sizes) &&
+             !planned.strides.empty()) {
+    resize_tensor_strided(wanted_, planned.sizes, planned.strides);
+  }
+}
+
 void OutputTarget::finish() const {
+  if (resize_last_ != nullptr) resize_wanted(*resize_last_);
   if (!wanted_.is_same(work_)) copy_into(wanted_, work_);
 }
 

@@ -84,7 +84,8 @@ TAEDA_API void write_inplace(std::string_view op,
 
 // Where a structured kernel writes for out= and in-place forms: the caller's
 // tensor itself when it has the planned geometry and type and shares nothing
-// with an input, else a temporary that finish() copies.
+// with an input, else a temporary that finish() copies. An input that is to be
+// written and resized keeps its shape until finish().
 class TAEDA_API OutputTarget {
  public:
   // For out=: resizes. `inputs` are the tensors that the kernel reads.
@@ -98,8 +99,11 @@ class TAEDA_API OutputTarget {
   void finish() const;
 
  private:
+  void resize_wanted(const PlannedOutput& planned) const;
+
   TensorBase wanted_;
   TensorBase work_;
+  const PlannedOutput* resize_last_ = nullptr;  // of the plan, which stays
 };
 
 // A message for Python's warnings; the bindings install the handler.

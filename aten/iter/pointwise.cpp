@@ -482,11 +482,11 @@ void not_implemented_for(std::string_view op, ScalarType t) {
               str_cat("\"", op, "\" not implemented for '", t, "'"));
 }
 
-TensorBase pointwise(const PointwiseOp& op,
-                     std::initializer_list<Operand> list,
-                     std::initializer_list<Scalar> scalars) {
-  Operands operands(list);
-  TypePlan types = plan_types(op, operands);
+namespace {
+TensorBase computed(const PointwiseOp& op,
+                    const TypePlan& types,
+                    Operands operands,
+                    ArrayRef<Scalar> scalars) {
   if (any_lazy(operands)) {
     PlainOperands plain(operands);
     TensorBase out = new_output(op, types.out, plain.list);
@@ -496,6 +496,26 @@ TensorBase pointwise(const PointwiseOp& op,
   TensorBase out = new_output(op, types.out, operands);
   run(op, types, out, operands, scalars);
   return out;
+}
+}  // namespace
+
+TensorBase pointwise(const PointwiseOp& op,
+                     std::initializer_list<Operand> operands,
+                     std::initializer_list<Scalar> scalars) {
+  return computed(op, plan_types(op, operands), operands, scalars);
+}
+
+TensorBase pointwise_summand(const PointwiseOp& op,
+                             std::initializer_list<Operand> list,
+                             std::initializer_list<Scalar> scalars,
+                             IntArrayRef sizes) {
+  Operands operands(list);
+  TypePlan types = plan_types(op, operands);
+  ScalarType wide = output_inner(op, type_of(types.compute));
+  if (types.out != wide && output_shape(op, operands) != DimVector(sizes)) {
+    types.out = wide;
+  }
+  return computed(op, types, operands, scalars);
 }
 
 void pointwise_inplace(const PointwiseOp& op,

@@ -79,8 +79,7 @@ Indices expanded(const Tensor& self, ArrayRef<OptionalTensor> given) {
     Tensor rows = positions_of(t);
     int64_t count = rows.sizes()[0];
     for (int64_t d = 0; d < t.dim(); ++d) {
-      out.push_back(
-          make_view(rows, {count}, {std::max<int64_t>(t.dim(), 1)}, d));
+      out.push_back(make_view(rows, {count}, {1}, d * count));
     }
   }
   TAEDA_CHECK_AS(Index,

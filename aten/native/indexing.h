@@ -86,7 +86,7 @@ struct AroundDim {
   }
 };
 
-// The positions of true elements: [count, dim], row-major.
+// The positions of true elements: [count, dim], dim after dim in memory.
 Tensor positions_of(const Tensor& mask);
 
 }  // namespace taeda::native

@@ -221,6 +221,7 @@ void write_joined(const char* op,
                  "torch.cat(): input types can't be cast to the desired output "
                  "type ",
                  out.dtype());
+  for (const Tensor& t : tensors) check_no_overlap("torch.cat()", out, t);
   OutputTarget target = OutputTarget::for_out(plan, 0, out, tensors);
   if (out.is_cpu()) write(tensors, dim, target.tensor());
   target.finish();

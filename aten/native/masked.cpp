@@ -30,16 +30,21 @@ Tensor positions_of(const Tensor& mask) {
   const bool* bits = plain.const_data<bool>();
   int64_t n = plain.numel(), rank = mask.dim();
   int64_t count = std::count(bits, bits + n, true);
-  Tensor out = make_tensor("nonzero", {count, rank}, kLong);
+  Tensor out =
+      make_tensor_strided("nonzero", {count, rank}, {1, count}, kLong);
   if (rank == 0 || count == 0) return out;
   int64_t* to = out.mutable_data<int64_t>();
   int64_t width = mask.sizes().back();
   DimVector at(static_cast<size_t>(rank), 0);
   for (int64_t row = 0; row < n; row += width) {
+    int64_t* start = to;
+    int64_t* last = to + (rank - 1) * count;
     for (int64_t i = 0; i < width; ++i) {
-      if (!bits[row + i]) continue;
-      for (int64_t d = 0; d + 1 < rank; ++d) *to++ = at[d];
-      *to++ = i;
+      if (bits[row + i]) *last++ = i;
+    }
+    to = last - (rank - 1) * count;
+    for (int64_t d = 0; d + 1 < rank; ++d) {
+      std::fill(start + d * count, to + d * count, at[d]);
     }
     for (int64_t d = rank - 1; d-- > 0;) {
       if (++at[d] < mask.sizes()[d]) break;
@@ -50,6 +55,19 @@ Tensor positions_of(const Tensor& mask) {
 }
 
 Tensor nonzero(const Tensor& self) { return positions_of(self); }
+
+void nonzero_out(const Tensor& self, const Tensor& out) {
+  TAEDA_CHECK(out.dtype() == kLong,
+              "nonzero: Expected out tensor to have scalar type Long but got "
+              "scalar type ",
+              out.dtype());
+  Tensor found = positions_of(self);
+  OutputPlan plan("nonzero");
+  plan.set(0, found.sizes(), found.strides(), kLong);
+  OutputTarget target = OutputTarget::for_out(plan, 0, out, self);
+  copy_into(target.tensor(), found);
+  target.finish();
+}
 
 std::vector<Tensor> nonzero_numpy(const Tensor& self) {
   if (self.dim() == 0) {
@@ -64,9 +82,10 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   Tensor found = positions_of(self);
   int64_t rank = self.dim(), rows = std::min(size, found.sizes()[0]);
   Tensor out = make_tensor("nonzero_static", {size, rank}, kLong);
-  int64_t* to = out.mutable_data<int64_t>();
-  to = std::copy_n(found.const_data<int64_t>(), rows * rank, to);
-  std::fill_n(to, (size - rows) * rank, fill_value);
+  copy_into(make_view(out, {rows, rank}, out.strides(), 0),
+            make_view(found, {rows, rank}, found.strides(), 0));
+  int64_t* rest = out.mutable_data<int64_t>() + rows * rank;
+  std::fill_n(rest, (size - rows) * rank, fill_value);
   return out;
 }
 

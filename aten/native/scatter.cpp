@@ -185,9 +185,10 @@ void gather_out(const Tensor& self,
               dtype_name(out.dtype()),
               " instead");
   Tensor inputs[] = {self, index};
-  check_no_overlap("gather", out, self);
   OutputTarget target =
       OutputTarget::for_out(plan, 0, out, TensorList(inputs, 2));
+  check_no_overlap("gather", out, self);
+  check_no_partial_overlap("gather", out, index);
   if (out.is_cpu()) gather_cpu(self, dim, index, sparse_grad, target.tensor());
   target.finish();
 }

@@ -191,6 +191,8 @@ Tensor sum_to_size(const Tensor& self, ArrayRef<int64_t> size) {
               "} is not expandable to size {",
               self.sizes(),
               "}.");
+  // As in PyTorch the sum of everything is a sum, even of a single element.
+  if (size.empty()) return ops::sum(self);
   if (dims.empty()) return self;
   return ops::view(ops::sum(self, IntArrayRef(dims), true), size);
 }

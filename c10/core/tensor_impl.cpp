@@ -9,7 +9,10 @@ void (*release_python_object)(void*) = nullptr;
 TensorImpl::TensorImpl(Storage storage, ScalarType dtype, DispatchKeySet keys)
     : keys_(keys), dtype_(dtype), storage_(std::move(storage)) {}
 
-TensorImpl::~TensorImpl() { drop_python_object(); }
+TensorImpl::~TensorImpl() {
+  drop_python_object();
+  if (VersionCounter* shared = shared_version()) shared->release();
+}
 
 void TensorImpl::drop_python_object() {
   if (owns_python_object_ && release_python_object != nullptr) {
@@ -31,11 +34,16 @@ TensorExtra& TensorImpl::extra() {
   return *extra_;
 }
 
-const IntrusivePtr<VersionCounter>& TensorImpl::share_version() {
-  if (!shared_version_) {
-    shared_version_ = make_intrusive<VersionCounter>(version_);
+IntrusivePtr<VersionCounter> TensorImpl::share_version() {
+  VersionCounter* shared = shared_version();
+  if (shared == nullptr) {
+    auto fresh = make_intrusive<VersionCounter>(version_);
+    if (shared_version_.compare_exchange_strong(
+            shared, fresh.get(), std::memory_order_acq_rel)) {
+      shared = fresh.detach();
+    }
   }
-  return shared_version_;
+  return IntrusivePtr<VersionCounter>::share(shared);
 }
 
 void TensorImpl::set_dim(size_t dim) {
@@ -143,7 +151,7 @@ IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
   copy->layout_ = layout_;
   copy->is_inference = is_inference;
   copy->is_wrapped_number = is_wrapped_number;
-  if (share) copy->shared_version_ = share_version();
+  if (share) copy->set_version_counter(share_version());
   return copy;
 }
 

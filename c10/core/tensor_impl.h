@@ -117,21 +117,25 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
   // Every in-place change counts. The count is a plain member until something
   // shares it (a view, a detached alias, a saved output); then it moves to a
   // counter of its own, which they all hold.
+  // Threads may make views of one tensor at the same time: the first of them
+  // sets the pointer.
   uint32_t version() const {
-    return shared_version_
-               ? shared_version_->value.load(std::memory_order_relaxed)
-               : version_;
+    const VersionCounter* shared = shared_version();
+    return shared != nullptr ? shared->value.load(std::memory_order_relaxed)
+                             : version_;
   }
   void bump_version() {
-    if (shared_version_) {
-      shared_version_->value.fetch_add(1, std::memory_order_relaxed);
+    if (VersionCounter* shared = shared_version()) {
+      shared->value.fetch_add(1, std::memory_order_relaxed);
     } else {
       ++version_;
     }
   }
-  const IntrusivePtr<VersionCounter>& share_version();
+  IntrusivePtr<VersionCounter> share_version();
   void set_version_counter(IntrusivePtr<VersionCounter> c) {
-    shared_version_ = std::move(c);
+    VersionCounter* old =
+        shared_version_.exchange(c.detach(), std::memory_order_acq_rel);
+    if (old != nullptr) old->release();
   }
 
   // The tensor that this one is a view of, never itself a view; null if none.
@@ -184,6 +188,9 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
     return const_cast<char*>(static_cast<const char*>(p)) +
            storage_offset_ * static_cast<int64_t>(itemsize());
   }
+  VersionCounter* shared_version() const {
+    return shared_version_.load(std::memory_order_acquire);
+  }
   void set_dim(size_t dim);
   void refresh_facts();
   void drop_python_object();
@@ -202,7 +209,7 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
   int64_t inline_[2 * kInlineDims] = {0, 0, 0, 0, 0, 1};
   std::unique_ptr<int64_t[]> heap_;  // sizes, then strides, above kInlineDims
   Storage storage_;
-  IntrusivePtr<VersionCounter> shared_version_;
+  std::atomic<VersionCounter*> shared_version_{nullptr};  // owned
   IntrusivePtr<TensorImpl> base_;
   std::unique_ptr<AutogradMetaBase> autograd_meta_;
   std::unique_ptr<TensorExtra> extra_;

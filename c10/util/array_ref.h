@@ -57,7 +57,7 @@ class ArrayRef {
   constexpr ArrayRef slice(size_t start) const {
     return {data_ + start, size_ - start};
   }
-  std::vector<T> vec() const { return {begin(), end()}; }
+  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
 
   friend constexpr bool operator==(ArrayRef a, ArrayRef b) {
     if (a.size_ != b.size_) return false;

@@ -132,6 +132,12 @@ inline Tensor no_complex_derivative(const char* op, const char* what) {
   missing_derivative(op, what);
 }
 
+// The sizes that the gradient of an edge is brought to.
+inline IntArrayRef sizes_of_edge(const Node& node, size_t index) {
+  const Edge& edge = node.next_edge(index);
+  return edge.node->output(edge.input_nr).sizes;
+}
+
 // Whether a derivative may run as one fused CPU kernel: no graph over it is
 // wanted, and the tensors are plain ones of the CPU.
 inline bool is_plain_cpu(const Tensor& t) {

@@ -214,7 +214,8 @@ def _pointwise_gradient(
         operands = ", ".join(kernel.operands)
         numbers = ", ".join(kernel.scalars)
         gradient.fused_call = (
-            f"pointwise(op_{kernel.name}, {{{operands}}}, {{{numbers}}})"
+            f"pointwise_summand(op_{kernel.name}, {{{operands}}}, {{{numbers}}}, "
+            "{sizes})"
         )
         tested = [n for n in kernel.operands if n in tensors or n == "result"]
         gradient.guard = f"can_fuse({', '.join(['grad', *tested])})"

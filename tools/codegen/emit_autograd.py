@@ -171,7 +171,9 @@ def _gradient(plan: Plan, gradient: Gradient) -> list[str]:
 
 def _fused(plan: Plan, gradient: Gradient, start: str) -> list[str]:
     lines = [f"if ({gradient.guard}) {{"]
-    lines.append(f"  grad_inputs[{start}] = {gradient.fused_call};")
+    sizes = f"sizes_of_edge(*this, {start})"
+    call = gradient.fused_call.replace("{sizes}", sizes)
+    lines.append(f"  grad_inputs[{start}] = {call};")
     lines.append("} else {")
     if gradient.missing:
         lines.append("  " + _raise_missing(plan, gradient))

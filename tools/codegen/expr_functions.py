@@ -206,8 +206,9 @@ def _add_special() -> None:
         "0 if a == 0 else (cos(pi * a) - sinc(a)) / a",
     )
     _add("hypot", FLOAT, "a / hypot(a, b)", "b / hypot(a, b)")
-    _add("i0", FLOAT, "i1(a)")
-    _add("i1", FLOAT, "0.5 if a == 0 else i0(a) - i1(a) / a", op="special_i1")
+    _add("i0", FLOAT, "i1(a)", numpy="special.i0({0})")
+    slope = "0.5 if a == 0 else i0(a) - i1(a) / a"
+    _add("i1", FLOAT, slope, numpy="special.i1({0})", op="special_i1")
 
 
 def _add_rounding() -> None:

@@ -23,7 +23,7 @@ REAL: dict[str, tuple[Sequence[float], ...]] = {
         "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc".split(),
         (_ANY,),
     ),
-    "sinc": (_ANY,),
+    **dict.fromkeys("sinc i0 i1".split(), (_ANY,)),
     **dict.fromkeys("floor ceil trunc round frac sign sgn".split(), (_ANY,)),
     **dict.fromkeys("abs conj real imag angle".split(), (_ANY,)),
     **dict.fromkeys(

@@ -34,6 +34,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     "div_trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
     "clamp": lambda x, y, z: torch.clamp(x, y, z),
     "xlog1py": special.xlog1py,
+    "i1": special.i1,
 }
 # torch defines no gradient, no real overload (imag), or wants a number (polygamma).
 SKIPPED = {"nextafter", "floor_divide", "imag", "polygamma"}
@@ -71,6 +72,7 @@ def _ops() -> SimpleNamespace:
     ops = SimpleNamespace(**{n: getattr(torch, n) for n in dir(torch)})
     ops.div = lambda a, b, mode=None: torch.div(a, b, rounding_mode=mode)
     ops.special_xlog1py = special.xlog1py
+    ops.special_i1 = special.i1
     ops.type_as = lambda a, b: a.type_as(b)
     ops.imag = lambda x: x.imag if x.is_complex() else torch.zeros_like(x)
     return ops
