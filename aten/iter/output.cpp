@@ -203,9 +203,10 @@ OutputTarget OutputTarget::for_out(const OutputPlan& plan,
   check_no_internal_overlap(plan.op(), out);
   OutputTarget target;
   target.wanted_ = target.work_ = out;
-  bool is_input = std::any_of(inputs.begin(),
-                              inputs.end(),
-                              [&](const TensorBase& in) { return in.is_same(out); });
+  bool is_input =
+      std::any_of(inputs.begin(), inputs.end(), [&](const TensorBase& in) {
+        return in.is_same(out);
+      });
   if (is_input && out.sizes() != IntArrayRef(planned.sizes)) {
     target.resize_last_ = &planned;
     target.work_ = plan.allocate(index, out.device());

@@ -84,11 +84,10 @@ TAEDA_API TensorBase pointwise(const PointwiseOp& op,
                                std::initializer_list<Scalar> scalars = {});
 // A gradient that is going to be summed to `sizes`: where that is a sum at all,
 // the result has the compute type, so that 16-bit gradients are rounded once.
-TAEDA_API TensorBase
-pointwise_summand(const PointwiseOp& op,
-                  std::initializer_list<Operand> operands,
-                  std::initializer_list<Scalar> scalars,
-                  IntArrayRef sizes);
+TAEDA_API TensorBase pointwise_summand(const PointwiseOp& op,
+                                       std::initializer_list<Operand> operands,
+                                       std::initializer_list<Scalar> scalars,
+                                       IntArrayRef sizes);
 // Writes into `self`, which is one of the operands.
 TAEDA_API void pointwise_inplace(const PointwiseOp& op,
                                  std::initializer_list<Operand> operands,

@@ -1,14 +1,13 @@
-// sin, cos, tan; the _any forms; any_beyond.
+// sin, cos, tan; the _any forms; is_far.
 // Method: Cody & Waite reduction x = n pi/2 + r with pi/2 in parts, then the
 // odd or even polynomial by quadrant.
 //
 // Note [Huge arguments of sin]
 // On CPUs sin, cos and tan are right for |x| <= kTrigLimit and some number
 // beyond: the table and the branch that more digits of pi need would undo the
-// vectorisation of every call. A loop over stored operands asks
-// any_beyond(operand, n, kTrigLimit<T>) first (0.1 ns an element) and, if so,
-// runs sin_any in place of sin, which calls the C library out there. On GPUs
-// sin is sin_any.
+// vectorisation of every call. Generated loops ask is_far() of a block of
+// arguments first (0.1 ns an element) and, where one is, run sin_any in place
+// of sin, which calls the C library out there. On GPUs sin is sin_any.
 #pragma once
 
 #include <taeda/aten/math/polynomials.h>
@@ -33,16 +32,12 @@ template <>
 constexpr float kTrigLimit<float> = 0x1p28f;
 #endif
 
-// Whether any |x[i]| is above the limit; NaN and infinity are not, as every
-// path gives NaN for them.
+// 1 where |x| is above the limit, an integer of T's size; NaN and infinity are
+// not, as every path gives NaN for them.
 template <typename T>
-TAEDA_FN bool any_beyond(const T* x, long n, T limit) {
-  BitsOf<T> found = 0;
-  for (long i = 0; i < n; ++i) {
-    const T a = fabs_of(x[i]);
-    found |= (a > limit && a < kInfinity<T>) ? BitsOf<T>(1) : BitsOf<T>(0);
-  }
-  return found != 0;
+TAEDA_FN BitsOf<T> is_far(T x) {
+  const T a = fabs_of(x);
+  return (a > kTrigLimit<T> && a < kInfinity<T>) ? BitsOf<T>(1) : BitsOf<T>(0);
 }
 
 // r = x - n pi/2 with pi/2 = first + second + third. The first difference is

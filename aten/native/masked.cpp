@@ -30,8 +30,7 @@ Tensor positions_of(const Tensor& mask) {
   const bool* bits = plain.const_data<bool>();
   int64_t n = plain.numel(), rank = mask.dim();
   int64_t count = std::count(bits, bits + n, true);
-  Tensor out =
-      make_tensor_strided("nonzero", {count, rank}, {1, count}, kLong);
+  Tensor out = make_tensor_strided("nonzero", {count, rank}, {1, count}, kLong);
   if (rank == 0 || count == 0) return out;
   int64_t* to = out.mutable_data<int64_t>();
   int64_t width = mask.sizes().back();

@@ -215,14 +215,34 @@ ScalarType type_of_space(std::string_view op,
   return has_complex ? complex_type_of(default_dtype()) : default_dtype();
 }
 
+template <class T>
+constexpr bool kIsFloat = is_floating(scalar_type_of<T>);
+
+struct Same {
+  auto operator()(auto v) const { return v; }
+};
+
+// a + b c, rounded once by types that have such an instruction and after each
+// step by 16-bit ones.
+template <class V>
+V add_product(V a, V b, V c) {
+  if constexpr (std::is_same_v<V, float> || std::is_same_v<V, double>) {
+    return std::fma(b, c, a);
+  } else {
+    return V(a + V(b * c));
+  }
+}
+
 // Both halves are counted from their own end, so that the last element is
-// `end` itself.
+// `end` itself. All in V, as in PyTorch: the step is rounded to V, too.
 template <class V>
 auto position_of(V start, V end, int64_t steps) {
-  V step = steps > 1 ? (end - start) / static_cast<V>(double(steps - 1)) : V(0);
+  V step =
+      steps > 1 ? V(V(end - start) / V(static_cast<double>(steps - 1))) : V(0);
   return [=](int64_t i) {
-    return i < steps / 2 ? start + step * V(double(i))
-                         : end - step * V(double(steps - i - 1));
+    bool near_start = i < steps / 2;
+    double count = static_cast<double>(near_start ? i : i + 1 - steps);
+    return add_product(near_start ? start : end, step, V(count));
   };
 }
 
@@ -257,7 +277,10 @@ Tensor space(std::string_view op,
       first = static_cast<V>(start.to<int64_t>());
       last = static_cast<V>(end.to<int64_t>());
     }
-    auto at = position_of(first, last, steps);
+    // Exponents are not rounded before the power is taken.
+    using P =
+        std::conditional_t<std::is_same_v<Map, Same> && kIsFloat<T>, T, V>;
+    auto at = position_of(P(first), P(last), steps);
     generate<T>(out, [&](int64_t i) { return map(at(i)); });
   });
   return out;
@@ -274,8 +297,6 @@ Scalar bound_of(std::string_view op, const Tensor& t) {
 }
 const Scalar& bound_of(std::string_view, const Scalar& s) { return s; }
 
-constexpr auto kSame = [](auto v) { return v; };
-
 template <class A, class B>
 Tensor linspace_of(const A& start,
                    const B& end,
@@ -290,7 +311,7 @@ Tensor linspace_of(const A& start,
                dtype,
                layout,
                device,
-               kSame);
+               Same());
 }
 
 complex<double> power(double base, complex<double> v) {

@@ -243,13 +243,12 @@ Tensor cumprod_grad(const Tensor& grad,
                     const Tensor& result,
                     int64_t dim) {
   if (self.numel() == 0) return grad;
-  if (has_zero(self)) {
+  // Sums of 16-bit results that cancel have too few digits.
+  bool narrow = self.dtype() == kHalf || self.dtype() == kBFloat16;
+  if ((narrow && !grad_enabled()) || has_zero(self)) {
     return ops::_cumprod_backward(grad, conj_of(self), dim);
   }
-  // Sums that cancel need more digits than 16-bit numbers have.
-  bool narrow = self.dtype() == kHalf || self.dtype() == kBFloat16;
-  Tensor wide = narrow ? cast_to(grad, kFloat) : grad;
-  Tensor weighted = ops::mul(wide, conj_of(result));
+  Tensor weighted = ops::mul(grad, conj_of(result));
   return ops::div(ops::_reverse_cumsum(weighted, dim), conj_of(self));
 }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from .expr import Expr, cpp_block
+from .expr import Call, Expr, cpp_block, walk
 from .model import Operator, shard_of
 from .pointwise import KIND_OF_COMPUTE, PointwiseKernel, backward_of, kernels_of
 from .record_types import Pointwise, Reduction
@@ -92,11 +93,54 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
         }
         want = wanted_kind(kind, kernel.out_kind)
         statements, value = print_expr(expr, kind, kinds, want)
-        lines.append("TAEDA_INDEPENDENT")
-        lines += ["  for (int64_t i_ = 0; i_ < n_; ++i_) {", *loads]
-        lines += [f"    {statement}" for statement in statements]
-        lines += [f"    out_[i_] = static_cast<{result}>({value});", "  }", "}"]
+        store = f"out_[i_] = static_cast<{result}>({value});"
+        body = [*loads, *(f"    {s}" for s in [*statements, store])]
+        lines += _loops(expr, kind, kinds, loads, body) + ["}"]
     return lines
+
+
+# See Note [Huge arguments of sin] in aten/math/trig.h.
+_LIMITED = ("sin", "cos", "tan")
+_LIMITED_CALL = re.compile(r"\bmath::(sin|cos|tan)\(")
+
+
+def _loops(
+    expr: Expr, kind: str, kinds: dict[str, str], loads: list[str], body: list[str]
+) -> list[str]:
+    """The loop over the elements; two loops by blocks where arguments may be huge."""
+    calls = [e for e in walk(expr) if isinstance(e, Call) and e.function in _LIMITED]
+    if kind != "float" or not calls:
+        return [
+            "TAEDA_INDEPENDENT",
+            "  for (int64_t i_ = 0; i_ < n_; ++i_) {",
+            *body,
+            "  }",
+        ]
+    test = []
+    for argument in dict.fromkeys(call.args[0] for call in calls):
+        statements, value = print_expr(argument, kind, kinds, kind)
+        test += ["    {", *statements, f"    far_ |= math::is_far({value});", "    }"]
+    loop = "  for (int64_t i_ = b_; i_ < e_; ++i_) {"
+    return [
+        "  for (int64_t b_ = 0, e_; b_ < n_; b_ = e_) {",
+        "  e_ = n_ - b_ < 1024 ? n_ : b_ + 1024;",
+        "  typename math::FloatTraits<T>::Bits far_ = 0;",
+        loop,
+        *loads,
+        *test,
+        "  }",
+        "  if (far_ == 0) {",
+        "TAEDA_INDEPENDENT",
+        loop,
+        *body,
+        "  }",
+        "  } else {",
+        loop,
+        *(_LIMITED_CALL.sub(r"math::\1_any(", line) for line in body),
+        "  }",
+        "  }",
+        "  }",
+    ]
 
 
 def print_expr(

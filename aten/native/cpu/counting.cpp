@@ -1,5 +1,6 @@
 // searchsorted, bucketize, histc, bincount.
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/cpu/tally.h>
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/bincount.h>
@@ -218,11 +219,12 @@ Tensor bincount(const Tensor& self,
   Tensor plain = contiguous_as(self, kLong);
   const int64_t* x = plain.const_data<int64_t>();
   int64_t n = plain.numel(), length = minlength;
-  for (int64_t i = 0; i < n; ++i) {
-    TAEDA_CHECK(x[i] >= 0,
+  if (n > 0) {
+    Extent found = extent_of(x, n);
+    TAEDA_CHECK(found.lowest >= 0,
                 "bincount only supports 1-d non-negative integral inputs. Got ",
-                x[i]);
-    length = std::max(length, x[i] + 1);
+                found.lowest);
+    length = std::max(length, found.highest + 1);
   }
   bool weighted = weights && weights->defined();
   TAEDA_CHECK(!weighted || weights->sizes() == self.sizes(),
@@ -232,8 +234,7 @@ Tensor bincount(const Tensor& self,
   Tensor counts = make_tensor("bincount", shape, weighted ? kDouble : kLong);
   fill_with(counts, Scalar(0));
   if (!weighted) {
-    int64_t* c = counts.mutable_data<int64_t>();
-    for (int64_t i = 0; i < n; ++i) ++c[x[i]];
+    tally(x, n, 0, counts.mutable_data<int64_t>());
     return counts;
   }
   Tensor w = contiguous_as(*weights, kDouble);

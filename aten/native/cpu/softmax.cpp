@@ -15,6 +15,7 @@
 #include <taeda/gen/ops/_to_copy.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace taeda::native {
 
@@ -93,6 +94,23 @@ void softmax_into(const Tensor& self,
   });
 }
 
+// 16-bit probabilities have lost their sum of one to rounding. Given back, it
+// takes what their errors have in common out of the differences of gradients.
+// Rows that are off by more than rounding are not a softmax and stay.
+void restore_sums(const DimFrame& f, float rounding) {
+  float* data = f.data.mutable_data<float>();
+  int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(f.n, 1));
+  parallel_for(0, f.rows(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      float* y = data + r / f.inner * f.n * f.inner + r % f.inner;
+      float sum = 0;
+      for (int64_t i = 0; i < f.n; ++i) sum += y[i * f.inner];
+      if (!(std::fabs(sum - 1) <= rounding)) continue;
+      for (int64_t i = 0; i < f.n; ++i) y[i * f.inner] /= sum;
+    }
+  });
+}
+
 void softmax_backward_into(const Tensor& grad,
                            const Tensor& output,
                            int64_t dim,
@@ -101,6 +119,8 @@ void softmax_backward_into(const Tensor& grad,
   if (grad.numel() == 0) return;
   ScalarType type = wide_type(grad.dtype());
   DimFrame f = frame_of(output, dim, type);
+  if (!log && output.dtype() == kBFloat16) restore_sums(f, 0x1p-8f);
+  if (!log && output.dtype() == kHalf) restore_sums(f, 0x1p-11f);
   Tensor plain = contiguous_as(grad, type);
   visit_float(type, [&](auto tag) {
     using T = decltype(tag);

@@ -129,24 +129,39 @@ void sort_long_rows(const Picked& out, const DimFrame& frame, bool descending) {
   });
 }
 
-Picked sorted(const Tensor& self, int64_t dim, bool descending) {
+// The unstable order of ties is std::sort's, which is PyTorch's, too.
+template <class T, class Before>
+void sort_items(std::vector<Item<T>>& items, bool stable) {
+  if (stable) {
+    std::stable_sort(items.begin(), items.end(), Before());
+  } else {
+    std::sort(items.begin(), items.end(), Before());
+  }
+}
+
+Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
   refuse_complex("sort", self);
   int64_t at = wrap_dim(dim, self.dim());
   int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
   Picked out = room("sort", self, at, n);
   if (self.is_meta() || self.numel() == 0) return out;
   DimFrame frame = frame_of(self, at, out.values.dtype());
+  // Long rows of narrow types consist of ties, so their order is kept as
+  // PyTorch's; those of wide types are sorted quickly, and stably.
+  bool by_bits = n >= kRadixLength &&
+                 n <= std::numeric_limits<uint32_t>::max() &&
+                 (stable || self.itemsize() > 2);
   visit_sortable(out.values.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    if (n >= kRadixLength && n <= std::numeric_limits<uint32_t>::max()) {
+    if (by_bits) {
       sort_long_rows<T>(out, frame, descending);
       return;
     }
     each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
       if (descending) {
-        std::stable_sort(items.begin(), items.end(), Descending<T>());
+        sort_items<T, Descending<T>>(items, stable);
       } else {
-        std::stable_sort(items.begin(), items.end(), Ascending<T>());
+        sort_items<T, Ascending<T>>(items, stable);
       }
       put(out, frame, n, row, items.data());
     });
@@ -182,7 +197,7 @@ void sort_cpu(const Tensor& self,
               bool descending,
               const Tensor& values,
               const Tensor& indices) {
-  give(sorted(self, dim, descending), values, indices);
+  give(sorted(self, dim, descending, /*stable=*/false), values, indices);
 }
 void sort_shape(const Tensor& self,
                 std::optional<bool>,
@@ -192,12 +207,13 @@ void sort_shape(const Tensor& self,
   plan_sort(self, dim, plan);
 }
 void sort_cpu(const Tensor& self,
-              std::optional<bool>,
+              std::optional<bool> stable,
               int64_t dim,
               bool descending,
               const Tensor& values,
               const Tensor& indices) {
-  give(sorted(self, dim, descending), values, indices);
+  bool keeps_ties = stable.value_or(false);
+  give(sorted(self, dim, descending, keeps_ties), values, indices);
 }
 
 Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
@@ -235,10 +251,9 @@ void pick_top(std::vector<Item<T>>& items, int64_t k, bool in_order) {
     std::partial_sort(items.begin(), end, items.end(), Before());
     return;
   }
-  if (k < static_cast<int64_t>(items.size())) {
-    std::nth_element(items.begin(), end, items.end(), Before());
-  }
-  if (in_order) std::sort(items.begin(), end, Before());
+  // The last of the picks is in place already; ties fall as in PyTorch.
+  std::nth_element(items.begin(), end - 1, items.end(), Before());
+  if (in_order) std::sort(items.begin(), end - 1, Before());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // unique in its forms: of elements, of slices along a dim, of runs.
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/cpu/tally.h>
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/gen/native/_unique.h>
 #include <taeda/gen/native/_unique2.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 namespace taeda::native {
@@ -86,6 +88,76 @@ std::vector<int64_t> order_of(const T* x, int64_t n) {
   return order;
 }
 
+template <class T>
+struct Distinct {
+  std::vector<T> values;
+  std::vector<int64_t> counts, inverse;
+};
+
+// With places: an order, and what it groups.
+template <class T>
+Distinct<T> distinct_by_order(const T* x, const std::vector<int64_t>& order) {
+  Groups groups(order, [&](int64_t a, int64_t b) { return x[a] == x[b]; });
+  std::vector<T> values;
+  values.reserve(groups.first.size());
+  for (int64_t at : groups.first) values.push_back(x[at]);
+  return {
+      std::move(values), std::move(groups.counts), std::move(groups.inverse)};
+}
+
+// Without places: the values are sorted alone.
+template <class T>
+Distinct<T> distinct_by_value(const T* x, int64_t n) {
+  std::vector<T> sorted(x, x + n);
+  std::sort(sorted.begin(), sorted.end(), less<T>);
+  Distinct<T> out;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (i == 0 || !(sorted[i] == sorted[i - 1])) {
+      out.values.push_back(sorted[i]);
+      out.counts.push_back(0);
+    }
+    ++out.counts.back();
+  }
+  return out;
+}
+
+// Integers whose range is not much wider than they are many are counted.
+std::optional<Distinct<int64_t>> distinct_by_table(const int64_t* x,
+                                                   int64_t n,
+                                                   bool inverse) {
+  if (n == 0) return std::nullopt;
+  Extent e = extent_of(x, n);
+  uint64_t width =
+      static_cast<uint64_t>(e.highest) - static_cast<uint64_t>(e.lowest);
+  if (width > static_cast<uint64_t>(4 * n)) return std::nullopt;
+  std::vector<int64_t> table(static_cast<size_t>(width) + 1);
+  tally(x, n, e.lowest, table.data());
+  Distinct<int64_t> out;
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (table[i] == 0) continue;
+    out.counts.push_back(table[i]);
+    table[i] = static_cast<int64_t>(out.values.size());
+    out.values.push_back(e.lowest + static_cast<int64_t>(i));
+  }
+  if (inverse) {
+    out.inverse.resize(static_cast<size_t>(n));
+    std::transform(x, x + n, out.inverse.begin(), [&](int64_t v) {
+      return table[static_cast<size_t>(v - e.lowest)];
+    });
+  }
+  return out;
+}
+
+template <class T>
+Distinct<T> distinct(const T* x, int64_t n, bool in_order, bool inverse) {
+  if (!in_order) return distinct_by_order(x, counting(n));
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (auto found = distinct_by_table(x, n, inverse)) return std::move(*found);
+  }
+  return inverse ? distinct_by_order(x, order_of(x, n))
+                 : distinct_by_value(x, n);
+}
+
 Three unique_elements(std::string_view op,
                       const Tensor& self,
                       bool in_order,
@@ -96,17 +168,15 @@ Three unique_elements(std::string_view op,
   Three out;
   visit_real(op, type, [&](auto tag) {
     using T = decltype(tag);
-    const T* x = flat.const_data<T>();
-    std::vector<int64_t> order =
-        in_order ? order_of(x, flat.numel()) : counting(flat.numel());
-    Groups groups(order, [&](int64_t a, int64_t b) { return x[a] == x[b]; });
-    int64_t found[] = {static_cast<int64_t>(groups.first.size())};
-    Tensor values = make_tensor(op, found, type);
-    T* v = values.mutable_data<T>();
-    for (int64_t at : groups.first) *v++ = x[at];
+    Distinct<T> found =
+        distinct(flat.const_data<T>(), flat.numel(), in_order, inverse);
+    int64_t count[] = {static_cast<int64_t>(found.values.size())};
+    Tensor values = make_tensor(op, count, type);
+    std::copy(
+        found.values.begin(), found.values.end(), values.mutable_data<T>());
     out = {cast(values, self.dtype()),
-           inverse ? longs(groups.inverse, self.sizes()) : no_longs(),
-           counts ? longs(groups.counts) : no_longs()};
+           inverse ? longs(found.inverse, self.sizes()) : no_longs(),
+           counts ? longs(found.counts) : no_longs()};
   });
   return out;
 }

@@ -56,7 +56,7 @@ def test_a_vector_times_a_matrix_leaves_out_contiguous() -> None:
 
 def test_sum_to_no_dims_is_a_sum() -> None:
     x = taeda.tensor(True)
-    total = x.sum_to_size()
+    total = x.sum_to_size(())
     assert total.dtype == taeda.int64
     y = taeda.tensor(2.0)
     assert y.sum_to_size(()).data_ptr() != y.data_ptr()
