@@ -1,5 +1,6 @@
 // Norms and other reductions made of simpler ones.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/gen/native/count_nonzero.h>
@@ -185,18 +186,70 @@ Tensor glu(const Tensor& self, int64_t dim) {
   return ops::mul(a, ops::sigmoid(b));
 }
 
+namespace {
+
+// What float_power computes in. A Scalar or tensor each.
+template <class A, class B>
+ScalarType float_power_type(const A& self, const B& exponent) {
+  return self.is_complex() || exponent.is_complex() ? kComplexDouble : kDouble;
+}
+
+void check_float_power(const char* what, ScalarType given, ScalarType wanted) {
+  TAEDA_CHECK(given == wanted,
+              what,
+              " has dtype ",
+              given,
+              " but the operation's result requires dtype ",
+              wanted);
+}
+
+template <class A, class B>
+void float_power_into(const A& self, const B& exponent, const Tensor& out) {
+  check_float_power("the output given to float_power",
+                    out.dtype(),
+                    float_power_type(self, exponent));
+  write_out("float_power", float_power(self, exponent), out);
+}
+
+}  // namespace
+
 Tensor float_power(const Tensor& self, const Tensor& exponent) {
-  bool complex = self.is_complex() || exponent.is_complex();
-  ScalarType dtype = complex ? kComplexDouble : kDouble;
+  ScalarType dtype = float_power_type(self, exponent);
   return ops::pow(in_dtype(self, dtype), in_dtype(exponent, dtype));
 }
 Tensor float_power(const Tensor& self, const Scalar& exponent) {
-  bool complex = self.is_complex() || exponent.is_complex();
-  return ops::pow(in_dtype(self, complex ? kComplexDouble : kDouble), exponent);
+  return ops::pow(in_dtype(self, float_power_type(self, exponent)), exponent);
 }
 Tensor float_power(const Scalar& self, const Tensor& exponent) {
-  bool complex = self.is_complex() || exponent.is_complex();
-  return ops::pow(self, in_dtype(exponent, complex ? kComplexDouble : kDouble));
+  return ops::pow(self, in_dtype(exponent, float_power_type(self, exponent)));
+}
+
+void float_power_(const Tensor& self, const Tensor& exponent) {
+  ScalarType dtype = float_power_type(self, exponent);
+  check_float_power("the base given to float_power_", self.dtype(), dtype);
+  ops::pow_(self, in_dtype(exponent, dtype));
+}
+void float_power_(const Tensor& self, const Scalar& exponent) {
+  check_float_power("the base given to float_power_",
+                    self.dtype(),
+                    float_power_type(self, exponent));
+  ops::pow_(self, exponent);
+}
+
+void float_power_out(const Tensor& self,
+                     const Tensor& exponent,
+                     const Tensor& out) {
+  float_power_into(self, exponent, out);
+}
+void float_power_out(const Tensor& self,
+                     const Scalar& exponent,
+                     const Tensor& out) {
+  float_power_into(self, exponent, out);
+}
+void float_power_out(const Scalar& self,
+                     const Tensor& exponent,
+                     const Tensor& out) {
+  float_power_into(self, exponent, out);
 }
 
 }  // namespace taeda::native

@@ -1,4 +1,5 @@
 // Unary operators with optional arguments, over private pointwise records.
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/gen/native/logit.h>
 #include <taeda/gen/native/nan_to_num.h>
@@ -10,7 +11,9 @@
 #include <taeda/gen/ops/_replace_nonfinite.h>
 #include <taeda/gen/ops/_round_scaled.h>
 #include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/digamma.h>
+#include <taeda/gen/ops/polygamma.h>
 #include <taeda/gen/ops/round.h>
 
 #include <cmath>
@@ -41,6 +44,12 @@ Tensor polygamma(int64_t n, const Tensor& self) {
               "polygamma: polygamma(n, x) does not support negative n. Got ",
               n);
   return n == 0 ? ops::digamma(self) : ops::_polygamma(self, Scalar(n));
+}
+
+void polygamma_(const Tensor& self, int64_t n) {
+  Tensor result = ops::polygamma(n, self);
+  check_castable("polygamma", result.dtype(), self.dtype());
+  ops::copy_(self, result);
 }
 
 Tensor nan_to_num(const Tensor& self,

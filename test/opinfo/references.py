@@ -8,4 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-REFERENCES: dict[str, Callable] = {}
+from scipy import special
+
+REFERENCES: dict[str, Callable] = {
+    # PyTorch has NaN at infinity.
+    "i0": special.i0,
+    "special_i1": special.i1,
+}

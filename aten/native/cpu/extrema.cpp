@@ -1,4 +1,5 @@
 // max, min, argmax, argmin, aminmax.
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/aten/native/cpu/isa_table.h>
@@ -216,6 +217,23 @@ std::tuple<Tensor, Tensor> aminmax(const Tensor& self,
               "the operation has no identity.");
   Tensor low = ops::amin(self, IntArrayRef(), keepdim);
   return {low, ops::amax(self, IntArrayRef(), keepdim)};
+}
+void aminmax_out(const Tensor& self,
+                 std::optional<int64_t> dim,
+                 bool keepdim,
+                 const Tensor& min,
+                 const Tensor& max) {
+  for (const Tensor* out : {&min, &max}) {
+    TAEDA_CHECK(out->dtype() == self.dtype(),
+                "aminmax: Expected out tensor to have dtype ",
+                self.dtype(),
+                ", but got ",
+                out->dtype(),
+                " instead");
+  }
+  auto [low, high] = aminmax(self, dim, keepdim);
+  write_out("aminmax", low, min);
+  write_out("aminmax", high, max);
 }
 std::tuple<Tensor, Tensor> _aminmax(const Tensor& self) {
   return aminmax(self, std::nullopt, false);

@@ -62,3 +62,20 @@ def test_sum_to_no_dims_is_a_sum() -> None:
     assert y.sum_to_size(()).data_ptr() != y.data_ptr()
     z = taeda.ones(2)
     assert z.sum_to_size(2).data_ptr() == z.data_ptr()
+
+
+def test_float_power_writes_doubles_alone() -> None:
+    x = taeda.ones(3)
+    with pytest.raises(RuntimeError, match="base given to float_power_ has dtype"):
+        x.float_power_(2)
+    with pytest.raises(RuntimeError, match="output given to float_power has dtype"):
+        taeda.float_power(x, 2, out=taeda.empty(3))
+    assert taeda.full((2,), 3.0, dtype=taeda.float64).float_power_(2).tolist() == [9, 9]
+
+
+def test_results_are_not_squeezed_into_smaller_types() -> None:
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        taeda.ones(2, dtype=taeda.int64).polygamma_(1)
+    outs = (taeda.empty(0, dtype=taeda.float64), taeda.empty(0))
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        taeda.aminmax(taeda.ones(3), out=outs)

@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from test.opinfo.references import REFERENCES  # noqa: E402
 from tools.codegen.model import Operator, load_operators  # noqa: E402
+from tools.codegen.pointwise import CONDITIONS  # noqa: E402
 from tools.codegen.record_types import Pointwise  # noqa: E402
 
 NUMPY_TYPES = {
@@ -25,7 +26,7 @@ NUMPY_TYPES = {
     "c128": np.complex128,
 }
 # Absolute and relative error allowed against the reference.
-TOLERANCE = {"f32": 2e-5, "f64": 1e-12, "c128": 1e-11}
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "complex128": 1e-11}
 
 
 def pointwise_operators() -> list[Operator]:
@@ -33,6 +34,8 @@ def pointwise_operators() -> list[Operator]:
     found = []
     for op in load_operators(ROOT / "aten/ops"):
         if not isinstance(op.overload.body, Pointwise) or op.form != "functional":
+            continue
+        if op.record.python.private:
             continue
         required = [a for a in op.arguments if not a.has_default]
         if all(a.type.is_tensor and not a.type.is_optional for a in required):
@@ -46,19 +49,25 @@ def reference(op: Operator) -> Callable | None:
         return REFERENCES[op.record.name]
     import torch
 
-    homes = (torch, torch.special, torch._C._nn, torch.nn.functional)
-    for home in homes:
-        function = getattr(home, op.record.name, None)
-        if function is not None:
-            return lambda *a, f=function: f(*map(torch.from_numpy, a)).numpy()
-    return None
+    function = getattr(torch.ops.aten, op.record.name, None)
+    if function is None:
+        return None
+    return lambda *a: function(*map(torch.from_numpy, a)).numpy()
 
 
 def arrays(op: Operator, dtype: str, kind: str) -> list[np.ndarray]:
-    """Operands of one of the layout kinds."""
-    count = sum(a.type.is_tensor and not a.has_default for a in op.arguments)
+    """Operands of one of the layout kinds; conditions are bool, fill values 0-d."""
+    needed = [a for a in op.arguments if a.type.is_tensor and not a.has_default]
     rng = np.random.default_rng(len(kind))
-    return [_array(rng, dtype, kind, i) for i in range(count)]
+    return [
+        _array(
+            rng,
+            "bool" if a.name in CONDITIONS else dtype,
+            "scalar" if a.name == "value" else kind,
+            i,
+        )
+        for i, a in enumerate(needed)
+    ]
 
 
 def _array(rng: np.random.Generator, dtype: str, kind: str, index: int) -> np.ndarray:

@@ -1,0 +1,68 @@
+"""Where sorts put equal elements, and what unique and bincount count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import taeda
+
+torch = pytest.importorskip("torch")
+
+DTYPES = ["bool", "uint8", "int64", "float32", "bfloat16"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("descending", [False, True])
+def test_unstable_sorts_order_ties_as_pytorch(dtype: str, descending: bool) -> None:
+    numbers = np.random.default_rng(5).integers(0, 2, (3, 700))
+    got, want = (
+        library.sort(
+            library.from_numpy(numbers).to(getattr(library, dtype)),
+            descending=descending,
+        )
+        for library in (taeda, torch)
+    )
+    assert got.indices.tolist() == want.indices.tolist()
+    stable = taeda.sort(taeda.from_numpy(numbers), stable=True, descending=descending)
+    ties = np.argsort(-numbers if descending else numbers, kind="stable")
+    assert stable.indices.tolist() == ties.tolist()
+
+
+@pytest.mark.parametrize("k", [1, 9, 300, 700])
+@pytest.mark.parametrize("largest", [False, True])
+def test_topk_picks_the_ties_that_pytorch_picks(k: int, largest: bool) -> None:
+    numbers = np.random.default_rng(6).integers(0, 5, (2, 700)).astype(np.float32)
+    got = taeda.topk(taeda.from_numpy(numbers), k, largest=largest)
+    want = torch.topk(torch.from_numpy(numbers), k, largest=largest)
+    assert got.indices.tolist() == want.indices.tolist()
+    assert got.values.tolist() == want.values.tolist()
+
+
+@pytest.mark.parametrize("width", [3, 10**12])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_unique_of_narrow_and_wide_ranges(width: int, kind: type) -> None:
+    numbers = np.random.default_rng(7).integers(-width, width, 500).astype(kind)
+    numbers = np.concatenate([numbers, numbers[:100]])
+    values, inverse, counts = taeda.unique(
+        taeda.from_numpy(numbers), return_inverse=True, return_counts=True
+    )
+    want = np.unique(numbers, return_inverse=True, return_counts=True)
+    np.testing.assert_array_equal(values.numpy(), want[0])
+    np.testing.assert_array_equal(inverse.numpy(), want[1])
+    np.testing.assert_array_equal(counts.numpy(), want[2])
+    alone = taeda.unique(taeda.from_numpy(numbers))
+    np.testing.assert_array_equal(alone.numpy(), want[0])
+
+
+def test_unique_keeps_every_nan() -> None:
+    x = taeda.tensor([float("nan"), 1.0, float("nan"), 1.0])
+    assert taeda.unique(x).shape == (3,)
+    values, counts = taeda.unique(x, return_counts=True)
+    assert counts.tolist() == [2, 1, 1]
+
+
+def test_bincount_refuses_negative_numbers() -> None:
+    assert taeda.bincount(taeda.tensor([2, 0, 2])).tolist() == [1, 0, 2]
+    assert taeda.bincount(taeda.tensor([], dtype=taeda.int64)).tolist() == []
+    with pytest.raises(RuntimeError, match="non-negative"):
+        taeda.bincount(taeda.tensor([1, -3]))

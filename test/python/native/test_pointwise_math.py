@@ -1,0 +1,36 @@
+"""Pointwise functions outside the range that the vector loops are made for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import taeda
+
+FAR = [1e13, -3e15, 2.0**41, 1e20, 1e38, 0.5, -2.0]
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+@pytest.mark.parametrize("count", [1, 300])
+def test_trigonometry_of_huge_arguments(name: str, count: int) -> None:
+    x = taeda.tensor(FAR * count, dtype=taeda.float64)
+    want = [getattr(math, name)(v) for v in FAR] * count
+    got = getattr(taeda, name)(x)
+    assert (got - taeda.tensor(want, dtype=taeda.float64)).abs().max() < 1e-15 * 8
+    single = getattr(taeda, name)(x.to(taeda.float32))
+    exact = [getattr(math, name)(v) for v in x.to(taeda.float32).tolist()]
+    assert (single.to(taeda.float64) - taeda.tensor(exact)).abs().max() < 1e-5
+
+
+def test_the_derivative_of_sin_reaches_as_far() -> None:
+    x = taeda.tensor(FAR, dtype=taeda.float64, requires_grad=True)
+    taeda.sin(x).sum().backward()
+    assert x.grad.tolist() == pytest.approx([math.cos(v) for v in FAR], abs=1e-15)
+
+
+def test_sixteen_bit_linspace_steps_in_its_own_type() -> None:
+    torch = pytest.importorskip("torch")
+    for name in ("bfloat16", "float16", "float32", "float64"):
+        got = taeda.linspace(-3.3, 7.7, 301, dtype=getattr(taeda, name)).tolist()
+        want = torch.linspace(-3.3, 7.7, 301, dtype=getattr(torch, name)).tolist()
+        assert got == want
