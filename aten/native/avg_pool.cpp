@@ -350,6 +350,7 @@ Tensor avg_pool1d(const Tensor& self,
 }
 
 Tensor adaptive_avg_pool1d(const Tensor& self, ArrayRef<int64_t> output_size) {
+  check_one_size("adaptive_avg_pool1d", output_size);
   return drop_height(ops::_adaptive_avg_pool2d(
       add_height("adaptive_avg_pool1d", self), two(output_size, 1)));
 }

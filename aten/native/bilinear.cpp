@@ -2,7 +2,9 @@
 #include <taeda/aten/core/tensor_base.h>
 #include <taeda/gen/native/bilinear.h>
 #include <taeda/gen/native/conv_tbc.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/bilinear.h>
 #include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/conv1d.h>
 #include <taeda/gen/ops/matmul.h>
@@ -54,6 +56,16 @@ Tensor bilinear(const Tensor& input1,
                 bias->sizes(),
                 " but expected ",
                 outputs);
+  }
+  ScalarType type = compute_type(weight.dtype());
+  if (type != weight.dtype()) {
+    // 16-bit products of three are rounded once.
+    auto wide = [&](const Tensor& t) { return ops::_to_copy(t, type); };
+    OptionalTensor added;
+    if (bias) added = wide(*bias);
+    return ops::_to_copy(
+        ops::bilinear(wide(input1), wide(input2), wide(weight), added),
+        weight.dtype());
   }
   sizes.back() = outputs;
   sizes.push_back(j);

@@ -304,7 +304,13 @@ void _embedding_bag_dense_backward_cpu(const Tensor& grad,
                                        const OptionalTensor& per_sample_weights,
                                        int64_t padding_idx,
                                        const Tensor& out) {
-  fill_with(out, int64_t{0});
+  // 16-bit gradients are added up in float.
+  Tensor total = out;
+  if (out.dtype() != compute_type(out.dtype())) {
+    total = make_tensor(
+        "embedding_bag_backward", out.sizes(), compute_type(out.dtype()));
+  }
+  fill_with(total, int64_t{0});
   Tensor g = contiguous(grad), index = contiguous_as(indices, kLong);
   Tensor bag = contiguous(offset2bag), size = contiguous(bag_size);
   Tensor maxima = contiguous(maximum_indices), factors;
@@ -320,13 +326,12 @@ void _embedding_bag_dense_backward_cpu(const Tensor& grad,
     using T = decltype(tag);
     using A = lane_sum_t<T>;
     const T* from = g.const_data<T>();
-    T* to = out.mutable_data<T>();
+    A* to = total.mutable_data<A>();
     if (mode == kMax) {
       const int64_t* where = maxima.const_data<int64_t>();
       for (int64_t e = 0; e < bags * width; ++e) {
         if (sizes[e / width] == 0) continue;
-        T& sum = to[where[e] * width + e % width];
-        sum = static_cast<T>(static_cast<A>(sum) + static_cast<A>(from[e]));
+        to[where[e] * width + e % width] += static_cast<A>(from[e]);
       }
       return;
     }
@@ -339,13 +344,13 @@ void _embedding_bag_dense_backward_cpu(const Tensor& grad,
         scale /= static_cast<A>(uses[static_cast<size_t>(at[i])]);
       }
       const T* __restrict row = from + bag_of[i] * width;
-      T* __restrict sum = to + at[i] * width;
+      A* __restrict sum = to + at[i] * width;
       for (int64_t j = 0; j < width; ++j) {
-        sum[j] = static_cast<T>(static_cast<A>(sum[j]) +
-                                scale * static_cast<A>(row[j]));
+        sum[j] += scale * static_cast<A>(row[j]);
       }
     }
   });
+  if (!total.is_same(out)) copy_into(out, total);
 }
 
 void _embedding_bag_per_sample_weights_backward_shape(const Tensor& grad,

@@ -33,42 +33,39 @@ struct Sampling {
   bool align_corners;
 };
 
-// A place on one axis, with its derivative with respect to the grid.
-template <class T>
+// A place on one axis, with its derivative with respect to the grid. In double
+// for all dtypes: far from 0, float places lose the digits behind the point.
 struct Place {
-  T at, slope;
+  double at, slope;
 };
 
-template <class T>
-Place<T> pixel_of(T coordinate, int64_t size, bool align_corners) {
-  T n = static_cast<T>(size);
+Place pixel_of(double coordinate, int64_t size, bool align_corners) {
+  double n = static_cast<double>(size);
   if (align_corners) return {(coordinate + 1) / 2 * (n - 1), (n - 1) / 2};
   return {((coordinate + 1) * n - 1) / 2, n / 2};
 }
 
-template <class T>
-Place<T> clipped(Place<T> p, int64_t size) {
-  T last = static_cast<T>(size - 1);
-  if (!(p.at > 0)) return {T(0), T(0)};
-  return p.at >= last ? Place<T>{last, T(0)} : p;
+Place clipped(Place p, int64_t size) {
+  double last = static_cast<double>(size - 1);
+  if (!(p.at > 0)) return {0.0, 0.0};
+  return p.at >= last ? Place{last, 0.0} : p;
 }
 
 // Mirrored at low / 2 and high / 2 until it lies between them.
-template <class T>
-Place<T> reflected(Place<T> p, int64_t low, int64_t high) {
-  if (low == high) return {T(0), T(0)};
-  T least = static_cast<T>(low) / 2, span = static_cast<T>(high - low) / 2;
-  T away = p.at - least;
-  T sign = away < 0 ? T(-1) : T(1);
+Place reflected(Place p, int64_t low, int64_t high) {
+  if (low == high) return {0.0, 0.0};
+  double least = static_cast<double>(low) / 2,
+         span = static_cast<double>(high - low) / 2;
+  double away = p.at - least;
+  double sign = away < 0 ? -1.0 : 1.0;
   away = std::abs(away);
-  T rest = std::fmod(away, span);
-  bool even = std::fmod(std::floor(away / span), T(2)) == 0;
-  return even ? Place<T>{rest + least, p.slope * sign}
-              : Place<T>{span - rest + least, -p.slope * sign};
+  double rest = std::fmod(away, span);
+  bool even = std::fmod(std::floor(away / span), 2.0) == 0;
+  return even ? Place{rest + least, p.slope * sign}
+              : Place{span - rest + least, -p.slope * sign};
 }
 
-template <class T>
-Place<T> inside(Place<T> p, int64_t size, const Sampling& how) {
+Place inside(Place p, int64_t size, const Sampling& how) {
   if (how.beyond == kBorder) {
     p = clipped(p, size);
   } else if (how.beyond == kReflection) {
@@ -77,9 +74,9 @@ Place<T> inside(Place<T> p, int64_t size, const Sampling& how) {
     p = clipped(p, size);
   }
   // What no integer can hold lies outside of every image.
-  bool fits =
-      std::abs(p.at) < static_cast<T>(std::numeric_limits<int32_t>::max() - 1);
-  if (!fits) p.at = T(-100);
+  bool fits = std::abs(p.at) <
+              static_cast<double>(std::numeric_limits<int32_t>::max() - 1);
+  if (!fits) p.at = -100;
   return p;
 }
 
@@ -89,18 +86,17 @@ struct AxisTaps {
   int count = 0;
   std::array<int64_t, 4> at;
   std::array<T, 4> weight, slope;
-  void add(int64_t i, int64_t size, T w, T s) {
+  void add(int64_t i, int64_t size, double w, double s) {
     size_t k = static_cast<size_t>(count++);
     at[k] = i >= 0 && i < size ? i : -1;
-    weight[k] = w, slope[k] = s;
+    weight[k] = static_cast<T>(w), slope[k] = static_cast<T>(s);
   }
 };
 
 // Keys's cubic with -3/4 at distance x, and its derivative.
-template <class T>
-std::array<T, 2> keys(T x) {
-  constexpr T kA = T(-0.75);
-  T d = std::abs(x), sign = x < 0 ? T(-1) : T(1);
+std::array<double, 2> keys(double x) {
+  constexpr double kA = -0.75;
+  double d = std::abs(x), sign = x < 0 ? -1.0 : 1.0;
   if (d <= 1) {
     return {((kA + 2) * d - (kA + 3)) * d * d + 1,
             sign * (3 * (kA + 2) * d - 2 * (kA + 3)) * d};
@@ -110,25 +106,24 @@ std::array<T, 2> keys(T x) {
 }
 
 template <class T>
-AxisTaps<T> axis_taps(T coordinate, int64_t size, const Sampling& how) {
+AxisTaps<T> axis_taps(double coordinate, int64_t size, const Sampling& how) {
   AxisTaps<T> taps;
-  Place<T> pixel = pixel_of(coordinate, size, how.align_corners);
+  Place pixel = pixel_of(coordinate, size, how.align_corners);
   if (how.interpolation == kCubic) {
-    T floor = std::floor(pixel.at), part = pixel.at - floor;
+    double floor = std::floor(pixel.at), part = pixel.at - floor;
     for (int k = -1; k <= 2; ++k) {
-      auto [w, s] = keys(part - static_cast<T>(k));
-      Place<T> at =
-          inside(Place<T>{floor + static_cast<T>(k), T(0)}, size, how);
+      auto [w, s] = keys(part - k);
+      Place at = inside(Place{floor + k, 0.0}, size, how);
       taps.add(static_cast<int64_t>(at.at), size, w, s * pixel.slope);
     }
     return taps;
   }
-  Place<T> p = inside(pixel, size, how);
+  Place p = inside(pixel, size, how);
   if (how.interpolation == kNearest) {
-    taps.add(static_cast<int64_t>(std::nearbyint(p.at)), size, T(1), T(0));
+    taps.add(static_cast<int64_t>(std::nearbyint(p.at)), size, 1, 0);
     return taps;
   }
-  T floor = std::floor(p.at);
+  double floor = std::floor(p.at);
   int64_t low = static_cast<int64_t>(floor);
   taps.add(low, size, floor + 1 - p.at, -p.slope);
   taps.add(low + 1, size, p.at - floor, p.slope);
@@ -151,7 +146,7 @@ PlaceTaps<T, D> place_taps(const T* place,
   std::array<AxisTaps<T>, D> axes;
   // The grid names the last axis first.
   for (size_t d = 0; d < D; ++d) {
-    axes[d] = axis_taps(place[D - 1 - d], sizes[d], how);
+    axes[d] = axis_taps<T>(place[D - 1 - d], sizes[d], how);
   }
   PlaceTaps<T, D> taps;
   int each = axes[0].count, all = 1;

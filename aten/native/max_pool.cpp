@@ -182,7 +182,9 @@ std::tuple<Tensor, Tensor> max_pool1d_with_indices(
     ArrayRef<int64_t> padding,
     ArrayRef<int64_t> dilation,
     bool ceil_mode) {
-  TAEDA_CHECK(self.dim() == 2 || self.dim() == 3,
+  bool fits = (self.dim() == 2 || self.dim() == 3) && self.size(-1) != 0 &&
+              self.size(-2) != 0;
+  TAEDA_CHECK(fits,
               "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional "
               "0 dim batch size for input, but got:",
               self.sizes());
@@ -210,6 +212,7 @@ std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self,
   TAEDA_CHECK(self.dim() == 2 || self.dim() == 3,
               "adaptive_max_pool1d(): Expected 2D or 3D tensor, but got ",
               self.sizes());
+  check_one_size("adaptive_max_pool1d", output_size);
   auto [out, indices] =
       ops::adaptive_max_pool2d(with_height(self), pair_of(output_size, 1));
   return {without_height(out), without_height(indices)};

@@ -33,8 +33,9 @@ Rows rows_of(std::string_view op, const Tensor& self) {
 void check_target_type(std::string_view op, const Tensor& target) {
   TAEDA_CHECK(target.dtype() == kLong,
               op,
-              ": expected scalar type Long for target, but got ",
-              target.dtype());
+              ": expected scalar type Long but found ",
+              target.dtype(),
+              " for target");
 }
 
 template <class F>
@@ -95,13 +96,17 @@ void check_multi_margin(const Tensor& self,
                         const OptionalTensor& weight) {
   constexpr std::string_view kName = "multi_margin_loss";
   Rows rows = rows_of(kName, self);
-  check_target_type(kName, target);
   TAEDA_CHECK(target.dim() <= 1 && target.numel() == rows.count,
-              "inconsistent target size, expected ",
+              "multi_margin_loss: target tensor should be 1-D with size equal "
+              "to the number of input samples (batch size). Expected target "
+              "size [",
               rows.count,
-              " but got ",
-              target.sizes());
-  if (!weight) return;
+              "], but got ",
+              target.sizes(),
+              ". Input has shape ",
+              self.sizes(),
+              ".");
+  if (!weight) return check_target_type(kName, target);
   TAEDA_CHECK(weight->dim() <= 1 && weight->numel() == rows.classes,
               "inconsistent weight size, expected ",
               rows.classes,
@@ -112,6 +117,7 @@ void check_multi_margin(const Tensor& self,
               self.dtype(),
               ", got ",
               weight->dtype());
+  check_target_type(kName, target);
 }
 
 }  // namespace
@@ -221,15 +227,15 @@ int64_t targets_in(const int64_t* row, int64_t classes) {
 void check_multilabel(const Tensor& self, const Tensor& target) {
   constexpr std::string_view kName = "multilabel_margin_loss";
   rows_of(kName, self);
-  check_target_type(kName, target);
   bool fits = self.dim() == 2
                   ? target.sizes() == self.sizes()
                   : target.dim() <= 1 && target.numel() == self.numel();
   TAEDA_CHECK(fits,
               "inconsistent target size: ",
               target.sizes(),
-              " for input of size ",
+              " for input of size: ",
               self.sizes());
+  check_target_type(kName, target);
 }
 
 }  // namespace

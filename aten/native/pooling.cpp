@@ -46,12 +46,24 @@ int64_t output_size(int64_t in,
 
 void check_input(std::string_view op, const Tensor& input, int64_t dims) {
   int64_t rank = input.dim();
-  bool fits = rank == dims + 1 || rank == dims + 2;
+  bool ranked = rank == dims + 1 || rank == dims + 2;
   // Only the batch may be empty.
-  for (int64_t d = rank - dims - 1; fits && d < rank; ++d) {
-    fits = input.sizes()[d] != 0;
+  bool full = ranked;
+  for (int64_t d = rank - dims - 1; full && d < rank; ++d) {
+    full = input.sizes()[d] != 0;
   }
-  TAEDA_CHECK(fits,
+  if (full) return;
+  TAEDA_CHECK(dims != 3 || !ranked,
+              op,
+              "(): Expected input's non-batch dimensions to have positive "
+              "length, but input has a shape of ",
+              input.sizes());
+  TAEDA_CHECK(dims != 3,
+              op,
+              ": non-empty 4D or 5D (batch mode) tensor expected for input, "
+              "but got ",
+              input.sizes());
+  TAEDA_CHECK(false,
               op,
               ": Expected ",
               dims + 1,
@@ -151,9 +163,9 @@ Pool make_adaptive_pool(std::string_view op,
                         IntArrayRef output_size) {
   TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == dims,
               op,
-              ": output_size must have ",
+              ": output_size must be ",
               dims,
-              " elements, got ",
+              " numbers, got ",
               output_size);
   int64_t rank = input.dim();
   TAEDA_CHECK(rank == dims + 1 || rank == dims + 2,
@@ -188,6 +200,14 @@ Pool make_adaptive_pool(std::string_view op,
         output_size[static_cast<size_t>(d)];
   }
   return p;
+}
+
+void check_one_size(std::string_view op, IntArrayRef output_size) {
+  TAEDA_CHECK(output_size.size() == 1,
+              op,
+              "() argument 'output_size' should contain one int (got ",
+              output_size.size(),
+              ")");
 }
 
 DimVector pooled_sizes(const Tensor& input, const Pool& p, int64_t dims) {

@@ -35,6 +35,8 @@ Pool make_adaptive_pool(std::string_view op,
                         const Tensor& input,
                         int64_t dims,
                         IntArrayRef output_size);
+// Of adaptive pooling over one dim.
+void check_one_size(std::string_view op, IntArrayRef output_size);
 // The input's sizes with the pool's outputs as last dims.
 DimVector pooled_sizes(const Tensor& input, const Pool& p, int64_t dims);
 

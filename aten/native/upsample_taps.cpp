@@ -1,9 +1,12 @@
-// Positions and weights of resized lines. Every rule is PyTorch's, rounding
-// included: which element is nearest hangs on the last bit.
+// Positions and weights of resized lines, by PyTorch's rules. Which element is
+// nearest hangs on the last bit, so that rounds as PyTorch's; all other places
+// are computed in double, since far from 0 float ones lose the digits behind
+// the point.
 #include <taeda/aten/native/upsample_taps.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace taeda::native {
 
@@ -18,14 +21,13 @@ W step_of(const LineResize& how, int64_t in, int64_t out) {
   return static_cast<W>(in) / static_cast<W>(out);
 }
 
-template <class W>
-W aligned_step(const LineResize& how, int64_t in, int64_t out) {
-  if (!how.align_corners) return step_of<W>(how, in, out);
-  return out > 1 ? static_cast<W>(in - 1) / static_cast<W>(out - 1) : W(0);
+double aligned_step(const LineResize& how, int64_t in, int64_t out) {
+  if (!how.align_corners) return step_of<double>(how, in, out);
+  return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1)
+                 : 0.0;
 }
 
-template <class W>
-void nearest_taps(const LineResize& how, Taps<W>& t) {
+void nearest_taps(const LineResize& how, Taps<double>& t) {
   // In float whatever the dtype is.
   float step = step_of<float>(how, t.in, t.out);
   bool exact = how.filter == Filter::NearestExact;
@@ -40,33 +42,31 @@ void nearest_taps(const LineResize& how, Taps<W>& t) {
       at = static_cast<int64_t>(std::floor(static_cast<float>(i) * step));
     }
     t.at.push_back(std::min(at, t.in - 1));
-    t.weight.push_back(W(1));
+    t.weight.push_back(1.0);
     t.count.push_back(1);
   }
 }
 
 // Where output i lies on the input's line.
-template <class W>
-W source_of(const LineResize& how, W step, int64_t i, bool cubic) {
-  if (how.align_corners) return step * static_cast<W>(i);
-  W at = step * (static_cast<W>(i) + W(0.5)) - W(0.5);
-  return !cubic && at < 0 ? W(0) : at;
+double source_of(const LineResize& how, double step, int64_t i, bool cubic) {
+  if (how.align_corners) return step * static_cast<double>(i);
+  double at = step * (static_cast<double>(i) + 0.5) - 0.5;
+  return !cubic && at < 0 ? 0.0 : at;
 }
 
-template <class W>
-void linear_taps(const LineResize& how, Taps<W>& t) {
-  W step = aligned_step<W>(how, t.in, t.out);
+void linear_taps(const LineResize& how, Taps<double>& t) {
+  double step = aligned_step(how, t.in, t.out);
   for (int64_t i = 0; i < t.out; ++i) {
     int64_t low = i;
-    W part = 0;
+    double part = 0;
     if (t.in != t.out) {
-      W source = source_of(how, step, i, false);
+      double source = source_of(how, step, i, false);
       low = std::min(static_cast<int64_t>(source), t.in - 1);
-      part = std::clamp(source - static_cast<W>(low), W(0), W(1));
+      part = std::clamp(source - static_cast<double>(low), 0.0, 1.0);
     }
     t.at.push_back(low);
     t.at.push_back(low + (low < t.in - 1));
-    t.weight.push_back(W(1) - part);
+    t.weight.push_back(1.0 - part);
     t.weight.push_back(part);
     t.count.push_back(2);
   }
@@ -74,74 +74,68 @@ void linear_taps(const LineResize& how, Taps<W>& t) {
 
 // Keys, "Cubic convolution interpolation", 1981: within one element, and
 // between one and two.
-template <class W>
-W cubic_near(W x, W a) {
+double cubic_near(double x, double a) {
   return ((a + 2) * x - (a + 3)) * x * x + 1;
 }
-template <class W>
-W cubic_far(W x, W a) {
+double cubic_far(double x, double a) {
   return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
 }
 
-template <class W>
-void cubic_taps(const LineResize& how, Taps<W>& t) {
-  constexpr W kA = W(-0.75);
-  W step = aligned_step<W>(how, t.in, t.out);
+void cubic_taps(const LineResize& how, Taps<double>& t) {
+  constexpr double kA = -0.75;
+  double step = aligned_step(how, t.in, t.out);
   for (int64_t i = 0; i < t.out; ++i) {
-    W source = source_of(how, step, i, true);
+    double source = source_of(how, step, i, true);
     int64_t low = std::min(static_cast<int64_t>(std::floor(source)), t.in - 1);
-    W x = std::clamp(source - static_cast<W>(low), W(0), W(1));
+    double x = std::clamp(source - static_cast<double>(low), 0.0, 1.0);
     for (int64_t k = -1; k <= 2; ++k) {
       t.at.push_back(std::clamp<int64_t>(low + k, 0, t.in - 1));
     }
-    for (W w : {cubic_far(x + 1, kA),
-                cubic_near(x, kA),
-                cubic_near(1 - x, kA),
-                cubic_far(2 - x, kA)}) {
+    for (double w : {cubic_far(x + 1, kA),
+                     cubic_near(x, kA),
+                     cubic_near(1 - x, kA),
+                     cubic_far(2 - x, kA)}) {
       t.weight.push_back(w);
     }
     t.count.push_back(4);
   }
 }
 
-template <class W>
-W filter_at(Filter filter, W x) {
+double filter_at(Filter filter, double x) {
   x = std::abs(x);
-  if (filter == Filter::LinearAntialias) return x < 1 ? 1 - x : W(0);
+  if (filter == Filter::LinearAntialias) return x < 1 ? 1 - x : 0.0;
   if (filter == Filter::CubicAntialias) {
-    constexpr W kA = W(-0.5);
-    return x < 1 ? cubic_near(x, kA) : x < 2 ? cubic_far(x, kA) : W(0);
+    constexpr double kA = -0.5;
+    return x < 1 ? cubic_near(x, kA) : x < 2 ? cubic_far(x, kA) : 0.0;
   }
-  if (x >= 3) return W(0);
-  if (x == 0) return W(1);
-  W angle = static_cast<W>(kPi) * x;
+  if (x >= 3) return 0.0;
+  if (x == 0) return 1.0;
+  double angle = static_cast<double>(kPi) * x;
   return std::sin(angle) / angle * (std::sin(angle / 3) / (angle / 3));
 }
 
-template <class W>
-void antialias_taps(const LineResize& how, Taps<W>& t) {
-  W step = aligned_step<W>(how, t.in, t.out);
-  W reach = how.filter == Filter::LinearAntialias  ? W(1)
-            : how.filter == Filter::CubicAntialias ? W(2)
-                                                   : W(3);
-  W support = step >= 1 ? reach * step : reach;
-  W shrink = step >= 1 ? 1 / step : W(1);
+void antialias_taps(const LineResize& how, Taps<double>& t) {
+  double step = aligned_step(how, t.in, t.out);
+  double reach = how.filter == Filter::LinearAntialias  ? 1.0
+                 : how.filter == Filter::CubicAntialias ? 2.0
+                                                        : 3.0;
+  double support = step >= 1 ? reach * step : reach;
+  double shrink = step >= 1 ? 1 / step : 1.0;
   t.width = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
   for (int64_t i = 0; i < t.out; ++i) {
-    W center = step * (static_cast<W>(i) + W(0.5));
+    double center = step * (static_cast<double>(i) + 0.5);
     int64_t from =
-        std::max<int64_t>(static_cast<int64_t>(center - support + W(0.5)), 0);
-    int64_t end =
-        std::min(static_cast<int64_t>(center + support + W(0.5)), t.in);
+        std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
+    int64_t end = std::min(static_cast<int64_t>(center + support + 0.5), t.in);
     int64_t count = std::clamp<int64_t>(end - from, 0, t.width);
     size_t first = t.weight.size();
-    W total = 0;
+    double total = 0;
     for (int64_t k = 0; k < t.width; ++k) {
-      W w =
-          k < count
-              ? filter_at(how.filter,
-                          (static_cast<W>(k + from) - center + W(0.5)) * shrink)
-              : W(0);
+      double w =
+          k < count ? filter_at(how.filter,
+                                (static_cast<double>(k + from) - center + 0.5) *
+                                    shrink)
+                    : 0.0;
       t.at.push_back(from + k);
       t.weight.push_back(w);
       total += w;
@@ -155,9 +149,9 @@ void antialias_taps(const LineResize& how, Taps<W>& t) {
 
 }  // namespace
 
-template <class W>
-Taps<W> make_taps(const LineResize& how, int64_t in, int64_t out) {
-  Taps<W> t;
+namespace {
+Taps<double> exact_taps(const LineResize& how, int64_t in, int64_t out) {
+  Taps<double> t;
   t.in = in, t.out = out;
   switch (how.filter) {
     case Filter::Nearest:
@@ -176,6 +170,17 @@ Taps<W> make_taps(const LineResize& how, int64_t in, int64_t out) {
     default:
       antialias_taps(how, t);
   }
+  return t;
+}
+}  // namespace
+
+template <class W>
+Taps<W> make_taps(const LineResize& how, int64_t in, int64_t out) {
+  Taps<double> exact = exact_taps(how, in, out);
+  Taps<W> t;
+  t.in = in, t.out = out, t.width = exact.width;
+  t.count = std::move(exact.count), t.at = std::move(exact.at);
+  t.weight.assign(exact.weight.begin(), exact.weight.end());
   return t;
 }
 template Taps<float> make_taps(const LineResize&, int64_t, int64_t);

@@ -37,7 +37,7 @@ struct Taps {
   std::vector<W> weight;
 };
 
-// W is float or double; positions are computed in it, as PyTorch does.
+// W is float or double.
 template <class W>
 Taps<W> make_taps(const LineResize& how, int64_t in, int64_t out);
 extern template Taps<float> make_taps(const LineResize&, int64_t, int64_t);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import taeda
 
@@ -46,6 +47,23 @@ def test_places_that_are_no_numbers(torch, mode, beyond):
         for T in (taeda, torch)
     )
     assert got == want
+
+
+def test_large_images_keep_places_in_float32(torch):
+    """Places are computed in double: far from 0, float ones lose their fractions."""
+    rng = np.random.default_rng(0)
+    image = rng.standard_normal((1, 1, 300, 400))
+    grid = rng.uniform(-1, 1, (1, 50, 50, 2)).astype("float32")
+    kinds = ("float64", "float32")
+    exact, got = (
+        taeda.nn.functional.grid_sample(
+            *(taeda.from_numpy(a.astype(kind)) for a in (image, grid)),
+            align_corners=False,
+        ).numpy()
+        for kind in kinds
+    )
+    inexact = image.astype("float32") - image
+    assert np.abs(got - exact).max() < 4e-7 + np.abs(inexact).max()
 
 
 def test_errors():
