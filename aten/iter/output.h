@@ -58,8 +58,8 @@ TAEDA_API void check_castable(std::string_view op,
 TAEDA_API void check_same_device(std::string_view op,
                                  const TensorBase& expected,
                                  const TensorBase& got);
-// "more than one element of the written-to tensor refers to a single memory
-// location"
+// RuntimeError where two elements of `t`, which is to be written, lie at one
+// address.
 TAEDA_API void check_no_internal_overlap(std::string_view op,
                                          const TensorBase& t);
 

@@ -40,10 +40,10 @@ class Cascade {
  public:
   Cascade(const Job& job, int64_t width) : job_(job), width_(width) {
     size_t bytes = static_cast<size_t>(width * job.size);
-    storage_.resize(bytes * kLevels);
+    storage_.resize(bytes * kLevels / sizeof(Slot) + 1);
     job.kernel.init(level(0), width);
   }
-  void* level(int l) { return storage_.data() + l * width_ * job_.size; }
+  void* level(int l) { return storage_[0].bytes + l * width_ * job_.size; }
   // One block has been folded into level 0.
   void block_done() {
     ++blocks_;
@@ -67,7 +67,11 @@ class Cascade {
   int64_t width_;
   int64_t blocks_ = 0;
   int used_ = 1;  // levels that hold an accumulator
-  SmallVector<char, kLevels * kMaxItem> storage_;
+  // Kernels load accumulators as aligned ones, complex128 too.
+  struct alignas(kMaxItem) Slot {
+    char bytes[kMaxItem];
+  };
+  SmallVector<Slot, kLevels + 1> storage_;
 };
 
 // Folds positions [begin, end) of the reduced space, at `base`, into a cascade

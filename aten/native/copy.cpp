@@ -23,6 +23,7 @@ namespace taeda::native {
 
 void copy_(const Tensor& self, const Tensor& src, bool) {
   check_no_internal_overlap("copy_", self);
+  check_no_partial_overlap("copy_", self, src);
   copy_into(self, src);
 }
 

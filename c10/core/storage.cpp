@@ -75,6 +75,7 @@ void StorageImpl::resize(size_t nbytes) {
   if (fresh.data != nullptr && memory_.data != nullptr) {
     std::memcpy(fresh.data, memory_.data, std::min(nbytes, nbytes_));
   }
+  has_shrunk_ |= nbytes < nbytes_;
   replace(fresh, nbytes);
 }
 
@@ -90,6 +91,7 @@ void StorageImpl::swap(StorageImpl& other) {
   std::swap(device_, other.device_);
   std::swap(allocator_, other.allocator_);
   std::swap(cow_, other.cow_);
+  std::swap(has_shrunk_, other.has_shrunk_);
 }
 
 }  // namespace taeda

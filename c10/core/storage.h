@@ -27,6 +27,8 @@ class TAEDA_API StorageImpl final : public IntrusiveTarget {
     return memory_.data;
   }
   bool is_cow() const { return cow_ != nullptr; }
+  // Whether resize() ever took bytes away: then a tensor may reach too far.
+  bool has_shrunk() const { return has_shrunk_; }
   // A storage with the same bytes, copied when either side is first written.
   IntrusivePtr<StorageImpl> lazy_clone();
   // Keeps the bytes that both sizes have in common.
@@ -49,6 +51,7 @@ class TAEDA_API StorageImpl final : public IntrusiveTarget {
   Device device_;
   Allocator* allocator_ = nullptr;
   CowBlock* cow_ = nullptr;
+  bool has_shrunk_ = false;
 };
 
 using Storage = IntrusivePtr<StorageImpl>;

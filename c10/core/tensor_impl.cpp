@@ -1,4 +1,5 @@
 #include <taeda/c10/core/tensor_impl.h>
+#include <taeda/c10/util/check.h>
 
 #include <algorithm>
 
@@ -76,14 +77,41 @@ void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
   if (dim_ == 4 || dim_ == 5) refresh_facts();
 }
 
+namespace {
+// Expanded sizes may multiply to more than any memory holds.
+int64_t product(IntArrayRef sizes) {
+  int64_t numel = 1;
+  bool overflow = false;
+  for (int64_t s : sizes) {
+    if (s == 0) return 0;
+    overflow |= __builtin_mul_overflow(numel, s, &numel);
+  }
+  TAEDA_CHECK(
+      !overflow, "numel: integer multiplication overflow for sizes ", sizes);
+  return numel;
+}
+}  // namespace
+
+void TensorImpl::check_memory() const {
+  size_t need = required_bytes(sizes(), strides(), storage_offset_, itemsize());
+  TAEDA_CHECK(need <= storage_->nbytes(),
+              "The tensor has a non-zero number of elements, but its data is "
+              "not allocated: shape ",
+              sizes(),
+              " needs ",
+              need,
+              " bytes, and its storage was resized to ",
+              storage_->nbytes());
+}
+
 void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
   DimVector size_copy(sizes.begin(), sizes.end());
   DimVector stride_copy(strides.begin(), strides.end());
+  int64_t numel = product(size_copy);
   set_dim(size_copy.size());
   std::copy(size_copy.begin(), size_copy.end(), sizes_ptr());
   std::copy(stride_copy.begin(), stride_copy.end(), strides_ptr());
-  numel_ = 1;
-  for (int64_t s : size_copy) numel_ *= s;
+  numel_ = numel;
   refresh_facts();
 }
 

@@ -92,8 +92,16 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
   const Storage& storage() const { return storage_; }
   void set_storage(Storage s) { storage_ = std::move(s); }
   // Element [0, ..., 0]; null when the storage is empty or has no memory.
-  const void* data() const { return offset_pointer(storage_->data()); }
-  void* mutable_data() { return offset_pointer(storage_->mutable_data()); }
+  const void* data() const {
+    if (TAEDA_UNLIKELY(storage_->has_shrunk())) check_memory();
+    return offset_pointer(storage_->data());
+  }
+  void* mutable_data() {
+    if (TAEDA_UNLIKELY(storage_->has_shrunk())) check_memory();
+    return offset_pointer(storage_->mutable_data());
+  }
+  // The address alone, even where the storage became too small to be read.
+  void* address() { return offset_pointer(storage_->mutable_data()); }
 
   // A view requires grad as soon as its base does: an in-place change through
   // another view may have brought that about.
@@ -194,6 +202,7 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
   void set_dim(size_t dim);
   void refresh_facts();
   void drop_python_object();
+  void check_memory() const;
 
   ScalarType dtype_;
   bool contiguous_ = true;

@@ -46,10 +46,11 @@ void set_grad(const Tensor& t, Tensor grad) {
               ", got ",
               grad.device());
   TAEDA_CHECK(grad.sizes() == t.sizes(),
-              "assigned grad has data of a different size: expected ",
+              "attempting to assign a gradient of size '",
+              grad.sizes(),
+              "' to a tensor of size '",
               t.sizes(),
-              ", got ",
-              grad.sizes());
+              "': the sizes must be the same");
   meta_of(t).grad = std::move(grad);
 }
 

@@ -74,7 +74,7 @@ PyObject* storage_offset(const TensorBase& t) {
   return PyLong_FromLongLong(t.storage_offset());
 }
 PyObject* data_ptr(const TensorBase& t) {
-  return PyLong_FromVoidPtr(t.mutable_raw_data());
+  return PyLong_FromVoidPtr(t.impl()->address());
 }
 PyObject* get_device(const TensorBase& t) {
   return PyLong_FromLong(t.device().index);

@@ -83,10 +83,10 @@ class Tensor(_C.TensorBase):
             return _override(Tensor.__dlpack__, (self,), self, stream=stream)
         if self.requires_grad:
             raise BufferError(
-                "Can't export tensors that require gradient, use tensor.detach()"
+                "a tensor that requires grad is not exported: use tensor.detach()"
             )
         if self.is_conj():
-            raise BufferError("Can't export tensors with the conjugate bit set")
+            raise BufferError("__dlpack__: resolve_conj() the tensor first")
         source = self.clone() if copy else self
         versioned = max_version is not None and max_version[0] >= 1
         return _C._to_dlpack(source, versioned, bool(copy))

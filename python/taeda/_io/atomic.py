@@ -28,10 +28,8 @@ class AtomicFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             fd = os.open(temporary, flags, self._mode())
-        except FileNotFoundError as error:
-            raise FileNotFoundError(
-                error.errno, "parent directory does not exist", self.path
-            ) from None
+        except FileNotFoundError:
+            raise RuntimeError(f"Parent directory {folder} does not exist.") from None
         self.temporary = temporary
         self.file = os.fdopen(fd, "wb", buffering=0)
 

@@ -33,7 +33,7 @@ class autocast:
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(
-                f"Expected `device_type` of type `str`, got: `{type(device_type)}`"
+                f"autocast: Expected `device_type` of type `str`, got: {device_type!r}"
             )
         if not state.is_autocast_available(device_type):
             raise RuntimeError(

@@ -108,7 +108,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError(
-                "Closure use is not currently supported if GradScaler is enabled."
+                "GradScaler.step: a closure is not supported while it is enabled"
             )
         if self._stages.get(id(optimizer)) == _STEPPED:
             raise RuntimeError(

@@ -104,7 +104,7 @@ def backward(
         import warnings
 
         warnings.warn(
-            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            "backward: `grad_variables` is the old name of `grad_tensors`",
             FutureWarning,
             stacklevel=2,
         )

@@ -134,8 +134,8 @@ class BlockMask:
             of each column.
         BLOCK_SIZE: (queries, keys) of one block.
         mask_mod: `mask_mod(b, h, q, kv)`.
-        dq_write_order, dq_write_order_full, dq_kv_order, dq_kv_order_spt: order in
-            which backward kernels add; kept, not used.
+        dq_write_order and the other dq_*: order in which backward kernels add; kept,
+            not used.
 
     Raises:
         RuntimeError: fewer than two dimensions.

@@ -1,0 +1,226 @@
+"""Matrices: decompositions rebuild them, everything else equals PyTorch."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+import taeda
+import torch
+
+SHAPES = [(3, 3), (4, 2), (2, 4), (2, 3, 5, 3), (0, 3), (3, 0), (0, 2, 2)]
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+
+
+def matrices(shape, dtype="float64", seed=0):
+    random = numpy.random.default_rng(seed)
+    values = random.normal(size=shape)
+    if dtype.startswith("complex"):
+        values = values + 1j * random.normal(size=shape)
+    return values.astype(dtype)
+
+
+def limit(dtype) -> float:
+    """A few dozen roundings of the dtype."""
+    return 64 * float(numpy.finfo(dtype).eps)
+
+
+def close(got, want, dtype="float64", steps: int = 10) -> None:
+    """Equal but for `limit` in each of some `steps` of the computation."""
+    numpy.testing.assert_allclose(
+        got.detach().resolve_conj().numpy(),
+        want.detach().resolve_conj().numpy() if hasattr(want, "detach") else want,
+        rtol=0,
+        atol=limit(dtype) * steps,
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+def test_qr(shape, dtype, mode) -> None:
+    a = matrices(shape, dtype)
+    q, r = taeda.linalg.qr(taeda.from_numpy(a), mode=mode)
+    wants = torch.linalg.qr(torch.from_numpy(a), mode=mode)
+    for got, want in zip((q, r), wants, strict=True):
+        assert got.shape == tuple(want.shape)
+        close(got, want, dtype)
+    if mode != "r":
+        close(q @ r, a, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("full", [False, True])
+def test_svd(shape, dtype, full) -> None:
+    a = matrices(shape, dtype)
+    u, s, vh = taeda.linalg.svd(taeda.from_numpy(a), full_matrices=full)
+    want = torch.linalg.svd(torch.from_numpy(a), full_matrices=full)
+    assert [tuple(t.shape) for t in want] == [u.shape, s.shape, vh.shape]
+    close(s, want.S, dtype)
+    close(taeda.linalg.svdvals(taeda.from_numpy(a)), want.S, dtype)
+    k = s.shape[-1]
+    close((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], a, dtype)
+    for t in (u, vh.mH):
+        if t.numel():
+            product = t.mH @ t
+            one = numpy.broadcast_to(numpy.eye(t.size(-1)), product.shape)
+            close(product, one, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize(
+    "a, b", [((3, 3), (3, 2)), ((2, 1, 3, 3), (4, 3, 3)), ((0, 0), (0, 2))]
+)
+def test_solve(a, b, left, dtype) -> None:
+    if not left:
+        b = (*b[:-2], b[-1], b[-2])
+    values = matrices(a, dtype), matrices(b, dtype, 1)
+    got = taeda.linalg.solve(*map(taeda.from_numpy, values), left=left)
+    want = torch.linalg.solve(*map(torch.from_numpy, values), left=left)
+    close(got, want, dtype)
+
+
+def test_solve_vectors_and_inverse() -> None:
+    a, b = matrices((2, 3, 3)), matrices((2, 3))
+    for m in (taeda, torch):
+        x = m.linalg.solve(m.from_numpy(a), m.from_numpy(b))
+        numpy.testing.assert_allclose(
+            (a @ x.numpy()[..., None])[..., 0], b, rtol=0, atol=1e-12
+        )
+    close(taeda.inverse(taeda.from_numpy(a)), numpy.linalg.inv(a))
+    close(taeda.linalg.inv(taeda.from_numpy(a)), numpy.linalg.inv(a))
+
+
+NORMS = ["fro", "nuc", 2, -2, 1, -1, float("inf"), -float("inf")]
+
+
+@pytest.mark.parametrize("order", NORMS)
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norms(order, keepdim) -> None:
+    a = matrices((2, 3, 4), "complex128")
+    for dims in ((-2, -1), (2, 0), (0, 1)):
+        got, want = (
+            m.linalg.matrix_norm(m.from_numpy(a), order, dims, keepdim)
+            for m in (taeda, torch)
+        )
+        close(got, want)
+        assert got.shape == tuple(want.shape)
+    got, want = (m.linalg.norm(m.from_numpy(a[0]), order) for m in (taeda, torch))
+    close(got, want)
+
+
+def test_norm_of_vectors_and_of_everything() -> None:
+    a = matrices((3, 4))
+    for args in ((), (None, 1), (3, 0), (float("inf"), -1), ("fro", (0, 1))):
+        got, want = (m.linalg.norm(m.from_numpy(a), *args) for m in (taeda, torch))
+        close(got, want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 20.0])
+def test_matrix_exponential(dtype, scale) -> None:
+    a = matrices((2, 3, 3), dtype)
+    a = ((a - a.conj().swapaxes(-1, -2)) * scale).astype(dtype)  # |exp(a)| is 1
+    close(
+        taeda.matrix_exp(taeda.from_numpy(a)), torch.matrix_exp(torch.from_numpy(a)),
+        dtype,
+    )  # fmt: skip
+
+
+def householder(m, x):
+    below = x.tril(-1)
+    tau = 2 / (1 + (below.abs() ** 2).sum(-2))
+    return m.linalg.householder_product(below, tau.to(x.dtype))
+
+
+# Functions that do not depend on the freedom of signs and phases.
+DIFFERENTIABLE = {
+    "qr": ((4, 3), lambda m, x: m.linalg.qr(x)),
+    "qr of a wide matrix": ((2, 4), lambda m, x: m.linalg.qr(x)),
+    "solve": ((3, 3), lambda m, x: [m.linalg.solve(x, x[:, :2] + 1)]),
+    "solve a vector": ((3, 3), lambda m, x: [m.linalg.solve(x, x[:, 0] + 1)]),
+    "solve from the right": (
+        (3, 3),
+        lambda m, x: [m.linalg.solve(x, x[:2] + 1, left=False)],
+    ),
+    "inverse": ((2, 2, 2), lambda m, x: [m.inverse(x)]),
+    "exponential": ((2, 3, 3), lambda m, x: [m.matrix_exp(x)]),
+    "reflections": ((4, 3), lambda m, x: [householder(m, x)]),
+    "singular values": ((2, 3), lambda m, x: [m.linalg.svdvals(x)]),
+    "svd": (
+        (4, 3),
+        lambda m, x: (lambda u, s, v: [u * s.unsqueeze(-2) @ v, (u @ u.mH), v.mH @ v])(
+            *m.linalg.svd(x, full_matrices=False)
+        ),
+    ),
+    "svd of a wide matrix": (
+        (2, 4),
+        lambda m, x: (lambda u, s, v: [s, v.mH[:, :1] @ v[:1], u[:, 1:] @ u[:, 1:].mH])(
+            *m.linalg.svd(x, full_matrices=False)
+        ),
+    ),
+    "nuclear norm": ((3, 3), lambda m, x: [m.linalg.matrix_norm(x, "nuc")]),
+    "spectral norm": ((3, 2), lambda m, x: [m.linalg.matrix_norm(x, 2)]),
+}
+
+
+def gradient(m, call, a, *, second=False):
+    x = m.from_numpy(a.copy()).requires_grad_()
+    total = 0
+    for i, t in enumerate(call(m, x)):
+        weights = m.from_numpy(matrices(tuple(t.shape), str(t.dtype)[6:], i + 5))
+        total = total + (t * weights).sum().abs() ** 2
+    (g,) = m.autograd.grad(total, x, create_graph=second)
+    if second:
+        (g,) = m.autograd.grad((g.abs() ** 2).sum(), x)
+    return g
+
+
+@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients(name, dtype, second) -> None:
+    shape, call = DIFFERENTIABLE[name]
+    a = matrices(shape, dtype)
+    got, want = (gradient(m, call, a, second=second) for m in (taeda, torch))
+    scale = max(1.0, float(want.abs().max()))
+    close(got / scale, want / scale, steps=200)
+
+
+REFUSED = {
+    "m.linalg.qr(m.ones(2))": RuntimeError,
+    "m.linalg.qr(m.ones(2, 2), mode='x')": RuntimeError,
+    "m.linalg.qr(m.ones(2, 2, dtype=m.int64))": RuntimeError,
+    "m.linalg.inv(m.ones(2, 3))": RuntimeError,
+    "m.linalg.inv(m.ones(2, 2))": "LinAlgError",
+    "m.linalg.solve(m.ones(2, 2), m.ones(2))": "LinAlgError",
+    "m.linalg.solve(m.ones(2, 2), m.ones(3, 2))": RuntimeError,
+    "m.linalg.solve(m.ones(2, 2), m.ones(2).double())": RuntimeError,
+    "m.linalg.matrix_norm(m.ones(2))": RuntimeError,
+    "m.linalg.matrix_norm(m.ones(2, 2), 3)": RuntimeError,
+    "m.linalg.matrix_norm(m.ones(2, 2), 'x')": RuntimeError,
+    "m.linalg.matrix_norm(m.ones(2, 2), dim=(0, 0))": RuntimeError,
+    "m.linalg.householder_product(m.ones(2, 3), m.ones(2))": RuntimeError,
+    "m.linalg.svd(m.ones(2, 2), driver='gesvd')": RuntimeError,
+    "m.matrix_exp(m.ones(2, 3))": RuntimeError,
+}
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_refused(expression) -> None:
+    kind = REFUSED[expression]
+    for m in (taeda, torch):
+        expected = m.linalg.LinAlgError if kind == "LinAlgError" else kind
+        with pytest.raises(expected):
+            eval(expression, {"m": m})
+
+
+def test_derivatives_that_do_not_exist() -> None:
+    x = taeda.from_numpy(matrices((4, 3))).requires_grad_()
+    with pytest.raises(RuntimeError, match="mode='r'"):
+        taeda.linalg.qr(x, mode="r").R.sum().backward()
+    with pytest.raises(RuntimeError, match="mode='complete'"):
+        taeda.linalg.qr(x, mode="complete").R.sum().backward()
+    with pytest.raises(RuntimeError, match="full_matrices"):
+        taeda.linalg.svd(x).U.sum().backward()
