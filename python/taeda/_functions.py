@@ -142,12 +142,12 @@ def get_num_interop_threads() -> int:
     return _interop_threads
 
 
-def set_num_interop_threads(threads: int) -> None:
+def set_num_interop_threads(num: int) -> None:
     """Kept for programs that set it; it changes nothing."""
     global _interop_threads
-    if threads <= 0:
+    if num <= 0:
         raise RuntimeError("expects a positive integer")
-    _interop_threads = threads
+    _interop_threads = num
 
 
 def get_device_module(device=None):
@@ -200,7 +200,7 @@ def asarray(
     dtype: dtype | None = None,
     device: device | str | None = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """Anything like an array as a tensor.
 
@@ -210,7 +210,7 @@ def asarray(
         dtype, device: of the result; taken from `obj` if None.
         copy: True always copies, False raises where memory cannot be shared, None
             shares where possible.
-        requires_grad: whether the result requires grad.
+        requires_grad: whether the result requires grad; None keeps a leaf as it is.
 
     Returns:
         A tensor.
@@ -231,6 +231,8 @@ def asarray(
         wanted = found.dtype if dtype is None else dtype
         place = found.device if device is None else device
         found = found.to(device=place, dtype=wanted, copy=copy is True and shared)
+    if requires_grad is None and found is obj and obj.is_leaf:
+        return obj
     if isinstance(obj, Tensor) and not requires_grad:
         return found.detach() if found.requires_grad else found
     return found.requires_grad_() if requires_grad else found

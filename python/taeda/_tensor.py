@@ -248,9 +248,10 @@ class Tensor(_C.TensorBase):
 
     def share_memory_(self):
         """Move the memory where other processes can see it."""
-        from taeda.multiprocessing import share_tensor
-
-        return share_tensor(self)
+        raise NotImplementedError(
+            "share_memory_: tensors in memory shared between processes do not exist "
+            "yet; DataLoader's workers pass theirs on by themselves"
+        )
 
     def storage_type(self):
         """The old typed storage's class."""

@@ -372,7 +372,7 @@ class set_default_mmap_options:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         _options["mmap_flags"] = self.before
 
 
@@ -389,7 +389,7 @@ class skip_data:
     def __enter__(self) -> None:
         raise NotImplementedError("serialization.skip_data")
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, type, value, tb) -> None:
         pass
 
 

@@ -72,16 +72,16 @@ class TypedStorage:
         """Address of the first byte."""
         return self._untyped_storage.data_ptr()
 
-    def __getitem__(self, index):
-        value = self._tensor()[index]
+    def __getitem__(self, idx):
+        value = self._tensor()[idx]
         if value.dim() == 0:
             return value.item()
         return TypedStorage(
             wrap_storage=value.clone().untyped_storage(), dtype=self.dtype
         )
 
-    def __setitem__(self, index, value) -> None:
-        self._tensor()[index] = value
+    def __setitem__(self, idx, value) -> None:
+        self._tensor()[idx] = value
 
     def __iter__(self):
         return iter(self.tolist())
@@ -120,7 +120,7 @@ class TypedStorage:
         """On another device."""
         return self._moved(self._tensor().to(device, non_blocking=non_blocking))
 
-    def type(self, dtype=None):
+    def type(self, dtype=None, non_blocking: bool = False):
         """The name of the old storage class, or a converted copy."""
         if dtype is None:
             name = str(self.dtype).rpartition(".")[2]

@@ -181,6 +181,9 @@ def sparse_tensor(kind, data):
     if not isinstance(kind, taeda.layout):
         refuse(f"{kind!r:.40} is no layout")
     short = str(kind).rpartition(".")[2]
+    maker = "sparse_coo_tensor" if short == "sparse_coo" else "sparse_compressed_tensor"
+    if not hasattr(taeda, maker):
+        raise NotImplementedError(f"load: {maker} does not exist yet")
     if short == "sparse_coo":
         indices, values, size = data[:3]
         coalesced = bool(data[3]) if len(data) > 3 else None

@@ -65,18 +65,18 @@ class autocast:
         state.autocast_increment_nesting()
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, exc_type, exc_val, exc_tb) -> None:
         state.autocast_decrement_nesting()
         state.set_autocast_enabled(self.device, self._before[0])
         state.set_autocast_dtype(self.device, self._before[1])
 
-    def __call__(self, function):
+    def __call__(self, func):
         from functools import wraps
 
-        @wraps(function)
+        @wraps(func)
         def run(*args, **kwargs):
             with self:
-                return function(*args, **kwargs)
+                return func(*args, **kwargs)
 
         return run
 

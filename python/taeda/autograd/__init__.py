@@ -63,12 +63,8 @@ def _is_edge(value) -> bool:
     return isinstance(value, tuple) and hasattr(value, "output_nr")
 
 
-def _make_grads(outputs: tuple, grads: tuple, is_batched: bool) -> tuple:
+def _make_grads(outputs: tuple, grads: tuple) -> tuple:
     """One gradient per output, None where the engine is to take 1."""
-    if is_batched:
-        raise NotImplementedError(
-            "grad: is_grads_batched=True needs vmap, which is not implemented yet"
-        )
     if not grads:
         return (None,) * len(outputs)
     if len(grads) != len(outputs):
@@ -119,7 +115,7 @@ def backward(
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _as_tuple(tensors)
-    grads = _make_grads(outputs, _as_tuple(grad_tensors), False)
+    grads = _make_grads(outputs, _as_tuple(grad_tensors))
     keep = create_graph if retain_graph is None else retain_graph
     _C._run_backward(outputs, grads, keep, create_graph, _as_tuple(inputs), True, True)
 
@@ -144,6 +140,8 @@ def grad(
         retain_graph: keep what the graph saved; as `create_graph` if None.
         create_graph: record this computation too, for higher derivatives.
         allow_unused: give None for inputs that the outputs do not depend on.
+        is_grads_batched: each of `grad_outputs` has one more dim in front, and so do
+            the results: one gradient for each place in it.
         materialize_grads: give zeros for them.
     """
     if not only_inputs:
@@ -165,15 +163,44 @@ def grad(
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
-    grads = _make_grads(outputs, _as_tuple(grad_outputs), is_grads_batched)
+    grads = _make_grads(outputs, _as_tuple(grad_outputs))
     keep = create_graph if retain_graph is None else retain_graph
-    found = _C._run_backward(outputs, grads, keep, create_graph, inputs, unused, False)
+    if is_grads_batched:
+        found = _batched(outputs, grads, keep, create_graph, inputs, unused)
+    else:
+        found = _C._run_backward(
+            outputs, grads, keep, create_graph, inputs, unused, False
+        )
     if materialize_grads:
         found = tuple(
             _zeros_like(i) if g is None else g
             for g, i in zip(found, inputs, strict=True)
         )
     return found
+
+
+def _batched(outputs, grads, keep, create_graph, inputs, unused) -> tuple:
+    """One pass for each row of the gradients, their results stacked."""
+    import taeda
+
+    given = [g for g in grads if g is not None]
+    counts = {g.shape[0] if g.dim() else None for g in given}
+    if len(given) != len(outputs) or len(counts) != 1 or counts & {None, 0}:
+        raise ValueError(
+            "grad: is_grads_batched=True wants a gradient for each output, all with "
+            f"the same first dim, got {[tuple(g.shape) for g in given]} for "
+            f"{len(outputs)} outputs"
+        )
+    (count,) = counts
+    rows = []
+    for i in range(count):
+        row = tuple(g[i] for g in grads)
+        kept = keep or i < count - 1
+        rows.append(
+            _C._run_backward(outputs, row, kept, create_graph, inputs, unused, False)
+        )
+    columns = zip(*rows, strict=True)
+    return tuple(None if c[0] is None else taeda.stack(c) for c in columns)
 
 
 def _zeros_like(tensor):

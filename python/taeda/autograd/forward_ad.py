@@ -61,5 +61,5 @@ class dual_level:
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         exit_dual_level()

@@ -165,16 +165,16 @@ class NestedIOFunction(Function):
     """Kept for programs that use it: arguments and results may be nested."""
 
 
-def once_differentiable(function):
+def once_differentiable(fn):
     """Marks a backward that cannot be differentiated: doing so is an error."""
     import functools
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def backward(ctx, *grads):
         enabled = _C.is_grad_enabled()
         _C._set_grad_enabled(False)
         try:
-            outputs = function(ctx, *grads)
+            outputs = fn(ctx, *grads)
         finally:
             _C._set_grad_enabled(enabled)
         needed = enabled and any(

@@ -17,8 +17,8 @@ __all__ = [
 class _Decorator:
     """Calling a mode with a function gives the function that runs inside the mode."""
 
-    def __call__(self, function):
-        return _decorate(self.clone, function)
+    def __call__(self, orig_func):
+        return _decorate(self.clone, orig_func)
 
     def clone(self):
         """A mode like this one, for each call of a decorated function."""
@@ -93,19 +93,19 @@ def _decorate_generator(make_mode, function):
 class no_grad(_C._NoGrad, _Decorator):
     """Inside, nothing is recorded: results require no grad."""
 
-    def __new__(cls, function=None):
-        if function is None:
+    def __new__(cls, orig_func=None):
+        if orig_func is None:
             return _C._NoGrad.__new__(cls)
-        return cls()(function)
+        return cls()(orig_func)
 
 
 class enable_grad(_C._EnableGrad, _Decorator):
     """Inside, calls are recorded again."""
 
-    def __new__(cls, function=None):
-        if function is None:
+    def __new__(cls, orig_func=None):
+        if orig_func is None:
             return _C._EnableGrad.__new__(cls)
-        return cls()(function)
+        return cls()(orig_func)
 
 
 class set_grad_enabled(_Decorator):
@@ -120,14 +120,14 @@ class set_grad_enabled(_Decorator):
         _C._set_grad_enabled(mode)
         self.mode = mode
 
-    def __call__(self, function):
+    def __call__(self, orig_func):
         _C._set_grad_enabled(self.prev)
-        return super().__call__(function)
+        return super().__call__(orig_func)
 
     def __enter__(self) -> None:
         _C._set_grad_enabled(self.mode)
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         _C._set_grad_enabled(self.prev)
 
     def __str__(self) -> str:
@@ -168,7 +168,7 @@ class set_multithreading_enabled(_Decorator):
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         pass
 
     def clone(self) -> set_multithreading_enabled:
@@ -185,7 +185,7 @@ class force_original_view_tracking(_Decorator):
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         pass
 
     def clone(self) -> force_original_view_tracking:

@@ -22,7 +22,7 @@ class record_function:
         self.started = time.perf_counter()
         return self
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         self.seconds = time.perf_counter() - self.started
 
     def __call__(self, function):

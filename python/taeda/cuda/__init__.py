@@ -113,7 +113,7 @@ class device:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, type, value, traceback) -> None:
         return None
 
 

@@ -22,6 +22,12 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None):
     return taeda.from_dlpack(ext_tensor, **options)
 
 
-def to_dlpack(tensor):
-    """A capsule over a tensor's memory; `from_dlpack(tensor)` needs none."""
-    return tensor.__dlpack__()
+def to_dlpack(data, dl_device=None, copy: bool | None = None):
+    """A capsule over a tensor's memory; `from_dlpack(tensor)` needs none.
+
+    Args:
+        data (Tensor): what is exported.
+        dl_device: where the consumer wants it; None for where it is.
+        copy: whether the capsule holds a copy.
+    """
+    return data.__dlpack__(dl_device=dl_device, copy=copy)

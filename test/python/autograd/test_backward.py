@@ -63,6 +63,22 @@ def test_higher_derivatives():
         assert g.item() == want
 
 
+def test_batched_gradients_make_a_jacobian():
+    x = leaf(1, 2, 3)
+    y = (x * x).cumsum(0)
+    eye = taeda.eye(3)
+    (rows,) = taeda.autograd.grad(y, x, eye, is_grads_batched=True, retain_graph=True)
+    want = [taeda.autograd.grad(y, x, e, retain_graph=True)[0].tolist() for e in eye]
+    assert rows.tolist() == want
+    spare = leaf(1)
+    grads = taeda.autograd.grad(
+        y, (x, spare), eye, is_grads_batched=True, allow_unused=True
+    )
+    assert grads[0].tolist() == want and grads[1] is None
+    with pytest.raises(ValueError, match="first dim"):
+        taeda.autograd.grad(x * 1, x, taeda.tensor(1.0), is_grads_batched=True)
+
+
 def test_backward_twice():
     x = leaf(1)
     y = x * x
@@ -219,7 +235,9 @@ def test_inplace_errors():
     y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation") as info:
         z.sum().backward()
-    assert "saved for MulBackward0" in str(info.value) and "[2]" in str(info.value)
+    text = str(info.value)
+    assert "saved for MulBackward0" in text and "[2]" in text
+    assert "is at version 1; expected version 0" in text
 
 
 def test_inplace_on_views():

@@ -182,6 +182,16 @@ def test_map_location_to_meta_and_to_a_missing_device(path) -> None:
         taeda.load(path, map_location="nowhere")
 
 
+def test_what_is_not_there_yet_is_not_called_damage(path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save(torch.eye(2).to_sparse(), path)
+    if hasattr(taeda, "sparse_coo_tensor"):
+        assert taeda.load(path).is_sparse
+    else:
+        with pytest.raises(NotImplementedError, match="sparse_coo_tensor"):
+            taeda.load(path)
+
+
 def test_file_objects() -> None:
     stream = io.BytesIO(b"before")
     stream.seek(6)
@@ -431,6 +441,13 @@ def test_a_file_size_limit_keeps_the_old_file(path) -> None:
     assert "File too large" in lines[0]
     assert lines[1] == "[1.0, 1.0, 1.0]"
     assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has this device")
+def test_a_full_device_is_an_error() -> None:
+    with pytest.raises(OSError) as info:
+        taeda.save(taeda.ones(100_000), "/dev/full")
+    assert info.value.errno == errno.ENOSPC
 
 
 def test_saving_through_a_link_and_into_a_missing_folder(path) -> None:

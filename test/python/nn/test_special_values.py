@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy
 import pytest
 import taeda
-import torch
 from taeda import nn
+
+torch = pytest.importorskip("torch")
 
 NAN = float("nan")
 

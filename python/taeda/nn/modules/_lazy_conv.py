@@ -63,7 +63,47 @@ class _LazyConvXdMixin(LazyModuleMixin):
         return input.shape[input.dim() - plain]
 
 
-class LazyConv1d(_LazyConvXdMixin, Conv1d):
+class _LazyConv(_LazyConvXdMixin):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ) -> None:
+        sizes = (kernel_size, stride, padding, dilation, groups)
+        super().__init__(0, 0, *sizes, False, padding_mode, device, dtype)
+        self._delay(out_channels, bias, device, dtype)
+
+
+class _LazyConvTranspose(_LazyConvXdMixin):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ) -> None:
+        sizes = (kernel_size, stride, padding, output_padding, groups)
+        rest = (dilation, padding_mode, device, dtype)
+        super().__init__(0, 0, *sizes, False, *rest)
+        self._delay(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConv, Conv1d):
     """A `Conv1d` that takes `in_channels` from its first input.
 
     Example:
@@ -73,25 +113,8 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):
 
     cls_to_become = Conv1d
 
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = (kernel_size, stride, padding, dilation, groups)
-        super().__init__(0, 0, *sizes, False, padding_mode, device, dtype)
-        self._delay(out_channels, bias, device, dtype)
 
-
-class LazyConv2d(_LazyConvXdMixin, Conv2d):
+class LazyConv2d(_LazyConv, Conv2d):
     """A `Conv2d` that takes `in_channels` from its first input.
 
     Example:
@@ -101,25 +124,8 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):
 
     cls_to_become = Conv2d
 
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = (kernel_size, stride, padding, dilation, groups)
-        super().__init__(0, 0, *sizes, False, padding_mode, device, dtype)
-        self._delay(out_channels, bias, device, dtype)
 
-
-class LazyConv3d(_LazyConvXdMixin, Conv3d):
+class LazyConv3d(_LazyConv, Conv3d):
     """A `Conv3d` that takes `in_channels` from its first input.
 
     Example:
@@ -129,25 +135,8 @@ class LazyConv3d(_LazyConvXdMixin, Conv3d):
 
     cls_to_become = Conv3d
 
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = (kernel_size, stride, padding, dilation, groups)
-        super().__init__(0, 0, *sizes, False, padding_mode, device, dtype)
-        self._delay(out_channels, bias, device, dtype)
 
-
-class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """A `ConvTranspose1d` that takes `in_channels` from its first input.
 
     Example:
@@ -158,27 +147,8 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
 
     cls_to_become = ConvTranspose1d
 
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = (kernel_size, stride, padding, output_padding, groups)
-        rest = (dilation, padding_mode, device, dtype)
-        super().__init__(0, 0, *sizes, False, *rest)
-        self._delay(out_channels, bias, device, dtype)
 
-
-class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """A `ConvTranspose2d` that takes `in_channels` from its first input.
 
     Example:
@@ -189,27 +159,8 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
 
     cls_to_become = ConvTranspose2d
 
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = (kernel_size, stride, padding, output_padding, groups)
-        rest = (dilation, padding_mode, device, dtype)
-        super().__init__(0, 0, *sizes, False, *rest)
-        self._delay(out_channels, bias, device, dtype)
 
-
-class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A `ConvTranspose3d` that takes `in_channels` from its first input.
 
     Example:
@@ -219,22 +170,3 @@ class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
     """
 
     cls_to_become = ConvTranspose3d
-
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = (kernel_size, stride, padding, output_padding, groups)
-        rest = (dilation, padding_mode, device, dtype)
-        super().__init__(0, 0, *sizes, False, *rest)
-        self._delay(out_channels, bias, device, dtype)

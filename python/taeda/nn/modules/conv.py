@@ -9,7 +9,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-from .utils import _ntuple, _pair, _reverse_repeat_tuple, _single, _triple
+from .utils import _ntuple, _reverse_repeat_tuple, _single
 
 __all__ = [
     "Conv1d",
@@ -149,7 +149,31 @@ def _sizes(d, *values):
     return (v if isinstance(v, str) else spread(v) for v in values)
 
 
-class Conv1d(_ConvNd):
+class _ConvForwardNd(_ConvNd):
+    """The constructor of the convolutions over `_d` dimensions."""
+
+    _d: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ) -> None:
+        sizes = _sizes(self._d, kernel_size, stride, padding, dilation)
+        rest = (False, (0,) * self._d, groups, bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, *sizes, *rest)
+
+
+class Conv1d(_ConvForwardNd):
     """Cross-correlation of (N, C_in, L) with a kernel for every channel pair.
 
     out_j = b_j + sum over i of W_ji * x_i, of length
@@ -177,29 +201,13 @@ class Conv1d(_ConvNd):
         (1, 4, 6)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = _sizes(1, kernel_size, stride, padding, dilation)
-        rest = (False, (0,), groups, bias, padding_mode, device, dtype)
-        super().__init__(in_channels, out_channels, *sizes, *rest)
+    _d = 1
 
     def _conv_forward(self, input, weight, bias):
         return self._conv(F.conv1d, (0,), input, weight, bias)
 
 
-class Conv2d(_ConvNd):
+class Conv2d(_ConvForwardNd):
     """Cross-correlation of (N, C_in, H, W); see `Conv1d`.
 
     LeCun et al., "Gradient-based learning applied to document recognition", 1998.
@@ -209,29 +217,13 @@ class Conv2d(_ConvNd):
         (4, 5, 6)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = _sizes(2, kernel_size, stride, padding, dilation)
-        rest = (False, (0, 0), groups, bias, padding_mode, device, dtype)
-        super().__init__(in_channels, out_channels, *sizes, *rest)
+    _d = 2
 
     def _conv_forward(self, input, weight, bias):
         return self._conv(F.conv2d, (0, 0), input, weight, bias)
 
 
-class Conv3d(_ConvNd):
+class Conv3d(_ConvForwardNd):
     """Cross-correlation of (N, C_in, D, H, W); see `Conv1d`.
 
     Example:
@@ -239,23 +231,7 @@ class Conv3d(_ConvNd):
         (2, 2, 2, 2)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = _sizes(3, kernel_size, stride, padding, dilation)
-        rest = (False, (0, 0, 0), groups, bias, padding_mode, device, dtype)
-        super().__init__(in_channels, out_channels, *sizes, *rest)
+    _d = 3
 
     def _conv_forward(self, input, weight, bias):
         return self._conv(F.conv3d, (0, 0, 0), input, weight, bias)
@@ -264,20 +240,31 @@ class Conv3d(_ConvNd):
 class _ConvTransposeNd(_ConvNd):
     """What the transposed convolutions share."""
 
-    # fmt: off
+    _d: int
+
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride, padding, dilation,
-        transposed, output_padding, groups, bias, padding_mode, device=None,
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
         dtype=None,
     ) -> None:
-        # fmt: on
         if padding_mode != "zeros":
             raise ValueError(
                 f'Only "zeros" padding mode is supported for {type(self).__name__}'
             )
-        sizes = (kernel_size, stride, padding, dilation, transposed, output_padding)
-        rest = (groups, bias, padding_mode, device, dtype)
-        super().__init__(in_channels, out_channels, *sizes, *rest)
+        sizes = (kernel_size, stride, padding, dilation, output_padding)
+        *sizes, extra = _sizes(self._d, *sizes)
+        rest = (extra, groups, bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, *sizes, True, *rest)
 
     def _output_padding(
         self,
@@ -359,24 +346,7 @@ class ConvTranspose1d(_ConvTransposeNd):
         (1, 4, 17)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = map(_single, (kernel_size, stride, padding, dilation))
-        rest = (_single(output_padding), groups, bias, padding_mode, device, dtype)
-        super().__init__(in_channels, out_channels, *sizes, True, *rest)
+    _d = 1
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         return self._transpose(F.conv_transpose1d, 1, input, output_size)
@@ -390,24 +360,7 @@ class ConvTranspose2d(_ConvTransposeNd):
         (4, 7, 8)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = map(_pair, (kernel_size, stride, padding, dilation))
-        rest = (_pair(output_padding), groups, bias, padding_mode, device, dtype)
-        super().__init__(in_channels, out_channels, *sizes, True, *rest)
+    _d = 2
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         return self._transpose(F.conv_transpose2d, 2, input, output_size)
@@ -421,24 +374,7 @@ class ConvTranspose3d(_ConvTransposeNd):
         (2, 4, 4, 4)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
-        sizes = map(_triple, (kernel_size, stride, padding, dilation))
-        rest = (_triple(output_padding), groups, bias, padding_mode, device, dtype)
-        super().__init__(in_channels, out_channels, *sizes, True, *rest)
+    _d = 3
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         return self._transpose(F.conv_transpose3d, 3, input, output_size)
