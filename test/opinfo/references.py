@@ -22,7 +22,7 @@ def _floating(function: Callable) -> Callable:
 
 
 REFERENCES: dict[str, Callable] = {
-    # PyTorch has NaN at infinity.
-    "i0": _floating(special.i0),
-    "special_i1": _floating(special.i1),
+    # PyTorch and SciPy have NaN at infinity.
+    "i0": _floating(lambda x: np.where(np.isinf(x), np.inf, special.i0(x))),
+    "special_i1": _floating(lambda x: np.where(np.isinf(x), x, special.i1(x))),
 }
