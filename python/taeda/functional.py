@@ -176,6 +176,14 @@ def meshgrid(*tensors, indexing: str | None = None):
     listed = _as_list(tensors)
     if _overrides_in(listed):
         return _override(meshgrid, listed, *tensors, indexing=indexing)
+    if indexing is None:
+        import warnings
+
+        warnings.warn(
+            "meshgrid: pass indexing='ij' (what is meant now) or 'xy'; it will be "
+            "required in an upcoming release",
+            stacklevel=2,
+        )
     options = {} if indexing is None else {"indexing": indexing}
     return _native("meshgrid")(listed, **options)
 

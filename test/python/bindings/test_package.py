@@ -288,3 +288,8 @@ def test_scripting_is_off():
     assert jit.wait(jit.fork(double, 3)) == 6
     with pytest.raises(NotImplementedError, match=r"jit\.load"):
         jit.load("file.pt")
+
+
+def test_meshgrid_asks_for_its_indexing():
+    with pytest.warns(UserWarning, match="indexing"):
+        taeda.meshgrid(taeda.arange(2), taeda.arange(3))
