@@ -133,7 +133,7 @@ void store_number(PyObject* o, ScalarType dtype, void* out) {
   }
   if (is_floating(dtype)) return store_float(s.to_double(), dtype, out);
   try {
-    if (s.is_floating()) s = Scalar(s.to_int());
+    if (s.is_floating() && !is_complex(dtype)) s = Scalar(s.to_int());
     s.store(dtype, out);
   } catch (const Error&) {
     throw_error(ErrorKind::Runtime,

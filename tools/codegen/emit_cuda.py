@@ -14,6 +14,7 @@ from .emit_kernels import (
     CPP_TYPE,
     RESULT,
     all_kernels,
+    any_argument,
     policies,
     print_expr,
     wanted_kind,
@@ -74,6 +75,10 @@ def _pointwise_kernel(kernel: PointwiseKernel, compute: str) -> list[str]:
     statements, value = print_expr(
         kernel.exprs[kind], kind, kinds, wanted_kind(kind, kernel.out_kind)
     )
+    body = [*statements, f"out_[offset_of(g0_, i_)] = static_cast<{result}>({value});"]
+    if kind == "float":
+        # A device thread looks at its own argument, not at a block of them.
+        body = list(map(any_argument, body))
     return [
         f'extern "C" __global__ void {kernel.name}_{compute}(',
         f"    {', '.join(parameters)}, Long n_) {{",
@@ -83,8 +88,7 @@ def _pointwise_kernel(kernel: PointwiseKernel, compute: str) -> list[str]:
         "  Long i_ = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x;",
         "  for (; i_ < n_; i_ += step_) {",
         *loads,
-        *(f"    {statement}" for statement in statements),
-        f"    out_[offset_of(g0_, i_)] = static_cast<{result}>({value});",
+        *(f"    {statement}" for statement in body),
         "  }",
         "}",
     ]

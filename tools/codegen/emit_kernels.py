@@ -99,6 +99,11 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
     return lines
 
 
+def any_argument(line: str) -> str:
+    """The line with the forms of sin, cos and tan that take huge arguments."""
+    return _LIMITED_CALL.sub(r"math::\1_any(", line)
+
+
 # See Note [Huge arguments of sin] in aten/math/trig.h.
 _LIMITED = ("sin", "cos", "tan")
 _LIMITED_CALL = re.compile(r"\bmath::(sin|cos|tan)\(")
@@ -136,7 +141,7 @@ def _loops(
         "  }",
         "  } else {",
         loop,
-        *(_LIMITED_CALL.sub(r"math::\1_any(", line) for line in body),
+        *map(any_argument, body),
         "  }",
         "  }",
         "  }",

@@ -1,6 +1,6 @@
 """Generates everything that follows from the operator records.
 
-    python tools/codegen/main.py --records aten/ops --out build/gen [--list-outputs]
+python tools/codegen/main.py --records aten/ops --out build/gen [--list-outputs]
 """
 
 from __future__ import annotations

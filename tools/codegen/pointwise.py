@@ -93,9 +93,7 @@ def _kernel(record: Record, overload: Overload, index: int) -> PointwiseKernel:
     kinds = {KIND_OF_COMPUTE[c] for c in body.dtypes.compute_types}
     known = {*operands, *scalars}
     exprs = {
-        kind: parse(body.expr.for_kind(kind), known)
-        for kind in KINDS
-        if kind in kinds
+        kind: parse(body.expr.for_kind(kind), known) for kind in KINDS if kind in kinds
     }
     return PointwiseKernel(
         f"k_{record.name}{suffix}",

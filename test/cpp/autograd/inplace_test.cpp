@@ -53,7 +53,7 @@ TEST(Inplace, SavedTensorsAreChecked) {
   expect_error(text, "modified by an inplace operation");
   expect_error(text, "[2]");
   expect_error(text, "is at version 2; expected version 1");
-  expect_error(text, "output 0 of Mul");
+  expect_error(text, "saved for MulBackward0");
 }
 
 TEST(Inplace, OnAViewReachesTheBase) {

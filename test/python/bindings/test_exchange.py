@@ -94,6 +94,12 @@ def test_tensor_of_arrays_and_numpy_scalars():
     assert taeda.zeros(np.int64(2)).tolist() == [0.0, 0.0]
 
 
+def test_numbers_become_complex_unrounded():
+    inf = float("inf")
+    assert taeda.tensor([1.5, -0.25], dtype=taeda.complex64).tolist() == [1.5, -0.25]
+    assert taeda.tensor([inf, 2], dtype=taeda.complex128).tolist() == [inf, 2]
+
+
 def test_as_tensor_takes_dtype_and_device():
     x = taeda.as_tensor([1, 2], dtype=taeda.float64, device="cpu")
     assert x.dtype == taeda.float64 and x.device == taeda.device("cpu")
