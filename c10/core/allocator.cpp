@@ -156,7 +156,7 @@ void set_allocator(DeviceType type, Allocator* allocator) {
 Allocator& allocator_for(DeviceType type) {
   Allocator* a = table()[static_cast<int>(type)];
   if (a == nullptr && type == DeviceType::CUDA) {
-    throw_error(ErrorKind::Runtime,
+    throw_error(ErrorKind::Assertion,
                 "Taeda not compiled with CUDA enabled: no NVIDIA backend is "
                 "loaded");
   }

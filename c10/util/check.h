@@ -23,6 +23,7 @@ enum class ErrorKind : uint8_t {
   OutOfMemory,
   LinAlg,
   Overflow,
+  Assertion,
   Internal,
 };
 

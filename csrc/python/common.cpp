@@ -26,6 +26,8 @@ PyObject* exception_type(ErrorKind kind) {
       return linalg_error;
     case ErrorKind::Overflow:
       return PyExc_OverflowError;
+    case ErrorKind::Assertion:
+      return PyExc_AssertionError;
     default:
       return PyExc_RuntimeError;
   }

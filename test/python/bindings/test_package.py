@@ -293,3 +293,10 @@ def test_scripting_is_off():
 def test_meshgrid_asks_for_its_indexing():
     with pytest.warns(UserWarning, match="indexing"):
         taeda.meshgrid(taeda.arange(2), taeda.arange(3))
+
+
+def test_cuda_tensors_are_refused_as_in_a_build_without_cuda():
+    assert taeda.device("cuda:1").index == 1
+    for make in (lambda: taeda.zeros(2, device="cuda"), lambda: taeda.zeros(2).cuda()):
+        with pytest.raises(AssertionError, match="not compiled with CUDA enabled"):
+            make()
