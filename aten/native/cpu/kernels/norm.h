@@ -1,6 +1,7 @@
 // Rows of normalisation layers, per ISA level.
 #pragma once
 
+#include <taeda/aten/native/cpu/kernels/float_table.h>
 #include <taeda/aten/native/cpu/kernels/lanes.h>
 
 #include <cstdint>
@@ -74,24 +75,7 @@ struct NormKernels {
                         int64_t n);
 };
 
-struct NormTable {
-  NormKernels<float> f32;
-  NormKernels<double> f64;
-  NormKernels<BFloat16> bf16;
-  NormKernels<Half> f16;
-  template <class T>
-  const NormKernels<T>& of() const {
-    if constexpr (std::is_same_v<T, float>) {
-      return f32;
-    } else if constexpr (std::is_same_v<T, double>) {
-      return f64;
-    } else if constexpr (std::is_same_v<T, BFloat16>) {
-      return bf16;
-    } else {
-      return f16;
-    }
-  }
-};
+using NormTable = FloatTable<NormKernels>;
 
 namespace isa_default {
 extern const NormTable kNormTable;
