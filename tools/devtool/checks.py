@@ -85,7 +85,8 @@ def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Coun
         "ASAN_OPTIONS": "detect_leaks=1:strict_init_order=1"
         ":allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
+        "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1"
+        ":allocator_may_return_null=1",
         **(settings or {}),
     }
     if suppressions.exists():

@@ -20,6 +20,9 @@ inline void __syncthreads() {}
 namespace taeda {
 
 using Long = long long;
+#ifdef __CUDACC_RTC__
+using int64_t = Long;  // NVRTC has no <cstdint>
+#endif
 
 inline constexpr int kMaxDims = 8;
 

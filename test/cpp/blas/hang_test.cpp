@@ -93,7 +93,8 @@ bool lu_is_done() {
 }
 
 #if defined(__SANITIZE_THREAD__)
-#define TAEDA_NEEDS_FORK() GTEST_SKIP() << "not under the thread sanitizer"
+#define TAEDA_NEEDS_FORK() \
+  GTEST_SKIP() << "the thread sanitizer ends children that start threads"
 #else
 #define TAEDA_NEEDS_FORK() static_cast<void>(0)
 #endif

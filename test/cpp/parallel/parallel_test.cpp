@@ -251,7 +251,8 @@ int forked_sum_status() {
 
 // The thread sanitizer ends a forked child that starts threads.
 #if defined(__SANITIZE_THREAD__)
-#define TAEDA_SKIP_FORK() GTEST_SKIP() << "not under the thread sanitizer"
+#define TAEDA_SKIP_FORK() \
+  GTEST_SKIP() << "the thread sanitizer ends children that start threads"
 #else
 #define TAEDA_SKIP_FORK() static_cast<void>(0)
 #endif
