@@ -119,7 +119,7 @@ def _table(name: str, rows: list[tuple[float, ...]]) -> str:
 def test_compiled_expressions_agree_with_numpy(tmp_path: Path) -> None:
     compiler = shutil.which("g++")
     if compiler is None:
-        pytest.skip("no g++")
+        pytest.skip("needs a compiler: no g++ on PATH")
     functions = sorted(set(REAL) - MISSING_IN_MATH)
     texts = [
         f"{name}({', '.join('xyz'[: FUNCTIONS[name].arity])})" for name in functions

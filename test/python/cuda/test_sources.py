@@ -20,8 +20,7 @@ OPTIONS = [
 
 def nvrtc_library() -> ctypes.CDLL:
     """NVRTC from its package; its built-ins must be loaded first, by full path."""
-    import nvidia
-
+    nvidia = pytest.importorskip("nvidia", reason="needs package nvidia-cuda-nvrtc")
     for root in nvidia.__path__:
         found = [
             p

@@ -13,7 +13,7 @@ OPTIONS = [b"--gpu-architecture=sm_90", b"--std=c++20"]
 
 
 def load_nvrtc() -> ctypes.CDLL:
-    nvidia = pytest.importorskip("nvidia", reason="package nvidia-cuda-nvrtc")
+    nvidia = pytest.importorskip("nvidia", reason="needs package nvidia-cuda-nvrtc")
     for root in nvidia.__path__:
         found = sorted(Path(root).glob("**/libnvrtc*.so*"))
         usable = [path for path in found if "alt" not in path.name]
@@ -23,7 +23,7 @@ def load_nvrtc() -> ctypes.CDLL:
             # By full path and first: NVRTC itself would not find it (error 7).
             ctypes.CDLL(str(builtins[0]), mode=ctypes.RTLD_GLOBAL)
             return ctypes.CDLL(str(library[0]))
-    pytest.skip("no libnvrtc in the nvidia packages")
+    raise RuntimeError("nvidia-cuda-nvrtc is installed without its libraries")
 
 
 def headers() -> dict[str, str]:
