@@ -1,9 +1,6 @@
 // What would otherwise hang for ever: each case runs in a child process with a
 // deadline.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,32 +11,10 @@
 #include <taeda/aten/native/blas/lapack.h>
 #include <taeda/aten/parallel/parallel.h>
 
+#include "../in_child.h"
+
 namespace taeda::blas {
 namespace {
-
-constexpr int kDeadlineSeconds = 30;
-
-// True where body() returned true in a forked child before the deadline.
-template <typename Body>
-::testing::AssertionResult in_child(const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    _exit(body() ? 0 : 1);
-  }
-  for (int tick = 0; tick < kDeadlineSeconds * 100; ++tick) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) {
-      return WIFEXITED(status) && WEXITSTATUS(status) == 0
-                 ? ::testing::AssertionSuccess()
-                 : ::testing::AssertionFailure()
-                       << "the child ended with status " << status;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return ::testing::AssertionFailure() << "hung";
-}
 
 template <typename T>
 bool square_product_is_right() {
@@ -91,13 +66,6 @@ bool lu_is_done() {
   lapack<double>().getrf(&n, &n, a.data(), &n, pivots.data(), &info);
   return info == 0;
 }
-
-#if defined(__SANITIZE_THREAD__)
-#define TAEDA_NEEDS_FORK() \
-  GTEST_SKIP() << "the thread sanitizer ends children that start threads"
-#else
-#define TAEDA_NEEDS_FORK() static_cast<void>(0)
-#endif
 
 TEST(Hang, ProductInsideAParallelRegion) {
   TAEDA_NEEDS_FORK();

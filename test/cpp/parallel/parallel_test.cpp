@@ -1,9 +1,6 @@
 #include <taeda/aten/parallel/parallel.h>
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -16,6 +13,8 @@
 #include <vector>
 
 #include <taeda/aten/parallel/thread_count.h>
+
+#include "../in_child.h"
 
 namespace taeda {
 namespace {
@@ -229,54 +228,28 @@ TEST_F(CgroupTest, Version1InsideAContainerReadsTheMount) {
   EXPECT_EQ(limit(), 3);
 }
 
-// The exit status of a child that computes in parallel, -1 when it hangs.
-int forked_sum_status() {
-  const pid_t child = fork();
-  if (child == 0) {
-    const bool first = parallel_sum(100000) == 4999950000;
-    const bool second = parallel_sum(1000) == 499500;
-    _exit(first && second ? 0 : 1);
-  }
-  for (int tick = 0; tick < 1000; ++tick) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) {
-      return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return -1;
+bool sums_are_right() {
+  return parallel_sum(100000) == 4999950000 && parallel_sum(1000) == 499500;
 }
 
-// The thread sanitizer ends a forked child that starts threads.
-#if defined(__SANITIZE_THREAD__)
-#define TAEDA_SKIP_FORK() \
-  GTEST_SKIP() << "the thread sanitizer ends children that start threads"
-#else
-#define TAEDA_SKIP_FORK() static_cast<void>(0)
-#endif
-
 TEST(Fork, ChildAndParentComputeInParallelAfterARegion) {
-  TAEDA_SKIP_FORK();
+  TAEDA_NEEDS_FORK();
   const Threads scope(3);
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(parallel_sum(1000), 499500);
-    ASSERT_EQ(forked_sum_status(), 0);
+    ASSERT_TRUE(in_child(sums_are_right));
   }
   EXPECT_EQ(parallel_sum(1000), 499500);
 }
 
 TEST(Fork, WorksFromASecondThread) {
-  TAEDA_SKIP_FORK();
+  TAEDA_NEEDS_FORK();
   const Threads scope(3);
   ASSERT_EQ(parallel_sum(1000), 499500);
-  int status = -2;
   std::thread([&] {
     ASSERT_EQ(parallel_sum(1000), 499500);
-    status = forked_sum_status();
+    EXPECT_TRUE(in_child(sums_are_right));
   }).join();
-  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

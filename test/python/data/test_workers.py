@@ -300,6 +300,8 @@ def start(method: str):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Started in the background, a shell's children would ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     workers = running.stdout.readline().split()
     assert len(workers) == 2

@@ -20,6 +20,8 @@ def test_ctrl_c_ends_training(delay) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Started in the background, a shell's children would ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert running.stdout.readline() == "running\n"
     time.sleep(delay)

@@ -24,6 +24,7 @@ void sgemm(bool trans_a,
            float* c,
            int64_t ldc) {
   const ThreadScope threads;
+  const SignalsHeld held;
   const dnnl_status_t status = dnnl_sgemm(trans_a ? 'T' : 'N',
                                           trans_b ? 'T' : 'N',
                                           m,

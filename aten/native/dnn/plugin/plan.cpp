@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <string_view>
 #include <utility>
 
 #include "runtime.h"
@@ -36,6 +37,15 @@ dnnl::memory memory_of(const dnnl::memory::desc& desc, const void* data) {
   return dnnl::memory(desc, engine(), const_cast<void*>(data));
 }
 
+// oneDNN's name of the code behind a primitive: "brg:avx512_core",
+// "x64:gemm:jit".
+std::string_view implementation(const dnnl::primitive& primitive) {
+  const char* name = "";
+  dnnl_primitive_desc_query(
+      primitive.get_primitive_desc(), dnnl_query_impl_info_str, 0, &name);
+  return name;
+}
+
 }  // namespace
 
 Buffer::Buffer(size_t bytes)
@@ -53,7 +63,10 @@ Buffer::Buffer(Buffer&& other) noexcept
 Plan::Plan(dnnl::primitive primitive,
            dnnl::memory::desc scratchpad,
            std::vector<Slot> slots)
-    : primitive_(std::move(primitive)), scratchpad_(std::move(scratchpad)) {
+    : primitive_(std::move(primitive)),
+      runs_gemm_(implementation(primitive_).find("gemm") !=
+                 std::string_view::npos),
+      scratchpad_(std::move(scratchpad)) {
   const auto reserve = [&](const dnnl::memory::desc& desc) {
     const size_t offset = scratch_bytes_;
     scratch_bytes_ += (desc.get_size() + kAlign - 1) / kAlign * kAlign;
@@ -118,7 +131,10 @@ void Plan::run(std::initializer_list<const void*> pointers, WeightId id) const {
   }
   arguments.emplace(DNNL_ARG_SCRATCHPAD,
                     memory_of(scratchpad_, scratch.data()));
-  primitive_.execute(stream(), arguments);
+  {
+    const SignalsHeld held(runs_gemm_);
+    primitive_.execute(stream(), arguments);
+  }
   pointer = pointers.begin();
   for (const Tensor& tensor : tensors_) {
     const void* data = *pointer++;

@@ -69,6 +69,7 @@ class Plan {
                                             WeightId id) const;
 
   dnnl::primitive primitive_;
+  bool runs_gemm_;  // see Note [Signals and oneDNN's gemm]
   dnnl::memory::desc scratchpad_;
   std::vector<Tensor> tensors_;
   size_t scratch_bytes_ = 0;

@@ -23,7 +23,48 @@ bool limit_isa() {
   return true;
 }
 
+// Note [Signals and oneDNN's gemm]
+// Its generated float32 kernels keep their workspace, a block from malloc, in
+// the stack pointer. A signal handler that runs meanwhile puts its frame below,
+// into whatever the heap holds there: Ctrl-C in a product ended one program in
+// three with "corrupted size vs. prev_size" (oneDNN issue 4845; mended after
+// the release that the wheel carries). So signals wait until the product is
+// done; those that a fault raises in the code itself do not.
+sigset_t asynchronous_signals() {
+  sigset_t set;
+  sigfillset(&set);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+    sigdelset(&set, fault);
+  }
+  return set;
+}
+
 }  // namespace
+
+// Helpers are OpenMP's own threads, which handle no signals: once held is
+// enough.
+SignalsHeld::SignalsHeld(bool wanted) : wanted_(wanted) {
+  if (!wanted) {
+    return;
+  }
+  static const sigset_t kHeld = asynchronous_signals();
+  pthread_sigmask(SIG_BLOCK, &kHeld, &before_);
+  if (omp_get_max_threads() == 1 || omp_in_parallel() != 0) {
+    return;
+  }
+#pragma omp parallel
+  if (omp_get_thread_num() != 0) {
+    static thread_local const int held =
+        pthread_sigmask(SIG_BLOCK, &kHeld, nullptr);
+    static_cast<void>(held);
+  }
+}
+
+SignalsHeld::~SignalsHeld() {
+  if (wanted_) {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+}
 
 ThreadScope::ThreadScope() : before_(omp_get_max_threads()) {
   static const bool limited = limit_isa();

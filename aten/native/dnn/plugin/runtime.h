@@ -1,6 +1,7 @@
 // What every file of the plugin needs from oneDNN.
 #pragma once
 
+#include <signal.h>
 #include <dnnl.hpp>
 
 namespace taeda::dnn {
@@ -17,6 +18,20 @@ class ThreadScope {
 
  private:
   int before_;
+};
+
+// While it lives, signals wait on this thread and on the OpenMP threads that
+// help it. See Note [Signals and oneDNN's gemm].
+class SignalsHeld {
+ public:
+  explicit SignalsHeld(bool wanted = true);
+  ~SignalsHeld();
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  bool wanted_;
+  sigset_t before_;
 };
 
 // The process's CPU engine, and this thread's stream on it.

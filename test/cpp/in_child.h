@@ -1,0 +1,46 @@
+// A test's body in a forked child with a deadline: for what would otherwise
+// hang or crash the whole run.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#if defined(__SANITIZE_THREAD__)
+#define TAEDA_NEEDS_FORK() \
+  GTEST_SKIP() << "the thread sanitizer ends children that start threads"
+#else
+#define TAEDA_NEEDS_FORK() static_cast<void>(0)
+#endif
+
+namespace taeda {
+
+inline constexpr int kDeadlineSeconds = 30;
+
+// True where body() returned true in a forked child before the deadline.
+template <typename Body>
+::testing::AssertionResult in_child(const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(body() ? 0 : 1);
+  }
+  for (int tick = 0; tick < kDeadlineSeconds * 100; ++tick) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child) {
+      return WIFEXITED(status) && WEXITSTATUS(status) == 0
+                 ? ::testing::AssertionSuccess()
+                 : ::testing::AssertionFailure()
+                       << "the child ended with status " << status;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return ::testing::AssertionFailure() << "hung";
+}
+
+}  // namespace taeda
