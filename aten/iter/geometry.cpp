@@ -20,26 +20,38 @@ IterationSpace::IterationSpace(IntArrayRef sizes,
   merge();
 }
 
-// Whether dim b must stand inside dim a although it comes later.
+// Whether an operand wants dim b inside dim a; the first with an opinion
+// decides.
 bool IterationSpace::before(int a, int b) const {
   for (int k = 0; k < operands_; ++k) {
     int64_t x = std::llabs(stride(k, a)), y = std::llabs(stride(k, b));
     if (x == 0 || y == 0) continue;  // broadcast operands have no opinion
     if (x != y) return x > y;
-    if (sizes_[a] != sizes_[b]) return sizes_[a] > sizes_[b];
+    if (sizes_[a] > sizes_[b]) return true;
   }
   return false;
 }
 
+// Insertion that looks past dims no operand has an opinion on: with broadcast
+// operands "before" is no order, and the places of results' dims hang on it.
 void IterationSpace::sort() {
+  auto exchange = [&](int a, int b) {
+    std::swap(sizes_[a], sizes_[b]);
+    std::swap(perm_[a], perm_[b]);
+    for (int k = 0; k < operands_; ++k) {
+      std::swap(strides_[static_cast<size_t>(a * operands_ + k)],
+                strides_[static_cast<size_t>(b * operands_ + k)]);
+    }
+  };
   int rank = dim();
   for (int i = 1; i < rank; ++i) {
-    for (int j = i; j > 0 && before(j - 1, j); --j) {
-      std::swap(sizes_[j - 1], sizes_[j]);
-      std::swap(perm_[j - 1], perm_[j]);
-      for (int k = 0; k < operands_; ++k) {
-        std::swap(strides_[static_cast<size_t>((j - 1) * operands_ + k)],
-                  strides_[static_cast<size_t>(j * operands_ + k)]);
+    int at = i;
+    for (int j = i - 1; j >= 0; --j) {
+      if (before(j, at)) {
+        exchange(j, at);
+        at = j;
+      } else if (before(at, j)) {
+        break;
       }
     }
   }

@@ -172,7 +172,10 @@ void write_out(std::string_view op,
   check_castable(op, computed.dtype(), out.dtype());
   check_same_device(op, computed, out);
   check_no_internal_overlap(op, out);
-  resize_output(out, computed.sizes());
+  if (resize_output(out, computed.sizes()) && !computed.is_contiguous() &&
+      computed.is_non_overlapping_and_dense()) {
+    resize_tensor_strided(out, computed.sizes(), computed.strides());
+  }
   copy_into(out, computed);
 }
 

@@ -154,7 +154,22 @@ struct Call {
   int count;  // operands with the output
   Access access[kMaxOperands];
   const unsigned char* scalars;
+  bool row_by_row = false;  // see may_overlap
 };
+
+// Whether two positions of the output may be one element of memory, as in an
+// as_strided window. Such an output that is also read shall see what earlier
+// positions wrote, so its rows (which never overlap themselves) are written
+// one by one.
+bool may_overlap(const IterationSpace& space, int64_t itemsize) {
+  int64_t reach = itemsize;  // bytes that the inner dims cover
+  for (int d = 0; d < space.dim(); ++d) {
+    int64_t stride = std::llabs(space.stride(0, d));
+    if (space.size(d) > 1 && stride < reach) return true;
+    reach += stride * (space.size(d) - 1);
+  }
+  return false;
+}
 
 ConvertFn conversion(std::string_view op, ScalarType from, ScalarType to) {
   ConvertFn f = convert_function(from, to);
@@ -191,8 +206,9 @@ void run_range(const Call& call,
     call.types.fn(ptrs, call.scalars, end - begin);
     return;
   }
-  for (int64_t i = begin; i < end; i += kChunk) {
-    int64_t n = std::min(kChunk, end - i);
+  for (int64_t i = begin, n = 0; i < end; i += n) {
+    n = std::min(kChunk, end - i);
+    if (call.row_by_row) n = std::min(n, space.size(0) - i % space.size(0));
     for (int k = 1; k < call.count; ++k) {
       if (!walkers[k]) continue;
       const Access& a = call.access[k];
@@ -352,6 +368,8 @@ void run(const PointwiseOp& op,
     a.linear =
         !a.constant && a.dtype == a.inner && space.is_linear(k, a.itemsize);
   }
+  call.row_by_row =
+      !call.access[0].linear && may_overlap(space, call.access[0].itemsize);
   parallel_for(0, numel, kGrain, [&](int64_t b, int64_t e) {
     run_range(call, space, b, e);
   });
@@ -377,17 +395,21 @@ DimVector output_strides(IntArrayRef shape, Operands operands) {
   return out;
 }
 
+bool all_row_major(Operands operands) {
+  return std::all_of(operands.begin(), operands.end(), [](const Operand& o) {
+    return o.tensor == nullptr || o.tensor->dim() <= 1 ||
+           o.tensor->is_contiguous();
+  });
+}
+
 TensorBase new_output(const PointwiseOp& op,
                       ScalarType dtype,
                       Operands operands) {
   const TensorBase& like = reference_tensor(op, operands);
   DimVector shape = output_shape(op, operands);
-  bool row_major = true;
-  for (const Operand& o : operands) {
-    bool full = o.tensor != nullptr && o.tensor->dim() > 1;
-    if (full && !o.tensor->is_contiguous()) row_major = false;
+  if (all_row_major(operands)) {
+    return make_tensor(op.name, shape, dtype, like.device());
   }
-  if (row_major) return make_tensor(op.name, shape, dtype, like.device());
   return make_tensor_strided(
       op.name, shape, output_strides(shape, operands), dtype, like.device());
 }
@@ -524,6 +546,10 @@ void pointwise_inplace(const PointwiseOp& op,
                        const TensorBase& self) {
   Operands operands(list);
   TypePlan types = plan_types(op, operands);
+  TAEDA_CHECK(op.out != OutKind::Real || !is_complex(self.dtype()),
+              "In-place ",
+              op.name,
+              " is not supported for complex tensors.");
   check_castable(op.name, types.out, self.dtype());
   reference_tensor(op, operands);
   DimVector shape = output_shape(op, operands);
@@ -547,7 +573,10 @@ void pointwise_out(const PointwiseOp& op,
   const TensorBase& like = reference_tensor(op, operands);
   if (like.dim() > 0 || !out.is_cpu()) check_same_device(op.name, like, out);
   check_written(op, out, operands);
-  resize_output(out, output_shape(op, operands));
+  DimVector shape = output_shape(op, operands);
+  if (resize_output(out, shape) && !all_row_major(operands)) {
+    resize_tensor_strided(out, shape, output_strides(shape, operands));
+  }
   write(op, types, out, operands, scalars);
 }
 

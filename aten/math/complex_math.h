@@ -175,9 +175,23 @@ TAEDA_FN Complex<T> rsqrt(Complex<T> z) {
   return Complex<T>(T(1)) / sqrt(z);
 }
 
+// The error of w log z is one of the result's angle and of its size, so float
+// takes the logarithm in double.
+template <Floating T>
+TAEDA_FN Complex<T> power_of(Complex<T> z, Complex<T> w) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    const Complex<double> base(double(z.real()), double(z.imag()));
+    const Complex<double> exponent(double(w.real()), double(w.imag()));
+    const Complex<double> power = exp(exponent * log(base));
+    return {T(power.real()), T(power.imag())};
+  } else {
+    return exp(w * log(z));
+  }
+}
+
 template <Floating T>
 TAEDA_FN Complex<T> pow(Complex<T> z, Complex<T> w) {
-  const Complex<T> power = exp(w * log(z));
+  const Complex<T> power = power_of(z, w);
   const bool zero = z == Complex<T>(T(0));
   const bool one = w == Complex<T>(T(0));
   const Complex<T> at_zero = w.real() > T(0) ? Complex<T>(T(0)) : power;

@@ -118,7 +118,8 @@ TAEDA_FN Complex<T> atanh(Complex<T> z) {
   const T im =
       T(0.5) * atan2(T(2) * sy, beside * (T(1) + fabs_of(sx)) - sy * sy);
   const T far_re = is_inf(z) ? T(0) : (Complex<T>(T(1)) / z).real();
-  const T quarter = with_sign(PiTraits<T>::kHalfHigh, y);
+  const T side = with_sign(PiTraits<T>::kHalfHigh, y);
+  const T quarter = is_nan(y) ? y : side;
   return {with_sign(far ? fabs_of(far_re) : re, x), far ? quarter : im};
 }
 template <Floating T>

@@ -3,6 +3,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/native/creation.h>
 #include <taeda/gen/native/_div_floor.h>
 #include <taeda/gen/native/add.h>
 #include <taeda/gen/native/addcdiv.h>
@@ -229,7 +230,7 @@ void pow_scalar_shape(const Tensor& self,
   if (self.is_non_overlapping_and_dense()) {
     plan.set(0, self.sizes(), self.strides(), common);
   } else {
-    plan.set(0, self.sizes(), common);
+    plan.set(0, self.sizes(), dense_strides(self), common);
   }
 }
 

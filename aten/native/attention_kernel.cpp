@@ -3,6 +3,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/cpu/kernels/attention.h>
+#include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -303,6 +304,19 @@ Tensor make_heads(int64_t b,
       "scaled_dot_product_attention", sizes, strides, type, device);
 }
 
+// In the query's memory order: of heads split from [b, t, h, d] the results
+// join by a view again. The kernel needs rows without gaps.
+Tensor make_result(const Tensor& query, int64_t width, ScalarType type) {
+  DimVector sizes(query.sizes());
+  bool same = sizes[3] == width;
+  sizes[3] = width;
+  DimVector strides =
+      same ? dense_strides(query) : contiguous_strides(IntArrayRef(sizes));
+  if (strides[3] != 1) strides = contiguous_strides(sizes);
+  return make_tensor_strided(
+      "scaled_dot_product_attention", sizes, strides, type, query.device());
+}
+
 template <class F>
 void visit_sum_type(ScalarType t, F&& f) {
   t == kDouble ? f(double{}) : f(float{});
@@ -323,8 +337,7 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
   Shape s = shape_of(query, key, value, is_causal, scale);
   ScalarType type = compute_type(query.dtype());
   Device device = query.device();
-  Tensor out =
-      make_heads(s.batch, s.heads, s.queries, s.value_width, type, device);
+  Tensor out = make_result(query, s.value_width, type);
   Tensor sums = make_tensor("scaled_dot_product_attention",
                             {s.batch, s.heads, s.queries},
                             type,
@@ -338,8 +351,7 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
     });
   }
   if (type == query.dtype()) return {out, sums};
-  Tensor narrow = make_heads(
-      s.batch, s.heads, s.queries, s.value_width, query.dtype(), device);
+  Tensor narrow = make_result(query, s.value_width, query.dtype());
   if (!device.is_meta()) copy_into(narrow, out);
   return {narrow, sums};
 }

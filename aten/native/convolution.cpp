@@ -7,6 +7,7 @@
 #include <taeda/gen/native/convolution.h>
 #include <taeda/gen/native/convolution_backward.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/conj.h>
 #include <taeda/gen/ops/sum.h>
 
 namespace taeda::native {
@@ -250,7 +251,10 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     }
     return {gi, gw, gb};
   }
-  Convolution run(input, weight, args);
+  // The derivative of w * x by x is conj(w); plain copies are made of it.
+  Tensor x = input.is_complex() ? ops::conj(input) : input;
+  Tensor w = weight.is_complex() ? ops::conj(weight) : weight;
+  Convolution run(x, w, args);
   bool empty =
       grad_output.numel() == 0 || input.numel() == 0 || weight.numel() == 0;
   if (output_mask[0]) {
@@ -261,8 +265,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
   if (output_mask[1]) {
     ScalarType type = computed_in(weight.dtype());
     gw = make_tensor("convolution", weight.sizes(), type);
-    empty ? fill_with(gw, int64_t{0})
-          : run.weight_gradient(input, grad_output, gw);
+    empty ? fill_with(gw, int64_t{0}) : run.weight_gradient(x, grad_output, gw);
     gw = cast(gw, weight.dtype());
   }
   if (output_mask[2]) gb = bias_gradient(grad_output);

@@ -133,19 +133,6 @@ ConvArgs conv_args(const Tensor& input,
   int64_t dims = weight.dim() - 2;
   TAEDA_CHECK(dims > 0, "weight should have at least three dimensions");
   TAEDA_CHECK(groups > 0, "non-positive groups is not supported");
-  ConvArgs a;
-  a.stride = spread("stride", stride, dims);
-  a.padding = spread("padding", padding, dims);
-  a.dilation = spread("dilation", dilation, dims);
-  a.output_padding = spread("output_padding", output_padding, dims);
-  a.transposed = transposed;
-  a.groups = groups;
-  TAEDA_CHECK(!any_below(a.padding, 0), "negative padding is not supported");
-  TAEDA_CHECK(!any_below(a.output_padding, 0),
-              "negative output_padding is not supported");
-  TAEDA_CHECK(!any_below(a.stride, 1), "non-positive stride is not supported");
-  TAEDA_CHECK(!any_below(a.dilation, 1),
-              "non-positive dilation is not supported");
   TAEDA_CHECK(weight.dim() == input.dim(),
               "Expected ",
               weight.dim(),
@@ -158,6 +145,20 @@ ConvArgs conv_args(const Tensor& input,
               "-dimensional input of size ",
               input.sizes(),
               " instead");
+  ConvArgs a;
+  a.stride = spread("stride", stride, dims);
+  a.padding = spread("padding", padding, dims);
+  a.dilation = spread("dilation", dilation, dims);
+  a.output_padding = spread("output_padding", output_padding, dims);
+  a.transposed = transposed;
+  a.groups = groups;
+  TAEDA_CHECK(!any_below(a.padding, 0), "negative padding is not supported");
+  TAEDA_CHECK(!any_below(a.output_padding, 0),
+              "negative output_padding is not supported");
+  TAEDA_CHECK(!any_below(a.stride, 1), "non-positive stride is not supported");
+  TAEDA_CHECK(!any_below(a.dilation, 1),
+              "convolution: dilation should be greater than zero, got ",
+              IntArrayRef(a.dilation));
   TAEDA_CHECK_AS(NotImplemented,
                  dims <= 3,
                  "convolution: at most 3 spatial dims, got ",

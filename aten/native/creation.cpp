@@ -75,13 +75,13 @@ DimVector dense_strides(const Tensor& self) {
   int64_t rank = self.dim();
   SmallVector<int64_t, 8> order;
   for (int64_t d = rank; d-- > 0;) order.push_back(d);
-  // Innermost first: by stride, ties keep the logical order. The comparison is
-  // no order where strides are 0, so dims are inserted one by one.
+  // Innermost first: by stride, of equal ones the shorter dim. The comparison
+  // is no order where strides are 0, so dims are inserted one by one.
   auto before = [&](int64_t a, int64_t b) {
     int64_t x = self.strides()[a], y = self.strides()[b];
     if (x == 0 || y == 0) return 0;
     if (x != y) return x < y ? 1 : -1;
-    return self.sizes()[a] > self.sizes()[b] ? -1 : 0;
+    return self.sizes()[a] < self.sizes()[b] ? 1 : 0;
   };
   for (size_t i = 1; i < order.size(); ++i) {
     size_t at = i;

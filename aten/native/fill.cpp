@@ -31,12 +31,11 @@ Tensor fill(const Tensor& self, const Scalar& value) {
 Tensor fill(const Tensor& self, const Tensor& value) {
   return fill(self, only_value(value));
 }
-void fill_(const Tensor& self, const Scalar& value) {
-  check_no_internal_overlap("fill_", self);
-  fill_with(self, value);
-}
+// A number written twice to one place is still that number.
+void fill_(const Tensor& self, const Scalar& value) { fill_with(self, value); }
 void fill_(const Tensor& self, const Tensor& value) {
-  fill_(self, only_value(value));
+  check_no_internal_overlap("fill_", self);
+  fill_with(self, only_value(value));
 }
 
 Tensor zero(const Tensor& self) {

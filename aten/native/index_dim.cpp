@@ -37,20 +37,22 @@ std::vector<int64_t> positions(const char* op,
                                const Tensor& index,
                                int64_t dim,
                                int64_t size,
-                               bool negative) {
+                               bool negative,
+                               ErrorKind error = ErrorKind::Index) {
   Tensor plain = contiguous_as(index, kLong);
   std::vector<int64_t> out(plain.const_data<int64_t>(),
                            plain.const_data<int64_t>() + plain.numel());
   for (int64_t& p : out) {
-    TAEDA_CHECK_AS(Index,
-                   p < size && p >= (negative ? -size : 0),
-                   op,
-                   ": index out of range in self: index ",
-                   p,
-                   " is out of bounds for dimension ",
-                   dim,
-                   " with size ",
-                   size);
+    if (p >= size || p < (negative ? -size : 0)) {
+      throw_error(error,
+                  str_cat(op,
+                          ": index out of range in self: index ",
+                          p,
+                          " is out of bounds for dimension ",
+                          dim,
+                          " with size ",
+                          size));
+    }
     if (p < 0) p += size;
   }
   return out;
@@ -139,7 +141,9 @@ void index_select_cpu(const Tensor& self,
 
 namespace {
 
+// `count`: the error of another number of indices than slices.
 void check_source(const char* op,
+                  ErrorKind count,
                   const Tensor& self,
                   int64_t dim,
                   const Tensor& index,
@@ -169,15 +173,16 @@ void check_source(const char* op,
                  dim,
                  " is out of bounds of the source tensor with dim ",
                  source.dim());
-  TAEDA_CHECK_AS(Index,
-                 index.numel() == dim_size(source, dim),
-                 op,
-                 "(): Number of indices (",
-                 index.numel(),
-                 ") should be equal to source.size(dim): (",
-                 dim_size(source, dim),
-                 "), for dim: ",
-                 dim);
+  if (index.numel() != dim_size(source, dim)) {
+    throw_error(count,
+                str_cat(op,
+                        "(): Number of indices (",
+                        index.numel(),
+                        ") should be equal to source.size(dim): (",
+                        dim_size(source, dim),
+                        "), for dim: ",
+                        dim));
+  }
   DimVector own(self.sizes()), given(source.sizes());
   if (!own.empty()) own.erase(own.begin() + dim);
   if (!given.empty()) given.erase(given.begin() + dim);
@@ -223,9 +228,12 @@ void index_add_(const Tensor& self,
                 const Tensor& source,
                 const Scalar& alpha) {
   dim = wrap_dim(dim, self.dim());
-  check_source("index_add", self, dim, index, source);
+  check_source("index_add", ErrorKind::Runtime, self, dim, index, source);
   check_no_internal_overlap("index_add_", self);
-  auto at = positions("index_add", index, dim, dim_size(self, dim), false);
+  // PyTorch raises IndexError from its loop over one dim alone.
+  ErrorKind outside = self.dim() <= 1 ? ErrorKind::Index : ErrorKind::Runtime;
+  auto at =
+      positions("index_add", index, dim, dim_size(self, dim), false, outside);
   if (source.numel() == 0) return;
   Tensor scaled = alpha.equal(1.0) ? source : ops::mul(source, alpha);
   visit_type(self.dtype(), [&](auto tag) {
@@ -260,7 +268,7 @@ void index_copy_(const Tensor& self,
   TAEDA_CHECK(index.dtype() == kLong,
               "index_copy_(): Expected a long tensor for index, but got ",
               index.dtype());
-  check_source("index_copy", self, dim, index, source);
+  check_source("index_copy", ErrorKind::Index, self, dim, index, source);
   check_no_internal_overlap("index_copy_", self);
   auto at = positions("index_copy_()", index, dim, dim_size(self, dim), false);
   if (source.numel() == 0) return;
@@ -361,7 +369,7 @@ Tensor index_reduce(const Tensor& self,
       reduce,
       ".");
   dim = wrap_dim(dim, self.dim());
-  check_source("index_reduce", self, dim, index, source);
+  check_source("index_reduce", ErrorKind::Index, self, dim, index, source);
   Tensor out = new_like("index_reduce", self, {}, {}, {});
   copy_into(out, self);
   // Every element of a slice goes to the same position along dim.

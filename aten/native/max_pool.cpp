@@ -188,6 +188,12 @@ std::tuple<Tensor, Tensor> max_pool1d_with_indices(
               "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional "
               "0 dim batch size for input, but got:",
               self.sizes());
+  TAEDA_CHECK(stride.empty() || stride[0] > 0,
+              "max_pool1d: stride must be greater than zero, but got ",
+              stride[0]);
+  TAEDA_CHECK(dilation.empty() || dilation[0] > 0,
+              "max_pool1d: dilation must be greater than zero, but got ",
+              dilation[0]);
   auto [out, indices] = ops::max_pool2d_with_indices(with_height(self),
                                                      pair_of(kernel_size, 1),
                                                      pair_of(stride, 1),

@@ -32,6 +32,7 @@
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/ne.h>
 #include <taeda/gen/ops/pow.h>
+#include <taeda/gen/ops/real.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sigmoid.h>
 #include <taeda/gen/ops/sub.h>
@@ -119,7 +120,6 @@ Tensor norm(const Tensor& self,
 
 Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
   bool whole = is_integral(self.dtype(), /*include_bool=*/true);
-  if (self.is_complex()) not_implemented_for("logsumexp", self.dtype());
   // Integers are rounded once, at the end.
   if (whole) {
     return cast(logsumexp(cast(self, kDouble), dim, keepdim), default_dtype());
@@ -128,7 +128,9 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
   if (in.numel() == 0) {
     return ops::log(ops::sum(ops::exp(in), dim, keepdim));
   }
-  Tensor high = ops::amax(in, dim, /*keepdim=*/true);
+  // The real part alone decides how large an exponential is.
+  Tensor size = in.is_complex() ? ops::real(in) : in;
+  Tensor high = ops::amax(size, dim, /*keepdim=*/true);
   Tensor infinite =
       ops::eq(ops::abs(high), Scalar(std::numeric_limits<double>::infinity()));
   Tensor shift = ops::where(infinite, Scalar(0.0), high);

@@ -105,7 +105,7 @@ Tensor movedim(const Tensor& self,
   TAEDA_CHECK(source.size() == destination.size(),
               "movedim: Invalid source or destination dims: source (",
               source,
-              " dims ) should contain the same number of dims as destination (",
+              " dims) should contain the same number of dims as destination (",
               destination,
               " dims)");
   DimVector from = wrap_dims(source, self.dim());

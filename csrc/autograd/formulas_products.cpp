@@ -26,6 +26,21 @@ Tensor rows_of(const Tensor& t) {
   return ops::reshape(t, {rows, width});
 }
 
+// A batch of one as the matrix it is, whose gradient is then one product that
+// sums over the other operand's batch, not a rounded product a matrix.
+Tensor without_batch_of_one(const Tensor& t) {
+  if (t.dim() <= 2) return t;
+  IntArrayRef lead = t.sizes().slice(0, t.sizes().size() - 2);
+  for (int64_t s : lead) {
+    if (s != 1) return t;
+  }
+  return ops::reshape(t, {t.size(-2), t.size(-1)});
+}
+
+Tensor in_shape(const Tensor& t, const Tensor& like) {
+  return t.sizes() == like.sizes() ? t : ops::reshape(t, like.sizes());
+}
+
 // Vectors as matrices, and the gradient with the dims that they lack.
 struct AsMatrices {
   Tensor a, b, grad;
@@ -42,6 +57,8 @@ AsMatrices as_matrices(const Tensor& grad, const Tensor& a, const Tensor& b) {
     sizes.push_back(1);
   }
   if (sizes.size() != grad.sizes().size()) m.grad = ops::reshape(grad, sizes);
+  m.a = without_batch_of_one(m.a);
+  m.b = without_batch_of_one(m.b);
   return m;
 }
 
@@ -74,7 +91,7 @@ std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
     } else {
       ga = sum_to(ops::matmul(m.grad, adjoint_of(m.b)), m.a.sizes());
     }
-    if (a.dim() == 1) ga = ops::reshape(ga, a.sizes());
+    ga = in_shape(ga, a);
   }
   if (wanted[1]) {
     if (m.b.dim() == 2 && m.a.dim() > 2) {
@@ -82,7 +99,7 @@ std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
     } else {
       gb = sum_to(ops::matmul(adjoint_of(m.a), m.grad), m.b.sizes());
     }
-    if (b.dim() == 1) gb = ops::reshape(gb, b.sizes());
+    gb = in_shape(gb, b);
   }
   return {ga, gb};
 }

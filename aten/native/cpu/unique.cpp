@@ -181,6 +181,25 @@ Three unique_elements(std::string_view op,
   return out;
 }
 
+// For `count` slices of self along dim, each slice in one piece of memory.
+Tensor slices_tensor(std::string_view op,
+                     const Tensor& self,
+                     int64_t dim,
+                     int64_t count,
+                     ScalarType type) {
+  if (self.dim() == 0) return make_tensor(op, {}, type);
+  DimVector shape(self.sizes());
+  shape.erase(shape.begin() + dim);
+  shape.insert(shape.begin(), count);
+  DimVector strides = contiguous_strides(shape);
+  int64_t step = strides[0];
+  strides.erase(strides.begin());
+  strides.insert(strides.begin() + dim, step);
+  shape = DimVector(self.sizes());
+  shape[static_cast<size_t>(dim)] = count;
+  return make_tensor_strided(op, shape, strides, type);
+}
+
 Three unique_slices(std::string_view op,
                     const Tensor& self,
                     int64_t dim,
@@ -221,12 +240,10 @@ Three unique_slices(std::string_view op,
     Groups groups(order,
                   [&](int64_t a, int64_t b) { return compare(a, b) == 0; });
     int64_t found = static_cast<int64_t>(groups.first.size());
-    DimVector shape(self.sizes());
-    if (!shape.empty()) shape[static_cast<size_t>(at)] = found;
-    Tensor values = make_tensor(op, shape, type);
+    Tensor values = slices_tensor(op, self, at, found, type);
     T* v = values.mutable_data<T>();
-    for (int64_t o = 0; o < f.outer; ++o) {
-      for (int64_t k : groups.first) {
+    for (int64_t k : groups.first) {
+      for (int64_t o = 0; o < f.outer; ++o) {
         v = std::copy_n(x + (o * n + k) * f.inner, f.inner, v);
       }
     }

@@ -34,3 +34,17 @@ def test_sixteen_bit_linspace_steps_in_its_own_type() -> None:
         got = taeda.linspace(-3.3, 7.7, 301, dtype=getattr(taeda, name)).tolist()
         want = torch.linspace(-3.3, 7.7, 301, dtype=getattr(torch, name)).tolist()
         assert got == want
+
+
+def test_the_angle_of_atanh_at_an_infinity_and_nan() -> None:
+    z = taeda.tensor([complex(math.inf, math.nan), complex(math.nan, math.inf)])
+    unknown, known = taeda.atanh(z).tolist()
+    assert unknown.real == 0 and math.isnan(unknown.imag)
+    assert known == pytest.approx(complex(0, math.pi / 2))
+
+
+def test_complex_powers_have_the_digits_of_their_type() -> None:
+    taeda.manual_seed(0)
+    z, w = (taeda.randn(200, dtype=taeda.complex64) * 4 for _ in "ab")
+    exact = z.to(taeda.complex128) ** w.to(taeda.complex128)
+    assert ((z**w - exact).abs() <= exact.abs() * 1.2e-7).all()

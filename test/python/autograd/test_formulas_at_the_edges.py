@@ -1,0 +1,75 @@
+"""Derivatives of complex numbers, at zeros, at NaN, and of batches of one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import taeda
+from taeda.autograd import gradcheck, gradgradcheck
+
+C = taeda.complex128
+
+
+def random(*shape: int, dtype: taeda.dtype = taeda.float64) -> taeda.Tensor:
+    return taeda.randn(*shape, dtype=dtype).requires_grad_()
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv_transpose2d"])
+def test_complex_convolutions_have_conjugated_gradients(name: str) -> None:
+    taeda.manual_seed(1)
+    dims = int(name[-2])
+    x = random(2, 4, *[4] * dims, dtype=C)
+    w = random(4, 2, *[2] * dims, dtype=C)
+    conv = getattr(taeda.nn.functional, name)
+    # As training runs it: without a graph of the gradient.
+    y = conv(x, w, groups=2)
+    g = taeda.randn(*y.shape, dtype=C)
+    plain = taeda.autograd.grad(y, (x, w), g)
+    derived = taeda.autograd.grad(conv(x, w, groups=2), (x, w), g, create_graph=True)
+    for a, b in zip(plain, derived, strict=True):
+        assert taeda.allclose(a, b)
+    assert gradcheck(lambda x, w: conv(x, w, groups=2), (x, w))
+
+
+def test_complex_logsumexp() -> None:
+    taeda.manual_seed(2)
+    x = random(3, 4, dtype=C)
+    far = (x.detach() + 1000.0).logsumexp(1)
+    near = x.detach().exp().sum(1).log()
+    assert taeda.allclose(far, near + 1000.0)
+    assert gradcheck(lambda x: x.logsumexp(1), (x,))
+
+
+@pytest.mark.parametrize("op", [lambda x: x.cumprod(1), lambda x: x.prod(1)])
+def test_products_with_zeros_have_second_derivatives(op) -> None:
+    x = taeda.tensor(
+        [[2.0, 0.0, 3.0], [0.0, 0.0, 5.0], [1.0, 2.0, 3.0]], dtype=taeda.float64
+    ).requires_grad_()
+    assert gradcheck(op, (x,))
+    assert gradgradcheck(op, (x,))
+
+
+def test_elu_passes_the_gradient_at_nan_on() -> None:
+    x = taeda.full((100,), math.nan).requires_grad_()
+    taeda.nn.functional.elu(x).sum().backward()
+    assert x.grad.tolist() == [1.0] * 100
+
+
+@pytest.mark.parametrize("dtype", [taeda.float16, taeda.bfloat16])
+@pytest.mark.parametrize("flip", [False, True])
+def test_the_gradient_of_a_batch_of_one_is_rounded_once(dtype, flip: bool) -> None:
+    taeda.manual_seed(3)
+    many, one = taeda.randn(16, 5, 5).to(dtype), taeda.randn(1, 5, 5).to(dtype)
+    g = taeda.randn(16, 5, 5).to(dtype)
+
+    def gradient(kind: taeda.dtype) -> taeda.Tensor:
+        a, b = many.to(kind), one.to(kind).requires_grad_()
+        y = b @ a if flip else a @ b
+        return taeda.autograd.grad(y, b, g.to(kind))[0]
+
+    exact = gradient(taeda.float64)
+    assert gradient(dtype).shape == (1, 5, 5)
+    assert taeda.allclose(
+        gradient(dtype).double(), exact, rtol=taeda.finfo(dtype).eps * 0.51, atol=1e-4
+    )

@@ -1,0 +1,65 @@
+"""The order of dims in memory: of results, of resized `out`, of what overlaps."""
+
+from __future__ import annotations
+
+import pytest
+import taeda
+
+
+def test_dims_without_a_common_operand_are_ordered_through_the_others() -> None:
+    low = taeda.zeros(16).as_strided((4, 4), (1, 4))
+    high = taeda.ones(128).as_strided((4, 4, 1), (2, 8, 32))
+    out = taeda.clamp(taeda.tensor(0.5), low, high)
+    assert out.stride() == (1, 16, 4)
+
+
+def test_of_equal_strides_the_shorter_dim_is_inner() -> None:
+    x = taeda.arange(24.0).as_strided((5, 6, 2), (1, 1, 7))
+    for y in (taeda.exp(x), taeda.square(x), x.int(), taeda.empty_like(x)):
+        assert y.stride() == (1, 5, 30)
+
+
+def test_a_resized_out_has_the_memory_order_of_the_operands() -> None:
+    x = taeda.rand(3, 4).t()
+    for op in (taeda.sin, taeda.square, taeda.logical_not):
+        out = taeda.empty(0)
+        op(x, out=out)
+        assert out.stride() == (1, 4)
+    kept = taeda.empty(4, 3)
+    taeda.sin(x, out=kept)
+    assert kept.stride() == (3, 1)
+
+
+def test_an_overlapping_window_sees_what_was_written_before() -> None:
+    x = taeda.ones(4)
+    taeda.neg_(x.as_strided((3, 2), (1, 1)))  # rows [0 1], [1 2], [2 3]
+    assert x.tolist() == [-1.0, 1.0, 1.0, -1.0]
+    z = taeda.full((6,), 2.0)
+    z.as_strided((2, 4), (2, 1)).mul_(3)
+    assert z.tolist() == [6.0, 6.0, 18.0, 18.0, 6.0, 6.0]
+
+
+def test_fill_takes_expanded_tensors() -> None:
+    x = taeda.zeros(1)
+    x.expand(3).fill_(2)
+    assert x.tolist() == [2.0]
+    with pytest.raises(RuntimeError, match="more than one element"):
+        x.expand(3).fill_(taeda.tensor(3.0))
+
+
+def test_unique_slices_lie_one_after_the_other() -> None:
+    x = taeda.tensor([[1, 0, 1, 2], [3, 3, 3, 0], [0, 0, 0, 1]])
+    y = taeda.unique(x, dim=1)
+    assert y.tolist() == [[0, 1, 2], [3, 3, 0], [0, 0, 1]]
+    assert y.stride() == (1, 3)
+
+
+def test_attention_keeps_the_memory_order_of_the_query() -> None:
+    attend = taeda.nn.functional.scaled_dot_product_attention
+    q, k = taeda.rand(2, 4, 3, 8), taeda.rand(2, 4, 6, 8)
+    plain = attend(q, k, k)
+    assert plain.is_contiguous()
+    split = q.transpose(1, 2).contiguous().transpose(1, 2)
+    joined = attend(split, k, k)
+    assert joined.stride() == split.stride()
+    assert taeda.allclose(plain, joined)
