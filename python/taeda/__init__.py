@@ -60,6 +60,18 @@ _LAZY_NAMES = {
         " is_autocast_available"
     ),
     "_compile": "compile",
+    "_functorch.vmap": "vmap",
+    "_symbolic": (
+        "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not"
+        " sym_sqrt sym_sum _assert _check _check_index _check_is_size"
+        " _check_not_implemented _check_tensor_all _check_type _check_value"
+        " _check_with"
+    ),
+    "_refused": (
+        "Event Stream classes sparse_bsc_tensor sparse_bsr_tensor"
+        " sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor"
+        " sparse_csr_tensor while_loop"
+    ),
     "_ops": "ops",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "random": "thread_safe_generator",
@@ -80,7 +92,8 @@ _SUBMODULES = frozenset(
     " distributions export fft func functional futures fx hub jit library linalg"
     " masked mps mtia multiprocessing nested nn onnx optim overrides package"
     " profiler quantization random return_types serialization signal sparse special"
-    " storage testing torch_version types utils version xpu".split()
+    " storage testing torch_version types utils version xpu __config__ _dynamo"
+    " _utils".split()
 )
 
 

@@ -55,4 +55,18 @@ Tensor column_major(std::string_view op, const Tensor& t) {
   return out;
 }
 
+Tensor new_infos(std::string_view op, const Tensor& a) {
+  Tensor info = make_tensor(op, batch_sizes(a), kInt, a.device());
+  fill_with(info, Scalar(0));
+  return info;
+}
+
+int64_t first_failure(const Tensor& info) {
+  const int* values = info.const_data<int>();
+  for (int64_t i = 0, n = info.numel(); i < n; ++i) {
+    if (values[i] != 0) return i;
+  }
+  return -1;
+}
+
 }  // namespace taeda::native

@@ -23,6 +23,11 @@ Tensor new_matrices(std::string_view op,
 // A copy of `t` in this form.
 Tensor column_major(std::string_view op, const Tensor& t);
 
+// Zeros, one int32 for each matrix: what LAPACK reports.
+Tensor new_infos(std::string_view op, const Tensor& a);
+// The first matrix whose info is not 0, or -1.
+int64_t first_failure(const Tensor& info);
+
 inline IntArrayRef batch_sizes(const Tensor& t) {
   return t.sizes().slice(0, static_cast<size_t>(t.dim() - 2));
 }

@@ -2,7 +2,9 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/matrices.h>
 #include <taeda/gen/native/linalg_inv.h>
+#include <taeda/gen/native/linalg_inv_ex.h>
 #include <taeda/gen/native/linalg_solve.h>
+#include <taeda/gen/native/linalg_solve_ex.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/eye.h>
 #include <taeda/gen/ops/squeeze.h>
@@ -16,8 +18,12 @@ using blas::lapack;
 
 namespace {
 
-// X with A X = B; both have the same batch, A is square.
-Tensor solved(std::string_view op, const Tensor& a, const Tensor& b) {
+// X with A X = B; both have the same batch, A is square. With `infos` a
+// singular matrix is reported there (its X is B), else it is an error.
+Tensor solved(std::string_view op,
+              const Tensor& a,
+              const Tensor& b,
+              int* infos = nullptr) {
   Tensor lu = column_major(op, a), x = column_major(op, b);
   Int n = rows_of(a), columns = columns_of(b), lda = leading(n);
   if (n == 0 || lu.numel() == 0) return x;
@@ -28,6 +34,8 @@ Tensor solved(std::string_view op, const Tensor& a, const Tensor& b) {
       T* matrix = item<T>(lu, i, int64_t{n} * n);
       Int info = 0;
       lapack<T>().getrf(&n, &n, matrix, &lda, pivots.data(), &info);
+      if (infos != nullptr) infos[i] = info;
+      if (infos != nullptr && info > 0) continue;
       TAEDA_CHECK_AS(LinAlg,
                      info <= 0,
                      op,
@@ -60,10 +68,11 @@ Tensor expanded(const Tensor& t, IntArrayRef batch) {
   return t.sizes() == IntArrayRef(sizes) ? t : ops::expand(t, sizes, false);
 }
 
-}  // namespace
-
-Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
-  constexpr std::string_view op = "linalg.solve";
+Tensor solution(std::string_view op,
+                const Tensor& a,
+                const Tensor& b,
+                bool left,
+                Tensor* info) {
   check_square(op, a);
   TAEDA_CHECK(a.dtype() == b.dtype(),
               op,
@@ -94,9 +103,38 @@ Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
   DimVector batch =
       broadcast_shapes<int64_t>(op, batch_sizes(a), batch_sizes(right));
   Tensor matrix = left ? a : ops::transpose(a, -2, -1);
-  Tensor x = solved(op, expanded(matrix, batch), expanded(right, batch));
+  matrix = expanded(matrix, batch);
+  if (info != nullptr) *info = new_infos(op, matrix);
+  int* infos = info == nullptr ? nullptr : info->mutable_data<int>();
+  Tensor x = solved(op, matrix, expanded(right, batch), infos);
   if (vector) return ops::squeeze(x, -1);
   return left ? x : ops::transpose(x, -2, -1);
+}
+
+}  // namespace
+
+Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
+  return solution("linalg.solve", a, b, left, nullptr);
+}
+
+std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& a,
+                                           const Tensor& b,
+                                           bool left,
+                                           bool check_errors) {
+  Tensor info = new_infos("linalg.solve_ex", a);
+  Tensor* report = check_errors ? nullptr : &info;
+  Tensor x = solution("linalg.solve_ex", a, b, left, report);
+  return {x, info};
+}
+
+std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& a, bool check_errors) {
+  constexpr std::string_view op = "linalg.inv_ex";
+  check_square(op, a);
+  Tensor one =
+      ops::eye(a.size(-1), a.dtype(), std::nullopt, a.device(), std::nullopt);
+  Tensor info = new_infos(op, a);
+  int* infos = check_errors ? nullptr : info.mutable_data<int>();
+  return {solved(op, a, expanded(one, batch_sizes(a)), infos), info};
 }
 
 Tensor linalg_inv(const Tensor& a) {

@@ -10,9 +10,11 @@ from .data_parallel import (
     replicate,
     scatter,
 )
+from .distributed import DistributedDataParallel
 
 __all__ = [
     "DataParallel",
+    "DistributedDataParallel",
     "data_parallel",
     "gather",
     "parallel_apply",

@@ -1,0 +1,249 @@
+// Eigenvalues and eigenvectors.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/gen/native/linalg_eig.h>
+#include <taeda/gen/native/linalg_eigh.h>
+#include <taeda/gen/native/linalg_eigvals.h>
+#include <taeda/gen/native/linalg_eigvalsh.h>
+#include <taeda/gen/ops/linalg_eig.h>
+#include <taeda/gen/ops/linalg_eigh.h>
+
+#include <type_traits>
+
+namespace taeda::native {
+
+using blas::Int;
+using blas::lapack;
+using blas::real_t;
+
+namespace {
+
+void check_converged(std::string_view op, int info) {
+  TAEDA_CHECK_AS(LinAlg,
+                 info == 0,
+                 op,
+                 ": The algorithm failed to converge because the input matrix "
+                 "is ill-conditioned or has too many repeated eigenvalues "
+                 "(error code: ",
+                 info,
+                 ").");
+}
+
+DimVector vector_sizes(const Tensor& a) {
+  DimVector sizes(batch_sizes(a));
+  sizes.push_back(a.size(-1));
+  return sizes;
+}
+
+// One Hermitian matrix: its eigenvalues go to w, its eigenvectors over it.
+template <typename T>
+int hermitian(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
+  using R = real_t<T>;
+  Int info = 0, lda = leading(n), query = -1, size = 0, integers = 0;
+  T work_size{};
+  if constexpr (std::is_same_v<T, R>) {
+    lapack<T>().syevd("V",
+                      uplo,
+                      &n,
+                      matrix,
+                      &lda,
+                      w,
+                      &work_size,
+                      &query,
+                      &integers,
+                      &query,
+                      &info,
+                      1,
+                      1);
+    size = static_cast<Int>(work_size) + 1;
+    std::vector<T> work(static_cast<size_t>(size));
+    std::vector<Int> whole(static_cast<size_t>(integers));
+    lapack<T>().syevd("V",
+                      uplo,
+                      &n,
+                      matrix,
+                      &lda,
+                      w,
+                      work.data(),
+                      &size,
+                      whole.data(),
+                      &integers,
+                      &info,
+                      1,
+                      1);
+  } else {
+    R real_size{};
+    lapack<T>().syevd("V",
+                      uplo,
+                      &n,
+                      matrix,
+                      &lda,
+                      w,
+                      &work_size,
+                      &query,
+                      &real_size,
+                      &query,
+                      &integers,
+                      &query,
+                      &info,
+                      1,
+                      1);
+    size = static_cast<Int>(work_size.real()) + 1;
+    Int reals = static_cast<Int>(real_size) + 1;
+    std::vector<T> work(static_cast<size_t>(size));
+    std::vector<R> real_work(static_cast<size_t>(reals));
+    std::vector<Int> whole(static_cast<size_t>(integers));
+    lapack<T>().syevd("V",
+                      uplo,
+                      &n,
+                      matrix,
+                      &lda,
+                      w,
+                      work.data(),
+                      &size,
+                      real_work.data(),
+                      &reals,
+                      whole.data(),
+                      &integers,
+                      &info,
+                      1,
+                      1);
+  }
+  return info;
+}
+
+// One matrix of real numbers. LAPACK gives pairs of conjugate eigenvectors as
+// one column of real and one of imaginary parts.
+template <typename T>
+int general(Int n, T* matrix, complex<T>* w, complex<T>* vectors) {
+  Int info = 0, lda = leading(n), query = -1, one = 1;
+  std::vector<T> re(static_cast<size_t>(n)), im(static_cast<size_t>(n));
+  std::vector<T> v(static_cast<size_t>(n) * static_cast<size_t>(n));
+  T size{};
+  auto call = [&](T* work, Int* count) {
+    lapack<T>().geev("N",
+                     "V",
+                     &n,
+                     matrix,
+                     &lda,
+                     re.data(),
+                     im.data(),
+                     nullptr,
+                     &one,
+                     v.data(),
+                     &lda,
+                     work,
+                     count,
+                     &info,
+                     1,
+                     1);
+  };
+  call(&size, &query);
+  Int count = static_cast<Int>(size) + 1;
+  std::vector<T> work(static_cast<size_t>(count));
+  call(work.data(), &count);
+  for (Int j = 0; j < n; ++j) {
+    w[j] = complex<T>(re[j], im[j]);
+    // Of a pair the one with the positive imaginary part comes first.
+    Int first = im[j] < 0 ? j - 1 : j;
+    for (Int i = 0; i < n; ++i) {
+      T imaginary = im[j] == 0 ? T(0) : v[i + (first + 1) * n];
+      if (im[j] < 0) imaginary = -imaginary;
+      vectors[i + j * n] = complex<T>(v[i + first * n], imaginary);
+    }
+  }
+  return info;
+}
+
+template <typename T>
+int general(Int n, complex<T>* matrix, complex<T>* w, complex<T>* vectors) {
+  using C = complex<T>;
+  Int info = 0, lda = leading(n), query = -1, one = 1;
+  std::vector<T> reals(static_cast<size_t>(2 * n));
+  C size{};
+  auto call = [&](C* work, Int* count) {
+    lapack<C>().geev("N",
+                     "V",
+                     &n,
+                     matrix,
+                     &lda,
+                     w,
+                     nullptr,
+                     &one,
+                     vectors,
+                     &lda,
+                     work,
+                     count,
+                     reals.data(),
+                     &info,
+                     1,
+                     1);
+  };
+  call(&size, &query);
+  Int count = static_cast<Int>(size.real()) + 1;
+  std::vector<C> work(static_cast<size_t>(count));
+  call(work.data(), &count);
+  return info;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view uplo) {
+  constexpr std::string_view op = "linalg.eigh";
+  check_square(op, a);
+  bool lower = uplo == "L" || uplo == "l";
+  TAEDA_CHECK(lower || uplo == "U" || uplo == "u",
+              "Expected UPLO argument to be 'L' or 'U', but got ",
+              uplo);
+  Tensor v = column_major(op, a);
+  Tensor w =
+      make_tensor(op, vector_sizes(a), real_type_of(a.dtype()), a.device());
+  Int n = rows_of(a);
+  if (v.numel() == 0) return {w, v};
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    for (int64_t i = 0, all = batch_count(a); i < all; ++i) {
+      check_converged(op,
+                      hermitian<T>(lower ? "L" : "U",
+                                   n,
+                                   item<T>(v, i, int64_t{n} * n),
+                                   item<real_t<T>>(w, i, n)));
+    }
+  });
+  return {w, v};
+}
+
+Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) {
+  return std::get<0>(ops::linalg_eigh(self, uplo));
+}
+
+std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) {
+  constexpr std::string_view op = "linalg.eig";
+  check_square(op, self);
+  Tensor a = column_major(op, self);
+  ScalarType type = self.dtype() == kFloat || self.dtype() == kComplexFloat
+                        ? kComplexFloat
+                        : kComplexDouble;
+  Tensor w = make_tensor(op, vector_sizes(a), type, a.device());
+  Tensor v = new_matrices(op, batch_sizes(a), a.size(-1), a.size(-1), w);
+  Int n = rows_of(a);
+  if (a.numel() == 0) return {w, v};
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    using C = complex<real_t<T>>;
+    for (int64_t i = 0, all = batch_count(a); i < all; ++i) {
+      check_converged(op,
+                      general(n,
+                              item<T>(a, i, int64_t{n} * n),
+                              item<C>(w, i, n),
+                              item<C>(v, i, int64_t{n} * n)));
+    }
+  });
+  return {w, v};
+}
+
+Tensor linalg_eigvals(const Tensor& self) {
+  return std::get<0>(ops::linalg_eig(self));
+}
+
+}  // namespace taeda::native

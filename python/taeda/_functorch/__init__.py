@@ -1,0 +1,1 @@
+"""Function transforms; `taeda.func` is their public place."""

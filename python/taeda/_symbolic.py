@@ -1,0 +1,112 @@
+"""Sizes as numbers: nothing here is symbolic, so each function is Python's own."""
+
+from __future__ import annotations
+
+import taeda
+from taeda._absent import absent_class
+
+__all__ = [
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+]
+
+SymInt = absent_class("SymInt")
+SymFloat = absent_class("SymFloat")
+SymBool = absent_class("SymBool")
+
+
+def sym_int(a) -> int:
+    """The number, cut towards zero."""
+    return int(a)
+
+
+def sym_float(a) -> float:
+    """The number as a float."""
+    return float(a)
+
+
+def sym_not(a) -> bool:
+    """Whether the condition is false."""
+    return not a
+
+
+def sym_max(a, b):
+    """The larger of two numbers; a float where one of them is."""
+    return float(max(a, b)) if float in (type(a), type(b)) else max(a, b)
+
+
+def sym_min(a, b):
+    """The smaller of two numbers; a float where one of them is."""
+    return float(min(a, b)) if float in (type(a), type(b)) else min(a, b)
+
+
+def sym_ite(b, t, f):
+    """The second argument where the first is true, else the third."""
+    return t if b else f
+
+
+def sym_sqrt(a) -> float:
+    """The square root."""
+    return float(a) ** 0.5
+
+
+def sym_sum(args):
+    """The sum of numbers."""
+    return sum(args)
+
+
+def _checker(name: str, error: type):
+    def check(cond, message=None) -> None:
+        if not isinstance(cond, bool):
+            raise TypeError(f"cond must be a bool, but got {type(cond)}")
+        if cond:
+            return
+        if message is not None and not callable(message):
+            raise TypeError("message must be a callable")
+        text = "Expected cond to be True, but got False. (Could this error message be"
+        text += " improved? If so, please report an enhancement request.)"
+        raise error(str(message()) if message else text)
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raises {error.__name__} unless a condition holds."
+    return check
+
+
+_check = _checker("_check", RuntimeError)
+_check_index = _checker("_check_index", IndexError)
+_check_value = _checker("_check_value", ValueError)
+_check_type = _checker("_check_type", TypeError)
+_check_not_implemented = _checker("_check_not_implemented", NotImplementedError)
+
+
+def _check_with(error_type: type, cond, message) -> None:
+    """Raises an error of the given type unless a condition holds."""
+    _checker("_check_with", error_type)(cond, message)
+
+
+def _check_is_size(i, message=None, *, max=None) -> None:
+    """Raises RuntimeError unless a number can be a size."""
+    _check(i >= 0 and (max is None or i <= max), message)
+
+
+def _check_tensor_all(cond, message=None) -> None:
+    """Raises RuntimeError unless all elements of a boolean tensor hold."""
+    if not isinstance(cond, taeda.Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype != taeda.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check(bool(cond.all()), message)
+
+
+def _assert(condition, message) -> None:
+    """Python's assert as a function."""
+    assert condition, message

@@ -1,0 +1,95 @@
+"""Where time goes: names, schedules and marks; recording is not there yet."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from taeda._absent import absent_class, absent_function
+from taeda.autograd.profiler import record_function
+
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
+
+
+class ProfilerActivity(Enum):
+    """What is recorded."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
+class ProfilerAction(Enum):
+    """What the profiler does in a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+def schedule(
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
+):
+    """A function from a step's number to what the profiler does in it.
+
+    Args:
+        wait: steps of a cycle without recording.
+        warmup: steps then that are recorded and thrown away.
+        active: steps then that are recorded.
+        repeat: the number of cycles; 0 for no end.
+        skip_first: steps before the first cycle.
+        skip_first_wait: leave the waiting out of the first cycle, when not 0.
+    """
+    length = wait + warmup + active
+
+    def action(step: int) -> ProfilerAction:
+        if step < 0:
+            raise AssertionError(f"Step must be non-negative. Got {step}.")
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step -= skip_first
+        if skip_first_wait != 0:
+            step += wait
+        if repeat > 0 and step // length >= repeat:
+            return ProfilerAction.NONE
+        place = step % length
+        if place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        last = place == length - 1
+        return ProfilerAction.RECORD_AND_SAVE if last else ProfilerAction.RECORD
+
+    return action
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's tracing library is there: no."""
+    return False
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """What can be recorded."""
+    return set()
+
+
+profile = absent_class("profiler.profile")
+tensorboard_trace_handler = absent_function("profiler.tensorboard_trace_handler")

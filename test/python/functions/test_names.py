@@ -1,0 +1,83 @@
+"""Names that third-party libraries import exist, and say what is missing."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+import taeda
+
+MODULES = """
+__config__ _dynamo _dynamo.config _dynamo.eval_frame func futures fx fx.node hub mps
+mtia multiprocessing nn.parallel.distributed onnx profiler sparse utils._foreach_utils
+xpu _utils
+""".split()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_importable(name) -> None:
+    module = importlib.import_module(f"taeda.{name}")
+    for public in getattr(module, "__all__", ()):
+        assert getattr(module, public) is not None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: taeda.sparse_coo_tensor([[0], [0]], [1.0]),
+        lambda: taeda.fx.symbolic_trace(taeda.nn.Linear(1, 1)),
+        lambda: taeda.onnx.export(None, None, "x"),
+        lambda: taeda.profiler.profile(),
+        lambda: taeda.Stream(),
+        lambda: taeda.hub.load("a/b", "c"),
+    ],
+)
+def test_says_what_is_missing(call) -> None:
+    with pytest.raises(NotImplementedError, match="is not implemented"):
+        call()
+
+
+def test_distributed_module_needs_a_process_group() -> None:
+    with pytest.raises(ValueError, match="Default process group has not been init"):
+        taeda.nn.parallel.DistributedDataParallel(taeda.nn.Linear(1, 1))
+
+
+def _fail(index: int) -> None:
+    if index == 1:
+        raise ValueError("on purpose")
+
+
+def test_processes_report_their_failure() -> None:
+    mp = taeda.multiprocessing
+    with pytest.raises(mp.ProcessRaisedException, match="on purpose") as caught:
+        mp.start_processes(_fail, nprocs=2, start_method="fork")
+    assert caught.value.error_index == 1
+
+
+def test_hub_reads_a_folder(tmp_path, monkeypatch) -> None:
+    (tmp_path / "hubconf.py").write_text("def model(n):\n    'Doc.'\n    return n\n")
+    load = taeda.hub.load
+    assert load(str(tmp_path), "model", 3, source="local") == 3
+    assert taeda.hub.list(str(tmp_path), source="local") == ["model"]
+    taeda.save({"a": taeda.ones(2)}, tmp_path / "w.pt")
+    state = taeda.hub.load_state_dict_from_url(
+        (tmp_path / "w.pt").as_uri(), model_dir=str(tmp_path / "models")
+    )
+    assert state["a"].tolist() == [1, 1]
+
+
+def test_futures() -> None:
+    first, second = taeda.futures.Future(), taeda.futures.Future()
+    both = taeda.futures.collect_all([first, second])
+    later = first.then(lambda f: f.value() + 1)
+    first.set_result(1)
+    assert not both.done()
+    second.set_result(2)
+    assert taeda.futures.wait_all([first, second, later]) == [1, 2, 2]
+
+
+def test_checks() -> None:
+    with pytest.raises(IndexError, match="too far"):
+        taeda._check_index(False, lambda: "too far")
+    taeda._check(True)
+    assert taeda.sym_max(1, 2.0) == 2.0 and taeda.sym_int(2.9) == 2
