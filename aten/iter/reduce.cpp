@@ -273,6 +273,7 @@ struct ReduceTypes {
 };
 
 uint8_t accept_bit(ScalarType t) {
+  if (is_float8(t)) return 0;
   if (t == kBool) return kAcceptBool;
   if (is_floating(t)) return kAcceptFloat;
   return is_complex(t) ? kAcceptComplex : kAcceptInt;
@@ -371,6 +372,9 @@ TensorBase reduce(const ReduceOp& op,
       input.is_conj() || input.is_neg() ? contiguous(input) : input;
   if (convert_function(self.dtype(), types.element) == nullptr) {
     not_implemented_for(op.name, self.dtype());
+  }
+  if (convert_function(types.result, types.out) == nullptr) {
+    not_implemented_for(op.name, types.out);
   }
   alignas(16) char slots[4 * kScalarSlot];
   size_t i = 0;

@@ -1,6 +1,7 @@
 // Attention without the matrix of all scores: blocks of queries against all
 // keys of a head.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/cpu/kernels/attention.h>
 #include <taeda/aten/native/creation.h>
@@ -58,8 +59,37 @@ struct Shape {
 Shape shape_of(const Tensor& q,
                const Tensor& k,
                const Tensor& v,
+               const OptionalTensor& mask,
                bool causal,
                std::optional<double> scale) {
+  constexpr std::string_view kName = "scaled_dot_product_attention";
+  const auto bad = [&] {
+    return q.dim() != 4 || k.dim() != 4 || v.dim() != 4 ||
+           k.sizes()[3] != q.sizes()[3] ||
+           k.sizes().slice(0, 2) != q.sizes().slice(0, 2) ||
+           v.sizes().slice(0, 3) != k.sizes().slice(0, 3);
+  };
+  TAEDA_CHECK(!bad(),
+              kName,
+              ": expected query [b, h, t, d], key [b, h, s, d] and value "
+              "[b, h, s, e], got ",
+              q.sizes(),
+              ", ",
+              k.sizes(),
+              " and ",
+              v.sizes());
+  if (mask) {
+    const int64_t scores[] = {
+        q.sizes()[0], q.sizes()[1], q.sizes()[2], k.sizes()[2]};
+    const auto both =
+        broadcast_shapes<int64_t>(kName, mask->sizes(), IntArrayRef(scores));
+    TAEDA_CHECK(IntArrayRef(both) == IntArrayRef(scores),
+                kName,
+                ": expected an attn_mask that broadcasts to ",
+                IntArrayRef(scores),
+                ", got ",
+                mask->sizes());
+  }
   Shape s{q.sizes()[0],
           q.sizes()[1],
           q.sizes()[2],
@@ -334,7 +364,7 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
     std::optional<double> scale) {
   TAEDA_CHECK(dropout_p == 0,
               "scaled_dot_product_attention: the fused kernel has no dropout");
-  Shape s = shape_of(query, key, value, is_causal, scale);
+  Shape s = shape_of(query, key, value, attn_mask, is_causal, scale);
   ScalarType type = compute_type(query.dtype());
   Device device = query.device();
   Tensor out = make_result(query, s.value_width, type);
@@ -369,7 +399,11 @@ _scaled_dot_product_flash_attention_for_cpu_backward(
     const OptionalTensor& attn_mask,
     std::optional<double> scale) {
   (void)dropout_p, (void)out;
-  Shape s = shape_of(query, key, value, is_causal, scale);
+  Shape s = shape_of(query, key, value, attn_mask, is_causal, scale);
+  check_shape("scaled_dot_product_attention_backward",
+              "grad_out",
+              grad_out,
+              {s.batch, s.heads, s.queries, s.value_width});
   ScalarType type = compute_type(query.dtype());
   Device device = query.device();
   Tensor dq = make_heads(s.batch, s.heads, s.queries, s.width, type, device);

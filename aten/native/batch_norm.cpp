@@ -1,5 +1,6 @@
 // Batch norm: statistics per channel, over planes or over rows of channels.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/batch_norm.h>
@@ -333,6 +334,75 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(
   return {out, cast(mean, kept_type), cast(scale, kept_type)};
 }
 
+namespace {
+
+struct BackwardStatistics {
+  bool train;
+  double eps;
+  Tensor mean;
+  Tensor spread;  // 1 / deviation in training, else the variance
+  Tensor weight;
+};
+
+void check_backward(const Tensor& grad_out,
+                    const Tensor& input,
+                    ArrayRef<bool> mask) {
+  constexpr std::string_view kName = "batch_norm_backward";
+  check_mask(kName, mask, 3);
+  TAEDA_CHECK(input.dim() >= 2,
+              kName,
+              ": expected an input with at least 2 dims, got ",
+              input.sizes());
+  check_shape(kName, "grad_out", grad_out, input.sizes());
+}
+
+void check_statistics(const BackwardStatistics& p, int64_t channels) {
+  constexpr std::string_view kName = "batch_norm_backward";
+  TAEDA_CHECK(p.mean.defined() && p.spread.defined(),
+              kName,
+              p.train ? ": save_mean and save_invstd are needed in training"
+                      : ": running_mean and running_var are needed");
+  check_count(kName, "a mean", p.mean, channels);
+  check_count(kName, "a variance", p.spread, channels);
+  if (p.weight.defined()) check_count(kName, "weight", p.weight, channels);
+}
+
+template <class T>
+void backward_channels(const Layout2& layout,
+                       const Tensor& dy,
+                       const BackwardStatistics& p,
+                       const Tensor& dx,
+                       const Tensor& dw,
+                       const Tensor& db) {
+  using A = lane_sum_t<T>;
+  BatchNorm<T> run{layout};
+  size_t width = static_cast<size_t>(p.mean.numel());
+  std::vector<double> sums(width), dots(width);
+  std::vector<A> a(width), b(width), c(width);
+  const A* m = p.mean.const_data<A>();
+  const A* s = p.spread.const_data<A>();
+  const T* g = dy.const_data<T>();
+  run.grad_sums(g, m, sums.data(), dots.data());
+  double n = static_cast<double>(run.count());
+  for (size_t i = 0; i < width; ++i) {
+    double rstd = p.train ? static_cast<double>(s[i])
+                          : 1 / std::sqrt(static_cast<double>(s[i]) + p.eps);
+    double factor =
+        p.weight.defined() ? rstd * p.weight.const_data<A>()[i] : rstd;
+    if (dw.defined()) dw.mutable_data<A>()[i] = static_cast<A>(dots[i] * rstd);
+    if (db.defined()) db.mutable_data<A>()[i] = static_cast<A>(sums[i]);
+    double slope = p.train ? factor * rstd * rstd * dots[i] / n : 0;
+    a[i] = static_cast<A>(factor);
+    b[i] = static_cast<A>(-slope);
+    c[i] = p.train ? static_cast<A>(slope * m[i] - factor * sums[i] / n) : A(0);
+  }
+  if (dx.defined()) {
+    run.grad_transform(g, a.data(), b.data(), c.data(), dx.mutable_data<T>());
+  }
+}
+
+}  // namespace
+
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
     const Tensor& grad_out,
     const Tensor& input,
@@ -345,9 +415,9 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
     double eps,
     ArrayRef<bool> output_mask) {
   ScalarType type = compute_type(input.dtype());
+  check_backward(grad_out, input, output_mask);
   int64_t channels = input.sizes()[1];
   Device device = input.device();
-  Tensor w = or_undefined(weight);
   Tensor dx, dw, db;
   MemoryFormat format = input.suggest_memory_format();
   if (output_mask[0]) {
@@ -357,6 +427,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
                              input.dtype(),
                              device);
   }
+  Tensor w = or_undefined(weight);
   ScalarType kept = w.defined() ? w.dtype() : input.dtype();
   auto make = [&](ScalarType t) {
     return make_tensor("batch_norm_backward", {channels}, t, device);
@@ -366,42 +437,19 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
     if (output_mask[2]) db = make(kept);
     return {dx, dw, db};
   }
+  BackwardStatistics p{
+      train,
+      eps,
+      parameter_as(or_undefined(train ? save_mean : running_mean), type),
+      parameter_as(or_undefined(train ? save_invstd : running_var), type),
+      parameter_as(w, type)};
+  check_statistics(p, channels);
   Layout2 layout = layout_of(input, input.dtype());
   Tensor dy = laid_out(grad_out, layout, input.dtype());
-  Tensor mean =
-      parameter_as(or_undefined(train ? save_mean : running_mean), type);
-  Tensor spread =
-      parameter_as(or_undefined(train ? save_invstd : running_var), type);
-  w = parameter_as(w, type);
   if (output_mask[1]) dw = make(type);
   if (output_mask[2]) db = make(type);
   visit_norm_type("batch_norm_backward", input.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using A = lane_sum_t<T>;
-    BatchNorm<T> run{layout};
-    size_t width = static_cast<size_t>(channels);
-    std::vector<double> sums(width), dots(width);
-    std::vector<A> a(width), b(width), c(width);
-    const A* m = mean.const_data<A>();
-    const A* s = spread.const_data<A>();
-    const T* g = dy.const_data<T>();
-    run.grad_sums(g, m, sums.data(), dots.data());
-    double n = static_cast<double>(run.count());
-    for (size_t i = 0; i < width; ++i) {
-      double rstd = train ? static_cast<double>(s[i])
-                          : 1 / std::sqrt(static_cast<double>(s[i]) + eps);
-      double factor = w.defined() ? rstd * w.const_data<A>()[i] : rstd;
-      if (dw.defined())
-        dw.mutable_data<A>()[i] = static_cast<A>(dots[i] * rstd);
-      if (db.defined()) db.mutable_data<A>()[i] = static_cast<A>(sums[i]);
-      double slope = train ? factor * rstd * rstd * dots[i] / n : 0;
-      a[i] = static_cast<A>(factor);
-      b[i] = static_cast<A>(-slope);
-      c[i] = train ? static_cast<A>(slope * m[i] - factor * sums[i] / n) : A(0);
-    }
-    if (dx.defined()) {
-      run.grad_transform(g, a.data(), b.data(), c.data(), dx.mutable_data<T>());
-    }
+    backward_channels<decltype(tag)>(layout, dy, p, dx, dw, db);
   });
   if (dw.defined()) dw = cast(dw, kept);
   if (db.defined()) db = cast(db, kept);

@@ -134,6 +134,9 @@ Tensor to(const Tensor& self,
 // Numbers --------------------------------------------------------------------
 
 Scalar _local_scalar_dense(const Tensor& self) {
+  TAEDA_CHECK(self.numel() == 1,
+              "_local_scalar_dense: expected a tensor with one element, got ",
+              self.sizes());
   Scalar value = Scalar::load(self.dtype(), self.const_raw_data());
   if (self.is_conj()) value = value.conj();
   return self.is_neg() ? -value : value;

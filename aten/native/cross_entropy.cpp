@@ -1,6 +1,7 @@
 // Cross entropy: one kernel for rows of logits with class targets, composed of
 // operators otherwise.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/kernels/cross_entropy.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -42,6 +43,18 @@ const auto& kernels() {
   }
 }
 
+void check_rows(std::string_view op,
+                const Tensor& self,
+                const Tensor& target,
+                const OptionalTensor& weight) {
+  TAEDA_CHECK(self.dim() == 2,
+              op,
+              ": expected scores of shape [rows, classes], got ",
+              self.sizes());
+  check_shape(op, "target", target, {self.sizes()[0]});
+  if (weight) check_count(op, "weight", *weight, self.sizes()[1]);
+}
+
 int64_t grain_of(int64_t n) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1));
 }
@@ -54,10 +67,11 @@ std::tuple<Tensor, Tensor, Tensor> _cross_entropy_rows(
     const OptionalTensor& weight,
     int64_t reduction,
     int64_t ignore_index) {
+  constexpr std::string_view kName = "cross_entropy_loss";
+  check_rows(kName, self, target, weight);
   int64_t rows = self.sizes()[0], n = self.sizes()[1];
   ScalarType type = compute_type(self.dtype());
   Device device = self.device();
-  constexpr std::string_view kName = "cross_entropy_loss";
   Tensor out = make_tensor(kName,
                            reduction == kNone ? target.sizes() : IntArrayRef(),
                            self.dtype(),
@@ -109,6 +123,10 @@ Tensor _cross_entropy_rows_backward(const Tensor& grad,
                                     const Tensor& log_sum_exp,
                                     const Tensor& total_weight) {
   constexpr std::string_view kName = "cross_entropy_loss_backward";
+  check_rows(kName, self, target, weight);
+  check_count(kName, "grad", grad, reduction == kNone ? self.sizes()[0] : 1);
+  check_count(kName, "log_sum_exp", log_sum_exp, self.sizes()[0]);
+  check_count(kName, "total_weight", total_weight, 1);
   Tensor out = make_tensor(kName, self.sizes(), self.dtype(), self.device());
   if (self.is_meta()) return out;
   int64_t rows = self.sizes()[0], n = self.sizes()[1];
@@ -116,6 +134,8 @@ Tensor _cross_entropy_rows_backward(const Tensor& grad,
   Tensor x = contiguous(self), t = contiguous_as(target, kLong);
   Tensor w = parameter_as(or_undefined(weight), type);
   Tensor g = contiguous_as(grad, type);
+  Tensor sums = contiguous_as(log_sum_exp, type);
+  Tensor weights = contiguous_as(total_weight, type);
   visit_norm_type(kName, self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     using A = lane_sum_t<T>;
@@ -123,16 +143,21 @@ Tensor _cross_entropy_rows_backward(const Tensor& grad,
     const int64_t* goal = t.const_data<int64_t>();
     const A* factors = data_or_null<A>(w);
     const A* dy = g.const_data<A>();
-    A scale = reduction == kMean ? A(1) / *total_weight.const_data<A>() : A(1);
+    A scale = reduction == kMean ? A(1) / *weights.const_data<A>() : A(1);
     std::vector<A> factor(static_cast<size_t>(rows), A(0));
     for (int64_t r = 0; r < rows; ++r) {
       if (goal[r] == ignore_index) continue;
+      TAEDA_CHECK_AS(Index,
+                     goal[r] >= 0 && goal[r] < n,
+                     "Target ",
+                     goal[r],
+                     " is out of bounds.");
       A own = factors ? factors[goal[r]] : A(1);
       factor[static_cast<size_t>(r)] =
           dy[reduction == kNone ? r : 0] * own * scale;
     }
     T* dx = out.mutable_data<T>();
-    const A* l = log_sum_exp.const_data<A>();
+    const A* l = sums.const_data<A>();
     parallel_for(0, rows, grain_of(n), [&](int64_t from, int64_t to) {
       kernels<T>().backward(in + from * n,
                             l + from,

@@ -5,8 +5,13 @@ namespace taeda::native {
 
 ScalarType wide_type(ScalarType t) {
   if (t == kHalf || t == kBFloat16) return kFloat;
+  if (t == kComplexHalf) return kComplexFloat;
   if (is_integral(t, /*include_bool=*/true)) return kLong;
   return t;
+}
+
+void refuse_unordered(std::string_view op, ScalarType t) {
+  if (is_complex(t) || is_float8(t)) not_implemented_for(op, t);
 }
 
 DimFrame frame_of(const Tensor& self, int64_t dim, ScalarType type) {

@@ -28,6 +28,10 @@ TAEDA_API DimFrame frame_of(const Tensor& self,
                             std::optional<IntArrayRef> dims,
                             ScalarType type);
 
+// NotImplementedError for dtypes without an order (complex numbers) and for
+// those that only store (8-bit floats).
+TAEDA_API void refuse_unordered(std::string_view op, ScalarType t);
+
 // The sizes with `dim` removed, or 1 where it is kept.
 TAEDA_API DimVector without_dim(const Tensor& self, int64_t dim, bool keepdim);
 

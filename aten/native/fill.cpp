@@ -100,6 +100,13 @@ void set_(const Tensor& self,
   if (stride.empty()) strides = contiguous_strides(size);
   TAEDA_CHECK(strides.size() == own.size(),
               "mismatch in length of strides and shape");
+  TAEDA_CHECK(storage_offset >= 0,
+              "set_: Negative storage_offset not supported, got ",
+              storage_offset);
+  for (int64_t s : strides) {
+    TAEDA_CHECK(
+        s >= 0, "set_: Negative strides are not supported, got ", stride);
+  }
   TensorImpl& impl = *self.impl();
   size_t needed = required_bytes(own, strides, storage_offset, self.itemsize());
   Storage storage = source.storage();

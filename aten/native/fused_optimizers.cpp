@@ -43,6 +43,9 @@ int type_index(std::string_view op, ScalarType t) {
 }
 
 double number_in(const Tensor& t) {
+  TAEDA_CHECK(t.numel() == 1 && t.is_cpu(),
+              "fused optimizer: expected a CPU tensor of one element, got ",
+              t.sizes());
   return Scalar::load(t.dtype(), t.const_raw_data()).to_double();
 }
 
@@ -173,7 +176,7 @@ void check_lengths(std::string_view op,
                    TensorList params,
                    std::initializer_list<TensorList> others) {
   for (TensorList list : others) {
-    TAEDA_CHECK(list.empty() || list.size() == params.size(),
+    TAEDA_CHECK(list.size() == params.size(),
                 op,
                 ": expected one tensor per parameter (",
                 params.size(),
@@ -193,8 +196,8 @@ void adam_step(std::string_view op,
                bool amsgrad,
                const OptionalTensor& grad_scale,
                const OptionalTensor& found_inf) {
-  check_lengths(
-      op, self, {grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps});
+  check_lengths(op, self, {grads, exp_avgs, exp_avg_sqs, state_steps});
+  if (amsgrad) check_lengths(op, self, {max_exp_avg_sqs});
   Launch launch(op, OptimizerRule::kAdam, numbers);
   if (!launch.scale(grad_scale, found_inf)) return;
   for (size_t i = 0; i < self.size(); ++i) {
@@ -243,7 +246,8 @@ void _fused_sgd_(TensorList self,
                  bool is_first_step,
                  const OptionalTensor& grad_scale,
                  const OptionalTensor& found_inf) {
-  check_lengths("_fused_sgd_", self, {grads, momentum_buffer_list});
+  check_lengths("_fused_sgd_", self, {grads});
+  if (momentum != 0) check_lengths("_fused_sgd_", self, {momentum_buffer_list});
   OptimizerNumbers k;
   k.lr = lr;
   k.weight_decay = weight_decay;
@@ -387,9 +391,11 @@ void _fused_rmsprop_(TensorList self,
                      bool maximize,
                      const OptionalTensor& grad_scale,
                      const OptionalTensor& found_inf) {
-  check_lengths("_fused_rmsprop_",
-                self,
-                {grads, square_avgs, grad_avgs, momentum_buffer_list});
+  check_lengths("_fused_rmsprop_", self, {grads, square_avgs});
+  if (centered) check_lengths("_fused_rmsprop_", self, {grad_avgs});
+  if (momentum > 0) {
+    check_lengths("_fused_rmsprop_", self, {momentum_buffer_list});
+  }
   OptimizerNumbers k;
   k.lr = lr;
   k.beta2 = alpha;

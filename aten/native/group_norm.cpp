@@ -1,5 +1,6 @@
 // Group norm, and instance norm through it.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/group_norm.h>
@@ -134,6 +135,31 @@ Tensor laid_out_as(const Tensor& plain, const Tensor& like) {
 
 }  // namespace
 
+static void check_groups(
+    const Tensor& input, int64_t N, int64_t C, int64_t HxW, int64_t group) {
+  TAEDA_CHECK(
+      group > 0, "Expected num groups to be greater than 0, got ", group);
+  TAEDA_CHECK(C % group == 0,
+              "Expected number of channels in input to be divisible by "
+              "num_groups, but got input of shape ",
+              input.sizes(),
+              " and num_groups=",
+              group);
+  bool fits = N >= 0 && C >= 0 && HxW >= 0;
+  int64_t count = 0;
+  fits = fits && !__builtin_mul_overflow(N, C, &count) &&
+         !__builtin_mul_overflow(count, HxW, &count);
+  TAEDA_CHECK(fits && count == input.numel(),
+              "group_norm: expected an input of N * C * HxW elements, got N = ",
+              N,
+              ", C = ",
+              C,
+              ", HxW = ",
+              HxW,
+              " and ",
+              input.sizes());
+}
+
 std::tuple<Tensor, Tensor, Tensor> native_group_norm(
     const Tensor& input,
     const OptionalTensor& weight,
@@ -144,14 +170,7 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(
     int64_t group,
     double eps) {
   Tensor w = or_undefined(weight), b = or_undefined(bias);
-  TAEDA_CHECK(
-      group > 0, "Expected num groups to be greater than 0, got ", group);
-  TAEDA_CHECK(C % group == 0,
-              "Expected number of channels in input to be divisible by "
-              "num_groups, but got input of shape ",
-              input.sizes(),
-              " and num_groups=",
-              group);
+  check_groups(input, N, C, HxW, group);
   for (const Tensor* t : {&w, &b}) {
     TAEDA_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == C),
                 "Expected ",
@@ -195,13 +214,19 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(
     int64_t HxW,
     int64_t group,
     ArrayRef<bool> output_mask) {
+  constexpr std::string_view kName = "group_norm_backward";
+  check_mask(kName, output_mask, 3);
+  check_groups(input, N, C, HxW, group);
+  check_shape(kName, "grad_out", grad_out, input.sizes());
+  check_count(kName, "mean", mean, N * group);
+  check_count(kName, "rstd", rstd, N * group);
   Groups s{N, C, HxW, group};
   ScalarType type = compute_type(input.dtype());
   Device device = input.device();
   Tensor w = or_undefined(weight);
+  if (w.defined()) check_count(kName, "weight", w, C);
   ScalarType kept = w.defined() ? w.dtype() : input.dtype();
   Tensor dx, dw, db;
-  constexpr std::string_view kName = "group_norm_backward";
   if (output_mask[0]) {
     dx = make_tensor(kName, input.sizes(), input.dtype(), device);
   }

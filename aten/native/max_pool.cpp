@@ -1,4 +1,5 @@
 // Maxima over windows or bins, with the positions they were found at.
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/max_pool.h>
 #include <taeda/gen/native/adaptive_max_pool1d.h>
 #include <taeda/gen/native/adaptive_max_pool2d.h>
@@ -54,6 +55,27 @@ Tensor scatter_planes(std::string_view op,
               indices.sizes(),
               ", got ",
               grad.sizes());
+  check_index_dtype(op, indices);
+  TAEDA_CHECK(grad.dim() == self.dim() &&
+                  (self.dim() == dims + 1 || self.dim() == dims + 2),
+              op,
+              ": expected an input with ",
+              dims + 1,
+              " or ",
+              dims + 2,
+              " dims and a gradient with as many, got ",
+              self.sizes(),
+              " and ",
+              grad.sizes());
+  const auto planes_of = [&](const Tensor& t) {
+    return t.sizes().slice(0, static_cast<size_t>(t.dim() - dims));
+  };
+  TAEDA_CHECK(planes_of(grad) == planes_of(self),
+              op,
+              ": expected a gradient with the input's planes, got ",
+              grad.sizes(),
+              " for ",
+              self.sizes());
   Tensor out = make_tensor(op, self.sizes(), self.dtype(), self.device());
   if (self.is_meta()) return in_format_of(out, self);
   fill_with(out, int64_t{0});
@@ -74,6 +96,13 @@ Tensor scatter_planes(std::string_view op,
     parallel_for(0, planes, grain, [&](int64_t from, int64_t to) {
       for (int64_t p = from; p < to; ++p) {
         for (int64_t i = p * out_size; i < (p + 1) * out_size; ++i) {
+          TAEDA_CHECK(index[i] >= 0 && index[i] < in_size,
+                      op,
+                      ": index ",
+                      index[i],
+                      " is outside of the input's plane of ",
+                      in_size,
+                      " elements");
           T& target = dx[p * in_size + index[i]];
           target = static_cast<T>(target + dy[i]);
         }

@@ -1,6 +1,7 @@
 // Hinge losses of classes against classes, row by row.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/gen/native/multi_margin_loss.h>
 #include <taeda/gen/native/multi_margin_loss_backward.h>
 #include <taeda/gen/native/multilabel_margin_loss_backward.h>
@@ -166,16 +167,20 @@ void multi_margin_loss_cpu(const Tensor& self,
   });
 }
 
-void multi_margin_loss_backward_shape(const Tensor&,
+void multi_margin_loss_backward_shape(const Tensor& grad_output,
                                       const Tensor& self,
                                       const Tensor& target,
                                       const Scalar& p,
                                       const Scalar& margin,
                                       const OptionalTensor& weight,
-                                      int64_t,
+                                      int64_t reduction,
                                       OutputPlan& plan) {
   margin_terms(p, margin);
   check_multi_margin(self, target, weight);
+  check_count("multi_margin_loss_backward",
+              "grad_output",
+              grad_output,
+              reduction == kNone ? target.numel() : 1);
   plan.set(0, self.sizes(), self.dtype());
 }
 
@@ -284,13 +289,17 @@ void multilabel_margin_loss_cpu(const Tensor& self,
   });
 }
 
-void multilabel_margin_loss_backward_shape(const Tensor&,
+void multilabel_margin_loss_backward_shape(const Tensor& grad_output,
                                            const Tensor& self,
                                            const Tensor& target,
-                                           int64_t,
+                                           int64_t reduction,
                                            const Tensor& is_target,
                                            OutputPlan& plan) {
   check_multilabel(self, target);
+  check_count("multilabel_margin_loss_backward",
+              "grad_output",
+              grad_output,
+              reduction == kNone && self.dim() == 2 ? self.sizes()[0] : 1);
   TAEDA_CHECK(is_target.sizes() == target.sizes(),
               "multilabel_margin_loss_backward: expected is_target of size ",
               target.sizes(),

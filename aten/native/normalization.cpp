@@ -1,4 +1,5 @@
 // Layer and RMS norms: rows of the last dims.
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 
 #include <taeda/aten/iter/copy.h>
@@ -193,6 +194,10 @@ RowGradients row_gradients(std::string_view op,
                            int64_t rows,
                            int64_t n,
                            ArrayRef<bool> mask) {
+  check_mask(op, mask, mean.defined() ? 3 : 2);
+  check_shape(op, "grad_out", grad_out, input.sizes());
+  if (mean.defined()) check_count(op, "mean", mean, rows);
+  check_count(op, "rstd", rstd, rows);
   RowGradients out;
   ScalarType sum_type = compute_type(input.dtype());
   Device device = input.device();

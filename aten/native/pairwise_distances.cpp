@@ -1,6 +1,7 @@
 // Distances between all rows of one or two matrices.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cdist_backward.h>
 #include <taeda/gen/native/_cdist_forward.h>
@@ -189,12 +190,27 @@ void _cdist_forward_cpu(const Tensor& x1,
   });
 }
 
-void _cdist_backward_shape(const Tensor&,
+void _cdist_backward_shape(const Tensor& grad,
                            const Tensor& x1,
-                           const Tensor&,
+                           const Tensor& x2,
                            double,
-                           const Tensor&,
+                           const Tensor& cdist,
                            OutputPlan& plan) {
+  constexpr std::string_view kName = "cdist_backward";
+  const int64_t rank = x1.dim();
+  TAEDA_CHECK(rank >= 2 && x2.dim() == rank &&
+                  x1.sizes().slice(0, static_cast<size_t>(rank - 2)) ==
+                      x2.sizes().slice(0, static_cast<size_t>(rank - 2)) &&
+                  x1.size(-1) == x2.size(-1),
+              kName,
+              ": expected x1 [..., p, m] and x2 [..., r, m], got ",
+              x1.sizes(),
+              " and ",
+              x2.sizes());
+  DimVector distances(x1.sizes());
+  distances[static_cast<size_t>(rank - 1)] = x2.size(-2);
+  check_shape(kName, "grad", grad, distances);
+  check_shape(kName, "cdist", cdist, distances);
   plan.set(0, x1.sizes(), x1.dtype());
 }
 

@@ -104,6 +104,10 @@ void check_window(std::string_view op, const Pool& p, size_t at) {
               p.dilation[at]);
 }
 
+// x86-64 addresses 2^47 bytes: fails before the windows of each output are
+// listed.
+constexpr int64_t kMostElements = int64_t{1} << 47;
+
 void set_planes(Pool& p, const Tensor& input, int64_t dims) {
   for (int64_t d = 0; d < input.dim() - dims; ++d) {
     p.planes *= input.sizes()[d];
@@ -193,6 +197,16 @@ Pool make_adaptive_pool(std::string_view op,
                 d,
                 " being empty");
   }
+  DimVector sizes(input.sizes());
+  for (int64_t d = 0; d < dims; ++d) {
+    sizes[static_cast<size_t>(rank - dims + d)] =
+        output_size[static_cast<size_t>(d)];
+  }
+  TAEDA_CHECK(checked_numel(op, sizes) < kMostElements,
+              op,
+              ": an output of size ",
+              IntArrayRef(sizes),
+              " does not fit into memory");
   Pool p;
   set_planes(p, input, dims);
   for (int64_t d = 0; d < dims; ++d) {

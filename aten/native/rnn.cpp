@@ -341,6 +341,12 @@ std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data,
                                                 const Scalar& padding_value,
                                                 int64_t total_length) {
   DimVector counts = counts_of(batch_sizes);
+  for (size_t t = 0; t < counts.size(); ++t) {
+    TAEDA_CHECK(counts[t] > 0 && (t == 0 || counts[t] <= counts[t - 1]),
+                "_pad_packed_sequence: expected positive batch_sizes that do "
+                "not grow, got ",
+                IntArrayRef(counts));
+  }
   int64_t steps = static_cast<int64_t>(counts.size());
   TAEDA_CHECK(total_length <= 0 || total_length >= steps,
               "Expected total_length to be at least the length of the longest "

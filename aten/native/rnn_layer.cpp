@@ -1,5 +1,6 @@
 // One direction of one recurrent layer: a loop over time with its gradient.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/cpu/kernels/rnn.h>
 #include <taeda/aten/native/normalization.h>
@@ -214,6 +215,64 @@ Tensor plain(const OptionalTensor& t, ScalarType type) {
   return t && t->defined() ? contiguous_as(*t, type) : Tensor();
 }
 
+bool given(const OptionalTensor& t) { return t && t->defined(); }
+
+void check_rows(const Tensor& input,
+                const Tensor& h0,
+                ArrayRef<int64_t> counts) {
+  int64_t rows = 0, before = h0.sizes()[0];
+  for (int64_t count : counts) {
+    TAEDA_CHECK(count > 0 && count <= before,
+                "rnn: expected row counts from ",
+                h0.sizes()[0],
+                " downwards, got ",
+                counts);
+    rows += before = count;
+  }
+  TAEDA_CHECK(rows == input.sizes()[0],
+              "rnn: expected an input of ",
+              rows,
+              " rows, got ",
+              input.sizes());
+}
+
+void check_layer(int64_t mode,
+                 const Tensor& input,
+                 const Tensor& h0,
+                 const OptionalTensor& c0,
+                 const Tensor& w_ih,
+                 const Tensor& w_hh,
+                 const OptionalTensor& b_ih,
+                 const OptionalTensor& b_hh,
+                 const OptionalTensor& w_hr,
+                 ArrayRef<int64_t> counts) {
+  TAEDA_CHECK(mode >= kLstm && mode <= kRelu, "rnn: no mode ", mode);
+  for (const Tensor* t : {&input, &h0, &w_ih, &w_hh}) {
+    TAEDA_CHECK(t->dim() == 2, "rnn: expected a matrix, got ", t->sizes());
+  }
+  const Sizes z(mode, input, h0, w_hh);
+  check_rows(input, h0, counts);
+  const int64_t parts = mode == kLstm ? 4 : mode == kGru ? 3 : 1;
+  TAEDA_CHECK(z.gates == parts * z.hidden,
+              "rnn: expected ",
+              parts,
+              " gates of one width, got w_hh ",
+              w_hh.sizes());
+  check_shape("rnn", "w_ih", w_ih, {z.gates, z.input});
+  check_shape("rnn", "w_hh", w_hh, {z.gates, z.state});
+  for (const OptionalTensor* b : {&b_ih, &b_hh}) {
+    if (given(*b)) check_shape("rnn", "a bias", **b, {z.gates});
+  }
+  TAEDA_CHECK(given(w_hr) || z.state == z.hidden,
+              "rnn: expected states of width ",
+              z.hidden,
+              ", got ",
+              h0.sizes());
+  if (given(w_hr)) check_shape("rnn", "w_hr", *w_hr, {z.state, z.hidden});
+  TAEDA_CHECK(given(c0) == (mode == kLstm), "rnn: an LSTM alone has cells");
+  if (given(c0)) check_shape("rnn", "c0", *c0, {z.batch, z.hidden});
+}
+
 Layer make_layer(int64_t mode,
                  const Tensor& input,
                  const Tensor& h0,
@@ -231,6 +290,7 @@ Layer make_layer(int64_t mode,
                  "rnn: not implemented for '",
                  input.dtype(),
                  "'");
+  check_layer(mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts);
   return {mode,
           contiguous_as(input, type),
           contiguous_as(h0, type),
@@ -485,6 +545,18 @@ _rnn_layer_backward(const OptionalTensor& grad_out,
     if (given && given->defined()) copy_into(t, *given);
     return t;
   };
+  const Sizes& z = l.sizes;
+  check_shape("rnn_backward", "output", output, {l.steps.rows, z.state});
+  check_shape("rnn_backward", "gates", gates, {l.steps.rows, z.gates});
+  if (mode == kLstm || mode == kGru) {
+    check_shape("rnn_backward",
+                "extra",
+                extra,
+                {l.steps.rows, mode == kLstm ? z.hidden : z.gates});
+  }
+  if (given(grad_out)) {
+    check_shape("rnn_backward", "grad_out", *grad_out, output.sizes());
+  }
   auto copied = [&](const Tensor& t) {
     Tensor own = make_tensor("rnn", t.sizes(), l.type);
     copy_into(own, t);

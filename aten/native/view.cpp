@@ -47,9 +47,49 @@ Tensor view(const Tensor& self, ArrayRef<int64_t> size) {
   return make_view(self, shape, *strides, self.storage_offset());
 }
 
+namespace {
+
+void strided_checks(const Tensor& self,
+                    IntArrayRef size,
+                    IntArrayRef stride,
+                    int64_t offset) {
+  TAEDA_CHECK(size.size() == stride.size(),
+              "as_strided: mismatch in length of strides and shape, got ",
+              stride,
+              " and ",
+              size);
+  TAEDA_CHECK(offset >= 0,
+              "as_strided: Negative storage_offset not supported, got ",
+              offset);
+  for (int64_t s : stride) {
+    TAEDA_CHECK(s >= 0,
+                "as_strided: Negative strides are not supported at the moment, "
+                "got strides: ",
+                stride);
+  }
+  checked_numel("as_strided", size);
+  size_t needed = required_bytes(size, stride, offset, self.itemsize());
+  TAEDA_CHECK(self.is_meta() || needed <= self.storage()->nbytes(),
+              "setStorage: sizes ",
+              size,
+              ", strides ",
+              stride,
+              ", storage offset ",
+              offset,
+              ", and itemsize ",
+              self.itemsize(),
+              " requiring a storage size of ",
+              needed,
+              " are out of bounds for storage of size ",
+              self.storage()->nbytes());
+}
+
+}  // namespace
+
 Tensor _reshape_alias(const Tensor& self,
                       ArrayRef<int64_t> size,
                       ArrayRef<int64_t> stride) {
+  strided_checks(self, size, stride, self.storage_offset());
   return make_view(self, size, stride, self.storage_offset());
 }
 
@@ -204,45 +244,6 @@ Tensor alias(const Tensor& self) {
 Tensor detach(const Tensor& self) {
   return Tensor(self.impl()->shallow_copy(/*share_version=*/true));
 }
-
-namespace {
-
-void strided_checks(const Tensor& self,
-                    IntArrayRef size,
-                    IntArrayRef stride,
-                    int64_t offset) {
-  TAEDA_CHECK(size.size() == stride.size(),
-              "as_strided: mismatch in length of strides and shape, got ",
-              stride,
-              " and ",
-              size);
-  TAEDA_CHECK(offset >= 0,
-              "as_strided: Negative storage_offset not supported, got ",
-              offset);
-  for (int64_t s : stride) {
-    TAEDA_CHECK(s >= 0,
-                "as_strided: Negative strides are not supported at the moment, "
-                "got strides: ",
-                stride);
-  }
-  checked_numel("as_strided", size);
-  size_t needed = required_bytes(size, stride, offset, self.itemsize());
-  TAEDA_CHECK(self.is_meta() || needed <= self.storage()->nbytes(),
-              "setStorage: sizes ",
-              size,
-              ", strides ",
-              stride,
-              ", storage offset ",
-              offset,
-              ", and itemsize ",
-              self.itemsize(),
-              " requiring a storage size of ",
-              needed,
-              " are out of bounds for storage of size ",
-              self.storage()->nbytes());
-}
-
-}  // namespace
 
 Tensor as_strided(const Tensor& self,
                   ArrayRef<int64_t> size,

@@ -117,8 +117,6 @@ class OpNamespace:
         self.name = name
 
     def __getattr__(self, op: str) -> OpOverloadPacket:
-        if op.startswith("__"):
-            raise AttributeError(op)
         overloads = self._find(op)
         if not overloads:
             raise AttributeError(

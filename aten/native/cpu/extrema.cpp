@@ -101,10 +101,6 @@ void visit_compute(ScalarType t, F&& f) {
   return t == kDouble ? f(double{}) : f(int64_t{});
 }
 
-void refuse_complex(std::string_view op, const Tensor& self) {
-  if (self.is_complex()) not_implemented_for(op, self.dtype());
-}
-
 struct Found {
   Tensor values, indices;
 };
@@ -114,7 +110,7 @@ Found extremum(std::string_view op,
                int64_t dim,
                bool keepdim,
                bool largest) {
-  refuse_complex(op, self);
+  refuse_unordered(op, self.dtype());
   wrap_dim(dim, self.dim());
   check_not_empty(op, self, dim);
   DimVector shape = without_dim(self, dim, keepdim);
@@ -145,7 +141,7 @@ Tensor place_of(std::string_view op,
     if (self.numel() == 0) check_not_empty(op, self, *dim);
     return extremum(op, self, *dim, keepdim, largest).indices;
   }
-  refuse_complex(op, self);
+  refuse_unordered(op, self.dtype());
   TAEDA_CHECK_AS(Index,
                  self.numel() > 0,
                  op,

@@ -1,4 +1,5 @@
 // The derivative of picking elements along a dim.
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/gen/native/value_selecting_reduction_backward.h>
 
@@ -36,6 +37,26 @@ Tensor value_selecting_reduction_backward(const Tensor& grad,
   int64_t rank = static_cast<int64_t>(sizes.size());
   int64_t at = wrap_dim(dim, rank);
   bool gone = !keepdim && rank > 0;
+  constexpr std::string_view kName = "value_selecting_reduction_backward";
+  check_index_dtype(kName, indices);
+  check_shape(kName, "indices", indices, grad.sizes());
+  DimVector kept(sizes);
+  if (rank > 0 && gone) kept.erase(kept.begin() + at);
+  TAEDA_CHECK(grad.dim() == static_cast<int64_t>(kept.size()),
+              kName,
+              ": expected a gradient with ",
+              kept.size(),
+              " dims, got ",
+              grad.sizes());
+  for (int64_t d = 0; d < grad.dim(); ++d) {
+    TAEDA_CHECK(
+        (!gone && d == at) || grad.sizes()[d] == kept[static_cast<size_t>(d)],
+        kName,
+        ": expected a gradient of shape ",
+        IntArrayRef(kept),
+        ", got ",
+        grad.sizes());
+  }
   Tensor plain = contiguous(grad), where = contiguous(indices);
   Tensor g = gone ? with_dim(plain, at) : plain;
   ScalarType type = wide_type(grad.dtype());

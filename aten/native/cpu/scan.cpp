@@ -1,5 +1,6 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin.
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cumprod_backward.h>
@@ -113,13 +114,15 @@ void scan_into(const Tensor& self,
   if (!direct) copy_into(out, work);
 }
 
-void plan_scan(const Tensor& self,
+void plan_scan(std::string_view op,
+               const Tensor& self,
                int64_t dim,
                std::optional<ScalarType> dtype,
                OutputPlan& plan) {
   wrap_dim(dim, self.dim());
   ScalarType type = dtype ? *dtype : self.dtype();
   if (!dtype && is_integral(type, /*include_bool=*/true)) type = kLong;
+  if (is_float8(type)) not_implemented_for(op, type);
   plan.set(0, self.sizes(), type);
 }
 
@@ -137,7 +140,7 @@ void cumsum_shape(const Tensor& self,
                   int64_t dim,
                   std::optional<ScalarType> dtype,
                   OutputPlan& plan) {
-  plan_scan(self, dim, dtype, plan);
+  plan_scan("cumsum", self, dim, dtype, plan);
 }
 void cumsum_cpu(const Tensor& self,
                 int64_t dim,
@@ -159,7 +162,7 @@ void cumprod_shape(const Tensor& self,
                    int64_t dim,
                    std::optional<ScalarType> dtype,
                    OutputPlan& plan) {
-  plan_scan(self, dim, dtype, plan);
+  plan_scan("cumprod", self, dim, dtype, plan);
 }
 void cumprod_cpu(const Tensor& self,
                  int64_t dim,
@@ -186,7 +189,7 @@ void cumprod_out(const Tensor& self,
 
 void logcumsumexp_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
   wrap_dim(dim, self.dim());
-  if (!self.is_floating_point()) {
+  if (!self.is_floating_point() || is_float8(self.dtype())) {
     not_implemented_for("logcumsumexp", self.dtype());
   }
   plan.set(0, self.sizes(), self.dtype());
@@ -256,7 +259,7 @@ void cumextremum(const Tensor& self,
 
 void cumextremum_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
   wrap_dim(dim, self.dim());
-  if (self.is_complex()) not_implemented_for("cummax", self.dtype());
+  refuse_unordered("cummax", self.dtype());
   plan.set(0, self.sizes(), self.dtype());
   plan.set(1, self.sizes(), kLong);
 }
@@ -276,6 +279,7 @@ void cummin_cpu(const Tensor& self,
 // With p[k] the product of all elements before k, the result is p[k] s[k],
 // where s[k] = grad[k] + self[k + 1] s[k + 1]: right where elements are 0.
 Tensor _cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
+  check_shape("cumprod_backward", "grad", grad, self.sizes());
   ScalarType type = wide_type(self.dtype());
   Tensor out = make_tensor("cumprod", self.sizes(), type, self.device());
   if (self.is_meta() || self.numel() == 0) return cast(out, self.dtype());

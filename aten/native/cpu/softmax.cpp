@@ -1,5 +1,6 @@
 // softmax, log_softmax and their derivatives.
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/softmax.h>
 #include <taeda/aten/native/dim_frame.h>
@@ -148,7 +149,9 @@ void plan_softmax(std::string_view op,
       !half_to_float,
       op,
       ": softmax with half to float conversion is not supported on CPU");
-  if (!self.is_floating_point()) not_implemented_for(op, self.dtype());
+  if (!self.is_floating_point() || is_float8(self.dtype())) {
+    not_implemented_for(op, self.dtype());
+  }
   plan.set(0, self.sizes(), self.dtype());
 }
 
@@ -180,6 +183,11 @@ void softmax_backward_shape(const Tensor& grad_output,
                             ScalarType input_dtype,
                             OutputPlan& plan) {
   wrap_dim(dim, output.dim());
+  constexpr std::string_view kName = "softmax_backward";
+  check_shape(kName, "grad_output", grad_output, output.sizes());
+  for (ScalarType t : {grad_output.dtype(), output.dtype()}) {
+    if (!is_floating(t) || is_float8(t)) not_implemented_for(kName, t);
+  }
   plan.set(0, grad_output.sizes(), input_dtype);
 }
 void softmax_backward_cpu(const Tensor& grad_output,

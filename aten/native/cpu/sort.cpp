@@ -100,10 +100,6 @@ void put(const Picked& out,
   }
 }
 
-void refuse_complex(std::string_view op, const Tensor& self) {
-  if (self.is_complex()) not_implemented_for(op, self.dtype());
-}
-
 template <class T>
 void sort_long_rows(const Picked& out, const DimFrame& frame, bool descending) {
   using Key = decltype(order_key(T{}));
@@ -140,7 +136,7 @@ void sort_items(std::vector<Item<T>>& items, bool stable) {
 }
 
 Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
-  refuse_complex("sort", self);
+  refuse_unordered("sort", self.dtype());
   int64_t at = wrap_dim(dim, self.dim());
   int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
   Picked out = room("sort", self, at, n);
@@ -170,7 +166,7 @@ Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
 }
 
 void plan_sort(const Tensor& self, int64_t dim, OutputPlan& plan) {
-  refuse_complex("sort", self);
+  refuse_unordered("sort", self.dtype());
   wrap_dim(dim, self.dim());
   for (size_t i = 0; i < 2; ++i) {
     ScalarType type = i == 0 ? self.dtype() : kLong;
@@ -228,7 +224,7 @@ Tensor msort(const Tensor& self) {
 
 void topk_shape(
     const Tensor& self, int64_t k, int64_t dim, bool, bool, OutputPlan& plan) {
-  refuse_complex("topk", self);
+  refuse_unordered("topk", self.dtype());
   int64_t at = wrap_dim(dim, self.dim());
   int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
   TAEDA_CHECK(k >= 0 && k <= n,
@@ -292,7 +288,7 @@ std::tuple<Tensor, Tensor> choose(std::string_view op,
                                   int64_t dim,
                                   bool keepdim,
                                   Choose&& pick) {
-  refuse_complex(op, self);
+  refuse_unordered(op, self.dtype());
   int64_t at = wrap_dim(dim, self.dim());
   check_not_empty(op, self, at);
   Picked out = room(op, self, at, 1);

@@ -121,9 +121,10 @@ std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& a,
                                            const Tensor& b,
                                            bool left,
                                            bool check_errors) {
-  Tensor info = new_infos("linalg.solve_ex", a);
+  Tensor info;
   Tensor* report = check_errors ? nullptr : &info;
   Tensor x = solution("linalg.solve_ex", a, b, left, report);
+  if (check_errors) info = new_infos("linalg.solve_ex", a);
   return {x, info};
 }
 
