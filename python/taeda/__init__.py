@@ -70,7 +70,7 @@ _LAZY_NAMES = {
     "_refused": (
         "Event Stream classes sparse_bsc_tensor sparse_bsr_tensor"
         " sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor"
-        " sparse_csr_tensor while_loop"
+        " sparse_csr_tensor while_loop _sample_dirichlet _standard_gamma"
     ),
     "_ops": "ops",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",

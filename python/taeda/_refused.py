@@ -6,7 +6,7 @@ from taeda._absent import absent_class, absent_function
 
 _FUNCTIONS = """
 sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor
-sparse_csc_tensor sparse_csr_tensor while_loop
+sparse_csc_tensor sparse_csr_tensor while_loop _sample_dirichlet _standard_gamma
 """.split()
 __all__ = ["Event", "Stream", "classes", *_FUNCTIONS]
 

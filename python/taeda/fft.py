@@ -1,13 +1,71 @@
-"""Fourier transforms: natives under their short names."""
+"""Fourier transforms: natives under their short names, and helpers for their order.
+
+The transforms themselves are not there yet and say so.
+"""
 
 from __future__ import annotations
 
+import taeda
 from taeda import _C
+from taeda._absent import absent_function
 
-_natives = {
+_ABSENT = """
+fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn
+irfftn hfftn ihfftn
+""".split()
+_natives = {name: absent_function(f"fft.{name}") for name in _ABSENT} | {
     name.removeprefix("fft_"): function
     for name, function in vars(_C._fft).items()
     if not name.startswith("_")
 }
 globals().update(_natives)
-__all__ = list(_natives)
+__all__ = [*_natives, "fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+
+def fftfreq(n: int, d: float = 1.0, *, out=None, **options):
+    """The frequencies of a transform's elements, positive ones first.
+
+    Args:
+        n: the transform's length.
+        d: the distance of samples.
+        out: a tensor to write to.
+        options: of a new tensor: dtype, layout, device, requires_grad.
+
+    Example:
+        >>> taeda.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    options.setdefault("dtype", taeda.get_default_dtype())
+    result = taeda.arange(n, out=out, **options)
+    with taeda.no_grad():
+        result[(n + 1) // 2 :] -= n
+        return result.mul_(1.0 / (n * d))
+
+
+def rfftfreq(n: int, d: float = 1.0, *, out=None, **options):
+    """The frequencies of a real transform's elements: the half that is not negative.
+
+    Args:
+        n, d, out, options: as for `fftfreq`.
+    """
+    options.setdefault("dtype", taeda.get_default_dtype())
+    result = taeda.arange(n // 2 + 1, out=out, **options)
+    with taeda.no_grad():
+        return result.mul_(1.0 / (n * d))
+
+
+def _rolled(input, dim, sign: int):
+    dims = range(input.dim()) if dim is None else dim
+    dims = [dims] if isinstance(dims, int) else list(dims)
+    shifts = [(input.size(i) + (sign < 0)) // 2 for i in dims]
+    return taeda.roll(input, shifts, dims)
+
+
+def fftshift(input, dim=None):
+    """The elements rearranged so that the frequency 0 stands in the middle."""
+    return _rolled(input, dim, 1)
+
+
+def ifftshift(input, dim=None):
+    """Undoes `fftshift`."""
+    return _rolled(input, dim, -1)

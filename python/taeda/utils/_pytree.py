@@ -482,3 +482,29 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None):
     others = [spec.flatten_up_to(rest) for rest in rests]
     paths, leaves = [p for p, _ in pairs], [x for _, x in pairs]
     return spec.unflatten(map(func, paths, leaves, *others))
+
+
+# Names that libraries for PyTorch register their own containers with.
+Context = object
+PyTree = object
+
+
+def _dict_flatten(d: dict) -> tuple[list, list]:
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict) -> tuple[list, list]:
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _dict_unflatten(values, context: list) -> dict:
+    return dict(zip(context, values, strict=True))
+
+
+def _get_node_type(tree):
+    kind = _kind_of(tree)
+    return _namedtuple if kind is _NAMED else type(tree)
+
+
+def _namedtuple() -> None:
+    """Stands for the type of all named tuples."""

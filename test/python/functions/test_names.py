@@ -81,3 +81,16 @@ def test_checks() -> None:
         taeda._check_index(False, lambda: "too far")
     taeda._check(True)
     assert taeda.sym_max(1, 2.0) == 2.0 and taeda.sym_int(2.9) == 2
+
+
+@pytest.mark.parametrize("n", [1, 4, 7])
+def test_order_of_frequencies(n) -> None:
+    torch = pytest.importorskip("torch")
+    for name in ("fftfreq", "rfftfreq"):
+        got, want = (getattr(t.fft, name)(n, d=0.5) for t in (taeda, torch))
+        assert got.tolist() == want.tolist()
+    for name in ("fftshift", "ifftshift"):
+        got, want = (getattr(t.fft, name)(t.arange(n)) for t in (taeda, torch))
+        assert got.tolist() == want.tolist()
+    with pytest.raises(NotImplementedError, match="fft.rfft is not implemented"):
+        taeda.fft.rfft(taeda.ones(n))

@@ -1,0 +1,10 @@
+"""Wishart, which is not there yet."""
+
+from __future__ import annotations
+
+from taeda._absent import absent_class
+from taeda.distributions.distribution import Distribution
+
+__all__ = ["Wishart"]
+
+Wishart = absent_class("distributions.Wishart", Distribution)
