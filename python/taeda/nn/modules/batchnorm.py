@@ -75,7 +75,9 @@ class _NormBase(Module):
                     self.bias.zero_()
 
     def _check_input_dim(self, input) -> None:
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define _check_input_dim()"
+        )
 
     def extra_repr(self) -> str:
         return (

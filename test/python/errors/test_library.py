@@ -1,0 +1,45 @@
+"""Operators of users: what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+from refusals import cases, check_refused_as_by, check_refused_otherwise
+
+TABLE = """
+m.ops.aten.add.nothing  # The underlying op of 'aten.add' has no overload name 'nothing'
+m.ops.aten.nothing  # '_OpNamespace' 'aten' object has no attribute 'nothing'
+m.ops.aten.__nothing__  # __nothing__
+m.library.define(1, '(Tensor x) -> Tensor')  # to be instance of str, got <class 'int'>
+m.library.define('x', '(Tensor x) -> Tensor')  # a qualified name `ns::name`, got 'x'
+m.library.Library('x', 'y')  # Unsupported kind: y
+m.library.Library('prim', 'DEF')  # prim is a reserved namespace. Please try another
+m.library.Library('errors1', 'DEF').define('f(Tensor x) -> Tensor', \
+alias_analysis='x')\
+  # Invalid alias_analysis type x
+m.library.Library('errors2', 'DEF').impl('f', 1)  # Input function is required to be a
+m.library.custom_op('x', mutates_args=())(lambda x: x)\
+  # expected a qualified name `ns::name`, got 'x'
+m.library.custom_op('errors6::f', mutates_args=())(lambda x: x)\
+  # infer_schema(func): Parameter x must have a type annotation. Got func with
+"""
+
+OWN = """
+m.library.Library('errors4', 'DEF').define('f(Bad x) -> Tensor')\
+  # ValueError: unknown type 'Bad' in an operator schema
+m.library.Library('aten', 'IMPL').fallback(abs)  # NotImplementedError: Library.fallback
+m.library.get_kernel('x', 'y')  # NotImplementedError: library.get_kernel
+(o := m.library.Library('errors8', 'DEF'), o.define('f(Tensor x) -> (Tensor, \
+Tensor)'), o.impl('f', lambda x: x, 'CPU'), m.ops.errors8.f(ones(1)))\
+  # RuntimeError: errors8::f: the kernel returned 1 values, its schema says 2
+m.ops.__nothing__  # AttributeError: __nothing__
+"""
+
+
+@pytest.mark.parametrize(("call", "phrase"), cases(TABLE))
+def test_refused_as_by_pytorch(torch, call, phrase) -> None:
+    check_refused_as_by(torch, call, phrase)
+
+
+@pytest.mark.parametrize(("call", "phrase"), cases(OWN))
+def test_refused_in_our_own_way(torch, call, phrase) -> None:
+    check_refused_otherwise(torch, call, phrase)

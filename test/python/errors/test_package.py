@@ -1,0 +1,77 @@
+"""Storing, comparing, compiling and other parts of the package: what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+from refusals import cases, check_refused_as_by, check_refused_otherwise
+
+TABLE = """
+m.set_default_dtype(1)  # expected a dtype, got int
+m.set_num_threads(0)  # expects a positive integer
+m.set_num_interop_threads(0)  # expects a positive integer
+m.set_grad_enabled('x')  # set_grad_enabled(): argument 'enabled' (position 1) must be
+m.compile(print, mode='x', options={})  # Either mode or options can be specified, but
+m.set_deterministic_debug_mode('x')  # expected one of ('default', 'warn', 'error'), got
+m.amp.autocast(1)  # autocast: Expected `device_type` of type `str`, got: 1
+m.amp.autocast('x')  # User specified an unsupported autocast device_type 'x'
+m.get_autocast_dtype('x')  # unknown device type for autocast: 'x'; known are cpu, cuda,
+m.amp.GradScaler('cpu', growth_factor=1)  # The growth factor must be > 1.0.
+m.amp.GradScaler('cpu', backoff_factor=1)  # The backoff factor must be < 1.0.
+m.amp.GradScaler('cpu').scale(1)  # outputs must be a Tensor or an iterable of Tensors
+m.amp.GradScaler('cpu').load_state_dict({})  # The source state dict is empty, possibly
+(s := m.amp.GradScaler('cpu'), s.scale(ones(1)), s.update())\
+  # No inf checks were recorded prior to update.
+m.backends.nothing  # module 'taeda.backends' has no attribute 'nothing'
+m.cuda.nothing  # module 'taeda.cuda' has no attribute 'nothing'
+m.cuda.current_device()  # Taeda not compiled with CUDA enabled: no GPU can be used
+m.types.nothing  # module 'taeda.types' has no attribute 'nothing'
+m.serialization.nothing  # module 'taeda.serialization' has no attribute 'nothing'
+m.utils.nothing  # module 'taeda.utils' has no attribute 'nothing'
+utils.rename_privateuse1_backend(1)  # module 'taeda.nn.utils' has no attribute
+m.testing.assert_close(1, 'x')  # handle inputs of type <class 'int'> and <class 'str'>.
+m.testing.assert_close(ones(2), [1.0, 1.0])  # 'taeda.Tensor'> and <class 'list'>.
+m.testing.assert_close({'a': 1}, {'b': 1})  # The keys of the mappings do not match:
+m.testing.assert_close(None, 1)  # None mismatch: None is not 1
+m.testing.assert_close(ones(2, 2), ones(2, 2).t(), check_stride=True)\
+  # The values for attribute 'stride()' do not match: (2, 1) != (1, 2).
+m.testing.assert_close(1, 1.0)  # do not match: <class 'int'> != <class 'float'>.
+m.testing.make_tensor(2, dtype=m.float32, device='cpu', noncontiguous=True, \
+memory_format=m.contiguous_format)\
+  # The parameters `noncontiguous` and `memory_format` are mutually exclusive
+m.testing.make_tensor(2, dtype=m.float32, device='cpu', low=nan)\
+  # `low` and `high` cannot be NaN, but got low=nan and high=9
+m.testing.make_tensor(2, dtype=m.float32, device='cpu', low=2, high=1)\
+  # `low` must be less than `high`, but got 2 >= 1
+m.load(io.BytesIO(b''), weights_only=True, pickle_module=pickle)\
+  # a pickle_module runs code: give weights_only=False with it, and only for files
+m.serialization.set_default_load_endianness(1)  # Invalid argument type in function
+m.serialization.set_default_mmap_options(7)  # expected MAP_PRIVATE or MAP_SHARED, got 7
+m.storage.TypedStorage(1, wrap_storage=1)  # wrap_storage excludes positional arguments
+"""
+
+OWN = """
+m.compile(1)  # RuntimeError: compile: expected a callable, got int
+m.set_float32_matmul_precision('x')  # RuntimeError: of 'highest', 'high', or 'medium'
+m.jit.save(1, 2)  # NotImplementedError: jit.save: TorchScript is not supported; use
+m.jit.CompilationUnit()  # NotImplementedError: jit.CompilationUnit: TorchScript is not
+m.compiler.set_stance('x')  # RuntimeError: set_stance: invalid stance 'x'
+m.torch_version.TorchVersion('x') < 'y'\
+  # ValueError: TorchVersion: 'x' is not a version
+m.serialization.skip_data().__enter__()  # NotImplementedError: serialization.skip_data
+m.serialization.safe_globals([(abs,)]).__enter__()\
+  # ValueError: Expected a pair (global, name), got 1 items
+m.serialization.safe_globals([(abs, 1)]).__enter__()\
+  # TypeError: Expected a name as second item, got <class 'int'>
+m.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(b'x'))\
+  # ValueError: expected a checkpoint in the zip format
+"""
+
+
+@pytest.mark.parametrize(("call", "phrase"), cases(TABLE))
+def test_refused_as_by_pytorch(torch, call, phrase) -> None:
+    check_refused_as_by(torch, call, phrase)
+
+
+@pytest.mark.parametrize(("call", "phrase"), cases(OWN))
+def test_refused_in_our_own_way(torch, call, phrase) -> None:
+    check_refused_otherwise(torch, call, phrase)
