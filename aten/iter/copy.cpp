@@ -266,7 +266,12 @@ ConvertFn convert_function(ScalarType from, ScalarType to) {
 }
 
 void copy_into(const TensorBase& dst, const TensorBase& src) {
-  if (dst.is_same(src) || dst.is_meta() || src.is_meta()) return;
+  if (dst.is_same(src) || dst.is_meta()) return;
+  TAEDA_CHECK_AS(NotImplemented,
+                 !src.is_meta(),
+                 "Cannot copy out of meta tensor ",
+                 src,
+                 "; no data!");
   TAEDA_CHECK_AS(NotImplemented,
                  dst.is_cpu() && src.is_cpu(),
                  "copy_: no copy between ",

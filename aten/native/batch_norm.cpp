@@ -262,9 +262,10 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(
     bool training,
     double momentum,
     double eps) {
-  TAEDA_CHECK(input.dim() >= 2,
-              "batch_norm: expected at least 2 dims, got input ",
-              input);
+  TAEDA_CHECK_AS(Index,
+                 input.dim() >= 2,
+                 "batch_norm: expected at least 2 dims, got input ",
+                 input);
   Parameters p{or_undefined(weight),
                or_undefined(bias),
                or_undefined(running_mean),

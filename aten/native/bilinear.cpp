@@ -25,9 +25,10 @@ Tensor bilinear(const Tensor& input1,
               input1.dim(),
               " and ",
               input2.dim());
-  TAEDA_CHECK(weight.dim() == 3,
-              "bilinear(): weight must have 3 dimensions, got ",
-              weight);
+  TAEDA_CHECK_AS(Index,
+                 weight.dim() == 3,
+                 "bilinear(): weight must have 3 dimensions, got ",
+                 weight);
   DimVector sizes(input1.sizes());
   for (int64_t d = 0; d + 1 < input1.dim(); ++d) {
     TAEDA_CHECK(input1.sizes()[d] == input2.sizes()[d],
@@ -81,17 +82,28 @@ Tensor conv_tbc(const Tensor& self,
                 const Tensor& bias,
                 int64_t pad) {
   TAEDA_CHECK(self.dim() == 3,
-              "Input must have 3 dims: time, batch, in_channel");
-  TAEDA_CHECK(weight.dim() == 3,
-              "Weight tensor must have 3 dims: kernel_width, in_channels, "
-              "out_channels.");
-  TAEDA_CHECK(bias.dim() == 1, "Bias must be 1-D");
-  TAEDA_CHECK(self.sizes()[2] == weight.sizes()[1],
-              "Input dim 2 (input channels) is not == dim 1 in the weight "
-              "tensor");
-  TAEDA_CHECK(weight.sizes()[2] == bias.sizes()[0],
-              "Bias size must equal dim 2 in the weight tensor (output "
-              "channels).");
+              "conv_tbc: Input must have 3 dims: time, batch, in_channel, got ",
+              self);
+  TAEDA_CHECK(
+      weight.dim() == 3,
+      "conv_tbc: Weight tensor must have 3 dims: kernel_width, in_channels, "
+      "out_channels, got ",
+      weight);
+  TAEDA_CHECK(bias.dim() == 1, "conv_tbc: Bias must be 1-D, got ", bias);
+  TAEDA_CHECK(
+      self.sizes()[2] == weight.sizes()[1],
+      "conv_tbc: Input dim 2 (input channels) is not == dim 1 in the weight "
+      "tensor: ",
+      self,
+      " and ",
+      weight);
+  TAEDA_CHECK(
+      weight.sizes()[2] == bias.sizes()[0],
+      "conv_tbc: Bias size must equal dim 2 in the weight tensor (output "
+      "channels), got ",
+      bias,
+      " and ",
+      weight);
   Tensor out = ops::conv1d(ops::permute(self, {1, 2, 0}),
                            ops::permute(weight, {2, 1, 0}),
                            bias,

@@ -131,8 +131,12 @@ ConvArgs conv_args(const Tensor& input,
                    IntArrayRef output_padding,
                    int64_t groups) {
   int64_t dims = weight.dim() - 2;
-  TAEDA_CHECK(dims > 0, "weight should have at least three dimensions");
-  TAEDA_CHECK(groups > 0, "non-positive groups is not supported");
+  TAEDA_CHECK(dims > 0,
+              "convolution: weight should have at least three dimensions, got ",
+              weight);
+  TAEDA_CHECK(groups > 0,
+              "convolution: non-positive groups is not supported, got ",
+              groups);
   TAEDA_CHECK(weight.dim() == input.dim(),
               "Expected ",
               weight.dim(),
@@ -159,10 +163,7 @@ ConvArgs conv_args(const Tensor& input,
   TAEDA_CHECK(!any_below(a.dilation, 1),
               "convolution: dilation should be greater than zero, got ",
               IntArrayRef(a.dilation));
-  TAEDA_CHECK_AS(NotImplemented,
-                 dims <= 3,
-                 "convolution: at most 3 spatial dims, got ",
-                 dims);
+  TAEDA_CHECK(dims <= 3, "convolution: at most 3 spatial dims, got ", dims);
   TAEDA_CHECK(input.dtype() == weight.dtype(),
               "Input type (",
               dtype_name(input.dtype()),

@@ -50,6 +50,9 @@ Tensor lift(const Tensor& self) {
 }
 
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
+  if (memory_format == MemoryFormat::Preserve && self.is_contiguous()) {
+    return self;
+  }
   TAEDA_CHECK(memory_format != MemoryFormat::Preserve,
               "preserve memory format is unsupported by the contiguous "
               "operator");

@@ -61,9 +61,15 @@ void check_arguments(const Tensor& log_probs,
               log_probs.sizes()[2],
               " classes");
   TAEDA_CHECK(static_cast<int64_t>(input_lengths.size()) == batch,
-              "input_lengths must be of size batch_size");
+              "ctc_loss: input_lengths must be of size batch_size (",
+              batch,
+              "), got ",
+              input_lengths);
   TAEDA_CHECK(static_cast<int64_t>(target_lengths.size()) == batch,
-              "target_lengths must be of size batch_size");
+              "ctc_loss: target_lengths must be of size batch_size (",
+              batch,
+              "), got ",
+              target_lengths);
   int64_t labels = 0;
   for (size_t b = 0; b < input_lengths.size(); ++b) {
     TAEDA_CHECK(input_lengths[b] >= 0 && input_lengths[b] <= steps,

@@ -61,7 +61,7 @@ void resize_(const Tensor& self,
   check_resizable(self);
   MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   TAEDA_CHECK(format != MemoryFormat::Preserve,
-              "Unsupported memory format preserve_format");
+              "resize_: unsupported memory format preserve_format");
   resize_tensor(self, size);
   if (format != MemoryFormat::Contiguous) {
     resize_tensor_strided(self, size, format_strides(size, format));
@@ -99,7 +99,10 @@ void set_(const Tensor& self,
   DimVector own(size), strides(stride);
   if (stride.empty()) strides = contiguous_strides(size);
   TAEDA_CHECK(strides.size() == own.size(),
-              "mismatch in length of strides and shape");
+              "set_: mismatch in length of strides and shape, got ",
+              strides,
+              " and ",
+              own);
   TAEDA_CHECK(storage_offset >= 0,
               "set_: Negative storage_offset not supported, got ",
               storage_offset);

@@ -251,9 +251,11 @@ Tensor group_norm(const Tensor& input,
                   const OptionalTensor& bias,
                   double eps,
                   bool) {
-  TAEDA_CHECK(input.dim() >= 2,
-              "Expected at least 2 dimensions for input tensor but received ",
-              input.dim());
+  TAEDA_CHECK_AS(Index,
+                 input.dim() >= 2,
+                 "group_norm: Expected at least 2 dimensions for input tensor "
+                 "but received ",
+                 input.dim());
   int64_t n = input.sizes()[0], c = input.sizes()[1], plane = 1;
   for (int64_t s : input.sizes().slice(2)) plane *= s;
   return std::get<0>(ops::native_group_norm(
@@ -277,8 +279,10 @@ Tensor instance_norm(const Tensor& input,
     return std::get<0>(ops::native_batch_norm(
         input, weight, bias, running_mean, running_var, false, momentum, eps));
   }
-  TAEDA_CHECK(
-      input.dim() >= 2, "instance_norm: expected at least 2 dims, got ", input);
+  TAEDA_CHECK_AS(Index,
+                 input.dim() >= 2,
+                 "instance_norm: expected at least 2 dims, got ",
+                 input);
   int64_t n = input.sizes()[0], c = input.sizes()[1], plane = 1;
   for (int64_t s : input.sizes().slice(2)) plane *= s;
   auto [out, means, scales] =

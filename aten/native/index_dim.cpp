@@ -166,13 +166,14 @@ void check_source(const char* op,
               ") and source (",
               source.dtype(),
               ") must have the same scalar type");
-  TAEDA_CHECK_AS(Index,
-                 source.dim() == 0 || dim < source.dim(),
-                 op,
-                 "(): Indexing dim ",
-                 dim,
-                 " is out of bounds of the source tensor with dim ",
-                 source.dim());
+  if (source.dim() > 0 && dim >= source.dim()) {
+    throw_error(count,
+                str_cat(op,
+                        "(): Indexing dim ",
+                        dim,
+                        " is out of bounds of the source tensor with dim ",
+                        source.dim()));
+  }
   if (index.numel() != dim_size(source, dim)) {
     throw_error(count,
                 str_cat(op,
@@ -296,7 +297,9 @@ void index_fill_(const Tensor& self,
   TAEDA_CHECK_AS(Index,
                  index.dtype() == kLong || index.dtype() == kInt,
                  "index_fill_(): Expected dtype int32/int64 for index.");
-  TAEDA_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
+  TAEDA_CHECK(index.dim() <= 1,
+              "index_fill_(): Index has to be a vector/scalar, got ",
+              index);
   TAEDA_CHECK(self.is_complex() || !value.is_complex(),
               "index_fill_(): Converting complex Scalar to non-complex type is "
               "not supported");
@@ -325,7 +328,8 @@ void index_fill_(const Tensor& self,
 namespace {
 Scalar only_value(const Tensor& value) {
   TAEDA_CHECK(value.dim() == 0,
-              "Only supports 0-dimensional value tensor, but got value tensor "
+              "index_fill_(): Only supports 0-dimensional value tensor, but "
+              "got value tensor "
               "with ",
               value.dim(),
               " dimension(s).");

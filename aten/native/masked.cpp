@@ -237,12 +237,13 @@ void put_(const Tensor& self,
               self.dtype(),
               " and source.dtype = ",
               source.dtype());
-  TAEDA_CHECK(index.numel() == source.numel(),
-              "put_(): Expected source and index to have the same number of "
-              "elements, but got source.numel() = ",
-              source.numel(),
-              ", index.numel() = ",
-              index.numel());
+  TAEDA_CHECK_AS(Index,
+                 index.numel() == source.numel(),
+                 "put_(): Expected source and index to have the same number of "
+                 "elements, but got source.numel() = ",
+                 source.numel(),
+                 ", index.numel() = ",
+                 index.numel());
   TAEDA_CHECK_AS(Index,
                  self.numel() != 0 || index.numel() == 0,
                  "put_(): Tried to put elements into an empty tensor");
@@ -304,23 +305,32 @@ Tensor take_along_dim(const Tensor& self,
 }
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {
-  TAEDA_CHECK(self.dtype() == kLong,
-              "one_hot is only applicable to index tensor of type LongTensor.");
+  TAEDA_CHECK(
+      self.dtype() == kLong,
+      "one_hot is only applicable to index tensor of type LongTensor, got ",
+      self.dtype());
   Tensor classes = contiguous(self);
   const int64_t* c = classes.const_data<int64_t>();
   int64_t n = classes.numel(), largest = -1;
-  TAEDA_CHECK(n > 0 || num_classes > 0,
-              "Can not infer total number of classes from empty tensor.");
+  TAEDA_CHECK(
+      n > 0 || num_classes > 0,
+      "one_hot: Can not infer total number of classes from empty tensor.");
   for (int64_t i = 0; i < n; ++i) {
-    TAEDA_CHECK(c[i] >= 0, "Class values must be non-negative.");
+    TAEDA_CHECK(
+        c[i] >= 0, "one_hot: Class values must be non-negative, got ", c[i]);
     largest = std::max(largest, c[i]);
   }
   if (num_classes == -1) {
     num_classes = largest + 1;
   } else {
-    TAEDA_CHECK(num_classes > 0, "num_classes should be positive");
+    TAEDA_CHECK(num_classes > 0,
+                "one_hot: num_classes should be positive, got ",
+                num_classes);
     TAEDA_CHECK(num_classes > largest,
-                "Class values must be smaller than num_classes.");
+                "one_hot: Class values must be smaller than num_classes, got ",
+                largest,
+                " for ",
+                num_classes);
   }
   DimVector shape(self.sizes());
   shape.push_back(num_classes);

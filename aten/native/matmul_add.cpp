@@ -148,8 +148,12 @@ void baddbmm_shape(const Tensor& self,
                    const Scalar&,
                    const Scalar&,
                    OutputPlan& plan) {
-  TAEDA_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor, got ", batch1);
-  TAEDA_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor, got ", batch2);
+  TAEDA_CHECK(
+      batch1.dim() == 3, "baddbmm: batch1 must be a 3D tensor, got ", batch1);
+  TAEDA_CHECK_AS(Index,
+                 batch2.dim() == 3,
+                 "baddbmm: batch2 must be a 3D tensor, got ",
+                 batch2);
   int64_t b = batch1.sizes()[0], k = batch1.sizes()[2];
   TAEDA_CHECK(
       batch2.sizes()[0] == b && batch2.sizes()[1] == k,

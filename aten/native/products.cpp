@@ -68,8 +68,12 @@ Tensor addbmm(const Tensor& self,
               const Tensor& batch2,
               const Scalar& beta,
               const Scalar& alpha) {
-  TAEDA_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor, got ", batch1);
-  TAEDA_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor, got ", batch2);
+  TAEDA_CHECK(
+      batch1.dim() == 3, "addbmm: batch1 must be a 3D tensor, got ", batch1);
+  TAEDA_CHECK_AS(Index,
+                 batch2.dim() == 3,
+                 "addbmm: batch2 must be a 3D tensor, got ",
+                 batch2);
   int64_t b = batch1.sizes()[0], n = batch1.sizes()[1], k = batch1.sizes()[2];
   TAEDA_CHECK(batch2.sizes()[0] == b,
               "batch1 and batch2 must have same number of batches, got ",

@@ -283,9 +283,11 @@ void bernoulli_(const Tensor& self, double p, const MaybeGenerator& generator) {
 void bernoulli_(const Tensor& self,
                 const Tensor& p,
                 const MaybeGenerator& generator) {
-  TAEDA_CHECK(is_floating(p.dtype()),
-              "expected probabilities tensor to have floating type, got ",
-              p.dtype());
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      is_floating(p.dtype()),
+      "bernoulli_: expected probabilities tensor to have floating type, got ",
+      p.dtype());
   check_no_internal_overlap("bernoulli_", self);
   if (!self.is_cpu() || self.numel() == 0) return;
   ScalarType t = p.dtype() == kDouble ? kDouble : kFloat;

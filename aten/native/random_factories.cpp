@@ -230,7 +230,8 @@ Tensor randint_like(const Tensor& self,
                     MaybeBool pin,
                     MaybeFormat format) {
   TAEDA_CHECK(high.numel() == 1 && high.dim() == 0 && high.is_cpu(),
-              "high must be a scalar tensor and on CPU");
+              "randint: high must be a scalar tensor and on CPU, got ",
+              high);
   int64_t bound = Scalar::load(high.dtype(), high.const_raw_data()).to_int();
   return randint_like(
       self, 0, bound, generator, dtype, layout, device, pin, format);
@@ -511,12 +512,15 @@ Tensor multinomial(const Tensor& self,
                    bool replacement,
                    const MaybeGenerator& generator) {
   TAEDA_CHECK(self.dim() > 0 && self.dim() <= 2,
-              "prob_dist must be 1 or 2 dim");
+              "multinomial: prob_dist must be 1 or 2 dim, got ",
+              self);
   TAEDA_CHECK(
       is_floating(self.dtype()),
       "multinomial only supports floating-point dtypes for input, got: ",
       self.dtype());
-  TAEDA_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
+  TAEDA_CHECK(num_samples > 0,
+              "multinomial: cannot sample n_sample <= 0 samples, got ",
+              num_samples);
   int64_t width = self.size(-1);
   TAEDA_CHECK(replacement || num_samples <= width,
               "cannot sample n_sample > prob_dist.size(-1) samples without "

@@ -91,7 +91,7 @@ int64_t arange_count(const Scalar& start,
   if (dtype == kLong) {
     int64_t a = start.to<int64_t>(), b = end.to<int64_t>();
     int64_t by = step.to<int64_t>();
-    TAEDA_CHECK(by != 0, "step must be nonzero");
+    TAEDA_CHECK_AS(Value, by != 0, "step must be nonzero, got ", step);
     int64_t sign = by > 0 ? 1 : -1;
     return (b - a + by - sign) / by;
   }
@@ -410,8 +410,8 @@ Tensor triangle(std::string_view op,
                 Dtype dtype,
                 MaybeLayout layout,
                 MaybeDevice device) {
-  TAEDA_CHECK(rows >= 0, "row must be non-negative, got", rows);
-  TAEDA_CHECK(cols >= 0, "col must be non-negative, got", cols);
+  TAEDA_CHECK(rows >= 0, "row must be non-negative, got ", rows);
+  TAEDA_CHECK(cols >= 0, "col must be non-negative, got ", cols);
   int64_t count = 0;
   for_rows(upper, rows, cols, offset, [&](int64_t, int64_t a, int64_t b) {
     count += b - a;

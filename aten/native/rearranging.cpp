@@ -66,11 +66,11 @@ Tensor flip(const Tensor& self, ArrayRef<int64_t> dims) {
 }
 
 Tensor fliplr(const Tensor& self) {
-  TAEDA_CHECK(self.dim() >= 2, "Input must be >= 2-d.");
+  TAEDA_CHECK(self.dim() >= 2, "fliplr: Input must be >= 2-d., got ", self);
   return ops::flip(self, {1});
 }
 Tensor flipud(const Tensor& self) {
-  TAEDA_CHECK(self.dim() >= 1, "Input must be >= 1-d.");
+  TAEDA_CHECK(self.dim() >= 1, "flipud: Input must be >= 1-d., got ", self);
   return ops::flip(self, {0});
 }
 
@@ -119,7 +119,7 @@ Tensor rolled(const Tensor& self, int64_t shift, int64_t dim) {
 Tensor roll(const Tensor& self,
             ArrayRef<int64_t> shifts,
             ArrayRef<int64_t> dims) {
-  TAEDA_CHECK(!shifts.empty(), "`shifts` required");
+  TAEDA_CHECK(!shifts.empty(), "roll: `shifts` required");
   if (dims.empty() && shifts.size() == 1) {
     Tensor flat = contiguous(self);
     Tensor row = make_view(flat, {flat.numel()}, {1}, flat.storage_offset());
@@ -180,14 +180,20 @@ Tensor tile(const Tensor& self, ArrayRef<int64_t> dims) {
 
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> size) {
   TAEDA_CHECK(repeats.dim() == 1,
-              "repeat_interleave only accept 1D vector as repeat");
-  TAEDA_CHECK(repeats.dtype() == kLong || repeats.dtype() == kInt,
-              "repeats has to be Long or Int tensor");
+              "repeat_interleave only accept 1D vector as repeat, got ",
+              repeats);
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      repeats.dtype() == kLong || repeats.dtype() == kInt,
+      "repeat_interleave: repeats has to be Long or Int tensor, got ",
+      repeats.dtype());
   Tensor counts = contiguous_as(repeats, kLong);
   const int64_t* count = counts.const_data<int64_t>();
   int64_t n = counts.numel(), total = 0;
   for (int64_t i = 0; i < n; ++i) {
-    TAEDA_CHECK(count[i] >= 0, "repeats can not be negative");
+    TAEDA_CHECK(count[i] >= 0,
+                "repeat_interleave: repeats can not be negative, got ",
+                count[i]);
     total += count[i];
   }
   TAEDA_CHECK(!size || *size == total,
@@ -207,7 +213,9 @@ Tensor repeat_interleave(const Tensor& self,
                          std::optional<int64_t> output_size) {
   Tensor input = dim ? self : ops::reshape(self, {-1});
   int64_t along = dim.value_or(0);
-  TAEDA_CHECK(repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
+  TAEDA_CHECK(repeats.dim() <= 1,
+              "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got ",
+              repeats);
   int64_t size = input.dim() == 0 ? 1 : input.size(along);
   Tensor counts = repeats;
   if (repeats.dim() == 0 || repeats.sizes()[0] == 1) {

@@ -231,11 +231,12 @@ std::pair<Tensor, Tensor> cell(int64_t mode,
                                const Tensor& w_hh,
                                const OptionalTensor& b_ih,
                                const OptionalTensor& b_hh) {
-  TAEDA_CHECK(input.dim() == 2 && h.dim() == 2,
-              "rnn cell: expected 2-D input and hidden state, got ",
-              input,
-              " and ",
-              h);
+  TAEDA_CHECK_AS(Index,
+                 input.dim() == 2 && h.dim() == 2,
+                 "rnn cell: expected 2-D input and hidden state, got ",
+                 input,
+                 " and ",
+                 h);
   TAEDA_CHECK(input.sizes()[1] == w_ih.size(1),
               "input has inconsistent input_size: got ",
               input.sizes()[1],

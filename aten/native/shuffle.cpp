@@ -43,9 +43,10 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
-  TAEDA_CHECK(x.dim() == 1, "x must be a one-dimensional tensor.");
+  TAEDA_CHECK(
+      x.dim() == 1, "vander: x must be a one-dimensional tensor, got ", x);
   int64_t n = N.value_or(x.sizes()[0]);
-  TAEDA_CHECK(n >= 0, "N must be non-negative.");
+  TAEDA_CHECK(n >= 0, "vander: N must be non-negative, got ", n);
   Tensor exponents =
       ops::arange(Scalar(n), kLong, std::nullopt, x.device(), std::nullopt);
   if (!increasing) exponents = ops::flip(exponents, {0});

@@ -124,6 +124,10 @@ void im2col_shape(const Tensor& self,
   int64_t rank = self.dim();
   bool fits = (rank == 3 || rank == 4) && self.sizes()[rank - 1] != 0 &&
               self.sizes()[rank - 2] != 0 && self.sizes()[rank - 3] != 0;
+  TAEDA_CHECK_AS(Index,
+                 rank > 2,
+                 "im2col: Expected 3D or 4D (batch mode) tensor, got ",
+                 self);
   TAEDA_CHECK(fits,
               "im2col: Expected 3D or 4D (batch mode) tensor with possibly 0 "
               "batch size and other non-zero dimensions for input, but got: ",

@@ -245,7 +245,8 @@ Tensor slice(const Tensor& self,
              std::optional<int64_t> start,
              std::optional<int64_t> end,
              int64_t step) {
-  TAEDA_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  TAEDA_CHECK_AS(
+      Index, self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
   dim = wrap_dim(dim, self.dim());
   SliceRange r = slice_range(self.sizes()[dim], start, end, step);
   Geometry g(self);

@@ -125,7 +125,7 @@ Tensors FunctionNode::spread(PyObject* returned) const {
     PyObject* o = item(i);
     if (tensor_inputs[i]) {
       if (o != Py_None && !is_tensor(o)) {
-        raise(PyExc_TypeError,
+        raise(PyExc_RuntimeError,
               str_cat(
                   "expected Variable or None (got ", Py_TYPE(o)->tp_name, ")"));
       }
@@ -313,7 +313,8 @@ class Application {
  private:
   void inspect_inputs();
   Ref call_forward();
-  PyObject* record(PyObject* output, size_t index, size_t total);
+  PyObject* record(PyObject* output, size_t total);
+  void check_dirty(PyObject* outputs) const;
   void record_dirty(const TensorBase& t);
   TensorBase alias(const TensorBase& t) const;
   Ref record_all(Ref outputs);
@@ -395,20 +396,26 @@ void Application::record_dirty(const TensorBase& t) {
   autograd::rebase_history(t, node_);
 }
 
+// What forward changes in place must be among its results (one or a tuple).
+void Application::check_dirty(PyObject* outputs) const {
+  PyObject* dirty = state()->dirty_tensors;
+  if (!node_ || dirty == nullptr || !PyTuple_Check(dirty)) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dirty); ++i) {
+    PyObject* o = PyTuple_GET_ITEM(dirty, i);
+    TAEDA_CHECK(o == outputs || contains(outputs, o),
+                reinterpret_cast<PyTypeObject*>(cls_)->tp_name,
+                ".forward: the tensor marked dirty at position ",
+                static_cast<int64_t>(i),
+                " is not returned; inputs that are modified in-place must all "
+                "be outputs of the Function");
+  }
+}
+
 // The result as the caller gets it: a new reference.
-PyObject* Application::record(PyObject* o, size_t index, size_t total) {
+PyObject* Application::record(PyObject* o, size_t total) {
   if (!is_tensor(o)) {
     if (node_) node_->results.emplace_back();
     if (node_) node_->add_undefined_output();
-    if (o != Py_None) {
-      raise(
-          PyExc_TypeError,
-          str_cat(reinterpret_cast<PyTypeObject*>(cls_)->tp_name,
-                  ".forward: expected to return None or a tensor at position ",
-                  index,
-                  ", got ",
-                  Py_TYPE(o)->tp_name));
-    }
     return Py_NewRef(o);
   }
   const TensorBase& t = unwrap(o);
@@ -449,18 +456,19 @@ Ref Application::record_all(Ref output) {
       if (output.get() == Py_None) return output;
     }
     if (!PyList_Check(output.get())) {
-      return Ref(record(output.get(), 0, 1));
+      check_dirty(output.get());
+      return Ref(record(output.get(), 1));
     }
     output = checked(PyList_AsTuple(output.get()));
   }
+  check_dirty(output.get());
   Py_ssize_t total = PyTuple_GET_SIZE(output.get());
   Ref out = checked(PyTuple_New(total));
   for (Py_ssize_t i = 0; i < total; ++i) {
-    PyTuple_SET_ITEM(out.get(),
-                     i,
-                     record(PyTuple_GET_ITEM(output.get(), i),
-                            static_cast<size_t>(i),
-                            static_cast<size_t>(total)));
+    PyTuple_SET_ITEM(
+        out.get(),
+        i,
+        record(PyTuple_GET_ITEM(output.get(), i), static_cast<size_t>(total)));
   }
   return out;
 }

@@ -148,15 +148,10 @@ Exported<Managed>* exported(const TensorBase& t) {
 }
 
 void check_exportable(const TensorBase& t) {
-  TAEDA_CHECK_AS(Type,
-                 t.layout() == Layout::Strided,
-                 "Can't use __dlpack__ on tensors that are not strided");
-  TAEDA_CHECK(!t.requires_grad(),
-              "Can't export tensors that require gradient, use "
-              "tensor.detach()");
-  TAEDA_CHECK(!t.is_conj() && !t.is_neg(),
-              "Can't export tensors with the conjugate or negative bit set");
-  TAEDA_CHECK(t.is_cpu(), "DLPack: only CPU tensors can be exported here");
+  if (t.is_cpu()) return;
+  raise(PyExc_BufferError,
+        str_cat("DLPack: only CPU tensors can be exported, got one on ",
+                t.device()));
 }
 
 PyObject* capsule_of(const TensorBase& t, bool versioned, bool copied) {
@@ -219,7 +214,7 @@ PyObject* import_capsule(PyObject*, PyObject* capsule) {
       return wrap(std::move(t));
     }
     if (!PyCapsule_IsValid(capsule, kName)) {
-      raise(PyExc_ValueError,
+      raise(PyExc_RuntimeError,
             "from_dlpack received an invalid capsule. Note that DLTensor "
             "capsules can be consumed only once, so you might have already "
             "constructed a tensor from it once.");
@@ -253,7 +248,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 PyObject* dlpack_device_method(const TensorBase& t) {
-  TAEDA_CHECK(t.is_cpu(), "DLPack: only CPU tensors can be exported here");
+  check_exportable(t);
   return Py_BuildValue("(ii)", 1, 0);
 }
 

@@ -63,7 +63,7 @@ uint64_t to_seed(PyObject* o) {
   int64_t negative = PyLong_AsLongLong(o);
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    raise(PyExc_RuntimeError, "Overflow when unpacking long long");
+    raise(PyExc_ValueError, "manual_seed: Overflow when unpacking long long");
   }
   return static_cast<uint64_t>(negative);
 }

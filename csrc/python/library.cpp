@@ -320,10 +320,9 @@ PyObject* op_has_kernel(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "UUs", &name, &overload, &key)) return nullptr;
     OperatorEntry& op = entry_of(name, overload);
     DispatchKey k = DispatchKey::CPU;
-    TAEDA_CHECK_AS(Value,
-                   parse_dispatch_key(key, &k),
-                   "could not parse dispatch key: ",
-                   std::string_view(key));
+    TAEDA_CHECK(parse_dispatch_key(key, &k),
+                "could not parse dispatch key: ",
+                std::string_view(key));
     int slot = static_cast<int>(k);
     return boolean(op.slots[slot] != nullptr || op.boxed[slot] != nullptr);
   });

@@ -55,9 +55,14 @@ PyObject* get_threads(PyObject*, PyObject*) {
 }
 PyObject* set_threads(PyObject*, PyObject* count) {
   return guarded([&] {
+    if (!PyLong_Check(count)) {
+      raise(PyExc_RuntimeError,
+            str_cat("set_num_threads expects an int, but got ",
+                    Py_TYPE(count)->tp_name));
+    }
     long n = PyLong_AsLong(count);
     if (PyErr_Occurred()) throw PythonError();
-    TAEDA_CHECK(n > 0, "expects a positive integer");
+    TAEDA_CHECK(n > 0, "set_num_threads: expects a positive integer, got ", n);
     set_num_threads(static_cast<int>(n));
     return none();
   });

@@ -59,6 +59,7 @@ LateOp<TensorBase(const TensorBase&)> imag_op("imag", "");
 LateOp<TensorBase(const TensorBase&)> conj_op("conj", "");
 
 TensorBase swap_last(const TensorBase& t) {
+  if (t.dim() == 0) return t;  // as PyTorch's, for programs of before 1.11
   return transpose_op(t.keys(), t, -2, -1);
 }
 PyObject* reversed_dims(const TensorBase& t) {
@@ -78,7 +79,7 @@ PyObject* reversed_dims(const TensorBase& t) {
   return wrap(permute_op(t.keys(), t, dims));
 }
 PyObject* matrix_transpose(const TensorBase& t) {
-  TAEDA_CHECK(t.dim() >= 2,
+  TAEDA_CHECK(t.dim() >= 2 || t.dim() == 0,
               "tensor.mT is only supported on matrices or batches of "
               "matrices. Got ",
               t.dim(),
@@ -89,7 +90,7 @@ TensorBase conjugate(const TensorBase& t) {
   return t.is_complex() ? conj_op(t.keys(), t) : t;
 }
 PyObject* adjoint(const TensorBase& t) {
-  TAEDA_CHECK(t.dim() >= 2,
+  TAEDA_CHECK(t.dim() >= 2 || t.dim() == 0,
               "tensor.mH is only supported on matrices or batches of "
               "matrices. Got ",
               t.dim(),

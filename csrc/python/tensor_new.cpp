@@ -49,6 +49,9 @@ DimVector shape_of(PyObject* data) {
                    "'");
     if (n == 0) return sizes;
     current = checked(PySequence_GetItem(current.get(), 0));
+    if (PyUnicode_Check(current.get())) {
+      raise(PyExc_ValueError, "new(): too many dimensions 'str'");
+    }
   }
   return sizes;
 }
@@ -73,7 +76,10 @@ ScalarType inferred_dtype(PyObject* o) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-      if (item == o) raise(PyExc_TypeError, "new(): self-referential lists");
+      if (item == o) raise(PyExc_ValueError, "new(): self-referential lists");
+      if (i == 0 && PyUnicode_Check(item)) {
+        raise(PyExc_ValueError, "new(): too many dimensions 'str'");
+      }
       found = promote_types(inferred_dtype(item), found);
       if (found == kComplexDouble) break;
     }

@@ -255,7 +255,14 @@ PyObject* type_method(const MethodArgs& m) {
   } else {
     Ref text = Ref::borrow(wanted);
     if (!PyUnicode_Check(wanted)) {
-      text = checked(PyObject_GetAttrString(wanted, "_type_string"));
+      text = Ref(PyObject_GetAttrString(wanted, "_type_string"));
+      if (!text) {
+        PyErr_Clear();
+        raise(
+            PyExc_TypeError,
+            str_cat("type(): dtype must be a type, str, or dtype object, got ",
+                    Py_TYPE(wanted)->tp_name));
+      }
     }
     std::tie(dtype, device) = parse_type_string(utf8(text.get()));
   }

@@ -40,6 +40,10 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
                 f"got {debug_mode!r}"
             )
         debug_mode = _MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, got {debug_mode}"
+        )
     use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from taeda import _C
-from taeda._schema import Schema
+from taeda._schema import Mismatch, Schema
 
 
 class OpOverload:
@@ -93,7 +93,7 @@ class OpOverloadPacket:
         for name in names:
             try:
                 return getattr(self, name)(*args, **kwargs)
-            except TypeError as error:
+            except (TypeError, Mismatch) as error:
                 failures.append(str(error))
         raise TypeError(
             f"{self._qualified_op_name}(): no overload fits the arguments:\n"

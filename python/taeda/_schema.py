@@ -24,6 +24,10 @@ _LETTERS = {
 _NAMES = {"None": None, "True": True, "False": False, "Mean": 1, "Sum": 2}
 
 
+class Mismatch(RuntimeError):
+    """The arguments of a call do not fit the schema; another overload may."""
+
+
 class Argument:
     """One parameter: name, type text, native kind, default, keyword-only, written."""
 
@@ -74,10 +78,10 @@ class Schema:
         return self.text
 
     def bind(self, qualname: str, args: tuple, kwargs: dict) -> tuple:
-        """All arguments in order; TypeError where the call does not fit."""
+        """All arguments in order; Mismatch where the call does not fit."""
         positional = [a for a in self.arguments if not a.kwarg_only]
         if len(args) > len(positional):
-            raise TypeError(
+            raise Mismatch(
                 f"{qualname}(): takes {len(positional)} positional arguments but "
                 f"{len(args)} were given. Declaration: {self.text}"
             )
@@ -89,12 +93,12 @@ class Schema:
             elif argument.has_default:
                 values.append(argument.default)
             else:
-                raise TypeError(
+                raise Mismatch(
                     f"{qualname}() is missing value for argument '{argument.name}'. "
                     f"Declaration: {self.text}"
                 )
         if left:
-            raise TypeError(
+            raise Mismatch(
                 f"{qualname}(): Unknown keyword argument '{next(iter(left))}'. "
                 f"Declaration: {self.text}"
             )
@@ -135,7 +139,7 @@ def _kind(text: str) -> str:
     base = text.split("[")[0].rstrip("?")
     letter = _LETTERS.get(base)
     if letter is None:
-        raise ValueError(f"unknown type {text!r} in an operator schema")
+        raise RuntimeError(f"unknown type {text!r} in an operator schema")
     optional_element = "?" if "?[" in text else ""
     return letter + optional_element + ("[" if "[" in text else "")
 

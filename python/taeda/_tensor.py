@@ -209,6 +209,8 @@ class Tensor(_C.TensorBase):
 
     def map_(self, tensor, callable):
         """Replace each element by callable(element, other's element); slow."""
+        if tensor.requires_grad:
+            raise RuntimeError("map_ needs tensors that require no grad")
         others = tensor.expand_as(self).reshape(-1).tolist()
         pairs = zip(self.reshape(-1).tolist(), others, strict=True)
         return _refill(self, [callable(a, b) for a, b in pairs])

@@ -90,6 +90,7 @@ def broadcast_shapes(*shapes):
 
     Raises:
         RuntimeError: the shapes do not broadcast.
+        ValueError: a size is negative.
 
     Example:
         >>> taeda.broadcast_shapes((2, 1), (3,))
@@ -101,8 +102,8 @@ def broadcast_shapes(*shapes):
     for shape in listed:
         for i, size in enumerate(shape, rank - len(shape)):
             if size < 0:
-                raise RuntimeError(
-                    f"Trying to create tensor with negative dimension ({size}): {shape}"
+                raise ValueError(
+                    f"broadcast_shapes: negative dimension ({size}) in {shape}"
                 )
             if size != 1 and result[i] not in (1, size):
                 raise RuntimeError(
@@ -294,7 +295,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     if not as_tuple:
         return _native("nonzero")(input, out=out)
     if out is not None:
-        raise TypeError("nonzero: out is not taken together with as_tuple=True")
+        raise RuntimeError("nonzero: out is not taken together with as_tuple=True")
     return tuple(_native("nonzero_numpy")(input))
 
 
@@ -370,8 +371,8 @@ def unravel_index(indices, shape):
         One tensor of coordinates per dim.
     """
     if indices.is_floating_point() or indices.is_complex():
-        raise ValueError(
-            f"expected 'indices' to be integer dtype, but got {indices.dtype}"
+        raise TypeError(
+            f"unravel_index: expected 'indices' to be integer dtype, but got {indices.dtype}"
         )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(size < 0 for size in sizes):

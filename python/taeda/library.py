@@ -122,6 +122,8 @@ def _overload_of(op, ns: str = "") -> OpOverload:
     if isinstance(op, OpOverloadPacket):
         return getattr(op, op.overloads()[0])
     scope, _, rest = op.rpartition("::")
+    if not (scope or ns):
+        raise ValueError(f"expected a qualified name `ns::name`, got {op!r}")
     name, _, overload = rest.partition(".")
     packet = getattr(getattr(taeda.ops, scope or ns), name)
     return getattr(packet, overload or "default")
@@ -141,6 +143,10 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags=()) -
     ns, scope, name = qualname.partition("::")
     if not scope:
         raise ValueError(f"expected a qualified name `ns::name`, got {qualname!r}")
+    if not schema.lstrip().startswith("("):
+        raise ValueError(
+            f"define(qualname, schema): expected (arguments) -> returns, got {schema!r}"
+        )
     (lib or Library(ns, "FRAGMENT")).define(name + schema)
 
 

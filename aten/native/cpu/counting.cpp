@@ -107,6 +107,13 @@ Tensor find_places(const Tensor& sequence,
   bool given = sorter && sorter->defined();
   Tensor order = given ? contiguous(*sorter) : Tensor();
   const int64_t* places = given ? order.const_data<int64_t>() : nullptr;
+  for (int64_t i = 0; given && i < order.numel(); ++i) {
+    TAEDA_CHECK(places[i] >= 0 && places[i] < n,
+                "torch.searchsorted(): sorter index out of range: ",
+                places[i],
+                " for a dimension of size ",
+                n);
+  }
   int64_t width = sequence.dim() > 1 ? self.sizes()[self.dim() - 1] : 0;
   int64_t* to = out.mutable_data<int64_t>();
   visit_real("searchsorted", type, [&](auto tag) {
@@ -195,7 +202,11 @@ Tensor histc(const Tensor& self,
               ", ",
               high,
               "] is not finite");
-  TAEDA_CHECK(low < high, "torch.histc: max must be larger than min");
+  TAEDA_CHECK(low < high,
+              "torch.histc: max must be larger than min, got ",
+              high,
+              " and ",
+              low);
   int64_t shape[] = {bins};
   Tensor counts = make_tensor("histc", shape, kDouble);
   double* c = counts.mutable_data<double>();
@@ -214,8 +225,12 @@ Tensor bincount(const Tensor& self,
                 int64_t minlength) {
   TAEDA_CHECK(
       minlength >= 0, "bincount: minlength should be >= 0, got ", minlength);
-  TAEDA_CHECK(self.dim() == 1 && is_integral(self.dtype(), false),
-              "bincount only supports 1-d non-negative integral inputs.");
+  TAEDA_CHECK(self.dim() == 1,
+              "bincount only supports 1-d non-negative integral inputs, got ",
+              self);
+  if (!is_integral(self.dtype(), false)) {
+    not_implemented_for("bincount", self.dtype());
+  }
   Tensor plain = contiguous_as(self, kLong);
   const int64_t* x = plain.const_data<int64_t>();
   int64_t n = plain.numel(), length = minlength;

@@ -56,7 +56,7 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._growth_tracker = 0
         self._stages: dict[int, int] = {}
-        self._found_inf: dict[int, bool] = {}
+        self._found_inf: dict[int, bool | None] = {}
 
     def is_enabled(self) -> bool:
         """Whether it scales at all."""
@@ -92,9 +92,10 @@ class GradScaler:
             )
         if stage == _STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        found = False
+        found = None
         with taeda.no_grad():
             for grad in _gradients(optimizer):
+                found = bool(found)
                 if grad.dtype == taeda.float16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
                 found |= not bool(grad.isfinite().all())
@@ -116,6 +117,10 @@ class GradScaler:
             )
         if self._stages.get(id(optimizer), _READY) == _READY:
             self.unscale_(optimizer)
+        if self._found_inf[id(optimizer)] is None:
+            raise AssertionError(
+                "GradScaler.step: no parameter of the optimizer has a gradient"
+            )
         self._stages[id(optimizer)] = _STEPPED
         if self._found_inf[id(optimizer)]:
             return None
@@ -131,7 +136,7 @@ class GradScaler:
             return
         if new_scale is not None:
             self._scale = float(new_scale)
-        elif not self._found_inf:
+        elif all(found is None for found in self._found_inf.values()):
             raise AssertionError("No inf checks were recorded prior to update.")
         elif any(self._found_inf.values()):
             self._scale *= self._backoff_factor

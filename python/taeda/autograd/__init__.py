@@ -162,7 +162,7 @@ def grad(
     unused = materialize_grads if allow_unused is None else allow_unused
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("grad: `inputs` must not be empty")
     grads = _make_grads(outputs, _as_tuple(grad_outputs))
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:

@@ -159,6 +159,10 @@ def jacobian(
             f"{strategy!r}"
         )
     if strategy == "forward-mode":
+        if strict:
+            raise RuntimeError(
+                'jacobian: strict=True is not supported with strategy="forward-mode"'
+            )
         raise NotImplementedError("jacobian: forward mode is not implemented yet")
     with taeda.autograd.enable_grad():
         is_tuple, given = _tuple_of(inputs, "inputs")

@@ -73,6 +73,10 @@ def _bounds(dtype, low, high) -> tuple[float, float]:
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    if low >= ceiling or high <= floor:
+        raise ValueError(
+            f"make_tensor: [{low}, {high}) is outside [{floor}, {ceiling}) of {dtype}"
+        )
     return max(low, floor), min(high, ceiling)
 
 

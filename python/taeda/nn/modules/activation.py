@@ -268,7 +268,7 @@ class Hardtanh(Module):
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
         if self.max_val <= self.min_val:
-            raise ValueError(
+            raise AssertionError(
                 "max_val must be larger than min_val, but got "
                 f"min_val={self.min_val} and max_val={self.max_val}"
             )

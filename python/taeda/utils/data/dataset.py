@@ -54,10 +54,16 @@ class IterableDataset(Dataset):
         ...         return iter(range(10))
     """
 
+    def __new__(cls, *args, **kwargs):
+        if cls.__iter__ is IterableDataset.__iter__:
+            raise TypeError(
+                f"Can't instantiate abstract class {cls.__name__} with abstract "
+                "method __iter__"
+            )
+        return super().__new__(cls)
+
     def __iter__(self):
-        raise NotImplementedError(
-            "Subclasses of IterableDataset should implement __iter__."
-        )
+        """The samples, one after the other."""
 
     def __add__(self, other) -> ChainDataset:
         return ChainDataset([self, other])
