@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -111,7 +112,10 @@ class Lapack : public ::testing::Test {
         }
       }
     }
-    bound_ = std::is_same_v<R, float> ? 2e-3 : 1e-10;
+    // kN ** 2 roundings of entries below 128 (Higham, Accuracy and Stability of
+    // Numerical Algorithms, theorem 9.3).
+    bound_ =
+        kN * kN * 128 * static_cast<double>(std::numeric_limits<R>::epsilon());
   }
 
   // A scaled to its columns by real factors.

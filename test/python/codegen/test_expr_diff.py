@@ -25,6 +25,9 @@ STEP = 1e-3
 # Eighth-order central differences: error about STEP**8, rounding about 1e-13 / STEP.
 _WEIGHTS = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 
+# What is left of the differences: roundings of f / STEP, and the term in STEP ** 8.
+DIFFERENCES = 1e-8
+
 
 def _differences(
     expr: Expr, values: dict[str, np.ndarray], var: str, direction: np.ndarray
@@ -58,11 +61,13 @@ def test_real_derivatives(name: str) -> None:
             continue  # the order is an integer
         wanted = _differences(expr, values, var, np.ones(4))
         got = np.broadcast_to(evaluate(diff(expr, var), values), wanted.shape)
-        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(got, wanted, rtol=DIFFERENCES, atol=DIFFERENCES)
         grad = np.array([0.7, -1.3, 2.1, 0.4])
         backward = backward_expr(expr, var, result=None)
         got = np.broadcast_to(evaluate(backward, {**values, "grad": grad}), 4)
-        np.testing.assert_allclose(got, grad * wanted, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(
+            got, grad * wanted, rtol=DIFFERENCES, atol=DIFFERENCES
+        )
 
 
 @pytest.mark.parametrize("name", sorted(REAL))
@@ -76,7 +81,9 @@ def test_second_derivatives(name: str) -> None:
         for again in names:
             wanted = np.broadcast_to(_differences(first, values, again, np.ones(4)), 4)
             got = np.broadcast_to(evaluate(diff(first, again), values), 4)
-            np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-7)
+            np.testing.assert_allclose(
+                got, wanted, rtol=10 * DIFFERENCES, atol=10 * DIFFERENCES
+            )
 
 
 def _complex_gradient(
@@ -102,12 +109,12 @@ def test_complex_gradients_and_tangents(name: str) -> None:
         wanted = _complex_gradient(expr, values, var, grad)
         backward = backward_expr(expr, var, is_complex=True, result=None)
         got = evaluate(backward, {**values, "grad": grad})
-        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(got, wanted, rtol=DIFFERENCES, atol=DIFFERENCES)
         tangent = 0.8 - 0.6j
         forward = forward_expr(expr, {var: "t"}, is_complex=True, result=None)
         got = evaluate(forward, {**values, "t": np.full(4, tangent)})
         wanted = _differences(expr, values, var, np.full(4, tangent))
-        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(got, wanted, rtol=DIFFERENCES, atol=DIFFERENCES)
 
 
 COMPOSED = [
@@ -135,11 +142,11 @@ def test_composed_complex_gradients(text: str) -> None:
         wanted = _complex_gradient(expr, values, var, grad)
         backward = backward_expr(expr, var, is_complex=True, result=None)
         got = np.broadcast_to(evaluate(backward, {**values, "grad": grad}), 4)
-        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(got, wanted, rtol=DIFFERENCES, atol=DIFFERENCES)
         forward = forward_expr(expr, {var: "t"}, is_complex=True, result=None)
         got = evaluate(forward, {**values, "t": np.full(4, 0.8 - 0.6j)})
         wanted = _differences(expr, values, var, np.full(4, 0.8 - 0.6j))
-        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(got, wanted, rtol=DIFFERENCES, atol=DIFFERENCES)
 
 
 @pytest.mark.parametrize("name", (*PREDICATES, *INTEGER))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+OPINFO = Path(__file__).resolve().parents[2] / "opinfo"
 PROGRAM = """
 import sys
 import numpy as np
 import taeda
+from tolerance import EPSILON, rounding
 
 rng = np.random.default_rng(0)
 def values(*shape):
@@ -26,8 +29,10 @@ for dtype in (x.dtype, taeda.float32):
     parts = (out.detach(), a.grad, b.grad)
     found.append([t.to(x.dtype).float().numpy() for t in parts])
 for have, right in zip(*found):
-    # Both are the same sums, in another order, rounded once.
-    np.testing.assert_allclose(have, right, rtol=0.01, atol=1e-3)
+    # Both are the same sums of at most 144 terms below 16, in another order, rounded
+    # once: to neighbours at worst.
+    error = 16 * rounding("float32", 144)
+    np.testing.assert_allclose(have, right, rtol=EPSILON[sys.argv[1]], atol=error)
 """
 
 
@@ -36,6 +41,10 @@ for have, right in zip(*found):
 def test_rounded_once_at_each_level(dtype, level):
     subprocess.run(
         [sys.executable, "-c", PROGRAM, dtype],
-        env={**os.environ, "TAEDA_CPU_CAPABILITY": level},
+        env={
+            **os.environ,
+            "TAEDA_CPU_CAPABILITY": level,
+            "PYTHONPATH": os.pathsep.join([*sys.path, str(OPINFO)]),
+        },
         check=True,
     )

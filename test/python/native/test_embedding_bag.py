@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import taeda
+from tolerance import rounding
 
 INDICES = np.array([4, 1, 1, 0, 2, 4, 4, 3])
 OFFSETS = np.array([0, 3, 3, 8])
@@ -46,7 +47,7 @@ def test_frequencies_divide_as_in_embedding(values):
         rows = lookup(indices.view(2, 4), table, scale_grad_by_freq=True, **options)
         rows.sum().backward()
         grads.append(table.grad.numpy())
-    np.testing.assert_allclose(grads[1], grads[0], rtol=1e-12)
+    np.testing.assert_allclose(grads[1], grads[0], rtol=rounding("float64", 8))
 
 
 def test_bag_sizes_and_places(torch):

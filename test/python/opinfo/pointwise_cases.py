@@ -11,6 +11,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
+from tolerance import rounding  # noqa: E402
+
 from test.opinfo.references import REFERENCES  # noqa: E402
 from tools.codegen.model import Operator, load_operators  # noqa: E402
 from tools.codegen.pointwise import CONDITIONS  # noqa: E402
@@ -25,8 +27,9 @@ NUMPY_TYPES = {
     "f64": np.float64,
     "c128": np.complex128,
 }
-# Absolute and relative error allowed against the reference.
-TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "complex128": 1e-11}
+# Absolute and relative error allowed against the reference: roundings of a formula.
+STEPS = {"float32": 64, "float64": 64, "complex128": 256}
+TOLERANCE = {dtype: rounding(dtype, steps) for dtype, steps in STEPS.items()}
 
 
 def pointwise_operators() -> list[Operator]:

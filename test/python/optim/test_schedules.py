@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 import taeda
+from tolerance import rounding
 
 torch = pytest.importorskip("torch")
 
@@ -154,5 +155,7 @@ def test_averaged_model(decay) -> None:
             want = decay * want + (1 - decay) * value
         else:
             want += (value - want) / (count + 1)
-    assert average.module.weight.tolist()[0] == pytest.approx([want, want])
+    assert average.module.weight.tolist()[0] == pytest.approx(
+        [want, want], rel=rounding("float32", 12)
+    )
     assert average.n_averaged.item() == 3
