@@ -35,7 +35,9 @@ def compile(
             function, fullgraph=fullgraph, dynamic=dynamic, backend=backend
         )
     if not callable(model):
-        raise AssertionError(f"compile: expected a callable, got {type(model).__name__}")
+        raise AssertionError(
+            f"compile: expected a callable, got {type(model).__name__}"
+        )
     if not _told and not disable:
         _told = True
         import sys

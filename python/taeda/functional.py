@@ -372,7 +372,8 @@ def unravel_index(indices, shape):
     """
     if indices.is_floating_point() or indices.is_complex():
         raise TypeError(
-            f"unravel_index: expected 'indices' to be integer dtype, but got {indices.dtype}"
+            "unravel_index: expected 'indices' to be integer dtype, but got "
+            f"{indices.dtype}"
         )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(size < 0 for size in sizes):

@@ -380,9 +380,7 @@ def gradcheck(
         "fast_mode": fast_mode,
     }
     if not check_backward_ad:
-        raise AssertionError(
-            "gradcheck: neither forward nor backward is to be checked"
-        )
+        raise AssertionError("gradcheck: neither forward nor backward is to be checked")
     try:
         _run(func, _tensors(inputs), options)
     except GradcheckError:

@@ -89,6 +89,7 @@ __all__ = [
     "integer",
     "legacy",
     "name",
+    "numbers",
     "program",
     "tensor",
     "text",
