@@ -14,6 +14,7 @@ m.autograd.backward([Leaf(1)], grad_tensors=[None], grad_variables=[ones(1)])\
   # `grad_tensors` and `grad_variables` (deprecated) arguments both passed to
 m.autograd.grad(Leaf(1).sum(), [Leaf(1)], allow_unused=False, materialize_grads=True)\
   # allow_unused to be True or not passed when materialize_grads=True, but got:
+m.autograd.grad(Leaf(1).sum(), [])  # grad: `inputs` must not be empty
 m.autograd.grad(Leaf(1).sum(), [ones(1)])  # One of the differentiated Tensors does not
 m.autograd.graph.get_gradient_edge(ones(1))  # It is not possible to get the gradient
 ones(1).register_post_accumulate_grad_hook(print)  # cannot register a hook on a tensor
@@ -32,6 +33,9 @@ g).apply(Leaf(1)).sum().backward()\
 function(forward=lambda ctx, x: ctx.save_for_backward(1) or x * 1).apply(Leaf(1))\
   # save_for_backward can only save variables, but argument 0 is of type int
 function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
+1).apply(Leaf(1)).sum().backward()\
+  # expected Variable or None (got int)
+function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
 ones(3)).apply(Leaf(2)).sum().backward()\
   # Function MadeBackward returned an invalid gradient at index 0 - got [3] but
 function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: m.ones(1, \
@@ -45,11 +49,17 @@ m.autograd.functional.vjp(lambda x: x * 2, ones(2), ones(3))\
   # Entry 0 in v has invalid size: should be taeda.Size([2]) but got taeda.Size([3])
 m.autograd.functional.jacobian(lambda x: x * 2, ones(2), strategy='x')\
   # Expected strategy to be either "forward-mode" or "reverse-mode", got 'x'
+m.autograd.functional.jacobian(lambda x: x * 2, ones(2), strategy='forward-mode', \
+strict=True)\
+  # jacobian: strict=True is not supported with strategy="forward-mode"
 m.autograd.functional.jacobian(lambda x: x * 2, 1)  # at index 0 has type <class 'int'>.
 m.autograd.functional.hessian(lambda x: (x, x), ones(2))\
   # The function given to hessian should return a single Tensor
 m.autograd.functional.hessian(lambda x: x, ones(2))\
   # The Tensor returned by the function given to hessian should contain a single
+m.autograd.gradcheck(lambda x: x, Leaf(2).double(), check_forward_ad=False, \
+check_backward_ad=False)\
+  # gradcheck: neither forward nor backward is to be checked
 m.autograd.gradcheck(lambda x: x * 1, doubles(1).requires_grad_().expand(3))\
   # The 0th input has a dimension with stride 0. gradcheck only supports inputs that
 m.autograd.gradcheck(lambda x: x.detach() * 1, doubles(1).requires_grad_())\
@@ -92,22 +102,49 @@ copy.deepcopy(Leaf(2) * 2)  # usage, see https://github.com/pytorch/pytorch/pull
 Leaf(2).__dlpack__()  # a tensor that requires grad is not exported: use tensor.detach()
 Leaf(2).apply_(abs)  # apply_ and map_ need tensors that require no grad
 m.histc(Leaf(2), 2).sum().backward()  # derivative for histc is not implemented
+ones(1).register_hook(print)  # cannot register a hook on a tensor that doesn't require
+function(forward=lambda ctx, x: x * 1).apply(Leaf(1)).sum().backward()\
+  # You must implement either the backward or vjp method for your custom
+function(forward=lambda ctx, x: (ctx.mark_dirty(x), x * 1)[1]).apply(Leaf(1) * 2)\
+  # Made.forward: the tensor marked dirty at position 0 is not returned; inputs that
+function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: (g, \
+g)).apply(Leaf(1)).sum().backward()\
+  # MadeBackward returned an incorrect number of gradients (expected 1, got 2)
+function(forward=lambda ctx, x, y: x * 1, backward=lambda ctx, g: (g, \
+g)).apply(Leaf(1), 2).sum().backward()\
+  # function MadeBackward returned a gradient different from None at position 2, but
+(f := function(forward=lambda ctx, x: (ctx.save_for_backward(x), x * 1)[1], \
+backward=lambda ctx, g: (ctx.saved_tensors, g)[1]), y := f.apply(Leaf(1)).sum(), \
+y.backward(), y.backward())\
+  # Trying to backward through the graph a second time (or directly access saved
+m.autograd.gradcheck(lambda x: x * 1, [1])  # gradcheck expects at least one input
+m.autograd.gradcheck(lambda x, y: x.detach() * y, (doubles(1).requires_grad_(), \
+doubles(1).requires_grad_()))\
+  # Jacobian mismatch for output 0 with respect to input 0,
+Leaf(2).backward(ones(3))  # grad_output[0] has a shape of [3] and output[0] has a shape
+Leaf(2).mul_(2)  # a leaf Variable that requires grad is being used in an in-place
+(i := m.inference_mode(), i.__enter__(), x := ones(2), i.__exit__(None, None, None), \
+Leaf(2) * x)\
+  # Inference tensors cannot be saved for backward. To work around you can make a
+m.heaviside(Leaf(2), ones(2)).sum().backward()  # element 0 of tensors does not require
+(x := Leaf(2), y := x.exp(), y.detach().add_(1), y.sum().backward())\
+  # been modified by an inplace operation: [float32 tensor [2]], which is output 0
+ones(2).map_(Leaf(2), max)  # map_ needs tensors that require no grad
+m.add(ones(2), 1, out=Leaf(3).exp())  # add(): functions with out=... arguments don't
+(i := m.inference_mode(), i.__enter__(), x := ones(2), i.__exit__(None, None, None), \
+x.add_(Leaf(2)))\
+  # Inplace update to inference tensor outside InferenceMode is not allowed. You can
+m.autograd.graph.save_on_cpu().__exit__()  # no saved tensor hooks are in force
 """
 
 OWN = """
-m.autograd.grad(Leaf(1).sum(), [])  # ValueError: grad requires non-empty inputs.
 m.autograd.backward([m.autograd.graph.get_gradient_edge(Leaf(1))])\
   # RuntimeError: element 0 of tensors is a GradientEdge: its gradient must be given
-function(forward=lambda ctx, x: 1).apply(Leaf(1))\
-  # TypeError: Made.forward: expected to return None or a tensor at position 0, got
 function(forward=lambda ctx, x: setattr(ctx, 'to_save', 1) or x * 1).apply(Leaf(1))\
   # TypeError: saved_tensors must be a tuple, got int
 function(forward=lambda ctx, x: (ctx.mark_dirty(x), ctx.mark_non_differentiable(x), \
 x)[2]).apply(Leaf(1) * 2)\
   # RuntimeError: a tensor that is marked dirty cannot be non-differentiable
-function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
-1).apply(Leaf(1)).sum().backward()\
-  # TypeError: expected Variable or None (got int)
 function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
 g.long()).apply(Leaf(1)).sum().backward()\
   # RuntimeError: 0 - expected a floating dtype compatible with float32 but got
@@ -118,12 +155,6 @@ keep[0].saved_tensors)\
 (keep := [], f := function(forward=lambda ctx, x: (keep.append(ctx), x * 1)[1]), \
 f.apply(ones(1)), keep[0].next_functions)\
   # RuntimeError: Attribute is invalid: the autograd Node of this ctx does not exist
-m.autograd.functional.jacobian(lambda x: x * 2, ones(2), strategy='forward-mode', \
-strict=True)\
-  # NotImplementedError: jacobian: forward mode is not implemented yet
-m.autograd.gradcheck(lambda x: x, Leaf(2).double(), check_forward_ad=False, \
-check_backward_ad=False)\
-  # ValueError: gradcheck: neither forward nor backward is to be checked
 (x := Leaf(2), h := x.register_post_accumulate_grad_hook(lambda g: 1), \
 x.sum().backward())\
   # RuntimeError: Tensor post accumulate grad hooks should return None.

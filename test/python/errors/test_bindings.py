@@ -21,6 +21,7 @@ m.zeros(2, dtype=m.float64, out=ones(2))  # dtype Double does not match dtype of
 m.zeros(2, device='meta', out=ones(2))  # device meta does not match device of out
 m.Generator('meta')  # Generator: no generator for device meta (this build has the CPU
 m.Generator().manual_seed('x')  # manual_seed expected a long, but got str
+m.Generator().manual_seed(2**70)  # manual_seed: Overflow when unpacking long long
 T(1.0)[0:1]  # slice() cannot be applied to a 0-dim tensor.
 ones(2).__setitem__(0, 'x')  # can't assign a str to a float32 tensor
 iter(T(1.0))  # iteration over a 0-d tensor
@@ -29,6 +30,7 @@ m.Tensor([1, [2]])  # must be real number, not list
 m.Tensor(1, 2, 'x')  # expected tuple of ints, but found element of type str at pos 2
 m.FloatTensor(longs(2))  # expected FloatTensor (got LongTensor)
 m.tensor([[1, 2], 3])  # not a sequence at dim 1
+(l := [], l.append(l), m.tensor(l))  # new(): self-referential lists
 m.tensor([ones(2), ones(3)])  # to Python scalars (expected shape [2], got [3])
 m.tensor(1, device=1.5)  # argument 'device' must be taeda.device, not float
 m.iinfo()  # iinfo() missing 1 required argument: 'type'
@@ -48,6 +50,7 @@ ones(2).cuda('cpu')  # Invalid device, must be cuda device
 m.Tensor._make_subclass(int, ones(2))  # cls must be a subclass of Tensor
 ones(2).as_subclass(int)  # cls must be a subclass of Tensor
 complexes(2).conj().__dlpack__()  # __dlpack__: resolve_conj() the tensor first
+m.empty(2, device='meta').__dlpack__()  # DLPack: only CPU tensors can be exported, got
 complexes(2).conj().numpy()  # Can't call numpy() on Tensor that has conjugate bit set.
 complexes(2).conj().imag.numpy()  # Can't call numpy() on Tensor that has negative bit
 m.empty(2, device='meta').numpy()  # can't convert meta device type tensor to numpy. Use
@@ -73,26 +76,77 @@ m.tensor(functools.reduce(lambda a, _: [a], range(200), 1))\
 m.sum(ones(1), 0, False, 3, 4)  # sum() takes from 2 to 3 positional arguments but 5
 m.accelerator.synchronize()  # Cannot access accelerator device when none is available.
 ones(2).pin_memory()  # Cannot access accelerator device when none is available.
+ones(2).item()  # a Tensor with 2 elements cannot be converted to Scalar
+bool(ones(2))  # Boolean value of Tensor with more than one value is ambiguous
+m.embedding_bag(ones(2, 2), longs(2), T([0]), padding_idx=5)\
+  # embedding_bag() got an unexpected keyword argument 'padding_idx'
+F.fractional_max_pool2d(ones(4, 4), 2, output_size=2)\
+  # Dimension out of range (expected to be in range of [-2, 1], but got -3)
+ones(2)[None, longs(1), longs(1)]  # too many indices for tensor of dimension 1
+m.randint(ones(2), (2,))  # randint(): argument 'high' (position 1) must be int, not
+ones(2).masked_fill(bools(2), 1j)  # value cannot be converted to type double without
+m.device('x')  # Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep,
+m.device('cuda:-1')  # Invalid device string: 'cuda:-1'
+m.device([])  # device(): argument 'type' (position 1) must be str, not list
+m.Generator().set_state(ones(2))  # RNG state must be a torch.ByteTensor
+m.Generator().set_state(m.zeros(3, dtype=m.uint8))  # state of 5056 or 5048 bytes, got 3
+m.rand(2, generator=1)  # rand() received an invalid combination of arguments - got
+T(1.0)[0]  # invalid index of a 0-dim tensor. Use `tensor.item()` in Python or
+ones(2)[1.5]  # ellipsis (`...`), None and long or byte Variables are valid indices (got
+ones(2)['x']  # new(): invalid data type 'str'
+ones(2)[0:1:-1]  # step must be greater than zero
+ones(2).__delitem__(0)  # Tensor does not support deleting items
+len(T(1.0))  # len() of a 0-d tensor
+m.tensor([[1], [1, 2]])  # expected sequence of length 1 at dim 1 (got 2)
+m.tensor(['x'])  # new(): too many dimensions 'str'
+m.tensor([None])  # Could not infer dtype of NoneType
+m.tensor(['x'], dtype=m.int64)  # new(): too many dimensions 'str'
+m.tensor(2**70)  # Overflow when unpacking long long
+m.tensor([300], dtype=m.uint8)  # value cannot be converted to type uint8 without
+m.ones((1, 'x'))  # ones(): argument 'size' failed to unpack the object at pos 2 with
+m.Size([1, 'x'])  # taeda.Size() takes an iterable of 'int' (item 1 is 'str')
+m.add(ones(1), 1, 2, 3, 4)  # add() received an invalid combination of arguments - got
+m.add(ones(1), bad=1)  # add() missing 1 required positional arguments: "other"
+m.abs(ones(1), ones(1), ones(1))  # abs() takes 1 positional argument but 3 were given
+m.iinfo(m.float32)  # an integer input type. Use taeda.finfo to handle 'torch.iinfo'
+m.UntypedStorage(2)[5]  # index 5 out of range for storage of size 2
+ones(2).type(1)  # type(): dtype must be a type, str, or dtype object, got int
+m.from_dlpack(1)  # from_dlpack received an invalid capsule. Note that DLTensor capsules
+m.from_numpy(1)  # expected np.ndarray (got int)
+m.from_numpy(numpy.array(['x']))  # only supported types are: float64, float32, float16,
+m.from_numpy(numpy.ones(4, dtype='i1').view('i4,i1' if 0 else 'i1')[::-1])\
+  # At least one stride in the given numpy array is negative, and tensors with
+m.from_numpy(numpy.ones(2, dtype='>f4'))  # given numpy array has byte order different
+m.frombuffer(b'123', dtype=m.float32)  # buffer length (3 bytes) after offset (0 bytes)
+m.frombuffer(b'', dtype=m.float32)  # buffer length (0) and count (-1) must not be 0
+m.frombuffer(b'1234', dtype=m.float32, offset=8)  # than buffer length (4 bytes) minus 1
+m.frombuffer(b'1234', dtype=m.float32, count=3)  # length (3 * 4 bytes) after offset (0
+m.overrides.handle_torch_function(m.add, (made(object, \
+__torch_function__=classmethod(lambda c, f, t, a=(), k=None: NotImplemented))(),))\
+  # no implementation found for 'taeda.add' on types that implement
+ones(2).cuda()  # Taeda not compiled with CUDA enabled: no NVIDIA backend is loaded
+m.stack((ones(1), 2))  # expected Tensor as element 1 in argument 0, but got int
+m.einsum(1, ones(1))  # only integer tensors of a single element can be converted to an
+m.randint(0, 2**70, (3,))  # Overflow when unpacking long long
+float(ones(2))  # only one element tensors can be converted to Python scalars
 """
 
 OWN = """
 m.device('cpu', 300)  # RuntimeError: Device index 300 is too large
-m.Generator().manual_seed(2**70)  # RuntimeError: Overflow when unpacking long long
 m.Tensor(ones(2).long())  # TypeError: expected Float (got Long)
-(l := [], l.append(l), m.tensor(l))  # TypeError: new(): self-referential lists
 memoryview(m.empty(1, device='meta').untyped_storage())\
   # BufferError: only CPU storages have a buffer
-m.empty(2, device='meta').__dlpack__()\
-  # RuntimeError: DLPack: only CPU tensors can be exported here
 m._C._get_function_stack_at(3)  # IndexError: no mode at that place of the stack
 ones(2).share_memory_() and 1  # NotImplementedError: share_memory_: tensors in memory
 m.rand(2, device='xla')  # RuntimeError: device type xla has no backend in this build
-m.ops.aten.add.Tensor(ones(1))  # TypeError: Tensor other, *, Scalar alpha=1) -> Tensor
+m.ops.aten.add.Tensor(ones(1))  # Mismatch: Tensor other, *, Scalar alpha=1) -> Tensor
 m.ops.aten.add.Tensor(ones(1), ones(1), ones(1), ones(1))\
-  # TypeError: aten::add.Tensor(): takes 2 positional arguments but 4 were given.
+  # Mismatch: aten::add.Tensor(): takes 2 positional arguments but 4 were given.
 m.ops.aten.add.Tensor(ones(1), ones(1), bad=1)\
-  # TypeError: aten::add.Tensor(): Unknown keyword argument 'bad'. Declaration:
+  # Mismatch: aten::add.Tensor(): Unknown keyword argument 'bad'. Declaration:
 m.ops.aten.add('x', 'y')  # TypeError: aten::add(): no overload fits the arguments:
+m.ops.aten._local_scalar_dense(m.empty(1, device='meta'))\
+  # NotImplementedError: 'aten::_local_scalar_dense' with arguments from the 'Meta'
 """
 
 

@@ -30,18 +30,21 @@ F.avg_pool2d(ones(1, 1, 2, 2), 2, divisor_override=0)\
   # avg_pool2d: divisor must be not zero
 F.avg_pool1d(ones(2), 1)  # Expected 2 to 3 dimensions, but got 1-dimensional tensor for
 F.batch_norm(ones(2, 3), ones(2), ones(3))  # batch_norm: running_mean should contain 3
+F.batch_norm(ones(2), None, None, training=True)  # at least 2 dims, got input [2] f32
 m.batch_norm(ones(2, 3), None, None, None, None, False, 0.1, 1e-5, False)\
   # batch_norm: Expected running_mean and running_var to be defined when training is
 F.bilinear(ones(2), ones(2, 2), ones(1, 2, 2))  # dimensions do not match: got 1 and 2
+F.bilinear(ones(2, 2), ones(2, 2), ones(2, 2))  # weight must have 3 dimensions, got [2,
 F.bilinear(ones(2, 2), ones(3, 2), ones(1, 2, 2))  # do not match at dim 0: got 2 and 3
 F.bilinear(ones(2, 2), ones(2, 3), ones(1, 2, 2))  # weight size: got 3 but expected 2
 F.bilinear(ones(2, 2), ones(2, 2), ones(1, 2, 2), ones(3))\
   # bilinear(): bias size does not match weight size: got [3] but expected 1
-m.conv_tbc(ones(2, 2), ones(1, 2, 2), ones(2))  # Input must have 3 dims: time, batch,
-m.conv_tbc(ones(2, 2, 2), ones(2, 2), ones(2))  # Weight tensor must have 3 dims:
-m.conv_tbc(ones(2, 2, 2), ones(1, 2, 2), ones(2, 2))  # Bias must be 1-D
-m.conv_tbc(ones(2, 2, 3), ones(1, 2, 2), ones(2))  # 2 (input channels) is not == dim 1
-m.conv_tbc(ones(2, 2, 2), ones(1, 2, 2), ones(3))  # Bias size must equal dim 2 in the
+m.conv_tbc(ones(2, 2), ones(1, 2, 2), ones(2))  # time, batch, in_channel, got [2, 2]
+m.conv_tbc(ones(2, 2, 2), ones(2, 2), ones(2))  # in_channels, out_channels, got [2, 2]
+m.conv_tbc(ones(2, 2, 2), ones(1, 2, 2), ones(2, 2))\
+  # conv_tbc: Bias must be 1-D, got [2, 2] f32
+m.conv_tbc(ones(2, 2, 3), ones(1, 2, 2), ones(2))  # in the weight tensor: [2, 2, 3] f32
+m.conv_tbc(ones(2, 2, 2), ones(1, 2, 2), ones(3))  # (output channels), got [3] f32 and
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), stride=(1, 1, 1))\
   # or a list of 2 values to match the convolution dimensions, but got stride=[1, 1,
 F.conv_transpose2d(ones(1, 2, 4, 4), ones(3, 1, 2, 2))\
@@ -49,17 +52,20 @@ F.conv_transpose2d(ones(1, 2, 4, 4), ones(3, 1, 2, 2))\
 F.conv_transpose2d(ones(1, 2, 4, 4), ones(2, 1, 2, 2), output_padding=2)\
   # must be smaller than either stride or dilation, but got output_padding [2, 2],
 m.convolution(ones(1, 1), ones(1, 1), None, [1], [0], [1], False, [0], 1)\
-  # weight should have at least three dimensions
+  # convolution: weight should have at least three dimensions, got [1, 1] f32
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), groups=0)\
-  # non-positive groups is not supported
+  # convolution: non-positive groups is not supported, got 0
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), padding=-1)\
   # negative padding is not supported
 F.conv_transpose2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), output_padding=-1)\
   # negative output_padding is not supported
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), dilation=0)\
-  # non-positive dilation is not supported
+  # convolution: dilation should be greater than zero, got [0, 0]
 m.convolution(ones(1, 1, 4), ones(1, 1, 2, 2), None, [1], [0], [1], False, [0], 1)\
   # Expected 4-dimensional input for 4-dimensional weight [1, 1, 2, 2], but got
+m.convolution(ones(1, 1, 1, 1, 1, 1), ones(1, 1, 1, 1, 1, 1), None, [1], [0], [1], \
+False, [0], 1)\
+  # convolution: at most 3 spatial dims, got 4
 F.conv2d(ones(1, 1, 4, 4), doubles(1, 1, 2, 2))  # (float32) and weight type (float64)
 F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 0, 2))  # not supported, got weight of size [1, 1,
 F.conv2d(ones(1, 2, 4, 4), ones(1, 1, 2, 2), groups=2)\
@@ -82,9 +88,9 @@ F.cross_entropy(ones(2, 3), ones(2, 3), ignore_index=1)\
   # ignore_index is not supported for floating point target
 m.ctc_loss(ones(0, 1, 3), longs(1, 2), [0], [2])  # ctc_loss: log_probs must not be
 m.ctc_loss(ones(2, 1, 3), longs(1, 2), [2, 2], [2])\
-  # input_lengths must be of size batch_size
+  # ctc_loss: input_lengths must be of size batch_size (1), got [2, 2]
 m.ctc_loss(ones(2, 1, 3), longs(1, 2), [2], [2, 2])\
-  # target_lengths must be of size batch_size
+  # ctc_loss: target_lengths must be of size batch_size (1), got [2, 2]
 m.ctc_loss(ones(2, 1, 3), longs(1, 2), [2], [-1])  # value at least 0, but got value -1
 m.ctc_loss(ones(2, 1, 3), longs(1), [2], [2])  # size 2 at dimension 0, but got size [1]
 m.ctc_loss(ones(2, 1, 3), longs(2, 2), [2], [2])  # [1, at least 2], but got size [2, 2]
@@ -149,8 +155,11 @@ m.affine_grid_generator(ones(1, 2, 3), (1, 1, 2), False)\
   # AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs, got size [1,
 F.group_norm(ones(2, 3), 2)  # be divisible by num_groups, but got input of shape [2, 3]
 F.group_norm(ones(2, 4), 2, ones(3))  # got weight of shape [3] and input of shape [2,
+m.group_norm(ones(2), 1)  # group_norm: Expected at least 2 dimensions for input tensor
 m.instance_norm(ones(1, 2, 3), None, None, None, None, False, 0.1, 1e-5, False)\
   # Expected running_mean and running_var to be defined when use_input_stats is
+m.instance_norm(ones(2), None, None, None, None, True, 0.1, 1e-5, False)\
+  # instance_norm: expected at least 2 dims, got [2] f32
 F.nll_loss(ones(2, 3), ones(2))  # expected target dtype to be Long or Byte, but got
 F.nll_loss(ones(2, 3), longs(2), doubles(3))  # nll_loss_forward: expected scalar type
 m._C._nn.nll_loss(ones(2, 3, 4), longs(2))  # input tensor should be 1D or 2D, got [2,
@@ -193,6 +202,19 @@ F.pixel_unshuffle(ones(1, 2, 3), 2)  # but input.size(-1)=3 is not divisible by 
 F.max_pool2d(ones(1, 1, 4, 4), (2, 2, 2))  # a single int, or a tuple of 2 ints, got [2,
 F.avg_pool3d(ones(1, 0, 4, 4, 4), 2)  # length, but input has a shape of [1, 0, 4, 4, 4]
 F.max_pool3d(ones(4, 4), 2)  # max_pool3d: non-empty 4D or 5D (batch mode) tensor
+F.max_pool2d(ones(4, 4), 2)  # max_pool2d: Expected 3D or 4D (batch mode) tensor with
+F.max_pool2d(ones(1, 1, 4, 4), 2, stride=0)  # max_pool2d: stride should not be zero
+F.max_pool2d(ones(1, 1, 4, 4), 2, stride=-1)  # should be greater than zero, but got -1
+F.max_pool2d(ones(1, 1, 4, 4), 2, dilation=0)  # should be greater than zero, but got 0
+F.max_pool2d(ones(1, 1, 4, 4), 2, padding=-1)  # must be non-negative, but got pad: -1
+m._C._nn.adaptive_avg_pool2d(ones(1, 4, 4), (2, 2, 2))\
+  # adaptive_avg_pool2d: output_size must be 2 numbers, got [2, 2, 2]
+F.adaptive_avg_pool2d(ones(4, 4), 2)  # adaptive_avg_pool2d(): Expected 3D or 4D tensor,
+F.adaptive_avg_pool2d(ones(1, 4, 4), -1)  # than or equal to 0 but received [-1, -1]
+m.adaptive_avg_pool1d(ones(1, 4), (1, 1))  # 'output_size' should contain one int (got
+m.normal(ones(2), complexes(2))  # normal expects standard deviation to be non-complex
+m.normal(ones(2), -ones(2))  # normal expects all elements of std >= 0.0
+m.normal(ones(2), -1.0)  # normal expects std >= 0.0, but found std -1
 """
 
 

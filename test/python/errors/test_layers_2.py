@@ -6,19 +6,6 @@ import pytest
 from refusals import cases, check_refused_as_by, check_refused_otherwise
 
 TABLE = """
-F.max_pool2d(ones(4, 4), 2)  # max_pool2d: Expected 3D or 4D (batch mode) tensor with
-F.max_pool2d(ones(1, 1, 4, 4), 2, stride=0)  # max_pool2d: stride should not be zero
-F.max_pool2d(ones(1, 1, 4, 4), 2, stride=-1)  # should be greater than zero, but got -1
-F.max_pool2d(ones(1, 1, 4, 4), 2, dilation=0)  # should be greater than zero, but got 0
-F.max_pool2d(ones(1, 1, 4, 4), 2, padding=-1)  # must be non-negative, but got pad: -1
-m._C._nn.adaptive_avg_pool2d(ones(1, 4, 4), (2, 2, 2))\
-  # adaptive_avg_pool2d: output_size must be 2 numbers, got [2, 2, 2]
-F.adaptive_avg_pool2d(ones(4, 4), 2)  # adaptive_avg_pool2d(): Expected 3D or 4D tensor,
-F.adaptive_avg_pool2d(ones(1, 4, 4), -1)  # than or equal to 0 but received [-1, -1]
-m.adaptive_avg_pool1d(ones(1, 4), (1, 1))  # 'output_size' should contain one int (got
-m.normal(ones(2), complexes(2))  # normal expects standard deviation to be non-complex
-m.normal(ones(2), -ones(2))  # normal expects all elements of std >= 0.0
-m.normal(ones(2), -1.0)  # normal expects std >= 0.0, but found std -1
 m.rms_norm(longs(2), (2,))  # "rms_norm" not implemented for 'Long'
 m.rnn_tanh(ones(1, 1, 2), ones(1, 1, 2), [ones(2, 2)], True, 1, 0.0, False, False, \
 False)\
@@ -35,6 +22,8 @@ False, False)\
 m.lstm(ones(1, 1, 2), [ones(1, 1, 2)], [ones(8, 2)] * 2, False, 1, 0.0, False, \
 False, False)\
   # lstm expects two hidden states
+m.rnn_tanh_cell(ones(2), ones(2), ones(2, 2), ones(2, 2))\
+  # rnn cell: expected 2-D input and hidden state, got [2] f32 and [2] f32
 m.rnn_tanh_cell(ones(2, 3), ones(2, 2), ones(2, 2), ones(2, 2))\
   # input has inconsistent input_size: got 3 expected 2
 m.rnn_tanh_cell(ones(2, 2), ones(3, 2), ones(2, 2), ones(2, 2))\
@@ -47,6 +36,7 @@ m._C._nn.im2col(ones(1, 1, 4, 4), (2,), (1, 1), (0, 0), (1, 1))\
   # It is expected kernel_size equals to 2, but got size 1
 F.unfold(ones(1, 1, 4, 4), 0)  # kernel_size should be greater than zero, but got [0, 0]
 F.unfold(ones(1, 1, 4, 4), 5)  # im2col: Given spatial size [4, 4], kernel_size=[5, 5],
+F.unfold(ones(4, 4), 2)  # im2col: Expected 3D or 4D (batch mode) tensor, got [4, 4] f32
 m._C._nn.col2im(ones(1, 4, 9), (4,), (2, 2), (1, 1), (0, 0), (1, 1))\
   # It is expected output_size equals to 2, but got size 1
 F.fold(ones(9), (4, 4), 2)  # 2D or 3D (batch mode) tensor for input with possibly 0
@@ -77,11 +67,11 @@ F.binary_cross_entropy(2 * ones(2), ones(2))  # of input should be between 0 and
 F.binary_cross_entropy(ones(2), doubles(2))  # binary_cross_entropy: Found dtype Double
 F.smooth_l1_loss(ones(2), ones(2), beta=-1)  # smooth_l1_loss does not support negative
 F.huber_loss(ones(2), ones(2), delta=0)  # support non-positive values for delta. Got 0
-F.one_hot(ones(2))  # one_hot is only applicable to index tensor of type LongTensor.
-F.one_hot(m.empty(0, dtype=m.long))  # Can not infer total number of classes from empty
-F.one_hot(T([-1]))  # Class values must be non-negative.
-F.one_hot(T([0]), 0)  # num_classes should be positive
-F.one_hot(T([3]), 2)  # Class values must be smaller than num_classes.
+F.one_hot(ones(2))  # one_hot is only applicable to index tensor of type LongTensor, got
+F.one_hot(m.empty(0, dtype=m.long))  # one_hot: Can not infer total number of classes
+F.one_hot(T([-1]))  # one_hot: Class values must be non-negative, got -1
+F.one_hot(T([0]), 0)  # one_hot: num_classes should be positive, got 0
+F.one_hot(T([3]), 2)  # Class values must be smaller than num_classes, got 3 for 2
 F.linear(T(1.0), ones(2, 2))  # to linear need to be at least 1D, but they are 0D and 2D
 F.linear(ones(2), ones(2, 2, 2))  # linear: weight must have one or two dims, got [2, 2,
 F.linear(ones(2, 2), doubles(2, 2))  # mat1 and mat2 must have the same dtype, but got
@@ -192,16 +182,44 @@ F.mse_loss(ones(2), ones(2), reduction='x', weight=ones(2))\
   # Invalid reduction mode: x. Expected one of 'none', 'mean', 'sum'.
 F.max_unpool1d(ones(1, 1, 1), longs(1, 1, 1), 1, 1, 1, output_size=(-1,))\
   # must contain non-negative spatial dimensions, but got output_size[0]=-1
+F.bilinear(ones(2, 3), ones(2, 2), ones(1, 2, 2))  # weight size: got 3 but expected 2
+F.conv2d(ones(1, 2, 4, 4), ones(3, 1, 2, 2), groups=2)\
+  # Given groups=2, expected weight to be divisible by 2 at dimension 0, but got
+F.conv2d(ones(1, 1, 4, 4), ones(1, 1, 2, 2), ones(2))\
+  # Given weight of size [1, 1, 2, 2], expected bias to be 1-dimensional with 1
+m.ctc_loss(ones(2, 1, 3), longs(1, 2), [3], [2])  # value at most 2, but got value 3
+m.ctc_loss(ones(2, 1, 3), longs(1, 2), [2], [2], blank=3)\
+  # blank must be in label range, got 3 with 3 classes
+m.embedding_renorm_(ones(2, 2), ones(2), 1.0, 2.0)  # for argument #1 'indices' to have
+m.embedding_bag(ones(2, 2), longs(2), T([1]))  # start from position 0. However, got 1
+F.grid_sample(ones(1, 1, 2, 2), ones(1, 2, 2, 3))  # but got grid with sizes [1, 2, 2,
+F.grid_sample(ones(1, 1, 2, 2), ones(2, 2, 2, 2))  # 1, 2, 2] and grid with sizes [2, 2,
+F.grid_sample(ones(1, 1, 2, 2, 2), ones(1, 2, 2, 2, 3), mode='bicubic')\
+  # grid_sampler(): bicubic interpolation only supports 4D input
+F.pdist(ones(2, 2), -1)  # pdist only supports non-negative p values, got -1
+F.max_pool2d(ones(1, 1, 4, 4), 0)  # max_pool2d: stride should not be zero
+F.max_pool2d(ones(1, 1, 4, 4), 2, padding=2)  # got pad=2, kernel_size=2 and dilation=1
+m.normal(0.0, -1.0, (2,))  # normal expects std >= 0.0, but found std -1
+m._C._nn.upsample_nearest2d(ones(1, 1, 2, 2), (0, 4))\
+  # Input and output sizes should be greater than 0, but got input [2, 2] and output
+m.linalg.matrix_norm(ones(2, 2), 'x')  # linalg.matrix_norm: Order x not supported.
+F.multi_margin_loss(T(1.0), T([0, 1]))  # size). Expected target size [1], but got [2].
+F.multi_margin_loss(ones(2, 2), T([0, 5]))  # target out of range: 5 with 2 classes
+F.multilabel_margin_loss(ones(2, 2), longs(2, 3))  # size: [2, 3] for input of size: [2,
+F.cross_entropy(ones(2, 3), ones(2, 3), ones(2))  # all 3 classes or no classes but got
+m.ctc_loss(ones(2), longs(2), [2], [2])  # log_probs [steps, batch, classes], got [2, 1]
+m.ops.aten._embedding_bag_per_sample_weights_backward(ones(1, 2), ones(2, 2), \
+longs(2), T([0]), longs(2), 1)\
+  # embedding_bag_backward: per_sample_weights only supported for mode='sum'
+m.native_group_norm(ones(1, 2, 2), None, None, 1, 2, 2, 0, 1e-5)\
+  # Expected num groups to be greater than 0, got 0
+_C._nn.multi_margin_loss(ones(2, 2), longs(2), 3)  # p == 1 and p == 2 supported, got p
+_C._nn.glu(T(1.0))  # glu: glu does not support 0-dimensional tensors
+_C._nn.max_pool2d_with_indices(ones(1, 1, 4, 4), (2, -1))\
+  # max_pool2d: kernel size should be greater than zero, but got -1
 """
 
 OWN = """
-F.batch_norm(ones(2), None, None, training=True)\
-  # RuntimeError: batch_norm: expected at least 2 dims, got input [2] f32
-F.bilinear(ones(2, 2), ones(2, 2), ones(2, 2))\
-  # RuntimeError: bilinear(): weight must have 3 dimensions, got [2, 2] f32
-m.convolution(ones(1, 1, 1, 1, 1, 1), ones(1, 1, 1, 1, 1, 1), None, [1], [0], [1], \
-False, [0], 1)\
-  # NotImplementedError: convolution: at most 3 spatial dims, got 4
 m.ctc_loss(ones(2, 1, 3), ones(1, 2), [2], [2])\
   # RuntimeError: ctc_loss: expected targets of type Long or Int, got Float
 m.embedding_bag(ones(2, 2), longs(2, 2), T([0]))\
@@ -210,9 +228,6 @@ m._foreach_norm([ones(2)], -inf)\
   # NotImplementedError: _foreach_norm: order -inf is not implemented
 F.fractional_max_pool2d(ones(1, 4, 4), 2, output_size=0)\
   # RuntimeError: kernel_size and output_size must be positive, got [2, 2] and [0,
-m.group_norm(ones(2), 1)  # RuntimeError: 2 dimensions for input tensor but received 1
-m.instance_norm(ones(2), None, None, None, None, True, 0.1, 1e-5, False)\
-  # RuntimeError: instance_norm: expected at least 2 dims, got [2] f32
 F.pad(ones(1, 1, 2), (-2, 1), mode='circular')\
   # RuntimeError: negative padding [-2, 1] leaves nothing to repeat of dimension 2
 F.adaptive_avg_pool2d(ones(1, 0, 4), 1)\
@@ -223,9 +238,14 @@ False)\
 m.rnn_tanh(ones(1, 1, 2), ones(1, 3, 2), [ones(2, 2)] * 2, False, 1, 0.0, False, \
 False, False)\
   # RuntimeError: Expected hidden size (1, 1, 2), got [1, 3, 2]
-m.rnn_tanh_cell(ones(2), ones(2), ones(2, 2), ones(2, 2))\
-  # RuntimeError: rnn cell: expected 2-D input and hidden state, got [2] f32 and [2]
-F.unfold(ones(4, 4), 2)  # RuntimeError: im2col: Expected 3D or 4D (batch mode) tensor
+m.ops.aten._embedding_bag_dense_backward(ones(2), longs(2), longs(1), longs(1), \
+longs(1), 2, False, 0, None)\
+  # RuntimeError: a gradient [bags, width] and a bag for every index, got [2] f32
+m.grid_sampler_2d(ones(1, 1, 2, 2), ones(1, 2, 2, 2), 5, 0, False)\
+  # RuntimeError: grid_sampler(): unknown mode 5 or padding mode 0
+m.rnn_tanh(ones(1, 1, 2, dtype=m.complex64), complexes(1, 1, 2), [complexes(2, 2)] * \
+2, False, 1, 0.0, False, False, False)\
+  # NotImplementedError: rnn: not implemented for 'ComplexFloat'
 """
 
 

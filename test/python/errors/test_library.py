@@ -17,21 +17,29 @@ m.library.Library('errors1', 'DEF').define('f(Tensor x) -> Tensor', \
 alias_analysis='x')\
   # Invalid alias_analysis type x
 m.library.Library('errors2', 'DEF').impl('f', 1)  # Input function is required to be a
+m.library.Library('errors4', 'DEF').define('f(Bad x) -> Tensor')\
+  # unknown type 'Bad' in an operator schema
 m.library.custom_op('x', mutates_args=())(lambda x: x)\
   # expected a qualified name `ns::name`, got 'x'
 m.library.custom_op('errors6::f', mutates_args=())(lambda x: x)\
   # infer_schema(func): Parameter x must have a type annotation. Got func with
+m.library.define('a::b', 'x')  # schema): expected (arguments) -> returns, got 'x'
+m.library.Library('errors3', 'DEF').define('f(Tensor x')\
+  # def: expected `name(arguments) -> returns`, got 'f(Tensor x'
+m.library.Library('errors4', 'DEF').define('f(Tensor x) -> Bad')\
+  # Tried to register an operator (errors4::f) with the same name and overload name
+m.library.register_fake('x')(abs)  # expected a qualified name `ns::name`, got 'x'
 """
 
 OWN = """
-m.library.Library('errors4', 'DEF').define('f(Bad x) -> Tensor')\
-  # ValueError: unknown type 'Bad' in an operator schema
 m.library.Library('aten', 'IMPL').fallback(abs)  # NotImplementedError: Library.fallback
 m.library.get_kernel('x', 'y')  # NotImplementedError: library.get_kernel
 (o := m.library.Library('errors8', 'DEF'), o.define('f(Tensor x) -> (Tensor, \
 Tensor)'), o.impl('f', lambda x: x, 'CPU'), m.ops.errors8.f(ones(1)))\
   # RuntimeError: errors8::f: the kernel returned 1 values, its schema says 2
 m.ops.__nothing__  # AttributeError: __nothing__
+m.library.Library('aten', 'IMPL').impl('add.Tensor', abs, 'CPUX')\
+  # ValueError: could not parse dispatch key: CPUX
 """
 
 

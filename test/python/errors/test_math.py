@@ -37,14 +37,14 @@ m.searchsorted(ones(2), ones(2), sorter=longs(3))  # but got boundary tensor [2]
 m.searchsorted(ones(2), ones(2), sorter=ones(2))  # a tensor of long dtype but got dtype
 m.bucketize(ones(2), ones(2, 2))  # tensor must be 1 dimension, but got dim(2)
 m.histc(ones(2), 0)  # torch.histc(): bins must be > 0, but got 0
-m.histc(ones(2), 3, 2, 1)  # torch.histc: max must be larger than min
+m.histc(ones(2), 3, 2, 1)  # torch.histc: max must be larger than min, got 1 and 2
 m.bincount(longs(2), minlength=-1)  # bincount: minlength should be >= 0, got -1
-m.bincount(longs(2, 2))  # bincount only supports 1-d non-negative integral inputs.
+m.bincount(longs(2, 2))  # only supports 1-d non-negative integral inputs, got [2, 2]
 m.bincount(longs(2), ones(3))  # bincount: weights should be 1-d and have the same
 ones(2).bernoulli_(1.5)  # bernoulli_ expects p to be in [0, 1], but got p=1.5
-m.multinomial(ones(2, 2, 2), 1)  # prob_dist must be 1 or 2 dim
+m.multinomial(ones(2, 2, 2), 1)  # multinomial: prob_dist must be 1 or 2 dim, got [2, 2,
 m.multinomial(longs(2), 1)  # only supports floating-point dtypes for input, got: Long
-m.multinomial(ones(2), 0)  # cannot sample n_sample <= 0 samples
+m.multinomial(ones(2), 0)  # multinomial: cannot sample n_sample <= 0 samples, got 0
 m.argmax(m.empty(0))  # for input.numel() == 0. Specify the reduction dim with the 'dim'
 m.amax(m.empty(0))  # for input.numel() == 0. Specify the reduction dim with the 'dim'
 m.aminmax(m.empty(0))  # aminmax(): cannot compute aminmax over an empty dimension as
@@ -73,7 +73,7 @@ m.einsum('i->j', ones(2))  # einsum(): output subscript j does not appear in the
 m.einsum('ii', ones(2, 3))  # repeated for operand 0 but the sizes don't match, 3 != 2
 m.einsum('i,i', ones(2), ones(3))  # einsum(): subscript i has size 3 for operand 1
 m.einsum('i')  # einsum(): must specify the equation string and at least one operand, or
-m.vander(ones(1, 1))  # x must be a one-dimensional tensor.
+m.vander(ones(1, 1))  # vander: x must be a one-dimensional tensor, got [1, 1] f32
 m.cartesian_prod(ones(1, 1))  # Expect a 1D vector, but got shape [1, 1]
 m.combinations(ones(2, 2))  # Expect a 1D vector, but got shape [2, 2]
 m.combinations(ones(2), -1)  # Expect a non-negative number, but got -1
@@ -92,6 +92,7 @@ m.outer(ones(2), ones(2, 2))  # outer: Expected 1-D argument vec2, but got 2-D
 m.addr(ones(2, 2), ones(2, 2), ones(2))  # addr: Expected 1-D argument vec1, but got 2-D
 m.addr(ones(2, 2), ones(2), ones(2, 2))  # addr: Expected 1-D argument vec2, but got 2-D
 m.addbmm(ones(2, 2), ones(2, 2), ones(1, 2, 2))  # batch1 must be a 3D tensor, got [2,
+m.addbmm(ones(2, 2), ones(1, 2, 2), ones(2, 2))  # batch2 must be a 3D tensor, got [2,
 m.addbmm(ones(2, 2), ones(1, 2, 2), ones(2, 2, 2))  # number of batches, got 1 and 2
 m.addbmm(ones(2, 2), ones(1, 2, 2), ones(1, 3, 2))  # matrix sizes for bmm (2x2 and 3x2)
 m.inner(ones(2), ones(3))  # must match on both input tensors but got shapes [2] and [3]
@@ -109,6 +110,7 @@ ones(2).geometric_(1)  # geometric_ expects p to be in (0, 1), but got p=1
 ones(2).cauchy_(0, 0)  # cauchy_ expects sigma > 0.0, but found sigma=0
 longs(2).cauchy_()  # Cauchy distribution is a continuous probability distribution.
 ones(2).log_normal_(0, 0)  # log_normal_ expects std > 0.0, but found std=0
+ones(2).bernoulli_(longs(2))  # expected probabilities tensor to have floating type, got
 m.randperm(-1)  # n must be non-negative, got -1
 m.randperm(10**5, dtype=m.half)  # n is too large for result tensor type: 'Half'
 m.binomial(ones(2), doubles(2))  # binomial: Found dtype Double but expected Float
@@ -116,6 +118,7 @@ m.arange(0, 1, 0)  # step must be nonzero
 m.arange(0, inf)  # unsupported range: 0 -> inf
 m.arange(0, 1e30, 1e-5)  # invalid size, possible overflow?
 m.arange(0, 2, dtype=m.bool)  # "arange" not implemented for 'Bool'
+m.arange(0, 2, 0.5, dtype=m.int64)  # step must be nonzero, got 0.5
 m.linspace(0, 1j, 3, dtype=m.float32)  # torch.linspace(): inferred dtype ComplexFloat
 m.linspace(0, 1, -1)  # number of steps must be non-negative, got -1
 m.linspace(ones(2), 1, 2)  # 0-dimensional start and end tensors, but got start with 1
@@ -129,7 +132,7 @@ m.heaviside(ones(2), doubles(2))  # heaviside is not yet implemented for tensors
 m.isclose(ones(2), doubles(2))  # Float did not match Double
 m.isclose(ones(2), ones(2), rtol=-1)  # be greater than or equal to zero, but got -1
 m.isclose(ones(2), ones(2), atol=-1)  # be greater than or equal to zero, but got -1
-m.vander(ones(2), -1)  # N must be non-negative.
+m.vander(ones(2), -1)  # vander: N must be non-negative, got -1
 m.trapezoid(bools(2))  # trapezoid: received a bool input for `y`, but bool is not
 m.trapezoid(bools(2), bools(2))  # trapezoid: received a bool input for `x` or `y`, but
 m.trapezoid(ones(2), ones(3))  # trapezoid: There must be one `x` value for each sample
@@ -166,30 +169,42 @@ m.addmv(ones(2, 2), ones(2, 2), ones(2))  # vector + matrix @ vector expected, g
 m.addmv(ones(2), ones(2, 2), ones(3))  # size mismatch, got input (2), mat (2x2), vec
 m.addmv(ones(2), ones(2, 2), doubles(2))  # same dtype, but got Float, Double, and Float
 m.baddbmm(ones(1, 2, 2), ones(2, 2), ones(1, 2, 2))\
-  # batch1 must be a 3D tensor, got [2, 2] f32
+  # baddbmm: batch1 must be a 3D tensor, got [2, 2] f32
+m.baddbmm(ones(1, 2, 2), ones(1, 2, 2), ones(2, 2))\
+  # baddbmm: batch2 must be a 3D tensor, got [2, 2] f32
 m.baddbmm(ones(1, 2, 2), ones(1, 2, 2), ones(1, 3, 2))\
   # Expected size for first two dimensions of batch2 tensor to be: [1, 2] but got:
 m.tensordot(ones(2), ones(2), dims=-1)  # tensordot expects dims >= 0, but got dims=-1
 m.tensordot(ones(2), ones(2), dims=3)  # ndim_b, but got dims=3 for tensors with 1 and 1
+m.broadcast_shapes((-1,))  # broadcast_shapes: negative dimension (-1) in (-1,)
 m.broadcast_shapes((2,), (3,))  # cannot be broadcast to a single shape: (2,) and (3,)
 m.add(ones(2), m.ones(2, device='meta'))  # add: Expected all tensors to be on the same
 m.sum(m.ones((1,) * 65), 0)  # only tensors with up to 64 dims are supported
 m.amax(m.empty(0, 2), 0)  # amax(): Expected reduction dim 0 to have non-zero size.
 ones(2).addmm_(ones(2, 2), ones(2, 2))  # [2] doesn't match the broadcast shape [2, 2]
+m.bincount(ones(2))  # "bincount" not implemented for 'Float'
+m.cdist(ones(2, 2), ones(2, 3))  # X1 and X2 must have the same number of columns. X1: 2
+m.linalg.matrix_power(ones(2, 3), 2)  # of square matrices, but they are 2 by 3 matrices
+m.linalg.cholesky(ones(2, 3))  # must be batches of square matrices, but they are 2 by 3
+m.bmm(ones(1, 2, 2), ones(1, 3, 2))  # two dimensions of batch2 tensor to be: [1, 2] but
+m.addmm(ones(2, 2), ones(2, 2), ones(3, 2))  # and mat2 shapes cannot be multiplied (2x2
+ones(2).add_(ones(3, 2))  # with shape [2] doesn't match the broadcast shape [3, 2]
+m.topk(ones(2), 3)  # topk: selected index k out of range: k is 3, the dim has size 2
+ones(2).sub_(complexes(2))  # sub: result type ComplexFloat can't be cast to the desired
+m.quantile(ones(2), 2.0)  # quantile() q must be in the range [0, 1] but got 2
+ones(2).resize_(2, memory_format=m.preserve_format)\
+  # resize_: unsupported memory format preserve_format
+m.addmm(doubles(2, 2), ones(2, 2), doubles(2, 2))  # mat1 and mat2 must have the same
+m.randint_like(ones(2), ones(2))  # high must be a scalar tensor and on CPU, got [2] f32
+m.arange(0, 2, 0.5, out=longs(1))  # step must be nonzero
 """
 
 OWN = """
 m.searchsorted(ones(2), doubles(2))  # RuntimeError: but got dtype Double for input and
 m.empty(2, layout=m.sparse_coo)\
   # NotImplementedError: empty: layout sparse_coo is not supported yet
-m.addbmm(ones(2, 2), ones(1, 2, 2), ones(2, 2))\
-  # RuntimeError: batch2 must be a 3D tensor, got [2, 2] f32
-ones(2).bernoulli_(longs(2))  # RuntimeError: tensor to have floating type, got Long
-m.arange(0, 2, 0.5, dtype=m.int64)  # RuntimeError: step must be nonzero
 m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` value for
-m.baddbmm(ones(1, 2, 2), ones(1, 2, 2), ones(2, 2))\
-  # RuntimeError: batch2 must be a 3D tensor, got [2, 2] f32
-m.broadcast_shapes((-1,))  # RuntimeError: tensor with negative dimension (-1): (-1,)
+m.matrix_power(m.eye(2), -1)  # NotImplementedError: linalg.matrix_power: negative
 """
 
 

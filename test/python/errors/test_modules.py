@@ -27,6 +27,7 @@ nn.LazyConv2d(3, 2)(ones(4, 4))  # or 4D (batched) input to LazyConv2d, but got 
 nn.Module().set_extra_state(1)  # Module defines no set_extra_state()
 nn.Linear(1, 1).set_submodule('a', 1)  # is not an nn.Module, found <class 'int'>
 nn.Linear(1, 1).set_submodule('weight', nn.Linear(1, 1))  # `weight` is not an nn.Module
+nn.Hardtanh(1, -1)  # must be larger than min_val, but got min_val=1 and max_val=-1
 nn.Softmax2d()(ones(2, 2))  # Softmax2d: expected input to be 3D or 4D, got 2D instead
 nn.AdaptiveLogSoftmaxWithLoss(4, 8, [])  # should be a sequence of length larger than 0
 nn.AdaptiveLogSoftmaxWithLoss(4, 8, [3, 2])  # each value is between 1 and n_classes-1
@@ -143,10 +144,38 @@ l(ones(1, 3)))\
 (l := nn.Linear(2, 2), l.register_full_backward_hook(lambda *a: (ones(1),)), \
 l(ones(2)).sum().backward())\
   # Backward hook for Modules where no input requires gradient should always return
+nn.Transformer(bad=1)  # Transformer.__init__() got an unexpected keyword argument 'bad'
+nn.Module().load_state_dict({'_extra_state': 1})  # Error(s) in loading state_dict for
+nn.Linear(1, 1).set_submodule('', nn.Linear(1, 1))  # Cannot set the submodule without a
+nn.Linear(1, 1).get_submodule('a')  # Linear has no attribute `a`
+nn.Linear(1, 1).get_submodule('weight')  # `weight` is not an nn.Module
+nn.MultiheadAttention(4, 3)  # embed_dim must be divisible by num_heads
+nn.ModuleDict({'a': 1})  # int is not a Module subclass
+nn.ModuleList()(1)  # Module [ModuleList] is missing the required "forward" function
+setattr(type('M', (nn.Module,), {'__init__': lambda s: None})(), 'a', \
+nn.Parameter(ones(1)))\
+  # cannot assign parameters before Module.__init__() call
+setattr(type('M', (nn.Module,), {'__init__': lambda s: None})(), 'a', nn.Linear(1, 1))\
+  # cannot assign module before Module.__init__() call
+nn.Module().register_buffer('a', 1)  # cannot assign 'int' object to buffer 'a' (torch
+nn.Module().register_buffer(1, None)  # buffer name should be a string. Got int
+nn.Module().register_buffer('a.b', None)  # contain ".", got: a.b'
+nn.Module().register_buffer('', None)  # be empty string ""'
+nn.Linear(1, 1).register_buffer('forward', None)  # "attribute 'forward' already exists"
+nn.Module().register_parameter('a', 1)  # cannot assign 'int' object to parameter 'a'
+setattr(nn.Linear(1, 1), 'weight', 1)  # cannot assign 'int' as parameter 'weight'
+nn.Module(1)  # Module.__init__() takes 1 positional argument but 2 were given
+nn.Linear(1, 1).load_state_dict(1)  # state_dict to be dict-like, got <class 'int'>.
+nn.Linear(1, 1).get_buffer('weight')  # `weight` is not a buffer
+nn.Linear(1, 1).get_extra_state()  # Linear defines no get_extra_state()
+nn.Linear(1, 1).to(m.int64)  # or complex dtypes, but got desired dtype=taeda.int64
+nn.Linear(1, 1).to(1, 2, 3, 4, 5)  # non_blocking), got also int, int, non_blocking=2
+(l := nn.Linear(2, 2), l.register_backward_hook(print), \
+l.register_full_backward_hook(print))\
+  # Cannot use both regular backward hooks and full backward hooks on a single
 """
 
 OWN = """
-nn.Hardtanh(1, -1)  # ValueError: larger than min_val, but got min_val=1 and max_val=-1
 setattr(nn.LinearCrossEntropyOptions(), 'x', 1)\
   # AttributeError: cannot assign to field 'x'
 delattr(nn.LinearCrossEntropyOptions(), 'acc_policy')\

@@ -142,6 +142,24 @@ None, None, None, None, (128, 128), None)\
 prune.global_unstructured([(nn.Linear(2, 2), 'weight')], prune.RandomStructured, \
 amount=1)\
   # `pruning_method`. Found method <class 'taeda.nn.utils.prune.RandomStructured'>
+utils.vector_to_parameters(1, [ones(1)])  # expected torch.Tensor, but got: int
+utils.fuse_conv_bn_eval(nn.Conv1d(1, 1, 1), nn.BatchNorm1d(1))\
+  # Fusion only for eval!
+utils.parametrize.register_parametrization(nn.Linear(2, 2), 'weight', type('P', \
+(nn.Module,), {'forward': lambda s, x: x[0]})())\
+  # unless the `unsafe` flag is enabled: taeda.Size([2, 2]) became taeda.Size([2])
+utils.parametrize.remove_parametrizations(nn.Linear(2, 2), 'weight')\
+  # Module Linear(in_features=2, out_features=2, bias=True) does not have a
+prune.remove(nn.Linear(2, 2), 'weight')  # module Linear(in_features=2, out_features=2,
+prune.random_unstructured(nn.Linear(2, 2), 'weight', 1.5)\
+  # amount=1.5 should either be a float in the range [0, 1] or a non-negative
+utils.rnn.pad_packed_sequence(utils.rnn.pack_padded_sequence(ones(2, 1, 1), [2]), \
+total_length=1)\
+  # sequence in input, but got total_length=1 and max sequence length being 2
+utils.stateless.functional_call(nn.Linear(2, 2), {'x': ones(1)}, ones(2), strict=True)\
+  # swapping Linear: Unexpected key(s): ['x']. Missing key(s): ['bias', 'weight'].
+(sub('utils'), utils.parametrizations)[0].set_module(1, 1)\
+  # The mod argument should be a string
 """
 
 OWN = """

@@ -94,6 +94,42 @@ optim.swa_utils.SWALR(optim.SGD([Leaf(1)]), 0.1, anneal_strategy='x')\
   # anneal_strategy must be one of 'cos' or 'linear', instead got x
 optim.swa_utils.SWALR(optim.SGD([Leaf(1)]), 0.1, anneal_epochs=-1)\
   # anneal_epochs must be equal or greater than 0, got -1
+(p := nn.Parameter(ones(1)), o := optim.SGD([p]), s := m.amp.GradScaler('cpu'), \
+s.scale(ones(1)), s.step(o))\
+  # GradScaler.step: no parameter of the optimizer has a gradient
+optim.Optimizer(Leaf(1), {})  # be an iterable of Tensors or dicts, but got taeda.Tensor
+optim.Optimizer([1], {})  # optimizer can only optimize Tensors, but one of the params
+optim.Optimizer([Leaf(1) * 2], {})  # can't optimize a non-leaf Tensor
+optim.SGD([{'params': {1}}])  # optimizer parameters need an order that is the same in
+(o := optim.SGD([Leaf(1)]), o.add_param_group({'params': \
+o.param_groups[0]['params']}))\
+  # some parameters appear in more than one parameter group
+optim.SGD([Leaf(1)]).load_state_dict({'param_groups': [], 'state': {}})\
+  # loaded state dict has a different number of parameter groups (0 instead of 1)
+optim.SGD([Leaf(1)]).load_state_dict({'param_groups': [{'params': []}], 'state': {}})\
+  # a parameter group that doesn't match the size of optimizer's group (group 0: 0
+optim.Adam([Leaf(1)], fused=True, foreach=True)  # `fused` and `foreach` cannot be
+optim.Adam([Leaf(1)], betas=(1.0, 0.9))  # Invalid beta parameter at index 0: 1.0
+optim.LBFGS([{'params': [Leaf(1)]}, {'params': [Leaf(1)]}])\
+  # LBFGS doesn't support per-parameter options (parameter groups)
+optim.lr_scheduler.LambdaLR(optim.SGD([Leaf(1)]), [abs, abs])\
+  # Expected 1 lr_lambdas, but got 2
+optim.lr_scheduler.StepLR(optim.SGD([Leaf(1)]), 1, last_epoch=5)\
+  # "param 'initial_lr' is not specified in param_groups[0] when resuming scheduler
+optim.lr_scheduler.ConstantLR(optim.SGD([Leaf(1)]), 2)\
+  # Expected factor within 0 and 1, but got 2
+optim.lr_scheduler.LinearLR(optim.SGD([Leaf(1)]), 2)\
+  # Expected start_factor above 0 and at most 1, but got 2
+optim.lr_scheduler.CyclicLR(optim.SGD([Leaf(1)], momentum=0.5), 1, 10, mode='x')\
+  # mode 'x' is invalid and scale_fn is None
+optim.lr_scheduler.CosineAnnealingWarmRestarts(optim.SGD([Leaf(1)]), 0)\
+  # Expected positive integer T_0, but got 0
+optim.lr_scheduler.OneCycleLR(optim.SGD([Leaf(1)], momentum=0.5), 1)\
+  # You must define either total_steps OR (epochs AND steps_per_epoch)
+optim.lr_scheduler.SequentialLR(optim.SGD([Leaf(1)]), [], [])\
+  # SequentialLR expects at least one scheduler, but got 0
+optim.lr_scheduler.ReduceLROnPlateau(optim.SGD([Leaf(1)]), factor=1)\
+  # Factor should be < 1.0, but is 1
 """
 
 OWN = """

@@ -26,12 +26,14 @@ m.index_add(ones(2, 2), 0, longs(1, 1), ones(1, 2))\
   # index_add(): Index is supposed to be a vector, but got dim: 2 with type: Long
 m.index_add(ones(2, 2), 0, ones(1), ones(1, 2))  # dtype int32/int64 for index but got:
 m.index_add(ones(2, 2), 0, T([0]), doubles(1, 2))  # index_add(): self (Float) and
+m.index_add(ones(2, 2), 1, T([0]), ones(1))  # index_add(): Indexing dim 1 is out of
+m.index_add(ones(2, 2), 0, T([0]), ones(2, 2))  # to source.size(dim): (2), for dim: 0
 m.index_add(ones(2, 2), 0, T([0]), ones(1, 3))  # shape: [2] and source slice shape: [3]
 m.index_copy(ones(2, 2), 0, longs(1, 1), ones(1, 2))\
   # index_copy_(): Index should have dimension 1 or 0 (got 2)
 m.index_copy(ones(2, 2), 0, ones(1), ones(1, 2))  # long tensor for index, but got Float
 m.index_fill(ones(2, 2), 0, ones(1), 1)  # index_fill_(): Expected dtype int32/int64 for
-m.index_fill(ones(2, 2), 0, longs(1, 1), 1)  # Index has to be a vector/scalar
+m.index_fill(ones(2, 2), 0, longs(1, 1), 1)  # has to be a vector/scalar, got [1, 1] i64
 m.index_fill(ones(2, 2), 0, T([0]), 1j)  # index_fill_(): Converting complex Scalar to
 m.index_fill(ones(2, 2), 0, T([0]), ones(2))  # got value tensor with 1 dimension(s).
 m.index_reduce(ones(2, 2), 0, T([0]), ones(1, 2), 'sum')\
@@ -53,22 +55,23 @@ m.linalg.multi_dot([ones(2, 2)])  # multi_dot(): expected at least 2 tensors but
 m.linalg.multi_dot([ones(2, 2), ones(2, 2, 2), ones(2, 2)])\
   # multi_dot(): tensor 1 must be 2D but got 3D
 m.linalg.multi_dot([ones(2, 2), doubles(2, 2)])  # tensor 0 is Float and tensor 1 Double
-m.tril_indices(-1, 2)  # row must be non-negative, got-1
-m.tril_indices(2, -1)  # col must be non-negative, got-1
+m.tril_indices(-1, 2)  # row must be non-negative, got -1
+m.tril_indices(2, -1)  # col must be non-negative, got -1
 m.flip(ones(2), (0, 0))  # dim 0 appears multiple times in the list of dims
-m.flipud(T(1.0))  # Input must be >= 1-d.
-m.fliplr(ones(2))  # Input must be >= 2-d.
+m.flipud(T(1.0))  # flipud: Input must be >= 1-d., got [] f32
+m.fliplr(ones(2))  # fliplr: Input must be >= 2-d., got [2] f32
 m.rot90(ones(2, 2), 1, (0,))  # expected total rotation dims == 2, but got dims = 1
 m.rot90(ones(2), 1, (0, 1))  # expected total dims >= 2, but got total dims = 1
 m.rot90(ones(2, 2), 1, (0, 0))  # rotation dims to be different, but got dim0 = 0 and
-m.roll(ones(2), ())  # `shifts` required
+m.roll(ones(2), ())  # roll: `shifts` required
 m.roll(ones(2), (1, 1), (0,))  # shifts and dimensions must align. shifts: 2, dims:1
 ones(2, 2).repeat(2)  # Number of dimensions of repeat dims can not be smaller than
 ones(2).repeat(-1)  # Trying to create tensor with negative dimension -2: repeats [-1]
-m.repeat_interleave(longs(2, 2))  # repeat_interleave only accept 1D vector as repeat
-m.repeat_interleave(T([-1]))  # repeats can not be negative
+m.repeat_interleave(longs(2, 2))  # only accept 1D vector as repeat, got [2, 2] i64
+m.repeat_interleave(ones(2))  # repeat_interleave: repeats has to be Long or Int tensor,
+m.repeat_interleave(T([-1]))  # repeat_interleave: repeats can not be negative, got -1
 m.repeat_interleave(T([1, 2]), output_size=4)  # output_size, expected 3 but got 4
-m.repeat_interleave(ones(2), longs(2, 2))  # repeats must be 0-dim or 1-dim tensor
+m.repeat_interleave(ones(2), longs(2, 2))  # repeats must be 0-dim or 1-dim tensor, got
 m.repeat_interleave(ones(2), longs(3))  # but got repeats.size(0) = 3 and input.size(0)
 m.repeat_interleave(ones(2), -1)  # repeats must be non-negative, got -1
 m.repeat_interleave(ones(2), 2, output_size=5)  # output_size, expected 4 but got 5
@@ -100,11 +103,12 @@ ones(2, 2).permute(0)  # dimensions i.e. input.dim() = 2 is not equal to len(dim
 ones(2, 2).permute(0, 0)  # permute(): duplicate dims are not allowed.
 m.t(ones(2, 2, 2))  # t() expects a tensor with <= 2 dimensions, but self is 3D
 ones(2).adjoint()  # is only supported on matrices or batches of matrices. Got 1-D
-ones(2, 2).movedim((0, 1), (0,))  # source ([0, 1] dims ) should contain the same number
+ones(2, 2).movedim((0, 1), (0,))  # ([0, 1] dims) should contain the same number of dims
 ones(2, 2).movedim((0, 0), (0, 1))  # movedim: repeated dim in `source` ([0, 0])
 ones(2, 2).movedim((0, 1), (0, 0))  # movedim: repeated dim in `destination` ([0, 0])
 m.squeeze(ones(1, 1), (0, 0))  # dim 0 appears multiple times in the list of dims
 m.select(T(1.0), 0, 0)  # select() cannot be applied to a 0-dim tensor.
+m.ops.aten.slice(T(1.0), 0, 0, 1)  # slice() cannot be applied to a 0-dim tensor.
 m.narrow(T(1.0), 0, 0, 1)  # narrow() cannot be applied to a 0-dim tensor.
 m.narrow(ones(2), 0, 3, 1)  # out of range (expected to be in range of [-2, 2], but got
 m.narrow(ones(2), 0, ones(1), 1)  # start must be an 0-dim integral Tensor.
@@ -152,19 +156,49 @@ m.take(ones(2), ones(1))  # take(): Expected a long tensor for index, but got Fl
 m.take(m.empty(0), T([0]))  # take(): tried to take from an empty tensor
 ones(2).put_(ones(1), ones(1))  # put_(): Expected a long tensor for index, but got
 ones(2).put_(T([0]), doubles(1))  # dtype, but got self.dtype = Float and source.dtype =
+ones(2).put_(T([0]), ones(2))  # elements, but got source.numel() = 2, index.numel() = 1
 m.empty(0).put_(T([0]), ones(1))  # put_(): Tried to put elements into an empty tensor
 m.take_along_dim(ones(2), ones(2), 0)  # dtype of indices should be Long but got Float
 m.take_along_dim(ones(2, 2), longs(2), 0)  # but got 2 dimensions for input, and 1
 m.einsum(ones(2), [99])  # in subscript list is not within the valid range [0, 52), got
+m.nonzero(ones(2), out=longs(1), as_tuple=True)  # nonzero: out is not taken together
+m.unravel_index(ones(2), (2,))  # 'indices' to be integer dtype, but got taeda.float32
 m.unravel_index(longs(2), (-2,))  # 'shape' cannot have negative values, but got (-2,)
 (p := nn.Parameter(m.ones(1, device='meta')), setattr(p, 'grad', m.ones(1, \
 device='meta')), utils.clip_grad_norm_([p], 1.0, foreach=True))\
   # foreach=True was passed, but can't use the foreach API on meta tensors
+m.searchsorted(ones(2), ones(2), sorter=T([0, 5]))  # range: 5 for a dimension of size 2
+m.bincount(T([-1]))  # bincount only supports 1-d non-negative integral inputs. Got -1
+m.index_select(ones(2, 2), 0, ones(2))  # index_select(): Expected dtype int32/int64 for
+m.index_add(ones(2, 2), 0, T([5]), ones(1, 2))  # of bounds for dimension 0 with size 2
+m.cat([])  # torch.cat(): expected a non-empty list of Tensors
+m._pack_padded_sequence(ones(2, 2, 1), T([1, 2]), False)\
+  # `lengths` array must be sorted in decreasing order when `enforce_sorted` is
+m.gather(ones(2, 2), 0, ones(2, 2))  # gather(): Expected dtype int32/int64 for index
+m.scatter(ones(2, 2), 0, longs(1, 3), ones(1, 3))  # 3] to be no larger than self [2, 2]
+m.scatter(ones(2), 0, T([5]), 1.0)  # 5 is out of bounds for dimension 0 with size 2
+ones(2).expand(-3)  # (2) at non-singleton dimension 0.  Target sizes: [-3].  Tensor
+m.narrow(ones(2), 0, 0, -1)  # narrow(): length must be non-negative.
+m.narrow(ones(2), 0, 1, 2)  # start (1) + length (2) exceeds dimension size (2).
+ones(2).unfold(0, 3, 1)  # maximum size for tensor at dimension 0 is 2 but size is 3
+ones(2).unfold(0, 1, 0)  # step is 0 but must be > 0
+m.split(ones(2), -1)  # split expects split_size be non-negative, but got split_size=-1
+m.split(ones(2), [1, 2])  # exactly to 2 (input tensor's size at dimension 0), but got
+m.take(ones(2), T([2]))  # out of range: tried to access index 2 on a tensor of 2
+ones(2).as_strided((2,), (-1,))  # are not supported at the moment, got strides: [-1]
+ones(2).copy_(m.ones(2, device='meta'))  # Cannot copy out of meta tensor [2] f32 meta;
+(p := nn.Parameter(ones(1)), setattr(p, 'grad', T([nan])), \
+utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True))\
+  # The total norm of order 2.0 for gradients from `parameters` is non-finite, so it
+m._fused_sgd_([ones(2)], [ones(2)], [ones(2), ones(2)], weight_decay=0.0, \
+momentum=0.5, lr=0.1, dampening=0.0, nesterov=False, maximize=False, \
+is_first_step=False)\
+  # _fused_sgd_: expected one tensor per parameter (1), got 2
+m.ops.aten.expand.default(ones(1), [-5])  # expand: invalid size -5 at dimension 0
+m.ones(2).index_put_((T([0, 1]),), ones(3))  # shape mismatch: value tensor of shape [3]
 """
 
 OWN = """
-ones(2, 2).contiguous(memory_format=m.preserve_format)\
-  # RuntimeError: preserve memory format is unsupported by the contiguous operator
 m._fused_sgd_([ones(2)], [ones(3)], [], weight_decay=0.0, momentum=0.0, lr=0.1, \
 dampening=0.0, nesterov=False, maximize=False, is_first_step=False)\
   # RuntimeError: expected a tensor of the parameter's shape [2], got [3]
@@ -172,20 +206,20 @@ m._fused_sgd_([ones(2), doubles(2)], [ones(2), doubles(2)], [], weight_decay=0.0
 momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False, \
 is_first_step=False)\
   # RuntimeError: _fused_sgd_: params must all have one dtype, found Double
-m.index_add(ones(2, 2), 1, T([0]), ones(1))\
-  # IndexError: Indexing dim 1 is out of bounds of the source tensor with dim 1
-m.index_add(ones(2, 2), 0, T([0]), ones(2, 2))\
-  # IndexError: of indices (1) should be equal to source.size(dim): (2), for dim: 0
-m.repeat_interleave(ones(2))  # RuntimeError: repeats has to be Long or Int tensor
 m._pack_padded_sequence(ones(2, 2, 1), T([3, 2]), False)\
   # RuntimeError: Expected the longest length (3) to be at most the padded size 2
 m.scatter_reduce(ones(2), 0, T([0]), ones(1), reduce='max')\
   # RuntimeError: reduce argument must be either sum, prod, mean, amax or amin, got
-m.ops.aten.slice(T(1.0), 0, 0, 1)  # RuntimeError: slice() cannot be applied to a 0-dim
-ones(2).put_(T([0]), ones(2))  # RuntimeError: got source.numel() = 2, index.numel() = 1
-m.nonzero(ones(2), out=longs(1), as_tuple=True)\
-  # TypeError: nonzero: out is not taken together with as_tuple=True
-m.unravel_index(ones(2), (2,))  # ValueError: to be integer dtype, but got taeda.float32
+ones(2).__setitem__(0, [1, 2])  # RuntimeError: copy_: the number of sizes provided (0)
+m.ops.aten.set_.source_Tensor(ones(2), longs(2))\
+  # RuntimeError: a Tensor of type Float but got a type Long for argument 1 'source'
+m._fused_sgd_([m.ones(2, device='meta')], [ones(2)], [], weight_decay=0.0, \
+momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False, \
+is_first_step=False)\
+  # RuntimeError: _fused_sgd_: expected CPU tensors, got [2] f32 meta
+sub('utils._pytree').tree_structure(collections.deque([1], \
+maxlen=1)).flatten_up_to(collections.deque([1], maxlen=2))\
+  # ValueError: expected context 1, got 2
 """
 
 
