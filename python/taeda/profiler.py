@@ -58,6 +58,11 @@ def schedule(
         skip_first: steps before the first cycle.
         skip_first_wait: leave the waiting out of the first cycle, when not 0.
     """
+    if min(wait, warmup, repeat, active - 1) < 0:
+        raise AssertionError(
+            f"profiler.schedule: expected wait={wait}, warmup={warmup} and "
+            f"repeat={repeat} to be >= 0 and active={active} to be > 0"
+        )
     length = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:

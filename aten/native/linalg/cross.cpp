@@ -6,6 +6,7 @@
 #include <taeda/gen/native/cross.h>
 #include <taeda/gen/native/linalg_cross.h>
 #include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/clamp.h>
 #include <taeda/gen/ops/clamp_min.h>
 #include <taeda/gen/ops/conj.h>
@@ -15,6 +16,7 @@
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/linalg_cross.h>
+#include <taeda/gen/ops/lt.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/real.h>
@@ -69,6 +71,26 @@ namespace {
 Tensor weights_of(const std::optional<Tensor>& fweights,
                   const std::optional<Tensor>& aweights,
                   int64_t count) {
+  if (fweights && fweights->defined()) {
+    TAEDA_CHECK(is_integral(fweights->dtype(), false),
+                "cov(): expected fweights to have integral dtype but got "
+                "fweights with ",
+                fweights->dtype(),
+                " dtype");
+    TAEDA_CHECK(
+        !*ops::any(ops::lt(*fweights, Scalar(int64_t{0}))).const_data<bool>(),
+        "cov(): fweights cannot be negative");
+  }
+  if (aweights && aweights->defined()) {
+    TAEDA_CHECK(aweights->is_floating_point(),
+                "cov(): expected aweights to have floating point dtype but got "
+                "aweights with ",
+                aweights->dtype(),
+                " dtype");
+    TAEDA_CHECK(
+        !*ops::any(ops::lt(*aweights, Scalar(int64_t{0}))).const_data<bool>(),
+        "cov(): aweights cannot be negative");
+  }
   Tensor w;
   for (const auto& each : {fweights, aweights}) {
     if (!each || !each->defined()) continue;

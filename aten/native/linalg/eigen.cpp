@@ -5,6 +5,8 @@
 #include <taeda/gen/native/linalg_eigh.h>
 #include <taeda/gen/native/linalg_eigvals.h>
 #include <taeda/gen/native/linalg_eigvalsh.h>
+#include <taeda/gen/ops/all.h>
+#include <taeda/gen/ops/isfinite.h>
 #include <taeda/gen/ops/linalg_eig.h>
 #include <taeda/gen/ops/linalg_eigh.h>
 
@@ -218,6 +220,10 @@ Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) {
 }
 
 std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) {
+  // LAPACK's answer to these is a message on the terminal, or no end.
+  TAEDA_CHECK(
+      self.is_meta() || *ops::all(ops::isfinite(self)).const_data<bool>(),
+      "linalg.eig: input tensor should not contain infs or NaNs");
   constexpr std::string_view op = "linalg.eig";
   check_square(op, self);
   Tensor a = column_major(op, self);

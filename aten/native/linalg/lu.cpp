@@ -37,18 +37,17 @@ void check_no_zero(const Tensor& info) {
   int order = info.const_data<int>()[i];
   std::string batch =
       info.dim() == 0 ? "" : "(Batch element " + std::to_string(i) + "): ";
-  TAEDA_CHECK_AS(LinAlg,
-                 false,
-                 "linalg.lu_factor: ",
-                 batch,
-                 "U[",
-                 order,
-                 ",",
-                 order,
-                 "] is zero and using it on lu_solve would result in a "
-                 "division by zero. If you still want to perform the "
-                 "factorization, consider calling linalg.lu(A, pivot) or "
-                 "linalg.lu_factor_ex(A, pivot)");
+  TAEDA_CHECK(false,
+              "linalg.lu_factor: ",
+              batch,
+              "U[",
+              order,
+              ",",
+              order,
+              "] is zero and using it on lu_solve would result in a "
+              "division by zero. If you still want to perform the "
+              "factorization, consider calling linalg.lu(A, pivot) or "
+              "linalg.lu_factor_ex(A, pivot)");
 }
 
 }  // namespace

@@ -158,6 +158,12 @@ def vjp(func, *primals, has_aux: bool = False):
     places = tuple(range(len(primals)))
     value, aux, leaves, spec = _split(func, primals, {}, places, has_aux)
     outputs, out_spec = tree_flatten(value)
+    for output in outputs:
+        if not isinstance(output, taeda.Tensor):
+            raise RuntimeError(
+                "vjp(f, *primals): expected f(*primals) to return only tensors, got "
+                f"{type(output).__name__}"
+            )
 
     def product(cotangents, retain_graph: bool = True, create_graph: bool = True):
         given, given_spec = tree_flatten(cotangents)

@@ -28,9 +28,14 @@ def functional_call(
         strict: the names must be exactly those of the module.
 
     Raises:
-        ValueError: a name in two of the dictionaries.
+        ValueError: a name in two of the dictionaries, or none given.
     """
     tensors = parameter_and_buffer_dicts
+    if not isinstance(tensors, (dict, list, tuple)):
+        raise ValueError(
+            "functional_call: expected a dict, or a list or tuple of dicts, but got "
+            f"{type(tensors).__name__}"
+        )
     if not isinstance(tensors, dict):
         tensors = {}
         for part in parameter_and_buffer_dicts:

@@ -135,7 +135,7 @@ def test_dlpack_with_numpy(dtype):
 def test_dlpack_capsule_is_used_once():
     capsule = taeda.to_dlpack(taeda.zeros(2))
     assert taeda.from_dlpack(capsule).tolist() == [0, 0]
-    with pytest.raises(ValueError, match="consumed only once"):
+    with pytest.raises(RuntimeError, match="consumed only once"):
         taeda.from_dlpack(capsule)
 
 

@@ -129,6 +129,38 @@ m.stack((ones(1), 2))  # expected Tensor as element 1 in argument 0, but got int
 m.einsum(1, ones(1))  # only integer tensors of a single element can be converted to an
 m.randint(0, 2**70, (3,))  # Overflow when unpacking long long
 float(ones(2))  # only one element tensors can be converted to Python scalars
+m.func.vmap(lambda x: x, in_dims=(0, 1))(ones(2))  # of inputs: in_dims (0, 1), inputs
+m.func.vmap(lambda x: x, in_dims=0, chunk_size=-1)(ones(2))\
+  # vmap: chunk_size should be None or > 0. (got -1)
+m.func.vmap(lambda x: 1)(ones(2))  # must only return Tensors, got type <class 'int'>.
+m.func.vmap(lambda x: x, randomness='x')(ones(2))  # 'error', 'different', or 'same'.
+m.func.vmap(lambda x: x)(1)  # vmap: Got in_dim=0 for an input but the input is of type
+m.func.vmap(lambda x: x)()  # vmap: at least one input must be mapped over
+m.func.vmap(lambda x: x, in_dims=5)(ones(2))  # 1 so expected in_dim to satisfy -1 <=
+m.func.vmap(lambda x, y: x)(ones(2), ones(3))  # the mapped dimension, got sizes [2, 3]
+m.func.grad(lambda x: x.sum(), argnums=5)(ones(2))  # Got argnum=5, but only 1
+m.func.grad(lambda x: 1)(ones(2))  # f(*args) to return a Tensor, got type <class 'int'>
+m.func.grad(lambda x: x)(ones(2))  # tensor, got tensor with 1 dims. Maybe you wanted to
+m.func.grad(lambda x: x.sum(), has_aux=True)(ones(2))\
+  # expected the function to return a tuple (output, aux) when has_aux=True
+m.func.vjp(lambda x: x, ones(2))[1]((ones(2), ones(2)))\
+  # Expected pytree structure of cotangents to be the same as pytree structure of
+m.func.stack_module_state([])  # stack_module_state: Expected at least one model, got 0.
+m.func.stack_module_state([nn.Linear(1, 1), nn.Linear(1, 1).eval()])\
+  # stack_module_state: Expected all models to have the same training/eval mode.
+m.func.stack_module_state([nn.Linear(1, 1), nn.ReLU()])\
+  # stack_module_state: Expected all models to be of the same class.
+m.func.functional_call(nn.Linear(1, 1), [{'weight': ones(1, 1)}, {'weight': ones(1, \
+1)}], ones(1))\
+  # ['weight'] appear in multiple dictionaries, so behavior of functional call is
+m.func.vmap(lambda x: x + m.rand(1))(ones(2))  # 'same' or 'different' randomness flags
+m._check(1)  # cond must be a bool, but got <class 'int'>
+m._check(False)  # Expected cond to be True, but got False. (Could this error message be
+m._check(False, 'x')  # message must be a callable
+m._check_tensor_all(1)  # cond must be a tensor, but got <class 'int'>
+m._check_tensor_all(ones(2))  # tensor must have dtype torch.bool, but got taeda.float32
+m._utils._get_device_index('cpu')  # Expected a non cpu device, but got: cpu
+m._utils._get_device_index(1.5)  # a device with a specified index, but got: 1.5
 """
 
 OWN = """
@@ -147,6 +179,7 @@ m.ops.aten.add.Tensor(ones(1), ones(1), bad=1)\
 m.ops.aten.add('x', 'y')  # TypeError: aten::add(): no overload fits the arguments:
 m.ops.aten._local_scalar_dense(m.empty(1, device='meta'))\
   # NotImplementedError: 'aten::_local_scalar_dense' with arguments from the 'Meta'
+m.classes.nothing  # AttributeError: classes: no namespace 'nothing' is registered
 """
 
 

@@ -217,6 +217,7 @@ _C._nn.multi_margin_loss(ones(2, 2), longs(2), 3)  # p == 1 and p == 2 supported
 _C._nn.glu(T(1.0))  # glu: glu does not support 0-dimensional tensors
 _C._nn.max_pool2d_with_indices(ones(1, 1, 4, 4), (2, -1))\
   # max_pool2d: kernel size should be greater than zero, but got -1
+F.unfold(ones(1, 0, 4, 4), 2)  # im2col: Expected 3D or 4D (batch mode) tensor with
 """
 
 OWN = """

@@ -197,6 +197,34 @@ ones(2).resize_(2, memory_format=m.preserve_format)\
 m.addmm(doubles(2, 2), ones(2, 2), doubles(2, 2))  # mat1 and mat2 must have the same
 m.randint_like(ones(2), ones(2))  # high must be a scalar tensor and on CPU, got [2] f32
 m.arange(0, 2, 0.5, out=longs(1))  # step must be nonzero
+m.linalg.solve_triangular(m.eye(2), ones(3, 2), upper=True)\
+  # Incompatible shapes of A and B for the equation AX = B (2x2 and 3x2)
+m.cholesky_solve(doubles(2, 2), m.eye(2))  # linalg.solve_triangular: Expected A and B
+m.cholesky_solve(ones(2), m.eye(2))  # b should have at least 2 dimensions, but has 1
+m.cholesky_solve(ones(2, 2), ones(2))  # u should have at least 2 dimensions, but has 1
+m.linalg.cross(ones(3), ones(1, 3))  # linalg.cross: inputs must have the same number of
+m.linalg.cross(ones(2), ones(2))  # inputs dimension -1 must have length 3. Got 2 and 2
+m.cross(ones(2), ones(2))  # no dimension of size 3 in input
+m.cov(ones(2, 2), fweights=longs(3))  # observations in the input tensor but got 3 != 2
+m.cov(ones(2, 2, 2))  # input to have two or fewer dimensions but got an input with 3
+m.cov(bools(2, 2))  # cov(): bool dtype is not supported for input
+m.corrcoef(ones(2, 2, 2))  # two or fewer dimensions but got an input with 3 dimensions
+m.linalg.eigh(m.eye(2), UPLO='x')  # Expected UPLO argument to be 'L' or 'U', but got x
+m.linalg.lu_factor(m.zeros(2, 2))  # linalg.lu_factor: U[1,1] is zero and using it on
+m.linalg.lu_factor(m.eye(2), pivot=False)  # linalg.lu_factor: LU without pivoting is
+m.linalg.inv(m.zeros(2, 2))  # is singular (matrix 0 of the batch, diagonal element 1 of
+m.linalg.cholesky(m.zeros(2, 2))  # not positive-definite (the leading minor of order 1
+m.linalg.pinv(ones(2))  # The input tensor A must have at least 2 dimensions, got [2]
+m.quantile(m.empty(0), 0.5)  # quantile() input tensor must be non-empty
+m.quantile(ones(2), ones(2, 2))  # quantile() q must be a scalar or 1D tensor
+m.quantile(longs(2), 0.5)  # quantile() input tensor must be either float or double
+m.quantile(ones(2), T(0.5).double())  # quantile() q tensor must be same dtype as the
+m.quantile(ones(2), 0.5, interpolation='x')  # higher, midpoint or nearest, but got x
+m.futures.Future().value()  # Future: the value is not there yet; use wait()
+m.fx.wrap(1)  # Unsupported type for global function! Must be either a callable or a
+m.xpu.current_device()  # Taeda not compiled with XPU enabled: no GPU can be used
+m.profiler.schedule(wait=0, warmup=0, active=1)(-1)\
+  # Step must be non-negative. Got -1.
 """
 
 OWN = """
@@ -205,6 +233,7 @@ m.empty(2, layout=m.sparse_coo)\
   # NotImplementedError: empty: layout sparse_coo is not supported yet
 m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` value for
 m.matrix_power(m.eye(2), -1)  # NotImplementedError: linalg.matrix_power: negative
+m.stft(ones(2), 4)  # NotImplementedError: the operator stft does not exist yet
 """
 
 

@@ -196,6 +196,14 @@ is_first_step=False)\
   # _fused_sgd_: expected one tensor per parameter (1), got 2
 m.ops.aten.expand.default(ones(1), [-5])  # expand: invalid size -5 at dimension 0
 m.ones(2).index_put_((T([0, 1]),), ones(3))  # shape mismatch: value tensor of shape [3]
+ones(2, 2).t().contiguous(memory_format=m.preserve_format)\
+  # preserve memory format is unsupported by the contiguous operator
+m.linalg.eig(T([[nan, 1.0], [1.0, 1.0]]))  # linalg.eig: input tensor should not contain
+m.lu_unpack(m.eye(2), T([0, 1], dtype=m.int32))  # between 1 and LU.size(-2) inclusive.
+m.lu_unpack(m.eye(2), T([1, 2]))  # is expected to be a contiguous tensor of torch.int32
+m.quantile(ones(2), T([2.0]))  # quantile() q values must be in the range [0, 1]
+(f := m.futures.Future(), f.set_result(1), f.set_result(2))\
+  # Future: it can be completed only once
 """
 
 OWN = """

@@ -185,11 +185,8 @@ def test_map_location_to_meta_and_to_a_missing_device(path) -> None:
 def test_what_is_not_there_yet_is_not_called_damage(path) -> None:
     torch = pytest.importorskip("torch")
     torch.save(torch.eye(2).to_sparse(), path)
-    if hasattr(taeda, "sparse_coo_tensor"):
-        assert taeda.load(path).is_sparse
-    else:
-        with pytest.raises(NotImplementedError, match="sparse_coo_tensor"):
-            taeda.load(path)
+    with pytest.raises(NotImplementedError, match="sparse_coo_tensor"):
+        taeda.load(path)
 
 
 def test_file_objects() -> None:

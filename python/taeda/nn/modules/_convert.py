@@ -99,7 +99,7 @@ class Convert:
                     return t.to(device, kind, non_blocking, memory_format=layout)
                 return t.to(device, kind, non_blocking)
             except NotImplementedError as error:
-                if str(error) != "Cannot copy out of meta tensor; no data!":
+                if not str(error).startswith("Cannot copy out of meta tensor"):
                     raise
                 raise NotImplementedError(
                     f"{error} Please use nn.Module.to_empty() instead of "
