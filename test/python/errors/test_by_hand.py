@@ -9,7 +9,6 @@ import pytest
 import taeda
 from taeda import nn
 from taeda.autograd import forward_ad
-from taeda.nn.modules import module as modules
 
 
 def refuses(kind, text: str):
@@ -36,7 +35,7 @@ def test_hooks_of_the_two_kinds_do_not_mix_globally(torch) -> None:
                 hooks.register_module_full_backward_hook(lambda *a: None)
         finally:
             handle.remove()
-            modules._global_is_full_backward_hook = None
+            taeda.nn.modules._hooks._global_is_full_backward_hook = None
             torch.nn.modules.module._global_is_full_backward_hook = None
 
 
