@@ -75,6 +75,13 @@ void narrow(const void* in, void* out) {
   }
 }
 using OneFn = void (*)(const void*, void*);
+template <OneFn kOne>
+void convert_each(
+    const void* src, int64_t ss, void* dst, int64_t ds, int64_t n) {
+  const char* from = static_cast<const char*>(src);
+  char* to = static_cast<char*>(dst);
+  for (int64_t i = 0; i < n; ++i, from += ss, to += ds) kOne(from, to);
+}
 template <class F>
 OneFn rare_function(ScalarType t, F&& pick) {
   switch (t) {
@@ -259,6 +266,14 @@ void apply_lazy_bits(const TensorBase& t, bool conj, bool neg) {
 }  // namespace
 
 ConvertFn convert_function(ScalarType from, ScalarType to) {
+  // Pointwise operators compute with complex halves in float.
+  using Rare = complex<Half>;
+  if (from == kComplexHalf && to == kComplexFloat) {
+    return &convert_each<&widen<Rare>>;
+  }
+  if (from == kComplexFloat && to == kComplexHalf) {
+    return &convert_each<&narrow<Rare>>;
+  }
   int f = direct_index(from), t = direct_index(to);
   if (f < 0 || t < 0) return nullptr;
   static const ConvertTable& table = TAEDA_ISA_TABLE(kConvertTable);

@@ -14,7 +14,7 @@ ScalarType combine(ScalarType higher, ScalarType lower) {
   if (is_complex(higher) || lower == ScalarType::Undefined) return higher;
   if (is_floating(higher)) {
     // Within float, the number adds only its kind, never its width.
-    return is_complex(lower) ? promote_types(higher, lower) : higher;
+    return is_complex(lower) ? complex_type_of(higher) : higher;
   }
   bool raises = higher == kBool || is_floating(lower) || is_complex(lower);
   return raises ? promote_types(higher, lower) : higher;

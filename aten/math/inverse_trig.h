@@ -129,7 +129,9 @@ TAEDA_FN T atan2_impl(T y, T x) {
   const T equal = large == T(0) ? T(0) : (small == large ? T(1) : quotient);
   const T t = x != x || y != y ? x + y : equal;
   const T z = t * t;
-  const T rest = t * z * atan_poly(z);
+  // At 45 degrees the polynomial, an ulp off, is replaced by pi/4 itself.
+  const T eighth = (T(0.5) * Pi::kHalfHigh - T(1)) + T(0.5) * Pi::kHalfLow;
+  const T rest = t == T(1) ? eighth : t * z * atan_poly(z);
   const bool left = to_bits(x) >= FloatTraits<T>::kSignMask;
   const T quadrants = steep ? T(1) : (left ? T(2) : T(0));
   const bool minus = steep != left;

@@ -207,6 +207,20 @@ Tensor divide(const Tensor& self,
   }
 }
 
+template <class Other>
+void divide_(const Tensor& self,
+             const Other& other,
+             std::optional<std::string_view> mode) {
+  switch (rounding(mode)) {
+    case Rounding::Trunc:
+      return ops::_div_trunc_(self, other);
+    case Rounding::Floor:
+      return ops::_div_floor_(self, other);
+    default:
+      return ops::div_(self, other);
+  }
+}
+
 }  // namespace
 
 Tensor div_mode(const Tensor& self,
@@ -218,6 +232,16 @@ Tensor div_mode(const Tensor& self,
                 const Scalar& other,
                 std::optional<std::string_view> rounding_mode) {
   return divide(self, other, rounding_mode);
+}
+void div_mode_(const Tensor& self,
+               const Tensor& other,
+               std::optional<std::string_view> rounding_mode) {
+  divide_(self, other, rounding_mode);
+}
+void div_mode_(const Tensor& self,
+               const Scalar& other,
+               std::optional<std::string_view> rounding_mode) {
+  divide_(self, other, rounding_mode);
 }
 
 void pow_scalar_shape(const Tensor& self,

@@ -21,8 +21,14 @@ def _floating(function: Callable) -> Callable:
     return call
 
 
+def _softsign(x: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):  # inf / inf
+        return x / (np.abs(x) + x.dtype.type(1))
+
+
 REFERENCES: dict[str, Callable] = {
     # PyTorch and SciPy have NaN at infinity.
     "i0": _floating(lambda x: np.where(np.isinf(x), np.inf, special.i0(x))),
+    "softsign": _softsign,
     "special_i1": _floating(lambda x: np.where(np.isinf(x), x, special.i1(x))),
 }

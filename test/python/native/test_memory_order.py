@@ -37,6 +37,10 @@ def test_an_overlapping_window_sees_what_was_written_before() -> None:
     z = taeda.full((6,), 2.0)
     z.as_strided((2, 4), (2, 1)).mul_(3)
     assert z.tolist() == [6.0, 6.0, 18.0, 18.0, 6.0, 6.0]
+    for mode in (None, "floor", "trunc"):
+        z = taeda.full((6,), 8.0)
+        z.as_strided((2, 4), (2, 1)).div_(2, rounding_mode=mode)
+        assert z.tolist() == [4.0, 4.0, 2.0, 2.0, 4.0, 4.0]
 
 
 def test_fill_takes_expanded_tensors() -> None:

@@ -55,3 +55,37 @@ def test_complex_powers_have_the_digits_of_their_type() -> None:
     z, w = (taeda.randn(200, dtype=taeda.complex64) * 4 for _ in "ab")
     exact = z.to(taeda.complex128) ** w.to(taeda.complex128)
     assert ((z**w - exact).abs() <= exact.abs() * 1.2e-7).all()
+
+
+def test_angles_of_an_eighth_are_the_nearest_floats() -> None:
+    y = taeda.tensor([1.0, 1.0, math.inf])
+    x = taeda.tensor([1.0, -1.0, math.inf])
+    nearest = taeda.tensor([math.pi / 4, 3 * math.pi / 4, math.pi / 4])
+    assert taeda.atan2(y, x).tolist() == nearest.tolist()
+
+
+def test_a_complex_number_adds_its_kind_and_no_width() -> None:
+    wide = taeda.tensor(1j, dtype=taeda.complex128)
+    for real, want in (
+        (taeda.float16, taeda.complex32),
+        (taeda.bfloat16, taeda.complex64),
+        (taeda.float32, taeda.complex64),
+        (taeda.float64, taeda.complex128),
+        (taeda.int64, taeda.complex64),
+    ):
+        row = taeda.ones(2, dtype=real)
+        assert taeda.result_type(row, 2j) == want
+        if real.is_floating_point:
+            assert taeda.result_type(row, wide) == want
+        product = row * 2j
+        assert product.dtype == want
+        assert product.to(taeda.complex64).tolist() == [2j, 2j]
+
+
+def test_softsign_in_sixteen_bits_has_all_its_digits() -> None:
+    x = taeda.linspace(-9, 9, 101, dtype=taeda.bfloat16).requires_grad_()
+    y = taeda.nn.functional.softsign(x)
+    (slope,) = taeda.autograd.grad(y.sum(), x)
+    size = 1 + x.detach().double().abs()
+    assert ((slope * size**2 - 1).abs() <= 2**-8).all()
+    assert ((y.double() * size - x.double()).abs() <= 2**-8 * x.abs()).all()

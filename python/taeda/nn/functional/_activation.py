@@ -28,6 +28,7 @@ _threshold_new, _relu, _hardtanh = map(native, ("threshold", "relu", "hardtanh")
 _elu, _selu, _celu = map(native, ("elu", "selu", "celu"))
 _leaky_relu, _rrelu, _glu = map(native, ("leaky_relu", "rrelu", "glu"))
 _relu6, _relu6_ = native("relu6"), native("relu6_")
+_softsign = native("softsign")
 _hardsigmoid, _hardsigmoid_ = native("hardsigmoid"), native("hardsigmoid_")
 _hardswish, _hardswish_ = native("hardswish"), native("hardswish_")
 _silu, _silu_ = native("silu"), native("silu_")
@@ -222,6 +223,8 @@ def softsign(input: Tensor) -> Tensor:
     """
     if overrides_one(input):
         return relay(softsign, (input,), locals())
+    if input.is_floating_point():
+        return _softsign(input)
     return input / (input.abs() + 1)
 
 
