@@ -381,7 +381,8 @@ Tensor index_reduce(const Tensor& self,
   DimVector line(source.sizes().size(), 1);
   if (source.dim() > 0) line[dim] = index.numel();
   Tensor row = contiguous_as(index, kLong);
-  copy_into(at, make_view(row, line, contiguous_strides(line), 0));
+  copy_into(
+      at, make_view(row, line, contiguous_strides(line), row.storage_offset()));
   scatter_reduced(out, dim, at, source, reduce, include_self);
   return out;
 }

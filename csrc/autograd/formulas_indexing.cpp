@@ -275,6 +275,23 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad,
   return grads;
 }
 
+std::tuple<Tensor, Tensor> index_reduce_backward(const Tensor& grad,
+                                                 const Tensor& self,
+                                                 int64_t dim,
+                                                 const Tensor& index,
+                                                 const Tensor& source,
+                                                 const std::string& reduce,
+                                                 bool include_self,
+                                                 const Tensor& result) {
+  // Every element of a slice goes to the slice's position: a scatter.
+  DimVector line(source.sizes().size(), 1);
+  if (!line.empty()) line[wrap_dim(dim, source.dim())] = index.numel();
+  Tensor at =
+      ops::expand(ops::reshape(cast_to(index, kLong), line), source.sizes());
+  return scatter_reduce_backward(
+      grad, self, dim, at, source, reduce, include_self, result);
+}
+
 Tensor take_backward(const Tensor& grad,
                      IntArrayRef sizes,
                      const Tensor& index) {

@@ -68,6 +68,15 @@ TAEDA_API std::tuple<Tensor, Tensor> scatter_reduce_backward(
     const std::string& reduce,
     bool include_self,
     const Tensor& result);
+TAEDA_API std::tuple<Tensor, Tensor> index_reduce_backward(
+    const Tensor& grad,
+    const Tensor& self,
+    int64_t dim,
+    const Tensor& index,
+    const Tensor& source,
+    const std::string& reduce,
+    bool include_self,
+    const Tensor& result);
 TAEDA_API Tensor take_backward(const Tensor& grad,
                                IntArrayRef sizes,
                                const Tensor& index);
