@@ -1,5 +1,6 @@
 // Rows of a table, joined over bags of indices.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_embedding_bag.h>
@@ -354,16 +355,28 @@ void _embedding_bag_dense_backward_cpu(const Tensor& grad,
 }
 
 void _embedding_bag_per_sample_weights_backward_shape(const Tensor& grad,
-                                                      const Tensor&,
+                                                      const Tensor& weight,
                                                       const Tensor& indices,
                                                       const Tensor&,
-                                                      const Tensor&,
+                                                      const Tensor& offset2bag,
                                                       int64_t mode,
                                                       int64_t,
                                                       OutputPlan& plan) {
   TAEDA_CHECK(mode == kSum,
               "embedding_bag_backward: per_sample_weights only supported for "
               "mode='sum'");
+  constexpr std::string_view kName = "embedding_bag_backward";
+  TAEDA_CHECK(grad.dim() == 2 && weight.dim() == 2 &&
+                  grad.size(1) == weight.size(1) &&
+                  grad.dtype() == weight.dtype(),
+              kName,
+              ": expected a gradient [bags, width] and a weight of its width "
+              "and dtype, got ",
+              grad,
+              " and ",
+              weight);
+  check_index_dtype(kName, offset2bag);
+  check_count(kName, "offset2bag", offset2bag, indices.numel());
   plan.set(0, indices.sizes(), grad.dtype());
 }
 
@@ -390,6 +403,13 @@ void _embedding_bag_per_sample_weights_backward_cpu(const Tensor& grad,
       for (int64_t i = begin; i < end; ++i) {
         A sum = 0;
         if (at[i] != padding_idx && bag_of[i] < bags) {
+          TAEDA_CHECK_AS(Index,
+                         bag_of[i] >= 0 && at[i] >= 0 && at[i] < table.size(0),
+                         "embedding_bag_backward: index ",
+                         at[i],
+                         " in bag ",
+                         bag_of[i],
+                         " is out of range");
           const T* a = from + bag_of[i] * width;
           const T* b = rows + at[i] * width;
           for (int64_t j = 0; j < width; ++j) {

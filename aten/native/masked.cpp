@@ -23,13 +23,22 @@
 
 namespace taeda::native {
 
+namespace {
+
+// See Note [Bytes of bool tensors].
+const uint8_t* bytes_of(const Tensor& mask) {
+  return static_cast<const uint8_t*>(mask.const_raw_data());
+}
+
+}  // namespace
+
 // Positions of true elements -------------------------------------------------
 
 Tensor positions_of(const Tensor& mask) {
   Tensor plain = contiguous_as(mask, kBool);
-  const bool* bits = plain.const_data<bool>();
+  const uint8_t* bits = bytes_of(plain);
   int64_t n = plain.numel(), rank = mask.dim();
-  int64_t count = std::count(bits, bits + n, true);
+  int64_t count = n - std::count(bits, bits + n, 0);
   Tensor out = make_tensor_strided("nonzero", {count, rank}, {1, count}, kLong);
   if (rank == 0 || count == 0) return out;
   int64_t* to = out.mutable_data<int64_t>();
@@ -110,9 +119,9 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
       broadcast_shapes<int64_t>("masked_select", self.sizes(), mask.sizes());
   Tensor from = spread(self, shape, self.dtype());
   Tensor bits = spread(mask, shape, kBool);
-  const bool* bit = bits.const_data<bool>();
+  const uint8_t* bit = bytes_of(bits);
   int64_t n = bits.numel();
-  int64_t count = std::count(bit, bit + n, true);
+  int64_t count = n - std::count(bit, bit + n, 0);
   Tensor out = make_tensor("masked_select", {count}, self.dtype());
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
@@ -121,7 +130,7 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
     // Without a branch: each element is written, the chosen ones stay.
     for (T* end = to + count; to != end; ++in, ++bit) {
       *to = *in;
-      to += *bit;
+      to += *bit != 0;
     }
   });
   return out;
@@ -149,10 +158,10 @@ void masked_scatter_(const Tensor& self,
               IntArrayRef(shape));
   check_no_internal_overlap("masked_scatter_", self);
   Tensor bits = spread(mask, shape, kBool), from = contiguous(source);
-  const bool* bit = bits.const_data<bool>();
+  const uint8_t* bit = bytes_of(bits);
   int64_t n = bits.numel();
   TAEDA_CHECK(
-      std::count(bit, bit + n, true) <= source.numel(),
+      n - std::count(bit, bit + n, 0) <= source.numel(),
       "masked_scatter_: expected self and source to have enough "
       "elements: Number of elements of source < number of ones in mask");
   WorkingCopy work(self);

@@ -25,6 +25,22 @@
 
 namespace taeda::native {
 
+namespace {
+
+int64_t padded(int64_t size, int64_t before, int64_t after) {
+  int64_t wide = 0;
+  TAEDA_CHECK(!__builtin_add_overflow(before, after, &wide) &&
+                  !__builtin_add_overflow(wide, size, &wide),
+              "pad: the padding (",
+              before,
+              ", ",
+              after,
+              ") is too large");
+  return wide;
+}
+
+}  // namespace
+
 Tensor constant_pad_nd(const Tensor& self,
                        ArrayRef<int64_t> pad,
                        const Scalar& value) {
@@ -132,7 +148,7 @@ Tensor framed(const char* op,
                 d,
                 " of input ",
                 self.sizes());
-    int64_t wide = size + before + after;
+    int64_t wide = padded(size, before, after);
     TAEDA_CHECK(wide >= 1,
                 "input (size: ",
                 size,
@@ -190,7 +206,7 @@ Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
     int64_t before = pad[2 * i], after = pad[2 * i + 1];
     TAEDA_CHECK(before <= size && after <= size,
                 "Padding value causes wrapping around more than once.");
-    int64_t wide = size + before + after;
+    int64_t wide = padded(size, before, after);
     TAEDA_CHECK(wide >= 0,
                 "Negative padding value is resulting in an empty dimension");
     if (before == 0 && after == 0) continue;

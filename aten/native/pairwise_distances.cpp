@@ -207,6 +207,14 @@ void _cdist_backward_shape(const Tensor& grad,
               x1.sizes(),
               " and ",
               x2.sizes());
+  for (const Tensor* t : {&grad, &x2, &cdist}) {
+    TAEDA_CHECK(t->dtype() == x1.dtype(),
+                kName,
+                ": expected tensors of one dtype, got ",
+                x1.dtype(),
+                " and ",
+                t->dtype());
+  }
   DimVector distances(x1.sizes());
   distances[static_cast<size_t>(rank - 1)] = x2.size(-2);
   check_shape(kName, "grad", grad, distances);

@@ -412,6 +412,8 @@ Tensor triangle(std::string_view op,
                 MaybeDevice device) {
   TAEDA_CHECK(rows >= 0, "row must be non-negative, got ", rows);
   TAEDA_CHECK(cols >= 0, "col must be non-negative, got ", cols);
+  // Further away than the matrix is wide or high changes nothing more.
+  offset = std::clamp(offset, -rows - 1, cols + 1);
   int64_t count = 0;
   for_rows(upper, rows, cols, offset, [&](int64_t, int64_t a, int64_t b) {
     count += b - a;

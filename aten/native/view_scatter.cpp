@@ -150,7 +150,13 @@ Tensor diag_embed(const Tensor& self,
   int64_t a = wrap_dim(dim1, rank), b = wrap_dim(dim2, rank);
   TAEDA_CHECK(
       a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  int64_t size = self.size(-1) + std::abs(offset);
+  int64_t size = 0;
+  TAEDA_CHECK(
+      offset != std::numeric_limits<int64_t>::min() &&
+          !__builtin_add_overflow(self.size(-1), std::abs(offset), &size),
+      "diag_embed: the offset ",
+      offset,
+      " is too far away");
   DimVector sizes(self.sizes());
   sizes.pop_back();
   sizes.insert(sizes.begin() + std::min(a, b), size);

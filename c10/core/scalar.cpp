@@ -146,6 +146,9 @@ void Scalar::store(ScalarType t, void* out) const {
 Scalar Scalar::load(ScalarType t, const void* in) {
   return visit_type(t, [&](auto tag) -> Scalar {
     using T = decltype(tag);
+    if constexpr (std::is_same_v<T, bool>) {
+      return *static_cast<const uint8_t*>(in) != 0;  // any byte may stand there
+    }
     T v = *static_cast<const T*>(in);
     if constexpr (requires { v.imag(); }) {
       return complex<double>(static_cast<double>(v.real()),

@@ -39,7 +39,9 @@ FORMATS = (
 def _schemas() -> list[Schema]:
     records = load_records(ROOT / "aten" / "ops")
     overloads = [overload for record in records for overload in record.overloads]
-    return [schema for o in overloads for schema in o.schemas.values()]
+    schemas = [schema for o in overloads for schema in o.schemas.values()]
+    # Some have a Python function alone.
+    return [s for s in schemas if hasattr(taeda.ops.aten, s.base)]
 
 
 SCHEMAS = _schemas()

@@ -72,8 +72,9 @@ set(TAEDA_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TAEDA_ISA_FLAGS_avx512
   -mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma -mf16c
   -mprefer-vector-width=512)
-# g++ 12 vectorises the branch-free math only with these (architecture, idea 2).
-set(TAEDA_KERNEL_FLAGS -fno-math-errno -fno-trapping-math)
+# g++ 12 vectorises the branch-free math only with the first two (architecture, idea
+# 2). Integers wrap around, as PyTorch's do.
+set(TAEDA_KERNEL_FLAGS -fno-math-errno -fno-trapping-math -fwrapv)
 if(NOT TAEDA_SANITIZE)
   list(PREPEND TAEDA_KERNEL_FLAGS -O3)
 endif()

@@ -70,7 +70,9 @@ def _pointwise_kernel(kernel: PointwiseKernel, compute: str) -> list[str]:
     for i, name in enumerate(kernel.operands, start=1):
         operand = "bool" if name in kernel.conditions else element
         parameters += [f"const {operand}* in{i}_", f"DeviceGeometry g{i}_"]
-        loads.append(f"    const {operand} {name} = in{i}_[offset_of(g{i}_, i_)];")
+        loads.append(
+            f"    const {operand} {name} = element(in{i}_, offset_of(g{i}_, i_));"
+        )
     parameters += [f"{element} {name}" for name in kernel.scalars]
     statements, value = print_expr(
         kernel.exprs[kind], kind, kinds, wanted_kind(kind, kernel.out_kind)

@@ -77,14 +77,11 @@ def kernel_functions(kernel: PointwiseKernel) -> list[str]:
         lines.append(f"  {result}* out_ = static_cast<{result}*>(p_[0]);")
         loads = []
         for i, name in enumerate(kernel.operands, start=1):
-            is_bool = name in kernel.conditions
-            # g++ 12 vectorises a test of a byte, not the load of a bool.
-            stored = "unsigned char" if is_bool else "T"
+            stored = "bool" if name in kernel.conditions else "T"
             lines.append(
                 f"  const {stored}* in{i}_ = static_cast<const {stored}*>(p_[{i}]);"
             )
-            read = f"in{i}_[i_] != 0" if is_bool else f"in{i}_[i_]"
-            loads.append(f"    const {'bool' if is_bool else 'T'} {name} = {read};")
+            loads.append(f"    const {stored} {name} = element(in{i}_, i_);")
         for i, name in enumerate(kernel.scalars):
             lines.append(f"  const T {name} = scalar<T>(s_, {i});")
         kinds = {

@@ -46,6 +46,15 @@ __device__ inline Long offset_of(const DeviceGeometry& g, Long linear) {
   return offset;
 }
 
+// A bool tensor may be a view of other bytes: any but 0 is true.
+template <class T>
+__device__ inline T element(const T* in, Long i) {
+  return in[i];
+}
+__device__ inline bool element(const bool* in, Long i) {
+  return reinterpret_cast<const unsigned char*>(in)[i] != 0;
+}
+
 template <class T>
 struct RealOfType {
   using type = T;
@@ -73,8 +82,8 @@ __device__ void reduce_one(const typename P::Element* in,
   Long base = offset_of(kept, blockIdx.x);
   T acc = P::init();
   for (Long i = threadIdx.x; i < count; i += blockDim.x) {
-    acc = P::combine(acc,
-                     P::map_slots(in[base + offset_of(reduced, i)], scalars));
+    acc = P::combine(
+        acc, P::map_slots(element(in, base + offset_of(reduced, i)), scalars));
   }
   partial[threadIdx.x] = acc;
   __syncthreads();

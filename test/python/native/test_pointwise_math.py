@@ -89,3 +89,36 @@ def test_softsign_in_sixteen_bits_has_all_its_digits() -> None:
     size = 1 + x.detach().double().abs()
     assert ((slope * size**2 - 1).abs() <= 2**-8).all()
     assert ((y.double() * size - x.double()).abs() <= 2**-8 * x.abs()).all()
+
+
+def test_any_byte_but_zero_is_true() -> None:
+    bytes_ = taeda.tensor([190, 0, 1, 2, 0], dtype=taeda.uint8)
+    odd, plain = bytes_.view(taeda.bool), bytes_ != 0
+    other = taeda.tensor([True, True, False, True, False])
+    for each in (
+        lambda b: ~b,
+        lambda b: b & other,
+        lambda b: b ^ other,
+        lambda b: b == other,
+        lambda b: b.sum(),
+        lambda b: b.repeat(100).sum(),
+        lambda b: b.float(),
+        lambda b: b.cumsum(0),
+        lambda b: b.nonzero(),
+        lambda b: taeda.where(b, 1, 2),
+        lambda b: taeda.arange(5)[b],
+        lambda b: taeda.arange(5).masked_fill(b, -1),
+        lambda b: taeda.arange(5).masked_scatter(b, taeda.arange(9, 14)),
+    ):
+        assert each(odd).tolist() == each(plain).tolist()
+    assert odd.tolist() == plain.tolist()
+
+
+def test_integers_wrap_around() -> None:
+    most, least = 2**63 - 1, -(2**63)
+    x = taeda.tensor([most, least])
+    assert (x + x).tolist() == [-2, 0]
+    assert (-x).tolist() == [-most, least]
+    assert (x * 2).tolist() == [-2, 0]
+    assert (x - x.flip(0)).tolist() == [-1, 1]
+    assert x.sum().item() == -1 and taeda.stack([x, x]).sum(0).tolist() == [-2, 0]

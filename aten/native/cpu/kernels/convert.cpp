@@ -1,6 +1,7 @@
 // Conversion loops between the directly supported types, per ISA level.
 #include <taeda/aten/native/cpu/kernels/convert.h>
 #include <taeda/aten/native/cpu/kernels/isa.h>
+#include <taeda/aten/native/cpu/kernels/pointwise.h>
 
 TAEDA_ISA_BEGIN
 
@@ -54,15 +55,15 @@ void convert_loop(const void* src,
   const From* __restrict in = static_cast<const From*>(src);
   To* __restrict out = static_cast<To*>(dst);
   if (src_stride == from_size && dst_stride == to_size) {
-    for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(in[i]);
+    for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(element(in, i));
     return;
   }
   if (src_stride == -from_size && dst_stride == to_size) {
-    for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(in[-i]);
+    for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(element(in, -i));
     return;
   }
   if (src_stride == 0) {
-    To value = convert_one<To>(*in);
+    To value = convert_one<To>(element(in, 0));
     if (dst_stride == to_size) {
       for (int64_t i = 0; i < n; ++i) out[i] = value;
       return;
@@ -72,7 +73,7 @@ void convert_loop(const void* src,
   char* to = static_cast<char*>(dst);
   for (int64_t i = 0; i < n; ++i) {
     *reinterpret_cast<To*>(to) =
-        convert_one<To>(*reinterpret_cast<const From*>(from));
+        convert_one<To>(element(reinterpret_cast<const From*>(from), 0));
     from += src_stride;
     to += dst_stride;
   }

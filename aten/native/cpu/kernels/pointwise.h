@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include <type_traits>
+
 namespace taeda {
 
 using ChunkFn = void (*)(void* const* ptrs, const void* scalars, int64_t n);
@@ -27,6 +29,19 @@ struct RealOfType<complex<T>> {
 };
 template <class T>
 using RealOf = typename RealOfType<T>::type;
+
+// Note [Bytes of bool tensors]
+// A bool tensor may be a view of other bytes (uint8.view(bool)): any but 0 is
+// true. The language knows 0 and 1 alone, so elements are read as bytes.
+// Besides, g++ 12 vectorises a test of a byte, not the load of a bool.
+template <class T>
+[[gnu::always_inline]] inline T element(const T* in, int64_t i) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return reinterpret_cast<const unsigned char*>(in)[i] != 0;
+  } else {
+    return in[i];
+  }
+}
 
 template <class T>
 [[gnu::always_inline]] inline T scalar(const void* slots, int index) {

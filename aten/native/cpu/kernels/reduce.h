@@ -30,10 +30,11 @@ void reduce_inner(const void* in, int64_t n, void* acc, const void* scalars) {
   int64_t i = 0;
   if (n >= lanes) {
     T sums[lanes];
-    for (int l = 0; l < lanes; ++l) sums[l] = P::map_slots(x[l], scalars);
+    for (int l = 0; l < lanes; ++l)
+      sums[l] = P::map_slots(element(x, l), scalars);
     for (i = lanes; i + lanes <= n; i += lanes) {
       for (int l = 0; l < lanes; ++l) {
-        sums[l] = P::combine(sums[l], P::map_slots(x[i + l], scalars));
+        sums[l] = P::combine(sums[l], P::map_slots(element(x, i + l), scalars));
       }
     }
     for (int half = lanes / 2; half > 0; half /= 2) {
@@ -43,7 +44,7 @@ void reduce_inner(const void* in, int64_t n, void* acc, const void* scalars) {
     }
     *a = P::combine(*a, sums[0]);
   }
-  for (; i < n; ++i) *a = P::combine(*a, P::map_slots(x[i], scalars));
+  for (; i < n; ++i) *a = P::combine(*a, P::map_slots(element(x, i), scalars));
 }
 
 template <class P>
@@ -52,7 +53,7 @@ void reduce_outer(const void* in, int64_t n, void* acc, const void* scalars) {
   const T* __restrict x = static_cast<const T*>(in);
   T* __restrict a = static_cast<T*>(acc);
   for (int64_t i = 0; i < n; ++i) {
-    a[i] = P::combine(a[i], P::map_slots(x[i], scalars));
+    a[i] = P::combine(a[i], P::map_slots(element(x, i), scalars));
   }
 }
 
