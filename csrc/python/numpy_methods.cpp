@@ -39,7 +39,7 @@ void check_for_numpy(const TensorBase& t) {
                  t.device(),
                  " device type tensor to numpy. Use Tensor.cpu() to copy the "
                  "tensor to host memory first.");
-  TAEDA_CHECK(!(t.requires_grad() && grad_enabled()) && !t.requires_grad(),
+  TAEDA_CHECK(!(t.requires_grad() && grad_enabled()),
               "Can't call numpy() on Tensor that requires grad. Use "
               "tensor.detach().numpy() instead.");
   TAEDA_CHECK(!t.is_conj(),

@@ -60,15 +60,17 @@ _LAZY_NAMES = {
         " is_autocast_available"
     ),
     "_compile": "compile",
+    "jit": "ScriptModule ScriptFunction",
+    "_lowrank": "pca_lowrank svd_lowrank",
     "_functorch.vmap": "vmap",
     "_symbolic": (
         "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not"
-        " sym_sqrt sym_sum _assert _check _check_index _check_is_size"
+        " sym_sqrt sym_sum _assert _assert_async _check _check_index _check_is_size"
         " _check_not_implemented _check_tensor_all _check_type _check_value"
         " _check_with"
     ),
     "_refused": (
-        "Event Stream classes sparse_bsc_tensor sparse_bsr_tensor"
+        "Event PyTorchFileReader Stream classes sparse_bsc_tensor sparse_bsr_tensor"
         " sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor"
         " sparse_csr_tensor while_loop _sample_dirichlet _standard_gamma"
     ),
@@ -93,7 +95,7 @@ _SUBMODULES = frozenset(
     " masked mps mtia multiprocessing nested nn onnx optim overrides package"
     " profiler quantization random return_types serialization signal sparse special"
     " storage testing torch_version types utils version xpu __config__ _dynamo"
-    " _utils".split()
+    " _subclasses _utils quasirandom".split()
 )
 
 
@@ -102,16 +104,30 @@ def __getattr__(name: str):
 
     where = _WHERE.get(name)
     if where is not None:
-        found = getattr(import_module(f"{__name__}.{where}"), name)
+        found = getattr(import_module(f"taeda.{where}"), name)
         globals()[name] = found
         return found
     if name in _SUBMODULES:
         try:
-            return import_module(f"{__name__}.{name}")
+            return import_module(f"taeda.{name}")
         except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
+            if error.name != f"taeda.{name}":
                 raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _native_name(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from taeda import _native_names
+
+    try:
+        return getattr(_native_names, name)
+    except AttributeError:
+        raise AttributeError(f"module 'taeda._C' has no attribute {name!r}") from None
+
+
+_C.__getattr__ = _C._nn.__getattr__ = _native_name
 
 
 def __dir__():

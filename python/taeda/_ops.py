@@ -110,6 +110,23 @@ class OpOverloadPacket:
         return f"{self._namespace}.{self.__name__}"
 
 
+# Operators that libraries name when they are imported, and that are not there yet.
+_ABSENT = frozenset(
+    "_pin_memory _sparse_addmm _sparse_mm_reduce_impl _fft_c2c _fft_r2c _fft_c2r"
+    " _grouped_mm _scaled_mm sym_size sym_numel sym_stride".split()
+)
+
+
+def _absent_packet(op: str):
+    """Stands for such an operator: it can be a key of a table, calls refuse."""
+    from taeda._absent import absent_function
+
+    packet = absent_function(f"ops.aten.{op}")
+    packet.default = absent_function(f"ops.aten.{op}.default")
+    packet.int = absent_function(f"ops.aten.{op}.int")
+    return packet
+
+
 class OpNamespace:
     """The operators of one namespace, made when they are first named."""
 
@@ -118,6 +135,8 @@ class OpNamespace:
 
     def __getattr__(self, op: str) -> OpOverloadPacket:
         overloads = self._find(op)
+        if not overloads and self.name == "aten" and op in _ABSENT:
+            return _absent_packet(op)
         if not overloads:
             raise AttributeError(
                 f"'_OpNamespace' '{self.name}' object has no attribute '{op}'"

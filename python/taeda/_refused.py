@@ -8,10 +8,11 @@ _FUNCTIONS = """
 sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor
 sparse_csc_tensor sparse_csr_tensor while_loop _sample_dirichlet _standard_gamma
 """.split()
-__all__ = ["Event", "Stream", "classes", *_FUNCTIONS]
+__all__ = ["Event", "PyTorchFileReader", "Stream", "classes", *_FUNCTIONS]
 
 Event = absent_class("Event")
 Stream = absent_class("Stream")
+PyTorchFileReader = absent_class("PyTorchFileReader")
 globals().update((name, absent_function(name)) for name in _FUNCTIONS)
 
 

@@ -110,3 +110,10 @@ def _check_tensor_all(cond, message=None) -> None:
 def _assert(condition, message) -> None:
     """Python's assert as a function."""
     assert condition, message
+
+
+def _assert_async(input, assert_msg: str | None = None) -> None:
+    """Raises RuntimeError unless a tensor's only element is nonzero."""
+    if not bool(input):
+        text = "Expected Tensor with single nonzero value, but got zero"
+        raise RuntimeError(assert_msg or text)

@@ -264,3 +264,12 @@ def _tensor_text(tensor, contents: str | None) -> str:
     text, facts = _parts(_plain(tensor), indent)
     suffixes += facts + _grad_suffix(tensor)
     return _with_suffixes(prefix + (contents or text), suffixes, indent)
+
+
+# Names that subclasses of Tensor print themselves with.
+_tensor_str = _contents
+_str_intern = tensor_text
+
+
+def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline):
+    return _with_suffixes(tensor_str, suffixes, indent)

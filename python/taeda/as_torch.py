@@ -69,9 +69,12 @@ def install() -> None:
     if not any(finder is _Finder for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder)
     taeda._C._set_library_name("torch")
-    from taeda import version
+    taeda.torch, taeda.__name__ = taeda, "torch"
+    from taeda import optim, version
     from taeda.torch_version import TorchVersion
 
+    for name in optim.__all__:  # libraries look for optimizers in its __dict__
+        getattr(optim, name)
     taeda.__version__ = version.__version__ = TorchVersion(_INTERFACE)
 
 
@@ -80,11 +83,13 @@ def uninstall() -> None:
     import taeda
 
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
+    taeda.__name__ = "taeda"
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
         module = sys.modules[name]
         if getattr(module, "__name__", "").startswith("taeda"):
             del sys.modules[name]
     taeda._C._set_library_name("taeda")
+    vars(taeda).pop("torch", None)
     from taeda import version
 
     taeda.__version__ = version.__version__ = taeda._C.__version__

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 DEFAULT_PROTOCOL = 2
+MAP_LOCATION = FILE_LIKE = object  # for annotations
 _options = {"endianness": None, "mmap_flags": None, "crc32": True, "skip": False}
 
 

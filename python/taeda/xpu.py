@@ -63,7 +63,18 @@ def _no_device(*args, **kwargs):
 
 current_device = set_device = synchronize = get_device_name = _no_device
 get_device_properties = get_device_capability = mem_get_info = _no_device
-get_rng_state = set_rng_state = current_stream = Stream = Event = _no_device
+get_rng_state = set_rng_state = current_stream = _no_device
+
+
+class Stream:
+    """A queue of work on a GPU; none can be made."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        _no_device()
+
+
+class Event(Stream):
+    """A mark in such a queue; none can be made."""
 
 
 def get_rng_state_all() -> list:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
+from taeda._absent import absent_class
 
 __all__ = [
     "OutOfMemoryError",
@@ -96,10 +97,26 @@ def set_rng_state_all(new_states) -> None:
     """Set the states of all GPUs' generators."""
 
 
+mem_get_info = _no_device
+reset_max_memory_allocated = reset_peak_memory_stats
 init = current_device = set_device = synchronize = _no_device
 get_device_name = get_device_capability = get_device_properties = _no_device
 get_rng_state = set_rng_state = initial_seed = seed = seed_all = _no_device
-current_stream = default_stream = Stream = Event = _no_device
+current_stream = default_stream = _no_device
+
+
+class Stream:
+    """A queue of work on a GPU; none can be made."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        _no_device()
+
+
+class Event:
+    """A mark in such a queue; none can be made."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        _no_device()
 
 
 class device:
@@ -118,6 +135,25 @@ class device:
 
 
 device_of = device
+CUDAGraph = absent_class("cuda.CUDAGraph")
+StreamContext = absent_class("cuda.StreamContext")
+graph = absent_class("cuda.graph")
+
+
+def stream(stream):
+    """A context in which a stream is the current one; None changes nothing.
+
+    Raises:
+        AssertionError: a stream, for there is no GPU.
+    """
+    from contextlib import nullcontext
+
+    return nullcontext() if stream is None else _no_device()
+
+
+def memory_stats(device=None) -> dict:
+    """Counts of GPU memory, of which none is used."""
+    return {}
 
 
 def __getattr__(name: str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from taeda._absent import absent_function
 from taeda.nn import Module
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
+    "TracerWarning",
     "annotate",
     "export",
     "fork",
@@ -147,6 +149,14 @@ def fork(func, *args, **kwargs):
     future: Future = Future()
     future.set_result(func(*args, **kwargs))
     return future
+
+
+class TracerWarning(Warning):
+    """A trace may not hold for other inputs; nothing is traced."""
+
+
+_overload = _overload_method = _itself
+_get_trace_graph = absent_function("jit._get_trace_graph")
 
 
 def wait(future):

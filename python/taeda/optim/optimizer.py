@@ -69,7 +69,8 @@ def _hooked(step):
 
     def call(self, *args, **kwargs):
         own = self.__dict__
-        pre, post = own["_optimizer_step_pre_hooks"], own["_optimizer_step_post_hooks"]
+        pre = own.get("_optimizer_step_pre_hooks")
+        post = own.get("_optimizer_step_post_hooks")
         if not (
             pre or post or _global_optimizer_pre_hooks or _global_optimizer_post_hooks
         ) or own.get("_stepping"):
@@ -141,6 +142,9 @@ class Optimizer:
     def __getstate__(self) -> dict:
         keys = ("defaults", "state", "param_groups")
         return {key: self.__dict__[key] for key in keys}
+
+    def _patch_step_function(self) -> None:
+        """Hooks around `step`, which a class has from its definition on."""
 
     def __setstate__(self, state: dict) -> None:
         own = self.__dict__

@@ -60,7 +60,7 @@ def test_as_torch(tmp_path):
         "import sys; from taeda.as_torch import main; main(sys.argv[1:])", str(program)
     )
     expected = (
-        "tensor([0., 0.], dtype=torch.float64) torch.Size([2]) taeda True\n"
+        "tensor([0., 0.], dtype=torch.float64) torch.Size([2]) torch True\n"
         "2.10.0 True False"
     )
     assert shown == expected

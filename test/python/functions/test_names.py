@@ -94,3 +94,40 @@ def test_order_of_frequencies(n) -> None:
         assert got.tolist() == want.tolist()
     with pytest.raises(NotImplementedError, match="fft.rfft is not implemented"):
         taeda.fft.rfft(taeda.ones(n))
+
+
+def test_low_rank_decompositions() -> None:
+    torch = pytest.importorskip("torch")
+    results = []
+    for library in (taeda, torch):
+        library.manual_seed(0)
+        a = library.randn(8, 3) @ library.randn(3, 6)
+        parts = [*library.svd_lowrank(a, 3), *library.pca_lowrank(a.mT, 2)]
+        results.append([part.abs() for part in parts])
+    for got, want in zip(*results, strict=True):
+        taeda.testing.assert_close(
+            got, taeda.from_numpy(want.numpy()), atol=1e-4, rtol=0
+        )
+
+
+@pytest.mark.parametrize("shape, wrap", [((3, 5), 0), ((7, 3), 1), ((3, 3, 3), 0)])
+def test_fill_diagonal(shape, wrap) -> None:
+    torch = pytest.importorskip("torch")
+    got, want = (
+        t.zeros(shape).fill_diagonal_(2.0, wrap=bool(wrap)) for t in (taeda, torch)
+    )
+    assert got.tolist() == want.tolist()
+
+
+def test_a_parameter_in_place_of_a_property_without_value() -> None:
+    class Curved(taeda.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.k = taeda.nn.Parameter(taeda.ones(1))
+
+    class Named(Curved):
+        @property
+        def k(self):
+            return self.c
+
+    assert dict(Named().named_parameters())["k"].item() == 1

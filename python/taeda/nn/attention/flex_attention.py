@@ -34,6 +34,8 @@ __all__ = [
     "or_masks",
 ]
 
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
 
 class FlexKernelOptions(dict):
     """Options of fused kernels, by name; there is none to read them yet."""

@@ -424,8 +424,10 @@ class Module(Hooks, State, Tree, Convert):
 def _taken(module, name) -> bool:
     """Whether `name` is already something else; the same as hasattr, but quick."""
     own = module.__dict__
-    if name in own or hasattr(type(module), name):
+    if name in own:
         return True
+    if hasattr(type(module), name):  # a property may not have its value yet
+        return hasattr(module, name)
     return any(name in own[t] for t in ("_parameters", "_buffers", "_modules"))
 
 

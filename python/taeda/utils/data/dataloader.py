@@ -271,3 +271,18 @@ def _as_context(context):
             f"string specifying the start method, but got {context!r}"
         )
     return context
+
+
+_ITERATORS = {
+    "_BaseDataLoaderIter": "BaseIterator",
+    "_SingleProcessDataLoaderIter": "SingleProcessIterator",
+    "_MultiProcessingDataLoaderIter": "WorkersIterator",
+}
+
+
+def __getattr__(name: str):
+    if name in _ITERATORS:
+        from taeda.utils.data import _iterators
+
+        return getattr(_iterators, _ITERATORS[name])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

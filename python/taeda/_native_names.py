@@ -1,0 +1,29 @@
+"""Names of PyTorch's `torch._C` that libraries ask for, in terms of what is here."""
+
+from __future__ import annotations
+
+from taeda._absent import absent_class
+
+__all__: list[str] = []
+Graph = absent_class("_C.Graph")
+Value = absent_class("_C.Value")
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether tensors are wrapped by a transform: none are."""
+    return False
+
+
+def _get_tracing_state() -> None:
+    """What is being traced: nothing."""
+
+
+def _log_api_usage_once(name: str) -> None:
+    """Counts nothing."""
+
+
+def _parse_to(*args, **kwargs):
+    """(device, dtype, non_blocking, memory format) of the arguments of `Module.to`."""
+    from taeda.nn.modules._convert import conversion
+
+    return conversion(args, kwargs)

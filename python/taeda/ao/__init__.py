@@ -1,0 +1,1 @@
+"""Quantization and sparsity of models: not in this build, and it says so."""

@@ -1,0 +1,1 @@
+"""Parts of graph capture that programs import."""
