@@ -130,6 +130,16 @@ def _native_name(name: str):
 _C.__getattr__ = _C._nn.__getattr__ = _native_name
 
 
+def _storage_from_file(filename, shared: bool = False, nbytes: int = 0):
+    """A storage over a file's bytes; with shared, writes go to the file."""
+    from taeda.storage import from_file
+
+    return from_file(filename, shared, nbytes)
+
+
+_C.UntypedStorage.from_file = staticmethod(_storage_from_file)
+
+
 def __dir__():
     return sorted({*globals(), *_WHERE, *_SUBMODULES})
 

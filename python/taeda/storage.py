@@ -183,3 +183,31 @@ def __getattr__(name: str):
         made = globals()[name] = _old_class(name, STORAGE_DTYPES[name])
         return made
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def from_file(filename, shared: bool = False, nbytes: int = 0):
+    """A storage over the first bytes of a file.
+
+    Args:
+        filename: its path.
+        shared: changes go to the file, which is made longer where it is too short.
+        nbytes: how many; all of them when 0 and not shared.
+
+    Raises:
+        RuntimeError: the file is shorter and not shared.
+    """
+    import mmap
+    import os
+
+    size = os.path.getsize(filename) if os.path.exists(filename) else 0
+    nbytes = nbytes or size
+    if not shared and size < nbytes:
+        raise RuntimeError(f"from_file: {filename} has {size} bytes, not {nbytes}")
+    if nbytes == 0:
+        return taeda.UntypedStorage(0)
+    with open(filename, "r+b" if shared and size else "w+b" if shared else "rb") as f:
+        if shared and size < nbytes:
+            f.truncate(nbytes)
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        area = mmap.mmap(f.fileno(), nbytes, access=access)
+    return taeda.frombuffer(area, dtype=taeda.uint8).untyped_storage()

@@ -131,3 +131,28 @@ def test_a_parameter_in_place_of_a_property_without_value() -> None:
             return self.c
 
     assert dict(Named().named_parameters())["k"].item() == 1
+
+
+def test_storage_of_a_file(tmp_path) -> None:
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(8)))
+    private = taeda.UntypedStorage.from_file(str(path), False, 4)
+    assert private.tolist() == [0, 1, 2, 3]
+    shared = taeda.UntypedStorage.from_file(str(path), shared=True, nbytes=8)
+    shared[0] = 9
+    private[1] = 7
+    assert list(path.read_bytes()) == [9, 1, 2, 3, 4, 5, 6, 7]
+    with pytest.raises(RuntimeError, match="from_file"):
+        taeda.UntypedStorage.from_file(str(path), False, 9)
+
+
+def test_groups_of_products_and_scans() -> None:
+    from taeda._higher_order_ops.associative_scan import associative_scan
+
+    a, b = taeda.randn(5, 4), taeda.randn(2, 4, 3)
+    ends = taeda.tensor([2, 5], dtype=taeda.int32)
+    got = taeda.nn.functional.grouped_mm(a, b, offs=ends)
+    assert taeda.equal(got, taeda.cat([a[:2] @ b[0], a[2:] @ b[1]]))
+    x = taeda.arange(1.0, 5.0)
+    assert associative_scan(taeda.add, x, 0).tolist() == [1, 3, 6, 10]
+    assert associative_scan(taeda.mul, x, 0, reverse=True).tolist() == [24, 24, 12, 4]

@@ -18,7 +18,6 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = (
     native(f"conv_transpose{d}d") for d in (1, 2, 3)
 )
 conv_tbc = native("conv_tbc")
-_grouped_mm = native("_grouped_mm")
 _scaled_mm_v2, _scaled_grouped_mm_v2 = map(
     native, ("_scaled_mm_v2", "_scaled_grouped_mm_v2")
 )
@@ -66,7 +65,26 @@ def grouped_mm(
         bias (Tensor): added to each row.
         out_dtype: dtype of the result.
     """
-    return _grouped_mm(mat_a, mat_b, offs=offs, bias=bias, out_dtype=out_dtype)
+    if mat_a.dim() == 3 and mat_b.dim() == 3:
+        out = mat_a @ mat_b
+    else:
+        if offs is None:
+            raise ValueError("grouped_mm: offs is needed where an operand is 2-D")
+        out = _by_groups(mat_a, mat_b, offs.tolist())
+    out = out if bias is None else out + bias
+    return out if out_dtype is None else out.to(out_dtype)
+
+
+def _by_groups(a: Tensor, b: Tensor, ends: list[int]) -> Tensor:
+    """The products of groups that end at `ends` along the cut dimension."""
+    cuts = list(zip([0, *ends[:-1]], ends, strict=True))
+    if a.dim() == 3:
+        return taeda.cat([a[i] @ b[:, s:e] for i, (s, e) in enumerate(cuts)], 1)
+    if b.dim() == 3:
+        rows = [a[s:e] @ b[i] for i, (s, e) in enumerate(cuts)]
+        rest = a.new_zeros(a.size(0) - ends[-1], b.size(-1))
+        return taeda.cat([*rows, rest])
+    return taeda.stack([a[:, s:e] @ b[s:e] for s, e in cuts])
 
 
 def _several(value) -> list:
