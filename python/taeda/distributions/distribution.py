@@ -31,7 +31,7 @@ class Distribution:
     def set_default_validate_args(value: bool) -> None:
         """Whether distributions check their arguments where nothing else is said."""
         if value not in (True, False):
-            raise ValueError
+            raise ValueError(f"set_default_validate_args: not a bool: {value!r}")
         Distribution._validate_args = value
 
     def __init__(

@@ -42,6 +42,7 @@ def names(m) -> dict[str, object]:
         **{module.__name__: module for module in MODULES},
         **{"m": m, "nn": m.nn, "F": m.nn.functional, "utils": m.nn.utils},
         **{"data": m.utils.data, "optim": m.optim, "prune": sub("nn.utils.prune")},
+        **{"dist": sub("distributions")},
         **{"flex": sub("nn.attention.flex_attention"), "_C": m._C},
         **{"bias": sub("nn.attention.bias"), "T": m.tensor, "ones": m.ones},
         **{"longs": ones_of(m.int64), "doubles": ones_of(m.float64)},

@@ -145,6 +145,7 @@ m.func.grad(lambda x: x.sum(), has_aux=True)(ones(2))\
   # expected the function to return a tuple (output, aux) when has_aux=True
 m.func.vjp(lambda x: x, ones(2))[1]((ones(2), ones(2)))\
   # Expected pytree structure of cotangents to be the same as pytree structure of
+m.func.vjp(lambda x: 1, ones(2))  # expected f(*primals) to return only tensors, got int
 m.func.stack_module_state([])  # stack_module_state: Expected at least one model, got 0.
 m.func.stack_module_state([nn.Linear(1, 1), nn.Linear(1, 1).eval()])\
   # stack_module_state: Expected all models to have the same training/eval mode.
@@ -153,6 +154,8 @@ m.func.stack_module_state([nn.Linear(1, 1), nn.ReLU()])\
 m.func.functional_call(nn.Linear(1, 1), [{'weight': ones(1, 1)}, {'weight': ones(1, \
 1)}], ones(1))\
   # ['weight'] appear in multiple dictionaries, so behavior of functional call is
+m.func.functional_call(nn.Linear(1, 1), 1, ones(1))\
+  # functional_call: expected a dict, or a list or tuple of dicts, but got int
 m.func.vmap(lambda x: x + m.rand(1))(ones(2))  # 'same' or 'different' randomness flags
 m._check(1)  # cond must be a bool, but got <class 'int'>
 m._check(False)  # Expected cond to be True, but got False. (Could this error message be
@@ -177,6 +180,7 @@ m.ops.aten.add.Tensor(ones(1), ones(1), ones(1), ones(1))\
 m.ops.aten.add.Tensor(ones(1), ones(1), bad=1)\
   # Mismatch: aten::add.Tensor(): Unknown keyword argument 'bad'. Declaration:
 m.ops.aten.add('x', 'y')  # TypeError: aten::add(): no overload fits the arguments:
+m.fft.fft(ones(2, dtype=m.bfloat16))  # NotImplementedError: fft.fft is not implemented
 m.ops.aten._local_scalar_dense(m.empty(1, device='meta'))\
   # NotImplementedError: 'aten::_local_scalar_dense' with arguments from the 'Meta'
 m.classes.nothing  # AttributeError: classes: no namespace 'nothing' is registered

@@ -8,7 +8,7 @@ from refusals import cases, check_refused_as_by, check_refused_otherwise
 TABLE = """
 m.ops.aten.add.nothing  # The underlying op of 'aten.add' has no overload name 'nothing'
 m.ops.aten.nothing  # '_OpNamespace' 'aten' object has no attribute 'nothing'
-m.ops.aten.__nothing__  # __nothing__
+m.ops.aten.__nothing__  # '_OpNamespace' 'aten' object has no attribute '__nothing__'
 m.library.define(1, '(Tensor x) -> Tensor')  # to be instance of str, got <class 'int'>
 m.library.define('x', '(Tensor x) -> Tensor')  # a qualified name `ns::name`, got 'x'
 m.library.Library('x', 'y')  # Unsupported kind: y

@@ -206,6 +206,9 @@ m.linalg.cross(ones(3), ones(1, 3))  # linalg.cross: inputs must have the same n
 m.linalg.cross(ones(2), ones(2))  # inputs dimension -1 must have length 3. Got 2 and 2
 m.cross(ones(2), ones(2))  # no dimension of size 3 in input
 m.cov(ones(2, 2), fweights=longs(3))  # observations in the input tensor but got 3 != 2
+m.cov(ones(2, 2), fweights=ones(2))  # expected fweights to have integral dtype but got
+m.cov(ones(2, 2), aweights=longs(2))  # have floating point dtype but got aweights with
+m.cov(ones(2, 2), fweights=-longs(2))  # cov(): fweights cannot be negative
 m.cov(ones(2, 2, 2))  # input to have two or fewer dimensions but got an input with 3
 m.cov(bools(2, 2))  # cov(): bool dtype is not supported for input
 m.corrcoef(ones(2, 2, 2))  # two or fewer dimensions but got an input with 3 dimensions
@@ -225,6 +228,8 @@ m.fx.wrap(1)  # Unsupported type for global function! Must be either a callable 
 m.xpu.current_device()  # Taeda not compiled with XPU enabled: no GPU can be used
 m.profiler.schedule(wait=0, warmup=0, active=1)(-1)\
   # Step must be non-negative. Got -1.
+m.profiler.schedule(wait=-1, warmup=0, active=1)  # wait=-1, warmup=0 and repeat=0 to be
+m.cov(ones(2, 2), aweights=-ones(2))  # cov(): aweights cannot be negative
 """
 
 OWN = """
@@ -232,6 +237,8 @@ m.searchsorted(ones(2), doubles(2))  # RuntimeError: but got dtype Double for in
 m.empty(2, layout=m.sparse_coo)\
   # NotImplementedError: empty: layout sparse_coo is not supported yet
 m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` value for
+m.ops.aten._local_scalar_dense(ones(2))\
+  # RuntimeError: _local_scalar_dense: expected a tensor with one element, got [2]
 m.matrix_power(m.eye(2), -1)  # NotImplementedError: linalg.matrix_power: negative
 m.stft(ones(2), 4)  # NotImplementedError: the operator stft does not exist yet
 """

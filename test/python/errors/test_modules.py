@@ -145,6 +145,7 @@ l(ones(1, 3)))\
 l(ones(2)).sum().backward())\
   # Backward hook for Modules where no input requires gradient should always return
 nn.Transformer(bad=1)  # Transformer.__init__() got an unexpected keyword argument 'bad'
+nn.Linear(2, 2, device='meta').to('cpu')  # Cannot copy out of meta tensor [2, 2] f32
 nn.Module().load_state_dict({'_extra_state': 1})  # Error(s) in loading state_dict for
 nn.Linear(1, 1).set_submodule('', nn.Linear(1, 1))  # Cannot set the submodule without a
 nn.Linear(1, 1).get_submodule('a')  # Linear has no attribute `a`
@@ -173,6 +174,8 @@ nn.Linear(1, 1).to(1, 2, 3, 4, 5)  # non_blocking), got also int, int, non_block
 (l := nn.Linear(2, 2), l.register_backward_hook(print), \
 l.register_full_backward_hook(print))\
   # Cannot use both regular backward hooks and full backward hooks on a single
+nn.Module().register_parameter('a', (Leaf(1) * 1).as_subclass(nn.Parameter))\
+  # Cannot assign non-leaf Tensor to parameter 'a': parameters are leaves; compute
 """
 
 OWN = """

@@ -97,7 +97,6 @@ m.jit.save(1, 2)  # NotImplementedError: jit.save: TorchScript is not supported;
 m.jit.CompilationUnit()  # NotImplementedError: jit.CompilationUnit: TorchScript is not
 m.torch_version.TorchVersion('x') < 'y'\
   # ValueError: TorchVersion: 'x' is not a version
-m.hub.load(1, 2)  # NotImplementedError: hub.load from GitHub is not implemented
 """
 
 

@@ -169,6 +169,9 @@ device='meta')), utils.clip_grad_norm_([p], 1.0, foreach=True))\
   # foreach=True was passed, but can't use the foreach API on meta tensors
 m.searchsorted(ones(2), ones(2), sorter=T([0, 5]))  # range: 5 for a dimension of size 2
 m.bincount(T([-1]))  # bincount only supports 1-d non-negative integral inputs. Got -1
+m._fused_adamw_([ones(2)], [ones(2)], [], [], [], [], lr=0.1, beta1=0.9, beta2=0.9, \
+weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False)\
+  # _fused_adamw_: expected one tensor per parameter (1), got 0
 m.index_select(ones(2, 2), 0, ones(2))  # index_select(): Expected dtype int32/int64 for
 m.index_add(ones(2, 2), 0, T([5]), ones(1, 2))  # of bounds for dimension 0 with size 2
 m.cat([])  # torch.cat(): expected a non-empty list of Tensors
@@ -190,10 +193,6 @@ ones(2).copy_(m.ones(2, device='meta'))  # Cannot copy out of meta tensor [2] f3
 (p := nn.Parameter(ones(1)), setattr(p, 'grad', T([nan])), \
 utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True))\
   # The total norm of order 2.0 for gradients from `parameters` is non-finite, so it
-m._fused_sgd_([ones(2)], [ones(2)], [ones(2), ones(2)], weight_decay=0.0, \
-momentum=0.5, lr=0.1, dampening=0.0, nesterov=False, maximize=False, \
-is_first_step=False)\
-  # _fused_sgd_: expected one tensor per parameter (1), got 2
 m.ops.aten.expand.default(ones(1), [-5])  # expand: invalid size -5 at dimension 0
 m.ones(2).index_put_((T([0, 1]),), ones(3))  # shape mismatch: value tensor of shape [3]
 ones(2, 2).t().contiguous(memory_format=m.preserve_format)\
