@@ -295,6 +295,9 @@ def nonzero(input, *, out=None, as_tuple=False):
     if not as_tuple:
         return _native("nonzero")(input, out=out)
     if out is not None:
+        if not isinstance(out, taeda.Tensor):
+            kind = type(out).__name__
+            raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {kind}")
         raise RuntimeError("nonzero: out is not taken together with as_tuple=True")
     return tuple(_native("nonzero_numpy")(input))
 

@@ -46,3 +46,11 @@ def test_windows_that_do_not_move() -> None:
         F.conv1d(x, w, dilation=0)
     with pytest.raises(RuntimeError, match="Expected 3-dimensional input for 3-dim"):
         taeda.conv2d(taeda.ones(1, 1, 4, 3), w, padding="same")
+
+
+def test_nonzero_as_tuple_takes_no_out() -> None:
+    x, out = taeda.ones(2), taeda.empty(0, dtype=taeda.int64)
+    with pytest.raises(RuntimeError, match="as_tuple"):
+        taeda.nonzero(x, as_tuple=True, out=out)
+    with pytest.raises(TypeError, match="must be Tensor, not tuple"):
+        taeda.nonzero(x, as_tuple=True, out=(out,))
