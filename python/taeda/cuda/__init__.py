@@ -161,4 +161,8 @@ def __getattr__(name: str):
         from importlib import import_module
 
         return import_module("taeda.cuda.amp")
+    kinds = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
+    if name.endswith("Tensor") and name.removesuffix("Tensor") in kinds:
+        globals()[name] = absent_class(f"cuda.{name}")
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

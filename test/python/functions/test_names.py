@@ -29,6 +29,7 @@ def test_importable(name) -> None:
         lambda: taeda.onnx.export(None, None, "x"),
         lambda: taeda.profiler.profile(),
         lambda: taeda.Stream(),
+        lambda: taeda.cuda.FloatTensor(2),
         lambda: taeda.hub.load("a/b", "c"),
     ],
 )
