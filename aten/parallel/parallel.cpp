@@ -1,6 +1,9 @@
 #include <taeda/aten/parallel/parallel.h>
 
 #include <pthread.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -42,6 +45,44 @@ class RegionGuard {
   int previous_;
 };
 
+// Note [Floating-point environment of helpers]
+// A thread starts with the rounding mode that its creator had at that moment,
+// and OpenMP's threads may be created by another library (PyTorch shares
+// libgomp with us) in the middle of its own arithmetic. Vectorised exp rounds
+// its argument in that mode: a helper with a directed one was off by 1e-13,
+// seen as a float64 sum of 3 million that was off by 4e-7 once in some dozens
+// of runs. So a part computes in the mode of the thread that waits for it.
+class FloatEnvironment {
+ public:
+#if defined(__SSE__)
+  static unsigned current() { return _mm_getcsr() & kControl; }
+  explicit FloatEnvironment(unsigned wanted)
+      : before_(_mm_getcsr()), changed_((before_ & kControl) != wanted) {
+    if (changed_) [[unlikely]] {
+      _mm_setcsr((before_ & ~kControl) | wanted);
+    }
+  }
+  ~FloatEnvironment() {
+    if (changed_) [[unlikely]] {
+      _mm_setcsr(before_);
+    }
+  }
+#else
+  static unsigned current() { return 0; }
+  explicit FloatEnvironment(unsigned) {}
+#endif
+  FloatEnvironment(const FloatEnvironment&) = delete;
+  FloatEnvironment& operator=(const FloatEnvironment&) = delete;
+
+#if defined(__SSE__)
+ private:
+  // Rounding, flushing of denormals, masks: all but what has happened so far.
+  static constexpr unsigned kControl = 0xffc0;
+  unsigned before_;
+  bool changed_;
+#endif
+};
+
 // Keeps the first exception of a region until its join.
 class FirstError {
  public:
@@ -80,6 +121,7 @@ struct Split {
   int64_t end;
   int64_t part;
   detail::RangeFn fn;
+  unsigned environment;
   FirstError error;
 
   static void run(void* self, int job) {
@@ -92,6 +134,7 @@ struct Split {
                                  ? part_begin + split.part
                                  : split.end;
     const RegionGuard guard(job);
+    const FloatEnvironment environment(split.environment);
     try {
       split.fn.call(split.fn.context, part_begin, part_end);
     } catch (...) {
@@ -145,7 +188,12 @@ void parallel_for_threads(int64_t begin,
     fn.call(fn.context, begin, end);
     return;
   }
-  Split split{begin, end, (range + parts - 1) / parts, fn, {}};
+  Split split{begin,
+              end,
+              (range + parts - 1) / parts,
+              fn,
+              FloatEnvironment::current(),
+              {}};
   backend_run(static_cast<int>(parts), {&split, Split::run});
   split.error.rethrow();
 }

@@ -1,6 +1,7 @@
 #include <taeda/aten/parallel/parallel.h>
 
 #include <gtest/gtest.h>
+#include <xmmintrin.h>
 
 #include <atomic>
 #include <chrono>
@@ -226,6 +227,29 @@ TEST_F(CgroupTest, Version1InsideAContainerReadsTheMount) {
   write("mount/cpu/cpu.cfs_quota_us", "250000\n");
   write("mount/cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(limit(), 3);
+}
+
+// Rounding modes of the parts of a region; helpers are left in another.
+std::vector<unsigned> modes_of_parts(unsigned left) {
+  std::vector<unsigned> modes(3, ~0u);
+  parallel_for(0, 3, 1, [&](int64_t begin, int64_t) {
+    modes[static_cast<size_t>(begin)] = _MM_GET_ROUNDING_MODE();
+    if (get_thread_num() != 0) {
+      _MM_SET_ROUNDING_MODE(left);
+    }
+  });
+  return modes;
+}
+
+TEST(FloatEnvironment, PartsRoundAsTheirCaller) {
+  const Threads scope(3);
+  modes_of_parts(_MM_ROUND_DOWN);
+  EXPECT_EQ(modes_of_parts(_MM_ROUND_UP),
+            std::vector<unsigned>(3, _MM_ROUND_NEAREST));
+  _MM_SET_ROUNDING_MODE(_MM_ROUND_TOWARD_ZERO);
+  const std::vector<unsigned> modes = modes_of_parts(_MM_ROUND_NEAREST);
+  _MM_SET_ROUNDING_MODE(_MM_ROUND_NEAREST);
+  EXPECT_EQ(modes, std::vector<unsigned>(3, _MM_ROUND_TOWARD_ZERO));
 }
 
 bool sums_are_right() {
