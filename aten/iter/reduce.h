@@ -25,9 +25,9 @@ struct ReduceOp {
 
 struct ReduceArgs {
   // nullopt and the empty list mean all dims.
-  std::optional<IntArrayRef> dims;
+  std::optional<IntArrayRef> dims = std::nullopt;
   bool keepdim = false;
-  std::optional<ScalarType> dtype;
+  std::optional<ScalarType> dtype = std::nullopt;
 };
 
 TAEDA_API TensorBase reduce(const ReduceOp& op,

@@ -91,11 +91,10 @@ for _name in _WHERE:
     globals().pop(_name, None)
 _SUBMODULES = frozenset(
     "accelerator amp ao autograd backends compiler cuda cpu distributed"
-    " distributions export fft func functional futures fx hub jit library linalg"
-    " masked mps mtia multiprocessing nested nn onnx optim overrides package"
-    " profiler quantization random return_types serialization signal sparse special"
-    " storage testing torch_version types utils version xpu __config__ _dynamo"
-    " _subclasses _utils quasirandom".split()
+    " distributions fft func functional futures fx hub jit library linalg mps mtia"
+    " multiprocessing nn onnx optim overrides profiler random return_types"
+    " serialization sparse special storage testing torch_version types utils version"
+    " xpu __config__ _dynamo _subclasses _utils quasirandom".split()
 )
 
 

@@ -62,7 +62,7 @@ struct MatMul {
   int64_t stride_a;
   int64_t stride_b;
   int64_t stride_c;
-  float beta;  // c is added beta times before the result is rounded
+  float beta = 0;  // c is added beta times before the result is rounded
 };
 
 }  // namespace taeda::dnn

@@ -157,3 +157,7 @@ def test_groups_of_products_and_scans() -> None:
     x = taeda.arange(1.0, 5.0)
     assert associative_scan(taeda.add, x, 0).tolist() == [1, 3, 6, 10]
     assert associative_scan(taeda.mul, x, 0, reverse=True).tolist() == [24, 24, 12, 4]
+
+
+def test_every_listed_name_is_there() -> None:
+    assert [name for name in dir(taeda) if not hasattr(taeda, name)] == []
