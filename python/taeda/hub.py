@@ -45,8 +45,11 @@ def set_dir(d) -> None:
     _chosen = os.path.expanduser(d)
 
 
-def _copy(source, target, digest, total: int | None, progress: bool) -> None:
-    done = 0
+def _copy(source, target, total: int | None, progress: bool) -> str:
+    """Copies to the end; the SHA-256 of what came."""
+    import hashlib
+
+    done, digest = 0, hashlib.sha256()
     while block := source.read(1 << 17):
         target.write(block)
         digest.update(block)
@@ -55,6 +58,26 @@ def _copy(source, target, digest, total: int | None, progress: bool) -> None:
             print(f"\r{100 * done // total:3d}% of {total}", end="", file=sys.stderr)
     if progress:
         print(file=sys.stderr)
+    if total is not None and done != total:
+        raise RuntimeError(f"the download broke off after {done} of {total} bytes")
+    return digest.hexdigest()
+
+
+def _fetch(url: str, path: str, expected: str | None, progress: bool) -> str:
+    """Downloads to a path; the SHA-256, which must begin as expected."""
+    from urllib.request import Request, urlopen
+
+    from taeda._io.atomic import AtomicFile
+
+    request = Request(url, headers={"User-Agent": "torch.hub"})
+    with urlopen(request) as source, AtomicFile(path) as target:
+        length = source.headers.get("Content-Length")
+        found = _copy(source, target, int(length) if length else None, progress)
+        if expected and not found.startswith(expected):
+            raise RuntimeError(
+                f'invalid hash value (expected "{expected}", got "{found}")'
+            )
+    return found
 
 
 def download_url_to_file(
@@ -69,28 +92,32 @@ def download_url_to_file(
         progress: print how far it has come, to stderr.
 
     Raises:
-        RuntimeError: the file has another SHA-256.
-    """
-    import hashlib
-    import uuid
-    from urllib.request import Request, urlopen
+        RuntimeError: the file has another SHA-256, or the connection broke.
 
-    dst = os.path.expanduser(dst)
-    part, digest = f"{dst}.{uuid.uuid4().hex}.partial", hashlib.sha256()
-    try:
-        request = Request(url, headers={"User-Agent": "torch.hub"})
-        with urlopen(request) as source, open(part, "wb") as target:
-            length = source.headers.get("Content-Length")
-            _copy(source, target, digest, int(length) if length else None, progress)
-        found = digest.hexdigest()
-        if hash_prefix and not found.startswith(hash_prefix):
-            raise RuntimeError(
-                f'invalid hash value (expected "{hash_prefix}", got "{found}")'
-            )
-        os.replace(part, dst)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
+    Example:
+        >>> download_url_to_file("https://example.org/w.pt", "w.pt", "5c106cde")
+    """
+    _fetch(url, os.path.expanduser(dst), hash_prefix, progress)
+
+
+def _fetch_checked(url: str, path: str, demanded: bool, progress: bool) -> None:
+    """Downloads a file and compares it with the hash in its name."""
+    match = HASH_REGEX.search(os.path.basename(path))
+    digits = match.group(1) if match else ""
+    if demanded:
+        _fetch(url, path, digits, progress)
+        return
+    found = _fetch(url, path, None, progress)
+    # Fewer digits than eight are a size, decimal ones a date. Others may be no hash
+    # either, so a difference nobody asked about does not fail the call.
+    if len(digits) >= 8 and not digits.isdecimal() and not found.startswith(digits):
+        import warnings
+
+        warnings.warn(
+            f"{path}: its name carries {digits}, its SHA-256 begins {found[:8]}; "
+            "check_hash=True refuses such a file",
+            stacklevel=3,
+        )
 
 
 def load_state_dict_from_url(
@@ -100,28 +127,48 @@ def load_state_dict_from_url(
     progress: bool = True,
     check_hash: bool = False,
     file_name: str | None = None,
-    weights_only: bool = False,
+    weights_only: bool | None = None,
 ) -> dict[str, Any]:
     """What `load` gives for a file, fetched where the folder lacks it.
+
+    The file is read as data: PyTorch runs code in it unless told otherwise.
 
     Args:
         url: where it is.
         model_dir: the folder; `get_dir()/checkpoints` when absent.
         map_location: as for `load`.
         progress: print how far it has come.
-        check_hash: the name ends in the start of its SHA-256, which must agree.
+        check_hash: the name ends in the start of its SHA-256, which must agree. When
+            False, a name that carries 8 or more such digits and differs is warned of.
         file_name: its name in the folder; by default that of the URL.
-        weights_only: as for `load`.
+        weights_only: False runs code in the file, with a warning.
+
+    Raises:
+        RuntimeError: another hash than was asked for, or the connection broke.
+        UnpicklingError: as for `load`.
+
+    Example:
+        >>> load_state_dict_from_url("https://example.org/resnet18-5c106cde.pth")
     """
     model_dir = model_dir or os.path.join(get_dir(), "checkpoints")
     os.makedirs(model_dir, exist_ok=True)
     name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(model_dir, name)
+    data_only = weights_only is None or bool(weights_only)
+    if not data_only:
+        import warnings
+
+        warnings.warn(
+            f"weights_only=False with {url}: loading it runs any code that whoever "
+            "wrote it, or changed it on its way here, put into the file. Leave "
+            "weights_only out to read it as data; taeda.serialization."
+            "add_safe_globals names classes that you trust.",
+            stacklevel=2,
+        )
     if not os.path.exists(path):
         print(f'Downloading: "{url}" to {path}\n', file=sys.stderr)
-        found = HASH_REGEX.search(name) if check_hash else None
-        download_url_to_file(url, path, found and found.group(1), progress=progress)
-    return taeda.load(path, map_location=map_location, weights_only=weights_only)
+        _fetch_checked(url, path, check_hash, progress)
+    return taeda.load(path, map_location=map_location, weights_only=data_only)
 
 
 def _local(repo_or_dir: str, source: str):
