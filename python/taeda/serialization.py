@@ -1,7 +1,7 @@
 """Saving and loading objects in PyTorch's checkpoint format.
 
 `load` builds data and runs nothing unless told otherwise. `save` leaves an old file
-in place until the new one is complete.
+in place until the new one is complete and on the disk.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def save(
     """Write an object, with its tensors, to a file.
 
     Tensors that share a storage share it in the file. PyTorch reads the file. A path
-    is written under a temporary name and renamed, so an error leaves the old file.
+    is written under a temporary name, synced and renamed, so that an error or a crash
+    leaves the old file, and what is saved is on the disk when this returns.
 
     Args:
         obj: tensors, containers of them, a state_dict, anything that pickles.
@@ -119,11 +120,7 @@ def save(
         write_zip(write, root, pickled, collector.storages)
 
     if isinstance(f, (str, os.PathLike)):
-        from taeda._io.atomic import AtomicFile
-
-        stem = os.path.splitext(os.path.basename(os.fspath(f)))[0]
-        with AtomicFile(f) as file:
-            emit(file.write, stem or "archive")
+        _save_to_path(f, emit)
         return
     if not hasattr(f, "write"):
         raise AttributeError(
@@ -131,6 +128,19 @@ def save(
             f"{type(f).__name__}"
         )
     emit(_writes_all(f.write), "archive")
+
+
+def _save_to_path(path, emit) -> None:
+    from taeda._io.atomic import AtomicFile
+
+    stem, _ = os.path.splitext(os.path.basename(os.fspath(path)))
+    try:
+        target = AtomicFile(path)
+    except FileNotFoundError:
+        folder = os.path.dirname(os.path.realpath(path))
+        raise RuntimeError(f"Parent directory {folder} does not exist.") from None
+    with target as file:
+        emit(file.write, stem or "archive")
 
 
 def _writes_all(write):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 
 class AtomicFile:
     """A file that takes its place on success only.
 
-    Bytes go to a temporary name in the same folder, which is renamed at the end;
-    on an error (a full disk, Ctrl-C) it is removed and the old file is untouched.
+    Bytes go to a temporary name in the same folder, which is synced and renamed at the
+    end, and then the folder is synced: after a crash the name stands for the old file
+    or for the whole new one. On an error (a full disk, Ctrl-C) the temporary file is
+    removed and the old file is untouched.
     What is no regular file (a pipe, /dev/null) is written directly.
     """
 
@@ -26,10 +29,7 @@ class AtomicFile:
             tag = tag.encode()
         temporary = os.path.join(folder, name[:200] + tag)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        try:
-            fd = os.open(temporary, flags, self._mode())
-        except FileNotFoundError:
-            raise RuntimeError(f"Parent directory {folder} does not exist.") from None
+        fd = os.open(temporary, flags, self._mode())
         self.temporary = temporary
         self.file = os.fdopen(fd, "wb", buffering=0)
 
@@ -49,26 +49,40 @@ class AtomicFile:
         return self
 
     def __exit__(self, kind, value, traceback) -> None:
+        renamed = False
         try:
-            self.file.close()
-        except OSError:
-            if kind is None:
-                self._discard()
-                raise
-        if self.temporary is None:
-            return
-        if kind is None:
-            try:
+            with self.file:
+                if kind is None and self.temporary is not None:
+                    # A rename may reach the disk before the bytes do: a crash would
+                    # then leave an empty file under the old one's name.
+                    os.fsync(self.file.fileno())
+            if kind is None and self.temporary is not None:
                 os.replace(self.temporary, self.path)
-            except OSError:
+                renamed = True
+        finally:
+            if self.temporary is not None and not renamed:
                 self._discard()
-                raise
-        else:
-            self._discard()
+        if renamed:
+            _sync_folder(os.path.dirname(self.path))
 
     def _discard(self) -> None:
-        if self.temporary is not None:
-            try:
-                os.unlink(self.temporary)
-            except OSError:
-                pass
+        try:
+            os.unlink(self.temporary)
+        except OSError:
+            pass
+
+
+def _sync_folder(folder) -> None:
+    """Make a rename in a folder lasting, where folders can be synced."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return  # files may be made in it, but not listed
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        # Network file systems order their own renames.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)
