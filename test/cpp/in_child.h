@@ -10,13 +10,6 @@
 #include <chrono>
 #include <thread>
 
-#if defined(__SANITIZE_THREAD__)
-#define TAEDA_NEEDS_FORK() \
-  GTEST_SKIP() << "the thread sanitizer ends children that start threads"
-#else
-#define TAEDA_NEEDS_FORK() static_cast<void>(0)
-#endif
-
 namespace taeda {
 
 inline constexpr int kDeadlineSeconds = 30;

@@ -85,8 +85,9 @@ def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Coun
         "ASAN_OPTIONS": "detect_leaks=1:strict_init_order=1"
         ":allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
+        # Tests whose body runs in a forked child start threads there.
         "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1"
-        ":allocator_may_return_null=1",
+        ":allocator_may_return_null=1:die_after_fork=0",
         **(settings or {}),
     }
     if suppressions.exists():

@@ -12,10 +12,9 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from typing import Any
 
 from devtool.shell import ROOT, VENV, Failure, output, run, say
-
-DEMO_PACKAGES = ("numpy", "tqdm", "matplotlib", "scikit-learn")
 
 
 def _has_compiler() -> bool:
@@ -77,16 +76,28 @@ def system_packages(tests: bool) -> None:
         say("not installed, builds are slower without: " + " ".join(helpful))
 
 
-def _requirements(tests: bool) -> list[str]:
+def project() -> dict[str, Any]:
+    """What pyproject.toml says."""
     with open(ROOT / "pyproject.toml", "rb") as file:
-        project = tomllib.load(file)
-    wanted = list(project["build-system"]["requires"]) + list(DEMO_PACKAGES)
-    if tests:
-        wanted += project["dependency-groups"]["test"]
-    return list(dict.fromkeys(wanted))
+        return tomllib.load(file)
 
 
-def _normal(requirement: str) -> str:
+def group(name: str) -> list[str]:
+    """The requirements of a dependency group and of the groups that it includes."""
+    wanted = []
+    for entry in project()["dependency-groups"][name]:
+        included = isinstance(entry, dict)
+        wanted += group(entry["include-group"]) if included else [entry]
+    return wanted
+
+
+def _requirements(tests: bool) -> list[str]:
+    wanted = project()["build-system"]["requires"]
+    return list(dict.fromkeys([*wanted, *group("test" if tests else "demo")]))
+
+
+def normal(requirement: str) -> str:
+    """The package's name in a requirement, in the registry's spelling."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return re.sub(r"[-_.]+", "-", name.group(0)).lower() if name else requirement
 
@@ -102,7 +113,7 @@ def virtual_environment(tests: bool) -> None:
     if not (VENV / "bin" / "python").exists():
         say("making the virtual environment .venv")
         run([sys.executable, "-m", "venv", VENV])
-    say("installing into .venv: " + " ".join(map(_normal, wanted)))
+    say("installing into .venv: " + " ".join(map(normal, wanted)))
     pip = [VENV / "bin" / "python", "-m", "pip", "install"]
     run([*pip, "-qq", "--disable-pip-version-check", *wanted])
     stamp.write_text(key)

@@ -68,14 +68,12 @@ bool lu_is_done() {
 }
 
 TEST(Hang, ProductInsideAParallelRegion) {
-  TAEDA_NEEDS_FORK();
   EXPECT_TRUE(in_child([] { return right_in_every_part<double>(3); }));
   EXPECT_TRUE(in_child([] { return right_in_every_part<float>(3); }));
   EXPECT_TRUE(in_child([] { return right_in_every_part<complex<double>>(3); }));
 }
 
 TEST(Hang, DecompositionInsideAParallelRegion) {
-  TAEDA_NEEDS_FORK();
   EXPECT_TRUE(in_child([] {
     set_num_threads(3);
     std::atomic<int> done{0};
@@ -85,7 +83,6 @@ TEST(Hang, DecompositionInsideAParallelRegion) {
 }
 
 TEST(Hang, ForkAfterProducts) {
-  TAEDA_NEEDS_FORK();
   const int before = get_num_threads();
   set_num_threads(3);
   for (int round = 0; round < 3; ++round) {
@@ -100,7 +97,6 @@ TEST(Hang, ForkAfterProducts) {
 }
 
 TEST(Hang, DecompositionsOnSeveralUserThreads) {
-  TAEDA_NEEDS_FORK();
   EXPECT_TRUE(in_child([] {
     set_num_threads(2);
     std::atomic<int> done{0};
@@ -116,7 +112,6 @@ TEST(Hang, DecompositionsOnSeveralUserThreads) {
 }
 
 TEST(Hang, ProductsOnSeveralUserThreads) {
-  TAEDA_NEEDS_FORK();
   EXPECT_TRUE(in_child([] {
     set_num_threads(2);
     std::atomic<int> right{0};
@@ -137,7 +132,6 @@ TEST(Hang, ProductsOnSeveralUserThreads) {
 }
 
 TEST(Hang, BatchesOfDoublesOnThreads) {
-  TAEDA_NEEDS_FORK();
   EXPECT_TRUE(in_child([] {
     set_num_threads(3);
     constexpr int64_t kN = 100;

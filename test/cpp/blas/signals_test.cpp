@@ -86,7 +86,6 @@ bool grouped_convolution_is_right() {
 class Signals : public ::testing::TestWithParam<int> {};
 
 TEST_P(Signals, Products) {
-  TAEDA_NEEDS_FORK();
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{128, 128, 128},
                                 {512, 512, 512},
                                 {64, 256, 4096}}) {
@@ -99,7 +98,6 @@ TEST_P(Signals, Products) {
 }
 
 TEST_P(Signals, GroupedConvolution) {
-  TAEDA_NEEDS_FORK();
   EXPECT_TRUE(in_child([] {
     return holds_under_signals(GetParam(), grouped_convolution_is_right);
   }));

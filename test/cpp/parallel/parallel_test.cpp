@@ -257,7 +257,6 @@ bool sums_are_right() {
 }
 
 TEST(Fork, ChildAndParentComputeInParallelAfterARegion) {
-  TAEDA_NEEDS_FORK();
   const Threads scope(3);
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(parallel_sum(1000), 499500);
@@ -267,7 +266,6 @@ TEST(Fork, ChildAndParentComputeInParallelAfterARegion) {
 }
 
 TEST(Fork, WorksFromASecondThread) {
-  TAEDA_NEEDS_FORK();
   const Threads scope(3);
   ASSERT_EQ(parallel_sum(1000), 499500);
   std::thread([&] {

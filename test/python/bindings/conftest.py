@@ -7,4 +7,6 @@ import pytest
 
 @pytest.fixture(scope="session")
 def torch():
-    return pytest.importorskip("torch")
+    import torch
+
+    return torch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
 import pytest
 import taeda
 
-np = pytest.importorskip("numpy")
 DTYPES = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),

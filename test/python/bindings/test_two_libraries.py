@@ -117,7 +117,6 @@ def run(program: str) -> None:
 
 @pytest.mark.parametrize("first", ["taeda", "torch"])
 def test_both_compute_right_results(first: str) -> None:
-    pytest.importorskip("torch")
     second = "torch" if first == "taeda" else "taeda"
     run(TOGETHER.format(first=first, second=second))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tolerance import rounding
 
 from tools.codegen.expr import (
@@ -27,7 +28,6 @@ from tools.codegen.expr import (
 
 from .samples import COMPLEX, REAL, evaluate
 
-torch = pytest.importorskip("torch")
 special = torch.special
 
 TORCH: dict[str, Callable[..., Any]] = {

@@ -38,11 +38,6 @@ def driver(sources: list[Path]) -> tuple[str, int]:
     return "\n".join(lines), len(entries)
 
 
-pytestmark = pytest.mark.skipif(
-    not OBJECTS.is_dir(), reason="needs a build (tools/dev build)"
-)
-
-
 def run(sources: list[Path], folder: Path) -> tuple[int, str]:
     """How many kernels were compared, and what was different."""
     text, count = driver(sources)

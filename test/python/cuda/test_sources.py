@@ -20,7 +20,7 @@ OPTIONS = [
 
 def nvrtc_library() -> ctypes.CDLL:
     """NVRTC from its package; its built-ins must be loaded first, by full path."""
-    nvidia = pytest.importorskip("nvidia", reason="needs package nvidia-cuda-nvrtc")
+    import nvidia
     for root in nvidia.__path__:
         found = [
             p

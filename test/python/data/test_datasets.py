@@ -6,9 +6,9 @@ from collections import OrderedDict, defaultdict, namedtuple
 
 import pytest
 import taeda
+import torch
 from taeda.utils import data
 
-torch = pytest.importorskip("torch")
 theirs = torch.utils.data
 
 Point = namedtuple("Point", "x y")
@@ -196,7 +196,7 @@ def test_collating_is_pytorchs(name) -> None:
 
 
 def test_collating_numpy() -> None:
-    numpy = pytest.importorskip("numpy")
+    import numpy
     batches = [
         [numpy.arange(3), numpy.arange(3)],
         [numpy.float32(1), numpy.float32(2)],

@@ -60,7 +60,7 @@ def passes(tools, lib, dataset, count: int, **options) -> list:
 @pytest.mark.parametrize("count", WORKERS)
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_the_order_is_pytorchs(count, shuffle) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
 
     def rows(tools, lib):
         return tools.TensorDataset(lib.arange(30.0).view(15, 2), lib.arange(15))

@@ -7,8 +7,8 @@ import importlib
 import numpy
 import pytest
 import taeda
+import torch
 
-torch = pytest.importorskip("torch")
 LIBRARIES = {"taeda": taeda, "torch": torch}
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 import taeda
-
-torch = pytest.importorskip("torch")
+import torch
 
 
 def leaves(tree) -> list:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
+import torch
 from taeda.utils import _pytree as ours
 
-torch = pytest.importorskip("torch")
 theirs = torch.utils._pytree
 Point = namedtuple("Point", "x y")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 import taeda
-
-torch = pytest.importorskip("torch")
+import torch
 
 
 def close(got, want, tolerance: float = 1e-9) -> None:

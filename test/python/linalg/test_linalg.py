@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy
 import pytest
 import taeda
+import torch
 from tolerance import rounding
-
-torch = pytest.importorskip("torch")
 
 SHAPES = [(3, 3), (4, 2), (2, 4), (2, 3, 5, 3), (0, 3), (3, 0), (0, 2, 2)]
 DTYPES = ["float32", "float64", "complex64", "complex128"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import taeda
 from tolerance import rounding
 
-np = pytest.importorskip("numpy")
-
 
 @pytest.fixture(scope="session")
 def torch():
-    return pytest.importorskip("torch")
+    import torch
+
+    return torch
 
 
 def made(T, array):

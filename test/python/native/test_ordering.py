@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import taeda
-
-torch = pytest.importorskip("torch")
+import torch
 
 DTYPES = ["bool", "uint8", "int64", "float32", "bfloat16"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import taeda
-
-torch = pytest.importorskip("torch")
+import torch
 
 DTYPES = ["float16", "float32", "float64", "uint8", "int32", "int64", "bool"]
 

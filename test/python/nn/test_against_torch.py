@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import taeda
 from tolerance import rounding
@@ -11,7 +12,6 @@ from tolerance import rounding
 ERROR = (rounding("float64", 1024),) * 2
 DRAWN = (rounding("float32", 24),) * 2
 
-np = pytest.importorskip("numpy")
 
 
 def values(shape, seed: int = 0, dtype="float64"):

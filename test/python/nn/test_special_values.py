@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy
 import pytest
 import taeda
+import torch
 from taeda import nn
 from tolerance import rounding
-
-torch = pytest.importorskip("torch")
 
 NAN = float("nan")
 

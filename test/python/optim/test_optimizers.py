@@ -6,9 +6,8 @@ import math
 
 import pytest
 import taeda
+import torch
 from tolerance import rounding
-
-torch = pytest.importorskip("torch")
 
 SHAPES = [(), (3,), (2, 3)]
 SETTINGS = [

@@ -6,9 +6,8 @@ import warnings
 
 import pytest
 import taeda
+import torch
 from tolerance import rounding
-
-torch = pytest.importorskip("torch")
 
 SETTINGS = {
     "step": lambda s, o: s.StepLR(o, 3, 0.5),

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import taeda
 
-pytest.importorskip("numpy")
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

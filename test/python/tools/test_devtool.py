@@ -60,6 +60,6 @@ def test_link_is_corrected_but_no_file_replaced(tmp_path: pathlib.Path) -> None:
 
 
 def test_requirements_have_the_build_and_test_ones() -> None:
-    names = [system._normal(r) for r in system._requirements(tests=True)]
+    names = [system.normal(r) for r in system._requirements(tests=True)]
     assert {"pybind11", "scipy-openblas32", "torch", "pytest"} <= set(names)
-    assert "torch" not in map(system._normal, system._requirements(tests=False))
+    assert "torch" not in map(system.normal, system._requirements(tests=False))
