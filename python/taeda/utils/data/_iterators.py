@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 
 import taeda
 from taeda.utils.data._utils.fetch import make_fetcher
 from taeda.utils.data.sampler import drawn_seed
 
-_JOIN_SECONDS = 5.0  # for a process whose socket has closed
+_JOIN_SECONDS = 5.0  # for the exit code of a process that has ended
 _GRACE_SECONDS = 1.0  # for workers to finish what they are at
 
 
@@ -92,25 +93,55 @@ class SingleProcessIterator(BaseIterator):
 class _Worker:
     """The loader's side of one worker."""
 
-    def __init__(self, process, channel) -> None:
-        self.process, self.channel = process, channel
+    def __init__(self, number: int, process, channel) -> None:
+        self.number, self.process, self.channel = number, process, channel
         self.active = True  # has samples left in this pass
+        # Readable once the process has ended. Its socket may stay open: in a process
+        # that another thread forked meanwhile. So may the pipe behind `sentinel`.
+        try:
+            self.end = os.pidfd_open(process.pid)
+        except (AttributeError, OSError):
+            self.end = os.dup(process.sentinel)
+
+    def close(self) -> None:
+        """Tell the worker to end."""
+        self.channel.close()
+        os.close(self.end)
+
+    def died(self):
+        """Raise the error of a worker that ended or closed its connection."""
+        limit = time.monotonic() + _JOIN_SECONDS
+        while self.process.exitcode is None and time.monotonic() < limit:
+            self.process.join(0.05)
+        code = self.process.exitcode
+        if code is None:
+            end = "closed its connection"
+        elif code < 0:
+            import signal
+
+            name = signal.strsignal(-code) or f"signal {-code}"
+            end = f"is killed by signal: {name} (exit code {code}). "
+            if -code in (signal.SIGKILL, signal.SIGBUS):
+                end += "It may have run out of memory."
+        else:
+            end = f"exited unexpectedly with code {code}"
+        raise RuntimeError(
+            f"DataLoader worker {self.number} (pid {self.process.pid}) {end}"
+        )
 
 
 class WorkersIterator(BaseIterator):
     """Batches made by worker processes, a few of them ahead.
 
     Task n goes to the workers in turn, and batches come out in the order of tasks
-    (unless `in_order` is off), whoever is ready first.
+    (unless `in_order` is off), whoever is ready first. An iterator is for one thread
+    at a time; different ones have nothing in common.
     """
 
     def __init__(self, loader) -> None:
         super().__init__(loader)
-        import select
-
         self._workers: list[_Worker] = []
         self._poll = select.poll()
-        self._by_fd: dict[int, int] = {}
         self._epoch = 0
         try:
             for number in range(loader.num_workers):
@@ -122,9 +153,8 @@ class WorkersIterator(BaseIterator):
 
     def _start(self, number: int) -> None:
         import multiprocessing
-        import select
 
-        from taeda.utils.data._utils import transfer
+        from taeda.utils.data._utils.channel import Channel, pair
         from taeda.utils.data._utils.worker import Job, main
 
         loader = self._loader
@@ -137,9 +167,11 @@ class WorkersIterator(BaseIterator):
             worker_init_fn=loader.worker_init_fn,
             fetching=self._fetching,
         )
-        ours, theirs = transfer.pair()
+        ours, theirs = pair()
         forks = context.get_start_method() == "fork"
-        others = [w.channel.sock for w in self._workers] + [ours] if forks else []
+        others = [ours.fileno()] if forks else []
+        for worker in self._workers if forks else ():
+            others += [worker.channel.fileno(), worker.end]
         args = (theirs, others, job)
         process = context.Process(target=main, args=args, daemon=True)
         try:
@@ -149,9 +181,10 @@ class WorkersIterator(BaseIterator):
             raise
         finally:
             theirs.close()
-        self._workers.append(_Worker(process, transfer.Channel(ours)))
-        self._poll.register(ours.fileno(), select.POLLIN)
-        self._by_fd[ours.fileno()] = number
+        worker = _Worker(number, process, Channel(ours))
+        self._workers.append(worker)
+        self._poll.register(ours, select.POLLIN)
+        self._poll.register(worker.end, select.POLLIN)
 
     def _restart(self) -> None:
         super()._restart()
@@ -178,9 +211,9 @@ class WorkersIterator(BaseIterator):
         """Give the next task to the next worker that has samples left."""
         count = len(self._workers)
         for _ in range(count):
-            number = self._turn
-            self._turn = (number + 1) % count
-            if self._workers[number].active:
+            worker = self._workers[self._turn]
+            self._turn = (self._turn + 1) % count
+            if worker.active:
                 break
         else:
             return
@@ -190,16 +223,15 @@ class WorkersIterator(BaseIterator):
             return
         task = self._next_task
         self._next_task += 1
-        self._owner[task] = number
+        self._owner[task] = worker.number
         try:
-            channel = self._workers[number].channel
-            channel.send(((self._epoch, task), indices), wait=False)
+            worker.channel.send(((self._epoch, task), indices))
         except ConnectionError:
-            self._died(number)
+            worker.died()
 
     def _fetch(self):
         try:
-            return self._fetch_reply()
+            reply = self._next_reply()
         except StopIteration:
             if not self._loader.persistent_workers:
                 self.close()
@@ -209,23 +241,26 @@ class WorkersIterator(BaseIterator):
             self.close()
             self._loader._forget(self)
             raise
+        kind, data = reply
+        if kind == "error":
+            data.reraise()
+        return data
 
-    def _fetch_reply(self):
+    def _next_reply(self) -> tuple:
         while True:
             task = self._ready_task()
             if task is None:
                 if not self._owner:
                     raise StopIteration
+                if not self._workers:
+                    raise RuntimeError("DataLoader: the workers of this pass are gone")
                 self._receive_some()
                 continue
-            kind, data = self._done.pop(task)
+            reply = self._done.pop(task)
             self._next_out += 1
-            if kind == "end":
-                continue
-            self._assign()
-            if kind == "error":
-                data.reraise()
-            return data
+            if reply[0] != "end":
+                self._assign()
+                return reply
 
     def _ready_task(self) -> int | None:
         if self._loader.in_order:
@@ -235,22 +270,26 @@ class WorkersIterator(BaseIterator):
     def _receive_some(self) -> None:
         timeout = self._loader.timeout
         for worker in self._workers:
-            worker.channel.flush()
-        # With packets kept back, look again soon: the reader may have made room.
-        kept = any(w.channel.waiting for w in self._workers)
-        limit = 1000 * timeout if timeout > 0 else None
-        events = self._poll.poll(10 if kept else limit)
-        if not events and not kept:
+            channel = worker.channel
+            out = select.POLLOUT if channel.waits else 0
+            self._poll.modify(channel, select.POLLIN | out)
+        events = dict(self._poll.poll(1000 * timeout if timeout > 0 else None))
+        if not events:
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
-        for fd, _ in events:
-            self._receive(self._by_fd[fd])
+        for worker in self._workers:
+            seen = events.get(worker.channel.fileno(), 0)
+            try:
+                if seen & select.POLLOUT:
+                    worker.channel.flush()
+                if seen & ~select.POLLOUT:
+                    self._receive(worker)
+                elif worker.end in events and not worker.channel.ready(0):
+                    worker.died()
+            except (EOFError, ConnectionError):
+                worker.died()
 
-    def _receive(self, number: int) -> None:
-        worker = self._workers[number]
-        try:
-            kind, (epoch, task), data = worker.channel.receive()
-        except (EOFError, ConnectionError):
-            self._died(number)
+    def _receive(self, worker: _Worker) -> None:
+        kind, (epoch, task), data = worker.channel.receive()
         if epoch != self._epoch:
             return  # of a pass that was broken off
         self._owner.pop(task, None)
@@ -259,26 +298,11 @@ class WorkersIterator(BaseIterator):
             self._assign()
         self._done[task] = kind, data
 
-    def _died(self, number: int):
-        process = self._workers[number].process
-        process.join(_JOIN_SECONDS)
-        code = process.exitcode
-        if code is not None and code < 0:
-            import signal
-
-            name = signal.strsignal(-code) or f"signal {-code}"
-            end = f"is killed by signal: {name}. "
-            if -code in (signal.SIGKILL, signal.SIGBUS):
-                end += "It may have run out of memory."
-        else:
-            end = f"exited unexpectedly with code {code}"
-        raise RuntimeError(f"DataLoader worker {number} (pid {process.pid}) {end}")
-
     def close(self) -> None:
         """End the workers: they see their sockets close; the slow ones are stopped."""
         workers, self._workers = self._workers, []
         for worker in workers:
-            worker.channel.close()
+            worker.close()
         limit = time.monotonic() + _GRACE_SECONDS
         for worker in workers:
             worker.process.join(max(0.0, limit - time.monotonic()))

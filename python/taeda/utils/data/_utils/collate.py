@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from contextvars import ContextVar
 from copy import copy
 
 import taeda
@@ -12,6 +13,8 @@ _REFUSED = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
     "lists; found {}"
 )
+# Where a worker's batch is made (memory.Arena); every thread has a value of its own.
+batch_memory: ContextVar = ContextVar("batch_memory", default=None)
 
 
 def _is_text(array) -> bool:
@@ -81,8 +84,9 @@ def collate(batch, *, collate_fn_map: dict | None = None):
     functions = collate_fn_map or {}
     function = functions.get(type(sample))
     if function is None:
-        matches = (f for kind, f in functions.items() if isinstance(sample, kind))
-        function = next(matches, None)
+        # A copy: another thread may be adding a type.
+        known = list(functions.items())
+        function = next((f for kind, f in known if isinstance(sample, kind)), None)
     if function is not None:
         return function(batch, collate_fn_map=collate_fn_map)
 
@@ -112,9 +116,8 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
             f"tensors of layout {sample.layout} have no default collate_fn; provide a "
             "custom one"
         )
-    # Loaded in workers (and in their parent) only.
-    transfer = sys.modules.get("taeda.utils.data._utils.transfer")
-    out = None if transfer is None else transfer.shared_like(sample, len(batch))
+    arena = batch_memory.get()
+    out = None if arena is None else arena.like(sample, len(batch))
     if out is None:
         return taeda.stack(list(batch), 0)
     return taeda.stack(list(batch), 0, out=out)
@@ -158,17 +161,16 @@ default_collate_fn_map: dict = {
 
 
 def _know_numpy() -> None:
-    """NumPy's types, once somebody has imported it."""
+    """NumPy's types, once somebody has imported it.
+
+    Entries are only added, each in one step, so that threads may do it at once.
+    """
     numpy = sys.modules.get("numpy")
     if numpy is None or getattr(numpy, "ndarray", None) in default_collate_fn_map:
         return
-    known = dict(default_collate_fn_map)
-    default_collate_fn_map.clear()
-    default_collate_fn_map[taeda.Tensor] = known.pop(taeda.Tensor)
-    default_collate_fn_map[numpy.ndarray] = collate_numpy_array_fn
     scalars = (numpy.bool_, numpy.number, numpy.object_)
-    default_collate_fn_map[scalars] = collate_numpy_scalar_fn
-    default_collate_fn_map.update(known)
+    default_collate_fn_map.setdefault(scalars, collate_numpy_scalar_fn)
+    default_collate_fn_map.setdefault(numpy.ndarray, collate_numpy_array_fn)
 
 
 def default_collate(batch):

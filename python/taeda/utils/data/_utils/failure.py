@@ -42,13 +42,17 @@ class ExceptionWrapper:
 
     def reraise(self):
         """Raise an exception of the same type whose text has the traceback."""
+        # Not in a local variable: a cycle through the traceback would keep the
+        # loader, and so its workers, alive.
+        raise self._error()
+
+    def _error(self) -> BaseException:
         kind = self.exc_type
         text = f"Caught {self.name} {self.where}.\nOriginal {self.exc_msg}"
         if kind is KeyError:
-            raise KeyError(KeyErrorMessage(text))
+            return KeyError(KeyErrorMessage(text))
         try:
-            error = kind(text)
+            return kind(text)
         except Exception:
             # A constructor that wants other arguments.
-            raise RuntimeError(text) from None
-        raise error
+            return RuntimeError(text)

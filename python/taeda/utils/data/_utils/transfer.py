@@ -1,368 +1,277 @@
-"""How batches travel between processes.
+"""Objects as packets: what is sent of a batch, and how it is put together again.
 
-A message is one packet on a Unix socket. Small data lies in the packet. A tensor of
-64 KiB or more has an anonymous memory file (memfd) of its own, whose descriptor goes
-along; the receiver maps it as the tensor's storage and closes the descriptor. So
-nothing has a name in /dev/shm, its size limit does not apply, no descriptor stays
-open, and the memory is gone with its last tensor, even if a process is killed.
+Pickle (protocol 5) writes the object; the bytes of tensors and arrays stay outside of
+the pickle. Those of 64 KiB or more travel as memory files, which the receiver maps, so
+that they are not copied; each ends with its own last tensor. The rest lies in the
+packet, or in one more file if that would be too long.
+
+Everything here is made for one message and known to its call alone: loaders may be
+used from any number of threads.
 """
 
 from __future__ import annotations
 
-import ctypes
 import io
-import mmap
 import os
 import pickle
-import socket
 import struct
-import weakref
 
 import taeda
-from taeda._io.storages import lazy_flags, storage_bytes
+from taeda._io.storages import lazy_flags
+from taeda.utils.data._utils.memory import FILE_BYTES, map_file, new_file
 
-_INLINE = 1 << 15  # a packet holds up to this much
-_DIRECT = 1 << 16  # tensors from this size on have a file of their own
-_MAX_FILES = 200  # of the 253 descriptors that a packet may carry
-_HEAD = struct.Struct("<?II")  # spilled, length of the pickle, number of buffers
-_SIZE = struct.Struct("<Q")
-
-_PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = (
-    *(ctypes.c_void_p, ctypes.c_size_t),
-    *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long),
-)
-_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-
-_blocks: dict[int, tuple[int, int]] | None = None  # address -> (descriptor, bytes)
-
-
-def _new_file(size: int) -> int:
-    """An anonymous file in memory."""
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("taeda-batch", os.MFD_CLOEXEC)
-    else:
-        import tempfile
-
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    os.ftruncate(fd, size)
-    return fd
-
-
-def _map_file(fd: int, dtype, count: int):
-    """A tensor over a file; the descriptor may be closed afterwards.
-
-    Not by the module mmap, whose objects keep a descriptor each.
-    """
-    size = count * dtype.itemsize
-    address = _libc.mmap(None, size, _PROTECTION, mmap.MAP_SHARED, fd, 0)
-    if address == ctypes.c_void_p(-1).value:
-        number = ctypes.get_errno()
-        raise OSError(
-            number, f"cannot map a batch of {size} bytes", os.strerror(number)
-        )
-    block = (ctypes.c_char * size).from_address(address)
-    weakref.finalize(block, _libc.munmap, address, size).atexit = False
-    return taeda.frombuffer(block, dtype=dtype, count=count)
-
-
-def start_sharing() -> None:
-    """Let `shared_like` give out memory; in workers only."""
-    global _blocks
-    _blocks = {}
-
-
-def shared_like(sample, count: int):
-    """A tensor for `count` tensors like `sample`, in memory to be passed on.
-
-    None where an ordinary one will do: in the main process, or for small data.
-    """
-    if _blocks is None or sample.device.type != "cpu" or sample.requires_grad:
-        return None
-    elements = count * sample.numel()
-    size = elements * sample.dtype.itemsize
-    if size < _DIRECT or type(sample) is not taeda.Tensor:
-        return None
-    fd = _new_file(size)
-    tensor = _map_file(fd, sample.dtype, elements).view(count, *sample.shape)
-    _blocks[tensor.data_ptr()] = fd, size
-    return tensor
-
-
-def _close_blocks() -> None:
-    for fd, _ in (_blocks or {}).values():
-        os.close(fd)
-    if _blocks:
-        _blocks.clear()
-
-
-def _view(tensor) -> memoryview:
-    """The bytes of a contiguous tensor."""
-    width = tensor.dtype.itemsize
-    start = tensor.storage_offset() * width
-    data = storage_bytes(tensor.untyped_storage())
-    return data[start : start + tensor.numel() * width]
+PACKET_BYTES = 1 << 15  # a packet holds up to this much
+MAX_FILES = 200  # of the 253 descriptors that a packet may carry
+_HEAD = struct.Struct("<?II")  # spilled, length of the plan, length of the pickle
+_VECTOR = os.sysconf("SC_IOV_MAX") if hasattr(os, "preadv") else 1
 
 
 class _Writer(pickle.Pickler):
-    """Pickles an object; the bytes of tensors and arrays stay outside."""
+    """Pickles an object; lists its tensors and buffers instead of writing them."""
 
     def __init__(self, stream) -> None:
-        super().__init__(stream, 5, buffer_callback=self._buffer)
-        self.buffers: list = []
-        self.files: list[int] = []
-        self.alive: list = []  # tensors whose bytes the buffers show
-
-    def _buffer(self, buffer) -> None:
-        self.buffers.append(buffer.raw())
+        self.tensors: list = []
+        self.arrays: list = []
+        # A method of this object would be a cycle that keeps batches alive.
+        super().__init__(stream, 5, buffer_callback=self.arrays.append)
 
     def reducer_override(self, obj):
-        if isinstance(obj, taeda.Tensor):
-            return self._tensor(obj)
-        if isinstance(obj, taeda.Size):
-            return _size, (tuple(obj),)
-        if isinstance(obj, taeda.dtype):
-            return _dtype, (str(obj).rpartition(".")[2],)
-        if isinstance(obj, taeda.device):
-            return _device, (str(obj),)
-        return NotImplemented
-
-    def _tensor(self, tensor):
-        kind = type(tensor)
-        if tensor.layout == taeda.sparse_coo:
-            parts = tensor._indices(), tensor._values(), tuple(tensor.size())
-            return _sparse, (*parts, tensor.is_coalesced())
-        if tensor.layout != taeda.strided or tensor.device.type != "cpu":
-            raise NotImplementedError(
-                f"a worker cannot pass on a tensor of layout {tensor.layout} on "
-                f"{tensor.device}; return CPU tensors and convert them in the main "
-                "process"
+        if not isinstance(obj, taeda.Tensor):
+            return NotImplemented
+        if obj.requires_grad and not obj.is_leaf:
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad: "
+                f"a worker made one of shape {tuple(obj.shape)}, and autograd does not "
+                "reach the main process; detach() it in the dataset or collate_fn"
             )
-        grad = tensor.requires_grad and tensor.is_leaf
-        plain = tensor.detach()
+        if obj.layout == taeda.sparse_coo:
+            parts = obj._indices(), obj._values(), tuple(obj.size())
+            return _sparse, (*parts, obj.is_coalesced())
+        if obj.layout != taeda.strided or obj.device.type != "cpu":
+            raise NotImplementedError(
+                f"a worker cannot pass on a tensor of layout {obj.layout} on "
+                f"{obj.device}; return CPU tensors and convert them in the main process"
+            )
+        plain = obj.detach()
+        if type(obj) is not taeda.Tensor or obj.requires_grad:
+            plain = plain.as_subclass(taeda.Tensor)
+            return _finish, (plain, type(obj), obj.requires_grad, obj.__dict__)
         if lazy_flags(plain):
             plain = plain.resolve_conj().resolve_neg()
-        order = None
-        if not plain.is_contiguous():
-            plain, order = _dense_order(plain)
-        shape, name = tuple(plain.shape), str(plain.dtype).rpartition(".")[2]
-        cls = None if kind is taeda.Tensor else kind
-        size = plain.numel() * plain.dtype.itemsize
-        if size >= _DIRECT and len(self.files) < _MAX_FILES:
-            place = len(self.files)
-            self.files.append(self._file_of(plain, size))
-            return _File, (place, name, shape, order, grad, cls)
-        self.alive.append(plain)
-        data = pickle.PickleBuffer(_view(plain) if size else b"")
-        return _tensor, (data, name, shape, order, grad, cls)
-
-    def _file_of(self, plain, size: int) -> int:
-        known = (_blocks or {}).get(plain.data_ptr())
-        if known is not None and known[1] == size:
-            return os.dup(known[0])
-        fd = _new_file(size)
-        _write_all(fd, _view(plain))
-        return fd
+        self.tensors.append(plain)
+        return _tensor, (len(self.tensors) - 1,)
 
 
-def _write_all(fd: int, data: memoryview) -> None:
-    done = 0
-    while done < len(data):
-        done += os.pwrite(fd, data[done : done + (1 << 30)], done)
+class _Reader(pickle.Unpickler):
+    """The way back, given the tensors and the buffers."""
+
+    def __init__(self, stream, tensors: list, arrays: list) -> None:
+        super().__init__(stream, buffers=arrays)
+        self._tensors = tensors
+
+    def find_class(self, module: str, name: str):
+        if name == "_tensor" and module == __name__:
+            return self._tensors.__getitem__
+        return super().find_class(module, name)
 
 
-def _dense_order(tensor):
-    """(contiguous tensor, order of its dimensions) for a permuted dense tensor."""
-    order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
-    turned = tensor.permute(order)
-    if turned.is_contiguous():
-        return turned, tuple(order)
-    return tensor.contiguous(), None
+def _tensor(number: int):
+    """In a pickle: entry `number` of the reader's tensors."""
+    raise NotImplementedError("only the loader can read what its workers wrote")
 
 
-def _finish(flat, shape, order, grad, cls):
-    tensor = flat.view(shape)
-    if order is not None:
-        back = [order.index(i) for i in range(len(order))]
-        tensor = tensor.permute(back)
-    if cls is not None and issubclass(cls, taeda.nn.Parameter):
-        return cls(tensor, requires_grad=grad)
-    if cls is not None:
-        tensor = tensor.as_subclass(cls)
-    return tensor.requires_grad_() if grad else tensor
-
-
-def _tensor(data, name, shape, order, grad, cls):
-    dtype = getattr(taeda, name)
-    if not len(data):
-        flat = taeda.empty(shape, dtype=dtype)
-    else:
-        flat = taeda.frombuffer(data, dtype=dtype)
-    return _finish(flat, shape, order, grad, cls)
-
-
-_received: list[int] = []  # descriptors of the message that is being read
-
-
-def _File(place, name, shape, order, grad, cls):
-    count = 1
-    for n in shape:
-        count *= n
-    flat = _map_file(_received[place], getattr(taeda, name), count)
-    return _finish(flat, shape, order, grad, cls)
-
-
-def _sparse(indices, values, size, coalesced):
+def _sparse(indices, values, size, coalesced: bool):
     tensor = taeda.sparse_coo_tensor(indices, values, size)
     return tensor._coalesced_(True) if coalesced else tensor
 
 
-def _size(entries):
-    return taeda.Size(entries)
+def _finish(tensor, kind, grad: bool, state: dict):
+    if issubclass(kind, taeda.nn.Parameter):
+        tensor = kind(tensor, requires_grad=grad)
+    else:
+        tensor = tensor.as_subclass(kind).requires_grad_(grad)
+    tensor.__dict__.update(state)
+    return tensor
 
 
-def _dtype(name: str):
-    return getattr(taeda, name)
+class _Layout:
+    """Which bytes travel, and where in them the tensors lie.
 
-
-def _device(name: str):
-    return taeda.device(name)
-
-
-class Channel:
-    """One end of a connection that carries objects.
+    Tensors whose memory overlaps share a block, so that they share memory afterwards.
+    Bytes between the elements of a strided tensor travel while they at most double
+    the block; otherwise its elements are copied together first.
 
     Args:
-        sock: an end of `pair()`.
+        tensors: dense CPU tensors.
     """
 
-    def __init__(self, sock) -> None:
-        self.sock = sock
-        self.waiting: list = []  # packets that did not fit yet
+    def __init__(self, tensors: list) -> None:
+        self.blocks: list = []  # (address, bytes)
+        self.views: list = [None] * len(tensors)  # arguments of `_view`
+        spans = []
+        for number, tensor in enumerate(tensors):
+            if tensor.numel() == 0:
+                self._see(number, tensor, None, 0)
+                continue
+            start = tensor.data_ptr()
+            pairs = zip(tensor.shape, tensor.stride(), strict=True)
+            last = sum((size - 1) * step for size, step in pairs)
+            width = tensor.dtype.itemsize
+            base = tensor.untyped_storage().data_ptr()
+            end = start + width * (last + 1)
+            spans.append((base, start, end, width * tensor.numel(), number))
+        spans.sort()
+        first = 0
+        while first < len(spans):
+            base, start, end, size, _ = spans[first]
+            after, longest = first + 1, first
+            while after < len(spans) and spans[after][:2] < (base, end):
+                size += spans[after][3]
+                if spans[after][2] > end:
+                    end, longest = spans[after][2], after
+                after += 1
+            members = [(spans[i][1] - start, spans[i][4]) for i in range(first, after)]
+            owner = tensors[spans[longest][4]]
+            self._add(tensors, members, owner, (base, start, end), size)
+            first = after
 
-    def fileno(self) -> int:
-        """For poll and select."""
-        return self.sock.fileno()
+    def _add(self, tensors, members, owner, span, size: int) -> None:
+        base, start, end = span
+        odd = any(at % tensors[number].dtype.itemsize for at, number in members)
+        if end - start > 2 * size or odd:
+            for _, number in members:
+                compact = tensors[number].clone(memory_format=taeda.contiguous_format)
+                self._see(number, compact, len(self.blocks), 0)
+                self.blocks.append((compact.data_ptr(), _bytes_of(compact)))
+            return
+        for at, number in members:
+            self._see(number, tensors[number], len(self.blocks), at)
+        data = memoryview(owner.untyped_storage()).cast("B")
+        self.blocks.append((start, data[start - base : end - base]))
 
-    def close(self) -> None:
-        """Close this end; the other sees the end of the stream."""
-        for _, fds in self.waiting:
-            _close(fds)
-        self.waiting.clear()
-        self.sock.close()
+    def _see(self, number: int, tensor, block: int | None, at: int) -> None:
+        sizes, name = tuple(tensor.shape), str(tensor.dtype).rpartition(".")[2]
+        at //= tensor.dtype.itemsize
+        self.views[number] = name, sizes, tensor.stride(), block, at
 
-    def send(self, obj, wait: bool = True) -> None:
-        """Send an object; without `wait`, keep what does not fit for `flush`."""
-        packet, fds = _pack(obj)
-        _close_blocks()
-        self.waiting.append((packet, fds))
-        self.flush(wait)
 
-    def flush(self, wait: bool = False) -> None:
-        """Send what is kept."""
-        flags = 0 if wait else socket.MSG_DONTWAIT
-        while self.waiting:
-            packet, fds = self.waiting[0]
-            try:
-                socket.send_fds(self.sock, [packet], fds, flags)
-            except BlockingIOError:
-                return
-            self.waiting.pop(0)
-            _close(fds)
+def _bytes_of(tensor) -> memoryview:
+    return memoryview(tensor.untyped_storage()).cast("B")
 
-    def receive(self):
-        """The next object; EOFError when the other end is closed."""
-        packet, fds, flags, _ = socket.recv_fds(
-            self.sock, 4 * _INLINE, _MAX_FILES + 8, socket.MSG_CMSG_CLOEXEC
-        )
-        if not packet:
+
+def _view(storages: list, name: str, sizes, strides, block: int | None, at: int):
+    empty = taeda.empty(0, dtype=getattr(taeda, name))
+    if block is None:
+        return empty.resize_(sizes)
+    return empty.set_(storages[block], at, sizes, strides)
+
+
+def _each(call, fd: int, views: list, at: int) -> int:
+    """preadv or pwritev until all bytes are through; returns where that ends."""
+    views = [memoryview(view) for view in views if len(view)]
+    first = 0
+    while first < len(views):
+        done = call(fd, views[first : first + _VECTOR], at)
+        if not done:
             raise EOFError
-        try:
-            if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-                raise RuntimeError(
-                    "a batch could not be received: too many open files, or a message "
-                    "that is too long"
-                )
-            return _unpack(packet, fds)
-        finally:
-            _close(fds)
+        at += done
+        while first < len(views) and done >= len(views[first]):
+            done -= len(views[first])
+            first += 1
+        if done:
+            views[first] = views[first][done:]
+    return at
 
 
-def _close(fds) -> None:
-    for fd in fds:
+def _file_with(views: list) -> int:
+    fd = new_file(0)
+    try:
+        _each(os.pwritev, fd, views, 0)
+    except BaseException:
         os.close(fd)
+        raise
+    return fd
 
 
-def _pack(obj) -> tuple[bytes, list[int]]:
+def pack(obj, arena=None) -> tuple[bytes, list[int]]:
+    """An object as a packet and the files that go with it, for the caller to close.
+
+    Args:
+        obj: what can be pickled, with CPU tensors.
+        arena (Arena): where tensors in it may have been made.
+
+    Raises:
+        RuntimeError: a tensor with a history.
+        NotImplementedError: a tensor of another device or layout.
+        PicklingError and others: what pickle cannot write.
+    """
     stream = io.BytesIO()
     writer = _Writer(stream)
+    writer.dump(obj)
+    layout = _Layout(writer.tensors)
+    blocks = layout.blocks + [(0, array.raw()) for array in writer.arrays]
+    files: list[int] = []
     try:
-        writer.dump(obj)
+        sizes, near = [], []
+        for address, data in blocks:
+            size = len(data)
+            if size < FILE_BYTES or len(files) == MAX_FILES:
+                near.append(data)
+                sizes.append(size)
+                continue
+            fd = arena.take(address, size) if arena is not None and address else None
+            files.append(_file_with([data]) if fd is None else fd)
+            sizes.append(-size)
+        plan = pickle.dumps((layout.views, sizes, len(layout.blocks)), 5)
+        parts = [plan, stream.getbuffer(), *near]
+        lengths = len(plan), len(parts[1])
+        if sum(map(len, parts)) <= PACKET_BYTES:
+            return b"".join([_HEAD.pack(False, *lengths), *parts]), files
+        files.append(_file_with(parts))
+        return _HEAD.pack(True, *lengths), files
     except BaseException:
-        _close(writer.files)
+        close_all(files)
         raise
-    body = stream.getvalue()
-    sizes = [_SIZE.pack(len(b)) for b in writer.buffers]
-    parts = [b"".join(sizes), body]
-    at = 0
-    for buffer in writer.buffers:
-        # Frombuffer needs elements at multiples of their size.
-        parts += [bytes(-at % 16), buffer]
-        at += -at % 16 + len(buffer)
-    total = _HEAD.size + sum(map(len, parts))
-    spilled = total > _INLINE
-    head = _HEAD.pack(spilled, len(body), len(sizes))
-    fds = writer.files
-    if not spilled:
-        return head + b"".join(parts), fds
-    fd = _new_file(0)
-    at = 0
-    for part in parts:
-        _write_at(fd, memoryview(part), at)
-        at += len(part)
-    return head, [*fds, fd]
 
 
-def _write_at(fd: int, data: memoryview, at: int) -> None:
-    while len(data):
-        count = os.pwrite(fd, data[: 1 << 30], at)
-        data, at = data[count:], at + count
+class _Source:
+    """Reads what a packet carries beside its files, part after part."""
+
+    def __init__(self, packet: bytes, fd: int | None) -> None:
+        self._fd, self._at = fd, 0 if fd is not None else _HEAD.size
+        self._packet = memoryview(packet)
+
+    def take(self, sizes) -> list[bytearray]:
+        """The next parts, each in memory of its own."""
+        if self._fd is not None:
+            parts = [bytearray(size) for size in sizes]
+            self._at = _each(os.preadv, self._fd, parts, self._at)
+            return parts
+        parts = []
+        for size in sizes:
+            parts.append(bytearray(self._packet[self._at : self._at + size]))
+            self._at += size
+        return parts
 
 
-def _unpack(packet: bytes, fds: list[int]):
-    spilled, length, count = _HEAD.unpack_from(packet)
-    if spilled:
-        # Fresh memory, so that the tensors in it can be written to.
-        fd = fds[-1]
-        data = bytearray(os.fstat(fd).st_size)
-        view, done = memoryview(data), 0
-        while done < len(data):
-            got = os.preadv(fd, [view[done:]], done)
-            if not got:
-                raise EOFError
-            done += got
-        start = 0
-    else:
-        data, start = bytearray(packet), _HEAD.size
-    view = memoryview(data)
-    sizes = [_SIZE.unpack_from(data, start + _SIZE.size * i)[0] for i in range(count)]
-    start += _SIZE.size * count
-    body = view[start : start + length]
-    at, start, buffers = 0, start + length, []
-    for size in sizes:
-        at += -at % 16
-        buffers.append(view[start + at : start + at + size])
-        at += size
-    _received[:] = fds
-    try:
-        return pickle.loads(body, buffers=buffers)
-    finally:
-        _received.clear()
+def unpack(packet: bytes, files: list[int]):
+    """The object that `pack` was given; the files may be closed afterwards."""
+    spilled, *lengths = _HEAD.unpack_from(packet)
+    source = _Source(packet, files[-1] if spilled else None)
+    plan, body = source.take(lengths)
+    views, sizes, count = pickle.loads(plan)
+    near = iter(source.take([size for size in sizes if size >= 0]))
+    far = iter(files)
+    blocks = [next(near) if n >= 0 else map_file(next(far), -n) for n in sizes]
+    storages = [
+        taeda.frombuffer(block, dtype=taeda.uint8).untyped_storage()
+        for block in blocks[:count]
+    ]
+    tensors = [_view(storages, *view) for view in views]
+    return _Reader(io.BytesIO(body), tensors, blocks[count:]).load()
 
 
-def pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets that keep packets whole."""
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+def close_all(files) -> None:
+    """Close descriptors."""
+    for fd in files:
+        os.close(fd)

@@ -9,6 +9,7 @@ import taeda
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
+# Set once, by a worker process before its first task; None in the main process.
 _info: WorkerInfo | None = None
 _CHECK_SECONDS = 5.0
 
@@ -60,35 +61,29 @@ def _seed(job: Job) -> int:
     return seed
 
 
-def _await(channel, parent: int):
-    """The next task; EOFError when the main process has gone."""
-    import select
-
-    poll = select.poll()
-    poll.register(channel.fileno(), select.POLLIN)
-    while not poll.poll(1000 * _CHECK_SECONDS):
+def _until_ready(channel, parent: int) -> None:
+    """Wait for a task or for room; EOFError when the main process has gone."""
+    while not channel.ready(_CHECK_SECONDS):
         if os.getppid() != parent:
             raise EOFError
-    return channel.receive()
 
 
-def main(sock, others, job: Job) -> None:
+def main(sock, others: list[int], job: Job) -> None:
     """Fetch batches until the socket closes.
 
     Args:
-        sock: this worker's end. others: sockets of the loader that a fork copied.
+        sock: this worker's end. others: descriptors of the loader that a fork copied.
     """
     import signal
 
-    from taeda.utils.data._utils import transfer
+    from taeda.utils.data._utils.channel import Channel
 
     # Ctrl-C reaches the whole process group; the main process decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in others:
-        other.close()
+        os.close(other)
     taeda.set_num_threads(1)
-    transfer.start_sharing()
-    channel = transfer.Channel(sock)
+    channel = Channel(sock)
     try:
         _serve(channel, job)
     except (EOFError, ConnectionError):
@@ -99,8 +94,10 @@ def main(sock, others, job: Job) -> None:
 
 def _serve(channel, job: Job) -> None:
     global _info
+    from taeda.utils.data._utils.collate import batch_memory
     from taeda.utils.data._utils.failure import ExceptionWrapper
     from taeda.utils.data._utils.fetch import make_fetcher
+    from taeda.utils.data._utils.memory import Arena
 
     where = f"in DataLoader worker process {job.worker_id}"
     failure = fetch = None
@@ -117,9 +114,12 @@ def _serve(channel, job: Job) -> None:
         failure = ExceptionWrapper(where=where)
     parent, epoch = os.getppid(), None
     while True:
-        task, indices = _await(channel, parent)
+        _until_ready(channel, parent)
+        task, indices = channel.receive()
         if task[0] != epoch:
             epoch, fetch = task[0], None
+        arena = Arena()
+        batch_memory.set(arena)
         try:
             if failure is None:
                 if fetch is None:
@@ -132,15 +132,20 @@ def _serve(channel, job: Job) -> None:
                 kind, data = "end", None
             else:
                 kind, data = "error", ExceptionWrapper(where=where)
-        _reply(channel, (kind, task, data), where)
+        _reply(channel, (kind, task, data), arena, where)
+        # Nothing of this batch stays here while the next one is waited for.
         del data
+        arena.close()
+        while channel.waits:
+            _until_ready(channel, parent)
+            channel.flush()
 
 
-def _reply(channel, message, where: str) -> None:
+def _reply(channel, message, arena, where: str) -> None:
     from taeda.utils.data._utils.failure import ExceptionWrapper
 
     try:
-        channel.send(message)
+        channel.send(message, arena)
     except (ConnectionError, EOFError):
         raise
     except Exception:
