@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
+import time
 
 import pytest
 import taeda
@@ -27,24 +30,19 @@ class Marked(data.Dataset):
         return {"large": large, "small": taeda.full((3,), value), "index": index}
 
 
-def wrong_batches(mark: int) -> list[str]:
-    """What differs from the truth in one pass over a loader of its own."""
-    wrong, count = [], 0
-    loader = data.DataLoader(Marked(mark), batch_size=2, num_workers=1)
-    for number, batch in enumerate(loader):
-        count += 1
-        indices = [2 * number, 2 * number + 1]
-        values = taeda.tensor([float(mark * SAMPLES + i) for i in indices])
-        if batch["index"].tolist() != indices:
-            wrong.append(f"loader {mark}: {batch['index']} in place of {indices}")
-        if not batch["small"].equal(values[:, None].expand(2, 3)):
-            wrong.append(f"loader {mark}: small {batch['small'][:, 0]}, not {values}")
-        for part, large in enumerate(batch["large"]):
-            want = (values + part / 8)[:, None, None].expand(2, 96, 96)
-            if not large.equal(want):
-                wrong.append(f"loader {mark}: large {large[:, 0, 0]}, not {values}")
-    if count != SAMPLES // 2:
-        wrong.append(f"loader {mark}: {count} batches")
+def wrong_values(mark: int, number: int, batch: dict) -> list[str]:
+    """What differs from the truth in a batch."""
+    wrong = []
+    indices = [2 * number, 2 * number + 1]
+    values = taeda.tensor([float(mark * SAMPLES + i) for i in indices])
+    if batch["index"].tolist() != indices:
+        wrong.append(f"loader {mark}: {batch['index']} in place of {indices}")
+    if not batch["small"].equal(values[:, None].expand(2, 3)):
+        wrong.append(f"loader {mark}: small {batch['small'][:, 0]}, not {values}")
+    for part, large in enumerate(batch["large"]):
+        want = (values + part / 8)[:, None, None].expand(2, 96, 96)
+        if not large.equal(want):
+            wrong.append(f"loader {mark}: large {large[:, 0, 0]}, not {values}")
     return wrong
 
 
@@ -56,22 +54,114 @@ def eager_switching():
     sys.setswitchinterval(before)
 
 
-def test_loaders_in_threads_keep_to_their_own_values(eager_switching) -> None:
-    wrong: list[str] = []
+def in_threads(count: int, work) -> None:
+    """Run `work(number)` in threads; the first error is raised here."""
+    errors: list[BaseException] = []
 
-    def work(first: int) -> None:
+    def guarded(number: int) -> None:
         try:
-            for mark in range(first, first + LOADERS):
-                wrong.extend(wrong_batches(mark))
+            work(number)
         except BaseException as error:
-            wrong.append(f"thread {first // LOADERS}: {type(error).__name__}: {error}")
+            errors.append(error)
 
-    threads = [
-        threading.Thread(target=work, args=(LOADERS * i,)) for i in range(THREADS)
-    ]
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=120)
     assert not any(thread.is_alive() for thread in threads)
+    if errors:
+        raise errors[0]
+
+
+def test_loaders_in_threads_keep_to_their_own_values(eager_switching) -> None:
+    wrong: list[str] = []
+    seen = []
+
+    def work(thread: int) -> None:
+        marks = range(LOADERS * thread, LOADERS * (thread + 1))
+        loaders = [
+            data.DataLoader(Marked(mark), batch_size=2, num_workers=1) for mark in marks
+        ]
+        for number, batches in enumerate(zip(*loaders, strict=True)):
+            for mark, batch in zip(marks, batches, strict=True):
+                wrong.extend(wrong_values(mark, number, batch))
+                seen.append((mark, number))
+
+    in_threads(THREADS, work)
     assert wrong == []
+    marks, numbers = range(THREADS * LOADERS), range(SAMPLES // 2)
+    assert sorted(seen) == [(m, n) for m in marks for n in numbers]
+
+
+class Crowded:
+    """A context in which other processes have copies of all descriptors.
+
+    As if another thread had forked at the very moment at which a worker starts.
+    """
+
+    def __init__(self) -> None:
+        self.pids: list[int] = []
+
+    def context(self):
+        import multiprocessing
+
+        base, pids = multiprocessing.get_context("fork"), self.pids
+
+        class Process(base.Process):
+            def start(self) -> None:
+                pid = os.fork()
+                if pid == 0:
+                    time.sleep(60)
+                    os._exit(0)
+                pids.append(pid)
+                super().start()
+
+        made = type(base)()
+        made.Process = Process
+        return made
+
+    def end(self) -> None:
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+class Ending(Marked):
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def __getitem__(self, index: int):
+        return os._exit(3) if index == 5 else index
+
+
+@pytest.fixture
+def crowded():
+    made = Crowded()
+    yield made.context()
+    made.end()
+
+
+def test_a_death_is_seen_though_others_hold_the_sockets(crowded) -> None:
+    started = time.monotonic()
+    loader = data.DataLoader(
+        Ending(),
+        batch_size=None,
+        num_workers=2,
+        multiprocessing_context=crowded,
+        timeout=30,
+    )
+    with pytest.raises(RuntimeError, match=r"worker 1 \(pid \d+\) exited .* code 3"):
+        list(loader)
+    assert time.monotonic() - started < 10
+
+
+def test_workers_end_at_once_though_others_hold_the_sockets(crowded) -> None:
+    loader = data.DataLoader(
+        Marked(0), num_workers=2, multiprocessing_context=crowded, timeout=30
+    )
+    iterator = iter(loader)
+    next(iterator)
+    processes = [w.process for w in iterator._workers]
+    iterator.close()
+    assert [p.exitcode for p in processes] == [0, 0]  # nobody had to stop them

@@ -255,7 +255,11 @@ def unpicklable():
     [
         (raise_key, KeyError, "(?s)worker process 1.*Original Traceback.*raise_key"),
         (raise_odd, RuntimeError, "Caught Odd in DataLoader worker process 1"),
-        (kill_self, RuntimeError, r"worker 1 \(pid \d+\) is killed by signal: Killed"),
+        (
+            kill_self,
+            RuntimeError,
+            r"worker 1 \(pid \d+\) is killed by signal: Killed \(exit code -9\)",
+        ),
         (exit_self, RuntimeError, r"worker 1 \(pid \d+\) exited .* with code 3"),
         (unpicklable, Exception, "(?s)worker process 1.*pickle"),
     ],
@@ -265,6 +269,25 @@ def test_a_failing_worker_is_an_error(act, kind, text) -> None:
     with pytest.raises(kind, match=text):
         list(data.DataLoader(Failing(act), batch_size=None, num_workers=2))
     assert time.monotonic() - started < 10
+
+
+def test_a_pass_goes_on_after_an_error() -> None:
+    loader = data.DataLoader(Failing(raise_key), batch_size=None, num_workers=2)
+    iterator, seen = iter(loader), []
+    while len(seen) < 7:
+        try:
+            seen.append(next(iterator))
+        except KeyError:
+            seen.append("error")
+    assert seen == [0, 1, 2, 3, 4, "error", 6]
+    assert list(iterator) == [7]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_every_way_to_start_a_worker(method) -> None:
+    program = [sys.executable, str(PROGRAMS / "start_methods.py"), method]
+    text = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert text.split("\n") == ["0 1 2 3", "4 5 6 7", "8 9 10 11", ""]
 
 
 def test_an_error_of_the_init_function() -> None:
@@ -285,11 +308,19 @@ def test_time_out() -> None:
 
 
 def test_breaking_off_ends_the_workers() -> None:
-    iterator = iter(data.DataLoader(Squares(), num_workers=2))
+    def files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = files()
+    iterator = iter(data.DataLoader(Large(), batch_size=2, num_workers=2))
     next(iterator)
     processes = [w.process for w in iterator._workers]
+    assert files() > before
     del iterator
     assert not any(p.is_alive() for p in processes)
+    del processes  # each has descriptors of its own
+    assert files() == before
+    assert "taeda-batch" not in pathlib.Path("/proc/self/maps").read_text()
 
 
 def start(method: str):

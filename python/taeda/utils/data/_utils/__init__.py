@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 
+_PARTS = "channel collate failure fetch memory pin_memory transfer worker".split()
+
+
 def __getattr__(name: str):
-    if name in ("collate", "failure", "fetch", "pin_memory", "transfer", "worker"):
+    if name in _PARTS:
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")
