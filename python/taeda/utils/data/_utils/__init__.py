@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 _PARTS = "channel collate failure fetch memory pin_memory transfer worker".split()
 
 
