@@ -7,6 +7,7 @@ in place until the new one is complete and on the disk.
 from __future__ import annotations
 
 import os
+from _pickle import UnpicklingError
 
 from taeda._io import names
 from taeda._io.location import (
@@ -41,6 +42,7 @@ __all__ = [
 
 DEFAULT_PROTOCOL = 2
 MAP_LOCATION = FILE_LIKE = object  # for annotations
+_YES = ("1", "y", "yes", "true")
 _options = {"endianness": None, "mmap_flags": None, "crc32": True, "skip": False}
 
 
@@ -170,75 +172,111 @@ def load(
         f: path, or an object with `read`, `seek` and `tell`.
         map_location: where storages go: a device, a dict of tags, or a function
             (storage, tag) -> storage. None: where they were.
-        pickle_module: with an `Unpickler`, for weights_only=False.
-        weights_only (bool): build data and run nothing (the default); names beyond
-            those of tensors and containers must have been trusted with
-            `add_safe_globals`. False runs whatever the file contains.
+        pickle_module: with an `Unpickler`; it runs whatever the file contains.
+        weights_only (bool): build data and run nothing (the default without a
+            pickle_module); names beyond those of tensors and containers must have been
+            trusted with `add_safe_globals`, and memory is bounded by the file's size.
+            False runs whatever the file contains. As in PyTorch, the environment's
+            TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 turns False into True, and
+            TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 changes the default to False.
         mmap (bool): map the file and read pages when they are used; a path only.
 
     Raises:
-        UnpicklingError: the file names something untrusted, or is damaged.
+        UnpicklingError: the file names something untrusted, is damaged, or would take
+            far more memory than its size.
         RuntimeError: the file is truncated or damaged, or names a missing device.
 
     Example:
         >>> model.load_state_dict(taeda.load("model.pt", map_location="cpu"))
     """
-    data_only = weights_only if weights_only is not None else True
+    data_only = _data_only(weights_only, pickle_module)
+    encoding = pickle_load_args.setdefault("encoding", "utf-8")
+    if mmap and not isinstance(f, (str, os.PathLike)):
+        raise ValueError("f must be a file path to use mmap=True")
+    from taeda._io.limits import Allowance
+    from taeda._io.source import Source
+
+    with Source(f) as source:
+        allowance = Allowance(source.size, trusted=not data_only)
+        if data_only:
+            machine = _data_machine(encoding, allowance)
+        else:
+            machine = _full_machine(pickle_module, pickle_load_args)
+        try:
+            return _load(source, f if mmap else None, map_location, machine, allowance)
+        except UnpicklingError as error:
+            if data_only:
+                error.args = (f"Weights only load failed. {error}",)
+            raise
+
+
+def _data_only(weights_only: bool | None, pickle_module) -> bool:
+    """What `load`'s arguments and the environment ask for."""
+    force, free = (
+        os.environ.get(f"TORCH_FORCE_{what}WEIGHTS_ONLY_LOAD", "0").lower() in _YES
+        for what in ("", "NO_")
+    )
+    if force and free:
+        raise RuntimeError(
+            "TORCH_FORCE_WEIGHTS_ONLY_LOAD and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD are "
+            "both set"
+        )
+    data_only = pickle_module is None if weights_only is None else weights_only
+    if force:
+        data_only = True
+    elif free and weights_only is None:
+        data_only = False
     if data_only and pickle_module is not None:
         raise RuntimeError(
             "a pickle_module runs code: give weights_only=False with it, and only for "
             "files that you trust"
         )
-    from taeda._io.source import Source
-
-    encoding = pickle_load_args.setdefault("encoding", "utf-8")
-    machine = _machine(data_only, pickle_module, pickle_load_args, encoding)
-    is_path = isinstance(f, (str, os.PathLike))
-    if mmap and not is_path:
-        raise ValueError("f must be a file path to use mmap=True")
-    with Source(f) as source:
-        if source.size == 0:
-            raise EOFError("Ran out of input: the file is empty")
-        if source.read(0, min(4, source.size)) == b"PK\3\4":
-            return _load_zip(
-                source, f if mmap else None, map_location, machine, data_only
-            )
-        if mmap:
-            raise RuntimeError(
-                "mmap=True needs a file in the zip format; this one is older"
-            )
-        from taeda._io.legacy import load_legacy
-
-        return load_legacy(source, map_location, machine)
+    return bool(data_only)
 
 
-def _machine(data_only: bool, pickle_module, options: dict, encoding: str):
+def _load(source, mapped_path, map_location, machine, allowance):
+    if source.size == 0:
+        raise EOFError("Ran out of input: the file is empty")
+    if source.read(0, min(4, source.size)) == b"PK\3\4":
+        return _load_zip(source, mapped_path, map_location, machine, allowance)
+    if mapped_path is not None:
+        raise RuntimeError(
+            "mmap=True needs a file in the zip format; this one is older"
+        )
+    from taeda._io.legacy import load_legacy
+
+    return load_legacy(source, map_location, machine, allowance)
+
+
+def _data_machine(encoding: str, allowance):
+    """(bytes, persistent_load) -> what builds the data in them."""
+    from taeda._io.machine import Machine
+
+    return lambda data, keep: Machine(data, keep, encoding, allowance=allowance)
+
+
+def _full_machine(pickle_module, options: dict):
     """(bytes, persistent_load) -> what runs the pickles in them."""
-    if data_only:
-        from taeda._io.machine import Machine
-
-        return lambda data, keep: Machine(data, keep, encoding)
     import pickle
 
     from taeda._io.full_pickle import Sequence
 
-    module = pickle_module or pickle
-    return lambda data, keep: Sequence(data, keep, module, options)
+    return lambda data, keep: Sequence(data, keep, pickle_module or pickle, options)
 
 
-def _load_zip(source, mapped_path, map_location, machine, data_only: bool):
+def _load_zip(source, mapped_path, map_location, machine, allowance):
     from taeda._io.reader import CheckpointArchive, StorageLoader
-    from taeda._io.rebuild import sparse_later
+    from taeda._io.rebuild import Loading
 
-    archive = CheckpointArchive(source)
+    archive = CheckpointArchive(source, allowance)
     order = archive.byte_order(_default_order())
     mapping = None
     if mapped_path is not None:
         mapping = _map(mapped_path)
     loader = StorageLoader(archive.zip, archive.root, map_location, mapping, order)
     # Code that runs while the pickle is read must see the tensors' values.
-    loader.later = loader.later and data_only and not names.current()
-    with sparse_later():
+    loader.later = loader.later and not allowance.trusted and not names.current()
+    with Loading(allowance, loader.finish):
         result = machine(archive.pickle(), loader).run()
         loader.finish()
     return result
@@ -276,16 +314,16 @@ def add_safe_globals(safe_globals: list) -> None:
 
 def get_safe_globals() -> list:
     """What `add_safe_globals` has added."""
-    return list(names.current().values())
+    return names.current()
 
 
 def clear_safe_globals() -> None:
     """Forget what `add_safe_globals` has added."""
-    names.replace({})
+    names.clear()
 
 
 class safe_globals:
-    """Trust functions or classes while a block runs.
+    """Trust functions or classes while a block runs, in every thread.
 
     Example:
         >>> with safe_globals([MyConfig]):
@@ -293,14 +331,13 @@ class safe_globals:
     """
 
     def __init__(self, safe_globals: list) -> None:
-        self.entries = safe_globals
+        self.entries, self.blocks = safe_globals, []
 
     def __enter__(self) -> None:
-        self.before = names.current()
-        names.add(self.entries)
+        self.blocks.append(names.enter(self.entries))
 
     def __exit__(self, type, value, tb) -> None:
-        names.replace(self.before)
+        names.leave(self.blocks.pop())
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list[str]:
@@ -308,20 +345,22 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
 
     Raises:
         ValueError: the file is not in the zip format.
+        UnpicklingError: its pickle is damaged.
     """
-    from taeda._io.machine import global_names
+    from taeda._io.limits import Allowance
     from taeda._io.reader import CheckpointArchive
+    from taeda._io.scan import global_names
     from taeda._io.source import Source
 
     with Source(f) as source:
         if source.size < 4 or source.read(0, 4) != b"PK\3\4":
             raise ValueError("expected a checkpoint in the zip format")
-        data = CheckpointArchive(source).pickle()
+        data = CheckpointArchive(source, Allowance(source.size)).pickle()
     refused = []
     for module, name in global_names(data):
         try:
             names.resolve(module, name)
-        except names.UnpicklingError:
+        except UnpicklingError:
             refused.append(f"{module}.{name}")
     return list(dict.fromkeys(refused))
 

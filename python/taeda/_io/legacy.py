@@ -12,13 +12,15 @@ import sys
 from _pickle import UnpicklingError
 
 import taeda
+from taeda._io.limits import Allowance, short
 from taeda._io.location import restorer
 from taeda._io.reader import parse_id, typed
-from taeda._io.rebuild import sparse_later
+from taeda._io.rebuild import Loading
 from taeda._io.storages import byte_width, on_cpu, storage_bytes, swap_bytes
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
+_TAR_AT = 257  # where POSIX tar headers say what they are
 
 
 def write_legacy(write, pickled: bytes, storages: dict, dtypes: dict) -> None:
@@ -48,21 +50,23 @@ def write_legacy(write, pickled: bytes, storages: dict, dtypes: dict) -> None:
 class _Storages:
     """Storages are made when the pickle names them and filled afterwards."""
 
-    def __init__(self, limit: int) -> None:
-        self.left = limit
+    def __init__(self, limit: int, allowance: Allowance) -> None:
+        self.left, self.allowance = limit, allowance
         self.kept: dict = {}  # key -> (storage, dtype, location)
 
     def __call__(self, pid):
-        if type(pid) is tuple and pid[:1] == ("module",):
-            return pid[1]
+        if type(pid) is tuple and len(pid) > 1 and type(pid[0]) is str:
+            if pid[0] == "module":
+                return pid[1]
         dtype, untyped, key, location, nbytes = parse_id(pid)
         if key not in self.kept:
             if nbytes > self.left:
                 raise UnpicklingError(
-                    f"the checkpoint is truncated or damaged: storage {key!r:.40} of "
+                    f"the checkpoint is truncated or damaged: storage {short(key)} of "
                     f"{nbytes} bytes, {self.left} are left"
                 )
             self.left -= nbytes
+            self.allowance.spend(nbytes)
             storage = taeda.UntypedStorage(nbytes)
             self.kept[key] = storage, dtype, location
         storage = self.kept[key][0]
@@ -72,33 +76,39 @@ class _Storages:
         return storage if untyped else typed(storage, dtype)
 
 
-def load_legacy(source, map_location, machine):
+def load_legacy(source, map_location, machine, allowance: Allowance):
     """The object of an old file.
 
     Args:
         source (Source): the file. machine: (bytes, persistent_load) -> an object
-            with `run()` and `at`.
+            with `run()` and `at`. allowance: what the file may cost.
     """
+    if source.size > _TAR_AT + 5 and source.read(_TAR_AT, 5) == b"ustar":
+        raise RuntimeError(
+            "the file is in the .tar format of 2016, which is not read; save it again "
+            "with PyTorch first"
+        )
     # Pickles stand before the storages, so all of it may be needed.
+    allowance.spend(source.size)
     data = source.read(0, source.size)
-    with sparse_later():
-        return _load(data, map_location, machine)
+    with Loading(allowance, fill=None):
+        storages = _Storages(len(data), allowance)
+        return _load(data, map_location, machine(data, storages), storages)
 
 
-def _load(data: bytes, map_location, machine):
-    storages = _Storages(len(data))
-    reader = machine(data, storages)
-    if reader.run() != MAGIC:
+def _load(data: bytes, map_location, reader, storages: _Storages):
+    magic = reader.run()
+    if type(magic) is not int or magic != MAGIC:
         raise UnpicklingError("Invalid magic number; corrupt file?")
     version = reader.run()
-    if version != PROTOCOL:
-        raise UnpicklingError(f"Invalid protocol version: {version!r:.40}")
+    if type(version) is not int or version != PROTOCOL:
+        raise UnpicklingError(f"Invalid protocol version: {short(version)}")
     system = reader.run()
     result = reader.run()
     keys = reader.run()
     if not isinstance(keys, list):
-        raise UnpicklingError(f"expected the list of storages, got {keys!r:.40}")
-    little = not isinstance(system, dict) or system.get("little_endian", True)
+        raise UnpicklingError(f"expected the list of storages, got {short(keys)}")
+    little = not isinstance(system, dict) or system.get("little_endian") is not False
     swap = little != (sys.byteorder == "little")
     _fill(data, reader.at, keys, storages, swap)
     if map_location is None and all(x[2] == "cpu" for x in storages.kept.values()):
@@ -107,19 +117,20 @@ def _load(data: bytes, map_location, machine):
 
 
 def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> None:
+    filled = set()
     for key in keys:
         if not isinstance(key, (str, bytes)):
-            raise UnpicklingError(f"the key of a storage is {key!r:.40}")
+            raise UnpicklingError(f"the key of a storage is {short(key)}")
         key = key.decode("ascii", "replace") if isinstance(key, bytes) else key
         if key not in storages.kept:
-            raise UnpicklingError(f"no tensor uses storage {key!r:.40}")
+            raise UnpicklingError(f"no tensor uses storage {short(key)}")
         storage, dtype, _ = storages.kept[key]
         size = storage.nbytes()
         count = int.from_bytes(data[at : at + 8], "little", signed=True)
         at += 8
         if count * dtype.itemsize != size or at + size > len(data):
             raise UnpicklingError(
-                f"the checkpoint is truncated or damaged: storage {key!r:.40} has "
+                f"the checkpoint is truncated or damaged: storage {short(key)} has "
                 f"{count} elements, expected {size // dtype.itemsize}"
             )
         view = storage_bytes(storage)
@@ -127,7 +138,8 @@ def _fill(data: bytes, at: int, keys: list, storages: _Storages, swap: bool) -> 
         if swap:
             swap_bytes(view, byte_width(dtype))
         at += size
-    if set(storages.kept) - set(keys):
+        filled.add(key)
+    if filled != set(storages.kept):
         raise UnpicklingError("the checkpoint is truncated: storages are missing")
 
 

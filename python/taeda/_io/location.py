@@ -49,7 +49,7 @@ def default_restore_location(storage, location: str):
             return moved
     raise RuntimeError(
         f"don't know how to restore data location of {type(storage).__name__} "
-        f"(tagged with {location})"
+        f"(tagged with {str(location)[:200]})"
     )
 
 

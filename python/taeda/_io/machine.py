@@ -2,8 +2,9 @@
 
 Opcodes as in the standard library's pickletools (protocols 2 to 5). A global name is
 looked up in `names`; only functions from there are called, with checked arguments.
-Lengths are checked against the bytes that are left, so that no length in a file can
-make the machine allocate more than a few times the file's size.
+What the file makes the machine do is paid out of an allowance (`limits.py`): lengths
+are checked against the bytes that are left, calls that copy pay for it, and pickles
+large enough to matter run on a table of steps that count (`watch.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,24 @@ from __future__ import annotations
 from _pickle import UnpicklingError
 from collections import Counter, OrderedDict
 from struct import Struct
+from struct import error as StructError
 
-from taeda._io import names
+from taeda._io import copies, names
+from taeda._io.keys import Keys
+from taeda._io.limits import Allowance, short
 
 _INT32, _UINT16 = Struct("<i"), Struct("<H")
 _UINT32, _UINT64 = Struct("<I"), Struct("<Q")
 _DOUBLE = Struct(">d")
 _MAX_PROTOCOL = 5
 _MAPPINGS = (dict, OrderedDict, Counter)
+# Larger integers take long to hash and to print. LONG1 goes up to 255 bytes.
+_MAX_INTEGER = 1024
+# No opcode makes more than this many bytes for each of its own.
+_DENSEST = 512
+# A hash of a tuple nested deeper than this may overrun the stack.
+MAX_DEPTH = 30_000
+_ABSENT = object()
 
 
 class Machine:
@@ -27,24 +38,43 @@ class Machine:
     Args:
         data: bytes-like. persistent_load: called with each persistent id.
         encoding: of Python 2's strings; "bytes" leaves them as they are.
-        resolve: (module, name) -> (value, call).
+        resolve: (module, name) -> (value, call). allowance: what the file may cost.
     """
 
     def __init__(
-        self, data, persistent_load, encoding="utf-8", resolve=names.resolve
+        self,
+        data,
+        persistent_load,
+        encoding="utf-8",
+        resolve=names.resolve,
+        allowance: Allowance | None = None,
     ) -> None:
         self.data, self.at, self.end = bytes(data), 0, len(data)
         self.persistent_load, self.encoding = persistent_load, encoding
         self.resolve = resolve
+        self.allowance = allowance or Allowance(len(data))
+        self.keys = Keys(self.allowance)
+        self.table = self._steps()
+
+    def _steps(self) -> list:
+        """The plain table for pickles that can neither fill the memory nor nest."""
+        worst, allowance = _DENSEST * self.end, self.allowance
+        tuples = sum(map(self.data.count, (b"t", b"\x85", b"\x86", b"\x87")))
+        if worst + 2 * allowance.size <= allowance.left and tuples <= MAX_DEPTH:
+            allowance.spend(worst)
+            return STEPS
+        from taeda._io.watch import watched_steps
+
+        return watched_steps()
 
     def run(self):
         """The object of the next pickle; `at` is then just behind it."""
         self.stack: list = []
         self.marks: list = []
-        self.memo: dict = {}
+        self.memo: list = []
         self.calls: dict = {}  # id of a value on the stack -> its call
-        data, end = self.data, self.end
-        table = _TABLE
+        self.depths: dict = {}  # id of a tuple -> how deep it is nested
+        data, end, table = self.data, self.end, self.table
         try:
             while self.at < end:
                 code = data[self.at]
@@ -55,7 +85,7 @@ class Machine:
                 if step is None:
                     raise UnpicklingError(f"Unsupported operand {code}")
                 step(self)
-        except (IndexError, KeyError, UnicodeDecodeError) as error:
+        except (IndexError, KeyError, StructError, UnicodeDecodeError) as error:
             raise UnpicklingError(
                 f"the pickle is damaged at byte {self.at}: {type(error).__name__} "
                 f"{error}"
@@ -72,8 +102,15 @@ class Machine:
         self.at = start + count
         return self.data[start : start + count]
 
+    def byte(self) -> int:
+        value = self.data[self.at]
+        self.at += 1
+        return value
+
     def number(self, kind: Struct):
-        return kind.unpack(self.take(kind.size))[0]
+        (value,) = kind.unpack_from(self.data, self.at)
+        self.at += kind.size
+        return value
 
     def line(self) -> str:
         stop = self.data.find(b"\n", self.at, self.at + 1024)
@@ -90,7 +127,7 @@ class Machine:
 
     # Opcodes.
     def proto(self) -> None:
-        version = self.take(1)[0]
+        version = self.byte()
         if version > _MAX_PROTOCOL:
             raise UnpicklingError(f"unsupported pickle protocol: {version}")
 
@@ -138,14 +175,17 @@ class Machine:
     def _list(self) -> list:
         target = self.stack[-1]
         if type(target) is not list:
-            raise UnpicklingError(f"Can only append to lists, but got {type(target)}")
+            raise UnpicklingError(
+                f"Can only append to lists, but got {short(type(target))}"
+            )
         return target
 
     def add_items(self) -> None:
         items = self.pop_mark()
-        if type(self.stack[-1]) is not set:
-            raise UnpicklingError(f"ADDITEMS on {type(self.stack[-1])}")
-        self._hashed(self.stack[-1].update, items)
+        target = self.stack[-1]
+        if type(target) is not set:
+            raise UnpicklingError(f"Can only add to sets, but got {short(target)}")
+        self.hashed(target.update, items, items)
 
     def set_item(self) -> None:
         value = self.stack.pop()
@@ -157,32 +197,41 @@ class Machine:
 
     def _store(self, items: list) -> None:
         target = self.stack[-1]
-        if type(target) not in _MAPPINGS:
+        kind = type(target)
+        if kind not in _MAPPINGS:
             raise UnpicklingError(
-                f"Can only set items of dictionaries, but got {type(target)}"
+                f"Can only set items of dictionaries, but got {short(kind)}"
             )
         if len(items) % 2:
             raise UnpicklingError("a key without a value")
-        for place in range(0, len(items), 2):
-            self._hashed(target.__setitem__, *items[place : place + 2])
+        keys = items[::2]
+        # A Counter's own update adds to what is there.
+        update = OrderedDict.update if kind is OrderedDict else dict.update
+        self.hashed(update, keys, target, zip(keys, items[1::2], strict=True))
 
-    @staticmethod
-    def _hashed(store, *args) -> None:
+    def hashed(self, store, keys, *args):
+        self.keys.check(keys)
         try:
-            store(*args)
+            return store(*args)
         except TypeError as error:
             raise UnpicklingError(f"the pickle is damaged: {error}") from error
 
-    def get(self, kind: Struct | None) -> None:
-        index = self.take(1)[0] if kind is None else self.number(kind)
-        self.stack.append(self.memo[index])
+    def get(self, index: int) -> None:
+        value = self.memo[index]
+        if value is _ABSENT:
+            raise UnpicklingError(f"nothing is remembered under {index}")
+        self.stack.append(value)
 
-    def put(self, kind: Struct | None) -> None:
-        index = self.take(1)[0] if kind is None else self.number(kind)
-        self.memo[index] = self.stack[-1]
-
-    def memoize(self) -> None:
-        self.memo[len(self.memo)] = self.stack[-1]
+    def put(self, index: int) -> None:
+        memo, value = self.memo, self.stack[-1]
+        gap = index - len(memo)
+        if gap < 0:
+            memo[index] = value
+            return
+        if gap:  # Python 2 counted from 1, and optimised pickles leave some out
+            self.allowance.spend(8 * gap)
+            memo.extend([_ABSENT] * gap)
+        memo.append(value)
 
     def text(self, count: int) -> None:
         self.stack.append(str(self.take(count), "utf-8", "surrogatepass"))
@@ -196,8 +245,10 @@ class Machine:
         self.stack.append(data)
 
     def long(self, count: int) -> None:
-        if count < 0:
-            raise UnpicklingError("an integer of negative length")
+        if not 0 <= count <= _MAX_INTEGER:
+            raise UnpicklingError(
+                f"an integer of {count} bytes; at most {_MAX_INTEGER} are read"
+            )
         value = int.from_bytes(self.take(count), "little", signed=True)
         self.stack.append(value)
 
@@ -224,7 +275,7 @@ class Machine:
         call = self.calls.get(id(function))
         if call is None:
             raise UnpicklingError(
-                f"Trying to call reduce for unrecognized function {function!r:.100}"
+                f"Trying to call reduce for unrecognized function {short(function)}"
             )
         self.stack[-1] = self._call(call, args)
 
@@ -235,58 +286,45 @@ class Machine:
         if call is None or not isinstance(kind, type):
             raise UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted "
-                f"via `add_safe_globals` but got {kind!r:.100}"
+                f"via `add_safe_globals` but got {short(kind)}"
             )
-        if names.trusted_class(kind):
-            self.stack[-1] = kind.__new__(kind, *args)
-        else:
-            self.stack[-1] = self._call(call, args)
+        if names.trusted_class(kind) and type(args) is tuple:
+            call, args = kind.__new__, (kind, *args)
+        self.stack[-1] = self._call(call, args)
 
-    @staticmethod
-    def _call(call, args):
+    def _call(self, call, args):
         if type(args) is not tuple:
-            raise UnpicklingError(f"arguments are {type(args)}, not a tuple")
+            raise UnpicklingError(f"arguments are {short(args)}, not a tuple")
+        copy = copies.BY_ID.get(id(call)) if args else None
         try:
-            return call(*args)
+            return call(*args) if copy is None else copy(self, *args)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            name = getattr(call, "__name__", call)
-            raise UnpicklingError(f"the checkpoint is damaged: {name}: {error}") from (
-                error
-            )
+            name = getattr(call, "__name__", type(call).__name__)
+            raise UnpicklingError(
+                f"the checkpoint is damaged: {name}: {str(error)[:200]}"
+            ) from error
 
     def build(self) -> None:
         state = self.stack.pop()
         target = self.stack[-1]
         if type(target) in (OrderedDict, Counter):
-            if type(state) is not dict:
-                raise UnpicklingError(f"the state of a dictionary is {type(state)}")
+            if type(state) is not dict or {*map(type, state)} - {str}:
+                raise UnpicklingError(
+                    "the state of a dictionary is no dictionary of names"
+                )
+            self.allowance.spend(200 * len(state))
             target.__dict__.update(state)
         elif names.trusted_class(type(target)):
-            _set_state(target, state)
+            self._call(_set_state, (target, state))
         else:
             raise UnpicklingError(
                 "Can only build OrderedDict or types allowlisted via "
-                f"`add_safe_globals`, but got {type(target)}"
+                f"`add_safe_globals`, but got {short(type(target))}"
             )
 
     def persistent(self) -> None:
         key = self.stack.pop()
         self.stack.append(self.persistent_load(key))
-
-
-def global_names(data) -> list[tuple[str, str]]:
-    """The (module, name) pairs in a pickle, in order; nothing is built."""
-    from pickletools import genops
-
-    found, texts = [], []
-    for code, argument, _ in genops(bytes(data)):
-        if code.name == "GLOBAL":
-            found.append(tuple(argument.split(" ", 1)))
-        elif code.name == "STACK_GLOBAL":
-            found.append(tuple(texts[-2:]))
-        elif "UNICODE" in code.name:
-            texts.append(argument)
-    return found
 
 
 def _set_state(target, state) -> None:
@@ -330,23 +368,23 @@ def _operations() -> dict:
         b"\x90": Machine.add_items,
         b"s": Machine.set_item,
         b"u": Machine.set_items,
-        b"h": lambda m: m.get(None),
-        b"j": lambda m: m.get(_UINT32),
-        b"q": lambda m: m.put(None),
-        b"r": lambda m: m.put(_UINT32),
-        b"\x94": Machine.memoize,
-        b"K": lambda m: m.stack.append(m.take(1)[0]),
+        b"h": lambda m: m.get(m.byte()),
+        b"j": lambda m: m.get(m.number(_UINT32)),
+        b"q": lambda m: m.put(m.byte()),
+        b"r": lambda m: m.put(m.number(_UINT32)),
+        b"\x94": lambda m: m.put(len(m.memo)),
+        b"K": lambda m: m.stack.append(m.byte()),
         b"M": lambda m: m.stack.append(m.number(_UINT16)),
         b"J": lambda m: m.stack.append(m.number(_INT32)),
         b"G": lambda m: m.stack.append(m.number(_DOUBLE)),
-        b"\x8a": lambda m: m.long(m.take(1)[0]),
+        b"\x8a": lambda m: m.long(m.byte()),
         b"\x8b": lambda m: m.long(m.number(_INT32)),
-        b"\x8c": lambda m: m.text(m.take(1)[0]),
+        b"\x8c": lambda m: m.text(m.byte()),
         b"X": lambda m: m.text(m.number(_UINT32)),
         b"\x8d": lambda m: m.text(m.number(_UINT64)),
-        b"U": lambda m: m.old_string(m.take(1)[0]),
+        b"U": lambda m: m.old_string(m.byte()),
         b"T": lambda m: m.old_string(m.number(_INT32)),
-        b"C": lambda m: m.stack.append(m.take(m.take(1)[0])),
+        b"C": lambda m: m.stack.append(m.take(m.byte())),
         b"B": lambda m: m.stack.append(m.take(m.number(_UINT32))),
         b"\x8e": lambda m: m.stack.append(m.take(m.number(_UINT64))),
         b"\x96": lambda m: m.stack.append(bytearray(m.take(m.number(_UINT64)))),
@@ -360,6 +398,6 @@ def _operations() -> dict:
     return table
 
 
-_TABLE: list = [None] * 256
+STEPS: list = [None] * 256
 for _code, _step in _operations().items():
-    _TABLE[_code[0]] = _step
+    STEPS[_code[0]] = _step

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from _codecs import encode as _codecs_encode
 from _pickle import UnpicklingError
+from _thread import allocate_lock
 from collections import Counter, OrderedDict
 
 import taeda
-from taeda._io import rebuild
+from taeda._io import copies, rebuild
 from taeda._io.storages import STORAGE_DTYPES
 
 _BLOCKED = ("sys", "os", "posix", "nt")
@@ -35,26 +36,8 @@ class StorageKind:
         return f"StorageKind({self.name})"
 
 
-def _latin1(text, encoding):
-    """How protocol 2 writes bytes."""
-    if type(text) is not str or encoding not in ("latin1", "latin-1"):
-        raise UnpicklingError(f"_codecs.encode({text!r:.20}, {encoding!r:.20})")
-    return _codecs_encode(text, "latin1")
-
-
-def _bytearray(data=b""):
-    # A number would allocate that many bytes.
-    if type(data) not in (bytes, bytearray):
-        raise UnpicklingError(f"bytearray({data!r:.40})")
-    return bytearray(data)
-
-
 def _device(kind="cpu", *index):
     return taeda.device(kind, *index)
-
-
-def _size(entries=()):
-    return taeda.Size(rebuild._ints(entries, "a Size"))
 
 
 def _parameter(data=None, requires_grad=True):
@@ -68,19 +51,33 @@ def _fixed() -> dict:
         ("collections", "OrderedDict"): (OrderedDict, OrderedDict),
         ("collections", "Counter"): (Counter, Counter),
         ("builtins", "set"): (set, set),
-        ("builtins", "complex"): (complex, complex),
-        ("builtins", "bytearray"): (bytearray, _bytearray),
-        ("_codecs", "encode"): (_codecs_encode, _latin1),
-        ("torch", "Size"): (taeda.Size, _size),
+        ("builtins", "complex"): (complex, copies.number),
+        ("builtins", "bytearray"): (bytearray, copies.mutable_bytes),
+        ("_codecs", "encode"): (_codecs_encode, copies.latin1),
+        ("torch", "Size"): (taeda.Size, copies.size),
         ("torch", "device"): (taeda.device, _device),
         ("torch", "Tensor"): (taeda.Tensor, None),
         ("torch.nn.parameter", "Parameter"): (taeda.nn.Parameter, _parameter),
     }
+    kinds = {name: StorageKind(name) for name in (*STORAGE_DTYPES, "UntypedStorage")}
+    for module in ("torch", "torch.storage", "torch.cuda"):
+        table |= {(module, name): (kind, None) for name, kind in kinds.items()}
+    for name, value in vars(taeda).items():
+        if isinstance(value, taeda.dtype):
+            table["torch", name] = value, None
     return {**table, **calls}
 
 
+# Filled once by one assignment of complete contents, so that any thread may do it.
 _FIXED: dict = {}
-_user: dict = {}  # "module.name" -> what the user trusts
+
+_lock = allocate_lock()
+# What the user trusts, under _lock: for good, and while a `safe_globals` block runs.
+_always: dict = {}
+_blocks: list[dict] = []
+# Both together: "module.name" -> (value, the entry as the user gave it). Never changed
+# but replaced, so that readers in other threads need no lock.
+_trusted: dict[str, tuple] = {}
 
 
 def torch_name(module: str) -> str:
@@ -97,58 +94,90 @@ def resolve(module: str, name: str):
         UnpicklingError: the name is not trusted.
     """
     module = torch_name(_OLD_MODULES.get(module, module))
-    full = f"{module}.{name}"
     if module.partition(".")[0] in _BLOCKED:
         raise UnpicklingError(
-            f"Trying to load unsupported GLOBAL {full} whose module {module} is "
-            "blocked."
+            f"Trying to load unsupported GLOBAL {_plain(module, name)} whose module "
+            f"{_plain(module)} is blocked."
         )
     if not _FIXED:
         _FIXED.update(_fixed())
     known = _FIXED.get((module, name))
     if known is not None:
         return known
-    if full in _user:
-        value = _user[full]
-        return value, value
-    if module in ("torch", "torch.storage", "torch.cuda"):
-        if name in STORAGE_DTYPES or name == "UntypedStorage":
-            return StorageKind(name), None
-        value = getattr(taeda, name, None) if module == "torch" else None
-        if isinstance(value, taeda.dtype):
-            return value, None
+    trusted = _trusted.get(f"{module}.{name}")
+    if trusted is not None:
+        return trusted[0], trusted[0]
     raise UnpicklingError(
-        f"Unsupported global: GLOBAL {full} was not an allowed global by default. "
-        "Please use `taeda.serialization.add_safe_globals` or "
+        f"Unsupported global: GLOBAL {_plain(module, name)} was not an allowed global "
+        "by default. Please use `taeda.serialization.add_safe_globals` or "
         "`taeda.serialization.safe_globals` to allow it if you trust it, or "
         "weights_only=False if you trust the whole file (that runs code in it)."
     )
 
 
+def _plain(*parts: str) -> str:
+    """A name out of a file, short and in characters that can be printed."""
+    return ascii(".".join(part[:200] for part in parts))[1:-1]
+
+
 def trusted_class(value) -> bool:
     """Has the user trusted this class?"""
-    return any(value is known for known in _user.values())
+    return any(value is known for known, _ in _trusted.values())
 
 
-def add(entries) -> None:
-    """Trust functions or classes, or (function, "module.name") pairs."""
+def _named(entries) -> dict:
+    """Functions or classes, or (function, "module.name") pairs, by name."""
+    found = {}
     for entry in entries:
         if not isinstance(entry, tuple):
-            _user[f"{torch_name(entry.__module__)}.{entry.__qualname__}"] = entry
+            full = f"{torch_name(entry.__module__)}.{entry.__qualname__}"
+            found[full] = entry, entry
             continue
         if len(entry) != 2:
             raise ValueError(f"Expected a pair (global, name), got {len(entry)} items")
         if type(entry[1]) is not str:
             raise TypeError(f"Expected a name as second item, got {type(entry[1])}")
-        _user[torch_name(entry[1])] = entry[0]
+        found[torch_name(entry[1])] = entry[0], entry
+    return found
 
 
-def current() -> dict:
-    """What the user trusts."""
-    return dict(_user)
+def _join() -> None:
+    global _trusted
+    _trusted = {k: v for part in (_always, *_blocks) for k, v in part.items()}
 
 
-def replace(entries: dict) -> None:
-    """Trust exactly what `current()` returned."""
-    _user.clear()
-    _user.update(entries)
+def add(entries) -> None:
+    """Trust these for good."""
+    named = _named(entries)
+    with _lock:
+        _always.update(named)
+        _join()
+
+
+def enter(entries) -> dict:
+    """Trust these until `leave` is given the result."""
+    block = _named(entries)
+    with _lock:
+        _blocks.append(block)
+        _join()
+    return block
+
+
+def leave(block: dict) -> None:
+    """End what `enter` began; other blocks, in other threads too, go on."""
+    with _lock:
+        _blocks[:] = [other for other in _blocks if other is not block]
+        _join()
+
+
+def clear() -> None:
+    """Trust nothing that a user has added."""
+    with _lock:
+        _always.clear()
+        _blocks.clear()
+        _join()
+
+
+def current() -> list:
+    """What the user trusts, as it was given."""
+    return [entry for _, entry in _trusted.values()]

@@ -8,6 +8,7 @@ from _pickle import UnpicklingError
 
 import taeda
 from taeda._io import names
+from taeda._io.limits import Allowance, short
 from taeda._io.location import restorer
 from taeda._io.storages import (
     byte_width,
@@ -19,7 +20,9 @@ from taeda._io.storages import (
 from taeda._io.zip import _STORED, ZipReader, ZipWriter
 
 _MAX_BYTES = 1 << 62
+_MAX_NAME = 1000
 _PARALLEL_BYTES = 1 << 22
+_MAPPED_ALIGNMENT = 16  # of complex128, the widest element
 FORMAT_VERSION = b"3\n"
 
 
@@ -62,23 +65,26 @@ class StorageLoader:
             self.kept[key] = self._load(key, location, nbytes, dtype)
         storage = self.kept[key]
         if storage.nbytes() < nbytes:
-            raise UnpicklingError(f"storage {key!r:.40} is claimed to have two sizes")
+            raise UnpicklingError(f"storage {short(key)} is claimed to have two sizes")
         return storage if untyped else typed(storage, dtype)
 
     def _load(self, key: str, location: str, nbytes: int, dtype):
         name = f"{self.root}/data/{key}"
         entry = self.archive.entries.get(name)
         if entry is None:
-            raise RuntimeError(f"the checkpoint has no record {name!r:.100}")
+            raise RuntimeError(f"the checkpoint has no record {short(name)}")
         if entry.size != nbytes:
             raise RuntimeError(
-                f"record {name!r:.100} has {entry.size} bytes; its storage needs "
+                f"record {short(name)} has {entry.size} bytes; its storage needs "
                 f"{nbytes}"
             )
         if self.mapping is not None and nbytes and entry.method == _STORED:
             start = self.archive.start_of(name)
-            storage = mapped_storage(None, start, nbytes, self.mapping)
-            return self.restore(storage, location)
+            # Kernels rely on whole elements at their natural places.
+            if start % _MAPPED_ALIGNMENT == 0 and not self.swap:
+                storage = mapped_storage(start, nbytes, self.mapping)
+                return self.restore(storage, location)
+        self.archive.pay(entry)
         storage = taeda.UntypedStorage(nbytes)
         job = name, storage_bytes(storage), byte_width(dtype)
         if self.later and location == "cpu":
@@ -150,22 +156,27 @@ def _text(value, what: str) -> str:
     if isinstance(value, bytes):
         value = value.decode("ascii", "replace")
     if not isinstance(value, str):
-        raise UnpicklingError(f"{what} of a storage is {value!r:.40}")
+        raise UnpicklingError(f"{what} of a storage is {short(value)}")
     return value
 
 
 def parse_id(pid) -> tuple:
     """(dtype, untyped, key, location, bytes) of a persistent id, checked."""
     if type(pid) is not tuple or len(pid) not in (5, 6):
-        raise UnpicklingError(f"expected the id of a storage, got {pid!r:.60}")
-    kind, key, location, count = pid[1:5]
-    if _text(pid[0], "the tag") != "storage":
-        raise UnpicklingError(f"expected the id of a storage, got {pid[0]!r:.40}")
+        raise UnpicklingError(f"expected the id of a storage, got {short(pid)}")
+    tag, kind, key, location, count = pid[:5]
+    if _text(tag, "the tag") != "storage":
+        raise UnpicklingError(f"expected the id of a storage, got {short(tag)}")
     if not isinstance(kind, names.StorageKind):
-        raise UnpicklingError(f"{kind!r:.60} is no storage class")
+        raise UnpicklingError(f"{short(kind)} is no storage class")
     if type(count) is not int or not 0 <= count <= _MAX_BYTES:
-        raise UnpicklingError(f"a storage of {count!r:.40} elements")
+        raise UnpicklingError(f"a storage of {short(count)} elements")
     key, location = _text(key, "the key"), _text(location, "the location")
+    if max(len(key), len(location)) > _MAX_NAME:
+        raise UnpicklingError(
+            f"the key or the location of a storage is too long: {short(key)}, "
+            f"{short(location)}"
+        )
     dtype = kind.dtype
     return dtype, kind.untyped, key, location, count * dtype.itemsize
 
@@ -173,8 +184,8 @@ def parse_id(pid) -> tuple:
 class CheckpointArchive:
     """An opened zip checkpoint."""
 
-    def __init__(self, source) -> None:
-        self.zip = ZipReader(source)
+    def __init__(self, source, allowance: Allowance) -> None:
+        self.zip = ZipReader(source, allowance)
         self.root = self.zip.first.partition("/")[0]
         if f"{self.root}/constants.pkl" in self.zip.entries:
             raise RuntimeError(
@@ -190,7 +201,7 @@ class CheckpointArchive:
                 break
         else:
             raise RuntimeError("the checkpoint has no record 'version'")
-        if not text.strip().isdigit():
+        if len(text) > 100 or not text.strip().isdigit():
             raise RuntimeError(f"the checkpoint's version is {text[:20]!r}")
         if not 1 <= int(text) <= 10:
             raise RuntimeError(f"version {int(text)} of the format is not supported")

@@ -6,8 +6,12 @@ from _pickle import UnpicklingError
 from _thread import _local
 
 import taeda
+from taeda._io.limits import Allowance, short
 
 _MAX = 2**63 - 1
+_MAX_DIMENSIONS = 64  # what the operators take
+_ATTRIBUTE = 200  # bytes of an entry in a tensor's own dictionary
+_SPARSE = 8192  # what checking a sparse tensor costs, beside its indices
 
 
 def refuse(text: str):
@@ -15,19 +19,23 @@ def refuse(text: str):
     raise UnpicklingError(f"the checkpoint is damaged: {text}")
 
 
-def _ints(value, what: str) -> tuple:
+def ints(value, what: str) -> tuple:
+    """A tuple of sizes, strides or offsets."""
     if not isinstance(value, (tuple, list)):
-        refuse(f"{what} is {type(value).__name__}, not a tuple")
+        refuse(f"{what} is {short(value)}, not a tuple")
     for entry in value:
         if type(entry) is not int or not 0 <= entry <= _MAX:
-            refuse(f"{what} contains {entry!r:.40}")
+            refuse(f"{what} contains {short(entry)}")
     return tuple(value)
 
 
 def check_geometry(elements: int, offset, size, stride) -> tuple[tuple, tuple]:
     """Refuse a tensor that reaches outside a storage of `elements` elements."""
-    size, stride = _ints(size, "a size"), _ints(stride, "a stride")
-    _ints((offset,), "an offset")
+    for value in (size, stride):
+        if isinstance(value, (tuple, list)) and len(value) > _MAX_DIMENSIONS:
+            refuse(f"a tensor has more than {_MAX_DIMENSIONS} dimensions")
+    size, stride = ints(size, "a size"), ints(stride, "a stride")
+    ints((offset,), "an offset")
     if len(size) != len(stride):
         refuse(f"size {size} and stride {stride} differ in length")
     count = 1
@@ -51,7 +59,7 @@ def _tensor(storage, dtype, offset, size, stride):
     if not isinstance(untyped, taeda.UntypedStorage):
         refuse(f"expected a storage, got {type(storage).__name__}")
     if not isinstance(dtype, taeda.dtype):
-        refuse(f"expected a dtype, got {dtype!r:.40}")
+        refuse(f"expected a dtype, got {short(dtype)}")
     elements = untyped.nbytes() // dtype.itemsize
     size, stride = check_geometry(elements, offset, size, stride)
     empty = taeda.empty((0,), dtype=dtype, device=untyped.device)
@@ -59,17 +67,23 @@ def _tensor(storage, dtype, offset, size, stride):
 
 
 def _finish(tensor, requires_grad, metadata):
+    if type(requires_grad) is not bool:
+        refuse(f"requires_grad is {short(requires_grad)}")
     if requires_grad:
         tensor.requires_grad_(True)
-    for name in metadata or ():
-        if not metadata[name]:
+    if metadata is None:
+        return tensor
+    if not isinstance(metadata, dict):
+        refuse(f"the metadata of a tensor are {short(metadata)}")
+    for name in metadata:
+        if metadata[name] is not True:
             continue
         if name == "conj":
             tensor = tensor.conj()
         elif name == "neg":
             tensor = tensor._neg_view()
         else:
-            refuse(f"unknown tensor metadata {name!r:.40}")
+            refuse(f"unknown tensor metadata {short(name)}")
     return tensor
 
 
@@ -95,9 +109,9 @@ def tensor_v3(
 
 def parameter(data, requires_grad, hooks):
     """torch._utils._rebuild_parameter."""
-    if not isinstance(data, taeda.Tensor):
-        refuse(f"a parameter made of {type(data).__name__}")
-    return taeda.nn.Parameter(data, bool(requires_grad))
+    if not isinstance(data, taeda.Tensor) or type(requires_grad) is not bool:
+        refuse(f"a parameter made of {short(data)} and {short(requires_grad)}")
+    return taeda.nn.Parameter(data, requires_grad)
 
 
 def parameter_with_state(data, requires_grad, hooks, state):
@@ -106,13 +120,14 @@ def parameter_with_state(data, requires_grad, hooks, state):
 
 
 def _with_state(tensor, state):
-    """Attributes that the user had set on a tensor."""
-    parts = state if isinstance(state, tuple) else (state,)
+    """Attributes that the user had set on a tensor, and those of its slots."""
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     for part in parts:
         if part is None:
             continue
         if not isinstance(part, dict):
-            refuse(f"attributes of a tensor in {type(part).__name__}")
+            refuse(f"attributes of a tensor in {short(part)}")
+        spend(_ATTRIBUTE * len(part))
         for name, value in part.items():
             setattr(tensor, name, value)
     return tensor
@@ -120,12 +135,14 @@ def _with_state(tensor, state):
 
 def from_type_v2(function, kind, args, state):
     """torch._tensor._rebuild_from_type_v2: a subclass, or attributes on a tensor."""
-    if function not in _PLAIN:
-        refuse(f"a tensor rebuilt by {function!r:.60}")
+    if not any(function is plain for plain in _PLAIN):
+        refuse(f"a tensor rebuilt by {short(function)}")
+    if type(args) is not tuple:
+        refuse(f"arguments are {short(args)}, not a tuple")
     tensor = function(*args)
     if kind is not taeda.Tensor and type(tensor) is not kind:
         if not (isinstance(kind, type) and issubclass(kind, taeda.Tensor)):
-            refuse(f"{kind!r:.60} is no tensor class")
+            refuse(f"{short(kind)} is no tensor class")
         tensor = tensor.as_subclass(kind)
     return _with_state(tensor, state)
 
@@ -133,18 +150,17 @@ def from_type_v2(function, kind, args, state):
 def meta_tensor(dtype, size, stride, requires_grad):
     """torch._utils._rebuild_meta_tensor_no_storage."""
     size, stride = check_geometry(_MAX, 0, size, stride)
-    return taeda.empty_strided(
-        size, stride, dtype=dtype, device="meta", requires_grad=bool(requires_grad)
-    )
+    tensor = taeda.empty_strided(size, stride, dtype=dtype, device="meta")
+    return _finish(tensor, requires_grad, None)
 
 
 def layout(name):
     """torch.serialization._get_layout."""
     kinds = "strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc".split()
-    short = str(name).rpartition(".")[2]
-    if short not in kinds:
-        refuse(f"unknown layout {name!r:.40}")
-    return getattr(taeda, short)
+    kind = name.rpartition(".")[2] if type(name) is str else None
+    if kind not in kinds:
+        refuse(f"unknown layout {short(name)}")
+    return getattr(taeda, kind)
 
 
 def check_sparse(tensor) -> None:
@@ -157,57 +173,80 @@ def check_sparse(tensor) -> None:
         refuse(str(error))
 
 
-class sparse_later:
-    """Sparse tensors made in this block are checked at its end.
+class Loading:
+    """The load that this thread is at.
 
-    The old format names tensors before their storages have been read.
+    Args:
+        allowance: what the file may cost. fill: reads the bytes of the storages that
+            have been named so far, or None where they come later (the old format).
     """
 
+    def __init__(self, allowance: Allowance, fill) -> None:
+        self.allowance, self.fill, self.sparse = allowance, fill, []
+
     def __enter__(self) -> None:
-        _later.sparse = []
+        self.outer = getattr(_thread, "load", None)
+        _thread.load = self
 
     def __exit__(self, kind, value, traceback) -> None:
-        waiting, _later.sparse = _later.sparse, None
+        _thread.load = self.outer
         if kind is None:
-            for tensor in waiting:
+            for tensor in self.sparse:
                 check_sparse(tensor)
 
 
-_later = _local()
+_thread = _local()  # each thread has its own `load`, one inside another
+
+
+def spend(count: int) -> None:
+    """Take bytes from the allowance of this thread's load, if it is at one."""
+    load = getattr(_thread, "load", None)
+    if load is not None:
+        load.allowance.spend(count)
 
 
 def sparse_tensor(kind, data):
     """torch._utils._rebuild_sparse_tensor; indices are checked."""
     if not isinstance(kind, taeda.layout):
-        refuse(f"{kind!r:.40} is no layout")
-    short = str(kind).rpartition(".")[2]
-    maker = "sparse_coo_tensor" if short == "sparse_coo" else "sparse_compressed_tensor"
-    if not hasattr(taeda, maker):
-        raise NotImplementedError(f"load: {maker} does not exist yet")
-    if short == "sparse_coo":
-        indices, values, size = data[:3]
-        coalesced = bool(data[3]) if len(data) > 3 else None
-        tensor = taeda.sparse_coo_tensor(indices, values, size, check_invariants=False)
-        if coalesced:
-            tensor._coalesced_(True)
-        waiting = getattr(_later, "sparse", None)
-        if waiting is None:
-            check_sparse(tensor)
-        else:
-            waiting.append(tensor)
-        return tensor
-    if short in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
-        compressed, plain, values, size = data
-        return taeda.sparse_compressed_tensor(
-            compressed, plain, values, size, layout=kind, check_invariants=True
-        )
-    raise NotImplementedError(f"loading tensors of layout {kind}")
+        refuse(f"{short(kind)} is no layout")
+    name = str(kind).rpartition(".")[2]
+    if name != "sparse_coo" or not hasattr(taeda, "_validate_sparse_coo_tensor_args"):
+        raise NotImplementedError(f"load: {name}_tensor does not exist yet")
+    if type(data) is not tuple or len(data) not in (3, 4):
+        refuse(f"a sparse tensor made of {short(data)}")
+    indices, values, size = data[:3]
+    for part in (indices, values):
+        if not isinstance(part, taeda.Tensor):
+            refuse(f"a sparse tensor made of {short(part)}")
+        # Views may have far more elements than their storage.
+        spend(_SPARSE + part.numel() * part.dtype.itemsize)
+    tensor = taeda.sparse_coo_tensor(
+        indices, values, ints(size, "a size"), check_invariants=False
+    )
+    if len(data) > 3 and data[3] is True:
+        tensor._coalesced_(True)
+    load = getattr(_thread, "load", None)
+    if load is None:
+        check_sparse(tensor)
+    else:
+        load.sparse.append(tensor)  # its storages may not have been read yet
+    return tensor
 
 
 def device_tensor_from_cpu(data, dtype, device, requires_grad):
     """torch._utils._rebuild_device_tensor_from_cpu_tensor."""
-    if not isinstance(data, taeda.Tensor):
-        refuse(f"a tensor made of {type(data).__name__}")
+    if not isinstance(data, taeda.Tensor) or not isinstance(dtype, taeda.dtype):
+        refuse(f"a tensor made of {short(data)} and {short(dtype)}")
+    spend(data.numel() * (data.dtype.itemsize + dtype.itemsize))
+    load = getattr(_thread, "load", None)
+    if load is not None:
+        # The copy must not be made before the bytes are there.
+        if load.fill is None:
+            raise NotImplementedError(
+                "tensors of other devices in a file of the old format; save it again "
+                "in the zip format first"
+            )
+        load.fill()
     return _finish(data.to(dtype=dtype, device=device), requires_grad, None)
 
 

@@ -79,7 +79,7 @@ def byte_width(dtype) -> int:
     return size // 2 if dtype.is_complex else size
 
 
-def mapped_storage(path, offset: int, count: int, mapping):
+def mapped_storage(offset: int, count: int, mapping):
     """A storage over bytes of a mapped file; `mapping` is an mmap object."""
     block = taeda.frombuffer(mapping, dtype=taeda.uint8, count=count, offset=offset)
     return block.untyped_storage()

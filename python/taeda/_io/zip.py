@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 
+from taeda._io.limits import Allowance, short
 from taeda._io.source import Source
 
 _LOCAL = struct.Struct("<4s5H3I2H")
@@ -19,8 +20,8 @@ _LOCATOR64 = struct.Struct("<4sIQI")
 _UTF8, _ENCRYPTED = 0x800, 0x1
 _STORED, _DEFLATED = 0, 8
 _MAX32 = 0xFFFFFFFF
-_MAX_ENTRIES = 1 << 22
-_MAX_INFLATED = 1 << 28  # a compressed record may not claim more than this
+_ENTRY_BYTES = 512  # memory of one record's entry
+_BLOCK = 1 << 20
 _DATE = (1 << 5) | 1  # 1 January 1980
 ALIGNMENT = 64
 
@@ -131,14 +132,22 @@ def _damaged(text: str) -> RuntimeError:
     return RuntimeError(f"the checkpoint is truncated or damaged: {text}")
 
 
-class ZipReader:
-    """The records of a zip file, each checked against its checksum."""
+def _wrong_size(entry: Entry) -> RuntimeError:
+    return _damaged(f"{short(entry.name)} does not unpack to its size")
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+
+class ZipReader:
+    """The records of a zip file, each checked against its checksum.
+
+    What is read into memory is paid for; records may claim any size, and overlap.
+    """
+
+    def __init__(self, source: Source, allowance: Allowance) -> None:
+        self.source, self.allowance = source, allowance
         count, size, start = self._find_directory()
-        if count > _MAX_ENTRIES:
-            raise _damaged(f"{count} records")
+        if count * _CENTRAL.size > size:
+            raise _damaged(f"{count} records in a central directory of {size} bytes")
+        allowance.spend(size + _ENTRY_BYTES * count)
         self.entries: dict[str, Entry] = {}
         self.first = ""
         self._read_directory(source.read(start, size), count)
@@ -214,15 +223,15 @@ class ZipReader:
 
     def _keep(self, entry: Entry) -> None:
         if entry.name in self.entries:
-            raise _damaged(f"two records named {entry.name!r}")
+            raise _damaged(f"two records named {short(entry.name)}")
         if entry.flags & _ENCRYPTED:
-            raise _damaged(f"{entry.name!r} is encrypted")
+            raise _damaged(f"{short(entry.name)} is encrypted")
         if entry.method not in (_STORED, _DEFLATED):
-            raise _damaged(f"{entry.name!r} uses compression {entry.method}")
+            raise _damaged(f"{short(entry.name)} uses compression {entry.method}")
         if entry.method == _STORED and entry.size != entry.compressed:
-            raise _damaged(f"{entry.name!r} has two sizes")
+            raise _damaged(f"{short(entry.name)} has two sizes")
         if entry.offset + entry.compressed > self.source.size:
-            raise _damaged(f"{entry.name!r} ends outside the file")
+            raise _damaged(f"{short(entry.name)} ends outside the file")
         self.first = self.first or entry.name
         self.entries[entry.name] = entry
 
@@ -249,17 +258,21 @@ class ZipReader:
             found = crc, compressed, size
             same = found == (entry.crc, entry.compressed, entry.size)
         if not same:
-            raise _damaged(f"the header of {entry.name!r} and its entry differ")
+            raise _damaged(f"the header of {short(entry.name)} and its entry differ")
         start = name_at + name_size + extra_size
         if start + entry.compressed > self.source.size:
-            raise _damaged(f"{entry.name!r} ends outside the file")
+            raise _damaged(f"{short(entry.name)} ends outside the file")
         return start
 
     def read(self, name: str) -> bytes:
         """The bytes of a record."""
         entry = self.entries[name]
+        self.pay(entry)
         if entry.method == _DEFLATED:
-            return self._inflate(entry)
+            self.pay(entry)  # for the copy
+            target = bytearray(entry.size)
+            self._inflate(entry, memoryview(target))
+            return bytes(target)
         data = self.source.read(self.start_of(name), entry.size)
         self._check(entry, data)
         return data
@@ -268,30 +281,42 @@ class ZipReader:
         """Fill `target`, which has the record's size."""
         entry = self.entries[name]
         if entry.method == _DEFLATED:
-            target[:] = self._inflate(entry)
+            self._inflate(entry, target)
             return
         self.source.read_into(self.start_of(name), target)
         self._check(entry, target)
 
-    def _inflate(self, entry: Entry) -> bytes:
-        if entry.size > _MAX_INFLATED:
+    def pay(self, entry: Entry) -> None:
+        """Take the size of a record from the allowance."""
+        if entry.method == _DEFLATED and entry.size > self.allowance.left:
             raise _damaged(
-                f"{entry.name!r} is compressed and claims {entry.size} bytes, more "
-                f"than the {_MAX_INFLATED} allowed"
+                f"{short(entry.name)} is compressed and claims {entry.size} bytes, "
+                f"more than the {self.allowance.left} that are left for this file"
             )
-        packed = self.source.read(self.start_of(entry.name), entry.compressed)
+        self.allowance.spend(entry.size)
+
+    def _inflate(self, entry: Entry, target: memoryview) -> None:
+        inflater, start, done = zlib.decompressobj(-15), self.start_of(entry.name), 0
         try:
-            data = zlib.decompressobj(-15).decompress(packed, entry.size + 1)
+            for at in range(0, entry.compressed, _BLOCK):
+                count = min(_BLOCK, entry.compressed - at)
+                packed = self.source.read(start + at, count)
+                while packed and not inflater.eof:
+                    part = inflater.decompress(packed, _BLOCK)
+                    if done + len(part) > entry.size:
+                        raise _wrong_size(entry)
+                    target[done : done + len(part)] = part
+                    done += len(part)
+                    packed = inflater.unconsumed_tail
         except zlib.error as error:
-            raise _damaged(f"{entry.name!r}: {error}") from None
-        if len(data) != entry.size:
-            raise _damaged(f"{entry.name!r} does not unpack to its size")
-        self._check(entry, data)
-        return data
+            raise _damaged(f"{short(entry.name)}: {error}") from None
+        if done != entry.size or not inflater.eof:
+            raise _wrong_size(entry)
+        self._check(entry, target)
 
     def _check(self, entry: Entry, data) -> None:
         if zlib.crc32(data) != entry.crc:
-            raise _damaged(f"wrong checksum (CRC-32) of {entry.name!r}")
+            raise _damaged(f"wrong checksum (CRC-32) of {short(entry.name)}")
 
 
 def _widen(entry: Entry, extra: bytes) -> None:
@@ -303,7 +328,7 @@ def _widen(entry: Entry, extra: bytes) -> None:
         at += 4
         if kind == 1:
             if length < 8 * len(names) or at + length > len(extra):
-                raise _damaged(f"the ZIP64 field of {entry.name!r} is short")
+                raise _damaged(f"the ZIP64 field of {short(entry.name)} is short")
             for name in names:
                 setattr(entry, name, struct.unpack_from("<Q", extra, at)[0])
                 at += 8

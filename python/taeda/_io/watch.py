@@ -1,0 +1,85 @@
+"""The machine's steps, counting what they make.
+
+Used for pickles that are large against the allowance, or that could nest tuples
+deeply. Prices are CPython's sizes, rounded up, with the place on the stack.
+"""
+
+from __future__ import annotations
+
+from _pickle import UnpicklingError
+from functools import cache
+
+from taeda._io import machine
+
+_HEAD = 40  # the garbage collector's header, malloc's rounding, a place on the stack
+# A step that pushes what is there already, or nothing; a memo's place.
+_FLAT = dict.fromkeys(b"N\x88\x89)2hjqr\x94c\x93", 16)
+# A list for the stack below the mark. Calls: a tensor, a parameter, a storage.
+_FLAT |= dict.fromkeys(b"(", 96) | dict.fromkeys(b"R\x81", 700)
+_FLAT |= dict.fromkeys(b"Q", 400) | dict.fromkeys(b"b", 300)
+# Per item above the mark, or for the one item: its place in a container that grows.
+_PER_ITEM = {ord("e"): 16, ord("a"): 16, ord("u"): 84, ord("s"): 170, 0x90: 110}
+_MADE = b"}]\x8fKMJG\x8a\x8b\x8cX\x8dUTCB\x8e\x96"
+_TUPLES = b"t\x85\x86\x87"
+
+
+def _flat(step, price: int):
+    def run(m) -> None:
+        m.allowance.spend(price)
+        step(m)
+
+    return run
+
+
+def _per_item(step, price: int, one: bool):
+    def run(m) -> None:
+        m.allowance.spend(price if one else 170 + price * len(m.stack))
+        step(m)
+
+    return run
+
+
+def _made(step):
+    def run(m) -> None:
+        step(m)
+        m.allowance.spend(_HEAD + m.stack[-1].__sizeof__())
+
+    return run
+
+
+def _nested(step):
+    """A tuple knows how deep it is, if tuples are in it."""
+
+    def run(m) -> None:
+        step(m)
+        made = m.stack[-1]
+        m.allowance.spend(_HEAD + made.__sizeof__())
+        if tuple not in map(type, made):
+            return
+        depths = m.depths
+        depth = 1 + max(depths.get(id(x), (0, x))[0] for x in made if type(x) is tuple)
+        if depth > machine.MAX_DEPTH:
+            raise UnpicklingError(
+                f"tuples nested deeper than {machine.MAX_DEPTH} times"
+            )
+        # Holding the tuple keeps its id from being used for another one.
+        m.allowance.spend(200)
+        depths[id(made)] = depth, made
+
+    return run
+
+
+def _watch(code: int, step):
+    if code in _FLAT:
+        return _flat(step, _FLAT[code])
+    if code in _PER_ITEM:
+        return _per_item(step, _PER_ITEM[code], one=code in b"as")
+    if code in _TUPLES:
+        return _nested(step)
+    return _made(step) if code in _MADE else step
+
+
+@cache
+def watched_steps() -> list:
+    """The table of steps that pay for what they make."""
+    return [step and _watch(code, step) for code, step in enumerate(machine.STEPS)]
