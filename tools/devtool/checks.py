@@ -85,9 +85,8 @@ def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Coun
         "ASAN_OPTIONS": "detect_leaks=1:strict_init_order=1"
         ":allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        # Tests whose body runs in a forked child start threads there.
         "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1"
-        ":allocator_may_return_null=1:die_after_fork=0",
+        ":allocator_may_return_null=1",
         **(settings or {}),
     }
     if suppressions.exists():
@@ -176,16 +175,16 @@ def section_isa() -> Counts:
 
 
 def section_wheel() -> Counts:
-    """packages the build, checks the wheel's size, imports it in a fresh environment"""
-    return _status(package.check_quick())
+    """isolated `pip install .`, the wheel's libraries and licences, its smoke test"""
+    return _status(package.check_isolated())
 
 
 def section_pythons() -> Counts:
-    """isolated wheels from nothing, for every supported Python (only when named)"""
+    """the wheel section for every supported Python (only when named)"""
     counts = Counts()
     for version, interpreter in package.installed_pythons().items():
         say(f"CPython {version}: {interpreter}")
-        counts += _status(package.check_wheel(interpreter))
+        counts += _status(package.check_isolated(interpreter))
     return counts
 
 
