@@ -1,5 +1,7 @@
 """Packages python/taeda and drives CMake; everything declarative is in pyproject.toml.
 
+Each run first gathers the licence texts that `license-files` in pyproject.toml names.
+
 The whole native part (libraries, extension module, headers, CMake package, generated
 Python files) is one pseudo-extension: CMake builds it and installs it into the tree
 from which setuptools makes the wheel.
@@ -7,7 +9,6 @@ from which setuptools makes the wheel.
 
 from __future__ import annotations
 
-import os
 import pathlib
 import sys
 
@@ -17,7 +18,7 @@ from setuptools.command.build_ext import build_ext
 ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from devtool import cmake  # noqa: E402  (needs the path above)
+from devtool import cmake, licences  # noqa: E402  (needs the path above)
 
 
 class CMakeBuild(build_ext):
@@ -28,12 +29,11 @@ class CMakeBuild(build_ext):
             cmake.build(ROOT / "build")
             cmake.link_into_package(ROOT / "build")
             return
-        # TAEDA_BUILD_DIR: package what an earlier build with this Python left there.
-        # Otherwise afresh, since an isolated build environment lies elsewhere each
-        # time and cached paths into an earlier one are gone.
-        given = os.environ.get("TAEDA_BUILD_DIR")
-        tree = ROOT / (given or self.build_temp)
-        cmake.build(tree, fresh=not given)
+        # Configured afresh, since an isolated build environment lies elsewhere each
+        # time and cached paths into an earlier one are gone. As deep in the tree as
+        # build/, so that relative paths, and with them ccache's objects, are shared.
+        tree = ROOT / f"build-{sys.implementation.cache_tag}"
+        cmake.build(tree, fresh=True)
         cmake.install(tree, ROOT / self.build_lib)
 
     def get_outputs(self) -> list[str]:
@@ -46,6 +46,7 @@ class CMakeBuild(build_ext):
         return []
 
 
+licences.collect()
 setup(
     ext_modules=[Extension("taeda._C", sources=[])],
     cmdclass={"build_ext": CMakeBuild},

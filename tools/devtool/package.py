@@ -1,55 +1,76 @@
-"""The wheel: built with pip, measured, and imported where nothing else is."""
+"""The wheel: built in isolation, listed, measured, and used where nothing else is."""
 
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 
-from devtool import cmake
-from devtool.shell import Failure, output, python, run, say
+from devtool import audit, cmake
+from devtool.shell import ROOT, Failure, output, python, run, say
 
 WHEEL_LIMIT_MB = 40.0
 SUPPORTED = ("3.11", "3.12", "3.13")
-
-# Runs in a fresh environment without NumPy: results with threads on, and the lookup
-# path of the C++ package.
-SMOKE = """
-import pathlib, taeda
-x = taeda.ones(300, 300)
-assert (x @ x).sum().item() == 300.0 ** 3
-assert taeda.exp(taeda.zeros(3)).tolist() == [1.0, 1.0, 1.0]
-here = pathlib.Path(taeda.__file__).parent
-assert (here / "share/cmake/Taeda/TaedaConfig.cmake").exists()
-assert (here / "include/taeda/c10").is_dir()
-print("installed package works:", here)
-"""
+# What an isolated build sees of the caller's environment: where the registry is, how
+# many compilers may run, and where ccache keeps its objects.
+KEPT = ("HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "TAEDA_JOBS", "CCACHE_DIR")
 
 
-def _check(wheel: pathlib.Path, folder: pathlib.Path, interpreter: str) -> bool:
-    """True when a wheel is small enough and works where nothing else is installed."""
+def _clean_environment() -> list[str]:
+    """`env` with the caller's settings gone, .venv's programs among them."""
+    names = [n for n in os.environ if n in KEPT or n.startswith("PIP_")]
+    settings = [f"{name}={os.environ[name]}" for name in names]
+    return ["env", "-i", "PATH=/usr/bin:/bin", *settings]
+
+
+def copy_sources(folder: pathlib.Path) -> None:
+    """The files that git tracks or would track, as a fresh clone has them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
+def _small_enough(wheel: pathlib.Path) -> bool:
     size = wheel.stat().st_size / 1e6
     say(f"{wheel.name}: {size:.1f} MB (limit {WHEEL_LIMIT_MB:.0f})")
-    run([interpreter, "-m", "venv", folder / "env"])
-    fresh = folder / "env" / "bin" / "python"
-    pip = [fresh, "-m", "pip", "--disable-pip-version-check", "install"]
-    run([*pip, "--quiet", "--no-index", wheel])
-    works = run([fresh, "-I", "-c", SMOKE], check=False, quiet=True) == 0
-    return works and size <= WHEEL_LIMIT_MB
+    return size <= WHEEL_LIMIT_MB
 
 
-def check_wheel(
-    interpreter: str = "", *options: str, env: dict[str, str] | None = None
-) -> bool:
-    """Builds the wheel with an interpreter and checks it."""
-    interpreter = interpreter or python()
+def check_isolated(interpreter: str = "") -> bool:
+    """`pip install .` of a fresh copy into a fresh environment, then its smoke test.
+
+    In two steps, so that the wheel can be looked at in between. Nothing of .venv is
+    seen: pip fetches the build requirements into an environment of its own.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        command = [interpreter, "-m", "pip", "wheel", ".", "--no-deps", "-w", folder]
-        if run([*command, *options], env=env, check=False):
+        copy_sources(folder / "source")
+        run([interpreter or python(), "-m", "venv", folder / "env"])
+        clean = _clean_environment()
+        fresh = [*clean, folder / "env" / "bin" / "python", "-I"]
+        pip = [*fresh, "-m", "pip", "--disable-pip-version-check"]
+        build = [*pip, "wheel", "--no-deps", "-w", folder, folder / "source"]
+        if run(build, check=False):
             return False
-        wheel = next(iter(folder.glob("taeda-*.whl")), None)
-        return wheel is not None and _check(wheel, folder, interpreter)
+        wheel = next(folder.glob("taeda-*.whl"))
+        fine = [_small_enough(wheel), audit.report(wheel)]
+        run([*pip, "install", "--quiet", "--no-index", wheel])
+        elsewhere = folder / "elsewhere"
+        elsewhere.mkdir()
+        smoke = ROOT / "tools" / "devtool" / "smoke.py"
+        words = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "-", elsewhere]
+        fine.append(run([*words, *fresh, smoke], check=False) == 0)
+        return all(fine)
 
 
 def install_into(folder: pathlib.Path) -> None:
@@ -64,13 +85,6 @@ def install_into(folder: pathlib.Path) -> None:
         ],
     )
     cmake.install(cmake.build_dir(), folder)
-
-
-def check_quick() -> bool:
-    """The wheel from the development build: nothing is compiled a second time."""
-    tree = cmake.build_dir()
-    env = {"TAEDA_BUILD_DIR": tree.name}
-    return check_wheel(python(), "--no-build-isolation", env=env)
 
 
 def installed_pythons() -> dict[str, str]:
