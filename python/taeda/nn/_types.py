@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-MaybeTensor = "Tensor | None"
-Flag = "bool | None"
-MaybeFloat = "float | None"
-MaybeInt = "int | None"
+import taeda
+from taeda import Tensor
+
+MaybeTensor = Tensor | None
+Flag = bool | None
+MaybeFloat = float | None
+MaybeInt = int | None
+MaybeDevice = taeda.device | str | int | None
+MaybeDtype = taeda.dtype | None

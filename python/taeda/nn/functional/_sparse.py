@@ -16,6 +16,15 @@ _renorm = native("embedding_renorm_")
 _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
+def padding_row(index: int, rows: int) -> int:
+    """`index` counted from the front; 0 is taken of an empty table as well."""
+    if 0 <= index < max(rows, 1):
+        return index
+    if not -rows <= index < 0:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return index + rows
+
+
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -50,17 +59,11 @@ def embedding(
     """
     if overrides_any(input, weight):
         return relay(embedding, (input, weight), locals())
-    if padding_idx is None:
-        padding_idx = -1
-    else:
-        rows = weight.size(0)
-        if not -rows <= padding_idx < rows and padding_idx != 0:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx += rows if padding_idx < 0 else 0
+    skipped = -1 if padding_idx is None else padding_row(padding_idx, weight.size(0))
     if max_norm is not None:
         input = input.contiguous()
         _renorm(weight.detach(), input, max_norm, norm_type)
-    return _embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return _embedding(weight, input, skipped, scale_grad_by_freq, sparse)
 
 
 def embedding_bag(

@@ -75,6 +75,13 @@ def _check_options(base, options) -> None:
         raise ValueError(f"Unrecognized RNN mode: {base}")
 
 
+def _draw(module) -> None:
+    """Uniform first values of all parameters, in +-1/sqrt(hidden_size)."""
+    bound = 1.0 / math.sqrt(max(module.hidden_size, 1))
+    for value in module.parameters():
+        init.uniform_(value, -bound, bound)
+
+
 class RNNBase(Module):
     """What RNN, LSTM and GRU share: weights, checks, and the walk through layers.
 
@@ -190,9 +197,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew, uniform in +-1/sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size)
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        _draw(self)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input of another rank, width or dtype."""
@@ -203,20 +208,20 @@ class RNNBase(Module):
                 f". Convert input: input.to({kind}), or convert model: "
                 f"model.to({input.dtype})"
             )
-        rank = 3 if batch_sizes is None else 2
-        if input.dim() != rank:
-            raise RuntimeError(f"input must have {rank} dimensions, got {input.dim()}")
-        if self.input_size != input.size(-1):
+        wanted, width = 3 if batch_sizes is None else 2, self.input_size
+        if input.dim() != wanted:
             raise RuntimeError(
-                "input.size(-1) must be equal to input_size. Expected "
-                f"{self.input_size}, got {input.size(-1)}"
+                f"input must have {wanted} dimensions, got {input.dim()}"
+            )
+        if input.size(-1) != width:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {width}, got "
+                f"{input.size(-1)}"
             )
 
     def _state_size(self, input, batch_sizes, width):
-        if batch_sizes is not None:
-            batch = int(batch_sizes[0])
-        else:
-            batch = input.size(0 if self.batch_first else 1)
+        packed = batch_sizes is not None
+        batch = int(batch_sizes[0]) if packed else input.size(1 - self.batch_first)
         return (self.num_layers * self._directions(), batch, width)
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None):
@@ -227,41 +232,58 @@ class RNNBase(Module):
         self, hx: Tensor, expected_hidden_size, msg="Expected hidden size {}, got {}"
     ) -> None:
         """Refuse a state of another shape."""
-        if tuple(hx.size()) != tuple(expected_hidden_size):
-            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+        found, wanted = list(hx.size()), expected_hidden_size
+        if found != list(wanted):
+            raise RuntimeError(msg.format(wanted, found))
 
     def check_forward_args(
         self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None
     ) -> None:
         """Refuse an input or a state that does not fit."""
         self.check_input(input, batch_sizes)
-        expected = self.get_expected_hidden_size(input, batch_sizes)
-        self.check_hidden_size(hidden, expected)
+        states = self._states(hidden)
+        for state, size, text in zip(states, *self._expected(), strict=True):
+            self.check_hidden_size(state, size(input, batch_sizes), text)
+
+    def _states(self, hx):
+        """The tensors of a state, which is one here and a pair in LSTM."""
+        return (hx,)
+
+    def _each(self, hx, change):
+        """A state like `hx` of the changed tensors."""
+        return change(hx)
+
+    def _expected(self):
+        """What tells the size of each state, and the error where it differs."""
+        texts = ("Expected hidden size {}, got {}",)
+        return (self.get_expected_hidden_size,), texts
 
     def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Tensor:
         """The states of the batch in another order."""
-        return hx if permutation is None else hx.index_select(1, permutation)
+        if permutation is None:
+            return hx
+        return self._each(hx, lambda state: state.index_select(1, permutation))
 
     def _zeros(self, input, batch_sizes):
         """The state to begin with where none is given."""
-        size = self.get_expected_hidden_size(input, batch_sizes)
-        return taeda.zeros(size, dtype=input.dtype, device=input.device)
+        kind = {"dtype": input.dtype, "device": input.device}
+        sizes = (size(input, batch_sizes) for size in self._expected()[0])
+        made = tuple(taeda.zeros(size, **kind) for size in sizes)
+        return made if len(made) > 1 else made[0]
 
-    def _with_batch(self, hx):
-        """The state of an input without batch, with one."""
-        if hx.dim() != 2:
-            raise RuntimeError(
-                f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D "
-                "tensor"
-            )
-        return hx.unsqueeze(1)
-
-    def _check_rank(self, hx) -> None:
-        if hx.dim() != 3:
-            raise RuntimeError(
-                f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D "
-                "tensor"
-            )
+    def _check_rank(self, hx, rank) -> None:
+        """Refuse a state of another rank than the input's."""
+        ranks = [state.dim() for state in self._states(hx)]
+        if ranks == [rank] * len(ranks):
+            return
+        kind = "batched 3-D" if rank == 3 else "unbatched 2-D"
+        if len(ranks) == 1:
+            names, found = "hx", f"{ranks[0]}-D tensor"
+        else:
+            names, found = "hx and cx", f"({ranks[0]}-D, {ranks[1]}-D) tensors"
+        raise RuntimeError(
+            f"For {kind} input, {names} should also be {rank}-D but got {found}"
+        )
 
     def _run(self, input, hx, batch_sizes):
         """Call the native; returns (output, state)."""
@@ -283,26 +305,22 @@ class RNNBase(Module):
             output, state = self._run(data, state, batch_sizes)
             state = self.permute_hidden(state, back)
             return packed(output, batch_sizes, order, back), state
-        if input.dim() not in (2, 3):
+        rank = input.dim()
+        if rank not in (2, 3):
             raise ValueError(
-                f"{self._get_name()}: Expected input to be 2D or 3D, got "
-                f"{input.dim()}D tensor instead"
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {rank}D "
+                "tensor instead"
             )
-        if input.dim() == 3:
-            if hx is not None:
-                self._check_rank(hx)
-            state = self._start(input, hx, None, None)
-            return self._run(input, state, None)
+        if hx is not None:
+            self._check_rank(hx, rank)
+        if rank == 3:
+            return self._run(input, self._start(input, hx, None, None), None)
         at = 0 if self.batch_first else 1
         input = input.unsqueeze(at)
-        state = self._start(
-            input, None if hx is None else self._with_batch(hx), None, None
-        )
-        output, state = self._run(input, state, None)
-        return output.squeeze(at), self._without_batch(state)
-
-    def _without_batch(self, state):
-        return state.squeeze(1)
+        if hx is not None:
+            hx = self._each(hx, lambda state: state.unsqueeze(1))
+        output, state = self._run(input, self._start(input, hx, None, None), None)
+        return output.squeeze(at), self._each(state, lambda h: h.squeeze(1))
 
     def _start(self, input, hx, batch_sizes, order):
         """The checked state to begin with."""
@@ -400,42 +418,15 @@ class LSTM(RNNBase):
         """(layers * directions, batch, hidden_size)."""
         return self._state_size(input, batch_sizes, self.hidden_size)
 
-    def check_forward_args(self, input: Tensor, hidden, batch_sizes) -> None:
-        """Refuse an input or a pair of states that does not fit."""
-        self.check_input(input, batch_sizes)
+    def _states(self, hx):
+        return hx[0], hx[1]
+
+    def _each(self, hx, change):
+        return change(hx[0]), change(hx[1])
+
+    def _expected(self):
         sizes = (self.get_expected_hidden_size, self.get_expected_cell_size)
-        for i, size in enumerate(sizes):
-            text = f"Expected hidden[{i}] size {{}}, got {{}}"
-            self.check_hidden_size(hidden[i], size(input, batch_sizes), text)
-
-    def permute_hidden(self, hx, permutation: Tensor | None):
-        """Both states of the batch in another order."""
-        if permutation is None:
-            return hx
-        return tuple(h.index_select(1, permutation) for h in hx)
-
-    def _zeros(self, input, batch_sizes):
-        kind = {"dtype": input.dtype, "device": input.device}
-        sizes = (self.get_expected_hidden_size, self.get_expected_cell_size)
-        return tuple(taeda.zeros(size(input, batch_sizes), **kind) for size in sizes)
-
-    def _check_rank(self, hx) -> None:
-        self._expect_rank(hx, 3, "batched 3-D")
-
-    def _with_batch(self, hx):
-        self._expect_rank(hx, 2, "unbatched 2-D")
-        return tuple(h.unsqueeze(1) for h in hx)
-
-    def _expect_rank(self, hx, rank, kind) -> None:
-        ranks = [h.dim() for h in hx]
-        if ranks != [rank, rank]:
-            raise RuntimeError(
-                f"For {kind} input, hx and cx should also be {rank}-D but got "
-                f"({ranks[0]}-D, {ranks[1]}-D) tensors"
-            )
-
-    def _without_batch(self, state):
-        return tuple(h.squeeze(1) for h in state)
+        return sizes, [f"Expected hidden[{i}] size {{}}, got {{}}" for i in (0, 1)]
 
 
 class GRU(RNNBase):
@@ -507,9 +498,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew, uniform in +-1/sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        _draw(self)
 
     def _expect(self, name, tensor) -> None:
         if tensor is not None and tensor.dim() not in (1, 2):

@@ -17,23 +17,24 @@ __all__ = ["Embedding", "EmbeddingBag"]
 class _Table(Module):
     """The table and its first values."""
 
-    def _make(self, padding_idx, weight, freeze, device, dtype) -> None:
-        rows, width = self.num_embeddings, self.embedding_dim
+    def _make(self, padding_idx, given, freeze, device, dtype) -> None:
+        from ..functional._sparse import padding_row
+
+        shape = (self.num_embeddings, self.embedding_dim)
         if padding_idx is not None:
-            if not -rows <= padding_idx < rows and padding_idx != 0:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx += rows if padding_idx < 0 else 0
+            padding_idx = padding_row(padding_idx, shape[0])
         self.padding_idx = padding_idx
-        if weight is None:
-            values = taeda.empty((rows, width), device=device, dtype=dtype)
-            self.weight = Parameter(values, requires_grad=not freeze)
-            self.reset_parameters()
-            return
-        if list(weight.shape) != [rows, width]:
+        table = given
+        if given is None:
+            table = taeda.empty(shape, device=device, dtype=dtype)
+        elif tuple(given.shape) != shape:
             raise AssertionError(
-                "Shape of weight does not match num_embeddings and embedding_dim"
+                "Shape of weight does not match num_embeddings and embedding_dim: "
+                f"{tuple(given.shape)} for {shape}"
             )
-        self.weight = Parameter(weight, requires_grad=not freeze)
+        self.weight = Parameter(table, requires_grad=not freeze)
+        if given is None:
+            self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the table anew from the standard normal distribution."""
@@ -41,9 +42,9 @@ class _Table(Module):
         self._fill_padding_idx_with_zero()
 
     def _fill_padding_idx_with_zero(self) -> None:
-        if self.padding_idx is not None:
-            with taeda.no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        row = self.padding_idx
+        if row is not None:
+            self.weight.detach()[row].zero_()
 
 
 def _rows_and_width(table):

@@ -9,7 +9,7 @@ from .. import functional as F
 from .._native import native
 from .._types import MaybeInt
 from ..modules.module import Module
-from . import parametrize
+from . import _power, parametrize
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -17,28 +17,23 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 
 
 def _tensor_of(module, name):
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise ValueError(
-            f"Module '{module}' has no parameter or buffer with name '{name}'"
-        )
-    return weight
+    found = getattr(module, name, None)
+    if isinstance(found, Tensor):
+        return found
+    raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
 
 
-def _is_orthogonal(q) -> bool:
-    rows, columns = q.size(-2), q.size(-1)
-    if rows < columns:
-        q, rows, columns = q.mT, columns, rows
-    identity = taeda.eye(columns, dtype=q.dtype, device=q.device)
-    eps = 10.0 * rows * taeda.finfo(q.dtype).eps
-    return taeda.allclose(q.mH @ q, identity, atol=eps)
+def _is_orthogonal(square) -> bool:
+    size, kind = square.size(-1), square.dtype
+    identity = taeda.eye(size, dtype=kind, device=square.device)
+    slack = 10.0 * size * taeda.finfo(kind).eps
+    return taeda.allclose(square.mH @ square, identity, atol=slack)
 
 
 def _nearby_orthogonal(a):
-    """The Q of a QR decomposition whose R has a positive diagonal."""
-    x, tau = taeda.geqrf(a)
-    q = taeda.linalg.householder_product(x, tau)
-    return q * x.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    """The Q of the QR decomposition whose R has a positive diagonal."""
+    q, r = taeda.linalg.qr(a)
+    return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 class _Orthogonal(Module):
@@ -65,25 +60,22 @@ class _Orthogonal(Module):
 
     def _skew(self, x):
         """exp(A), or (I - A/2)^-1 (I + A/2), of the skew part A of x."""
-        n, k = x.size(-2), x.size(-1)
-        x = x.tril()
-        if n != k:
-            zero = x.new_zeros(n, n - k).expand(*x.shape[:-2], -1, -1)
-            x = taeda.cat([x, zero], dim=-1)
-        skew = x - x.mH
+        rows, columns = x.shape[-2:]
+        square = F.pad(x.tril(), (0, rows - columns))
+        skew = square - square.mH
         if self.orthogonal_map == "matrix_exp":
             q = taeda.matrix_exp(skew)
         else:
-            identity = taeda.eye(n, dtype=skew.dtype, device=skew.device)
-            sides = (identity - 0.5 * skew, identity + 0.5 * skew)
-            q = taeda.linalg.solve(*sides)
-        return q if n == k else q[..., :k]
+            half = skew / 2
+            one = taeda.eye(rows, dtype=x.dtype, device=x.device)
+            q = taeda.linalg.solve(one - half, one + half)
+        return q[..., :columns]
 
     def _reflections(self, x):
         """The product of Householder reflections by the columns below the diagonal."""
         below = x.tril(diagonal=-1)
-        tau = 2.0 / (1.0 + (below * below).sum(dim=-2))
-        q = taeda.linalg.householder_product(below, tau)
+        scales = 2.0 / (below.square().sum(dim=-2) + 1.0)
+        q = taeda.linalg.householder_product(below, scales)
         # The diagonal, +-1, holds the signs of the columns; int() cuts its gradient.
         return q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
@@ -230,34 +222,25 @@ class _SpectralNorm(Module):
         self.dim, self.eps = dim % rank, eps
         if rank > 1:
             self.n_power_iterations = n_power_iterations
-            matrix = self._as_matrix(weight)
-            for name, size in zip(("_u", "_v"), matrix.size(), strict=True):
-                start = matrix.new_empty(size).normal_(0, 1)
-                self.register_buffer(name, F.normalize(start, dim=0, eps=eps))
-            self._power_method(matrix, 15)
-
-    def _as_matrix(self, weight):
-        return weight.movedim(self.dim, 0).flatten(1)
-
-    def _power_method(self, matrix, count) -> None:
-        with taeda.no_grad():
-            for _ in range(count):
-                options = {"dim": 0, "eps": self.eps}
-                u, v = self._u, self._v
-                F.normalize(taeda.mv(matrix, v), **options, out=u)
-                F.normalize(taeda.mv(matrix.H, u), **options, out=v)
+            matrix = _power.as_matrix(weight, self.dim)
+            for name, start in zip(
+                "uv", _power.start_vectors(matrix, eps), strict=True
+            ):
+                self.register_buffer(f"_{name}", start)
+            _power.iterate(matrix, self._u, self._v, 15, eps)
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.dim() == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
-        matrix = self._as_matrix(weight)
+        matrix, u, v = _power.as_matrix(weight, self.dim), self._u, self._v
         if self.training:
-            self._power_method(matrix, self.n_power_iterations)
+            _power.iterate(matrix, u, v, self.n_power_iterations, self.eps)
         # Copies, since the next forward changes the buffers before this backward.
-        u, v = self._u.clone(), self._v.clone()
+        u, v = u.clone(), v.clone()
         return weight / taeda.vdot(u, taeda.mv(matrix, v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
+        """The value itself: only what has this norm already stays as it is."""
         return value
 
 

@@ -46,20 +46,18 @@ class cached:
 
 
 def _register(module, name, tensor) -> None:
-    if isinstance(tensor, Parameter):
-        module.register_parameter(name, tensor)
-    else:
-        module.register_buffer(name, tensor)
+    kind = "parameter" if isinstance(tensor, Parameter) else "buffer"
+    getattr(module, "register_" + kind)(name, tensor)
 
 
 def _put(place, tensor) -> None:
     """Make `place` hold the values of `tensor`, whatever the shape."""
-    if _future("get_swap_module_params_on_conversion"):
-        if isinstance(place, Parameter) and not isinstance(tensor, Parameter):
-            tensor = Parameter(tensor, requires_grad=place.requires_grad)
-        taeda.utils.swap_tensors(place, tensor)
-    else:
+    if not _future("get_swap_module_params_on_conversion"):
         place.set_(tensor)
+        return
+    if isinstance(place, Parameter) > isinstance(tensor, Parameter):
+        tensor = Parameter(tensor, requires_grad=place.requires_grad)
+    taeda.utils.swap_tensors(place, tensor)
 
 
 def _check_kept(new, old, what: str) -> None:
@@ -196,41 +194,81 @@ class ParametrizationList(ModuleList):
         return x
 
 
-def _own_class(module) -> None:
-    """Give `module` a class of its own, which may carry properties."""
+def _deepcopied(module, memo):
+    """copy.deepcopy without asking __getstate__, which refuses."""
     cls = type(module)
+    twin = memo[id(module)] = cls.__new__(cls)
+    twin.__dict__.update(copy.deepcopy(module.__dict__, memo))
+    return twin
 
-    def replicate(self, memo):
-        replica = self.__new__(type(self))
-        memo[id(self)] = replica
-        replica.__dict__ = copy.deepcopy(self.__dict__, memo)
-        return replica
 
-    def refuse(self):
-        raise RuntimeError(
-            "Serialization of parametrized modules is only supported through "
-            "state_dict()"
-        )
+def _refuse_state(module):
+    raise RuntimeError(
+        "Serialization of parametrized modules is only supported through state_dict()"
+    )
 
-    space = {"__getstate__": refuse}
+
+def _own_class(module):
+    """Give `module` a class of its own, which may carry properties.
+
+    Returns:
+        ModuleDict: where its parametrizations are kept.
+    """
+    cls = type(module)
+    methods = {"__getstate__": _refuse_state}
     if not hasattr(cls, "__deepcopy__"):
-        space["__deepcopy__"] = replicate
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), space)
+        methods["__deepcopy__"] = _deepcopied
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), methods)
+    module.parametrizations = ModuleDict()
+    return module.parametrizations
 
 
-def _add_property(module, name) -> None:
-    def read(self):
+def _computed(name) -> property:
+    """The property that computes `name`, or inverts an assignment to it."""
+
+    def read(module):
         if not _depth:
-            return self.parametrizations[name]()
-        key = (id(self), name)
+            return module.parametrizations[name]()
+        key = (id(module), name)
         if key not in _cache:
-            _cache[key] = self.parametrizations[name]()
+            _cache[key] = module.parametrizations[name]()
         return _cache[key]
 
-    def write(self, value) -> None:
-        self.parametrizations[name].right_inverse(value)
+    def write(module, value) -> None:
+        module.parametrizations[name].right_inverse(value)
 
-    setattr(type(module), name, property(read, write))
+    return property(read, write)
+
+
+def _begin(module, name, parametrization, unsafe) -> None:
+    """Make an ordinary tensor of `module` a computed one."""
+    if not any(name in table for table in (module._parameters, module._buffers)):
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized "
+            f"element with name '{name}'"
+        )
+    kept = ParametrizationList([parametrization], getattr(module, name), unsafe)
+    delattr(module, name)
+    known = module.parametrizations if is_parametrized(module) else _own_class(module)
+    setattr(type(module), name, _computed(name))
+    known[name] = kept
+
+
+def _continue(module, name, parametrization, unsafe) -> None:
+    """Apply one more parametrization to a computed tensor."""
+    if not unsafe:
+        before = getattr(module, name)
+        after = parametrization(before)
+        _check_kept(after, before, "A parametrization")
+        invert = getattr(parametrization, "right_inverse", None)
+        try:
+            back = before if invert is None else invert(after)
+        except NotImplementedError:
+            back = before
+        _check_kept(back, before, "parametrization.right_inverse")
+    kept = module.parametrizations[name]
+    kept.append(parametrization)
+    kept.unsafe |= unsafe
 
 
 def register_parametrization(
@@ -263,35 +301,8 @@ def register_parametrization(
         True
     """
     parametrization.train(module.training)
-    if is_parametrized(module, tensor_name):
-        if not unsafe:
-            before = getattr(module, tensor_name)
-            after = parametrization(before)
-            _check_kept(after, before, "A parametrization")
-            if hasattr(parametrization, "right_inverse"):
-                try:
-                    back = parametrization.right_inverse(after)
-                except NotImplementedError:
-                    pass
-                else:
-                    _check_kept(back, before, "parametrization.right_inverse")
-        kept = module.parametrizations[tensor_name]
-        kept.append(parametrization)
-        kept.unsafe |= unsafe
-    elif tensor_name in module._buffers or tensor_name in module._parameters:
-        original = getattr(module, tensor_name)
-        kept = ParametrizationList([parametrization], original, unsafe=unsafe)
-        delattr(module, tensor_name)
-        if not is_parametrized(module):
-            _own_class(module)
-            module.parametrizations = ModuleDict()
-        _add_property(module, tensor_name)
-        module.parametrizations[tensor_name] = kept
-    else:
-        raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized "
-            f"element with name '{tensor_name}'"
-        )
+    add = _continue if is_parametrized(module, tensor_name) else _begin
+    add(module, tensor_name, parametrization, unsafe)
     return module
 
 

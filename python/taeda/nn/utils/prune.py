@@ -76,9 +76,9 @@ class BasePruningMethod:
         """The parameter times its mask."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
-        mask = getattr(module, self._tensor_name + "_mask")
-        original = getattr(module, self._tensor_name + "_orig")
-        return mask.to(dtype=original.dtype) * original
+        names = (self._tensor_name + "_orig", self._tensor_name + "_mask")
+        original, mask = (getattr(module, name) for name in names)
+        return original * mask.to(original.dtype)
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
@@ -96,33 +96,29 @@ class BasePruningMethod:
         Returns:
             BasePruningMethod: the hook.
         """
-        method = cls._stacked(module, name, args, kwargs)
-        first = not isinstance(method, PruningContainer)
+        method, old = cls._stacked(module, name, args, kwargs)
         original = getattr(module, name)
-        if importance_scores is None:
-            importance_scores = original
-        _same_shape(importance_scores, original)
-        if first:
-            module.register_parameter(name + "_orig", original)
-            del module._parameters[name]
+        scores = original if importance_scores is None else importance_scores
+        _same_shape(scores, original)
+        if old is None:
             before = taeda.ones_like(original)
         else:
             before = getattr(module, name + "_mask").detach().clone()
-        try:
-            mask = method.compute_mask(importance_scores, default_mask=before)
-            module.register_buffer(name + "_mask", mask)
-            setattr(module, name, method.apply_mask(module))
-            module.register_forward_pre_hook(method)
-        except Exception:
-            if first:
-                module.register_parameter(name, getattr(module, name + "_orig"))
-                del module._parameters[name + "_orig"]
-            raise
+        # Whatever may fail comes before the first change of the module.
+        mask = method.compute_mask(scores, default_mask=before)
+        if old is None:
+            module.register_parameter(name + "_orig", original)
+            del module._parameters[name]
+        else:
+            del module._forward_pre_hooks[old]
+        module.register_buffer(name + "_mask", mask)
+        method(module, ())
+        module.register_forward_pre_hook(method)
         return method
 
     @classmethod
     def _stacked(cls, module, name, args, kwargs):
-        """A new method, on top of the one that the tensor already has."""
+        """A new method, on top of the one that the tensor has; the key of that one."""
         found = list(_hooks_of(module, name))
         if len(found) > 1:
             raise AssertionError(
@@ -131,13 +127,14 @@ class BasePruningMethod:
             )
         method = cls(*args, **kwargs)
         method._tensor_name = name
-        if not found:
-            return method
-        key, old = found[0]
-        del module._forward_pre_hooks[key]
-        stack = old if isinstance(old, PruningContainer) else PruningContainer(old)
-        stack.add_pruning_method(method)
-        return stack
+        for key, old in found:
+            earlier = old if isinstance(old, PruningContainer) else (old,)
+            stack = PruningContainer()
+            stack._tensor_name = name
+            for part in (*earlier, method):
+                stack.add_pruning_method(part)
+            return stack, key
+        return method, None
 
     def prune(self, t, default_mask: MaybeTensor = None, importance_scores=None):
         """A pruned copy of a tensor, on no module.
@@ -206,23 +203,33 @@ class PruningContainer(BasePruningMethod):
 
     def compute_mask(self, t, default_mask):
         """The mask of the last method on what is left."""
-        method, rank = self._pruning_methods[-1], t.dim()
-        where = (slice(None),) * rank
-        if method.PRUNING_TYPE == "unstructured":
-            where = default_mask == 1
-        elif method.PRUNING_TYPE == "structured":
-            if not -rank <= method.dim < rank:
-                raise IndexError(f"Index is out of bounds for a tensor of rank {rank}")
-            dim = method.dim % rank
-            others = [d for d in range(rank) if d != dim]
-            kept = default_mask.sum(dim=others) != 0
-            where = (*where[:dim], kept, *where[dim + 1 :])
-        elif method.PRUNING_TYPE != "global":
+        method = self._pruning_methods[-1]
+        find = _LEFT.get(method.PRUNING_TYPE)
+        if find is None:
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
-        mask = default_mask.to(dtype=t.dtype).clone()
-        part = method.compute_mask(t[where], default_mask=default_mask[where])
-        mask[where] = part.to(dtype=mask.dtype)
+        left = find(method, default_mask)
+        chosen = method.compute_mask(t[left], default_mask=default_mask[left])
+        mask = default_mask.to(t.dtype, copy=True)
+        mask[left] = chosen.to(t.dtype)
         return mask
+
+
+def _channels_left(method, mask):
+    """Index of the channels along `method.dim` that are not wholly pruned."""
+    rank = mask.dim()
+    if not -rank <= method.dim < rank:
+        raise IndexError(f"Index is out of bounds for a tensor of rank {rank}")
+    by_channel = mask.movedim(method.dim, 0).reshape(mask.size(method.dim), -1)
+    before = (slice(None),) * (method.dim % rank)
+    return (*before, by_channel.sum(1) != 0)
+
+
+# What a method on top of others still chooses from, as an index, by its PRUNING_TYPE.
+_LEFT = {
+    "unstructured": lambda method, mask: mask == 1,
+    "structured": _channels_left,
+    "global": lambda method, mask: ...,
+}
 
 
 class Identity(BasePruningMethod):
@@ -425,11 +432,10 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t, default_mask):
         """Both masks together."""
-        if default_mask.shape != self.mask.shape:
-            raise AssertionError(
-                f"mask has shape {self.mask.shape}, the tensor {default_mask.shape}"
-            )
-        return default_mask * self.mask.to(dtype=default_mask.dtype)
+        own, wanted = self.mask, default_mask.shape
+        if own.shape != wanted:
+            raise AssertionError(f"mask has shape {own.shape}, the tensor {wanted}")
+        return default_mask * own.to(default_mask.dtype)
 
     @classmethod
     def apply(cls, module, name, mask):
@@ -437,10 +443,14 @@ class CustomFromMask(BasePruningMethod):
         return super().apply(module, name, mask=mask)
 
 
+def _pruned(module, method, *args):
+    method.apply(module, *args)
+    return module
+
+
 def identity(module, name: str):
     """Apply `Identity`; returns the module."""
-    Identity.apply(module, name)
-    return module
+    return _pruned(module, Identity, name)
 
 
 def random_unstructured(module, name: str, amount):
@@ -452,32 +462,27 @@ def random_unstructured(module, name: str, amount):
         >>> layer.weight_mask.sum()
         tensor(3.)
     """
-    RandomUnstructured.apply(module, name, amount)
-    return module
+    return _pruned(module, RandomUnstructured, name, amount)
 
 
 def l1_unstructured(module, name: str, amount, importance_scores=None):
     """Apply `L1Unstructured`; returns the module."""
-    L1Unstructured.apply(module, name, amount, importance_scores)
-    return module
+    return _pruned(module, L1Unstructured, name, amount, importance_scores)
 
 
 def random_structured(module, name: str, amount, dim: int):
     """Apply `RandomStructured`; returns the module."""
-    RandomStructured.apply(module, name, amount, dim)
-    return module
+    return _pruned(module, RandomStructured, name, amount, dim)
 
 
 def ln_structured(module, name: str, amount, n, dim: int, importance_scores=None):
     """Apply `LnStructured`; returns the module."""
-    LnStructured.apply(module, name, amount, n, dim, importance_scores)
-    return module
+    return _pruned(module, LnStructured, name, amount, n, dim, importance_scores)
 
 
 def custom_from_mask(module, name: str, mask):
     """Apply `CustomFromMask`; returns the module."""
-    CustomFromMask.apply(module, name, mask)
-    return module
+    return _pruned(module, CustomFromMask, name, mask)
 
 
 def global_unstructured(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import taeda
 
-from .. import functional as F
 from .._types import MaybeInt
-from ..parameter import Parameter, is_lazy
+from . import _power
+from ._weight_hook import WeightHook
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
 
 
-class SpectralNorm:
+class SpectralNorm(WeightHook):
     """The forward pre-hook that divides a weight by its largest singular value."""
 
     # 1: the right singular vector is kept as well (version 0 had only the left one).
     _version: int = 1
+    _function = "spectral_norm"
+    _suffixes = ("_orig", "_u", "_v")
 
     def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12) -> None:
         if n_power_iterations <= 0:
@@ -28,40 +30,27 @@ class SpectralNorm:
 
     def reshape_weight_to_matrix(self, weight):
         """The weight with the outputs as rows."""
-        return weight.movedim(self.dim, 0).flatten(1)
+        return _power.as_matrix(weight, self.dim)
 
     def compute_weight(self, module, do_power_iteration: bool):
         """weight / sigma; improves the singular vectors first on demand."""
-        parts = (getattr(module, self.name + s) for s in ("_orig", "_u", "_v"))
-        weight, u, v = parts
+        weight, u, v = self._parts(module)
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
-            options = {"dim": 0, "eps": self.eps}
-            with taeda.no_grad():
-                for _ in range(self.n_power_iterations):
-                    v = F.normalize(taeda.mv(matrix.t(), u), **options, out=v)
-                    u = F.normalize(taeda.mv(matrix, v), **options, out=u)
-                # Copies, as a later forward changes the buffers before backward.
-                u, v = u.clone(), v.clone()
+            # The right vector comes first here: the roles of the transpose.
+            _power.iterate(matrix.mT, v, u, self.n_power_iterations, self.eps)
+            # Copies, as a later forward changes the buffers before backward.
+            u, v = u.clone(), v.clone()
         return weight / taeda.dot(u, taeda.mv(matrix, v))
 
     def remove(self, module) -> None:
         """Make the normalized weight an ordinary parameter."""
         with taeda.no_grad():
-            weight = self.compute_weight(module, do_power_iteration=False)
-        for suffix in ("", "_u", "_v", "_orig"):
-            delattr(module, self.name + suffix)
-        module.register_parameter(self.name, Parameter(weight.detach()))
+            self._restore(module, self.compute_weight(module, False))
 
     def __call__(self, module, inputs) -> None:
         weight = self.compute_weight(module, do_power_iteration=module.training)
         setattr(module, self.name, weight)
-
-    def _right_vector(self, matrix, u, sigma):
-        """v such that u^T W v is sigma, for checkpoints without it."""
-        columns = matrix.t()
-        v = (columns.mm(matrix).pinverse() @ columns @ u.unsqueeze(1)).squeeze(1)
-        return v.mul_(sigma / taeda.dot(u, taeda.mv(matrix, v)))
 
     @staticmethod
     def apply(module, name, n_power_iterations, dim, eps) -> SpectralNorm:
@@ -71,66 +60,43 @@ class SpectralNorm:
             RuntimeError: there is one already.
             ValueError: the weight is None or has no shape yet.
         """
-        for hook in module._forward_pre_hooks.values():
-            if isinstance(hook, SpectralNorm) and hook.name == name:
-                raise RuntimeError(
-                    "Cannot register two spectral_norm hooks on the same parameter "
-                    f"{name}"
-                )
-        made, weight = (
-            SpectralNorm(name, n_power_iterations, dim, eps),
-            module._parameters[name],
-        )
-        if weight is None or is_lazy(weight):
+        SpectralNorm._refuse_second(module, name)
+        hook = SpectralNorm(name, n_power_iterations, dim, eps)
+        weight = hook._sized(module._parameters[name])
+        if weight is None:
             raise ValueError(
-                f"`SpectralNorm` cannot be applied as parameter `{name}` is None or "
-                "has no shape yet (run the module's forward once first)"
+                f"`SpectralNorm` cannot be applied as parameter `{name}` is None"
             )
         with taeda.no_grad():
-            matrix = made.reshape_weight_to_matrix(weight)
-            vectors = [
-                F.normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps)
-                for n in matrix.size()
-            ]
+            start = _power.start_vectors(hook.reshape_weight_to_matrix(weight), eps)
         delattr(module, name)
         module.register_parameter(name + "_orig", weight)
         setattr(module, name, weight.data)
-        for suffix, vector in zip(("_u", "_v"), vectors, strict=True):
+        for suffix, vector in zip(("_u", "_v"), start, strict=True):
             module.register_buffer(name + suffix, vector)
-        module.register_forward_pre_hook(made)
-        module._register_state_dict_hook(_NoteVersion(made))
-        module._register_load_state_dict_pre_hook(_LoadOld(made))
-        return made
+        module.register_forward_pre_hook(hook)
+        module._register_state_dict_hook(hook._note_version)
+        module._register_load_state_dict_pre_hook(hook._renew)
+        return hook
 
-
-class _NoteVersion:
-    """Writes the version into the metadata of a state dictionary."""
-
-    def __init__(self, fn) -> None:
-        self.fn = fn
-
-    def __call__(self, module, state_dict, prefix, local_metadata) -> None:
+    def _note_version(self, module, state_dict, prefix, local_metadata) -> None:
+        """Write the version into the metadata of a state dictionary."""
         versions = local_metadata.setdefault("spectral_norm", {})
-        key = self.fn.name + ".version"
+        key = self.name + ".version"
         if key in versions:
             raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
-        versions[key] = self.fn._version
+        versions[key] = self._version
 
-
-class _LoadOld:
-    """Brings the state of version 0 up to date."""
-
-    def __init__(self, fn) -> None:
-        self.fn = fn
-
-    def __call__(
+    def _renew(
         self, state_dict, prefix, local_metadata, strict, missing_keys, *rest
     ) -> None:
-        fn, key = self.fn, prefix + self.fn.name
-        version = local_metadata.get("spectral_norm", {}).get(fn.name + ".version")
+        """Give the state of version 0 its right singular vector."""
+        versions = local_metadata.get("spectral_norm", {})
+        version = versions.get(self.name + ".version")
         if version is not None and version >= 1:
             return
-        now = all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v"))
+        key = prefix + self.name
+        now = all(key + suffix in state_dict for suffix in self._suffixes)
         if version is None and now and key not in state_dict:
             return
         old = [key + suffix for suffix in ("_orig", "", "_u")]
@@ -141,9 +107,15 @@ class _LoadOld:
         with taeda.no_grad():
             original, weight = state_dict[key + "_orig"], state_dict.pop(key)
             sigma = (original / weight).mean()
-            matrix = fn.reshape_weight_to_matrix(original)
-            vector = fn._right_vector(matrix, state_dict[key + "_u"], sigma)
+            matrix = self.reshape_weight_to_matrix(original)
+            vector = self._right_vector(matrix, state_dict[key + "_u"], sigma)
             state_dict[key + "_v"] = vector
+
+    def _right_vector(self, matrix, u, sigma):
+        """v such that u^T W v is sigma, for checkpoints without it."""
+        columns = matrix.t()
+        v = (columns.mm(matrix).pinverse() @ columns @ u.unsqueeze(1)).squeeze(1)
+        return v.mul_(sigma / taeda.dot(u, taeda.mv(matrix, v)))
 
 
 def spectral_norm(
@@ -181,19 +153,4 @@ def remove_spectral_norm(module, name: str = "weight"):
     Raises:
         ValueError: there is none of that name.
     """
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            break
-    else:
-        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    for table, kind in (
-        (module._state_dict_hooks, _NoteVersion),
-        (module._load_state_dict_pre_hooks, _LoadOld),
-    ):
-        for key, hook in list(table.items()):
-            inner = getattr(hook, "hook", hook)
-            if isinstance(inner, kind) and inner.fn.name == name:
-                del table[key]
-    return module
+    return SpectralNorm._undo(module, name)

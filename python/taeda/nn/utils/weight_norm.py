@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from .._native import native, warn
-from ..parameter import Parameter, is_lazy
+from ..parameter import Parameter
+from ._weight_hook import WeightHook
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
-class WeightNorm:
+class WeightNorm(WeightHook):
     """The forward pre-hook that computes w = g v / ||v||."""
+
+    _function = "weight_norm"
+    _suffixes = ("_g", "_v")
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module):
         """The weight of the present length and direction."""
-        g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return native("_weight_norm")(v, g, self.dim)
+        length, direction = self._parts(module)
+        return native("_weight_norm")(direction, length, self.dim)
 
     @staticmethod
     def apply(module, name: str, dim: int | None) -> WeightNorm:
@@ -25,34 +29,22 @@ class WeightNorm:
 
         Raises:
             RuntimeError: there is one already.
-            ValueError: the weight is None or has no shape yet.
+            ValueError: the weight has no shape yet.
         """
-        for hook in module._forward_pre_hooks.values():
-            if isinstance(hook, WeightNorm) and hook.name == name:
-                raise RuntimeError(
-                    "Cannot register two weight_norm hooks on the same parameter "
-                    f"{name}"
-                )
-        made, weight = WeightNorm(name, dim), getattr(module, name)
-        if is_lazy(weight):
-            raise ValueError(
-                "The module passed to `WeightNorm` can't have uninitialized "
-                "parameters: run its forward once first"
-            )
+        WeightNorm._refuse_second(module, name)
+        hook = WeightNorm(name, dim)
+        weight = hook._sized(getattr(module, name)).data
         del module._parameters[name]
-        length = native("norm_except_dim")(weight, 2, made.dim)
-        module.register_parameter(name + "_g", Parameter(length.data))
-        module.register_parameter(name + "_v", Parameter(weight.data))
-        setattr(module, name, made.compute_weight(module))
-        module.register_forward_pre_hook(made)
-        return made
+        length = native("norm_except_dim")(weight, 2, hook.dim)
+        for suffix, part in zip(hook._suffixes, (length, weight), strict=True):
+            module.register_parameter(name + suffix, Parameter(part))
+        hook(module, ())
+        module.register_forward_pre_hook(hook)
+        return hook
 
     def remove(self, module) -> None:
         """Make the weight an ordinary parameter again."""
-        weight = self.compute_weight(module)
-        for name in (self.name, self.name + "_g", self.name + "_v"):
-            delattr(module, name)
-        setattr(module, self.name, Parameter(weight.data))
+        self._restore(module, self.compute_weight(module))
 
     def __call__(self, module, inputs) -> None:
         setattr(module, self.name, self.compute_weight(module))
@@ -83,9 +75,4 @@ def remove_weight_norm(module, name: str = "weight"):
     Raises:
         ValueError: there is none of that name.
     """
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    return WeightNorm._undo(module, name)
