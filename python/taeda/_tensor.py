@@ -140,15 +140,8 @@ class Tensor(_C.TensorBase):
             inputs: leaves to accumulate into; all if None.
         """
         if _overrides(self):
-            return _override(
-                Tensor.backward,
-                (self,),
-                self,
-                gradient=gradient,
-                retain_graph=retain_graph,
-                create_graph=create_graph,
-                inputs=inputs,
-            )
+            given = locals()
+            return _override(Tensor.backward, (self,), given.pop("self"), **given)
         from taeda.autograd import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)

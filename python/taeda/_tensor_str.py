@@ -16,15 +16,8 @@ __all__ = ["set_printoptions", "tensor_text"]
 _GAP = ...  # stands in lists for what is left out
 
 
-class _Options:
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
-
-
-PRINT_OPTS = _Options()
+# Values by name of profile, in the order of `_NAMES`.
+_NAMES = ("precision", "threshold", "edgeitems", "linewidth")
 _PROFILES = {
     "default": (4, 1000, 3, 80),
     "short": (2, 1000, 2, 80),
@@ -32,13 +25,30 @@ _PROFILES = {
 }
 
 
+class _Options:
+    """How tensors print at present; see `set_printoptions`."""
+
+    def __init__(self) -> None:
+        self.sci_mode: bool | None = None
+        self.take(_PROFILES["default"])
+
+    def take(self, values) -> None:
+        """Set those that are not None."""
+        for name, value in zip(_NAMES, values, strict=True):
+            if value is not None:
+                setattr(self, name, value)
+
+
+PRINT_OPTS = _Options()
+
+
 def set_printoptions(
-    precision=None,
-    threshold=None,
-    edgeitems=None,
-    linewidth=None,
-    profile=None,
-    sci_mode=None,
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
 ) -> None:
     """Set how tensors print.
 
@@ -51,20 +61,10 @@ def set_printoptions(
         sci_mode: True or False forces scientific notation on or off; None decides by
             the values.
     """
-    options = PRINT_OPTS
     if profile is not None:
-        values = _PROFILES[profile]
-        options.precision, options.threshold = values[:2]
-        options.edgeitems, options.linewidth = values[2:]
-    if precision is not None:
-        options.precision = precision
-    if threshold is not None:
-        options.threshold = threshold
-    if edgeitems is not None:
-        options.edgeitems = edgeitems
-    if linewidth is not None:
-        options.linewidth = linewidth
-    options.sci_mode = sci_mode
+        PRINT_OPTS.take(_PROFILES[profile])
+    PRINT_OPTS.take((precision, threshold, edgeitems, linewidth))
+    PRINT_OPTS.sci_mode = sci_mode
 
 
 class _Formatter:

@@ -189,6 +189,18 @@ def meshgrid(*tensors, indexing: str | None = None):
     return _native("meshgrid")(listed, **options)
 
 
+def _last_and_first(a, b, count: int):
+    """The last `count` dims of one tensor and the first of another."""
+    least = min(a.dim(), b.dim())
+    if 0 <= count <= least:
+        return range(-count, 0), range(count)
+    wanted = "dims >= 0" if count < 0 else "dims < ndim_a or ndim_b"
+    raise RuntimeError(
+        f"tensordot expects {wanted}, but got dims={count} for tensors with {a.dim()} "
+        f"and {b.dim()} dims"
+    )
+
+
 def tensordot(a, b, dims=2, out=None):
     """Sums products over several dims of two tensors.
 
@@ -200,19 +212,8 @@ def tensordot(a, b, dims=2, out=None):
         return _override(tensordot, (a, b), a, b, dims=dims, out=out)
     if isinstance(dims, taeda.Tensor):
         dims = int(dims) if dims.numel() == 1 else dims.tolist()
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.dim(), b.dim()):
-            raise RuntimeError(
-                "tensordot expects dims < ndim_a or ndim_b, but got "
-                f"dims={dims} for tensors with {a.dim()} and {b.dim()} dims"
-            )
-        dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
-    else:
-        dims_a, dims_b = dims
-        dims_a = [dims_a] if isinstance(dims_a, int) else list(dims_a)
-        dims_b = [dims_b] if isinstance(dims_b, int) else list(dims_b)
+    pair = _last_and_first(a, b, dims) if isinstance(dims, int) else dims
+    dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in pair)
     options = {} if out is None else {"out": out}
     return _native("tensordot")(a, b, dims_a, dims_b, **options)
 

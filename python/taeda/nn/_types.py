@@ -11,3 +11,4 @@ MaybeFloat = float | None
 MaybeInt = int | None
 MaybeDevice = taeda.device | str | int | None
 MaybeDtype = taeda.dtype | None
+MaybeStr = str | None

@@ -218,6 +218,12 @@ def _accept_uniform(tensor, mean, std, a, b, generator):
         result = taeda.where(pending, drawn, result)
 
 
+def _matrix_shape(tensor):
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return tensor.shape
+
+
 def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity, as far as its shape allows.
 
@@ -228,10 +234,9 @@ def eye_(tensor: Tensor) -> Tensor:
         >>> taeda.nn.init.eye_(taeda.empty(1, 2))
         tensor([[1., 0.]])
     """
-    if tensor.dim() != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+    shape = _matrix_shape(tensor)
     with taeda.no_grad():
-        taeda.eye(*tensor.shape, out=tensor, requires_grad=tensor.requires_grad)
+        taeda.eye(*shape, out=tensor, requires_grad=tensor.requires_grad)
     return tensor
 
 
@@ -249,20 +254,19 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         >>> taeda.nn.init.dirac_(taeda.empty(1, 1, 3))
         tensor([[[0., 1., 0.]]])
     """
-    if tensor.dim() not in (3, 4, 5):
+    if not 3 <= tensor.dim() <= 5:
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     outputs, inputs, *kernel = tensor.size()
-    if outputs % groups != 0:
+    step, rest = divmod(outputs, groups)
+    if rest:
         raise ValueError("dim 0 must be divisible by groups")
     if tensor.is_meta:
         return tensor
-    step = outputs // groups
     centre = tuple(n // 2 for n in kernel)
     with taeda.no_grad():
-        tensor.zero_()
-        for first in range(0, outputs, step):
-            for i in range(min(step, inputs)):
-                tensor[(first + i, i, *centre)] = 1
+        middle = tensor.zero_()[(slice(None), slice(None), *centre)]
+        for group in middle.split(step):
+            group.diagonal().fill_(1)
     return tensor
 
 
@@ -429,17 +433,15 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0 or tensor.is_meta:
         return tensor
-    rows = tensor.size(0)
-    flat = tensor.new_empty((rows, tensor.numel() // rows))
+    rows, *rest = tensor.shape
+    flat = tensor.new_empty((rows, math.prod(rest)))
     flat.normal_(0, 1, generator=generator)
-    wide = rows < flat.size(1)
-    q, r = taeda.linalg.qr(flat.t() if wide else flat)
+    tall = flat.T if rows < flat.size(1) else flat
+    q, r = taeda.linalg.qr(tall)
     # QR is unique up to the signs of r's diagonal (Mezzadri, 2007).
-    q *= taeda.diag(r, 0).sign()
-    q = q.t() if wide else q
+    q *= r.diagonal().sign()
     with taeda.no_grad():
-        tensor.view_as(q).copy_(q)
-        tensor.mul_(gain)
+        tensor.copy_((q if tall is flat else q.T).reshape(tensor.shape)).mul_(gain)
     return tensor
 
 
@@ -464,16 +466,14 @@ def sparse_(
         >>> int((t == 0).sum())
         5
     """
-    if tensor.dim() != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, _ = _matrix_shape(tensor)
     if tensor.is_meta:
         return tensor
-    rows, columns = tensor.shape
-    zeros = math.ceil(sparsity * rows)
+    count = math.ceil(sparsity * rows)
     with taeda.no_grad():
         tensor.normal_(0, std, generator=generator)
-        for column in range(columns):
-            tensor[taeda.randperm(rows)[:zeros], column] = 0
+        for column in tensor.detach().unbind(1):
+            column[taeda.randperm(rows)[:count]] = 0
     return tensor
 
 

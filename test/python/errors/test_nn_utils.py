@@ -123,7 +123,7 @@ utils.remove_spectral_norm(nn.Linear(2, 2))  # in Linear(in_features=2, out_feat
 utils.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)\
   # Expected n_power_iterations to be positive, but got n_power_iterations=0
 utils.spectral_norm(nn.Linear(2, 2, bias=False), 'bias')\
-  # `SpectralNorm` cannot be applied as parameter `bias` is None or has no shape yet
+  # `SpectralNorm` cannot be applied as parameter `bias` is None
 utils.spectral_norm(utils.spectral_norm(nn.Linear(2, 2)))\
   # Cannot register two spectral_norm hooks on the same parameter weight
 utils.remove_weight_norm(nn.Linear(2, 2))  # 'weight' not found in Linear(in_features=2,

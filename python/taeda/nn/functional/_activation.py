@@ -183,8 +183,8 @@ def leaky_relu(
 
 def rrelu(
     input: Tensor,
-    lower: float = 1.0 / 8,
-    upper: float = 1.0 / 3,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:

@@ -97,6 +97,11 @@ def _numbers(value) -> list:
     return [choice.value for choice in _several(value)]
 
 
+def _scaling(scale, recipe, swizzle):
+    """One operand's scales, as the natives take them."""
+    return _several(scale), _numbers(recipe), _numbers(swizzle)
+
+
 def scaled_mm(
     mat_a: Tensor,
     mat_b: Tensor,
@@ -123,20 +128,10 @@ def scaled_mm(
         contraction_dim: dimensions that are summed over; () is the usual ones.
         use_fast_accum: allow narrower sums where the device has them.
     """
-    return _scaled_mm_v2(
-        mat_a,
-        mat_b,
-        _several(scale_a),
-        _numbers(scale_recipe_a),
-        _numbers(swizzle_a),
-        _several(scale_b),
-        _numbers(scale_recipe_b),
-        _numbers(swizzle_b),
-        bias,
-        output_dtype,
-        contraction_dim,
-        use_fast_accum,
-    )
+    first = _scaling(scale_a, scale_recipe_a, swizzle_a)
+    second = _scaling(scale_b, scale_recipe_b, swizzle_b)
+    how = (output_dtype, contraction_dim, use_fast_accum)
+    return _scaled_mm_v2(mat_a, mat_b, *first, *second, bias, *how)
 
 
 def scaled_grouped_mm(
@@ -155,18 +150,7 @@ def scaled_grouped_mm(
     use_fast_accum: bool = False,
 ) -> Tensor:
     """`grouped_mm` of scaled narrow floats; arguments as it and `scaled_mm`."""
-    return _scaled_grouped_mm_v2(
-        mat_a,
-        mat_b,
-        _several(scale_a),
-        _numbers(scale_recipe_a),
-        _numbers(swizzle_a),
-        _several(scale_b),
-        _numbers(scale_recipe_b),
-        _numbers(swizzle_b),
-        offs,
-        bias,
-        output_dtype,
-        contraction_dim,
-        use_fast_accum,
-    )
+    first = _scaling(scale_a, scale_recipe_a, swizzle_a)
+    second = _scaling(scale_b, scale_recipe_b, swizzle_b)
+    how = (output_dtype, contraction_dim, use_fast_accum)
+    return _scaled_grouped_mm_v2(mat_a, mat_b, *first, *second, offs, bias, *how)

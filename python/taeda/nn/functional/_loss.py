@@ -205,22 +205,26 @@ def gaussian_nll_loss(
     """
     if overrides_any(input, target, var):
         return relay(gaussian_nll_loss, (input, target, var), locals())
-    constant = isinstance(var, float)
-    if var < 0 if constant else taeda.any(var < 0):
-        raise ValueError("var has negative entry/entries")
-    if constant:
-        var = var * taeda.ones_like(input)
-    elif var.size() != input.size():
-        var = _fit_variance(var, input)
     if reduction not in _PLAIN:
         raise ValueError(f"{reduction} is not valid")
-    var = var.clone()
+    variance = _variance(var, input).clone()
     with taeda.no_grad():
-        var.clamp_(min=eps)
-    loss = 0.5 * (taeda.log(var) + (input - target) ** 2 / var)
+        variance.clamp_(min=eps)
+    error = input - target
+    loss = (variance.log() + error * error / variance) * 0.5
     if full:
-        loss = loss + 0.5 * math.log(2 * math.pi)
+        loss = loss + math.log(2 * math.pi) / 2
     return reduced(loss, reduction)
+
+
+def _variance(var, input):
+    """`var` as a tensor that broadcasts to `input`."""
+    number = isinstance(var, float)
+    if var < 0 if number else bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if number:
+        return taeda.full_like(input, var)
+    return var if var.size() == input.size() else _fit_variance(var, input)
 
 
 def _fit_variance(var, input):

@@ -216,11 +216,7 @@ def group_norm(
 
 
 def local_response_norm(
-    input: Tensor,
-    size: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    k: float = 1.0,
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
     """x / (k + alpha * m)^beta, m the mean of x^2 over `size` channels around.
 

@@ -35,13 +35,15 @@ STATE_TABLES = frozenset(
     )
 )
 
-_global_backward_pre_hooks: dict = OrderedDict()
-_global_backward_hooks: dict = OrderedDict()
+# Hooks of all modules, by the four times at which they run, ...
+_GLOBAL_TABLES = tuple(OrderedDict() for _ in range(4))
+_global_forward_pre_hooks, _global_forward_hooks = _GLOBAL_TABLES[:2]
+_global_backward_pre_hooks, _global_backward_hooks = _GLOBAL_TABLES[2:]
+# ... and the ids of the forward hooks among them that asked for more.
+_global_forward_hooks_always_called, _global_forward_hooks_with_kwargs = (
+    OrderedDict() for _ in range(2)
+)
 _global_is_full_backward_hook: bool | None = None
-_global_forward_pre_hooks: dict = OrderedDict()
-_global_forward_hooks: dict = OrderedDict()
-_global_forward_hooks_always_called: dict = OrderedDict()
-_global_forward_hooks_with_kwargs: dict = OrderedDict()
 # Set by the first global hook; from then on every call takes the long way.
 _any_global = False
 
@@ -52,12 +54,7 @@ _MIXED = (
 
 
 def _has_any_global_hook():
-    return (
-        _global_backward_pre_hooks
-        or _global_backward_hooks
-        or _global_forward_pre_hooks
-        or _global_forward_hooks
-    )
+    return any(_GLOBAL_TABLES)
 
 
 def _add(table, hook, extra=None, prepend=False):
@@ -139,22 +136,25 @@ class _WrappedHook:
             self.module = ref(module)
 
     def __call__(self, *args, **kwargs):
-        if not self.with_module:
-            return self.hook(*args, **kwargs)
-        module = self.module()
-        if module is None:
-            raise RuntimeError("You are trying to call the hook of a dead Module!")
-        return self.hook(module, *args, **kwargs)
+        if self.with_module:
+            args = (_living(self.module(), "call"), *args)
+        return self.hook(*args, **kwargs)
 
     def __getstate__(self):
         module = self.module() if self.with_module else None
         return {"hook": self.hook, "with_module": self.with_module, "module": module}
 
     def __setstate__(self, state) -> None:
-        module = state["module"]
-        if state["with_module"] and module is None:
-            raise RuntimeError("You are trying to revive the hook of a dead Module!")
+        module = state.get("module")
+        if state["with_module"]:
+            _living(module, "revive")
         self.__init__(state["hook"], module)
+
+
+def _living(module, purpose):
+    if module is None:
+        raise RuntimeError(f"You are trying to {purpose} the hook of a dead Module!")
+    return module
 
 
 class HookedCall:

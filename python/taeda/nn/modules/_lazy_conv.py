@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import MaybeDevice, MaybeDtype
 from ..parameter import UninitializedParameter
 from .conv import (
     Conv1d,
@@ -74,8 +75,8 @@ class _LazyConv(_LazyConvXdMixin):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         sizes = (kernel_size, stride, padding, dilation, groups)
         super().__init__(0, 0, *sizes, False, padding_mode, device, dtype)
@@ -94,8 +95,8 @@ class _LazyConvTranspose(_LazyConvXdMixin):
         bias: bool = True,
         dilation=1,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         sizes = (kernel_size, stride, padding, output_padding, groups)
         rest = (dilation, padding_mode, device, dtype)

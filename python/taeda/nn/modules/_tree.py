@@ -5,6 +5,7 @@ from __future__ import annotations
 import taeda
 from taeda import Tensor
 
+from .._native import warn
 from ..parameter import Parameter
 
 
@@ -25,6 +26,11 @@ def _members(root, table, prefix, recurse, remove_duplicate):
             yield dot + name, value
 
 
+def _values(pairs):
+    for _, value in pairs:
+        yield value
+
+
 class Tree:
     """The part of `Module` that walks the tree."""
 
@@ -39,8 +45,7 @@ class Tree:
             8
         """
         if type(self).named_parameters is not Tree.named_parameters:
-            for _, value in self.named_parameters(recurse=recurse):
-                yield value
+            yield from _values(self.named_parameters(recurse=recurse))
             return
         seen, stack = set(), [self]
         while stack:
@@ -71,8 +76,7 @@ class Tree:
 
     def buffers(self, recurse: bool = True):
         """Iterate over all buffers, each once."""
-        for _, value in self.named_buffers(recurse=recurse):
-            yield value
+        return _values(self.named_buffers(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -82,21 +86,19 @@ class Tree:
 
     def children(self):
         """Iterate over the modules directly below, each once."""
-        for _, module in self.named_children():
-            yield module
+        return _values(self.named_children())
 
     def named_children(self):
         """Iterate over (name, module) of the modules directly below."""
-        seen = set()
+        seen = {None}
         for name, module in self._modules.items():
-            if module is not None and id(module) not in seen:
-                seen.add(id(module))
+            if module not in seen:
+                seen.add(module)
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True):
         """Iterate over this module and all below, parents first."""
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
+        return _values(self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True):
         """Iterate over (dotted name, module); this module's name is `prefix`.
@@ -236,40 +238,36 @@ class Tree:
         Args:
             set_to_none: drop; cheaper, and the next backward need not add.
         """
-        if getattr(self, "_is_replica", False):
-            import warnings
-
-            warnings.warn(
+        if self.__dict__.get("_is_replica"):
+            warn(
                 "zero_grad() has no effect on a replica made by nn.DataParallel: its "
-                "parameters are not leaves and collect no gradient",
-                stacklevel=2,
+                "parameters are not leaves and collect no gradient"
             )
         for value in self.parameters():
             grad = value.grad
-            if grad is None:
-                continue
-            if set_to_none:
-                value.grad = None
-            else:
-                if grad.grad_fn is not None:
-                    grad.detach_()
-                else:
-                    grad.requires_grad_(False)
-                grad.zero_()
+            if grad is not None:
+                value.grad = None if set_to_none else _emptied(grad)
 
     def share_memory(self):
         """Move all tensors to memory that other processes can map."""
         return self._apply(lambda t: t.share_memory_())
 
     def _replicate_for_data_parallel(self):
-        replica = self.__new__(type(self))
-        replica.__dict__ = dict(self.__dict__)
-        own = replica.__dict__
-        own["_parameters"] = {}
-        own["_buffers"] = own["_buffers"].copy()
-        own["_modules"] = own["_modules"].copy()
-        own["_is_replica"] = True
+        own = self.__dict__
+        cls = type(self)
+        replica = cls.__new__(cls)
+        tables = {name: dict(own[name]) for name in ("_buffers", "_modules")}
+        replica.__dict__ = {**own, **tables, "_parameters": {}, "_is_replica": True}
         return replica
+
+
+def _emptied(grad):
+    """The gradient itself, of zeros and without the graph that computed it."""
+    if grad.grad_fn is None:
+        grad.requires_grad_(False)  # detach_ would refuse a view
+    else:
+        grad.detach_()
+    return grad.zero_()
 
 
 def _step(module, name):

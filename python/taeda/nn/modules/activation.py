@@ -7,7 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .._native import warn
-from .._types import MaybeFloat, MaybeInt
+from .._types import MaybeDevice, MaybeDtype, MaybeFloat, MaybeInt
 from ..parameter import Parameter
 from .module import Module
 
@@ -580,7 +580,11 @@ class PReLU(Module):
     num_parameters: int
 
     def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
@@ -675,8 +679,9 @@ class Softmax2d(Module):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.dim() not in (3, 4):
+        rank = input.dim()
+        if not 3 <= rank <= 4:
             raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
+                f"Softmax2d: expected input to be 3D or 4D, got {rank}D instead"
             )
         return F.softmax(input, -3, _stacklevel=5)

@@ -6,6 +6,7 @@ import taeda
 from taeda import Tensor
 
 from .. import functional as F
+from .._types import MaybeDevice, MaybeDtype
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
@@ -69,8 +70,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs,
         div_value: float = 4.0,
         head_bias: bool = False,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)

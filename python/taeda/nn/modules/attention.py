@@ -7,7 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
-from .._types import MaybeInt, MaybeTensor
+from .._types import MaybeDevice, MaybeDtype, MaybeInt, MaybeTensor
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -61,8 +61,8 @@ class MultiheadAttention(Module):
         kdim: MaybeInt = None,
         vdim: MaybeInt = None,
         batch_first: bool = False,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(

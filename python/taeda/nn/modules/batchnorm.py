@@ -6,7 +6,7 @@ import taeda
 from taeda import Tensor
 
 from .. import functional as F
-from .._types import MaybeFloat
+from .._types import MaybeDevice, MaybeDtype, MaybeFloat
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
@@ -37,8 +37,8 @@ class _NormBase(Module):
         momentum: MaybeFloat = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -105,8 +105,8 @@ class _BatchNorm(_NormBase):
         momentum: MaybeFloat = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -199,8 +199,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         momentum: MaybeFloat = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -296,8 +296,8 @@ class SyncBatchNorm(_BatchNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         process_group=None,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -337,19 +337,22 @@ class SyncBatchNorm(_BatchNorm):
             module: changed in place, unless it is itself a batch norm.
             process_group: of the new layers.
         """
-        result = module
+        made = module
         if isinstance(module, _BatchNorm):
-            names = "num_features eps momentum affine track_running_stats"
-            options = (getattr(module, name) for name in names.split())
-            has_bias = module.bias is not None
-            result = SyncBatchNorm(*options, process_group, bias=has_bias)
-            for name in ("weight", "bias") if module.affine else ():
-                setattr(result, name, getattr(module, name))
-            for name in _STATE:
-                setattr(result, name, getattr(module, name))
-            result.training = module.training
-            if hasattr(module, "qconfig"):
-                result.qconfig = module.qconfig
+            made = SyncBatchNorm._sharing(module, process_group)
         for name, child in module.named_children():
-            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
-        return result
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+    @staticmethod
+    def _sharing(norm, process_group) -> SyncBatchNorm:
+        """A SyncBatchNorm of the parameters and buffers of another batch norm."""
+        names = "num_features eps momentum affine track_running_stats"
+        options = (getattr(norm, name) for name in names.split())
+        made = SyncBatchNorm(*options, process_group, bias=norm.bias is not None)
+        made._parameters.update(norm._parameters)
+        made._buffers.update(norm._buffers)
+        for name in ("training", "qconfig"):
+            if hasattr(norm, name):
+                setattr(made, name, getattr(norm, name))
+        return made

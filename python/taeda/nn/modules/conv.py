@@ -7,6 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
+from .._types import MaybeDevice, MaybeDtype
 from ..parameter import Parameter
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple, _single
@@ -75,8 +76,8 @@ class _ConvNd(Module):
     # fmt: off
     def __init__(
         self, in_channels, out_channels, kernel_size, stride, padding, dilation,
-        transposed, output_padding, groups, bias, padding_mode, device=None,
-        dtype=None,
+        transposed, output_padding, groups, bias, padding_mode,
+        device: MaybeDevice = None, dtype: MaybeDtype = None,
     ) -> None:
         # fmt: on
         super().__init__()
@@ -165,8 +166,8 @@ class _ConvForwardNd(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         sizes = _sizes(self._d, kernel_size, stride, padding, dilation)
         rest = (False, (0,) * self._d, groups, bias, padding_mode, device, dtype)
@@ -254,8 +255,8 @@ class _ConvTransposeNd(_ConvNd):
         bias: bool = True,
         dilation=1,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(

@@ -6,6 +6,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .._native import warn
+from .._types import MaybeDevice, MaybeDtype, MaybeFloat
 from .batchnorm import _expect, _LazyNormBase, _NormBase
 
 __all__ = [
@@ -25,11 +26,11 @@ class _InstanceNorm(_NormBase):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: MaybeFloat = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -9,6 +9,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
+from .._types import MaybeDevice, MaybeDtype
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
@@ -55,8 +56,8 @@ class Linear(Module):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         self.in_features = in_features
@@ -96,8 +97,8 @@ class NonDynamicallyQuantizableLinear(Linear):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__(in_features, out_features, bias, device, dtype)
 
@@ -127,8 +128,8 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         if in1_features <= 0:
@@ -172,7 +173,11 @@ class LazyLinear(LazyModuleMixin, Linear):
     cls_to_become = Linear
 
     def __init__(
-        self, out_features: int, bias: bool = True, device=None, dtype=None
+        self,
+        out_features: int,
+        bias: bool = True,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__(0, 0, False)
         self.out_features = out_features

@@ -12,7 +12,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .._reduction import legacy_get_string
-from .._types import MaybeInt, MaybeTensor
+from .._types import Flag, MaybeDevice, MaybeDtype, MaybeInt, MaybeTensor
 from .distance import PairwiseDistance
 from .linear import Linear
 from .module import Module
@@ -45,30 +45,40 @@ __all__ = [
 
 
 class _Loss(Module):
-    """Holds the reduction."""
+    """Holds the reduction and the options of a loss."""
 
     __constants__ = ["reduction"]
     reduction: str
 
-    def __init__(self, size_average=None, reduce=None, reduction: str = "mean") -> None:
+    def __init__(
+        self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
+    ) -> None:
+        self._keep(locals())
+
+    def _keep(self, given: dict) -> None:
+        """Begin as a module whose attributes are a constructor's `given` locals."""
         super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = legacy_get_string(size_average, reduce)
-        self.reduction = reduction
+        flags = [given.pop(name, None) for name in ("size_average", "reduce")]
+        if flags != [None, None]:
+            given["reduction"] = legacy_get_string(*flags)
+        for name, value in given.items():
+            if name in ("weight", "pos_weight"):
+                self.register_buffer(name, value)
+            elif name not in ("self", "__class__"):
+                setattr(self, name, value)
 
 
 class _WeightedLoss(_Loss):
-    """Holds a weight as a buffer."""
+    """Holds a weight as a buffer as well."""
 
     def __init__(
         self,
         weight: MaybeTensor = None,
-        size_average=None,
-        reduce=None,
+        size_average: Flag = None,
+        reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        self._keep(locals())
 
 
 class L1Loss(_Loss):
@@ -117,14 +127,13 @@ class CrossEntropyLoss(_WeightedLoss):
     def __init__(
         self,
         weight: MaybeTensor = None,
-        size_average=None,
+        size_average: Flag = None,
         ignore_index: int = -100,
-        reduce=None,
+        reduce: Flag = None,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
@@ -150,13 +159,12 @@ class NLLLoss(_WeightedLoss):
     def __init__(
         self,
         weight: MaybeTensor = None,
-        size_average=None,
+        size_average: Flag = None,
         ignore_index: int = -100,
-        reduce=None,
+        reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         options = {"ignore_index": self.ignore_index, "reduction": self.reduction}
@@ -208,8 +216,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
         reduction: str = "mean",
         weight: MaybeTensor = None,
         ignore_index: MaybeInt = None,
@@ -279,13 +287,12 @@ class PoissonNLLLoss(_Loss):
         self,
         log_input: bool = True,
         full: bool = False,
-        size_average=None,
+        size_average: Flag = None,
         eps: float = 1e-8,
-        reduce=None,
+        reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_input, self.full, self.eps = log_input, full, eps
+        self._keep(locals())
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         options = {"eps": self.eps, "reduction": self.reduction}
@@ -314,8 +321,7 @@ class GaussianNLLLoss(_Loss):
     def __init__(
         self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
     ) -> None:
-        super().__init__(None, None, reduction)
-        self.full, self.eps = full, eps
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor, var) -> Tensor:
         options = (self.full, self.eps, self.reduction)
@@ -338,13 +344,12 @@ class KLDivLoss(_Loss):
 
     def __init__(
         self,
-        size_average=None,
-        reduce=None,
+        size_average: Flag = None,
+        reduce: Flag = None,
         reduction: str = "mean",
         log_target: bool = False,
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_target = log_target
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         options = {"reduction": self.reduction, "log_target": self.log_target}
@@ -384,13 +389,12 @@ class BCEWithLogitsLoss(_WeightedLoss):
     def __init__(
         self,
         weight: MaybeTensor = None,
-        size_average=None,
-        reduce=None,
+        size_average: Flag = None,
+        reduce: Flag = None,
         reduction: str = "mean",
         pos_weight: MaybeTensor = None,
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.register_buffer("pos_weight", pos_weight)
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         options = {"pos_weight": self.pos_weight, "reduction": self.reduction}
@@ -418,10 +422,9 @@ class HuberLoss(_Loss):
     __constants__ = ["reduction", "delta"]
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction=reduction)
         if not isinstance(delta, (float, int)):
             raise TypeError(f"delta must be a float or int, got: {type(delta)}")
-        self.delta = delta
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
@@ -443,13 +446,12 @@ class SmoothL1Loss(_Loss):
 
     def __init__(
         self,
-        size_average=None,
-        reduce=None,
+        size_average: Flag = None,
+        reduce: Flag = None,
         reduction: str = "mean",
         beta: float = 1.0,
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.beta = beta
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         options = {"reduction": self.reduction, "beta": self.beta}
@@ -501,9 +503,18 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class _MarginLoss(_Loss):
-    """Holds a margin."""
+    """Holds a margin as well."""
 
     __constants__ = ["margin", "reduction"]
+
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: Flag = None,
+        reduce: Flag = None,
+        reduction: str = "mean",
+    ) -> None:
+        self._keep(locals())
 
     def _options(self):
         return {"margin": self.margin, "reduction": self.reduction}
@@ -524,12 +535,11 @@ class HingeEmbeddingLoss(_MarginLoss):
     def __init__(
         self,
         margin: float = 1.0,
-        size_average=None,
-        reduce=None,
+        size_average: Flag = None,
+        reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, **self._options())
@@ -548,16 +558,6 @@ class CosineEmbeddingLoss(_MarginLoss):
         tensor(1.)
     """
 
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average=None,
-        reduce=None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, **self._options())
 
@@ -574,16 +574,6 @@ class MarginRankingLoss(_MarginLoss):
         >>> taeda.nn.MarginRankingLoss()(taeda.zeros(1), one, one)
         tensor(1.)
     """
-
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average=None,
-        reduce=None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, **self._options())
@@ -613,11 +603,10 @@ class MultiMarginLoss(_WeightedLoss):
         p: int = 1,
         margin: float = 1.0,
         weight: MaybeTensor = None,
-        size_average=None,
-        reduce=None,
+        size_average: Flag = None,
+        reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
@@ -625,7 +614,7 @@ class MultiMarginLoss(_WeightedLoss):
                 "MultiMarginLoss: expected weight to be None or 1D tensor, got "
                 f"{weight.dim()}D instead"
             )
-        self.p, self.margin = p, margin
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         options = (self.p, self.margin, self.weight)
@@ -669,13 +658,12 @@ class TripletMarginLoss(_Loss):
         p: float = 2.0,
         eps: float = 1e-6,
         swap: bool = False,
-        size_average=None,
-        reduce=None,
+        size_average: Flag = None,
+        reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
         _positive_margin("TripletMarginLoss", margin)
-        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+        self._keep(locals())
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         options = (self.margin, self.p, self.eps, self.swap)
@@ -709,11 +697,10 @@ class TripletMarginWithDistanceLoss(_Loss):
         swap: bool = False,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(reduction=reduction)
         _positive_margin("TripletMarginWithDistanceLoss", margin)
-        given = distance_function
-        self.distance_function = PairwiseDistance() if given is None else given
-        self.margin, self.swap = margin, swap
+        if distance_function is None:
+            distance_function = PairwiseDistance()
+        self._keep(locals())
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         options = {"margin": self.margin, "swap": self.swap}
@@ -746,8 +733,7 @@ class CTCLoss(_Loss):
     def __init__(
         self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
     ) -> None:
-        super().__init__(reduction=reduction)
-        self.blank, self.zero_infinity = blank, zero_infinity
+        self._keep(locals())
 
     def forward(
         self, log_probs: Tensor, targets: Tensor, input_lengths, target_lengths

@@ -390,13 +390,11 @@ class Module(Hooks, State, Tree, Convert):
             raise KeyError(f'{kind} name can\'t be empty string ""')
 
     def __getstate__(self):
-        state = self.__dict__.copy()
-        state.pop("_compiled_call_impl", None)
-        return state
+        compiled = "_compiled_call_impl"
+        return {name: x for name, x in self.__dict__.items() if name != compiled}
 
     def __setstate__(self, state) -> None:
-        self.__dict__.update(state)
-        self.__dict__.setdefault("_hooked", True)
+        self.__dict__.update({"_hooked": True, **state})
 
     def _get_name(self) -> str:
         return type(self).__name__

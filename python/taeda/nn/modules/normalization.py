@@ -6,6 +6,7 @@ import taeda
 from taeda import Tensor
 
 from .. import functional as F
+from .._types import MaybeDevice, MaybeDtype
 from ..parameter import Parameter
 from .module import Module
 from .utils import described
@@ -171,8 +172,8 @@ class LayerNorm(_Affine):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         self.normalized_shape, self.eps = _as_shape(normalized_shape), eps
@@ -222,8 +223,8 @@ class GroupNorm(_Affine):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -269,8 +270,8 @@ class RMSNorm(_Affine):
         normalized_shape,
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         self.normalized_shape, self.eps = _as_shape(normalized_shape), eps

@@ -7,7 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
-from .._types import MaybeFloat, MaybeInt, MaybeTensor
+from .._types import MaybeDevice, MaybeDtype, MaybeFloat, MaybeInt, MaybeTensor
 from ..parameter import Parameter
 from .module import Module
 
@@ -94,8 +94,8 @@ class Embedding(_Table):
         sparse: bool = False,
         _weight: MaybeTensor = None,
         _freeze: bool = False,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
@@ -197,8 +197,8 @@ class EmbeddingBag(_Table):
         _weight: MaybeTensor = None,
         include_last_offset: bool = False,
         padding_idx: MaybeInt = None,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim

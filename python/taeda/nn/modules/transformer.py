@@ -9,7 +9,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .. import init
-from .._types import Flag, MaybeTensor
+from .._types import Flag, MaybeDevice, MaybeDtype, MaybeTensor
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -27,7 +27,9 @@ __all__ = [
 ]
 
 
-def _generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:
+def _generate_square_subsequent_mask(
+    sz: int, device: MaybeDevice = None, dtype: MaybeDtype = None
+) -> Tensor:
     """(sz, sz): -inf above the diagonal, 0 elsewhere."""
     full = taeda.full((sz, sz), float("-inf"), dtype=dtype, device=device)
     return taeda.triu(full, diagonal=1)
@@ -63,35 +65,41 @@ class _Layer(Module):
 
     __constants__ = ["norm_first"]
 
-    def _build(
+    _attentions: tuple[str, ...]
+
+    def __init__(
         self,
-        sizes,
-        dropout,
-        activation,
-        layer_norm_eps,
-        batch_first,
-        norm_first,
-        bias,
-        kind,
-        attentions,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation=F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
-        """Make the parts, in the order in which PyTorch registers them."""
-        d_model, nhead, hidden = sizes
-        for name in attentions:
-            options = {"dropout": dropout, "bias": bias, "batch_first": batch_first}
-            made = MultiheadAttention(d_model, nhead, **options, **kind)
-            setattr(self, name, made)
-        self.linear1 = Linear(d_model, hidden, bias, **kind)
+        super().__init__()
+        kind = {"device": device, "dtype": dtype}
+        heads = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **kind}
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, **heads))
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **kind)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(hidden, d_model, bias, **kind)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **kind)
         self.norm_first = norm_first
-        numbers = range(1, len(attentions) + 2)
+        numbers = range(1, len(self._attentions) + 2)
         for i in numbers:
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **kind)
             setattr(self, f"norm{i}", norm)
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _get_activation_fn(activation)
+        self._activate(_get_activation_fn(activation))
+
+    def _activate(self, activation) -> None:
+        self.activation = activation
 
     def _residual(self, x, norm, block):
         """x + block(norm(x)), or norm(x + block(x))."""
@@ -140,31 +148,12 @@ class TransformerEncoderLayer(_Layer):
         (5, 1, 4)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation=F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ) -> None:
-        super().__init__()
-        sizes, kind = (
-            (d_model, nhead, dim_feedforward),
-            {"device": device, "dtype": dtype},
-        )
-        order = (batch_first, norm_first)
-        options = (dropout, activation, layer_norm_eps, *order, bias, kind)
-        self._build(sizes, *options, ("self_attn",))
-        known = self.activation
-        relu = known is F.relu or isinstance(known, ReLU)
-        gelu = known is F.gelu or isinstance(known, GELU)
+    _attentions = ("self_attn",)
+
+    def _activate(self, activation) -> None:
+        self.activation = activation
+        relu = activation is F.relu or isinstance(activation, ReLU)
+        gelu = activation is F.gelu or isinstance(activation, GELU)
         self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
 
     def forward(
@@ -223,28 +212,7 @@ class TransformerDecoderLayer(_Layer):
         (5, 1, 4)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation=F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ) -> None:
-        super().__init__()
-        sizes, kind = (
-            (d_model, nhead, dim_feedforward),
-            {"device": device, "dtype": dtype},
-        )
-        order = (batch_first, norm_first)
-        options = (dropout, activation, layer_norm_eps, *order, bias, kind)
-        self._build(sizes, *options, ("self_attn", "multihead_attn"))
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -288,7 +256,21 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout3(self._feed_forward(x))
 
 
-class TransformerEncoder(Module):
+class _Stack(Module):
+    """Copies of a layer, one after another, and a norm at the end."""
+
+    __constants__ = ["norm"]
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        super().__init__()
+        self.layers = _get_clones(layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def _finish(self, x):
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
     """A stack of copies of an encoder layer.
 
     Args:
@@ -304,8 +286,6 @@ class TransformerEncoder(Module):
         (5, 1, 4)
     """
 
-    __constants__ = ["norm"]
-
     def __init__(
         self,
         encoder_layer: TransformerEncoderLayer,
@@ -314,10 +294,8 @@ class TransformerEncoder(Module):
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
-        super().__init__()
-        self.layers = _get_clones(encoder_layer, num_layers)
-        self.num_layers, self.mask_check = num_layers, mask_check
-        self.norm = norm
+        super().__init__(encoder_layer, num_layers, norm)
+        self.mask_check = mask_check
         self.enable_nested_tensor = self.use_nested_tensor = enable_nested_tensor
 
     def forward(
@@ -337,10 +315,10 @@ class TransformerEncoder(Module):
             src = layer(
                 src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding
             )
-        return src if self.norm is None else self.norm(src)
+        return self._finish(src)
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(_Stack):
     """A stack of copies of a decoder layer.
 
     Args:
@@ -355,17 +333,13 @@ class TransformerDecoder(Module):
         (5, 1, 4)
     """
 
-    __constants__ = ["norm"]
-
     def __init__(
         self,
         decoder_layer: TransformerDecoderLayer,
         num_layers: int,
         norm: Module | None = None,
     ) -> None:
-        super().__init__()
-        self.layers = _get_clones(decoder_layer, num_layers)
-        self.norm, self.num_layers = norm, num_layers
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -390,7 +364,7 @@ class TransformerDecoder(Module):
         }
         for layer in self.layers:
             tgt = layer(tgt, memory, **options)
-        return tgt if self.norm is None else self.norm(tgt)
+        return self._finish(tgt)
 
 
 class Transformer(Module):
@@ -429,35 +403,26 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: MaybeDevice = None,
+        dtype: MaybeDtype = None,
     ) -> None:
         super().__init__()
         kind = {"device": device, "dtype": dtype}
-        order = (batch_first, norm_first)
-        sizes = (d_model, nhead, dim_feedforward)
-        options = (*sizes, dropout, activation, layer_norm_eps, *order, bias)
-        for name, custom, make, stack, count in (
-            (
-                "encoder",
-                custom_encoder,
-                TransformerEncoderLayer,
-                TransformerEncoder,
-                num_encoder_layers,
-            ),
-            (
-                "decoder",
-                custom_decoder,
-                TransformerDecoderLayer,
-                TransformerDecoder,
-                num_decoder_layers,
-            ),
-        ):
-            if custom is None:
-                layer = make(*options, **kind)
-                norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **kind)
-                custom = stack(layer, count, norm)
-            setattr(self, name, custom)
+        options = (d_model, nhead, dim_feedforward, dropout, activation)
+        options += (layer_norm_eps, batch_first, norm_first, bias)
+
+        def made(stack, layer, count):
+            first = layer(*options, **kind)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **kind)
+            return stack(first, count, norm)
+
+        if custom_encoder is None:
+            kinds = (TransformerEncoder, TransformerEncoderLayer)
+            custom_encoder = made(*kinds, num_encoder_layers)
+        if custom_decoder is None:
+            kinds = (TransformerDecoder, TransformerDecoderLayer)
+            custom_decoder = made(*kinds, num_decoder_layers)
+        self.encoder, self.decoder = custom_encoder, custom_decoder
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -504,6 +469,8 @@ class Transformer(Module):
         return self.decoder(tgt, memory, **masks, **padding, **causal)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: MaybeDevice = None, dtype: MaybeDtype = None
+    ) -> Tensor:
         """(sz, sz): -inf above the diagonal, 0 elsewhere."""
         return _generate_square_subsequent_mask(sz, device, dtype)

@@ -19,8 +19,10 @@ def _ntuple(n: int, name: str = "parse"):
     return spread
 
 
-_single, _pair = _ntuple(1, "_single"), _ntuple(2, "_pair")
-_triple, _quadruple = _ntuple(3, "_triple"), _ntuple(4, "_quadruple")
+_single, _pair, _triple, _quadruple = (
+    _ntuple(n, name)
+    for n, name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1)
+)
 
 
 def _reverse_repeat_tuple(t, n: int):

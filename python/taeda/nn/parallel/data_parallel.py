@@ -115,33 +115,21 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
     Raises:
         Exception: the first that a module raised.
     """
-    from threading import Thread
+    from concurrent.futures import ThreadPoolExecutor
 
     kwargs_tup = kwargs_tup or ({},) * len(modules)
-    results: dict = {}
     mode = taeda.is_grad_enabled()
 
-    def work(i, module, args, kwargs):
+    def work(module, args, kwargs):
         args = args if isinstance(args, (tuple, list)) else (args,)
-        try:
-            with taeda.set_grad_enabled(mode):
-                results[i] = module(*args, **kwargs)
-        except Exception as error:
-            results[i] = error
+        with taeda.set_grad_enabled(mode):
+            return module(*args, **kwargs)
 
-    jobs = list(enumerate(zip(modules, inputs, kwargs_tup, strict=True)))
-    threads = [Thread(target=work, args=(i, *job)) for i, job in jobs]
-    if len(threads) == 1:
-        work(0, *jobs[0][1])
-    else:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    for i in range(len(modules)):
-        if isinstance(results[i], Exception):
-            raise results[i]
-    return [results[i] for i in range(len(modules))]
+    jobs = list(zip(modules, inputs, kwargs_tup, strict=True))
+    if len(jobs) == 1:
+        return [work(*jobs[0])]
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return list(pool.map(work, *zip(*jobs, strict=True)))
 
 
 class DataParallel(Module):
@@ -170,16 +158,14 @@ class DataParallel(Module):
     def forward(self, *inputs, **kwargs):
         if not self.device_ids:
             return self.module(*inputs, **kwargs)
+        first, *others = self.device_ids
         rows, named = self.scatter(inputs, kwargs, self.device_ids)
-        if not rows and not named:
-            rows, named = ((),), ({},)
-        if len(self.device_ids) == 1:
+        rows, named = rows or ((),), named or ({},)
+        if not others:
             return self.module(*rows[0], **named[0])
         copies = self.replicate(self.module, self.device_ids[: len(rows)])
-        outputs = self.parallel_apply(copies, rows, named)
-        first = self.device_ids[0]
         target = first if self.output_device is None else self.output_device
-        return self.gather(outputs, target)
+        return self.gather(self.parallel_apply(copies, rows, named), target)
 
     def replicate(self, module, device_ids):
         """See `parallel.replicate`."""
@@ -187,12 +173,11 @@ class DataParallel(Module):
 
     def scatter(self, inputs, kwargs, device_ids):
         """Positional and named inputs of each device."""
-        rows = scatter(inputs, device_ids, self.dim) if inputs else []
-        named = scatter(kwargs, device_ids, self.dim) if kwargs else []
-        count = max(len(rows), len(named))
-        rows += [()] * (count - len(rows))
-        named += [{}] * (count - len(named))
-        return tuple(rows), tuple(named)
+        from itertools import zip_longest
+
+        cut = (scatter(x, device_ids, self.dim) if x else [] for x in (inputs, kwargs))
+        calls = [(row or (), named or {}) for row, named in zip_longest(*cut)]
+        return tuple(row for row, _ in calls), tuple(named for _, named in calls)
 
     def parallel_apply(self, replicas, inputs, kwargs):
         """See `parallel.parallel_apply`."""

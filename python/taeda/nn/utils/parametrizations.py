@@ -7,7 +7,7 @@ from taeda import Tensor
 
 from .. import functional as F
 from .._native import native
-from .._types import MaybeInt
+from .._types import MaybeInt, MaybeStr
 from ..modules.module import Module
 from . import _power, parametrize
 
@@ -114,10 +114,65 @@ class _Orthogonal(Module):
         return _nearby_orthogonal(taeda.cat([q, noise], dim=-1))
 
 
+class _WeightNorm(Module):
+    """(g, v) -> g v / ||v||, the norm over all dimensions but `dim`."""
+
+    def __init__(self, dim: MaybeInt = 0) -> None:
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def forward(self, weight_g, weight_v):
+        return native("_weight_norm")(weight_v, weight_g, self.dim)
+
+    def right_inverse(self, weight):
+        return native("norm_except_dim")(weight, 2, self.dim), weight
+
+
+class _SpectralNorm(Module):
+    """w -> w / sigma(w), sigma estimated by power iteration."""
+
+    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12) -> None:
+        super().__init__()
+        rank = weight.dim()
+        if not -rank <= dim < rank:
+            raise IndexError(
+                "Dimension out of range (expected to be in range of "
+                f"[-{rank}, {rank - 1}] but got {dim})"
+            )
+        if n_power_iterations <= 0:
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
+        self.dim, self.eps = dim % rank, eps
+        if rank > 1:
+            self.n_power_iterations = n_power_iterations
+            matrix = _power.as_matrix(weight, self.dim)
+            for name, start in zip(
+                "uv", _power.start_vectors(matrix, eps), strict=True
+            ):
+                self.register_buffer(f"_{name}", start)
+            _power.iterate(matrix, self._u, self._v, 15, eps)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        if weight.dim() == 1:
+            return F.normalize(weight, dim=0, eps=self.eps)
+        matrix, u, v = _power.as_matrix(weight, self.dim), self._u, self._v
+        if self.training:
+            _power.iterate(matrix, u, v, self.n_power_iterations, self.eps)
+        # Copies, since the next forward changes the buffers before this backward.
+        u, v = u.clone(), v.clone()
+        return weight / taeda.vdot(u, taeda.mv(matrix, v))
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        """The value itself: only what has this norm already stays as it is."""
+        return value
+
+
 def orthogonal(
     module: Module,
     name: str = "weight",
-    orthogonal_map: str | None = None,
+    orthogonal_map: MaybeStr = None,
     *,
     use_trivialization: bool = True,
 ) -> Module:
@@ -160,20 +215,6 @@ def orthogonal(
     return parametrize.register_parametrization(module, name, kept, unsafe=True)
 
 
-class _WeightNorm(Module):
-    """(g, v) -> g v / ||v||, the norm over all dimensions but `dim`."""
-
-    def __init__(self, dim: MaybeInt = 0) -> None:
-        super().__init__()
-        self.dim = -1 if dim is None else dim
-
-    def forward(self, weight_g, weight_v):
-        return native("_weight_norm")(weight_v, weight_g, self.dim)
-
-    def right_inverse(self, weight):
-        return native("norm_except_dim")(weight, 2, self.dim), weight
-
-
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
     """Split a weight into its length and its direction: w = g v / ||v||.
 
@@ -201,47 +242,6 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
 
     module._register_load_state_dict_pre_hook(rename)
     return module
-
-
-class _SpectralNorm(Module):
-    """w -> w / sigma(w), sigma estimated by power iteration."""
-
-    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12) -> None:
-        super().__init__()
-        rank = weight.dim()
-        if not -rank <= dim < rank:
-            raise IndexError(
-                "Dimension out of range (expected to be in range of "
-                f"[-{rank}, {rank - 1}] but got {dim})"
-            )
-        if n_power_iterations <= 0:
-            raise ValueError(
-                "Expected n_power_iterations to be positive, but got "
-                f"n_power_iterations={n_power_iterations}"
-            )
-        self.dim, self.eps = dim % rank, eps
-        if rank > 1:
-            self.n_power_iterations = n_power_iterations
-            matrix = _power.as_matrix(weight, self.dim)
-            for name, start in zip(
-                "uv", _power.start_vectors(matrix, eps), strict=True
-            ):
-                self.register_buffer(f"_{name}", start)
-            _power.iterate(matrix, self._u, self._v, 15, eps)
-
-    def forward(self, weight: Tensor) -> Tensor:
-        if weight.dim() == 1:
-            return F.normalize(weight, dim=0, eps=self.eps)
-        matrix, u, v = _power.as_matrix(weight, self.dim), self._u, self._v
-        if self.training:
-            _power.iterate(matrix, u, v, self.n_power_iterations, self.eps)
-        # Copies, since the next forward changes the buffers before this backward.
-        u, v = u.clone(), v.clone()
-        return weight / taeda.vdot(u, taeda.mv(matrix, v))
-
-    def right_inverse(self, value: Tensor) -> Tensor:
-        """The value itself: only what has this norm already stays as it is."""
-        return value
 
 
 def spectral_norm(

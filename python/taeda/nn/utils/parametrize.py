@@ -7,6 +7,7 @@ import copy
 import taeda
 from taeda import Tensor
 
+from .._types import MaybeStr
 from ..modules._state import _future
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
@@ -306,7 +307,7 @@ def register_parametrization(
     return module
 
 
-def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+def is_parametrized(module: Module, tensor_name: MaybeStr = None) -> bool:
     """Whether a module, or one tensor of it, is parametrized.
 
     Example:
@@ -379,7 +380,7 @@ def type_before_parametrizations(module: Module) -> type:
 
 
 def transfer_parametrizations_and_params(
-    from_module: Module, to_module: Module, tensor_name: str | None = None
+    from_module: Module, to_module: Module, tensor_name: MaybeStr = None
 ) -> Module:
     """Give `to_module` the parametrizations of `from_module` and their tensors.
 
