@@ -34,9 +34,8 @@ class Tensor(_C.TensorBase):
     def __format__(self, spec: str) -> str:
         if _overrides(self):
             return _override(Tensor.__format__, (self,), self, spec)
-        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
-            return self.item().__format__(spec)
-        return object.__format__(self, spec)
+        number = type(self) is Tensor and self.dim() == 0 and not self.is_meta
+        return format(self.item(), spec) if number else super().__format__(spec)
 
     def __complex__(self) -> complex:
         return complex(self.item())

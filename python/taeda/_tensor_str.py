@@ -199,15 +199,12 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
 
 def _grad_suffix(tensor) -> list[str]:
     try:
-        node = getattr(tensor, "grad_fn", None)
-    except RuntimeError:
+        node = tensor.grad_fn
+    except RuntimeError:  # a view whose base was changed in a way it cannot follow
         return ["grad_fn=<Invalid>"]
-    if node is not None:
-        name = type(node).__name__
-        if name == "CppFunction":
-            name = node.name().rsplit("::", 1)[-1]
-        return [f"grad_fn=<{name}>"]
-    return ["requires_grad=True"] if tensor.requires_grad else []
+    if node is None:
+        return ["requires_grad=True"] if tensor.requires_grad else []
+    return [f"grad_fn=<{type(node).__name__}>"]
 
 
 def _parts(tensor, indent: int) -> tuple[str, list[str]]:

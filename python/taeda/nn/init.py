@@ -194,28 +194,28 @@ def _redraw_normal(tensor, mean, std, a, b, generator):
     # The ends as the tensor's dtype rounds them.
     low, high = (tensor.new_tensor(x, device="cpu").item() for x in (a, b))
     result = tensor.normal_(mean, std, generator=generator)
-    while True:
-        outside = (result < low) | (result > high)
-        if not outside.any():
-            return result
+    while (outside := (result < low) | (result > high)).any():
         again = taeda.empty_like(result).normal_(mean, std, generator=generator)
         result = taeda.where(outside, again, result)
+    return result
 
 
 def _accept_uniform(tensor, mean, std, a, b, generator):
     """Uniform draws, accepted with the density relative to its peak in [a, b]."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    level = taeda.empty_like(tensor)
+
+    def refused(drawn):
+        log_density = ((drawn - mean) / std).square() * -0.5 - peak
+        return level.uniform_(generator=generator).log_() > log_density
+
     result = tensor.uniform_(a, b, generator=generator)
-    drawn, level = result.clone(), taeda.empty_like(tensor)
-    pending = None
-    while True:
-        density = drawn.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
-        refused = level.uniform_(generator=generator).log_().gt(density)
-        pending = refused if pending is None else pending & refused
-        if not pending.any():
-            return result
-        drawn.uniform_(a, b, generator=generator)
+    pending = refused(result)
+    while pending.any():
+        drawn = taeda.empty_like(result).uniform_(a, b, generator=generator)
         result = taeda.where(pending, drawn, result)
+        pending &= refused(drawn)
+    return result
 
 
 def _matrix_shape(tensor):
@@ -294,6 +294,17 @@ def _calculate_correct_fan(tensor, mode):
         ) from None
 
 
+def _uniform_of(std, tensor, generator):
+    """Uniform values about 0 of that deviation."""
+    bound = math.sqrt(3.0) * std
+    with taeda.no_grad():
+        return tensor.uniform_(-bound, bound, generator=generator)
+
+
+def _glorot_std(tensor, gain):
+    return gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+
+
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
     """Uniform on [-r, r], r = gain * sqrt(6 / (fan_in + fan_out)).
 
@@ -308,10 +319,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor
         >>> bool(t.abs().max() <= 1)
         True
     """
-    std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
-    bound = math.sqrt(3.0) * std
-    with taeda.no_grad():
-        return tensor.uniform_(-bound, bound, generator=generator)
+    return _uniform_of(_glorot_std(tensor, gain), tensor, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
@@ -321,7 +329,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
         >>> tuple(taeda.nn.init.xavier_normal_(taeda.empty(3, 3)).shape)
         (3, 3)
     """
-    std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
+    std = _glorot_std(tensor, gain)
     with taeda.no_grad():
         return tensor.normal_(0.0, std, generator=generator)
 
@@ -366,9 +374,7 @@ def kaiming_uniform_(
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
-    bound = math.sqrt(3.0) * std
-    with taeda.no_grad():
-        return tensor.uniform_(-bound, bound, generator=generator)
+    return _uniform_of(std, tensor, generator)
 
 
 def kaiming_normal_(

@@ -79,11 +79,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return made
 
     def __deepcopy__(self, memo):
-        made = memo.get(id(self))
-        if made is None:
-            data = self.data.clone(memory_format=taeda.preserve_format)
-            made = memo[id(self)] = type(self)(data, self.requires_grad)
-        return made
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return memo[id(self)]
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()

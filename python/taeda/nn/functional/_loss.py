@@ -272,9 +272,8 @@ def kl_div(
             )
         how = get_enum("sum" if reduction == "batchmean" else reduction)
     loss = _kl_div(input, target, how, log_target=log_target)
-    if reduction == "batchmean" and input.dim() != 0:
-        loss = loss / input.size()[0]
-    return loss
+    by_sample = reduction == "batchmean" and input.dim() > 0
+    return loss / input.size(0) if by_sample else loss
 
 
 def binary_cross_entropy(

@@ -114,7 +114,7 @@ def embedding_bag(
     _check_bag(input, weight, offsets, per_sample_weights)
     _check_mode(mode, scale_grad_by_freq, sparse)
     if input.dim() == 2:
-        include_last_offset = input.is_nested
+        include_last_offset = False
         input, offsets, per_sample_weights = _flat_bags(input, per_sample_weights)
     if max_norm is not None:
         _renorm(weight.detach(), input, max_norm, norm_type)
@@ -148,7 +148,7 @@ def _check_bag(input, weight, offsets, factors) -> None:
         )
     rank = input.dim()
     if rank == 2:
-        if offsets is not None and not input.is_nested:
+        if offsets is not None:
             raise ValueError(
                 "if input is 2D, then offsets has to be None: each row is a bag. "
                 f"However, found offsets of type {type(offsets)}"
@@ -174,17 +174,6 @@ def _check_mode(mode, scale_grad_by_freq, sparse) -> None:
 
 def _flat_bags(input, factors):
     """Bags as rows -> indices in one line, with the begin of each bag."""
-    if input.is_nested:
-        offsets = input.offsets()
-        flat = input.values().reshape(-1)
-        if factors is not None:
-            if not factors.is_nested:
-                raise ValueError(
-                    "If input is nested, then per_sample_weights must be nested too"
-                )
-            factors = factors.values()
-    else:
-        count, length = input.numel(), input.size(1)
-        kind = {"dtype": input.dtype, "device": input.device}
-        offsets, flat = taeda.arange(0, count, length, **kind), input.reshape(-1)
-    return flat, offsets, None if factors is None else factors.reshape(-1)
+    kind = {"dtype": input.dtype, "device": input.device}
+    offsets = taeda.arange(0, input.numel(), input.size(1), **kind)
+    return input.reshape(-1), offsets, None if factors is None else factors.reshape(-1)

@@ -120,12 +120,10 @@ class State:
     def _save_to_state_dict(self, destination, prefix, keep_vars) -> None:
         own = self.__dict__
         hidden = own.get("_non_persistent_buffers_set", ())
-        for name, value in self._parameters.items():
-            if value is not None:
-                destination[prefix + name] = value if keep_vars else value.detach()
-        for name, value in self._buffers.items():
-            if value is not None and name not in hidden:
-                destination[prefix + name] = value if keep_vars else value.detach()
+        for table, left_out in ((self._parameters, ()), (self._buffers, hidden)):
+            for name, value in table.items():
+                if value is not None and name not in left_out:
+                    destination[prefix + name] = value if keep_vars else value.detach()
         if type(self).get_extra_state is not State.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 

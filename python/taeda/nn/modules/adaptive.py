@@ -102,10 +102,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
-        self.head.reset_parameters()
-        for inner, outer in self.tail:
-            inner.reset_parameters()
-            outer.reset_parameters()
+        for layer in self.modules():
+            if isinstance(layer, Linear):
+                layer.reset_parameters()
 
     def _check(self, input, target) -> None:
         rank = target.dim()

@@ -185,15 +185,12 @@ class MultiheadAttention(Module):
         """
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
-        batch, length = query.shape[:2]
-        if attn_mask.dim() == 3:
-            merged = attn_mask.view(batch, -1, length, length)
-        else:
-            merged = attn_mask.view(1, 1, length, length)
-            merged = merged.expand(batch, self.num_heads, -1, -1)
+        batch = query.size(0)
+        if attn_mask.dim() == 2:
+            attn_mask = attn_mask.expand(batch * self.num_heads, -1, -1)
+        merged = attn_mask.unflatten(0, (batch, -1))
         if key_padding_mask is not None:
-            wide = key_padding_mask.view(batch, 1, 1, length)
-            merged = merged + wide.expand(-1, self.num_heads, -1, -1)
+            merged = merged + key_padding_mask[:, None, None]
         return merged, 2
 
 

@@ -538,14 +538,10 @@ class ParameterDict(Module):
         raise RuntimeError("ParameterDict should not be called.")
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
-        joined = self.copy()
-        joined.update(other)
-        return joined
+        return self.copy().__ior__(other)
 
     def __ror__(self, other: ParameterDict) -> ParameterDict:
-        joined = other.copy()
-        joined.update(self)
-        return joined
+        return other.copy().__ior__(self)
 
     def __ior__(self, other: ParameterDict) -> ParameterDict:
         self.update(other)

@@ -127,16 +127,13 @@ class _ConvNd(Module):
     def extra_repr(self) -> str:
         shown = f"{self.in_channels}, {self.out_channels}"
         shown += f", kernel_size={self.kernel_size}, stride={self.stride}"
-        for name, usual in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
-            value = getattr(self, name)
-            if value != (usual,) * len(value):
-                shown += f", {name}={value}"
-        if self.groups != 1:
-            shown += f", groups={self.groups}"
-        if self.bias is None:
-            shown += ", bias=False"
-        if self.padding_mode != "zeros":
-            shown += f", padding_mode={self.padding_mode}"
+        zeros, ones = (0,) * len(self.kernel_size), (1,) * len(self.kernel_size)
+        usual = {"padding": zeros, "dilation": ones, "output_padding": zeros}
+        usual.update(groups=1, bias=True, padding_mode="zeros")
+        given = {**self.__dict__, "bias": self.bias is not None}
+        for name, value in usual.items():
+            if given[name] != value:
+                shown += f", {name}={given[name]}"
         return shown
 
     def __setstate__(self, state) -> None:

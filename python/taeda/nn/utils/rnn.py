@@ -185,14 +185,13 @@ def pack_padded_sequence(
         >>> f(x, [2, 1], batch_first=True).data
         tensor([1., 3., 2.])
     """
-    if isinstance(lengths, Tensor):
-        lengths = lengths.to(dtype=taeda.int64)
+    place = lengths.device if isinstance(lengths, Tensor) else "cpu"
+    lengths = taeda.as_tensor(lengths, dtype=taeda.int64, device=place)
+    if enforce_sorted:
+        order = None
     else:
-        lengths = taeda.as_tensor(lengths, dtype=taeda.int64, device="cpu")
-    order = None
-    if not enforce_sorted:
-        lengths, order = taeda.sort(lengths, descending=True)
-        order = order.to(input.device)
+        lengths, falling = lengths.sort(descending=True)
+        order = falling.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
     data, sizes = native("_pack_padded_sequence")(input, lengths, batch_first)
     return PackedSequence(data, sizes, order, None)
