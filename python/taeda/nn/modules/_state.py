@@ -118,11 +118,13 @@ class State:
         return _collect(self, destination, metadata, prefix, keep_vars)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars) -> None:
-        own = self.__dict__
-        hidden = own.get("_non_persistent_buffers_set", ())
-        for table, left_out in ((self._parameters, ()), (self._buffers, hidden)):
+        buffers = self._buffers
+        hidden = self.__dict__.get("_non_persistent_buffers_set")
+        if hidden:
+            buffers = {n: b for n, b in buffers.items() if n not in hidden}
+        for table in (self._parameters, buffers):
             for name, value in table.items():
-                if value is not None and name not in left_out:
+                if value is not None:
                     destination[prefix + name] = value if keep_vars else value.detach()
         if type(self).get_extra_state is not State.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
