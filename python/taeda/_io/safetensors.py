@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 
 import taeda
+from taeda._io.limits import Allowance, short
 from taeda._io.source import Source
 from taeda._io.storages import byte_width, lazy_flags, storage_bytes, swap_bytes
 
@@ -38,6 +39,9 @@ DTYPES = {
 }
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _MAX_HEADER = 100_000_000
+_MAX_DIMENSIONS = 64
+# What Python makes of a sign in the header: an object, a list, an entry.
+_PRICES = {"{": 250, "[": 90, ",": 80, ":": 80}
 
 
 class SafetensorError(RuntimeError):
@@ -153,10 +157,12 @@ class _Entry:
         self.name = name
         keys = {"dtype", "shape", "data_offsets"}
         if not isinstance(facts, dict) or set(facts) != keys:
-            raise SafetensorError(f"the entry of tensor {name!r} is malformed")
+            raise SafetensorError(f"the entry of tensor {short(name)} is malformed")
         kind, shape, offsets = facts["dtype"], facts["shape"], facts["data_offsets"]
-        if kind not in DTYPES:
-            raise SafetensorError(f"tensor {name!r} has unknown dtype {kind!r:.20}")
+        if type(kind) is not str or kind not in DTYPES:
+            raise SafetensorError(
+                f"tensor {short(name)} has unknown dtype {short(kind)}"
+            )
         self.dtype = getattr(taeda, DTYPES[kind])
         _check_ints(name, shape)
         _check_ints(name, offsets)
@@ -165,17 +171,17 @@ class _Entry:
             count *= n
         if len(offsets) != 2 or offsets[1] - offsets[0] != count or offsets[1] > limit:
             raise SafetensorError(
-                f"tensor {name!r} of {count} bytes lies at {offsets} of {limit} bytes"
+                f"tensor {short(name)} of {count} bytes lies at {short(offsets)} of "
+                f"{limit} bytes"
             )
         self.shape, (self.begin, self.end) = shape, offsets
 
 
 def _check_ints(name: str, values) -> None:
-    valid = isinstance(values, list) and all(
-        type(v) is int and 0 <= v < 1 << 62 for v in values
-    )
-    if not valid:
-        raise SafetensorError(f"the entry of tensor {name!r} is malformed")
+    # The product of many large sizes takes long.
+    valid = isinstance(values, list) and len(values) <= _MAX_DIMENSIONS
+    if not valid or not all(type(v) is int and 0 <= v < 1 << 62 for v in values):
+        raise SafetensorError(f"the entry of tensor {short(name)} is malformed")
 
 
 def _no_doubles(pairs: list) -> dict:
@@ -183,6 +189,15 @@ def _no_doubles(pairs: list) -> dict:
     if len(found) != len(pairs):
         raise SafetensorError("the header names something twice")
     return found
+
+
+def _pay_for_header(source: Source, text: str) -> None:
+    needed = 2 * len(text) + sum(text.count(k) * v for k, v in _PRICES.items())
+    if needed > Allowance(source.size).left:
+        raise SafetensorError(
+            f"a header of {len(text)} bytes with up to {needed} bytes of JSON objects "
+            f"in a file of {source.size} bytes"
+        )
 
 
 def _read_header(source: Source) -> tuple[dict, dict, int]:
@@ -196,9 +211,10 @@ def _read_header(source: Source) -> tuple[dict, dict, int]:
         raise SafetensorError(f"a header of {length} bytes in {source.size} bytes")
     try:
         text = source.read(8, length).decode()
+        _pay_for_header(source, text)
         header = json.loads(text, object_pairs_hook=_no_doubles)
     except (ValueError, RecursionError) as error:
-        raise SafetensorError(f"the header is no JSON: {error}") from None
+        raise SafetensorError(f"the header is no JSON: {str(error)[:200]}") from None
     if not isinstance(header, dict) or not text.startswith("{"):
         raise SafetensorError("the header is no JSON object")
     metadata = header.pop("__metadata__", None)
@@ -209,7 +225,9 @@ def _read_header(source: Source) -> tuple[dict, dict, int]:
     at = 0
     for entry in sorted(entries.values(), key=lambda e: (e.begin, e.end)):
         if entry.begin != at:
-            raise SafetensorError(f"a gap or an overlap before tensor {entry.name!r}")
+            raise SafetensorError(
+                f"a gap or an overlap before tensor {short(entry.name)}"
+            )
         at = entry.end
     if at != limit:
         raise SafetensorError(f"the tensors end at {at} of {limit} bytes")

@@ -57,9 +57,19 @@ class Source:
             )
         if self.data is not None:
             return self.data[offset : offset + count]
-        out = bytearray(count)
-        self.read_into(offset, memoryview(out))
-        return bytes(out)
+        out = self._at_once(offset, count)
+        if len(out) == count:
+            return out
+        rest = bytearray(count - len(out))
+        self.read_into(offset + len(out), memoryview(rest))
+        return out + rest
+
+    def _at_once(self, offset: int, count: int) -> bytes:
+        """What one call reads of `count` bytes, without a second copy."""
+        if self.fd is not None:
+            return os.pread(self.fd, count, self.start + offset)
+        self.file.seek(self.start + offset)
+        return self.file.read(count)
 
     def read_into(self, offset: int, target: memoryview) -> None:
         """Fill `target` from `offset`."""

@@ -7,19 +7,23 @@ deeply. Prices are CPython's sizes, rounded up, with the place on the stack.
 from __future__ import annotations
 
 from _pickle import UnpicklingError
+from collections import OrderedDict
 from functools import cache
 
+import taeda
 from taeda._io import machine
 
 _HEAD = 40  # the garbage collector's header, malloc's rounding, a place on the stack
-# A step that pushes what is there already, or nothing; a memo's place.
-_FLAT = dict.fromkeys(b"N\x88\x89)2hjqr\x94c\x93", 16)
-# A list for the stack below the mark. Calls: a tensor, a parameter, a storage.
-_FLAT |= dict.fromkeys(b"(", 96) | dict.fromkeys(b"R\x81", 700)
-_FLAT |= dict.fromkeys(b"Q", 400) | dict.fromkeys(b"b", 300)
+# A step that pushes what is there already (small integers are); a memo's place.
+_FLAT = dict.fromkeys(b"NK\x88\x89)2hjqr\x94c\x93", 16)
+# A list for the stack below the mark; a storage; a dictionary's own dictionary.
+_FLAT |= {ord("("): 96, ord("Q"): 250, ord("b"): 300}
+# What calls give. Other things, parameters among them, are large.
+_CALLED = {OrderedDict: 280, taeda.Tensor: 500, set: 280, taeda.Size: 120, bytes: 120}
+_LARGE = 800
 # Per item above the mark, or for the one item: its place in a container that grows.
 _PER_ITEM = {ord("e"): 16, ord("a"): 16, ord("u"): 84, ord("s"): 170, 0x90: 110}
-_MADE = b"}]\x8fKMJG\x8a\x8b\x8cX\x8dUTCB\x8e\x96"
+_MADE = b"}]\x8fMJG\x8a\x8b\x8cX\x8dUTCB\x8e\x96"
 _TUPLES = b"t\x85\x86\x87"
 
 
@@ -35,6 +39,14 @@ def _per_item(step, price: int, one: bool):
     def run(m) -> None:
         m.allowance.spend(price if one else 170 + price * len(m.stack))
         step(m)
+
+    return run
+
+
+def _called(step):
+    def run(m) -> None:
+        step(m)
+        m.allowance.spend(_CALLED.get(type(m.stack[-1]), _LARGE))
 
     return run
 
@@ -74,6 +86,8 @@ def _watch(code: int, step):
         return _flat(step, _FLAT[code])
     if code in _PER_ITEM:
         return _per_item(step, _PER_ITEM[code], one=code in b"as")
+    if code in b"R\x81":
+        return _called(step)
     if code in _TUPLES:
         return _nested(step)
     return _made(step) if code in _MADE else step

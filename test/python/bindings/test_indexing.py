@@ -139,6 +139,7 @@ def test_view_shares_memory_and_version():
 
 def test_index_by_numpy_and_scalars():
     import numpy as np
+
     x = taeda.tensor([10, 11, 12])
     assert x[np.array([0, 2])].tolist() == [10, 12]
     assert x[np.int64(1)].item() == 11

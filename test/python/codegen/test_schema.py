@@ -21,6 +21,7 @@ MINIMUM_SCHEMAS = 3500
 def torch_schemas() -> dict[str, str]:
     """Name (base.overload) to torch's own text, without the namespace."""
     import torch
+
     found = {}
     for schema in torch._C._jit_get_all_schemas():
         text = str(schema)

@@ -21,6 +21,7 @@ OPTIONS = [
 def nvrtc_library() -> ctypes.CDLL:
     """NVRTC from its package; its built-ins must be loaded first, by full path."""
     import nvidia
+
     for root in nvidia.__path__:
         found = [
             p

@@ -197,6 +197,7 @@ def test_collating_is_pytorchs(name) -> None:
 
 def test_collating_numpy() -> None:
     import numpy
+
     batches = [
         [numpy.arange(3), numpy.arange(3)],
         [numpy.float32(1), numpy.float32(2)],

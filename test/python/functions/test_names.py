@@ -87,6 +87,7 @@ def test_checks() -> None:
 @pytest.mark.parametrize("n", [1, 4, 7])
 def test_order_of_frequencies(n) -> None:
     import torch
+
     for name in ("fftfreq", "rfftfreq"):
         got, want = (getattr(t.fft, name)(n, d=0.5) for t in (taeda, torch))
         assert got.tolist() == want.tolist()
@@ -99,6 +100,7 @@ def test_order_of_frequencies(n) -> None:
 
 def test_low_rank_decompositions() -> None:
     import torch
+
     results = []
     for library in (taeda, torch):
         library.manual_seed(0)
@@ -114,6 +116,7 @@ def test_low_rank_decompositions() -> None:
 @pytest.mark.parametrize("shape, wrap", [((3, 5), 0), ((7, 3), 1), ((3, 3, 3), 0)])
 def test_fill_diagonal(shape, wrap) -> None:
     import torch
+
     got, want = (
         t.zeros(shape).fill_diagonal_(2.0, wrap=bool(wrap)) for t in (taeda, torch)
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import faulthandler
+import io
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -12,6 +14,17 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+import taeda
+from taeda._io import limits
+
+SECONDS = 2.0
+REFUSALS = (
+    "UnpicklingError",
+    "RuntimeError",
+    "NotImplementedError",
+    "SafetensorError",
+)
 
 
 @dataclass
@@ -92,3 +105,14 @@ def guarded(function: Callable[[], str], seconds: float = 30.0) -> Outcome:
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         return Outcome("hang", f"killed after {seconds} seconds of processor time")
     return Outcome(f"signal {-code}")
+
+
+def assert_refused(data: bytes, text: str, load: Callable | None = None) -> None:
+    """A load of these bytes ends with a clear error that matches `text`, cheaply."""
+    load = load or (lambda raw: taeda.load(io.BytesIO(raw)))
+    outcome = guarded(lambda: type(load(data)).__name__, SECONDS)
+    assert outcome.kind in REFUSALS, outcome
+    assert re.search(text, outcome.text), outcome
+    assert len(outcome.text) < 1000, len(outcome.text)
+    assert outcome.seconds < SECONDS, outcome
+    assert outcome.growth < 3 * len(data) + limits.FLOOR, (outcome, len(data))

@@ -83,6 +83,7 @@ def test_round_trip(path) -> None:
 
 def test_pytorch_reads_ours_and_we_read_its(path) -> None:
     import torch
+
     want = plain(values(torch))
     taeda.save(values(taeda), path)
     assert plain(torch.load(path, weights_only=True)) == want
@@ -93,6 +94,7 @@ def test_pytorch_reads_ours_and_we_read_its(path) -> None:
 
 def test_the_old_format_both_ways(path) -> None:
     import torch
+
     old = {"_use_new_zipfile_serialization": False}
     want = plain(values(torch))
     torch.save(values(torch), path, **old)
@@ -146,6 +148,7 @@ def test_mapped_changes_stay_private(path) -> None:
 
 def test_records_are_aligned_and_named_as_pytorchs(path) -> None:
     import torch
+
     names = []
     for lib in (torch, taeda):
         lib.save({"a": lib.ones(3), "b": lib.ones(5)}, path)
@@ -184,6 +187,7 @@ def test_map_location_to_meta_and_to_a_missing_device(path) -> None:
 
 def test_what_is_not_there_yet_is_not_called_damage(path) -> None:
     import torch
+
     torch.save(torch.eye(2).to_sparse(), path)
     with pytest.raises(NotImplementedError, match="sparse_coo_tensor"):
         taeda.load(path)

@@ -45,6 +45,7 @@ def test_round_trip(tmp_path) -> None:
 def test_other_writers_and_readers(tmp_path) -> None:
     import safetensors.torch as other
     import torch
+
     path = tmp_path / "x.safetensors"
     save_file(tensors(), path)
     theirs = other.load_file(path)

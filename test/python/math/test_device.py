@@ -13,6 +13,7 @@ OPTIONS = [b"--gpu-architecture=sm_90", b"--std=c++20"]
 
 def load_nvrtc() -> ctypes.CDLL:
     import nvidia
+
     for root in nvidia.__path__:
         found = sorted(Path(root).glob("**/libnvrtc*.so*"))
         usable = [path for path in found if "alt" not in path.name]

@@ -37,6 +37,7 @@ def test_the_derivative_of_sin_reaches_as_far() -> None:
 
 def test_sixteen_bit_linspace_steps_in_its_own_type() -> None:
     import torch
+
     for name in ("bfloat16", "float16", "float32", "float64"):
         got = taeda.linspace(-3.3, 7.7, 301, dtype=getattr(taeda, name)).tolist()
         want = torch.linspace(-3.3, 7.7, 301, dtype=getattr(torch, name)).tolist()

@@ -13,7 +13,6 @@ ERROR = (rounding("float64", 1024),) * 2
 DRAWN = (rounding("float32", 24),) * 2
 
 
-
 def values(shape, seed: int = 0, dtype="float64"):
     """Reproducible standard normal values as an array."""
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
