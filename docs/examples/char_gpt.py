@@ -113,7 +113,8 @@ def load_text(limit: int = 4_000_000) -> tuple:
     """(training, validation) character numbers from the standard library's files."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     files = sorted(p for p in folder.glob("*.py") if p.stat().st_size > 2000)
-    train, held_out = [], []
+    train: list[str] = []
+    held_out: list[str] = []
     for i, path in enumerate(files):
         text = path.read_text(encoding="utf-8", errors="replace")
         (held_out if i % 10 == 9 else train).append(text)

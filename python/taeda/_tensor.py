@@ -127,7 +127,11 @@ class Tensor(_C.TensorBase):
     # Autograd -----------------------------------------------------------------
 
     def backward(
-        self, gradient=None, retain_graph=None, create_graph=False, inputs=None
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs=None,
     ) -> None:
         """Compute the gradients of the graph's leaves.
 
@@ -158,7 +162,7 @@ class Tensor(_C.TensorBase):
 
     # Functions with arguments that need work ----------------------------------
 
-    def split(self, split_size, dim: int = 0):
+    def split(self, split_size, dim: int = 0) -> tuple[Tensor, ...]:
         """Views of parts along a dim; see `taeda.split`."""
         if _overrides(self):
             return _override(Tensor.split, (self,), self, split_size, dim=dim)
@@ -166,7 +170,7 @@ class Tensor(_C.TensorBase):
             return _C.TensorBase.split(self, int(split_size), dim)
         return _C.TensorBase.split_with_sizes(self, tuple(split_size), dim)
 
-    def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+    def norm(self, p="fro", dim=None, keepdim=False, dtype=None) -> Tensor:
         """The norm of a matrix or vector; see `taeda.norm`."""
         if _overrides(self):
             return _override(

@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 
-def manual_seed(seed) -> Generator:
+def manual_seed(seed: int) -> Generator:
     """Seed the generators of all devices.
 
     Args:

@@ -22,6 +22,14 @@ file(GLOB_RECURSE _codegen_inputs CONFIGURE_DEPENDS
   "${_records_dir}/*.yaml"
   "${PROJECT_SOURCE_DIR}/tools/codegen/*.py"
   "${PROJECT_SOURCE_DIR}/tools/codegen/*.tmpl"
+  "${PROJECT_SOURCE_DIR}/tools/codegen/stubs/*.pyi"
+  # Tables of names, for the stubs of packages.
+  "${PROJECT_SOURCE_DIR}/python/taeda/__init__.py"
+  "${PROJECT_SOURCE_DIR}/python/taeda/nn/__init__.py"
+  "${PROJECT_SOURCE_DIR}/python/taeda/nn/functional/*.py"
+  "${PROJECT_SOURCE_DIR}/python/taeda/nn/modules/__init__.py"
+  "${PROJECT_SOURCE_DIR}/python/taeda/optim/__init__.py"
+  "${PROJECT_SOURCE_DIR}/python/taeda/utils/data/__init__.py"
   # The derivatives that records may name.
   "${PROJECT_SOURCE_DIR}/csrc/autograd/formulas*.h"
   "${PROJECT_SOURCE_DIR}/csrc/autograd/scalar_math.h")

@@ -37,7 +37,8 @@ def _optional() -> list:
     import importlib
 
     found = []
-    for name in ("autograd", "boxing", "python", "stubs", "docs", "api", "cuda"):
+    layers = "autograd boxing python stubs package_stubs docs api cuda"
+    for name in layers.split():
         spec = importlib.util.find_spec(f"tools.codegen.emit_{name}")
         if spec is not None:
             found.append(importlib.import_module(f"tools.codegen.emit_{name}"))

@@ -148,6 +148,14 @@ def section_python() -> Counts:
     return _pytest(["test/python"], {"PYTHONPATH": str(ROOT / "python")})
 
 
+def section_typing() -> Counts:
+    """mypy over the stubs, the examples and a typed program"""
+    _build()
+    stubs = sorted(str(path) for path in cmake.PACKAGE.rglob("*.pyi"))
+    checked = [*stubs, "docs/examples", "test/typing"]
+    return _status(run([tool("mypy"), *checked], check=False) == 0)
+
+
 def section_address() -> Counts:
     """C++ tests and the Python smoke tests under address and undefined sanitizer"""
     counts = _gtest("address")

@@ -7,6 +7,11 @@ from collections import OrderedDict, defaultdict
 import taeda
 from taeda.utils.hooks import RemovableHandle
 
+TYPE_CHECKING = False  # `typing` is slow to import
+if TYPE_CHECKING:
+    from typing import Any
+
+
 __all__ = [
     "Optimizer",
     "ParamsT",
@@ -296,7 +301,7 @@ class Optimizer:
                     "some parameters appear in more than one parameter group"
                 )
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[str, Any]:
         """Return {"state": ..., "param_groups": ...} with parameters as numbers.
 
         The tensors are the optimizer's own, not copies.

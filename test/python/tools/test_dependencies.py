@@ -15,6 +15,7 @@ from devtool.shell import ROOT
 # Programs that are run, not imported, and the call that runs each.
 PROGRAMS = {
     "clang-format": ("tools/lint/format.py", '"clang-format"'),
+    "mypy": ("tools/devtool/checks.py", 'tool("mypy")'),
     "ruff": ("tools/devtool/checks.py", 'tool("ruff")'),
 }
 DEVELOPMENT = ("test", "tools", "benchmarks", "docs", "aten")

@@ -8,6 +8,10 @@ from ..parameter import Parameter
 from ._state import _future
 from ._tree import conversion
 
+TYPE_CHECKING = False  # `typing` is slow to import
+if TYPE_CHECKING:
+    from typing import Self
+
 
 def _floats(name):
     """A conversion method that leaves integer tensors as they are."""
@@ -72,7 +76,7 @@ class Convert:
         else:
             value.grad = new.requires_grad_(grad.requires_grad)
 
-    def to(self, *args, **kwargs):
+    def to(self, *args, **kwargs) -> Self:
         """Move or cast all parameters and buffers, in place.
 
         Forms: `to(device, dtype, non_blocking)`, `to(dtype, non_blocking)`,
@@ -108,7 +112,7 @@ class Convert:
 
         return self._apply(convert)
 
-    def to_empty(self, *, device, recurse: bool = True):
+    def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Move to `device` without the values: memory is left uninitialized.
 
         Args:
@@ -117,43 +121,43 @@ class Convert:
         """
         return self._apply(lambda t: taeda.empty_like(t, device=device), recurse)
 
-    def type(self, dst_type):
+    def type(self, dst_type) -> Self:
         """Cast all parameters and buffers, integer ones as well, to `dst_type`."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self):
+    def float(self) -> Self:
         """Cast floating tensors to float32."""
         return self._apply(_floats("float"))
 
-    def double(self):
+    def double(self) -> Self:
         """Cast floating tensors to float64."""
         return self._apply(_floats("double"))
 
-    def half(self):
+    def half(self) -> Self:
         """Cast floating tensors to float16."""
         return self._apply(_floats("half"))
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Cast floating tensors to bfloat16."""
         return self._apply(_floats("bfloat16"))
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Move all tensors to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device=None):
+    def cuda(self, device=None) -> Self:
         """Move all tensors to a CUDA device (default: the current one)."""
         return self._apply(lambda t: t.cuda(device))
 
-    def ipu(self, device=None):
+    def ipu(self, device=None) -> Self:
         """Move all tensors to an IPU."""
         return self._apply(lambda t: t.ipu(device))
 
-    def xpu(self, device=None):
+    def xpu(self, device=None) -> Self:
         """Move all tensors to an XPU."""
         return self._apply(lambda t: t.xpu(device))
 
-    def mtia(self, device=None):
+    def mtia(self, device=None) -> Self:
         """Move all tensors to an MTIA device."""
         return self._apply(lambda t: t.mtia(device))
 

@@ -10,6 +10,11 @@ from taeda import Tensor
 from ..parameter import Parameter, is_lazy
 from ._hooks import _add, _WrappedHook
 
+TYPE_CHECKING = False  # `typing` is slow to import
+if TYPE_CHECKING:
+    from typing import Any
+
+
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
@@ -91,7 +96,9 @@ class State:
 
     _version: int = 1
 
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    def state_dict(
+        self, *args, destination=None, prefix="", keep_vars=False
+    ) -> dict[str, Any]:
         """All parameters and persistent buffers, by dotted name, in order.
 
         Args:

@@ -8,6 +8,13 @@ from taeda import Tensor
 from .._native import warn
 from ..parameter import Parameter
 
+TYPE_CHECKING = False  # `typing` is slow to import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from .module import Module
+
 
 def _members(root, table, prefix, recurse, remove_duplicate):
     """(dotted name, value) of `table` in all modules, without a second sight."""
@@ -34,7 +41,7 @@ def _values(pairs):
 class Tree:
     """The part of `Module` that walks the tree."""
 
-    def parameters(self, recurse: bool = True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Iterate over all parameters, each once, in order of registration.
 
         Args:
@@ -64,7 +71,7 @@ class Tree:
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ):
+    ) -> Iterator[tuple[str, Parameter]]:
         """Iterate over (dotted name, parameter).
 
         Args:
@@ -74,21 +81,21 @@ class Tree:
         """
         return _members(self, "_parameters", prefix, recurse, remove_duplicate)
 
-    def buffers(self, recurse: bool = True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Iterate over all buffers, each once."""
         return _values(self.named_buffers(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ):
+    ) -> Iterator[tuple[str, Tensor]]:
         """Iterate over (dotted name, buffer); arguments as `named_parameters`."""
         return _members(self, "_buffers", prefix, recurse, remove_duplicate)
 
-    def children(self):
+    def children(self) -> Iterator[Module]:
         """Iterate over the modules directly below, each once."""
         return _values(self.named_children())
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         """Iterate over (name, module) of the modules directly below."""
         seen = {None}
         for name, module in self._modules.items():
@@ -96,11 +103,13 @@ class Tree:
                 seen.add(module)
                 yield name, module
 
-    def modules(self, remove_duplicate: bool = True):
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """Iterate over this module and all below, parents first."""
         return _values(self.named_modules(remove_duplicate=remove_duplicate))
 
-    def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True):
+    def named_modules(
+        self, memo=None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """Iterate over (dotted name, module); this module's name is `prefix`.
 
         Args:
@@ -133,7 +142,7 @@ class Tree:
                     if child is not None:
                         stack.append((dot + name, child))
 
-    def get_submodule(self, target: str):
+    def get_submodule(self, target: str) -> Module:
         """The module at a dotted path below this one; "" is this one.
 
         Raises:
@@ -194,7 +203,7 @@ class Tree:
             raise AttributeError(f"`{name}` is not a buffer")
         return value
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call `fn(module)` for all modules below, then for this one.
 
         Example:
@@ -208,7 +217,7 @@ class Tree:
         fn(self)
         return self
 
-    def train(self, mode: bool = True):
+    def train(self, mode: bool = True) -> Self:
         """Set training mode here and below (dropout, batch norm obey it).
 
         Raises:
@@ -222,11 +231,11 @@ class Tree:
                 child.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """Set evaluation mode: `train(False)`."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set `requires_grad` of every parameter."""
         for value in self.parameters():
             value.requires_grad_(requires_grad)
@@ -248,7 +257,7 @@ class Tree:
             if grad is not None:
                 value.grad = None if set_to_none else _emptied(grad)
 
-    def share_memory(self):
+    def share_memory(self) -> Self:
         """Move all tensors to memory that other processes can map."""
         return self._apply(lambda t: t.share_memory_())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from taeda import Tensor, typename
 
@@ -139,7 +140,7 @@ class Module(Hooks, State, Tree, Convert):
     _buffers: dict
     _modules: dict
 
-    forward = _forward_unimplemented
+    forward: Callable = _forward_unimplemented
 
     def __init__(self, *args, **kwargs) -> None:
         own = self.__dict__
