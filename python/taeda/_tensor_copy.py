@@ -11,9 +11,8 @@ def deepcopy_tensor(tensor, memo):
     if not tensor.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the "
-            "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
-            "module, this may be because of a torch.nn.utils.weight_norm usage, "
-            "see https://github.com/pytorch/pytorch/pull/103001"
+            "deepcopy protocol: this one was computed, so detach() it first, or have a "
+            "module compute it in forward()"
         )
     made = memo.get(id(tensor))
     if made is not None:

@@ -129,7 +129,7 @@ def einsum(*args):
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, "
-            "or at least one operand and its subscripts list"
+            f"but got {len(args)} argument(s)"
         )
     if isinstance(args[0], str):
         equation, operands = args[0], _as_list(args[1:])

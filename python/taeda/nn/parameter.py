@@ -118,12 +118,10 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     _open = True
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):
-        if data is None:
-            data = taeda.empty(0)
-        made = data.detach().requires_grad_(data.requires_grad)
-        made.persistent = persistent
-        made._is_buffer = True
-        return made
+        source = taeda.empty(0) if data is None else data
+        made = source.detach()
+        made.__dict__.update(persistent=persistent, _is_buffer=True)
+        return made.requires_grad_(source.requires_grad)
 
     if _no_override is not None:
         __torch_function__ = _no_override

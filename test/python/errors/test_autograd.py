@@ -98,7 +98,7 @@ x.requires_grad_())\
 (i := m.inference_mode(), i.__enter__(), x := ones(2), i.__exit__(None, None, None), \
 x._version)\
   # Inference tensors do not track version counter.
-copy.deepcopy(Leaf(2) * 2)  # usage, see https://github.com/pytorch/pytorch/pull/103001
+copy.deepcopy(Leaf(2) * 2)  # created explicitly by the user (graph leaves) support the
 Leaf(2).__dlpack__()  # a tensor that requires grad is not exported: use tensor.detach()
 Leaf(2).apply_(abs)  # apply_ and map_ need tensors that require no grad
 m.histc(Leaf(2), 2).sum().backward()  # derivative for histc is not implemented

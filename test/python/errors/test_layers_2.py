@@ -102,7 +102,7 @@ None, False, 0.0, ones(4, 4), None, attn_mask=ones(3, 3))\
   # The shape of the 2D attn_mask is taeda.Size([3, 3]), but should be (2, 2).
 F.multi_head_attention_forward(*[ones(2, 1, 4)] * 3, 4, 2, ones(12, 4), None, None, \
 None, False, 0.0, ones(4, 4), None, is_causal=True)\
-  # Need attn_mask if specifying the is_causal hint. You may use the Transformer
+  # Need attn_mask if specifying the is_causal hint: the hint only describes
 F.dropout1d(ones(2, 2, 2, 2))  # dropout1d: Expected 2D or 3D input, but received a 4D
 F.binary_cross_entropy(ones(2), ones(3))  # Using a target size (taeda.Size([3])) that
 F.l1_loss(ones(2), ones(2), weight=ones(3))  # Weights and input must have the same

@@ -72,7 +72,7 @@ m.einsum('i->ii', ones(2))  # einsum(): output subscript i appears more than onc
 m.einsum('i->j', ones(2))  # einsum(): output subscript j does not appear in the
 m.einsum('ii', ones(2, 3))  # repeated for operand 0 but the sizes don't match, 3 != 2
 m.einsum('i,i', ones(2), ones(3))  # einsum(): subscript i has size 3 for operand 1
-m.einsum('i')  # einsum(): must specify the equation string and at least one operand, or
+m.einsum('i')  # einsum(): must specify the equation string and at least one operand,
 m.vander(ones(1, 1))  # vander: x must be a one-dimensional tensor, got [1, 1] f32
 m.cartesian_prod(ones(1, 1))  # Expect a 1D vector, but got shape [1, 1]
 m.combinations(ones(2, 2))  # Expect a 1D vector, but got shape [2, 2]

@@ -251,8 +251,10 @@ def multi_head_attention_forward(
     if bias_k is not None and bias_v is not None:
         _require(static_k is None, "bias cannot be added to static key.")
         _require(static_v is None, "bias cannot be added to static value.")
-        k = taeda.cat([k, bias_k.repeat(1, batch, 1)])
-        v = taeda.cat([v, bias_v.repeat(1, batch, 1)])
+        k, v = (
+            taeda.cat([x, extra.expand(-1, batch, -1)])
+            for x, extra in ((k, bias_k), (v, bias_v))
+        )
         mask, padding = _longer(mask), _longer(padding)
     else:
         _require(bias_k is bias_v, "bias_k and bias_v must both be set or both None")
@@ -295,9 +297,8 @@ def _masks(padding, mask, dtype, is_causal, need_weights):
     padding = _canonical_mask(padding, *names, dtype)
     if is_causal and mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the "
-            "Transformer module method `generate_square_subsequent_mask` to create "
-            "this mask."
+            "Need attn_mask if specifying the is_causal hint: the hint only describes "
+            "the mask that Transformer.generate_square_subsequent_mask makes"
         )
     if is_causal and padding is None and not need_weights:
         return None, None, True

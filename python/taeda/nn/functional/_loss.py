@@ -30,8 +30,7 @@ def _same_size(name: str, input, target):
     if target.size() != input.size():
         warn(
             f"{name}: Using a target size ({target.size()}) that is different to the "
-            f"input size ({input.size()}). This will likely lead to incorrect results "
-            "due to broadcasting. Please ensure they have the same size.",
+            f"input size ({input.size()}): both are broadcast, which is rarely meant",
             level=4,
         )
     return taeda.broadcast_tensors(input, target)
@@ -306,8 +305,8 @@ def binary_cross_entropy(
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input "
-            f"size ({input.size()}) is deprecated. Please ensure they have the same "
-            "size."
+            f"size ({input.size()}) is deprecated: binary_cross_entropy takes a "
+            "target for each input"
         )
     if weight is not None:
         weight = weight.expand(taeda.broadcast_shapes(target.size(), weight.size()))

@@ -73,12 +73,9 @@ def batch_norm(
         )
     if training:
         _verify_batch_size(input.size())
-        if eps <= 0.0:
-            raise ValueError(
-                f"batch_norm eps must be positive during training, but got {eps}"
-            )
-    elif eps < 0.0:
-        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if eps < 0.0 or (training and eps == 0.0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     state = (weight, bias, running_mean, running_var)
     return _batch_norm(input, *state, training, momentum, eps, _cudnn())
 

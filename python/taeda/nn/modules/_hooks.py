@@ -271,7 +271,7 @@ class HookedCall:
             except Exception as error:
                 _warn(
                     "module forward hook with ``always_call=True`` raised an exception "
-                    f"that was silenced as another error was raised in forward: {error}"
+                    f"that was silenced, since forward failed before it: {error}"
                 )
 
 

@@ -269,8 +269,8 @@ class State:
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that "
-                "was previously registered via register_state_dict_post_hook"
+                "Cannot register the same function as the state dict post hook by both "
+                "the public and the private method"
             )
         return _add(self._state_dict_hooks, hook)
 
@@ -363,10 +363,9 @@ def _load_one(module, name, key, present, value, assign, swap):
             present.copy_(value)
     except Exception as error:
         return (
-            f'While {"swapping" if swap else "copying"} the parameter named "{key}", '
-            f"whose dimensions in the model are {present.size()} and whose dimensions "
-            f"in the checkpoint are {value.size()}, an exception occurred : "
-            f"{error.args}."
+            f'While {"swapping" if swap else "copying"} the parameter named "{key}" '
+            f"of size {present.size()} with one of size {value.size()}, an exception "
+            f"occurred: {error.args}"
         )
     return None
 
@@ -384,8 +383,8 @@ def _swap_in(present, value, assign) -> None:
     new = present.module_load(value, assign=assign)
     if new is value or new is present:
         raise RuntimeError(
-            "module_load returned one of self or other, please .detach() the result "
-            "if returning one of the inputs in module_load"
+            "module_load returned one of self or other: return a tensor of its own, "
+            "such as other.detach()"
         )
     taeda.utils.swap_tensors(present, _as_parameter(present, new))
 

@@ -483,18 +483,9 @@ class LPPool3d(_LPPoolNd):
         return F.lp_pool3d(input, *self._options())
 
 
-class _AdaptiveMaxPoolNd(Module):
-    __constants__ = ["output_size", "return_indices"]
+class _AdaptivePoolNd(Module):
+    """Pools whose windows follow from the size of the output."""
 
-    def __init__(self, output_size, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size, self.return_indices = output_size, return_indices
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
-
-
-class _AdaptiveAvgPoolNd(Module):
     __constants__ = ["output_size"]
 
     def __init__(self, output_size) -> None:
@@ -502,7 +493,19 @@ class _AdaptiveAvgPoolNd(Module):
         self.output_size = output_size
 
     def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+        return described(self, "output_size")
+
+
+class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
+    __constants__ = ["output_size", "return_indices"]
+
+    def __init__(self, output_size, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
+    pass
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):

@@ -27,5 +27,6 @@ def skip_init(module_cls, *args, **kwargs):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    final = kwargs.pop("device", "cpu")
-    return module_cls(*args, device="meta", **kwargs).to_empty(device=final)
+    options = {"device": "cpu", **kwargs}
+    empty = module_cls(*args, **{**options, "device": "meta"})
+    return empty.to_empty(device=options["device"])

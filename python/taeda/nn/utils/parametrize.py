@@ -113,9 +113,9 @@ class ParametrizationList(ModuleList):
     """
 
     def __init__(self, modules, original: Tensor, unsafe: bool = False) -> None:
-        if len(modules) == 0:
-            raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
+        if not len(self):
+            raise ValueError("ParametrizationList requires one or more modules.")
         self.unsafe = unsafe
         before = original.detach()
         with taeda.no_grad():
