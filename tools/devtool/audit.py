@@ -29,7 +29,7 @@ SYSTEM = frozenset(
     "libpthread.so.0 libstdc++.so.6".split()
 )
 # The newest symbol versions that a wheel built with Debian 12's g++ may ask for.
-NEWEST = {"GLIBC": (2, 36), "GLIBCXX": (3, 4, 30)}
+NEWEST = {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30)}
 
 
 @dataclass
