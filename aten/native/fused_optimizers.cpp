@@ -185,31 +185,30 @@ void check_lengths(std::string_view op,
   }
 }
 
+// What an Adam step reads and writes; each list has one tensor per parameter.
+struct AdamLists {
+  TensorList params, grads, means, squares, max_squares, steps;
+};
+
 void adam_step(std::string_view op,
-               TensorList self,
-               TensorList grads,
-               TensorList exp_avgs,
-               TensorList exp_avg_sqs,
-               TensorList max_exp_avg_sqs,
-               TensorList state_steps,
+               const AdamLists& lists,
                OptimizerNumbers numbers,
                bool amsgrad,
                const OptionalTensor& grad_scale,
                const OptionalTensor& found_inf) {
-  check_lengths(op, self, {grads, exp_avgs, exp_avg_sqs, state_steps});
-  if (amsgrad) check_lengths(op, self, {max_exp_avg_sqs});
+  const auto& [params, grads, means, squares, max_squares, steps] = lists;
+  check_lengths(op, params, {grads, means, squares, steps});
+  if (amsgrad) check_lengths(op, params, {max_squares});
   Launch launch(op, OptimizerRule::kAdam, numbers);
   if (!launch.scale(grad_scale, found_inf)) return;
-  for (size_t i = 0; i < self.size(); ++i) {
-    double t = number_in(state_steps[i]);
+  TensorList largest = amsgrad ? max_squares : TensorList();
+  for (size_t i = 0; i < params.size(); ++i) {
+    double t = number_in(steps[i]);
     OptimizerNumbers& k = launch.numbers();
     k.step_size = k.lr / (1 - std::pow(k.beta1, t));
     k.correction = std::sqrt(1 - std::pow(k.beta2, t));
-    launch.add({&self[i],
-                &grads[i],
-                &exp_avgs[i],
-                &exp_avg_sqs[i],
-                amsgrad ? &max_exp_avg_sqs[i] : nullptr});
+    launch.add(
+        {&params[i], &grads[i], &means[i], &squares[i], item(largest, i)});
   }
   launch.run();
 }
@@ -291,34 +290,30 @@ void _fused_sgd_tensor_lr_(TensorList self,
               found_inf);
 }
 
-#define TAEDA_ADAM(NAME, LR_TYPE, LR, DECOUPLED)                             \
-  void NAME(TensorList self,                                                 \
-            TensorList grads,                                                \
-            TensorList exp_avgs,                                             \
-            TensorList exp_avg_sqs,                                          \
-            TensorList max_exp_avg_sqs,                                      \
-            TensorList state_steps,                                          \
-            LR_TYPE lr,                                                      \
-            double beta1,                                                    \
-            double beta2,                                                    \
-            double weight_decay,                                             \
-            double eps,                                                      \
-            bool amsgrad,                                                    \
-            bool maximize,                                                   \
-            const OptionalTensor& grad_scale,                                \
-            const OptionalTensor& found_inf) {                               \
-    adam_step(#NAME,                                                         \
-              self,                                                          \
-              grads,                                                         \
-              exp_avgs,                                                      \
-              exp_avg_sqs,                                                   \
-              max_exp_avg_sqs,                                               \
-              state_steps,                                                   \
-              adam_numbers(                                                  \
-                  LR, beta1, beta2, weight_decay, eps, maximize, DECOUPLED), \
-              amsgrad,                                                       \
-              grad_scale,                                                    \
-              found_inf);                                                    \
+#define TAEDA_ADAM(NAME, LR_TYPE, LR, DECOUPLED)                            \
+  void NAME(TensorList self,                                                \
+            TensorList grads,                                               \
+            TensorList exp_avgs,                                            \
+            TensorList exp_avg_sqs,                                         \
+            TensorList max_exp_avg_sqs,                                     \
+            TensorList state_steps,                                         \
+            LR_TYPE lr,                                                     \
+            double beta1,                                                   \
+            double beta2,                                                   \
+            double weight_decay,                                            \
+            double eps,                                                     \
+            bool amsgrad,                                                   \
+            bool maximize,                                                  \
+            const OptionalTensor& grad_scale,                               \
+            const OptionalTensor& found_inf) {                              \
+    adam_step(                                                              \
+        #NAME,                                                              \
+        {self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps}, \
+        adam_numbers(                                                       \
+            LR, beta1, beta2, weight_decay, eps, maximize, DECOUPLED),      \
+        amsgrad,                                                            \
+        grad_scale,                                                         \
+        found_inf);                                                         \
   }
 TAEDA_ADAM(_fused_adam_, double, lr, false)
 TAEDA_ADAM(_fused_adam_tensor_lr_, const Tensor&, number_in(lr), false)
