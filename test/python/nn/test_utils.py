@@ -200,6 +200,43 @@ def test_pruning_life():
             prune.random_unstructured(layer, "weight", wrong)
 
 
+def test_refused_pruning_changes_nothing():
+    layer = nn.Linear(4, 4)
+    with pytest.raises(ValueError, match="amount=99"):
+        prune.l1_unstructured(layer, "weight", amount=99)
+    assert list(layer.state_dict()) == ["weight", "bias"]
+    prune.l1_unstructured(layer, "weight", amount=4)
+    with pytest.raises(ValueError, match="amount=99"):
+        prune.l1_unstructured(layer, "weight", amount=99)
+    (hook,) = layer._forward_pre_hooks.values()
+    assert isinstance(hook, prune.L1Unstructured)
+    assert int((layer.weight == 0).sum()) == 4
+
+
+def test_removed_weight_hooks_leave_nothing():
+    layer = nn.utils.spectral_norm(nn.Linear(3, 2))
+    assert "weight_u" in layer.state_dict()
+    nn.utils.remove_spectral_norm(layer)
+    tables = (layer._forward_pre_hooks, layer._state_dict_hooks)
+    assert not any((*tables, layer._load_state_dict_pre_hooks))
+    layer.load_state_dict(nn.Linear(3, 2).state_dict())
+
+
+def test_losses_take_what_their_signature_says():
+    import inspect
+
+    names = [*inspect.signature(nn.MarginRankingLoss).parameters]
+    assert names == ["margin", "size_average", "reduce", "reduction"]
+    weight = taeda.ones(3)
+    with pytest.warns(UserWarning, match="reduction='none'"):
+        loss = nn.CrossEntropyLoss(weight, reduce=False, label_smoothing=0.5)
+    assert list(loss.state_dict()) == ["weight"] and loss.reduction == "none"
+    assert (loss.ignore_index, loss.label_smoothing) == (-100, 0.5)
+    assert not hasattr(loss, "reduce")
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        nn.KLDivLoss(log_targets=True)
+
+
 def test_data_parallel_without_devices():
     net = nn.DataParallel(nn.Linear(2, 1))
     assert list(net.state_dict()) == ["module.weight", "module.bias"]
