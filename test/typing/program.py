@@ -6,7 +6,7 @@ a wrong use, which must be an error (`--warn-unused-ignores`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, assert_type
 
 import taeda
@@ -25,6 +25,10 @@ from taeda.utils.data import (
 )
 
 Number = bool | int | float
+
+
+def wrong(use: Callable[[], object]) -> None:
+    """Takes a use that a type checker must refuse, and leaves it alone."""
 
 
 def constructors() -> Tensor:
@@ -46,16 +50,18 @@ def constructors() -> Tensor:
     assert_type(taeda.empty(0), Tensor)
     assert_type(taeda.zeros_like(a), Tensor)
     assert_type(taeda.as_tensor([1, 2]), Tensor)
+    # Sizes are numbers, dtypes are no strings.
+    wrong(lambda: taeda.zeros("two"))  # type: ignore[arg-type]
     assert_type(taeda.from_numpy(a.numpy()), Tensor)
+    wrong(lambda: taeda.ones(2, dtype="float32"))  # type: ignore[call-overload]
     assert_type(taeda.stack([a, a]), Tensor)
+    # Switches are bools; what is stacked is a sequence.
+    wrong(lambda: taeda.tensor([1.0], requires_grad="yes"))  # type: ignore[arg-type]
     assert_type(taeda.cat((a, a), dim=1), Tensor)
+    wrong(lambda: taeda.stack(3))  # type: ignore[arg-type]
     assert_type(a.new_zeros(3), Tensor)
-    if TYPE_CHECKING:
-        taeda.zeros("two")  # type: ignore[arg-type]
-        taeda.ones(2, dtype="float32")  # type: ignore[call-overload]
-        taeda.tensor([1.0], requires_grad="yes")  # type: ignore[arg-type]
-        taeda.stack(3)  # type: ignore[arg-type]
-        taeda.no_such_function(a)  # type: ignore[attr-defined]
+    # Names that are absent are absent for the checker as well.
+    wrong(lambda: taeda.no_such_function(a))  # type: ignore[attr-defined]
     return a
 
 
@@ -83,16 +89,20 @@ def attributes(x: Tensor) -> None:
     assert_type(x.data, Tensor)
     assert_type(x.T, Tensor)
     assert_type(x.item() if x.numel() == 1 else 0, Number)
+    # A tensor has no other attributes, and its shape is not to be set.
+    wrong(lambda: x.no_such_attribute())  # type: ignore[attr-defined]
     assert_type(len(x), int)
-    assert_type(taeda.finfo(taeda.float32).eps, float)
-    assert_type(taeda.iinfo(taeda.int8).max, int)
-    assert_type(taeda.get_default_dtype(), taeda.dtype)
     if TYPE_CHECKING:
-        x.no_such_attribute()  # type: ignore[attr-defined]
         x.shape = (1, 2)  # type: ignore[assignment, misc]
+    assert_type(taeda.finfo(taeda.float32).eps, float)
+    if TYPE_CHECKING:
+        # Neither are dimensions strings.
         x.requires_grad = "no"  # type: ignore[assignment]
-        x.size("first")  # type: ignore[call-overload]
-        x.grad.sum()  # type: ignore[union-attr]
+    assert_type(taeda.iinfo(taeda.int8).max, int)
+    wrong(lambda: x.size("first"))  # type: ignore[call-overload]
+    assert_type(taeda.get_default_dtype(), taeda.dtype)
+    # A gradient may be None.
+    wrong(lambda: x.grad.sum())  # type: ignore[union-attr]
 
 
 def operators(x: Tensor, y: Tensor) -> Tensor:
@@ -124,19 +134,22 @@ def operators(x: Tensor, y: Tensor) -> Tensor:
     assert_type(x[x > 0], Tensor)
     assert_type(x[..., None], Tensor)
     assert_type(list(x), list[Tensor])
+    wrong(lambda: x + "text")  # type: ignore[operator]
     assert_type(float(x.sum()), float)
+    # A list is no operand.
+    wrong(lambda: [1.5] + x)  # type: ignore[operator]
     assert_type(int(x.sum()), int)
+    # Products take tensors; only numbers and tensors compare.
+    wrong(lambda: x @ 3)  # type: ignore[operator]
     assert_type(bool((x == x).all()), bool)
+    wrong(lambda: x < "text")  # type: ignore[operator]
     z = x.clone()
     z += 1
     z *= y
     z[0] = 3.0
     assert_type(z, Tensor)
     if TYPE_CHECKING:
-        x + "text"  # type: ignore[operator]
-        [1.5] + x  # type: ignore[operator]
-        x @ 3  # type: ignore[operator]
-        print(x < "text")  # type: ignore[operator]
+        # Elements are numbers.
         z[0] = "text"  # type: ignore[assignment]
     return z
 
@@ -175,24 +188,28 @@ def methods(x: Tensor) -> Tensor:
     assert_type(x.gather(0, x.argmax(0, keepdim=True)), Tensor)
     assert_type(taeda.add(x, 1, alpha=2), Tensor)
     assert_type(taeda.where(x > 0, x, 0.0), Tensor)
+    # Dims are numbers in sums and in shapes.
+    wrong(lambda: x.sum(dim="rows"))  # type: ignore[arg-type]
     assert_type(taeda.exp(x).log(), Tensor)
+    wrong(lambda: x.reshape("flat"))  # type: ignore[arg-type]
     assert_type(taeda.allclose(x, x), bool)
+    # The field is called values.
+    wrong(lambda: x.max(1).value())  # type: ignore[attr-defined]
     assert_type(taeda.equal(x, x), bool)
+    wrong(lambda: x.chunk())  # type: ignore[call-arg]
     assert_type(taeda.is_tensor(x), bool)
+    # No method takes what its schema does not have.
+    wrong(lambda: x.exp(2))  # type: ignore[call-arg]
     assert_type(taeda.linalg.inv(x), Tensor)
+    wrong(lambda: taeda.exp(x, y=2))  # type: ignore[call-arg]
     assert_type(taeda.linalg.svd(x).S, Tensor)
+    # Strings are no tensors.
+    wrong(lambda: taeda.exp("x"))  # type: ignore[arg-type]
     assert_type(taeda.linalg.slogdet(x).logabsdet, Tensor)
+    wrong(lambda: taeda.where("x", x, x))  # type: ignore[call-overload]
     assert_type(taeda.special.erf(x), Tensor)
-    if TYPE_CHECKING:
-        x.sum(dim="rows")  # type: ignore[arg-type]
-        x.reshape("flat")  # type: ignore[arg-type]
-        x.max(1).value()  # type: ignore[attr-defined]
-        x.chunk()  # type: ignore[call-arg]
-        x.exp(2)  # type: ignore[call-arg]
-        taeda.exp(x, y=2)  # type: ignore[call-arg]
-        taeda.exp("x")  # type: ignore[arg-type]
-        taeda.where("x", x, x)  # type: ignore[call-overload]
-        taeda.linalg.no_such(x)  # type: ignore[attr-defined]
+    # Namespaces have only their own functions.
+    wrong(lambda: taeda.linalg.no_such(x))  # type: ignore[attr-defined]
     return values
 
 
@@ -235,18 +252,20 @@ def modules() -> Block:
     assert_type(F.gelu(x), Tensor)
     assert_type(F.linear(x, linear.weight), Tensor)
     assert_type(F.cross_entropy(x, taeda.zeros(3, dtype=taeda.long)), Tensor)
+    # Layers check widths and want all of them.
+    wrong(lambda: nn.Linear("four", 2))  # type: ignore[arg-type]
     assert_type(F.mse_loss(x, x, reduction="sum"), Tensor)
+    wrong(lambda: nn.Linear(4))  # type: ignore[call-arg]
     assert_type(F.dropout(x, 0.5, training=False), Tensor)
+    # Unknown layers and functions are seen.
+    wrong(lambda: nn.NoSuchLayer())  # type: ignore[attr-defined]
     assert_type(F.layer_norm(x, (4,)), Tensor)
+    wrong(lambda: F.no_such_function(x))  # type: ignore[attr-defined]
     assert_type(F.one_hot(taeda.arange(3)), Tensor)
+    # Own layers are checked like ours.
+    wrong(lambda: block.forward("x"))  # type: ignore[arg-type]
     assert_type(nn.init.zeros_(linear.weight), Tensor)
-    if TYPE_CHECKING:
-        nn.Linear("four", 2)  # type: ignore[arg-type]
-        nn.Linear(4)  # type: ignore[call-arg]
-        nn.NoSuchLayer()  # type: ignore[attr-defined]
-        F.no_such_function(x)  # type: ignore[attr-defined]
-        block.forward("x")  # type: ignore[arg-type]
-        nn.Dropout(p="half")  # type: ignore[arg-type]
+    wrong(lambda: nn.Dropout(p="half"))  # type: ignore[arg-type]
     return block
 
 
@@ -279,17 +298,19 @@ def data() -> DataLoader[tuple[Tensor, int]]:
     parts = random_split(squares, [7, 3])
     assert_type(parts, list[Subset[tuple[Tensor, int]]])
     assert_type(parts[0][0], tuple[Tensor, int])
+    # A loader needs a dataset and a number.
+    wrong(lambda: DataLoader(3))  # type: ignore[arg-type]
     assert_type(list(BatchSampler(RandomSampler(squares), 4, False)), list[list[int]])
+    wrong(lambda: DataLoader(squares, batch_size="four"))  # type: ignore[arg-type]
     loader = DataLoader(squares, batch_size=4, shuffle=True)
     assert_type(loader, DataLoader[tuple[Tensor, int]])
+    # Datasets hold tensors and add to datasets.
+    wrong(lambda: TensorDataset([1, 2]))  # type: ignore[arg-type]
     assert_type(loader.dataset, Dataset[tuple[Tensor, int]])
+    wrong(lambda: squares + 3)  # type: ignore[operator]
     assert_type(len(loader), int)
-    if TYPE_CHECKING:
-        DataLoader(3)  # type: ignore[arg-type]
-        DataLoader(squares, batch_size="four")  # type: ignore[arg-type]
-        TensorDataset([1, 2])  # type: ignore[arg-type]
-        squares + 3  # type: ignore[operator]
-        random_split(squares, 3)  # type: ignore[arg-type]
+    # Lengths are a sequence.
+    wrong(lambda: random_split(squares, 3))  # type: ignore[arg-type]
     return loader
 
 
@@ -313,7 +334,10 @@ def training(loader: DataLoader[tuple[Tensor, int]]) -> float:
     optimizer = taeda.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.99))
     schedule = taeda.optim.lr_scheduler.StepLR(optimizer, step_size=2)
     assert_type(optimizer, taeda.optim.AdamW)
+    # Optimizers are known, with their options.
+    wrong(lambda: taeda.optim.NoSuchOptimizer())  # type: ignore[attr-defined]
     assert_type(optimizer.state_dict(), dict[str, Any])
+    wrong(lambda: taeda.optim.SGD(model.parameters(), learning_rate=1))  # type: ignore[call-arg]
     total = 0.0
     for x, y in loader:
         optimizer.zero_grad()
@@ -332,14 +356,19 @@ def training(loader: DataLoader[tuple[Tensor, int]]) -> float:
     cube.backward()
     assert x.grad is not None
     assert_type(x.grad.tolist(), Any)
+    # Options have types.
+    wrong(lambda: taeda.optim.SGD(model.parameters(), nesterov="no"))  # type: ignore[arg-type]
     if TYPE_CHECKING:
-        taeda.optim.NoSuchOptimizer()  # type: ignore[attr-defined]
-        taeda.optim.SGD(model.parameters(), learning_rate=1)  # type: ignore[call-arg]
-        taeda.optim.SGD(model.parameters(), nesterov="no")  # type: ignore[arg-type]
         loss.backward(3)  # type: ignore[arg-type]
+    if TYPE_CHECKING:
+        # So have the arguments of methods.
         optimizer.zero_grad(set_to_none="no")  # type: ignore[arg-type]
+    if TYPE_CHECKING:
         taeda.set_default_dtype("float64")  # type: ignore[arg-type]
+    if TYPE_CHECKING:
+        # Seeds and devices too.
         taeda.manual_seed("seed")  # type: ignore[arg-type]
+    if TYPE_CHECKING:
         taeda.device(3.5)  # type: ignore[call-overload]
     return total
 

@@ -60,8 +60,9 @@ def tensorflow_edges() -> list[float]:
 
 def buckets(
     values: np.ndarray, bins: Any, max_bins: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Upper edges and counts of the buckets from the first to the last filled one.
+) -> dict[str, list[float]]:
+    """Upper edges and counts of the buckets from the first to the last filled one,
+    by the names of a histogram message.
 
     One empty bucket stays before them, since a bucket's lower edge is the upper one
     of the bucket before. With `max_bins`, equal numbers of neighbours are merged.
@@ -76,7 +77,8 @@ def buckets(
     if not filled.size:
         raise ValueError("tensorboard: the histogram has no value within its bins")
     first, last = filled[0], filled[-1]
-    return edges[first : last + 2], np.append(0, counts[first : last + 1])
+    heights = [0, *counts[first : last + 1].tolist()]
+    return {"bucket_limit": edges[first : last + 2].tolist(), "bucket": heights}
 
 
 def pr_curve(
@@ -99,10 +101,9 @@ def pr_curve(
     truth = labels.astype(np.float64)
     positive, negative = at_least(truth * weights), at_least((1 - truth) * weights)
     missed, rejected = positive[0] - positive, negative[0] - negative
-    least = 1e-7
-    precision = positive / np.maximum(least, positive + negative)
-    recall = positive / np.maximum(least, positive + missed)
-    return np.stack((positive, negative, rejected, missed, precision, recall))
+    # Precision: the share of what is found that is right; recall: of what is right.
+    rates = [positive / np.maximum(1e-7, positive + x) for x in (negative, missed)]
+    return np.stack([positive, negative, rejected, missed, *rates])
 
 
 def grid(pictures: np.ndarray, columns: int = 8) -> np.ndarray:

@@ -55,9 +55,9 @@ class FileWriter:
         self, event: Any, step: int | None = None, walltime: float | None = None
     ) -> None:
         """Write an event; its time is now unless given (seconds since 1970)."""
-        event.wall_time = time.time() if walltime is None else walltime
-        if step is not None:
-            event.step = int(step)
+        now = time.time() if walltime is None else walltime
+        # A step of 0 is the same as none in a message.
+        event.MergeFrom(messages.Event(wall_time=now, step=int(step or 0)))
         data = event.SerializeToString()
         with self._lock:
             if self._file is None:

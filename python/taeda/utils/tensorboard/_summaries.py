@@ -78,17 +78,10 @@ def histogram(tag: str, value: Any, bins: Any, max_bins: int | None) -> Any:
     values = to_numpy(value).astype(np.float64).reshape(-1)
     if values.size == 0:
         raise ValueError("tensorboard: the input has no element")
-    limits, counts = buckets(values, bins, max_bins)
-    made = messages.Histogram(
-        min=values.min(),
-        max=values.max(),
-        num=len(values),
-        sum=values.sum(),
-        sum_squares=values.dot(values),
-        bucket_limit=limits.tolist(),
-        bucket=counts.tolist(),
-    )
-    return _summary(tag, histo=made)
+    moments = {name: getattr(values, name)() for name in ("min", "max", "sum")}
+    squares = {"num": values.size, "sum_squares": values @ values}
+    shown = buckets(values, bins, max_bins)
+    return histogram_raw(tag, **moments, **squares, **shown)
 
 
 def histogram_raw(tag: str, **fields: Any) -> Any:
