@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check, pick
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, check, check_rate, declares_options
+from taeda.optim._rule import RuleOptimizer, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["Adafactor"]
 
 
+@declares_options
 class Adafactor(RuleOptimizer):
     r"""Adam's second moment of a matrix, kept as one row and one column.
 
@@ -32,29 +36,26 @@ class Adafactor(RuleOptimizer):
 
     _takes_complex = False
 
-    def __init__(
-        self,
-        params,
-        lr=1e-2,
-        beta2_decay: float = -0.8,
-        eps=(None, 1e-3),
-        d: float = 1.0,
-        weight_decay: float = 0.0,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-    ) -> None:
-        if isinstance(lr, taeda.Tensor):
-            check(lr.numel() == 1, "Tensor lr must be 1-element")
-        check(lr >= 0, f"Learning rate should be >= 0 but is: {lr}")
-        check(beta2_decay <= 0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        valid = eps[0] is None or eps[0] >= 0
-        check(valid, f"epsilon1 should be >= 0 but is: {eps[0]}")
-        check(eps[1] >= 0, f"epsilon2 should be >= 0 but is: {eps[1]}")
+    params: ParamsT
+    lr: float | Tensor = 1e-2
+    beta2_decay: float = -0.8
+    eps: tuple[float | None, float] = (None, 1e-3)
+    d: float = 1.0
+    weight_decay: float = 0.0
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+
+    def _check(self, options: dict) -> None:
+        lr, decay, d = options["lr"], options["beta2_decay"], options["d"]
+        check_rate(lr, f"Learning rate should be >= 0 but is: {lr}")
+        check(decay <= 0, f"beta2_decay should be <= 0 but is: {decay}")
         check(d >= 1, f"Clipping threshold d should be >= 1 but is: {d}")
-        check(weight_decay >= 0, f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = pick(locals(), "lr beta2_decay eps d weight_decay foreach maximize")
-        super().__init__(params, defaults)
+        least = dict(zip(("epsilon1", "epsilon2"), options["eps"], strict=True))
+        least["weight_decay"] = options["weight_decay"]
+        for name, value in least.items():
+            valid = (value is None and name == "epsilon1") or value >= 0
+            check(valid, f"{name} should be >= 0 but is: {value}")
 
     def _fresh(self, p, group) -> dict:
         state = {"step": self._counter(p, group)}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar, check, pick
+from taeda.optim._options import check, check_rate, declares_options
+from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["Muon"]
 
 
+@declares_options
 class Muon(RuleOptimizer):
     r"""Momentum whose matrix is made nearly orthogonal before it is applied.
 
@@ -35,33 +38,29 @@ class Muon(RuleOptimizer):
 
     _takes_complex = False
 
-    def __init__(
-        self,
-        params,
-        lr: float = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        ns_coefficients=(3.4445, -4.7750, 2.0315),
-        eps: float = 1e-7,
-        ns_steps: int = 5,
-        adjust_lr_fn: str | None = None,
-    ) -> None:
-        if isinstance(lr, taeda.Tensor):
-            check(lr.numel() == 1, "Tensor lr must be 1-element")
-        check(lr >= 0, f"Learning rate should be >= 0 but is: {lr}")
-        check(momentum >= 0, f"momentum should be >= 0 but is: {momentum}")
-        check(weight_decay >= 0, f"weight decay should be >= 0 but is: {weight_decay}")
+    params: ParamsT
+    lr: float = 1e-3
+    weight_decay: float = 0.1
+    momentum: float = 0.95
+    nesterov: bool = True
+    ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315)
+    eps: float = 1e-7
+    ns_steps: int = 5
+    adjust_lr_fn: str | None = None
+
+    def _check(self, options: dict) -> None:
+        lr, rule = options["lr"], options["adjust_lr_fn"]
+        check_rate(lr, f"Learning rate should be >= 0 but is: {lr}")
+        for name in ("momentum", "weight_decay"):
+            value, label = options[name], name.replace("_", " ")
+            check(value >= 0, f"{label} should be >= 0 but is: {value}")
         check(
-            adjust_lr_fn in (None, "original", "match_rms_adamw"),
-            f"Adjust learning rate function {adjust_lr_fn} is not supported",
+            rule in (None, "original", "match_rms_adamw"),
+            f"Adjust learning rate function {rule} is not supported",
         )
-        names = (
-            "lr weight_decay momentum nesterov ns_coefficients eps ns_steps "
-            "adjust_lr_fn"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
+
+    def _begin(self, params, options: dict) -> None:
+        super()._begin(params, options)
         for group in self.param_groups:
             for p in group["params"]:
                 check(

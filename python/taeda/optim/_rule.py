@@ -11,6 +11,7 @@ from __future__ import annotations
 from operator import is_
 
 import taeda
+from taeda.optim._options import check_options
 from taeda.optim.optimizer import Optimizer
 
 _CAPTURABLE_DEVICES = ("cuda", "xpu", "hpu", "privateuseone", "xla")
@@ -64,30 +65,6 @@ def add_quotient(x, numerator, denominator, scale) -> None:
         x.addcdiv_(numerator, denominator, value=float(scale))
 
 
-def pick(values: dict, names: str) -> dict:
-    """The named options, in that order, out of a constructor's locals()."""
-    return {name: values[name] for name in names.split()}
-
-
-def check(valid, message: str) -> None:
-    """Raise ValueError(message) unless `valid`."""
-    if not valid:
-        raise ValueError(message)
-
-
-def check_options(lr, betas=None, **at_least_zero) -> None:
-    """Check the options that most optimizers share; the names go into the text."""
-    if isinstance(lr, taeda.Tensor):
-        check(lr.numel() == 1, "Tensor lr must be 1-element")
-    check(lr >= 0, f"Invalid learning rate: {lr}")
-    for place, beta in enumerate(betas or ()):
-        valid = 0 <= beta < 1
-        check(valid, f"Invalid beta parameter at index {place}: {beta}")
-    for name, value in at_least_zero.items():
-        name = "epsilon" if name == "eps" else name
-        check(value >= 0, f"Invalid {name} value: {value}")
-
-
 class _Plan:
     """The states of a parameter list, kept until either changes."""
 
@@ -118,6 +95,32 @@ class RuleOptimizer(Optimizer):
     _takes_complex = True
     _splits_complex = True  # the rule sees complex tensors as pairs of reals
     _scalars = ("step",)  # state that is a 0-d tensor
+    _order: list | None = None  # of options in groups, if not that of the arguments
+
+    def _begin(self, params, options: dict) -> None:
+        """What the constructors of `declares_options` call."""
+        self._check(options)
+        super().__init__(params, {k: options[k] for k in self._order or options})
+        if options.get("fused"):
+            self._begin_fused(options)
+
+    def _check(self, options: dict) -> None:
+        """Raise ValueError if an option is out of range."""
+        check_options(options)
+
+    def _begin_fused(self, options: dict) -> None:
+        if options["differentiable"]:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if options["foreach"]:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        self._step_supports_amp_scaling = True
+        for group in self.param_groups:
+            for p in group["params"]:
+                if not p.is_floating_point():
+                    raise RuntimeError(
+                        "`fused=True` requires all the params to be floating point "
+                        f"Tensors, but one is {p.dtype} on {p.device.type}"
+                    )
 
     def _fresh(self, p, group) -> dict:
         raise NotImplementedError
@@ -309,21 +312,3 @@ def _real_views(state: dict) -> dict:
         else v
         for k, v in state.items()
     }
-
-
-def check_fused(optimizer, fused, foreach, differentiable) -> None:
-    """`fused=True` needs floating-point parameters and excludes two other flags."""
-    if not fused:
-        return
-    if differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    optimizer._step_supports_amp_scaling = True
-    for group in optimizer.param_groups:
-        for p in group["params"]:
-            if not p.is_floating_point():
-                raise RuntimeError(
-                    "`fused=True` requires all the params to be floating point "
-                    f"Tensors, but one is {p.dtype} on {p.device.type}"
-                )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import (
-    RuleOptimizer,
-    add_scaled,
-    as_scalar,
-    check,
-    check_options,
-    pick,
-)
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, check, declares_options
+from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["Adadelta"]
 
 
+@declares_options
 class Adadelta(RuleOptimizer):
     r"""Steps whose unit is that of the weights.
 
@@ -35,24 +32,25 @@ class Adadelta(RuleOptimizer):
         >>> taeda.optim.Adadelta(model.parameters())
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_options(lr, eps=eps, weight_decay=weight_decay)
+    _order = (
+        "lr rho eps weight_decay maximize capturable foreach differentiable"
+    ).split()
+
+    params: ParamsT
+    lr: float | Tensor = 1.0
+    rho: float = 0.9
+    eps: float = 1e-6
+    weight_decay: float = 0
+    foreach: bool | None = None
+    _: KW_ONLY
+    capturable: bool = False
+    maximize: bool = False
+    differentiable: bool = False
+
+    def _check(self, options: dict) -> None:
+        super()._check(options)
+        rho = options["rho"]
         check(0 <= rho <= 1, f"Invalid rho value: {rho}")
-        names = "lr rho eps weight_decay maximize capturable foreach differentiable"
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
 
     def _fresh(self, p, group) -> dict:
         like = {"memory_format": taeda.preserve_format}

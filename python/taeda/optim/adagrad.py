@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import (
-    RuleOptimizer,
-    add_quotient,
-    as_scalar,
-    check_fused,
-    check_options,
-    pick,
-)
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, declares_options
+from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["Adagrad"]
 
 
+@declares_options
 class Adagrad(RuleOptimizer):
     r"""Steps divided by the root of the sum of all squared gradients.
 
@@ -38,34 +35,25 @@ class Adagrad(RuleOptimizer):
 
     _takes_sparse = True
 
-    def __init__(
-        self,
-        params,
-        lr=1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        check_options(
-            lr,
-            lr_decay=lr_decay,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
-            eps=eps,
-        )
-        names = (
-            "lr lr_decay eps weight_decay initial_accumulator_value foreach "
-            "maximize differentiable fused"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
-        check_fused(self, fused, foreach, differentiable)
+    _order = (
+        "lr lr_decay eps weight_decay initial_accumulator_value "
+        "foreach maximize differentiable fused"
+    ).split()
+
+    params: ParamsT
+    lr: float | Tensor = 1e-2
+    lr_decay: float = 0
+    weight_decay: float = 0
+    initial_accumulator_value: float = 0
+    eps: float = 1e-10
+    foreach: bool | None = None
+    _: KW_ONLY
+    maximize: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
+
+    def _begin(self, params, options: dict) -> None:
+        super()._begin(params, options)
         for group in self.param_groups:
             for p in group["params"]:
                 self._state_of(p, group)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import (
-    RuleOptimizer,
-    add_quotient,
-    as_scalar,
-    check,
-    check_fused,
-    check_options,
-    differentiates,
-    pick,
-)
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, check, declares_options
+from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar, differentiates
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["Adam"]
 
 
+@declares_options
 class Adam(RuleOptimizer):
     r"""Adam: steps scaled by running moments of the gradient.
 
@@ -44,32 +39,30 @@ class Adam(RuleOptimizer):
         >>> taeda.optim.Adam(model.parameters(), lr=3e-4)
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
-        check_options(lr, betas, eps=eps, weight_decay=weight_decay)
-        _check_tensors(lr, betas, bool(foreach) and not capturable)
-        betas = tuple(as_scalar(b) for b in betas)
-        names = (
-            "lr betas eps weight_decay amsgrad maximize foreach capturable "
-            "differentiable fused decoupled_weight_decay"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
-        check_fused(self, fused, foreach, differentiable)
+    _order = (
+        "lr betas eps weight_decay amsgrad maximize "
+        "foreach capturable differentiable fused decoupled_weight_decay"
+    ).split()
+
+    params: ParamsT
+    lr: float | Tensor = 1e-3
+    betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    amsgrad: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
+    decoupled_weight_decay: bool = False
+
+    def _check(self, options: dict) -> None:
+        super()._check(options)
+        lists = bool(options["foreach"]) and not options["capturable"]
+        _check_tensors(options["lr"], options["betas"], lists)
+        options["betas"] = tuple(map(as_scalar, options["betas"]))
 
     def _fresh(self, p, group) -> dict:
         state = {

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import (
-    RuleOptimizer,
-    add_quotient,
-    as_scalar,
-    check_options,
-    pick,
-)
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, declares_options
+from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["Adamax"]
 
 
+@declares_options
 class Adamax(RuleOptimizer):
     r"""Adam with the infinity norm in place of the second moment.
 
@@ -34,23 +32,16 @@ class Adamax(RuleOptimizer):
         >>> taeda.optim.Adamax(model.parameters(), lr=2e-3)
     """
 
-    def __init__(
-        self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        check_options(lr, betas, eps=eps, weight_decay=weight_decay)
-        names = "lr betas eps weight_decay foreach maximize differentiable capturable"
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
+    params: ParamsT
+    lr: float | Tensor = 2e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    foreach: bool | None = None
+    _: KW_ONLY
+    maximize: bool = False
+    differentiable: bool = False
+    capturable: bool = False
 
     def _fresh(self, p, group) -> dict:
         like = {"memory_format": taeda.preserve_format}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, declares_options
 from taeda.optim.adam import Adam
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["AdamW"]
 
 
+@declares_options
 class AdamW(Adam):
     r"""Adam whose weight decay acts on the weights, not through the moments.
 
@@ -22,33 +26,21 @@ class AdamW(Adam):
         >>> taeda.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1)
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        flags = {"maximize": maximize, "foreach": foreach, "capturable": capturable}
-        flags |= {"differentiable": differentiable, "fused": fused}
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            decoupled_weight_decay=True,
-            **flags,
-        )
+    params: ParamsT
+    lr: float | Tensor = 1e-3
+    betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 1e-2
+    amsgrad: bool = False
+    _: KW_ONLY
+    maximize: bool = False
+    foreach: bool | None = None
+    capturable: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
+
+    def _begin(self, params, options: dict) -> None:
+        super()._begin(params, {**options, "decoupled_weight_decay": True})
 
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(state)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check_options, pick
+from taeda import Tensor
+from taeda.optim._options import declares_options
+from taeda.optim._rule import RuleOptimizer, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["ASGD"]
 
 
+@declares_options
 class ASGD(RuleOptimizer):
     r"""Gradient descent that also keeps an average of its iterates.
 
@@ -30,25 +34,16 @@ class ASGD(RuleOptimizer):
 
     _scalars = ("step", "eta", "mu")
 
-    def __init__(
-        self,
-        params,
-        lr=1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        check_options(lr, weight_decay=weight_decay)
-        names = (
-            "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
+    params: ParamsT
+    lr: float | Tensor = 1e-2
+    lambd: float = 1e-4
+    alpha: float = 0.75
+    t0: float = 1e6
+    weight_decay: float = 0
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
+    capturable: bool = False
 
     def _fresh(self, p, group) -> dict:
         eta = self._counter(p, group).to(p.device)

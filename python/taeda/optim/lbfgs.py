@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import taeda
+from taeda import Tensor
 from taeda.optim._line_search import strong_wolfe
-from taeda.optim._rule import as_scalar, check_options, pick
-from taeda.optim.optimizer import Optimizer
+from taeda.optim._options import check, check_options, declares_options
+from taeda.optim._rule import as_scalar
+from taeda.optim.optimizer import Optimizer, ParamsT
 
 __all__ = ["LBFGS"]
 
 
+@declares_options
 class LBFGS(Optimizer):
     r"""Quasi-Newton steps from the last gradients and moves.
 
@@ -33,29 +36,24 @@ class LBFGS(Optimizer):
         >>> optimizer.step(closure)
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
-        line_search_fn: str | None = None,
-    ) -> None:
-        check_options(lr)
-        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
-        names = (
-            "lr max_iter max_eval tolerance_grad tolerance_change history_size "
-            "line_search_fn"
+    params: ParamsT
+    lr: float | Tensor = 1
+    max_iter: int = 20
+    max_eval: int | None = None
+    tolerance_grad: float = 1e-7
+    tolerance_change: float = 1e-9
+    history_size: int = 100
+    line_search_fn: str | None = None
+
+    def _begin(self, params, options: dict) -> None:
+        check_options(options)
+        if options["max_eval"] is None:
+            options["max_eval"] = options["max_iter"] * 5 // 4
+        super().__init__(params, options)
+        check(
+            len(self.param_groups) == 1,
+            "LBFGS doesn't support per-parameter options (parameter groups)",
         )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
-        if len(self.param_groups) != 1:
-            raise ValueError(
-                "LBFGS doesn't support per-parameter options (parameter groups)"
-            )
 
     def _flat_gradient(self):
         parts = []

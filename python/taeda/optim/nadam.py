@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import (
-    RuleOptimizer,
-    add_quotient,
-    as_scalar,
-    check_options,
-    pick,
-)
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, declares_options
+from taeda.optim._rule import RuleOptimizer, add_quotient, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["NAdam"]
 
 
+@declares_options
 class NAdam(RuleOptimizer):
     r"""Adam with Nesterov momentum and a momentum schedule.
 
@@ -38,34 +36,23 @@ class NAdam(RuleOptimizer):
 
     _scalars = ("step", "mu_product")
 
-    def __init__(
-        self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_options(
-            lr,
-            betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            momentum_decay=momentum_decay,
-        )
-        names = (
-            "lr betas eps weight_decay momentum_decay decoupled_weight_decay "
-            "maximize foreach capturable differentiable"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
+    _order = (
+        "lr betas eps weight_decay momentum_decay decoupled_weight_decay "
+        "maximize foreach capturable differentiable"
+    ).split()
+
+    params: ParamsT
+    lr: float | Tensor = 2e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    momentum_decay: float = 4e-3
+    decoupled_weight_decay: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
 
     def _fresh(self, p, group) -> dict:
         like = {"memory_format": taeda.preserve_format}

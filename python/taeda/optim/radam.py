@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check_options, pick
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, declares_options
+from taeda.optim._rule import RuleOptimizer, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["RAdam"]
 
 
+@declares_options
 class RAdam(RuleOptimizer):
     r"""Adam with its variance rectified in the first steps.
 
@@ -29,27 +33,22 @@ class RAdam(RuleOptimizer):
         >>> taeda.optim.RAdam(model.parameters(), lr=1e-3)
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_options(lr, betas, eps=eps, weight_decay=weight_decay)
-        names = (
-            "lr betas eps weight_decay maximize foreach capturable "
-            "decoupled_weight_decay differentiable"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
+    _order = (
+        "lr betas eps weight_decay maximize "
+        "foreach capturable decoupled_weight_decay differentiable"
+    ).split()
+
+    params: ParamsT
+    lr: float | Tensor = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    decoupled_weight_decay: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
 
     def _fresh(self, p, group) -> dict:
         like = {"memory_format": taeda.preserve_format}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import (
-    RuleOptimizer,
-    add_quotient,
-    add_scaled,
-    as_scalar,
-    check_options,
-    pick,
-)
+from taeda import Tensor
+from taeda.optim._options import check, declares_options
+from taeda.optim._rule import RuleOptimizer, add_quotient, add_scaled, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["RMSprop"]
 
 
+@declares_options
 class RMSprop(RuleOptimizer):
     r"""Gradients divided by a running root mean square.
 
@@ -36,29 +33,27 @@ class RMSprop(RuleOptimizer):
         >>> taeda.optim.RMSprop(model.parameters(), lr=1e-3, momentum=0.9)
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_options(
-            lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
-        )
-        names = (
-            "lr momentum alpha eps centered weight_decay capturable foreach "
-            "maximize differentiable"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
+    _order = (
+        "lr momentum alpha eps centered weight_decay "
+        "capturable foreach maximize differentiable"
+    ).split()
+
+    params: ParamsT
+    lr: float | Tensor = 1e-2
+    alpha: float = 0.99
+    eps: float = 1e-8
+    weight_decay: float = 0
+    momentum: float = 0
+    centered: bool = False
+    capturable: bool = False
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
+
+    def _check(self, options: dict) -> None:
+        super()._check(options)
+        alpha = options["alpha"]
+        check(alpha >= 0, f"Invalid alpha value: {alpha}")
 
     def _fresh(self, p, group) -> dict:
         names = ["square_avg"]

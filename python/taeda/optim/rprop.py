@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check, check_options, pick
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, check, declares_options
+from taeda.optim._rule import RuleOptimizer, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["Rprop"]
 
 
+@declares_options
 class Rprop(RuleOptimizer):
     r"""Steps of a size of their own per weight, in the sign of the gradient.
 
@@ -28,24 +32,22 @@ class Rprop(RuleOptimizer):
         >>> taeda.optim.Rprop(model.parameters(), lr=0.01)
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1e-2,
-        etas=(0.5, 1.2),
-        step_sizes=(1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_options(lr)
-        valid = 0 < etas[0] < 1 < etas[1]
-        check(valid, f"Invalid eta values: {etas[0]}, {etas[1]}")
-        names = "lr etas step_sizes foreach maximize differentiable capturable"
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
+    _order = "lr etas step_sizes foreach maximize differentiable capturable".split()
+
+    params: ParamsT
+    lr: float | Tensor = 1e-2
+    etas: tuple[float, float] = (0.5, 1.2)
+    step_sizes: tuple[float, float] = (1e-6, 50)
+    _: KW_ONLY
+    capturable: bool = False
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
+
+    def _check(self, options: dict) -> None:
+        super()._check(options)
+        less, more = options["etas"]
+        check(0 < less < 1 < more, f"Invalid eta values: {less}, {more}")
 
     def _fresh(self, p, group) -> dict:
         first = float(as_scalar(group["lr"]))

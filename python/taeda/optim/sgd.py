@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import (
-    RuleOptimizer,
-    add_scaled,
-    as_scalar,
-    check,
-    check_fused,
-    check_options,
-    differentiates,
-    pick,
-)
+from taeda import Tensor
+from taeda.optim._options import KW_ONLY, check, declares_options
+from taeda.optim._rule import RuleOptimizer, add_scaled, as_scalar, differentiates
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["SGD"]
 
 
+@declares_options
 class SGD(RuleOptimizer):
     r"""Stochastic gradient descent with momentum.
 
@@ -41,32 +36,25 @@ class SGD(RuleOptimizer):
     _takes_sparse = True
     _splits_complex = False
 
-    def __init__(
-        self,
-        params,
-        lr=1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay=0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        check_options(lr, momentum=momentum, weight_decay=weight_decay)
+    params: ParamsT
+    lr: float | Tensor = 1e-3
+    momentum: float = 0
+    dampening: float = 0
+    weight_decay: float | Tensor = 0
+    nesterov: bool = False
+    _: KW_ONLY
+    maximize: bool = False
+    foreach: bool | None = None
+    differentiable: bool = False
+    fused: bool | None = None
+
+    def _check(self, options: dict) -> None:
+        super()._check(options)
+        looks_ahead = options["momentum"] > 0 and options["dampening"] == 0
         check(
-            not nesterov or (momentum > 0 and dampening == 0),
+            looks_ahead or not options["nesterov"],
             "Nesterov momentum requires a momentum and zero dampening",
         )
-        names = (
-            "lr momentum dampening weight_decay nesterov maximize foreach "
-            "differentiable fused"
-        )
-        defaults = pick(locals(), names)
-        super().__init__(params, defaults)
-        check_fused(self, fused, foreach, differentiable)
 
     def _fresh(self, p, group) -> dict:
         return {}

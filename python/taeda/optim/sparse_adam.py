@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import taeda
-from taeda.optim._rule import RuleOptimizer, as_scalar, check, check_options
+from taeda import Tensor
+from taeda.optim._options import check, declares_options
+from taeda.optim._rule import RuleOptimizer, as_scalar
+from taeda.optim.optimizer import ParamsT
 
 __all__ = ["SparseAdam"]
 
 
+@declares_options
 class SparseAdam(RuleOptimizer):
     r"""Adam that touches only the rows that a sparse gradient names.
 
@@ -29,36 +33,32 @@ class SparseAdam(RuleOptimizer):
 
     _takes_sparse = True
 
-    def __init__(
-        self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps: float = 1e-8,
-        maximize: bool = False,
-    ) -> None:
-        check_options(lr, betas)
-        check(lr > 0, f"Invalid learning rate: {lr}")
-        check(eps > 0, f"Invalid epsilon value: {eps}")
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
-        super().__init__(params, defaults)
-        places = [
-            ([number, place], p)
+    params: ParamsT
+    lr: float | Tensor = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    maximize: bool = False
+
+    def _check(self, options: dict) -> None:
+        super()._check(options)
+        for name, label in (("lr", "learning rate"), ("eps", "epsilon value")):
+            value = options[name]
+            check(value > 0, f"Invalid {label}: {value}")
+
+    def _begin(self, params, options: dict) -> None:
+        super()._begin(params, options)
+        dense = "requires dense parameter tensors"
+        self._refuse("Sparse", lambda p: p.is_sparse, dense)
+        self._refuse("Complex", taeda.is_complex, "does not support complex parameters")
+
+    def _refuse(self, kind: str, test, reason: str) -> None:
+        found = [
+            [number, place]
             for number, group in enumerate(self.param_groups)
             for place, p in enumerate(group["params"])
+            if test(p)
         ]
-        sparse = [at for at, p in places if p.is_sparse]
-        check(
-            not sparse,
-            f"Sparse params at indices {sparse}: SparseAdam requires dense "
-            "parameter tensors",
-        )
-        complex_ = [at for at, p in places if p.is_complex()]
-        check(
-            not complex_,
-            f"Complex params at indices {complex_}: SparseAdam does not support "
-            "complex parameters",
-        )
+        check(not found, f"{kind} params at indices {found}: SparseAdam {reason}")
 
     def _fresh(self, p, group) -> dict:
         like = {"memory_format": taeda.preserve_format}
