@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from enum import Enum
+from itertools import accumulate
 
 from taeda._absent import absent_class, absent_function
 from taeda.autograd.profiler import record_function
@@ -63,25 +65,17 @@ def schedule(
             f"profiler.schedule: expected wait={wait}, warmup={warmup} and "
             f"repeat={repeat} to be >= 0 and active={active} to be > 0"
         )
-    length = wait + warmup + active
+    *ends, length = accumulate((wait, warmup, active - 1, 1))
+    parts = tuple(ProfilerAction)  # of a cycle, in their order
+    start = skip_first - (wait if skip_first_wait else 0)
 
     def action(step: int) -> ProfilerAction:
         if step < 0:
             raise AssertionError(f"Step must be non-negative. Got {step}.")
-        if step < skip_first:
+        cycle, place = divmod(step - start, length)
+        if step < skip_first or (repeat and cycle >= repeat):
             return ProfilerAction.NONE
-        step -= skip_first
-        if skip_first_wait != 0:
-            step += wait
-        if repeat > 0 and step // length >= repeat:
-            return ProfilerAction.NONE
-        place = step % length
-        if place < wait:
-            return ProfilerAction.NONE
-        if place < wait + warmup:
-            return ProfilerAction.WARMUP
-        last = place == length - 1
-        return ProfilerAction.RECORD_AND_SAVE if last else ProfilerAction.RECORD
+        return parts[bisect_right(ends, place)]
 
     return action
 

@@ -330,9 +330,17 @@ def _run(func: Callable, inputs: tuple, options) -> None:
         _check_undefined(func, inputs)
 
 
-def _refuse(**asked: bool) -> None:
-    for name, on in asked.items():
-        if on:
+_NOT_YET = ("check_batched_grad", "check_batched_forward_grad", "check_forward_ad")
+# What gradgradcheck tells gradcheck.
+_PASSED_ON = (
+    "eps atol rtol raise_exception nondet_tol check_undefined_grad check_grad_dtypes "
+    "check_batched_grad fast_mode"
+).split()
+
+
+def _refuse(options: dict, names) -> None:
+    for name in names:
+        if options[name]:
             raise NotImplementedError(f"gradcheck: {name}=True is not implemented yet")
 
 
@@ -365,20 +373,8 @@ def gradcheck(
         nondet_tol: how much two equal backward passes may differ.
         fast_mode: compare in one random direction only.
     """
-    _refuse(
-        check_batched_grad=check_batched_grad,
-        check_batched_forward_grad=check_batched_forward_grad,
-        check_forward_ad=check_forward_ad,
-    )
-    options = {
-        "eps": eps,
-        "atol": atol,
-        "rtol": rtol,
-        "nondet_tol": nondet_tol,
-        "check_undefined_grad": check_undefined_grad,
-        "check_grad_dtypes": check_grad_dtypes,
-        "fast_mode": fast_mode,
-    }
+    options = locals()
+    _refuse(options, _NOT_YET)
     if not check_backward_ad:
         raise AssertionError("gradcheck: neither forward nor backward is to be checked")
     try:
@@ -410,7 +406,8 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """gradcheck of the gradients, as functions of the inputs and grad_outputs."""
-    _refuse(check_fwd_over_rev=check_fwd_over_rev)
+    options = locals()
+    _refuse(options, ("check_fwd_over_rev",))
     given = _tensors(inputs)
     if grad_outputs is None:
         grad_outputs = [
@@ -434,15 +431,7 @@ def gradgradcheck(
     return gradcheck(
         gradients,
         (*given, *seeds),
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-        nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_grad_dtypes=check_grad_dtypes,
-        check_batched_grad=check_batched_grad,
-        fast_mode=fast_mode,
+        **{name: options[name] for name in _PASSED_ON},
     )
 
 

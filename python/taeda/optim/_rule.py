@@ -108,6 +108,10 @@ class RuleOptimizer(Optimizer):
         """Raise ValueError if an option is out of range."""
         check_options(options)
 
+    def _scaling(self) -> dict:
+        """What a gradient scaler has left for the kernels of a fused step."""
+        return {k: getattr(self, k, None) for k in ("grad_scale", "found_inf")}
+
     def _begin_fused(self, options: dict) -> None:
         if options["differentiable"]:
             raise RuntimeError("`fused` does not support `differentiable`")

@@ -110,14 +110,18 @@ class CyclicLR(_MomentumCycle):
             return self.gamma**x
         return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1)
 
+    def _place(self) -> tuple[float, int]:
+        """How high on the way up or down, and what `scale_fn` is asked for."""
+        turns, top = self.last_epoch / self.total_size, self.step_ratio
+        cycle = math.floor(1 + turns)
+        x = 1.0 + turns - cycle
+        share = x / top if x <= top else (x - 1) / (top - 1)
+        return share, cycle if self.scale_mode == "cycle" else self.last_epoch
+
     def get_lr(self) -> list:
         """The rates for `last_epoch`; sets the momenta too."""
         self._check_called_by_step()
-        cycle = math.floor(1 + self.last_epoch / self.total_size)
-        x = 1.0 + self.last_epoch / self.total_size - cycle
-        rising = x <= self.step_ratio
-        share = x / self.step_ratio if rising else (x - 1) / (self.step_ratio - 1)
-        at = cycle if self.scale_mode == "cycle" else self.last_epoch
+        share, at = self._place()
         rates = [
             low + (high - low) * share * self.scale_fn(at)
             for low, high in zip(self.base_lrs, self.max_lrs, strict=True)
@@ -192,17 +196,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch=None) -> None:
         """Go on by one, or to `epoch`, which may be a fraction."""
-        if epoch is None and self.last_epoch < 0:
-            epoch = 0
-        if epoch is None:
+        if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur %= self.T_i
-                self.T_i *= self.T_mult
-        elif epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            over, self.T_cur = divmod(self.T_cur + 1, self.T_i)
+            self.T_i *= self.T_mult if over else 1
         else:
+            epoch = epoch or 0
+            if epoch < 0:
+                raise ValueError(f"Expected non-negative epoch, but got {epoch}")
             self._seek(epoch)
         self.last_epoch = math.floor(epoch)
         self._get_lr_called_within_step = True

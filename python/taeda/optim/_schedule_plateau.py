@@ -76,16 +76,14 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is not None:
             warn("The epoch parameter in `scheduler.step()` is being deprecated.")
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(value, self.best):
-            self.best, self.num_bad_epochs = value, 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
+        resting, better = self.in_cooldown, self._is_better(value, self.best)
+        self.best = value if better else self.best
+        bad = 0 if better or resting else self.num_bad_epochs + 1
+        self.cooldown_counter -= resting
+        if bad > self.patience:
             self._reduce_lr()
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+            bad, self.cooldown_counter = 0, self.cooldown
+        self.num_bad_epochs = bad
         self._last_lr = group_values(self.optimizer, "lr")
 
     def _reduce_lr(self, epoch: int | None = None) -> None:

@@ -85,7 +85,7 @@ class Adam(RuleOptimizer):
         steps = [s["step"] for s in states]
         largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
         beta1, beta2 = group["betas"]
-        found_inf = getattr(self, "found_inf", None)
+        scaling = self._scaling()
         taeda._foreach_add_(steps, 1)
         kernel(
             params,
@@ -101,12 +101,11 @@ class Adam(RuleOptimizer):
             eps=group["eps"],
             amsgrad=group["amsgrad"],
             maximize=group["maximize"],
-            grad_scale=getattr(self, "grad_scale", None),
-            found_inf=found_inf,
+            **scaling,
         )
-        if found_inf is not None:
+        if scaling["found_inf"] is not None:
             # An overflowed step was skipped, so it does not count.
-            taeda._foreach_sub_(steps, [found_inf] * len(steps))
+            taeda._foreach_sub_(steps, [scaling["found_inf"]] * len(steps))
 
     def _rule(self, x, g, s, group, t, keep) -> None:
         beta1, beta2 = (_plain(b) for b in group["betas"])

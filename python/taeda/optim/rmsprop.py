@@ -67,16 +67,12 @@ class RMSprop(RuleOptimizer):
     def _launch(self, group, params, grads, states) -> None:
         taeda._foreach_add_([s["step"] for s in states], 1)
         momentum, centered = group["momentum"], group["centered"]
-        lists = (
+        taeda._fused_rmsprop_(
             params,
             grads,
             [s["square_avg"] for s in states],
             [s["grad_avg"] for s in states] if centered else [],
             [s["momentum_buffer"] for s in states] if momentum > 0 else [],
-        )
-        kernel = getattr(taeda, "_fused_rmsprop_", None) or _by_lists
-        kernel(
-            *lists,
             lr=float(group["lr"]),
             alpha=group["alpha"],
             eps=group["eps"],
@@ -103,40 +99,3 @@ class RMSprop(RuleOptimizer):
             add_scaled(x, keep(buffer), -lr)
         else:
             add_quotient(x, g, root, -lr)
-
-
-def _by_lists(
-    params,
-    grads,
-    squares,
-    means,
-    buffers,
-    *,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-    maximize: bool,
-) -> None:
-    """What `_fused_rmsprop_` does, one operation at a time."""
-    if maximize:
-        grads = taeda._foreach_neg(grads)
-    if weight_decay:
-        grads = taeda._foreach_add(grads, params, alpha=weight_decay)
-    taeda._foreach_mul_(squares, alpha)
-    taeda._foreach_addcmul_(squares, grads, grads, 1 - alpha)
-    if centered:
-        taeda._foreach_lerp_(means, grads, 1 - alpha)
-        roots = taeda._foreach_addcmul(squares, means, means, -1)
-        taeda._foreach_sqrt_(roots)
-    else:
-        roots = taeda._foreach_sqrt(squares)
-    taeda._foreach_add_(roots, eps)
-    if momentum > 0:
-        taeda._foreach_mul_(buffers, momentum)
-        taeda._foreach_addcdiv_(buffers, grads, roots)
-        taeda._foreach_add_(params, buffers, alpha=-lr)
-    else:
-        taeda._foreach_addcdiv_(params, grads, roots, -lr)

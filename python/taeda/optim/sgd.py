@@ -98,8 +98,7 @@ class SGD(RuleOptimizer):
             nesterov=group["nesterov"],
             maximize=group["maximize"],
             is_first_step=first,
-            grad_scale=getattr(self, "grad_scale", None),
-            found_inf=getattr(self, "found_inf", None),
+            **self._scaling(),
         )
 
     def _rule(self, x, g, s, group, t, keep) -> None:

@@ -120,13 +120,12 @@ class AveragedModel(Module):
             raise AssertionError("avg_fn and multi_avg_fn exclude each other")
         from copy import deepcopy
 
-        self.module = deepcopy(model)
-        if device is not None:
-            self.module = self.module.to(device)
-        count = taeda.tensor(0, dtype=taeda.long, device=device)
-        self.register_buffer("n_averaged", count)
+        clone = deepcopy(model)
+        self.module = clone if device is None else clone.to(device)
         self.avg_fn, self.multi_avg_fn = avg_fn, multi_avg_fn
         self.use_buffers = use_buffers
+        none_yet = taeda.zeros((), dtype=taeda.long, device=device)
+        self.register_buffer("n_averaged", none_yet)
 
     def forward(self, *args, **kwargs):
         """The model with averaged weights."""

@@ -70,22 +70,13 @@ def assert_close(
     Example:
         >>> taeda.testing.assert_close(taeda.ones(2), taeda.ones(2) + 1e-7)
     """
+    options = _Options(**locals())
     if (rtol is None) != (atol is None):
         given, other = ("rtol", "atol") if atol is None else ("atol", "rtol")
         raise ValueError(
             f"Both 'rtol' and 'atol' must be either specified or unspecified, but "
             f"got no value for {other} and {given}={rtol if atol is None else atol}."
         )
-    options = _Options(
-        allow_subclasses=allow_subclasses,
-        rtol=rtol,
-        atol=atol,
-        equal_nan=equal_nan,
-        check_device=check_device,
-        check_dtype=check_dtype,
-        check_layout=check_layout,
-        check_stride=check_stride,
-    )
     found: list[_Mismatch] = []
     with taeda.no_grad():
         _compare(actual, expected, options, (), found)
@@ -303,11 +294,9 @@ def assert_allclose(
     assert_close(
         actual,
         expected,
+        msg=msg or None,
+        check_dtype=False,
+        equal_nan=equal_nan,
         rtol=rtol,
         atol=atol,
-        equal_nan=equal_nan,
-        check_device=True,
-        check_dtype=False,
-        check_stride=False,
-        msg=msg or None,
     )

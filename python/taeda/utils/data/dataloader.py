@@ -236,19 +236,25 @@ def _check_order(iterable, batch_size, shuffle, sampler, batch_sampler, drop_las
                 f"DataLoader with IterableDataset: expected unspecified {name} option, "
                 f"but got {name}={value}"
             )
-    if sampler is not None and shuffle:
-        raise ValueError("sampler option is mutually exclusive with shuffle")
-    if batch_sampler is not None:
-        if batch_size != 1 or shuffle or sampler is not None or drop_last:
-            raise ValueError(
-                "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                "sampler, and drop_last"
-            )
-    elif batch_size is None and drop_last:
-        raise ValueError(
-            "batch_size=None option disables auto-batching and is mutually exclusive "
-            "with drop_last"
-        )
+    # (is it in charge of the order?, what it then excludes, how that is said)
+    rules = [
+        (sampler is not None, [shuffle], "sampler option is", "shuffle"),
+        (
+            batch_sampler is not None,
+            [batch_size != 1, shuffle, sampler is not None, drop_last],
+            "batch_sampler option is",
+            "batch_size, shuffle, sampler, and drop_last",
+        ),
+        (
+            batch_sampler is None and batch_size is None,
+            [drop_last],
+            "batch_size=None option disables auto-batching and is",
+            "drop_last",
+        ),
+    ]
+    for decides, excluded, option, names in rules:
+        if decides and any(excluded):
+            raise ValueError(f"{option} mutually exclusive with {names}")
 
 
 def _as_context(context):

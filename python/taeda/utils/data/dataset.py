@@ -140,24 +140,28 @@ class StackDataset(Dataset):
                 else "pass datasets either by position (for tuples) or by name (for "
                 "dicts), not both"
             )
-        parts = list(args or kwargs.values())
-        self._length = len(parts[0])
-        if any(len(part) != self._length for part in parts):
-            raise ValueError("Size mismatch between datasets")
         self.datasets = args or kwargs
+        lengths = set(map(len, self._parts()))
+        if len(lengths) > 1:
+            raise ValueError("Size mismatch between datasets")
+        (self._length,) = lengths
+
+    def _parts(self) -> list:
+        named = isinstance(self.datasets, dict)
+        return list(self.datasets.values() if named else self.datasets)
+
+    def _sample(self, values):
+        """One value from each part, as the datasets were given: named or not."""
+        if not isinstance(self.datasets, dict):
+            return tuple(values)
+        return dict(zip(self.datasets, values, strict=True))
 
     def __getitem__(self, index):
-        if isinstance(self.datasets, dict):
-            return {name: part[index] for name, part in self.datasets.items()}
-        return tuple(part[index] for part in self.datasets)
+        return self._sample(part[index] for part in self._parts())
 
     def __getitems__(self, indices: list) -> list:
-        if isinstance(self.datasets, dict):
-            columns = [_items(part, indices) for part in self.datasets.values()]
-            rows = zip(*columns, strict=True)
-            return [dict(zip(self.datasets, row, strict=True)) for row in rows]
-        columns = [_items(part, indices) for part in self.datasets]
-        return list(zip(*columns, strict=True))
+        columns = [_items(part, indices) for part in self._parts()]
+        return [self._sample(row) for row in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
         return self._length
@@ -258,25 +262,31 @@ class Subset(Dataset):
     """
 
     def __init__(self, dataset, indices) -> None:
-        self.dataset, self.indices = dataset, indices
-        kind = type(self)
-        own_item = kind.__getitem__ is not Subset.__getitem__
-        if own_item and kind.__getitems__ is Subset.__getitems__:
+        ways = ("__getitem__", "__getitems__")
+        if [w for w in ways if _overrides(self, w)] == ["__getitem__"]:
             raise NotImplementedError(
-                f"{kind.__name__} overrides __getitem__ but not __getitems__; batches "
-                "are fetched by __getitems__(indices), so override both"
+                f"{type(self).__name__} overrides __getitem__ but not __getitems__; "
+                "batches are fetched by __getitems__(indices), so override both"
             )
+        self.dataset, self.indices = dataset, indices
+
+    def _behind(self, places) -> list:
+        """What the dataset calls the samples at these places."""
+        return [self.indices[place] for place in places]
 
     def __getitem__(self, idx):
-        if isinstance(idx, list):
-            return self.dataset[[self.indices[i] for i in idx]]
-        return self.dataset[self.indices[idx]]
+        many = isinstance(idx, list)
+        return self.dataset[self._behind(idx) if many else self.indices[idx]]
 
     def __getitems__(self, indices: list) -> list:
-        return _items(self.dataset, [self.indices[i] for i in indices])
+        return _items(self.dataset, self._behind(indices))
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+def _overrides(subset: Subset, name: str) -> bool:
+    return getattr(type(subset), name) is not getattr(Subset, name)
 
 
 def random_split(dataset, lengths, generator=None) -> list[Subset]:
