@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 
 import taeda
+from taeda import Tensor
 from taeda.utils.hooks import RemovableHandle
 
 TYPE_CHECKING = False  # `typing` is slow to import
@@ -20,7 +22,7 @@ __all__ = [
     "required",
 ]
 
-ParamsT = "Iterable[Tensor] | Iterable[dict] | Iterable[tuple[str, Tensor]]"
+ParamsT = Iterable[Tensor] | Iterable[dict[str, "Any"]] | Iterable[tuple[str, Tensor]]
 _global_optimizer_pre_hooks: dict = OrderedDict()
 _global_optimizer_post_hooks: dict = OrderedDict()
 
