@@ -11,6 +11,8 @@ import sys as _sys
 from taeda import _C
 from taeda._C import *  # noqa: F403  dtypes, devices, constructors, settings
 from taeda._C import __version__
+from taeda._lazy import _placeholder
+from taeda._lazy import attributes as _attributes
 from taeda._tensor import Tensor
 
 _native = _C._VariableFunctions
@@ -26,8 +28,8 @@ nan = inf - inf
 pi = 3.141592653589793
 newaxis = None
 legacy_contiguous_format = _C.contiguous_format
-has_openmp = has_lapack = has_spectral = True
-has_mkl = False
+has_openmp = has_lapack = True
+has_mkl = has_spectral = False
 
 # Names that live in submodules, by submodule.
 _LAZY_NAMES = {
@@ -64,16 +66,12 @@ _LAZY_NAMES = {
     "_lowrank": "pca_lowrank svd_lowrank",
     "_functorch.vmap": "vmap",
     "_symbolic": (
-        "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not"
+        "sym_float sym_int sym_ite sym_max sym_min sym_not"
         " sym_sqrt sym_sum _assert _assert_async _check _check_index _check_is_size"
         " _check_not_implemented _check_tensor_all _check_type _check_value"
         " _check_with"
     ),
-    "_refused": (
-        "Event PyTorchFileReader Stream classes sparse_bsc_tensor sparse_bsr_tensor"
-        " sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor"
-        " sparse_csr_tensor while_loop _sample_dirichlet _standard_gamma"
-    ),
+    "_compat.classes": "classes",
     "_ops": "ops",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "random": "thread_safe_generator",
@@ -90,29 +88,30 @@ _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.spli
 for _name in _WHERE:
     globals().pop(_name, None)
 _SUBMODULES = frozenset(
-    "accelerator amp ao autograd backends compiler cuda cpu distributed"
+    "accelerator amp autograd backends compiler cuda cpu distributed"
     " distributions fft func functional futures fx hub jit library linalg mps mtia"
     " multiprocessing nn onnx optim overrides profiler random return_types"
-    " serialization sparse special storage testing torch_version types utils version"
-    " xpu __config__ _dynamo _subclasses _utils quasirandom".split()
+    " serialization special storage testing torch_version types utils version"
+    " xpu __config__ _dynamo _subclasses _utils".split()
 )
 
 
-def __getattr__(name: str):
-    from importlib import import_module
+__getattr__ = _attributes(__name__, _WHERE, _SUBMODULES)
 
-    where = _WHERE.get(name)
-    if where is not None:
-        found = getattr(import_module(f"taeda.{where}"), name)
-        globals()[name] = found
-        return found
-    if name in _SUBMODULES:
-        try:
-            return import_module(f"taeda.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"taeda.{name}":
-                raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+class _NoFile:
+    """Finds modules that have no file: those of the placeholders (`_compat`)."""
+
+    @staticmethod
+    def find_spec(name: str, path=None, target=None):
+        if not name.startswith("taeda."):
+            return None
+        from taeda._compat import find_spec
+
+        return find_spec(name)
+
+
+_sys.meta_path.append(_NoFile)
 
 
 def _native_name(name: str):
@@ -120,10 +119,9 @@ def _native_name(name: str):
         raise AttributeError(name)
     from taeda import _native_names
 
-    try:
-        return getattr(_native_names, name)
-    except AttributeError:
-        raise AttributeError(f"module 'taeda._C' has no attribute {name!r}") from None
+    found = vars(_native_names).get(name) or _placeholder("taeda._C", name)
+    setattr(_C, name, found)
+    return found
 
 
 _C.__getattr__ = _C._nn.__getattr__ = _native_name

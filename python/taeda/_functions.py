@@ -143,7 +143,14 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Kept for programs that set it; it changes nothing."""
+    """Set how many threads may run independent operators.
+
+    It is a limit that is never reached: eager operators run one by one, and scripted
+    code, which could fork, is not implemented.
+
+    Raises:
+        RuntimeError: less than one.
+    """
     global _interop_threads
     if num <= 0:
         raise RuntimeError("expects a positive integer")

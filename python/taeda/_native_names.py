@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from taeda._absent import absent_class
-
 __all__: list[str] = []
-Graph = absent_class("_C.Graph")
-Value = absent_class("_C.Value")
 
 
 def _are_functorch_transforms_active() -> bool:

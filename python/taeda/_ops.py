@@ -110,20 +110,20 @@ class OpOverloadPacket:
         return f"{self._namespace}.{self.__name__}"
 
 
-# Operators that libraries name when they are imported, and that are not there yet.
-_ABSENT = frozenset(
-    "_pin_memory _sparse_addmm _sparse_mm_reduce_impl _fft_c2c _fft_r2c _fft_c2r"
-    " _grouped_mm _scaled_mm sym_size sym_numel sym_stride".split()
-)
+def _placeholder(namespace: str, op: str):
+    """What packages use as the key of a table while they are imported; else None."""
+    from taeda._compat import absent_function, entries
 
-
-def _absent_packet(op: str):
-    """Stands for such an operator: it can be a key of a table, calls refuse."""
-    from taeda._absent import absent_function
-
-    packet = absent_function(f"ops.aten.{op}")
-    packet.default = absent_function(f"ops.aten.{op}.default")
-    packet.int = absent_function(f"ops.aten.{op}.int")
+    overloads = [
+        name.partition(".")[2]
+        for name in entries(f"taeda.ops:{namespace}")
+        if name.partition(".")[0] == op
+    ]
+    if not overloads:
+        return None
+    packet = absent_function(f"ops.{namespace}.{op}")
+    for overload in overloads:
+        setattr(packet, overload, absent_function(f"ops.{namespace}.{op}.{overload}"))
     return packet
 
 
@@ -135,8 +135,9 @@ class OpNamespace:
 
     def __getattr__(self, op: str) -> OpOverloadPacket:
         overloads = self._find(op)
-        if not overloads and self.name == "aten" and op in _ABSENT:
-            return _absent_packet(op)
+        packet = None if overloads else _placeholder(self.name, op)
+        if packet is not None:
+            return packet
         if not overloads:
             raise AttributeError(
                 f"'_OpNamespace' '{self.name}' object has no attribute '{op}'"

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import taeda
-from taeda._absent import absent_class
 
 __all__ = [
-    "SymBool",
-    "SymFloat",
-    "SymInt",
     "sym_float",
     "sym_int",
     "sym_ite",
@@ -18,10 +14,6 @@ __all__ = [
     "sym_sqrt",
     "sym_sum",
 ]
-
-SymInt = absent_class("SymInt")
-SymFloat = absent_class("SymFloat")
-SymBool = absent_class("SymBool")
 
 
 def sym_int(a) -> int:

@@ -86,6 +86,8 @@ class Tensor(_C.TensorBase):
             )
         if self.is_conj():
             raise BufferError("__dlpack__: resolve_conj() the tensor first")
+        if dl_device not in (None, (1, 0)):
+            raise BufferError(f"__dlpack__: cannot export to the device {dl_device}")
         source = self.clone() if copy else self
         versioned = max_version is not None and max_version[0] >= 1
         return _C._to_dlpack(source, versioned, bool(copy))
@@ -227,6 +229,8 @@ class Tensor(_C.TensorBase):
 
     def dim_order(self, ambiguity_check=False) -> tuple[int, ...]:
         """The dims from the outermost in memory to the innermost."""
+        if ambiguity_check:
+            raise NotImplementedError("dim_order: ambiguity_check is not implemented")
         strides = self.stride()
         return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
 

@@ -1,25 +1,22 @@
 """Fourier transforms: natives under their short names, and helpers for their order.
 
-The transforms themselves are not there yet and say so.
+The transforms themselves are not there yet.
 """
 
 from __future__ import annotations
 
 import taeda
 from taeda import _C
-from taeda._absent import absent_function
+from taeda._lazy import attributes
 
-_ABSENT = """
-fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn
-irfftn hfftn ihfftn
-""".split()
-_natives = {name: absent_function(f"fft.{name}") for name in _ABSENT} | {
+_natives = {
     name.removeprefix("fft_"): function
     for name, function in vars(_C._fft).items()
     if not name.startswith("_")
 }
 globals().update(_natives)
 __all__ = [*_natives, "fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+__getattr__ = attributes(__name__)
 
 
 def fftfreq(n: int, d: float = 1.0, *, out=None, **options):

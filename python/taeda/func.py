@@ -6,7 +6,6 @@ stacks what it returns.
 
 from __future__ import annotations
 
-from taeda._absent import absent_function
 from taeda._functorch.derivatives import (
     grad,
     grad_and_value,
@@ -19,10 +18,10 @@ from taeda._functorch.derivatives import (
 )
 from taeda._functorch.modules import functional_call, stack_module_state
 from taeda._functorch.vmap import vmap
+from taeda._lazy import attributes
 
 __all__ = [
     "functional_call",
-    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -34,4 +33,4 @@ __all__ = [
     "vjp",
     "vmap",
 ]
-functionalize = absent_function("func.functionalize")
+__getattr__ = attributes(__name__)

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlparse
 
 import taeda
-from taeda._absent import absent_function
 
 __all__ = [
     "download_url_to_file",
@@ -176,7 +175,10 @@ def _local(repo_or_dir: str, source: str):
     from importlib.util import module_from_spec, spec_from_file_location
 
     if source == "github":
-        absent_function("hub.load from GitHub")()
+        raise NotImplementedError(
+            "hub: reading a repository from GitHub is not implemented; download it "
+            "and use source='local'"
+        )
     if source != "local":
         raise ValueError(
             f'Unknown source: "{source}". Allowed values: "github" | "local".'

@@ -18,7 +18,6 @@ __all__ = [
     "Library",
     "custom_op",
     "define",
-    "get_kernel",
     "impl",
     "infer_schema",
     "opcheck",
@@ -29,7 +28,6 @@ __all__ = [
 
 _DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 _reserved = {"prim"}
-_defined: set[str] = set()
 
 
 class Library:
@@ -52,7 +50,12 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags=()) -> str:
-        """Declares an operator by its schema; returns its name."""
+        """Declares an operator by its schema; returns its name.
+
+        Raises:
+            NotImplementedError: tags, which nothing would read.
+        """
+        _no_tags("Library.define", tags)
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         _C._library_def(self.ns, schema)
@@ -70,7 +73,13 @@ class Library:
         with_keyset=False,
         allow_override=False,
     ) -> None:
-        """Registers `fn` as the kernel of an operator at a dispatch key."""
+        """Registers `fn` as the kernel of an operator at a dispatch key.
+
+        Raises:
+            NotImplementedError: with_keyset; kernels are called without their keys.
+        """
+        if with_keyset:
+            raise NotImplementedError("Library.impl: with_keyset is not implemented")
         if not callable(fn):
             raise TypeError(
                 f"Input function is required to be a callable but found type {type(fn)}"
@@ -113,6 +122,11 @@ def _forget(ns: str, name: str) -> None:
     namespace.__dict__.pop(name.split("::")[-1], None)
 
 
+def _no_tags(where: str, tags) -> None:
+    if tags:
+        raise NotImplementedError(f"library: {where}: tags are not implemented")
+
+
 def _overload_of(op, ns: str = "") -> OpOverload:
     """The overload that a name, a packet, an overload or a custom operator means."""
     if isinstance(op, OpOverload):
@@ -147,7 +161,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags=()) -
         raise ValueError(
             f"define(qualname, schema): expected (arguments) -> returns, got {schema!r}"
         )
-    (lib or Library(ns, "FRAGMENT")).define(name + schema)
+    (lib or Library(ns, "FRAGMENT")).define(name + schema, tags=tags)
 
 
 def impl(qualname: str, types, func=None, *, lib: Library | None = None):
@@ -302,8 +316,11 @@ def custom_op(
         schema: from the parenthesis on; inferred from the annotations if None.
 
     Raises:
+        NotImplementedError: tags, which nothing would read.
         ValueError: when the name has no namespace or an annotation is no schema type.
     """
+
+    _no_tags("custom_op", tags)
 
     def make(function) -> CustomOpDef:
         ns, scope, op_name = name.partition("::")
@@ -392,11 +409,6 @@ def _type_text(hint, name: str) -> str:
         "The valid types are: Tensor, int, float, bool, str, dtype, device, Generator, "
         "optionals and lists of them"
     )
-
-
-def get_kernel(op, dispatch_key):
-    """The kernel of an operator at a key."""
-    raise NotImplementedError("library.get_kernel")
 
 
 def opcheck(

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from taeda._absent import absent_class, absent_function
+from taeda._lazy import attributes
 
-__all__ = [
-    "ONNXProgram",
-    "OperatorExportTypes",
-    "TrainingMode",
-    "export",
-    "is_in_onnx_export",
-    "register_custom_op_symbolic",
-]
+__all__ = ["OperatorExportTypes", "TrainingMode", "is_in_onnx_export"]
+__getattr__ = attributes(__name__)
 
 
 class TrainingMode(IntEnum):
@@ -36,8 +30,3 @@ class OperatorExportTypes(IntEnum):
 def is_in_onnx_export() -> bool:
     """Whether an export is under way: never."""
     return False
-
-
-ONNXProgram = absent_class("onnx.ONNXProgram")
-export = absent_function("onnx.export")
-register_custom_op_symbolic = absent_function("onnx.register_custom_op_symbolic")

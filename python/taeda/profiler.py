@@ -6,19 +6,18 @@ from bisect import bisect_right
 from enum import Enum
 from itertools import accumulate
 
-from taeda._absent import absent_class, absent_function
+from taeda._lazy import attributes
 from taeda.autograd.profiler import record_function
 
 __all__ = [
     "ProfilerAction",
     "ProfilerActivity",
     "kineto_available",
-    "profile",
     "record_function",
     "schedule",
     "supported_activities",
-    "tensorboard_trace_handler",
 ]
+__getattr__ = attributes(__name__)
 
 
 class ProfilerActivity(Enum):
@@ -88,7 +87,3 @@ def kineto_available() -> bool:
 def supported_activities() -> set[ProfilerActivity]:
     """What can be recorded."""
     return set()
-
-
-profile = absent_class("profiler.profile")
-tensorboard_trace_handler = absent_function("profiler.tensorboard_trace_handler")

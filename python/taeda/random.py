@@ -61,7 +61,7 @@ class fork_rng:
     """Whatever is drawn inside leaves the state outside as it was.
 
     Args:
-        devices: accelerators whose state is kept as well.
+        devices: accelerators whose state is kept as well; there are none.
         enabled: False does nothing.
 
     Example:
@@ -78,10 +78,19 @@ class fork_rng:
         device_type: str = "cuda",
     ) -> None:
         self.enabled = enabled
+        self.devices = list(devices or ()), device_type
 
     def __enter__(self) -> None:
         if self.enabled:
             self.state = get_rng_state()
+            self._refuse_devices()
+
+    def _refuse_devices(self) -> None:
+        devices, kind = self.devices
+        if devices:
+            import taeda
+
+            getattr(taeda, kind).get_rng_state(devices[0])
 
     def __exit__(self, *exception) -> None:
         if self.enabled:

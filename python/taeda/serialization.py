@@ -386,7 +386,13 @@ def get_default_load_endianness():
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Kept for PyTorch's programs: checksums are always written and checked."""
+    """Whether files are written with checksums: they always are.
+
+    Raises:
+        NotImplementedError: False.
+    """
+    if not compute_crc32:
+        raise NotImplementedError("set_crc32_options: files without checksums")
     _options["crc32"] = compute_crc32
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
+from taeda._lazy import attributes
 
 _natives = {
     name.removeprefix("special_"): function
@@ -11,3 +12,4 @@ _natives = {
 }
 globals().update(_natives)
 __all__ = list(_natives)
+__getattr__ = attributes(__name__)

@@ -83,4 +83,5 @@ def get_rng_state_all() -> list:
 
 
 def set_rng_state_all(new_states) -> None:
-    """Sets the states of all GPUs' generators."""
+    """States for the generators of GPUs: they wait for GPUs to be set up, which never
+    happens on this build, as in PyTorch."""

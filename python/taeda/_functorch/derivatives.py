@@ -207,7 +207,13 @@ def _tangent(outputs: list, leaves: list, tangents: list) -> list:
 
 
 def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False):
-    """(func(*primals), its derivative along the tangents)."""
+    """(func(*primals), its derivative along the tangents).
+
+    Raises:
+        NotImplementedError: strict.
+    """
+    if strict:
+        raise NotImplementedError("func.jvp: strict=True is not implemented")
     places = tuple(range(len(primals)))
     value, aux, leaves, _ = _split(func, tuple(primals), {}, places, has_aux)
     outputs, spec = tree_flatten(value)

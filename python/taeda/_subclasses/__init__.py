@@ -1,7 +1,8 @@
-"""Tensors without data: not in this build."""
+"""Tensors without data: none can be made."""
 
 from __future__ import annotations
 
-from .fake_tensor import FakeTensor, FakeTensorMode
+from taeda._lazy import attributes
 
-__all__ = ["FakeTensor", "FakeTensorMode"]
+__all__: list[str] = []
+__getattr__ = attributes(__name__, submodules=("fake_tensor",))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from taeda._absent import absent_class
+from taeda._lazy import attributes
 
-__all__ = ["FakeTensor", "FakeTensorMode", "is_fake"]
-FakeTensor = absent_class("_subclasses.fake_tensor.FakeTensor")
-FakeTensorMode = absent_class("_subclasses.fake_tensor.FakeTensorMode")
+__all__ = ["is_fake"]
+__getattr__ = attributes(__name__)
 
 
 def is_fake(x) -> bool:

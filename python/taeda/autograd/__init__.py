@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
+from taeda._lazy import attributes
 from taeda.autograd.function import Function
 
 __all__ = [
@@ -38,17 +39,7 @@ _SUBMODULES = frozenset(
 )
 
 
-def __getattr__(name: str):
-    from importlib import import_module
-
-    where = _WHERE.get(name)
-    if where is not None:
-        found = getattr(import_module(f"{__name__}.{where}"), name)
-        globals()[name] = found
-        return found
-    if name in _SUBMODULES:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = attributes(__name__, _WHERE, _SUBMODULES)
 
 
 def _as_tuple(value) -> tuple:
@@ -211,11 +202,6 @@ def _zeros_like(tensor):
     import taeda
 
     return taeda.zeros_like(tensor)
-
-
-def _is_checkpoint_valid() -> bool:
-    """Whether the running pass is a backward() without `inputs`."""
-    return True
 
 
 def variable(*args, **kwargs):

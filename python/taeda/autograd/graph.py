@@ -12,7 +12,6 @@ from taeda.utils.hooks import RemovableHandle
 __all__ = [
     "GradientEdge",
     "Node",
-    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -202,14 +201,6 @@ class disable_saved_tensors_hooks:
                 return function(*args, **kwargs)
 
         return called
-
-
-def allow_mutation_on_saved_tensors():
-    """Copies of saved tensors before they change: not there yet."""
-    raise NotImplementedError(
-        "allow_mutation_on_saved_tensors needs calls to be intercepted, which is not "
-        "implemented yet"
-    )
 
 
 _C._NodeBase.register_hook = _register_hook

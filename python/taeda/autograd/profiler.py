@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from taeda._absent import absent_class
+from taeda._lazy import attributes
 
 __all__ = ["record_function"]
+__getattr__ = attributes(__name__)
 
 
 class record_function:
@@ -36,8 +37,3 @@ class record_function:
                 return function(*args, **kwargs)
 
         return called
-
-
-profile = absent_class("autograd.profiler.profile")
-EventList = absent_class("autograd.profiler.EventList", list)
-emit_nvtx = absent_class("autograd.profiler.emit_nvtx")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
-from taeda._absent import absent_class
+from taeda._lazy import attributes
 
 __all__ = [
     "OutOfMemoryError",
@@ -34,6 +34,12 @@ __all__ = [
     "synchronize",
 ]
 OutOfMemoryError = _C.OutOfMemoryError
+_TENSORS = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
+__getattr__ = attributes(
+    __name__,
+    {f"{kind}Tensor": "_legacy_types" for kind in _TENSORS},
+    ("amp", "_legacy_types"),
+)
 
 
 def _no_device(*args, **kwargs):
@@ -94,7 +100,8 @@ def get_rng_state_all() -> list:
 
 
 def set_rng_state_all(new_states) -> None:
-    """Set the states of all GPUs' generators."""
+    """States for the generators of GPUs: they wait for GPUs to be set up, which never
+    happens on this build, as in PyTorch."""
 
 
 mem_get_info = _no_device
@@ -135,9 +142,6 @@ class device:
 
 
 device_of = device
-CUDAGraph = absent_class("cuda.CUDAGraph")
-StreamContext = absent_class("cuda.StreamContext")
-graph = absent_class("cuda.graph")
 
 
 def stream(stream):
@@ -154,15 +158,3 @@ def stream(stream):
 def memory_stats(device=None) -> dict:
     """Counts of GPU memory, of which none is used."""
     return {}
-
-
-def __getattr__(name: str):
-    if name == "amp":
-        from importlib import import_module
-
-        return import_module("taeda.cuda.amp")
-    kinds = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
-    if name.endswith("Tensor") and name.removesuffix("Tensor") in kinds:
-        globals()[name] = absent_class(f"cuda.{name}")
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taeda._absent import absent_class
+from taeda._compat import absent_class
 from taeda.distributions.distribution import Distribution
 
 __all__ = ["Wishart"]

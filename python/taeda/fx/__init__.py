@@ -1,34 +1,11 @@
-"""Graphs of programs: names so that programs can be imported; capture is not there."""
+"""Graphs of programs: marks that programs put on functions; capture is not there."""
 
 from __future__ import annotations
 
-from taeda._absent import absent_class, absent_function
-from taeda.nn import Module
+from taeda._lazy import attributes
 
-__all__ = [
-    "Graph",
-    "GraphModule",
-    "Interpreter",
-    "Node",
-    "Proxy",
-    "Tracer",
-    "Transformer",
-    "has_side_effect",
-    "map_arg",
-    "replace_pattern",
-    "symbolic_trace",
-    "wrap",
-]
-Graph = absent_class("fx.Graph")
-GraphModule = absent_class("fx.GraphModule", Module)
-Interpreter = absent_class("fx.Interpreter")
-Node = absent_class("fx.Node")
-Proxy = absent_class("fx.Proxy")
-Tracer = absent_class("fx.Tracer")
-Transformer = absent_class("fx.Transformer", Interpreter)
-map_arg = absent_function("fx.map_arg")
-replace_pattern = absent_function("fx.replace_pattern")
-symbolic_trace = absent_function("fx.symbolic_trace")
+__all__ = ["has_side_effect", "wrap"]
+__getattr__ = attributes(__name__)
 
 
 def wrap(fn_or_name):

@@ -6,6 +6,8 @@ its own is first used, so that importing this package costs little.
 
 from __future__ import annotations
 
+from taeda._lazy import attributes
+
 from .modules import _WHERE
 from .modules.module import Module
 from .parameter import (
@@ -39,19 +41,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
-    from importlib import import_module
-
-    if name in _WHERE:
-        found = getattr(import_module(f"{__name__}.modules.{_WHERE[name]}"), name)
-    elif name in _PACKAGES:
-        return import_module(f"{__name__}.{name}")
-    elif name == "DataParallel":
-        from .parallel import DataParallel as found
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+__getattr__ = attributes(
+    __name__,
+    {name: f"modules.{file}" for name, file in _WHERE.items()}
+    | {"DataParallel": "parallel"},
+    _PACKAGES,
+)
 
 
 def __dir__():

@@ -5,41 +5,26 @@ Submodules load when they are first named.
 
 from __future__ import annotations
 
+from taeda._lazy import attributes
+
 _MODULES = {
     "_pytree",
-    "benchmark",
     "checkpoint",
-    "collect_env",
-    "cpp_extension",
     "data",
     "deterministic",
     "dlpack",
     "hooks",
-    "model_zoo",
     "safetensors",
     "serialization",
-    "tensorboard",
-    "weak",
 }
 
 # Where find_package(Taeda) looks: the package's own folder.
-_CMAKE_PREFIX_PATH = f"{__path__[0].rpartition('/')[0]}/share/cmake"
+cmake_prefix_path = f"{__path__[0].rpartition('/')[0]}/share/cmake"
 
 __all__ = ["set_module", "swap_tensors"]
 
 
-def __getattr__(name: str):
-    if name in _MODULES:
-        from importlib import import_module
-
-        try:
-            return import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    if name == "cmake_prefix_path":
-        return _CMAKE_PREFIX_PATH
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = attributes(__name__, submodules=_MODULES)
 
 
 def set_module(obj, mod) -> None:

@@ -271,23 +271,7 @@ def test_distributed_says_that_it_is_absent():
     from taeda import distributed
 
     assert not distributed.is_available() and not distributed.is_initialized()
-    with pytest.raises(NotImplementedError, match="init_process_group"):
-        distributed.init_process_group("gloo")
-    with pytest.raises(ValueError, match="all_reduce.*not been initialized"):
-        distributed.all_reduce(taeda.zeros(1), op=distributed.ReduceOp.SUM)
-
-
-def test_scripting_is_off():
-    from taeda import jit
-
-    def double(x):
-        return x * 2
-
-    module = taeda.nn.Linear(2, 2)
-    assert jit.script(double) is double and jit.trace(module, (None,)) is module
-    assert jit.wait(jit.fork(double, 3)) == 6
-    with pytest.raises(NotImplementedError, match=r"jit\.load"):
-        jit.load("file.pt")
+    assert not hasattr(distributed, "init_process_group")
 
 
 def test_meshgrid_asks_for_its_indexing():

@@ -33,7 +33,8 @@ m.library.register_fake('x')(abs)  # expected a qualified name `ns::name`, got '
 
 OWN = """
 m.library.Library('aten', 'IMPL').fallback(abs)  # NotImplementedError: Library.fallback
-m.library.get_kernel('x', 'y')  # NotImplementedError: library.get_kernel
+m.library.define('x::y', '() -> ()', tags=(1,))\
+  # NotImplementedError: library: Library.define: tags are not implemented
 (o := m.library.Library('errors8', 'DEF'), o.define('f(Tensor x) -> (Tensor, \
 Tensor)'), o.impl('f', lambda x: x, 'CPU'), m.ops.errors8.f(ones(1)))\
   # RuntimeError: errors8::f: the kernel returned 1 values, its schema says 2

@@ -93,8 +93,7 @@ m.set_default_tensor_type('torch.LongTensor')  # are supported as the default ty
 
 OWN = """
 m.set_float32_matmul_precision('x')  # RuntimeError: of 'highest', 'high', or 'medium'
-m.jit.save(1, 2)  # NotImplementedError: jit.save: TorchScript is not supported; use
-m.jit.CompilationUnit()  # NotImplementedError: jit.CompilationUnit: TorchScript is not
+m.jit.save(1, 2)  # NotImplementedError: jit.save expects a ScriptModule, got int
 m.torch_version.TorchVersion('x') < 'y'\
   # ValueError: TorchVersion: 'x' is not a version
 """

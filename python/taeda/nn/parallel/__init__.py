@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from taeda._lazy import attributes
+
 from .data_parallel import (
     DataParallel,
     data_parallel,
@@ -10,14 +12,13 @@ from .data_parallel import (
     replicate,
     scatter,
 )
-from .distributed import DistributedDataParallel
 
 __all__ = [
     "DataParallel",
-    "DistributedDataParallel",
     "data_parallel",
     "gather",
     "parallel_apply",
     "replicate",
     "scatter",
 ]
+__getattr__ = attributes(__name__)

@@ -1,0 +1,133 @@
+"""Placeholders: names that packages import and that are not implemented.
+
+Python asks this package for a name that a module does not have (`taeda._lazy`), and for
+a module that has no file (`find_spec`). Both are made of `table.TABLE`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+__all__ = ["absent_class", "absent_function", "find_spec", "placeholder"]
+
+
+def absent_function(name: str):
+    """A function that raises NotImplementedError with its full name."""
+
+    def refuse(*args, **kwargs):
+        raise NotImplementedError(f"{name} is not implemented")
+
+    module, _, short = name.rpartition(".")
+    refuse.__name__ = refuse.__qualname__ = short
+    refuse.__module__ = f"taeda.{module}".rstrip(".")
+    refuse.__doc__ = "Not there yet; raises NotImplementedError."
+    return refuse
+
+
+def absent_class(name: str, *bases: type) -> type:
+    """A class of which no instance can be made; isinstance answers False."""
+
+    def refuse(self, *args, **kwargs):
+        raise NotImplementedError(f"{name} is not implemented")
+
+    module, _, short = name.rpartition(".")
+    space = {
+        "__init__": refuse,
+        "__module__": f"taeda.{module}".rstrip("."),
+        "__doc__": "Not there yet; making one raises NotImplementedError.",
+    }
+    return type(short, bases or (object,), space)
+
+
+@cache
+def entries(module: str) -> dict[str, str]:
+    """The table's line of a module of ours: name -> entry."""
+    from .table import TABLE
+
+    line = TABLE.get(module.removeprefix("taeda").removeprefix("."), "")
+    return {entry.partition("(")[0].partition("=")[0]: entry for entry in line.split()}
+
+
+def placeholder(module: str, name: str):
+    """The placeholder of this name in a module of ours; None where there is none.
+
+    Args:
+        module: its full name, "taeda.fx".
+        name: an attribute that it does not have.
+    """
+    path = f"{module}.{name}".removeprefix("taeda.")
+    entry = entries(module).get(name)
+    if entry is None:
+        return _module(path) if find_spec(f"taeda.{path}") else None
+    if "=" in entry:
+        return getattr(_module(entry.partition("=")[2]), name)
+    if "(" not in entry:
+        return absent_class(path)
+    base = entry[len(name) + 1 : -1]
+    return absent_class(path, _named(base)) if base else absent_function(path)
+
+
+def _module(path: str):
+    from importlib import import_module
+
+    return import_module(f"taeda.{path}")
+
+
+def _named(path: str):
+    module, _, name = path.rpartition(".")
+    if module == "builtins":
+        import builtins
+
+        return getattr(builtins, name)
+    return getattr(_module(module), name)
+
+
+class _Loader:
+    """Makes a module that holds placeholders alone."""
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module) -> None:
+        from taeda._lazy import attributes
+
+        module.__doc__ = "Names of what is not there yet; each refuses when it is used."
+        module.__all__ = list(entries(module.__name__))
+        module.__getattr__ = attributes(module.__name__)
+
+
+def find_spec(name: str):
+    """The import system's answer for a module that only the table has; else None."""
+    from importlib.machinery import ModuleSpec
+
+    from .table import TABLE
+
+    path = name.removeprefix("taeda.")
+    inner = f"{path}."
+    if path not in TABLE and not any(key.startswith(inner) for key in TABLE):
+        return None
+    return ModuleSpec(name, _Loader, is_package=True)
+
+
+def listing() -> str:
+    """The table as a page of the documentation."""
+    from .table import TABLE
+
+    lines = [
+        "# Placeholders",
+        "",
+        "Names of PyTorch's that packages import and that taeda does not have yet:",
+        "classes of which no instance can be made, and functions, all of which raise",
+        "NotImplementedError with their name. `hasattr` says False for all others that",
+        "are not there. Printed by `python -m taeda._compat`.",
+        "",
+        "| module | names |",
+        "|---|---|",
+    ]
+    for module in sorted(TABLE):
+        names = ", ".join(f"`{n}`" for n in sorted(entries(f"taeda.{module}")))
+        shown = f"taeda.{module}".rstrip(".").replace(":", ".")
+        lines.append(f"| `{shown}` | {names} |")
+    return "\n".join(lines) + "\n"

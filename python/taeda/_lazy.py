@@ -1,0 +1,56 @@
+"""Module attributes that are imported when they are first used."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["attributes", "missing"]
+
+
+def attributes(package: str, where: dict | None = None, submodules=()):
+    """The `__getattr__` of a module.
+
+    Args:
+        package: the module's full name.
+        where: name -> the submodule that has it.
+        submodules: names of submodules.
+
+    Returns:
+        A function of a name. For one that is in neither, nor among the placeholders of
+        `taeda._compat`, it raises AttributeError: `hasattr` is False for what is not
+        there, and `from package import name` an ImportError.
+    """
+
+    def find(name: str):
+        from importlib import import_module
+
+        module = where.get(name) if where else None
+        if module is not None:
+            found = getattr(import_module(f"{package}.{module}"), name)
+        elif name in submodules:
+            return import_module(f"{package}.{name}")
+        else:
+            found = _placeholder(package, name)
+        vars(sys.modules[package])[name] = found
+        return found
+
+    return find
+
+
+def _placeholder(package: str, name: str):
+    if not name.startswith("__"):
+        from taeda._compat import placeholder
+
+        found = placeholder(package, name)
+        if found is not None:
+            return found
+    raise missing(package, name)
+
+
+def missing(package: str, name: str) -> AttributeError:
+    """The error of a name that a module does not have."""
+    return AttributeError(
+        f"module {package!r} has no attribute {name!r}: taeda has no such thing yet",
+        name=name,
+        obj=sys.modules.get(package),
+    )

@@ -1,1 +1,0 @@
-"""Quantization and sparsity of models: not in this build, and it says so."""

@@ -1,7 +1,0 @@
-"""The place where PyTorch has these names."""
-
-from __future__ import annotations
-
-from taeda.fx import Proxy
-
-__all__ = ["Proxy"]

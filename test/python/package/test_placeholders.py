@@ -1,0 +1,112 @@
+"""Names that are not there: `hasattr` is False, but for the table of placeholders.
+
+The table holds what these packages name while they are imported under
+`taeda.as_torch`: transformers, accelerate, peft, lightning, torchmetrics, gpytorch,
+pyro, torch_geometric, kornia, timm, einops, diffusers, botorch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import types
+
+import pytest
+import taeda
+from taeda._compat import entries, listing
+from taeda._compat.table import TABLE
+
+ABSENT = """
+sparse_coo_tensor while_loop Event sparse quasirandom ao fx.symbolic_trace
+fx.Tracer fx.Proxy fx.replace_pattern onnx.export func.functionalize jit.CompilationUnit
+jit.set_fusion_strategy jit.optimized_execution compiler.set_stance fft.hfft
+distributed.all_reduce distributed.init_process_group distributed.rpc.init_rpc
+distributed.optim utils.benchmark utils.cpp_extension _dynamo.optimize
+_dynamo.mark_dynamic _dynamo.config.suppress_errors linalg.no_such special.no_such
+library.get_kernel
+autograd.graph.allow_mutation_on_saved_tensors ops.aten._fft_r2c
+multiprocessing.set_sharing_strategy
+""".split()
+NAMES = [(module, name) for module in TABLE for name in entries(f"taeda.{module}")]
+
+
+def found(path: str):
+    """What a dotted name of ours stands for."""
+    value = taeda
+    for part in path.split(".") if path else ():
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("path", ABSENT)
+def test_absent_names_are_absent(path) -> None:
+    module, _, name = path.rpartition(".")
+    assert not hasattr(found(module), name)
+
+
+def test_the_error_of_an_absent_name_says_that_it_is_not_there_yet() -> None:
+    with pytest.raises(AttributeError, match="'taeda.fx' has no attribute 'Tracer'"):
+        getattr(taeda.fx, "Tracer")  # noqa: B009
+    with pytest.raises(AttributeError, match="taeda has no such thing yet"):
+        getattr(taeda.linalg, "no_such")  # noqa: B009
+    with pytest.raises(ImportError, match="Tracer"):
+        from taeda.fx import Tracer  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match="taeda.sparse"):
+        importlib.import_module("taeda.sparse")
+
+
+@pytest.mark.parametrize("module, name", NAMES)
+def test_placeholders_import_and_refuse(module, name) -> None:
+    full = f"taeda.{module}".rstrip(".")
+    path = f"{module}.{name}".lstrip(".").replace(":", ".")
+    value = found(path)
+    if ":" not in module and module != "_C":
+        assert hasattr(importlib.import_module(full), name)
+    with pytest.raises(NotImplementedError, match=f"{name}.* is not implemented"):
+        value()
+    if isinstance(value, type):
+        assert not isinstance(taeda.ones(1), value)
+        assert not isinstance(taeda.nn.Linear(1, 1), value)
+
+
+def test_placeholders_are_one_object_wherever_they_are_found() -> None:
+    from taeda.distributed.device_mesh import DeviceMesh
+    from taeda.distributed.tensor import DeviceMesh as same
+
+    assert DeviceMesh is same is taeda.distributed.device_mesh.DeviceMesh
+    assert issubclass(taeda.fx.GraphModule, taeda.nn.Module)
+
+
+def test_the_page_of_the_documentation_is_the_table() -> None:
+    page = pathlib.Path(__file__).parents[3] / "docs" / "placeholders.md"
+    assert page.read_text() == listing()
+
+
+def claimed(module: types.ModuleType):
+    names = getattr(module, "__all__", None) or dir(module)
+    return [name for name in names if not name.startswith("_")]
+
+
+# Functions of modules for devices that are not there raise what a build of PyTorch
+# without them raises; distributions and jit have tests of their own.
+SPACES = """
+nn nn.functional nn.utils nn.init optim optim.lr_scheduler autograd autograd.graph
+autograd.functional utils utils.data utils.checkpoint linalg special fft func fx onnx
+profiler compiler _dynamo backends amp random serialization futures multiprocessing
+distributed library overrides testing
+""".split()
+
+
+@pytest.mark.parametrize("space", ["", *SPACES])
+def test_nothing_outside_the_table_is_a_refusal(space) -> None:
+    """No public function consists of a raise: such a name would better be absent."""
+    module = found(space)
+    table = entries(f"taeda.{space}".rstrip("."))
+    allowed = {"reinforce", "variable"}  # PyTorch's own, which refuse there too
+    refusing = []
+    for name in set(claimed(module)) - table.keys() - allowed:
+        value = getattr(module, name)
+        code = getattr(value, "__code__", None)
+        if code is not None and code.co_name in ("refuse", "missing"):
+            refusing.append(name)
+    assert refusing == []
