@@ -1,24 +1,29 @@
-"""Scripting, switched off: functions and modules stay Python.
+"""TorchScript: what eager programs use of it; scripting itself is not implemented.
 
-PyTorch documents this mode (`PYTORCH_JIT=0`): `script` and `trace` return what they are
-given, the markers do nothing, and programs compute the same results.
+The markers (`export`, `ignore`, `unused`, `interface`, `annotate`, `is_scripting`) mean
+nothing to code that runs as Python, by PyTorch's own definition. `script` and `trace`
+refuse. With PYTORCH_JIT=0 in the environment when this module is first imported they
+return what they are given, which is how PyTorch defines that mode.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import os
+from typing import Any, Final, NamedTuple
 
-from taeda._absent import absent_function
+from taeda._lazy import attributes
+from taeda.futures import Future
 from taeda.nn import Module
+
+from ._types import has_type as isinstance
 
 __all__ = [
     "Attribute",
-    "CompilationUnit",
     "Final",
+    "Future",
     "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
-    "TracerWarning",
     "annotate",
     "export",
     "fork",
@@ -30,53 +35,68 @@ __all__ = [
     "isinstance",
     "load",
     "optimize_for_inference",
-    "optimized_execution",
     "save",
     "script",
     "script_if_tracing",
     "script_method",
-    "set_fusion_strategy",
-    "strict_fusion",
     "trace",
     "trace_module",
     "unused",
     "wait",
 ]
+__getattr__ = attributes(__name__)
+# Read once, as PyTorch does; nothing changes it.
+_enabled = os.environ.get("PYTORCH_JIT", "1") != "0"
 
 
-class ScriptModule(Module):
-    """Base class of scripted modules; a plain Module while scripting is off."""
-
-
-class RecursiveScriptModule(ScriptModule):
-    """What scripting a Module gives; no instances while scripting is off."""
+def _refusal(name: str, what: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"jit.{name}: {what}: TorchScript is not implemented. PYTORCH_JIT=0 in the "
+        "environment runs scripted and traced code as Python"
+    )
 
 
 class ScriptFunction:
-    """What scripting a function gives; no instances while scripting is off."""
+    """What `script` makes of a function: it says at its first call that it cannot run.
 
-
-class CompilationUnit:
-    """Source text of TorchScript.
+    Libraries script functions while they are imported, whether or not a program calls
+    them.
 
     Raises:
-        NotImplementedError: always.
+        NotImplementedError: when it is called.
+    """
+
+    def __init__(self, function) -> None:
+        from functools import update_wrapper
+
+        update_wrapper(self, function)
+
+    def __call__(self, *args, **kwargs):
+        raise _refusal("script", f"cannot call {self.__module__}.{self.__qualname__}")
+
+
+class ScriptModule(Module):
+    """Base class of modules whose methods are scripted.
+
+    Raises:
+        NotImplementedError: one is made, but with PYTORCH_JIT=0.
     """
 
     def __init__(self, *args, **kwargs) -> None:
-        raise NotImplementedError("jit.CompilationUnit: TorchScript is not supported")
+        if _enabled:
+            raise _refusal("ScriptModule", f"cannot make a {type(self).__name__}")
+        super().__init__()
 
 
-class Attribute:
-    """A value with the type that scripting should give it.
+class RecursiveScriptModule(ScriptModule):
+    """What scripting a Module would give."""
 
-    Args:
-        value: the value.
-        type: its type.
-    """
 
-    def __new__(cls, value: Any, type: Any) -> Any:
-        return value
+class Attribute(NamedTuple):
+    """A value with the type that scripting would give it."""
+
+    value: Any
+    type: Any
 
 
 def is_scripting() -> bool:
@@ -90,108 +110,76 @@ def is_tracing() -> bool:
 
 
 def script(obj, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None):
-    """The function, class or module itself."""
-    return obj
+    """Compile a function or module to TorchScript; not implemented.
+
+    Args:
+        obj: a function gives a ScriptFunction, which refuses its first call. A class
+            is returned, as PyTorch returns it: only scripted code sees its script.
+
+    Raises:
+        NotImplementedError: anything else, at once.
+
+    Example:
+        >>> type(taeda.jit.script(lambda x: x + 1)).__name__
+        'ScriptFunction'
+    """
+    import builtins
+
+    if not _enabled or builtins.isinstance(obj, ScriptFunction):
+        return obj
+    if builtins.isinstance(obj, type):
+        return obj
+    if builtins.isinstance(obj, Module) or not callable(obj):
+        raise _refusal("script", f"cannot script {_described(obj)}")
+    return ScriptFunction(obj)
 
 
 def trace(func, example_inputs=None, *args, **kwargs):
-    """The function or module itself."""
+    """Record a function's or module's calls as TorchScript.
+
+    Raises:
+        NotImplementedError: always, but with PYTORCH_JIT=0.
+    """
+    if _enabled:
+        raise _refusal("trace", f"cannot trace {_described(func)}")
     return func
 
 
 def trace_module(mod, inputs, *args, **kwargs):
-    """The module itself."""
-    return mod
-
-
-def freeze(mod, preserved_attrs=None, optimize_numerics: bool = True):
-    """The module itself."""
-    return mod
-
-
-def optimize_for_inference(mod, other_methods=None):
-    """The module itself."""
-    return mod
-
-
-def _itself(fn):
-    """The function (or class) itself."""
-    return fn
-
-
-export = interface = script_method = script_if_tracing = unused = _itself
-
-
-def ignore(drop=False, **kwargs):
-    """Keeps a method out of scripting; with or without arguments."""
-    return drop if callable(drop) else _itself
-
-
-def annotate(the_type, the_value):
-    """The value; the type is for scripting alone."""
-    return the_value
-
-
-def isinstance(obj, target_type) -> bool:
-    """Whether an object is of a type; parameters, as of List[int], are not read."""
-    import builtins
-    from typing import get_origin
-
-    listed = builtins.isinstance(target_type, tuple)
-    targets = target_type if listed else (target_type,)
-    return builtins.isinstance(obj, tuple(get_origin(t) or t for t in targets))
-
-
-def fork(func, *args, **kwargs):
-    """A future that holds the function's result, computed at once."""
-    from concurrent.futures import Future
-
-    future: Future = Future()
-    future.set_result(func(*args, **kwargs))
-    return future
-
-
-class TracerWarning(Warning):
-    """A trace may not hold for other inputs; nothing is traced."""
-
-
-_overload = _overload_method = _itself
-_get_trace_graph = absent_function("jit._get_trace_graph")
-
-
-def wait(future):
-    """The result of a future."""
-    return future.result()
-
-
-def set_fusion_strategy(strategy: list) -> list:
-    """Sets how scripted code is fused; there is none."""
-    return []
-
-
-class _Nothing:
-    """A context that changes nothing."""
-
-    def __init__(self, *args) -> None:
-        pass
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error) -> None:
-        return None
-
-
-optimized_execution = strict_fusion = _Nothing
-
-
-def save(m, f, _extra_files=None) -> None:
-    """Writes a scripted module.
+    """Record calls of several methods of a module as TorchScript.
 
     Raises:
-        NotImplementedError: always.
+        NotImplementedError: always, but with PYTORCH_JIT=0.
     """
-    raise NotImplementedError("jit.save: TorchScript is not supported; use save")
+    if _enabled:
+        raise _refusal("trace_module", f"cannot trace {_described(mod)}")
+    return mod
+
+
+def _described(obj) -> str:
+    return getattr(obj, "__qualname__", type(obj).__qualname__)
+
+
+def _of_script_modules(name: str):
+    """A function of what `script` would give, which nothing is."""
+
+    def refuse(m, *args, **kwargs):
+        raise NotImplementedError(
+            f"jit.{name} expects a ScriptModule, got {type(m).__name__}: TorchScript "
+            "is not implemented"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = (
+        "Takes a ScriptModule, of which there are none.\n\nRaises:\n"
+        "    NotImplementedError: always."
+    )
+    return refuse
+
+
+freeze = _of_script_modules("freeze")
+optimize_for_inference = _of_script_modules("optimize_for_inference")
+save = _of_script_modules("save")
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes: bool = False):
@@ -200,4 +188,40 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes: bool = False)
     Raises:
         NotImplementedError: always.
     """
-    raise NotImplementedError("jit.load: TorchScript is not supported")
+    raise _refusal("load", f"cannot read {f}")
+
+
+def _unmarked(fn):
+    """The function or class: a mark for scripting, which running code never sees."""
+    return fn
+
+
+export = interface = script_method = script_if_tracing = unused = _unmarked
+_overload = _overload_method = _unmarked
+
+
+def ignore(drop=False, **kwargs):
+    """Keeps a method out of scripting; with or without arguments."""
+    return drop if callable(drop) else _unmarked
+
+
+def annotate(the_type, the_value):
+    """The value; the type is for scripting alone."""
+    return the_value
+
+
+def fork(func, *args, **kwargs) -> Future:
+    """A future that holds the function's result, computed at once as in eager PyTorch.
+
+    Example:
+        >>> taeda.jit.wait(taeda.jit.fork(max, 3, 4))
+        4
+    """
+    future: Future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future):
+    """The result of a future."""
+    return future.wait()
