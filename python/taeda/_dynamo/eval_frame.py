@@ -2,14 +2,53 @@
 
 from __future__ import annotations
 
-from taeda._absent import absent_class
 from taeda.nn import Module
 
-__all__ = ["OptimizedModule", "is_dynamo_supported"]
-
-OptimizedModule = absent_class("_dynamo.eval_frame.OptimizedModule", Module)
+__all__ = ["OptimizedModule"]
 
 
-def is_dynamo_supported() -> bool:
-    """Whether Python code can be captured: not yet."""
-    return False
+class OptimizedModule(Module):
+    """A compiled module: it calls the module that it holds as `_orig_mod`.
+
+    Its parameters are those of that module, under names that begin with `_orig_mod.`;
+    all other attributes are read from and written to that module.
+
+    Args:
+        mod: the module.
+    """
+
+    def __init__(self, mod: Module) -> None:
+        super().__init__()
+        self._modules["_orig_mod"] = mod
+
+    def forward(self, *args, **kwargs):
+        """Call the module."""
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name: str):
+        held = self.__dict__["_modules"]["_orig_mod"]
+        return held if name == "_orig_mod" else getattr(held, name)
+
+    def __setattr__(self, name: str, value) -> None:
+        if "_modules" in self.__dict__ and "_orig_mod" in self._modules:
+            setattr(self._modules["_orig_mod"], name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._modules["_orig_mod"], name)
+
+    def train(self, mode: bool = True) -> OptimizedModule:
+        """Set the training mode of the module."""
+        self._orig_mod.train(mode)
+        return self
+
+    @property
+    def training(self) -> bool:
+        """Whether the module trains."""
+        return self._orig_mod.training
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        if "_orig_mod" in self.__dict__.get("_modules", ()):
+            self._orig_mod.training = mode

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["TorchDynamoException", "Unsupported", "UserError"]
+__all__ = ["InvalidBackend", "TorchDynamoException", "Unsupported", "UserError"]
 
 
 class TorchDynamoException(RuntimeError):
     """Base of the compiler's errors."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """No backend has this name."""
 
 
 class Unsupported(TorchDynamoException):

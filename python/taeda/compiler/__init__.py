@@ -1,8 +1,9 @@
-"""Controls of `compile`, which runs programs eagerly for now."""
+"""Controls of `compile`, whose only backend so far runs programs as they are."""
 
 from __future__ import annotations
 
 from taeda._compile import compile
+from taeda._lazy import attributes
 
 __all__ = [
     "allow_in_graph",
@@ -15,8 +16,8 @@ __all__ = [
     "is_exporting",
     "list_backends",
     "reset",
-    "set_stance",
 ]
+__getattr__ = attributes(__name__)
 
 
 def is_compiling() -> bool:
@@ -39,60 +40,56 @@ def reset() -> None:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Marks where an iteration starts."""
+    """Marks where an iteration starts, for CUDA graphs, of which there are none."""
 
 
 def list_backends(exclude_tags=("debug", "experimental")) -> list[str]:
-    """Names of the compiler's backends: none yet."""
-    return []
+    """Names of the compiler's backends.
+
+    Args:
+        exclude_tags: kinds to leave out; None or () leaves out none.
+
+    Example:
+        >>> taeda.compiler.list_backends(None)
+        ['eager']
+    """
+    return [] if "debug" in (exclude_tags or ()) else ["eager"]
+
+
+def _callable(fn, what: str):
+    if not callable(fn):
+        raise AssertionError(f"{what} expects a callable, got {type(fn).__name__}")
+    return fn
 
 
 def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
-    """Keeps a function out of compiled graphs; with no function, a decorator."""
+    """The function, which no graph will hold; without it, a decorator.
+
+    Args:
+        fn: a function or module.
+        recursive: for the functions that it calls, too.
+        reason: said where a graph ends.
+
+    Raises:
+        AssertionError: something that cannot be called.
+    """
     if fn is None:
-        return lambda function: disable(function, recursive)
-    return fn
+        return lambda function: disable(function, recursive, reason=reason)
+    return _callable(fn, "disable")
 
 
 def allow_in_graph(fn):
-    """Takes a function (or a list of them) into graphs as it is."""
-    return fn
+    """The function (or list of them), which graphs will take as it is.
+
+    Raises:
+        AssertionError: something that cannot be called.
+    """
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(one) for one in fn]
+    return _callable(fn, "allow_in_graph")
 
 
 def assume_constant_result(fn):
-    """Takes a function's result as a constant of the graph."""
+    """The function, whose result graphs will take for a constant."""
+    fn._dynamo_marked_constant = True
     return fn
-
-
-class set_stance:
-    """How `compile` behaves from here on; also a context manager and a decorator.
-
-    Args:
-        stance: "default", "force_eager", "eager_on_recompile", "fail_on_recompile" or
-            "eager_then_compile"; all of them run eagerly for now.
-
-    Raises:
-        RuntimeError: another stance.
-    """
-
-    _STANCES = (
-        "default",
-        "force_eager",
-        "eager_on_recompile",
-        "fail_on_recompile",
-        "eager_then_compile",
-        "aot_eager_then_compile",
-    )
-
-    def __init__(self, stance: str = "default", **settings) -> None:
-        if stance not in self._STANCES:
-            raise RuntimeError(f"set_stance: invalid stance {stance!r}")
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error) -> None:
-        return None
-
-    def __call__(self, fn):
-        return fn

@@ -11,11 +11,11 @@ _MODULES = {
     "_pytree",
     "checkpoint",
     "data",
-    "deterministic",
     "dlpack",
     "hooks",
     "safetensors",
     "serialization",
+    "tensorboard",
 }
 
 # Where find_package(Taeda) looks: the package's own folder.
