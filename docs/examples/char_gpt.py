@@ -129,7 +129,7 @@ class Run:
         self.model = GPT(size)
         decay = [p for p in self.model.parameters() if p.dim() > 1]
         plain = [p for p in self.model.parameters() if p.dim() <= 1]
-        groups = [{"params": decay}, {"params": plain, "weight_decay": 0.0}]
+        groups: list[dict] = [{"params": decay}, {"params": plain, "weight_decay": 0.0}]
         self.optimizer = T.optim.AdamW(
             groups, lr=size.learning_rate, betas=(0.9, 0.95), weight_decay=0.1
         )

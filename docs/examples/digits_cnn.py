@@ -1,6 +1,6 @@
 """Trains a convolutional network on scikit-learn's bundled digits (8 x 8 images).
 
-    python docs/examples/digits_cnn.py       # 98 % of the test images in a minute
+python docs/examples/digits_cnn.py       # 98 % of the test images in a minute
 """
 
 from __future__ import annotations
