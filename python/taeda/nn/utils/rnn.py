@@ -165,6 +165,13 @@ def invert_permutation(permutation: MaybeTensor) -> MaybeTensor:
     return taeda.empty_like(permutation).scatter_(0, permutation, places)
 
 
+def _by_length(input, lengths, dim):
+    """Both by falling length, and the order that makes them so."""
+    lengths, order = lengths.sort(descending=True)
+    order = order.to(input.device)
+    return input.index_select(dim, order), lengths, order
+
+
 def pack_padded_sequence(
     input: Tensor, lengths, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
@@ -187,12 +194,9 @@ def pack_padded_sequence(
     """
     place = lengths.device if isinstance(lengths, Tensor) else "cpu"
     lengths = taeda.as_tensor(lengths, dtype=taeda.int64, device=place)
-    if enforce_sorted:
-        order = None
-    else:
-        lengths, falling = lengths.sort(descending=True)
-        order = falling.to(input.device)
-        input = input.index_select(0 if batch_first else 1, order)
+    order = None
+    if not enforce_sorted:
+        input, lengths, order = _by_length(input, lengths, 0 if batch_first else 1)
     data, sizes = native("_pack_padded_sequence")(input, lengths, batch_first)
     return PackedSequence(data, sizes, order, None)
 
@@ -224,17 +228,16 @@ def pad_packed_sequence(
                 [1., 0.]]), tensor([2, 1]))
     """
     longest = sequence.batch_sizes.size(0)
-    if total_length is not None:
-        if total_length < longest:
-            raise ValueError(
-                "Expected total_length to be at least the length of the longest "
-                f"sequence in input, but got total_length={total_length} and max "
-                f"sequence length being {longest}"
-            )
-        longest = total_length
+    total = longest if total_length is None else total_length
+    if total < longest:
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence "
+            f"in input, but got total_length={total} and max sequence length being "
+            f"{longest}"
+        )
     data, sizes, _, back = sequence
     unpack = native("_pad_packed_sequence")
-    padded, lengths = unpack(data, sizes, batch_first, padding_value, longest)
+    padded, lengths = unpack(data, sizes, batch_first, padding_value, total)
     if back is None:
         return padded, lengths
     return padded.index_select(0 if batch_first else 1, back), lengths[back.cpu()]
