@@ -185,6 +185,8 @@ def load(
         UnpicklingError: the file names something untrusted, is damaged, or would take
             far more memory than its size.
         RuntimeError: the file is truncated or damaged, or names a missing device.
+        ValueError: it names an unknown byte order. EOFError: it is empty.
+        NotImplementedError: it holds what is not there yet, as sparse tensors.
 
     Example:
         >>> model.load_state_dict(taeda.load("model.pt", map_location="cpu"))

@@ -16,6 +16,9 @@ from devtool.shell import ROOT, Failure, Timer, python, run, say, tool
 
 ACCURACY_SAMPLES = "20000"
 SMOKE = "test/python/test_tiny.py"
+# A short form of `tools/dev fuzz`: what a stranger's file reaches first.
+HOSTILE_FILES = ("fuzz_checkpoints", "fuzz_hostile")
+FUZZ_SECONDS = 20
 
 
 @dataclass
@@ -157,10 +160,13 @@ def section_typing() -> Counts:
 
 
 def section_address() -> Counts:
-    """C++ tests and the Python smoke tests under address and undefined sanitizer"""
+    """C++ tests, smoke tests, hostile files under address and undefined sanitizer"""
     counts = _gtest("address")
     env = sanitizer_env(str(cmake.overlay(cmake.build_dir("address"))))
     counts += _pytest([SMOKE], env)
+    for name in HOSTILE_FILES:
+        command = [python(), f"test/fuzz/{name}.py", f"--seconds={FUZZ_SECONDS}"]
+        counts += _status(run(command, env=env, check=False) == 0)
     return counts
 
 

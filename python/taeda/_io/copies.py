@@ -8,7 +8,7 @@ from _pickle import UnpicklingError
 from collections import Counter, OrderedDict
 
 import taeda
-from taeda._io.limits import short
+from taeda._io.limits import ELEMENT, short
 from taeda._io.rebuild import ints
 
 _PAIR = 170  # a place in a dictionary while it grows
@@ -49,7 +49,10 @@ def number(real=0.0, imaginary=0.0):
 
 def _paid(function):
     def call(machine, first, *rest):
-        if isinstance(first, (str, bytes, bytearray, tuple, list)):
+        # Numbers of a size are looked at one by one; texts are copied as a whole.
+        if isinstance(first, (tuple, list)):
+            machine.allowance.spend(64 + 4 * ELEMENT * len(first))
+        elif isinstance(first, (str, bytes, bytearray)):
             machine.allowance.spend(64 + 16 * len(first))
         return function(first, *rest)
 

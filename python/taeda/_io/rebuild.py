@@ -247,7 +247,11 @@ def device_tensor_from_cpu(data, dtype, device, requires_grad):
                 "in the zip format first"
             )
         load.fill()
-    return _finish(data.to(dtype=dtype, device=device), requires_grad, None)
+    try:
+        moved = data.to(dtype=dtype, device=device)
+    except AssertionError as error:  # of a device that this build does not know
+        raise RuntimeError(f"a tensor on {short(device)}: {error}") from error
+    return _finish(moved, requires_grad, None)
 
 
 _PLAIN = (tensor_v1, tensor_v2, tensor_v3, parameter, meta_tensor, sparse_tensor)

@@ -18,12 +18,13 @@ _HEAD = 40  # the garbage collector's header, malloc's rounding, a place on the 
 _FLAT = dict.fromkeys(b"NK\x88\x89)2hjqr\x94c\x93", 16)
 # A list for the stack below the mark; a storage; a dictionary's own dictionary.
 _FLAT |= {ord("("): 96, ord("Q"): 250, ord("b"): 300}
+_FLAT |= {ord("]"): 112, ord("}"): 112, 0x8F: 272}
 # What calls give. Other things, parameters among them, are large.
 _CALLED = {OrderedDict: 280, taeda.Tensor: 500, set: 280, taeda.Size: 120, bytes: 120}
 _LARGE = 800
 # Per item above the mark, or for the one item: its place in a container that grows.
 _PER_ITEM = {ord("e"): 16, ord("a"): 16, ord("u"): 84, ord("s"): 170, 0x90: 110}
-_MADE = b"}]\x8fMJG\x8a\x8b\x8cX\x8dUTCB\x8e\x96"
+_MADE = b"MJG\x8a\x8b\x8cX\x8dUTCB\x8e\x96"
 _TUPLES = b"t\x85\x86\x87"
 
 
