@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Number
+
 from taeda.distributions import constraints, transforms
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
@@ -14,13 +16,13 @@ class ConstraintRegistry:
         self._registry: dict = {}
 
     def register(self, constraint, factory=None):
-        """Enter a function; without one, a decorator.
+        """Enter a function of a constraint; without one, a decorator.
 
         Raises:
             TypeError: the first argument is no constraint.
         """
         if factory is None:
-            return lambda factory: self.register(constraint, factory)
+            return lambda function: self.register(constraint, function)
         base = constraints.Constraint
         kind = type(constraint) if isinstance(constraint, base) else constraint
         if not (isinstance(kind, type) and issubclass(kind, base)):
@@ -32,106 +34,65 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint):
-        """The transform to a region."""
-        kind = type(constraint)
-        if kind in self._registry:
-            return self._registry[kind](constraint)
-        raise NotImplementedError(f"Cannot transform {kind.__name__} constraints")
+        """The transform to a region.
+
+        Raises:
+            NotImplementedError: nothing is entered for its class.
+        """
+        factory = self._registry.get(type(constraint))
+        if factory is None:
+            name = type(constraint).__name__
+            raise NotImplementedError(f"Cannot transform {name} constraints")
+        return factory(constraint)
 
 
 biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 
-def _both(*kinds):
-    """A decorator that enters a function in both tables."""
-
-    def enter(factory):
-        for kind in kinds:
-            biject_to.register(kind, factory)
-            transform_to.register(kind, factory)
-        return factory
-
-    return enter
-
-
-@_both(constraints.real)
-def _real(constraint):
-    return transforms.identity_transform
-
-
-@_both(constraints.greater_than, constraints.greater_than_eq)
-def _above(constraint):
-    shift = transforms.AffineTransform(constraint.lower_bound, 1)
+def _exp_then(loc, scale):
+    shift = transforms.AffineTransform(loc, scale)
     return transforms.ComposeTransform([transforms.ExpTransform(), shift])
 
 
-@_both(constraints.less_than)
-def _below(constraint):
-    shift = transforms.AffineTransform(constraint.upper_bound, -1)
-    return transforms.ComposeTransform([transforms.ExpTransform(), shift])
-
-
-@_both(constraints.interval, constraints.half_open_interval)
-def _between(constraint):
-    low, high = constraint.lower_bound, constraint.upper_bound
-    plain = all(isinstance(bound, (int, float)) for bound in (low, high))
+def _between(region):
+    low, high = region.lower_bound, region.upper_bound
+    sigmoid = transforms.SigmoidTransform()
+    plain = isinstance(low, Number) and isinstance(high, Number)
     if plain and (low, high) == (0, 1):
-        return transforms.SigmoidTransform()
-    stretch = transforms.AffineTransform(loc=low, scale=high - low)
-    return transforms.ComposeTransform([transforms.SigmoidTransform(), stretch])
+        return sigmoid
+    stretch = transforms.AffineTransform(low, high - low)
+    return transforms.ComposeTransform([sigmoid, stretch])
 
 
-@biject_to.register(constraints.simplex)
-def _simplex_one_to_one(constraint):
-    return transforms.StickBreakingTransform()
-
-
-@transform_to.register(constraints.simplex)
-def _simplex(constraint):
-    return transforms.SoftmaxTransform()
-
-
-@_both(constraints.lower_cholesky)
-def _factor(constraint):
-    return transforms.LowerCholeskyTransform()
-
-
-@_both(constraints.positive_definite, constraints.positive_semidefinite)
-def _definite(constraint):
-    return transforms.PositiveDefiniteTransform()
-
-
-@_both(constraints.corr_cholesky)
-def _correlation(constraint):
-    return transforms.CorrCholeskyTransform()
-
-
-def _joined(table, kind, make):
-    def factory(constraint):
-        parts = [table(c) for c in constraint.cseq]
-        return make(parts, constraint)
-
-    table.register(kind, factory)
-
-
-def _independent(table) -> None:
-    def factory(constraint):
-        base = table(constraint.base_constraint)
-        count = constraint.reinterpreted_batch_ndims
-        return transforms.IndependentTransform(base, count)
-
-    table.register(constraints.independent, factory)
-
-
+# For each class of regions, what both tables make of one; `to` is the table.
+_FACTORIES = {
+    constraints.real: lambda r, to: transforms.identity_transform,
+    constraints.greater_than: lambda r, to: _exp_then(r.lower_bound, 1),
+    constraints.greater_than_eq: lambda r, to: _exp_then(r.lower_bound, 1),
+    constraints.less_than: lambda r, to: _exp_then(r.upper_bound, -1),
+    constraints.interval: lambda r, to: _between(r),
+    constraints.half_open_interval: lambda r, to: _between(r),
+    constraints.simplex: lambda r, to: (
+        transforms.StickBreakingTransform()
+        if to is biject_to
+        else transforms.SoftmaxTransform()
+    ),
+    constraints.lower_cholesky: lambda r, to: transforms.LowerCholeskyTransform(),
+    constraints.positive_definite: lambda r, to: transforms.PositiveDefiniteTransform(),
+    constraints.positive_semidefinite: (
+        lambda r, to: transforms.PositiveDefiniteTransform()
+    ),
+    constraints.corr_cholesky: lambda r, to: transforms.CorrCholeskyTransform(),
+    constraints.independent: lambda r, to: transforms.IndependentTransform(
+        to(r.base_constraint), r.reinterpreted_batch_ndims
+    ),
+    constraints.cat: lambda r, to: transforms.CatTransform(
+        [to(part) for part in r.cseq], r.dim, r.lengths
+    ),
+    constraints.stack: lambda r, to: transforms.StackTransform(
+        [to(part) for part in r.cseq], r.dim
+    ),
+}
 for _table in (biject_to, transform_to):
-    _joined(
-        _table,
-        constraints.cat,
-        lambda parts, c: transforms.CatTransform(parts, c.dim, c.lengths),
-    )
-    _joined(
-        _table,
-        constraints.stack,
-        lambda parts, c: transforms.StackTransform(parts, c.dim),
-    )
-    _independent(_table)
+    for _region, _make in _FACTORIES.items():
+        _table.register(_region, lambda r, make=_make, to=_table: make(r, to))

@@ -4,40 +4,12 @@ from __future__ import annotations
 
 import taeda
 
-__all__ = [
-    "Constraint",
-    "MixtureSameFamilyConstraint",
-    "boolean",
-    "cat",
-    "corr_cholesky",
-    "dependent",
-    "dependent_property",
-    "greater_than",
-    "greater_than_eq",
-    "half_open_interval",
-    "independent",
-    "integer_interval",
-    "interval",
-    "is_dependent",
-    "less_than",
-    "lower_cholesky",
-    "lower_triangular",
-    "multinomial",
-    "nonnegative",
-    "nonnegative_integer",
-    "one_hot",
-    "positive",
-    "positive_definite",
-    "positive_integer",
-    "positive_semidefinite",
-    "real",
-    "real_vector",
-    "simplex",
-    "square",
-    "stack",
-    "symmetric",
-    "unit_interval",
-]
+__all__ = """Constraint MixtureSameFamilyConstraint boolean cat corr_cholesky dependent
+dependent_property greater_than greater_than_eq half_open_interval independent
+integer_interval interval is_dependent less_than lower_cholesky lower_triangular
+multinomial nonnegative nonnegative_integer one_hot positive positive_definite
+positive_integer positive_semidefinite real real_vector simplex square stack symmetric
+unit_interval""".split()
 
 
 class Constraint:
@@ -113,16 +85,37 @@ class _DependentProperty(property, _Dependent):
         )
 
 
-class _IndependentConstraint(Constraint):
-    """Several values of a region together as one event."""
+class _Derived(Constraint):
+    """Base of regions of values whose parts lie in another region."""
 
-    def __init__(self, base_constraint, reinterpreted_batch_ndims: int) -> None:
+    def __init__(self, base_constraint) -> None:
         self.base_constraint = base_constraint
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
     def is_discrete(self) -> bool:
+        """Whether the other region's points are isolated."""
         return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self) -> int:
+        """Dims of an event."""
+        return self.base_constraint.event_dim
+
+    def _all(self, result, count: int, value):
+        """Whether a test holds for all of its last `count` dims."""
+        if result.dim() < count or value.dim() < self.event_dim:
+            raise ValueError(
+                f"Expected value.dim() >= {self.event_dim} but got {value.dim()}"
+            )
+        return result.flatten(-count).all(-1) if count else result
+
+
+class _IndependentConstraint(_Derived):
+    """Several values of a region together as one event."""
+
+    def __init__(self, base_constraint, reinterpreted_batch_ndims: int) -> None:
+        super().__init__(base_constraint)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
     def event_dim(self) -> int:
@@ -130,158 +123,118 @@ class _IndependentConstraint(Constraint):
 
     def check(self, value):
         result = self.base_constraint.check(value)
-        count = self.reinterpreted_batch_ndims
-        if result.dim() < count:
-            raise ValueError(
-                f"Expected value.dim() >= {self.event_dim} but got {value.dim()}"
-            )
-        return result.reshape((*result.shape[: result.dim() - count], -1)).all(-1)
+        return self._all(result, self.reinterpreted_batch_ndims, value)
 
     def __repr__(self) -> str:
         own = f"{self.base_constraint!r}, {self.reinterpreted_batch_ndims}"
         return f"{type(self).__name__[1:]}({own})"
 
 
-class MixtureSameFamilyConstraint(Constraint):
-    """The region of a mixture, from that of its components."""
-
-    def __init__(self, base_constraint) -> None:
-        self.base_constraint = base_constraint
-
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:
-        return self.base_constraint.event_dim
+class MixtureSameFamilyConstraint(_Derived):
+    """The region of a mixture: a value lies in that of every component."""
 
     def check(self, value):
-        at = -1 - self.event_dim
-        result = self.base_constraint.check(value.unsqueeze(at))
-        if value.dim() < self.event_dim:
-            raise ValueError(
-                f"Expected value.dim() >= {self.event_dim} but got {value.dim()}"
-            )
-        kept = result.shape[: result.dim() - self.event_dim]
-        return result.reshape((*kept, -1)).all(-1)
+        each = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        return self._all(each, 1, value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_constraint!r})"
 
 
-def _regions(**kinds) -> dict:
-    """Constraints by parameter; a constraint may be given by its name here."""
-    space = globals()
-    return {n: space[k] if isinstance(k, str) else k for n, k in kinds.items()}
-
-
-def _simple(name: str, test, discrete: bool = False, dims: int = 0) -> Constraint:
+def _simple(name: str, test, is_discrete: bool = False, event_dim: int = 0):
+    """A region without parameters; its class has its name here with an underscore."""
     space = {
-        "is_discrete": discrete,
-        "event_dim": dims,
+        "is_discrete": is_discrete,
+        "event_dim": event_dim,
         "check": lambda self, value: test(value),
         "__module__": __name__,
         "__doc__": "A region without parameters.",
     }
-    return type(name, (Constraint,), space)()
+    globals()[name] = type(name, (Constraint,), space)
+    return globals()[name]()
 
 
 class _Bounded(Constraint):
     """Base of regions with bounds; they are shown with them."""
 
-    def __init__(self, lower_bound=None, upper_bound=None) -> None:
+    def __init__(self, lower_bound, upper_bound) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def __repr__(self) -> str:
-        bounds = [
-            f"{name}={getattr(self, name)}"
-            for name in ("lower_bound", "upper_bound")
-            if getattr(self, name) is not None
-        ]
-        return f"{type(self).__name__[1:]}({', '.join(bounds)})"
+        bounds = ", ".join(f"{name}={bound}" for name, bound in vars(self).items())
+        return f"{type(self).__name__[1:]}({bounds})"
+
+
+class _Above(_Bounded):
+    def __init__(self, lower_bound) -> None:
+        self.lower_bound = lower_bound
+
+
+class _Below(_Bounded):
+    def __init__(self, upper_bound) -> None:
+        self.upper_bound = upper_bound
+
+
+class _GreaterThan(_Above):
+    """Numbers above a bound."""
+
+    check = lambda self, value: self.lower_bound < value
+
+
+class _GreaterThanEq(_Above):
+    """Numbers from a bound on."""
+
+    check = lambda self, value: self.lower_bound <= value
+
+
+class _LessThan(_Below):
+    """Numbers below a bound."""
+
+    check = lambda self, value: value < self.upper_bound
+
+
+class _Interval(_Bounded):
+    """Numbers between two bounds, with them."""
+
+    check = lambda self, x: (self.lower_bound <= x) & (x <= self.upper_bound)
+
+
+class _HalfOpenInterval(_Bounded):
+    """Numbers between two bounds, with the lower one."""
+
+    check = lambda self, x: (self.lower_bound <= x) & (x < self.upper_bound)
 
 
 class _IntegerInterval(_Bounded):
     """Whole numbers from lower_bound to upper_bound."""
 
     is_discrete = True
-
-    def check(self, value):
-        inside = (self.lower_bound <= value) & (value <= self.upper_bound)
-        return (value % 1 == 0) & inside
+    check = lambda self, value: (value % 1 == 0) & _Interval.check(self, value)
 
 
-class _IntegerLessThan(_Bounded):
+class _IntegerLessThan(_Below):
     """Whole numbers up to a bound."""
 
     is_discrete = True
-
-    def __init__(self, upper_bound) -> None:
-        super().__init__(None, upper_bound)
-
-    def check(self, value):
-        return (value % 1 == 0) & (value <= self.upper_bound)
+    check = lambda self, value: (value % 1 == 0) & (value <= self.upper_bound)
 
 
-class _IntegerGreaterThan(_Bounded):
+class _IntegerGreaterThan(_Above):
     """Whole numbers from a bound on."""
 
     is_discrete = True
-
-    def check(self, value):
-        return (value % 1 == 0) & (value >= self.lower_bound)
+    check = lambda self, value: (value % 1 == 0) & (value >= self.lower_bound)
 
 
-class _GreaterThan(_Bounded):
-    """Numbers above a bound."""
-
-    def check(self, value):
-        return self.lower_bound < value
-
-
-class _GreaterThanEq(_Bounded):
-    """Numbers from a bound on."""
-
-    def check(self, value):
-        return self.lower_bound <= value
-
-
-class _LessThan(_Bounded):
-    """Numbers below a bound."""
-
-    def __init__(self, upper_bound) -> None:
-        super().__init__(None, upper_bound)
-
-    def check(self, value):
-        return value < self.upper_bound
-
-
-class _Interval(_Bounded):
-    """Numbers between two bounds, with them."""
-
-    def check(self, value):
-        return (self.lower_bound <= value) & (value <= self.upper_bound)
-
-
-class _HalfOpenInterval(_Bounded):
-    """Numbers between two bounds, with the lower one."""
-
-    def check(self, value):
-        return (self.lower_bound <= value) & (value < self.upper_bound)
-
-
-class _Multinomial(Constraint):
+class _Multinomial(_Below):
     """Counts that sum to at most a number."""
 
-    is_discrete = True
-    event_dim = 1
+    is_discrete, event_dim = True, 1
+    __repr__ = Constraint.__repr__
 
-    def __init__(self, upper_bound) -> None:
-        self.upper_bound = upper_bound
-
-    def check(self, x):
-        return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
+    def check(self, value):
+        most = value.sum(-1) <= self.upper_bound
+        return most & (value.amin(-1) >= 0)
 
 
 class _Joined(Constraint):
@@ -378,16 +331,16 @@ boolean = _simple("_Boolean", lambda v: (v == 0) | (v == 1), True)
 one_hot = _simple("_OneHot", _is_one_hot, True, 1)
 real = _simple("_Real", lambda v: v == v)
 real_vector = independent(real, 1)
-simplex = _simple("_Simplex", _is_simplex, dims=1)
-lower_triangular = _simple("_LowerTriangular", _is_lower, dims=2)
+simplex = _simple("_Simplex", _is_simplex, event_dim=1)
+lower_triangular = _simple("_LowerTriangular", _is_lower, event_dim=2)
 lower_cholesky = _simple(
-    "_LowerCholesky", lambda v: _is_lower(v) & _positive_diagonal(v), dims=2
+    "_LowerCholesky", lambda v: _is_lower(v) & _positive_diagonal(v), event_dim=2
 )
-corr_cholesky = _simple("_CorrCholesky", _is_corr_cholesky, dims=2)
-square = _simple("_Square", _is_square, dims=2)
-symmetric = _simple("_Symmetric", _is_symmetric, dims=2)
-positive_semidefinite = _simple("_PositiveSemidefinite", _is_semidefinite, dims=2)
-positive_definite = _simple("_PositiveDefinite", _is_definite, dims=2)
+corr_cholesky = _simple("_CorrCholesky", _is_corr_cholesky, event_dim=2)
+square = _simple("_Square", _is_square, event_dim=2)
+symmetric = _simple("_Symmetric", _is_symmetric, event_dim=2)
+positive_semidefinite = _simple("_PositiveSemidefinite", _is_semidefinite, event_dim=2)
+positive_definite = _simple("_PositiveDefinite", _is_definite, event_dim=2)
 nonnegative_integer = _IntegerGreaterThan(0)
 positive_integer = _IntegerGreaterThan(1)
 integer_interval = _IntegerInterval
@@ -399,8 +352,3 @@ half_open_interval = _HalfOpenInterval
 multinomial = _Multinomial
 cat = _Cat
 stack = _Stack
-for _one in (boolean, one_hot, real, simplex, lower_triangular, lower_cholesky):
-    globals()[type(_one).__name__] = type(_one)
-for _one in (corr_cholesky, square, symmetric, positive_semidefinite):
-    globals()[type(_one).__name__] = type(_one)
-_PositiveDefinite = type(positive_definite)

@@ -8,8 +8,30 @@ from taeda.distributions.distribution import Distribution
 __all__ = ["ExponentialFamily"]
 
 
+def mean_statistics(family):
+    """Natural parameters t, A(t) with its graph, and its gradient E T(x)."""
+    natural = [t.detach().requires_grad_() for t in family._natural_params]
+    with taeda.enable_grad():
+        normalizer = family._log_normalizer(*natural)
+        slopes = taeda.autograd.grad(normalizer.sum(), natural, create_graph=True)
+    return natural, normalizer, slopes
+
+
+def inner_product(pairs, batch: int):
+    """The sum of <a, b> over pairs, over all dims behind the batch dims."""
+    return sum(
+        (a * b).flatten(batch).sum(-1) if a.dim() > batch else a * b for a, b in pairs
+    )
+
+
 class ExponentialFamily(Distribution):
-    """p(x; t) = exp(<T(x), t> - A(t) + k(x)); A's gradient gives the entropy."""
+    """Densities p(x; t) = exp(<T(x), t> - A(t) + k(x)) of natural parameters t.
+
+    A subclass has `_natural_params`, `_log_normalizer` (A) and `_mean_carrier_measure`
+    (E k(x)). The gradient of A is the mean of T; entropy and divergences follow
+    (M. Wainwright, M. Jordan, "Graphical Models, Exponential Families, and
+    Variational Inference", 2008, section 3).
+    """
 
     @property
     def _natural_params(self):
@@ -23,15 +45,8 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self):
-        """A(t) - <t, A'(t)> - E k(x)."""
-        params = [p.detach().requires_grad_() for p in self._natural_params]
-        with taeda.enable_grad():
-            log_normalizer = self._log_normalizer(*params)
-            total = log_normalizer.sum()
-        gradients = taeda.autograd.grad(total, params, create_graph=True)
-        result = log_normalizer - self._mean_carrier_measure
-        for param, gradient in zip(params, gradients, strict=True):
-            result = result - (param * gradient).reshape((*self._batch_shape, -1)).sum(
-                -1
-            )
-        return result
+        """A(t) - <t, A'(t)> - E k(x), in nats."""
+        carrier = self._mean_carrier_measure
+        natural, normalizer, slopes = mean_statistics(self)
+        inner = inner_product(zip(natural, slopes, strict=True), len(self.batch_shape))
+        return normalizer - inner - carrier

@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 import taeda
-from taeda.distributions import Categorical, constraints
-from taeda.distributions.constraints import MixtureSameFamilyConstraint
+from taeda.distributions import constraints
+from taeda.distributions._declare import Expanding, formula, of, parameters
+from taeda.distributions._discrete import Categorical
 from taeda.distributions.distribution import Distribution
 
 __all__ = ["MixtureSameFamily"]
 
 
-class MixtureSameFamily(Distribution):
+def _check(mixture, components) -> None:
+    if not isinstance(mixture, Categorical):
+        raise ValueError(
+            " The Mixture distribution needs to be an  instance of "
+            "torch.distributions.Categorical"
+        )
+    if not isinstance(components, Distribution):
+        raise ValueError(
+            "The Component distribution need to be an instance of "
+            "torch.distributions.Distribution"
+        )
+    mixed, (*batch, count) = mixture.batch_shape, components.batch_shape
+    sizes = zip(mixed[::-1], batch[::-1], strict=False)
+    if any(a != b and 1 not in (a, b) for a, b in sizes):
+        raise ValueError(
+            f"`mixture_distribution.batch_shape` ({mixed}) is not compatible "
+            f"with `component_distribution.batch_shape`({taeda.Size(batch)})"
+        )
+    if mixture.logits.shape[-1] != count:
+        raise ValueError(
+            f"`mixture_distribution component` ({mixture.logits.shape[-1]}) does not "
+            f"equal `component_distribution.batch_shape[-1]` ({count})"
+        )
+
+
+class MixtureSameFamily(Expanding):
     """One of several components, drawn by a categorical distribution.
 
     Args:
         mixture_distribution: Categorical over the components.
         component_distribution: their batch's last dim is that of the components.
+
+    Raises:
+        ValueError: the two do not fit.
     """
 
-    arg_constraints: dict = {}
+    arg_constraints = parameters()
     has_rsample = False
+    _nested = ("_mixture_distribution", "_component_distribution")
+    _kept = ("_num_component", "_event_ndims")
 
     def __init__(
         self,
@@ -27,111 +58,75 @@ class MixtureSameFamily(Distribution):
         component_distribution,
         validate_args: bool | None = None,
     ) -> None:
+        _check(mixture_distribution, component_distribution)
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
-        if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(
-                " The Mixture distribution needs to be an  instance of "
-                "torch.distributions.Categorical"
-            )
-        if not isinstance(component_distribution, Distribution):
-            raise ValueError(
-                "The Component distribution need to be an instance of "
-                "torch.distributions.Distribution"
-            )
-        mixed = mixture_distribution.batch_shape
-        batch = component_distribution.batch_shape[:-1]
-        for one, other in zip(reversed(mixed), reversed(batch), strict=False):
-            if one != 1 and other != 1 and one != other:
-                raise ValueError(
-                    f"`mixture_distribution.batch_shape` ({mixed}) is not compatible "
-                    f"with `component_distribution.batch_shape`({batch})"
-                )
-        count = mixture_distribution.logits.shape[-1]
-        if count != component_distribution.batch_shape[-1]:
-            raise ValueError(
-                f"`mixture_distribution component` ({count}) does not equal "
-                "`component_distribution.batch_shape[-1]` "
-                f"({component_distribution.batch_shape[-1]})"
-            )
-        self._num_component = count
+        *batch, self._num_component = component_distribution.batch_shape
         event = component_distribution.event_shape
         self._event_ndims = len(event)
         super().__init__(batch, event, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(MixtureSameFamily, _instance)
-        shape = taeda.Size(batch_shape)
-        wide = shape + (self._num_component,)
-        new._component_distribution = self._component_distribution.expand(wide)
-        new._mixture_distribution = self._mixture_distribution.expand(shape)
-        new._num_component = self._num_component
-        new._event_ndims = self._event_ndims
-        event = new._component_distribution.event_shape
-        super(MixtureSameFamily, new).__init__(shape, event, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+    mixture_distribution = formula(lambda _mixture_distribution: _mixture_distribution)
+    component_distribution = formula(
+        lambda _component_distribution: _component_distribution
+    )
+    _weights = of("_mixture_distribution", "probs")
 
     @constraints.dependent_property
     def support(self):
-        return MixtureSameFamilyConstraint(self._component_distribution.support)
-
-    @property
-    def mixture_distribution(self):
-        """Which component."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self):
-        """The components."""
-        return self._component_distribution
-
-    @property
-    def mean(self):
-        probs = self._pad_mixture_dimensions(self.mixture_distribution.probs)
-        at = -1 - self._event_ndims
-        return taeda.sum(probs * self.component_distribution.mean, dim=at)
-
-    @property
-    def variance(self):
-        probs = self._pad_mixture_dimensions(self.mixture_distribution.probs)
-        at = -1 - self._event_ndims
-        within = taeda.sum(probs * self.component_distribution.variance, dim=at)
-        offset = self.component_distribution.mean - self._pad(self.mean)
-        return within + taeda.sum(probs * offset.pow(2.0), dim=at)
-
-    def cdf(self, x):
-        found = self.component_distribution.cdf(self._pad(x))
-        return taeda.sum(found * self.mixture_distribution.probs, dim=-1)
-
-    def log_prob(self, x):
-        if self._validate_args:
-            self._validate_sample(x)
-        found = self.component_distribution.log_prob(self._pad(x))
-        weights = taeda.log_softmax(self.mixture_distribution.logits, dim=-1)
-        return taeda.logsumexp(found + weights, dim=-1)
-
-    def sample(self, sample_shape=()):
-        with taeda.no_grad():
-            at = len(sample_shape) + len(self.batch_shape)
-            event = self.event_shape
-            which = self.mixture_distribution.sample(sample_shape)
-            drawn = self.component_distribution.sample(sample_shape)
-            which = which.reshape(which.shape + (1,) * (len(event) + 1))
-            which = which.repeat(taeda.Size([1] * len(which.shape[: at + 1])) + event)
-            return taeda.gather(drawn, at, which).squeeze(at)
+        components = self._component_distribution.support
+        return constraints.MixtureSameFamilyConstraint(components)
 
     def _pad(self, x):
+        """A dim for the components, before those of the event."""
         return x.unsqueeze(-1 - self._event_ndims)
 
     def _pad_mixture_dimensions(self, x):
-        missing = len(self.batch_shape) - len(self.mixture_distribution.batch_shape)
-        shape = x.shape
-        ones = (1,) * missing
-        return x.reshape(shape[:-1] + ones + shape[-1:] + (1,) * self._event_ndims)
+        """The weights with dims for the batch and the event."""
+        missing = len(self._batch_shape) - len(self._mixture_distribution.batch_shape)
+        ones, event = (1,) * missing, (1,) * self._event_ndims
+        return x.reshape(*x.shape[:-1], *ones, x.shape[-1], *event)
+
+    def _mean_of(self, values):
+        """Over the components."""
+        weights = self._pad_mixture_dimensions(self._weights)
+        return (weights * values).sum(-1 - self._event_ndims)
+
+    mean = formula(
+        lambda self, _component_distribution: self._mean_of(
+            _component_distribution.mean
+        )
+    )
+
+    @property
+    def variance(self):
+        """That within components, and that of their means."""
+        part = self._component_distribution
+        return self._mean_of(part.variance + (part.mean - self._pad(self.mean)) ** 2)
+
+    def cdf(self, x):
+        """The mean of the components' distribution functions."""
+        each = self._component_distribution.cdf(self._pad(x))
+        return (each * self._weights).sum(-1)
+
+    def log_prob(self, x):
+        """The logarithm of the components' mean density."""
+        if self._validate_args:
+            self._validate_sample(x)
+        each = self._component_distribution.log_prob(self._pad(x))
+        return (each + self._mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
+
+    def sample(self, sample_shape=()):
+        """Samples of components drawn for each, without gradient."""
+        with taeda.no_grad():
+            which = self._mixture_distribution.sample(sample_shape)
+            drawn = self._component_distribution.sample(sample_shape)
+            at = drawn.dim() - 1 - self._event_ndims
+            shape = drawn.shape[:at]
+            which = which.reshape(*which.shape, *(1,) * (1 + self._event_ndims))
+            which = which.expand(*shape, 1, *self._event_shape)
+            return drawn.gather(at, which).squeeze(at)
 
     def __repr__(self) -> str:
-        return (
-            f"MixtureSameFamily(\n  {self.mixture_distribution},\n  "
-            f"{self.component_distribution})"
-        )
+        own = f"{self._mixture_distribution},\n  {self._component_distribution}"
+        return f"MixtureSameFamily(\n  {own})"

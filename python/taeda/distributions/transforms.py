@@ -1,20 +1,31 @@
-"""Invertible maps of tensors, with the logarithms of their Jacobian determinants."""
+"""Maps with inverses and the logarithms of their Jacobians."""
 
 from __future__ import annotations
 
-import math
+from math import log
+from numbers import Number
 
 import taeda
 from taeda.distributions import constraints
 from taeda.distributions._transform_base import (
-    ComposeTransform,
-    IndependentTransform,
-    ReshapeTransform,
+    ComposeTransform as ComposeTransform,
+)
+from taeda.distributions._transform_base import (
+    IndependentTransform as IndependentTransform,
+)
+from taeda.distributions._transform_base import (
+    ReshapeTransform as ReshapeTransform,
+)
+from taeda.distributions._transform_base import (
     Transform,
-    identity_transform,
+    check_rank,
+    region_of,
 )
 from taeda.distributions._transform_base import (
     _InverseTransform as _InverseTransform,
+)
+from taeda.distributions._transform_base import (
+    identity_transform as identity_transform,
 )
 from taeda.distributions.utils import (
     _sum_rightmost,
@@ -22,37 +33,22 @@ from taeda.distributions.utils import (
     tril_matrix_to_vec,
     vec_to_tril_matrix,
 )
-from taeda.nn.functional import pad, softplus
+from taeda.nn.functional import logsigmoid, pad, softplus
 
-__all__ = [
-    "AbsTransform",
-    "AffineTransform",
-    "CatTransform",
-    "ComposeTransform",
-    "CorrCholeskyTransform",
-    "CumulativeDistributionTransform",
-    "ExpTransform",
-    "IndependentTransform",
-    "LowerCholeskyTransform",
-    "PositiveDefiniteTransform",
-    "PowerTransform",
-    "ReshapeTransform",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StackTransform",
-    "StickBreakingTransform",
-    "TanhTransform",
-    "Transform",
-    "identity_transform",
-]
+__all__ = """AbsTransform AffineTransform CatTransform ComposeTransform
+CorrCholeskyTransform CumulativeDistributionTransform ExpTransform IndependentTransform
+LowerCholeskyTransform PositiveDefiniteTransform PowerTransform ReshapeTransform
+SigmoidTransform SoftmaxTransform SoftplusTransform StackTransform
+StickBreakingTransform TanhTransform Transform identity_transform""".split()
 
 
 class _Alike(Transform):
-    """Base of maps without parameters: those of one class are equal."""
+    """Base of maps without parameters: those of one class are equal.
+
+    Each is stated by three functions: f, its inverse, and log |f'| of (x, f(x)).
+    """
 
     bijective = True
-    sign = 1
 
     def __eq__(self, other) -> bool:
         return isinstance(other, type(self))
@@ -63,17 +59,101 @@ class _Alike(Transform):
 class ExpTransform(_Alike):
     """y = exp(x)."""
 
-    domain = constraints.real
-    codomain = constraints.positive
+    domain, codomain = constraints.real, constraints.positive
+    sign = 1
+    _call = staticmethod(lambda x: x.exp())
+    _inverse = staticmethod(lambda y: y.log())
+    log_abs_det_jacobian = staticmethod(lambda x, y: x)
+
+
+class SigmoidTransform(_Alike):
+    """y = 1 / (1 + exp(-x)), kept off 0 and 1 by a rounding."""
+
+    domain, codomain = constraints.real, constraints.unit_interval
+    sign = 1
+    _call = staticmethod(lambda x: _inside(x.sigmoid()))
+    _inverse = staticmethod(lambda y: taeda.logit(_inside(y)))
+    log_abs_det_jacobian = staticmethod(lambda x, y: logsigmoid(x) + logsigmoid(-x))
+
+
+def _inside(y):
+    limits = taeda.finfo(y.dtype)
+    return y.clamp(limits.tiny, 1.0 - limits.eps)
+
+
+class SoftplusTransform(_Alike):
+    """y = log(1 + exp(x))."""
+
+    domain, codomain = constraints.real, constraints.positive
+    sign = 1
+    _call = staticmethod(lambda x: softplus(x))
+    _inverse = staticmethod(lambda y: y + (-(-y).expm1()).log())
+    log_abs_det_jacobian = staticmethod(lambda x, y: logsigmoid(x))
+
+
+class TanhTransform(_Alike):
+    """y = tanh(x)."""
+
+    domain, codomain = constraints.real, constraints.interval(-1.0, 1.0)
+    sign = 1
+    _call = staticmethod(lambda x: x.tanh())
+    _inverse = staticmethod(lambda y: y.atanh())
+    # 1 - tanh(x)^2 = 4 sigmoid(2 x) sigmoid(-2 x)
+    log_abs_det_jacobian = staticmethod(
+        lambda x, y: log(4.0) + logsigmoid(2.0 * x) + logsigmoid(-2.0 * x)
+    )
+
+
+class AbsTransform(_Alike):
+    """y = |x|; the inverse is the positive x."""
+
+    domain, codomain = constraints.real, constraints.positive
+    bijective = False
+    _call = staticmethod(lambda x: x.abs())
+    _inverse = staticmethod(lambda y: y)
+
+
+class SoftmaxTransform(_Alike):
+    """y = softmax(x); the inverse is the logarithm."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+    bijective = False
+    _call = staticmethod(lambda x: x.softmax(-1))
+    _inverse = staticmethod(lambda y: y.log())
+
+    def forward_shape(self, shape):
+        check_rank(shape, 1)
+        return shape
+
+    inverse_shape = forward_shape
+
+
+class LowerCholeskyTransform(_Alike):
+    """A matrix to a lower triangular one with a positive diagonal."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+    _call = staticmethod(lambda x: _with_diagonal(x, lambda d: d.exp()))
+    _inverse = staticmethod(lambda y: _with_diagonal(y, lambda d: d.log()))
+
+
+def _with_diagonal(matrix, change):
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+    return matrix.tril(-1) + change(diagonal).diag_embed()
+
+
+class PositiveDefiniteTransform(_Alike):
+    """A matrix to a positive-definite one, through its Cholesky factor."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.positive_definite
 
     def _call(self, x):
-        return x.exp()
+        factor = LowerCholeskyTransform._call(x)
+        return factor @ factor.mT
 
     def _inverse(self, y):
-        return y.log()
-
-    def log_abs_det_jacobian(self, x, y):
-        return x
+        return LowerCholeskyTransform._inverse(taeda.linalg.cholesky(y))
 
 
 class PowerTransform(Transform):
@@ -84,310 +164,178 @@ class PowerTransform(Transform):
         cache_size: as for `Transform`.
     """
 
-    _kept = ("exponent",)
-
-    domain = constraints.positive
-    codomain = constraints.positive
+    domain = codomain = constraints.positive
     bijective = True
+    _arguments = ("exponent",)
 
     def __init__(self, exponent, cache_size: int = 0) -> None:
-        (self.exponent,) = broadcast_all(exponent)
         super().__init__(cache_size)
+        (self.exponent,) = broadcast_all(exponent)
 
-    @property
-    def sign(self):
-        return self.exponent.sign()
+    sign = property(lambda self: self.exponent.sign())
 
     def __eq__(self, other) -> bool:
-        if not isinstance(other, PowerTransform):
-            return False
-        return self.exponent.eq(other.exponent).all().item()
+        known = isinstance(other, PowerTransform)
+        return known and bool((self.exponent == other.exponent).all())
 
     __hash__ = object.__hash__
 
     def _call(self, x):
-        return x.pow(self.exponent)
+        return x**self.exponent
 
     def _inverse(self, y):
-        return y.pow(1 / self.exponent)
+        return y ** (1 / self.exponent)
 
     def log_abs_det_jacobian(self, x, y):
-        return (self.exponent * y / x).abs().log()
+        return (y / x * self.exponent).abs().log()
 
     def forward_shape(self, shape):
-        return taeda.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
+        return taeda.broadcast_shapes(shape, self.exponent.shape)
 
     inverse_shape = forward_shape
-
-
-class SigmoidTransform(_Alike):
-    """y = 1 / (1 + exp(-x))."""
-
-    domain = constraints.real
-    codomain = constraints.unit_interval
-
-    def _call(self, x):
-        finfo = taeda.finfo(x.dtype)
-        return taeda.clamp(taeda.sigmoid(x), min=finfo.tiny, max=1.0 - finfo.eps)
-
-    def _inverse(self, y):
-        finfo = taeda.finfo(y.dtype)
-        y = y.clamp(min=finfo.tiny, max=1.0 - finfo.eps)
-        return y.log() - (-y).log1p()
-
-    def log_abs_det_jacobian(self, x, y):
-        return -softplus(-x) - softplus(x)
-
-
-class SoftplusTransform(_Alike):
-    """y = log(1 + exp(x))."""
-
-    domain = constraints.real
-    codomain = constraints.positive
-
-    def _call(self, x):
-        return softplus(x)
-
-    def _inverse(self, y):
-        return (-y).expm1().neg().log() + y
-
-    def log_abs_det_jacobian(self, x, y):
-        return -softplus(-x)
-
-
-class TanhTransform(_Alike):
-    """y = tanh(x)."""
-
-    domain = constraints.real
-    codomain = constraints.interval(-1.0, 1.0)
-
-    def _call(self, x):
-        return x.tanh()
-
-    def _inverse(self, y):
-        return taeda.atanh(y)
-
-    def log_abs_det_jacobian(self, x, y):
-        # log(1 - tanh(x)^2) without cancellation.
-        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
-
-
-class AbsTransform(_Alike):
-    """y = |x|; the inverse is the positive x."""
-
-    domain = constraints.real
-    codomain = constraints.positive
-    bijective = False
-
-    def _call(self, x):
-        return x.abs()
-
-    def _inverse(self, y):
-        return y
 
 
 class AffineTransform(Transform):
     """y = loc + scale x.
 
     Args:
-        loc: added.
-        scale: multiplied.
+        loc: added, a number or tensor.
+        scale: multiplied, a number or tensor.
         event_dim: dims of one event.
         cache_size: as for `Transform`.
     """
 
-    _kept = ("loc", "scale", "event_dim")
-
     bijective = True
+    _arguments = ("loc", "scale", "event_dim")
 
     def __init__(self, loc, scale, event_dim: int = 0, cache_size: int = 0) -> None:
-        super().__init__(cache_size=cache_size)
+        super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
-    @property
-    def event_dim(self) -> int:
-        return self._event_dim
-
-    def _region(self):
-        plain, dims = constraints.real, self._event_dim
-        return constraints.independent(plain, dims) if dims else plain
-
-    @constraints.dependent_property(is_discrete=False)
-    def domain(self):
-        return self._region()
-
-    @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
-        return self._region()
+    event_dim = property(lambda self: self._event_dim)
+    domain = codomain = region_of(
+        lambda self: (
+            constraints.independent(constraints.real, self._event_dim)
+            if self._event_dim
+            else constraints.real
+        )
+    )
 
     def __eq__(self, other) -> bool:
         if not isinstance(other, AffineTransform):
             return False
-        return all(
-            bool(taeda.as_tensor(a == b).all())
-            for a, b in ((self.loc, other.loc), (self.scale, other.scale))
-        )
+        same = (self.loc == other.loc, self.scale == other.scale)
+        return all(bool(taeda.as_tensor(each).all()) for each in same)
 
     __hash__ = object.__hash__
 
     @property
     def sign(self):
-        if isinstance(self.scale, (int, float)):
+        if isinstance(self.scale, Number):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
 
     def _call(self, x):
-        return self.loc + self.scale * x
+        return self.scale * x + self.loc
 
     def _inverse(self, y):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x, y):
-        if isinstance(self.scale, (int, float)):
-            found = taeda.full_like(x, math.log(abs(self.scale)))
-        else:
-            found = taeda.abs(self.scale).log()
-        if self.event_dim:
-            found = found.view(found.size()[: -self.event_dim] + (-1,)).sum(-1)
-            return found.expand(x.shape[: -self.event_dim])
-        return found.expand(x.shape)
+        scale = self.scale
+        if isinstance(scale, Number):
+            scale = x.new_full((), scale)
+        return _sum_rightmost(scale.abs().log().expand(x.shape), self._event_dim)
 
     def forward_shape(self, shape):
-        own = [getattr(part, "shape", ()) for part in (self.loc, self.scale)]
+        own = (getattr(part, "shape", ()) for part in (self.loc, self.scale))
         return taeda.broadcast_shapes(shape, *own)
 
     inverse_shape = forward_shape
 
 
 class CorrCholeskyTransform(Transform):
-    """A vector of n (n - 1) / 2 numbers to the Cholesky factor of a correlation."""
+    """n (n - 1) / 2 numbers to the Cholesky factor of a correlation matrix.
 
-    domain = constraints.real_vector
-    codomain = constraints.corr_cholesky
+    The hyperbolic tangents of the numbers are partial correlations: each row of the
+    factor, a unit vector, gives its next element that part of the length that is left
+    (D. Lewandowski, D. Kurowicka, H. Joe, "Generating random correlation matrices based
+    on vines and extended onion method", 2009).
+    """
+
+    domain, codomain = constraints.real_vector, constraints.corr_cholesky
     bijective = True
 
+    @staticmethod
+    def _left(squares):
+        """The squared length that is left of a row before each of its elements."""
+        return pad((1 - squares.cumsum(-1))[..., :-1], [1, 0], value=1)
+
     def _call(self, x):
-        x = taeda.tanh(x)
-        eps = taeda.finfo(x.dtype).eps
-        r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
-        # What a row leaves of its length for the next element.
-        left = (1 - r**2).sqrt().cumprod(-1)
-        r = r + taeda.eye(r.shape[-1], dtype=r.dtype, device=r.device)
-        return r * pad(left[..., :-1], [1, 0], value=1)
+        limit = 1 - taeda.finfo(x.dtype).eps
+        part = vec_to_tril_matrix(x.tanh().clamp(-limit, limit), diag=-1)
+        left = pad((1 - part * part).cumprod(-1)[..., :-1], [1, 0], value=1).sqrt()
+        return left * (part + taeda.eye(part.shape[-1]).to(part))
 
     def _inverse(self, y):
-        left = pad((1 - taeda.cumsum(y * y, dim=-1))[..., :-1], [1, 0], value=1)
-        row = tril_matrix_to_vec(y, diag=-1)
-        t = row / tril_matrix_to_vec(left, diag=-1).sqrt()
-        return (t.log1p() - t.neg().log1p()) / 2
+        left = tril_matrix_to_vec(self._left(y * y), diag=-1)
+        return (tril_matrix_to_vec(y, diag=-1) / left.sqrt()).atanh()
 
     def log_abs_det_jacobian(self, x, y, intermediates=None):
-        left = 1 - (y * y).cumsum(dim=-1)
-        below = tril_matrix_to_vec(left, diag=-2)
-        slope = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
-        return 0.5 * below.log().sum(-1) + slope
+        left = tril_matrix_to_vec(self._left(y * y), diag=-1)
+        slopes = TanhTransform.log_abs_det_jacobian(x, None)
+        return (slopes + 0.5 * left.log()).sum(-1)
 
     def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
-        if n * (n - 1) // 2 != shape[-1]:
+        check_rank(shape, 1)
+        n = round((1 + (1 + 8 * shape[-1]) ** 0.5) / 2)
+        if n * (n - 1) != 2 * shape[-1]:
             raise ValueError("Input is not a flattened lower-diagonal number")
         return shape[:-1] + (n, n)
 
     def inverse_shape(self, shape):
-        if len(shape) < 2:
-            raise ValueError("Too few dimensions on input")
-        if shape[-2] != shape[-1]:
+        check_rank(shape, 2)
+        n, columns = shape[-2:]
+        if n != columns:
             raise ValueError("Input is not square")
-        return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
-
-
-class SoftmaxTransform(_Alike):
-    """y = softmax(x); the inverse is the logarithm."""
-
-    domain = constraints.real_vector
-    codomain = constraints.simplex
-    bijective = False
-
-    def _call(self, x):
-        probs = (x - x.max(-1, True)[0]).exp()
-        return probs / probs.sum(-1, True)
-
-    def _inverse(self, y):
-        return y.log()
-
-    def _least(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return shape
-
-    forward_shape = inverse_shape = _least
+        return shape[:-2] + (n * (n - 1) // 2,)
 
 
 class StickBreakingTransform(_Alike):
-    """K - 1 numbers to K probabilities, each a part of what is left of a stick."""
+    """K - 1 numbers to K probabilities, each a part of what is left of a stick.
 
-    domain = constraints.real_vector
-    codomain = constraints.simplex
+    The number that breaks off one of k equal parts is 0: x is shifted by log(k - 1).
+    """
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    @staticmethod
+    def _shift(x):
+        return taeda.arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
 
     def _call(self, x):
-        offset = x.shape[-1] + 1 - x.new_ones(x.shape[-1]).cumsum(-1)
-        z = SigmoidTransform()._call(x - offset.log())
-        left = (1 - z).cumprod(-1)
-        return pad(z, [0, 1], value=1) * pad(left, [1, 0], value=1)
+        part = SigmoidTransform._call(x - self._shift(x))
+        left = pad((1 - part).cumprod(-1), [1, 0], value=1)
+        return pad(part, [0, 1], value=1) * left
 
     def _inverse(self, y):
-        head = y[..., :-1]
-        offset = y.shape[-1] - head.new_ones(head.shape[-1]).cumsum(-1)
-        left = 1 - head.cumsum(-1)
-        left = taeda.clamp(left, min=taeda.finfo(y.dtype).tiny)
-        return head.log() - left.log() + offset.log()
+        pieces = y[..., :-1]
+        left = (1 - pieces.cumsum(-1)).clamp(min=taeda.finfo(y.dtype).tiny)
+        return (pieces / left).log() + self._shift(pieces)
 
     def log_abs_det_jacobian(self, x, y):
-        offset = x.shape[-1] + 1 - x.new_ones(x.shape[-1]).cumsum(-1)
-        x = x - offset.log()
-        slope = -x + taeda.nn.functional.logsigmoid(x)
-        return (slope + y[..., :-1].log()).sum(-1)
+        rest = logsigmoid(self._shift(x) - x)
+        return (y[..., :-1].log() + rest).sum(-1)
+
+    def _longer(self, shape, by: int):
+        check_rank(shape, 1)
+        return shape[:-1] + (shape[-1] + by,)
 
     def forward_shape(self, shape):
         return self._longer(shape, 1)
 
     def inverse_shape(self, shape):
         return self._longer(shape, -1)
-
-    @staticmethod
-    def _longer(shape, by: int):
-        if not shape:
-            raise ValueError("Too few dimensions on input")
-        return shape[:-1] + (shape[-1] + by,)
-
-
-class LowerCholeskyTransform(_Alike):
-    """A matrix to a lower triangular one with a positive diagonal."""
-
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.lower_cholesky
-
-    def _call(self, x):
-        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
-
-    def _inverse(self, y):
-        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
-
-
-class PositiveDefiniteTransform(_Alike):
-    """A matrix to a positive-definite one."""
-
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.positive_definite
-
-    def _call(self, x):
-        x = LowerCholeskyTransform()(x)
-        return x @ x.mT
-
-    def _inverse(self, y):
-        return LowerCholeskyTransform().inv(taeda.linalg.cholesky(y))
 
 
 class _Parts(Transform):
@@ -396,29 +344,26 @@ class _Parts(Transform):
     def __init__(self, tseq, dim: int = 0, cache_size: int = 0) -> None:
         if not all(isinstance(t, Transform) for t in tseq):
             raise AssertionError("All elements of tseq must be Transform instances")
-        super().__init__(cache_size=cache_size)
+        super().__init__(cache_size)
         self.transforms = [t.with_cache(cache_size) for t in tseq]
         self.dim = dim
 
-    def _pieces(self, x) -> list:
-        raise NotImplementedError
+    bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
-    def _join(self, pieces):
-        raise NotImplementedError
-
-    def _each(self, x, call):
-        pairs = zip(self.transforms, self._pieces(x), strict=True)
-        return self._join([call(t, piece) for t, piece in pairs])
+    def _each(self, act, *tensors) -> list:
+        """What `act` makes of each map and its parts of the tensors."""
+        parts = (self._split(tensor) for tensor in tensors)
+        return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
 
     def _call(self, x):
-        return self._each(x, lambda t, piece: t(piece))
+        return self._join(self._each(lambda t, part: t(part), x), self.dim)
 
     def _inverse(self, y):
-        return self._each(y, lambda t, piece: t.inv(piece))
+        return self._join(self._each(lambda t, part: t.inv(part), y), self.dim)
 
-    @property
-    def bijective(self) -> bool:
-        return all(t.bijective for t in self.transforms)
+
+def _slope(transform, x, y):
+    return transform.log_abs_det_jacobian(x, y)
 
 
 class CatTransform(_Parts):
@@ -431,49 +376,44 @@ class CatTransform(_Parts):
         cache_size: as for `Transform`.
     """
 
-    _kept = ("transforms", "dim", "lengths")
+    _arguments = ("transforms", "dim", "lengths")
 
     def __init__(self, tseq, dim: int = 0, lengths=None, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
-        count = len(self.transforms)
-        self.lengths = list(lengths) if lengths is not None else [1] * count
+        self.lengths = list(lengths or [1] * len(self.transforms))
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match transforms "
+                f"({len(self.transforms)})"
+            )
 
-    @property
-    def event_dim(self) -> int:
-        return max(t.event_dim for t in self.transforms)
+    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
+    length = property(lambda self: sum(self.lengths), doc="Of all parts.")
+    domain = region_of(lambda self: self._region([t.domain for t in self.transforms]))
+    codomain = region_of(
+        lambda self: self._region([t.codomain for t in self.transforms])
+    )
+    _join = staticmethod(lambda parts, dim: taeda.cat(parts, dim))
 
-    @property
-    def length(self) -> int:
-        """Of all parts."""
-        return sum(self.lengths)
+    def _region(self, regions):
+        return constraints.cat(regions, self.dim, self.lengths)
 
-    def _pieces(self, x) -> list:
+    def _split(self, x):
+        rank = x.dim()
+        if not -rank <= self.dim < rank or x.size(self.dim) != self.length:
+            raise AssertionError(
+                f"expected a tensor of length {self.length} along dim {self.dim}, got "
+                f"the shape {tuple(x.shape)}"
+            )
         return x.split(self.lengths, self.dim)
 
-    def _join(self, pieces):
-        return taeda.cat(pieces, dim=self.dim)
-
     def log_abs_det_jacobian(self, x, y):
-        parts = zip(self.transforms, self._pieces(x), self._pieces(y), strict=True)
-        found = []
-        for t, a, b in parts:
-            one = t.log_abs_det_jacobian(a, b)
-            if t.event_dim < self.event_dim:
-                one = _sum_rightmost(one, self.event_dim - t.event_dim)
-            found.append(one)
-        dim = self.dim if self.dim < 0 else self.dim - x.dim()
-        dim += self.event_dim
-        return taeda.cat(found, dim=dim) if dim < 0 else sum(found)
-
-    @constraints.dependent_property
-    def domain(self):
-        regions = [t.domain for t in self.transforms]
-        return constraints.cat(regions, self.dim, self.lengths)
-
-    @constraints.dependent_property
-    def codomain(self):
-        regions = [t.codomain for t in self.transforms]
-        return constraints.cat(regions, self.dim, self.lengths)
+        slopes = [
+            _sum_rightmost(slope, self.event_dim - t.event_dim)
+            for t, slope in zip(self.transforms, self._each(_slope, x, y), strict=True)
+        ]
+        dim = self.dim + self.event_dim - (0 if self.dim < 0 else x.dim())
+        return taeda.cat(slopes, dim) if dim < 0 else sum(slopes)
 
 
 class StackTransform(_Parts):
@@ -485,25 +425,27 @@ class StackTransform(_Parts):
         cache_size: as for `Transform`.
     """
 
-    _kept = ("transforms", "dim")
+    _arguments = ("transforms", "dim")
+    domain = region_of(lambda self: self._region([t.domain for t in self.transforms]))
+    codomain = region_of(
+        lambda self: self._region([t.codomain for t in self.transforms])
+    )
+    _join = staticmethod(lambda parts, dim: taeda.stack(parts, dim))
 
-    def _pieces(self, x) -> list:
-        return list(x.unbind(self.dim))
+    def _region(self, regions):
+        return constraints.stack(regions, self.dim)
 
-    def _join(self, pieces):
-        return taeda.stack(pieces, dim=self.dim)
+    def _split(self, x):
+        rank = x.dim()
+        if not -rank <= self.dim < rank or x.size(self.dim) != len(self.transforms):
+            raise AssertionError(
+                f"expected {len(self.transforms)} slices along dim {self.dim}, got the "
+                f"shape {tuple(x.shape)}"
+            )
+        return x.unbind(self.dim)
 
     def log_abs_det_jacobian(self, x, y):
-        parts = zip(self.transforms, self._pieces(x), self._pieces(y), strict=True)
-        return self._join([t.log_abs_det_jacobian(a, b) for t, a, b in parts])
-
-    @constraints.dependent_property
-    def domain(self):
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
-
-    @constraints.dependent_property
-    def codomain(self):
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+        return self._join(self._each(_slope, x, y), self.dim)
 
 
 class CumulativeDistributionTransform(Transform):
@@ -514,19 +456,16 @@ class CumulativeDistributionTransform(Transform):
         cache_size: as for `Transform`.
     """
 
-    _kept = ("distribution",)
-
     bijective = True
     codomain = constraints.unit_interval
     sign = 1
+    _arguments = ("distribution",)
 
     def __init__(self, distribution, cache_size: int = 0) -> None:
-        self.distribution = distribution
         super().__init__(cache_size)
+        self.distribution = distribution
 
-    @property
-    def domain(self):
-        return self.distribution.support
+    domain = property(lambda self: self.distribution.support)
 
     def _call(self, x):
         return self.distribution.cdf(x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import update_wrapper
+from math import isqrt
 from numbers import Number
 
 import taeda
@@ -27,19 +29,22 @@ def broadcast_all(*values):
     """
     from taeda.overrides import is_tensor_like
 
-    if not all(is_tensor_like(v) or isinstance(v, Number) for v in values):
+    tensors = [value for value in values if is_tensor_like(value)]
+    numbers = sum(isinstance(value, Number) for value in values)
+    if len(tensors) + numbers < len(values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects "
             "implementing __torch_function__."
         )
-    if not all(is_tensor_like(v) for v in values):
-        options = {"dtype": taeda.get_default_dtype()}
-        for value in values:
-            if isinstance(value, taeda.Tensor):
-                options = {"dtype": value.dtype, "device": value.device}
-                break
+    if numbers:
+        like = next((t for t in tensors if isinstance(t, taeda.Tensor)), None)
+        dtype = taeda.get_default_dtype() if like is None else like.dtype
+        device = None if like is None else like.device
         values = [
-            v if is_tensor_like(v) else taeda.tensor(v, **options) for v in values
+            taeda.tensor(value, dtype=dtype, device=device)
+            if isinstance(value, Number)
+            else value
+            for value in values
         ]
     return taeda.broadcast_tensors(*values)
 
@@ -51,49 +56,47 @@ def _standard_normal(shape, dtype, device):
     )
 
 
+def uniform_like(shape, like):
+    """Uniform numbers in [0, 1) with a tensor's dtype and device."""
+    return taeda.rand(shape, dtype=like.dtype, device=like.device)
+
+
 def _sum_rightmost(value, dim: int):
     """The sum over the last dims."""
-    if dim == 0:
-        return value
-    return value.reshape((*value.shape[:-dim], -1)).sum(-1)
+    return value.flatten(-dim).sum(-1) if dim else value
 
 
 def logits_to_probs(logits, is_binary: bool = False):
     """Probabilities of logits: sigmoid of each, or softmax along the last dim."""
-    if is_binary:
-        return taeda.sigmoid(logits)
-    return taeda.softmax(logits, dim=-1)
+    return logits.sigmoid() if is_binary else logits.softmax(-1)
 
 
 def clamp_probs(probs):
     """Probabilities held away from 0 and 1 by the dtype's eps."""
-    eps = taeda.finfo(probs.dtype).eps
-    return probs.clamp(min=eps, max=1 - eps)
+    margin = taeda.finfo(probs.dtype).eps
+    return probs.clamp(margin, 1 - margin)
 
 
 def probs_to_logits(probs, is_binary: bool = False):
     """Logits of probabilities; the inverse of `logits_to_probs`."""
     held = clamp_probs(probs)
-    if is_binary:
-        return taeda.log(held) - taeda.log1p(-held)
-    return taeda.log(held)
+    return held.log() - (-held).log1p() if is_binary else held.log()
 
 
 class lazy_property:
     """A method whose result becomes the attribute when it is first read."""
 
     def __init__(self, wrapped) -> None:
+        update_wrapper(self, wrapped)
         self.wrapped = wrapped
-        self.__doc__ = wrapped.__doc__
-        self.__name__ = getattr(wrapped, "__name__", "")
 
     def __get__(self, instance, obj_type=None):
         if instance is None:
             return _lazy_property_and_property(self.wrapped)
         with taeda.enable_grad():
-            value = self.wrapped(instance)
-        setattr(instance, self.wrapped.__name__, value)
-        return value
+            made = {self.wrapped.__name__: self.wrapped(instance)}
+        vars(instance).update(made)
+        return next(iter(made.values()))
 
 
 class _lazy_property_and_property(lazy_property, property):
@@ -104,7 +107,7 @@ class _lazy_property_and_property(lazy_property, property):
 
 
 def tril_matrix_to_vec(mat, diag: int = 0):
-    """The lower triangle, row by row.
+    """The lower triangle of (..., n, n) row by row, from the diagonal `diag` down.
 
     Raises:
         ValueError: the diagonal lies outside of the matrix.
@@ -117,24 +120,22 @@ def tril_matrix_to_vec(mat, diag: int = 0):
 
 
 def vec_to_tril_matrix(vec, diag: int = 0):
-    """A matrix with the vector in its lower triangle, row by row.
+    """A square matrix with the vector in its lower triangle, row by row.
 
     Raises:
         ValueError: no matrix has a triangle of that length.
     """
     length = vec.shape[-1]
-    n = (
-        -(1 + 2 * diag)
-        + ((1 + 2 * diag) ** 2 + 8 * length + 4 * abs(diag) * (diag + 1)) ** 0.5
-    ) / 2
-    eps = taeda.finfo(vec.dtype).eps
-    if not round(n) - eps <= n <= round(n) + eps:
+    # A triangle ending diag above the main diagonal has n (n + 1) / 2 + n diag elements
+    # less the corner of diag (diag + 1) / 2 that is cut off.
+    b = 1 + 2 * diag
+    n = (isqrt(b * b + 8 * length + 4 * abs(diag) * (diag + 1)) - b) // 2
+    rows, columns = taeda.tril_indices(n, n, diag)
+    if len(rows) != length:
         raise ValueError(
             f"The size of last dimension is {length} which cannot be expressed as the "
             "lower triangular part of a square D x D matrix."
         )
-    n = round(n)
     mat = vec.new_zeros((*vec.shape[:-1], n, n))
-    rows, columns = taeda.tril_indices(n, n, diag)
     mat[..., rows, columns] = vec
     return mat

@@ -52,7 +52,16 @@ made(dist.Normal, __init__=lambda s: None)().expand((2,))\
 dist.Geometric(0.0)  # (Tensor of shape (1,)) of distribution Geometric(probs: 0.0) to
 dist.Geometric()  # Either `probs` or `logits` must be specified, but not both.
 dist.kl_divergence(dist.Normal(0.0, 1.0), dist.Poisson(1.0))\
-  # No KL(p || q) is implemented for p type Normal and q type Poisson
+  # The cross KL-divergence between different exponential families cannot
+dist.kl_divergence(dist.Cauchy(0.0, 1.0), dist.Poisson(1.0))\
+  # No KL(p || q) is implemented for p type Cauchy and q type Poisson
+dist.Wishart(5.0)  # Exactly one of covariance_matrix or precision_matrix or scale_tril
+dist.Wishart(5.0, ones(2))  # scale_tril must be at least two-dimensional, with optional
+dist.Wishart(1.0, m.eye(3))  # Value of df=1.0 expected to be greater than ndim - 1 = 2.
+dist.LKJCholesky(1)  # Expected dim to be an integer greater than or equal to 2. Found
+dist.ContinuousBernoulli(2.0, validate_args=True)  # The parameter probs has invalid
+dist.CatTransform([dist.transforms.ExpTransform()], lengths=[1, 2])\
+  # lengths (2) must match transforms (1)
 dist.kl_divergence(dist.MultivariateNormal(m.zeros(2), m.eye(2)), \
 dist.MultivariateNormal(m.zeros(3), m.eye(3)))\
   # KL-divergence between two Multivariate Normals with different event shapes
