@@ -9,6 +9,12 @@ Device device_of_tensors(const Tensors& tensors) {
   return tensors.empty() ? default_device() : tensors[0].device();
 }
 
+void refuse_inference_tensor() {
+  throw_error(ErrorKind::Runtime,
+              "Inplace update to inference tensor outside InferenceMode is not "
+              "allowed. Change a clone of it instead.");
+}
+
 void check_inplace(std::string_view op,
                    const TensorBase& computed,
                    const TensorBase& self) {

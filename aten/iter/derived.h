@@ -37,6 +37,15 @@ Device device_of(const A&... arguments) {
   return device_of_tensors(tensors_of(arguments...));
 }
 
+[[noreturn]] TAEDA_API void refuse_inference_tensor();
+// Raises where `t` was made in inference mode and the thread has left it: such
+// tensors have no version by which autograd could notice the change.
+inline void check_writable(const TensorBase& t) {
+  if (TAEDA_UNLIKELY(t.impl()->is_inference) && !inference_mode()) {
+    refuse_inference_tensor();
+  }
+}
+
 TAEDA_API void check_inplace(std::string_view op,
                              const TensorBase& computed,
                              const TensorBase& self);

@@ -1,5 +1,6 @@
 // Optimizers that update a whole list of parameters in one parallel pass.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/derived.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/optimizers.h>
@@ -131,7 +132,10 @@ class Launch {
                 t.sizes());
     TAEDA_CHECK(t.is_cpu(), op_, ": expected CPU tensors, got ", t);
     written = written || numbers_.scaled;
-    if (written) t.impl()->bump_version();
+    if (written) {
+      derived::check_writable(t);
+      t.impl()->bump_version();
+    }
     bool same = t.dtype() == param.dtype() && !t.is_neg() && !t.is_conj() &&
                 param.is_non_overlapping_and_dense() &&
                 (t.strides() == param.strides() ||

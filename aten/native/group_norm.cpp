@@ -1,5 +1,6 @@
 // Group norm, and instance norm through it.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/derived.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -296,6 +297,7 @@ Tensor instance_norm(const Tensor& input,
   for (int i = 0; i < 2; ++i) {
     const Tensor& target = i == 0 ? mean : var;
     if (!target.defined()) continue;
+    derived::check_writable(target);
     Tensor next = make_tensor("instance_norm", {c}, kDouble);
     copy_into(next, fresh[i]);
     for (int64_t k = 0; k < c; ++k) {

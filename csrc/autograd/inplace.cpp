@@ -77,10 +77,6 @@ void check_inplace(const Tensor& self, bool recorded) {
   TAEDA_CHECK(!self.requires_grad() || !is_leaf(self),
               "a leaf Variable that requires grad is being used in an "
               "in-place operation.");
-  TAEDA_CHECK(!self.impl()->is_inference || inference_mode(),
-              "Inplace update to inference tensor outside InferenceMode is not "
-              "allowed. You can make a clone to get a normal tensor before "
-              "doing inplace update.");
 }
 
 namespace {

@@ -35,9 +35,9 @@ SavedVariable::~SavedVariable() { release_node(std::move(grad_fn_)); }
 void SavedVariable::save(const Tensor& t, bool is_output) {
   if (!t.defined()) return;
   TAEDA_CHECK(!t.impl()->is_inference,
-              "Inference tensors cannot be saved for backward. To work around "
-              "you can make a clone to get a normal tensor and use it in "
-              "autograd.");
+              "Inference tensors cannot be saved for backward. Make a clone of "
+              "this one outside of inference mode and use that, or leave out "
+              "what records it.");
   state_ = State::Saved;
   is_output_ = is_output;
   requires_grad_ = t.requires_grad();

@@ -1,6 +1,7 @@
 #include <taeda/csrc/python/indexing.h>
 
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/derived.h>
 #include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/python/late_op.h>
 #include <taeda/csrc/python/tensor_data.h>
@@ -333,6 +334,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   TensorBase view = plan.view();
   if (!plan.advanced() && is_plain(t) && is_scalar_like(value) &&
       !is_tensor(value)) {
+    derived::check_writable(t);
     fill_with(view, to_scalar(value));
     t.impl()->bump_version();
     return;

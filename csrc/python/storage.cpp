@@ -1,4 +1,5 @@
 // taeda.UntypedStorage: the bytes behind tensors.
+#include <taeda/aten/iter/derived.h>
 #include <taeda/csrc/python/device.h>
 #include <taeda/csrc/python/exchange.h>
 #include <taeda/csrc/python/late_op.h>
@@ -326,6 +327,7 @@ void set_storage(const TensorBase& t,
                  int64_t offset,
                  IntArrayRef sizes,
                  IntArrayRef strides) {
+  derived::check_writable(t);
   TAEDA_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
   TAEDA_CHECK(sizes.size() == strides.size(),
               "mismatch in length of strides and shape: ",
@@ -361,6 +363,7 @@ void set_storage(const TensorBase& t,
 
 // set_() and set_(tensor): take over that tensor's memory and geometry.
 void set_from_tensor(const TensorBase& t, const TensorBase& source) {
+  derived::check_writable(t);
   TAEDA_CHECK(t.dtype() == source.dtype(),
               "Could not set tensor of type ",
               dtype_name(t.dtype()),

@@ -241,7 +241,9 @@ def _descriptor(op: Operator, form: PointwiseForm) -> str:
 def _backend(op: Operator) -> list[str]:
     """The function that stands in the backend slots."""
     head = f"{op.result} {op.ident}__backend({op.parameters()}) {{"
-    return [head, *("  " + line for line in _backend_body(op)), "}"]
+    checks = [f"derived::check_writable({a.name});" for a in _written(op)]
+    body = checks + _backend_body(op)
+    return [head, *("  " + line for line in body), "}"]
 
 
 def _backend_body(op: Operator) -> list[str]:

@@ -125,7 +125,7 @@ Leaf(2).backward(ones(3))  # grad_output[0] has a shape of [3] and output[0] has
 Leaf(2).mul_(2)  # a leaf Variable that requires grad is being used in an in-place
 (i := m.inference_mode(), i.__enter__(), x := ones(2), i.__exit__(None, None, None), \
 Leaf(2) * x)\
-  # Inference tensors cannot be saved for backward. To work around you can make a
+  # Inference tensors cannot be saved for backward. Make a clone of this one
 m.heaviside(Leaf(2), ones(2)).sum().backward()  # element 0 of tensors does not require
 (x := Leaf(2), y := x.exp(), y.detach().add_(1), y.sum().backward())\
   # been modified by an inplace operation: [float32 tensor [2]], which is output 0
@@ -133,7 +133,7 @@ ones(2).map_(Leaf(2), max)  # map_ needs tensors that require no grad
 m.add(ones(2), 1, out=Leaf(3).exp())  # add(): functions with out=... arguments don't
 (i := m.inference_mode(), i.__enter__(), x := ones(2), i.__exit__(None, None, None), \
 x.add_(Leaf(2)))\
-  # Inplace update to inference tensor outside InferenceMode is not allowed. You can
+  # Inplace update to inference tensor outside InferenceMode is not allowed. Change
 """
 
 OWN = """
