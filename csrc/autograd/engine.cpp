@@ -24,7 +24,10 @@ constexpr int kMaxNesting = 60;
 class Pass {
  public:
   Pass(const BackwardOptions& options, bool pruned)
-      : options_(options), pruned_(pruned), id_(next_id()) {}
+      : options_(options),
+        pruned_(pruned),
+        full_(!pruned && task_is_full()),
+        id_(next_id()) {}
 
   std::vector<Tensor> run(ArrayRef<Edge> roots,
                           std::vector<Tensor> grads,
@@ -41,6 +44,7 @@ class Pass {
   }
   const BackwardOptions& options() const { return options_; }
   uint64_t id() const { return id_; }
+  bool full() const { return full_; }
   std::vector<std::function<void()>> callbacks;
   Node* running = nullptr;
 
@@ -75,6 +79,7 @@ class Pass {
 
   BackwardOptions options_;
   bool pruned_;
+  bool full_;
   uint64_t id_;
   NodeTable table_;
   std::vector<Ready> ready_;
@@ -363,6 +368,7 @@ bool task_should_compute(const Node& node, size_t from, size_t to) {
 bool task_will_run(const Node* node) {
   return current_pass != nullptr && current_pass->contains(node);
 }
+bool task_is_full() { return current_pass == nullptr || current_pass->full(); }
 bool task_keeps_graph() {
   return current_pass != nullptr && current_pass->options().keep_graph;
 }

@@ -32,6 +32,9 @@ TAEDA_API bool task_should_compute(const Node& node, size_t i);
 TAEDA_API bool task_should_compute(const Node& node, size_t from, size_t to);
 // Whether the running pass will run `node` (GradientEdge-based hooks ask).
 TAEDA_API bool task_will_run(const Node* node);
+// Whether the running pass, and each one around it, goes all the way to the
+// leaves: a backward() without `inputs`. Outside a pass it is true.
+TAEDA_API bool task_is_full();
 // Whether the running pass keeps the graph.
 TAEDA_API bool task_keeps_graph();
 // Identifies the running pass; 0 outside.

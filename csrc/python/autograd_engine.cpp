@@ -128,6 +128,9 @@ PyObject* task_id(PyObject*, PyObject*) {
 PyObject* keeps_graph(PyObject*, PyObject*) {
   return boolean(autograd::task_keeps_graph());
 }
+PyObject* is_full(PyObject*, PyObject*) {
+  return boolean(autograd::task_is_full());
+}
 PyObject* current_node(PyObject*, PyObject*) {
   return guarded([] {
     Node* node = autograd::current_node();
@@ -220,6 +223,7 @@ PyMethodDef functions[] = {
     {"_will_engine_execute_node", will_run, METH_O, nullptr},
     {"_current_graph_task_id", task_id, METH_NOARGS, nullptr},
     {"_current_graph_task_keep_graph", keeps_graph, METH_NOARGS, nullptr},
+    {"_is_checkpoint_valid", is_full, METH_NOARGS, nullptr},
     {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
     {"set_anomaly_enabled", set_anomaly, METH_VARARGS, nullptr},
     {"is_anomaly_enabled",

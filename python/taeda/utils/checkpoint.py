@@ -28,9 +28,6 @@ __all__ = [
     "set_checkpoint_early_stop",
     "DefaultDeviceType",
     "set_checkpoint_debug_enabled",
-    "CheckpointPolicy",  # noqa: F822 (made on first use)
-    "SelectiveCheckpointContext",
-    "create_selective_checkpoint_contexts",
 ]
 
 _settings: dict = {"debug": None, "early_stop": None}
@@ -201,11 +198,11 @@ class CheckpointFunction(Function):
     @staticmethod
     def backward(ctx, *grads):
         """Run the block again, recorded, and backward through it."""
-        valid = getattr(taeda.autograd, "_is_checkpoint_valid", None)
-        if valid is not None and not valid():
+        if not taeda._C._is_checkpoint_valid():
             raise RuntimeError(
-                "checkpoint with use_reentrant=True is incompatible with .grad() or "
-                "with `inputs` of .backward(): use use_reentrant=False"
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with "
+                ".grad() or passing an `inputs` parameter to .backward(): the block "
+                "adds to all its leaves. Use use_reentrant=False"
             )
         inputs = list(ctx.others)
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
@@ -347,41 +344,3 @@ def checkpoint_sequential(
         )
         start += size
     return part(start, len(functions))(input)
-
-
-class SelectiveCheckpointContext:
-    """Says to a policy whether this is the second call, and the operator's result."""
-
-    def __init__(self, *, is_recompute: bool, op_output=None) -> None:
-        self.is_recompute, self.op_output = is_recompute, op_output
-
-
-def _policy_class():
-    from enum import Enum
-
-    names = "MUST_SAVE PREFER_SAVE MUST_RECOMPUTE PREFER_RECOMPUTE"
-    names += " MUST_CPU_OFFLOAD PREFER_CPU_OFFLOAD"
-    kind = Enum("CheckpointPolicy", names, module=__name__, start=0)
-    kind.__doc__ = "What a selective checkpoint does with an operator's result."
-    return kind
-
-
-def __getattr__(name: str):
-    if name == "CheckpointPolicy":
-        value = globals()[name] = _policy_class()
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def create_selective_checkpoint_contexts(
-    policy_fn_or_list, allow_cache_entry_mutation: bool = False
-):
-    """Contexts that keep the results of some operators.
-
-    Raises:
-        NotImplementedError: always; it needs dispatch modes.
-    """
-    raise NotImplementedError(
-        "utils.checkpoint.create_selective_checkpoint_contexts: it needs "
-        "TorchDispatchMode"
-    )

@@ -8,7 +8,6 @@ import weakref
 
 import pytest
 import taeda
-from taeda.utils import checkpoint as module
 from taeda.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 from tolerance import rounding
 
@@ -170,8 +169,6 @@ def test_refused_arguments() -> None:
         checkpoint(lambda z: z * 1, x)
     with pytest.warns(UserWarning, match="requires_grad"):
         checkpoint(lambda z: z * 1, taeda.ones(1), use_reentrant=True)
-    with pytest.raises(NotImplementedError, match="TorchDispatchMode"):
-        module.create_selective_checkpoint_contexts([])
 
 
 def test_an_error_inside_comes_out() -> None:
@@ -180,3 +177,51 @@ def test_an_error_inside_comes_out() -> None:
 
     with pytest.raises(KeyError, match="inside"):
         checkpoint(fail, taeda.ones(1, requires_grad=True), use_reentrant=False)
+
+
+# A block with reentrance adds to all its leaves, whatever is asked for ----------------
+
+PARTIAL = {
+    "grad": lambda m, y, x: m.autograd.grad(y, x),
+    "backward with inputs": lambda m, y, x: y.backward(inputs=[x]),
+    "autograd.backward with inputs": lambda m, y, x: m.autograd.backward(y, inputs=x),
+}
+
+
+@pytest.mark.parametrize("ask", PARTIAL.values(), ids=PARTIAL)
+def test_reentrance_refuses_partial_passes(ask) -> None:
+    import torch
+
+    messages = []
+    for m in (taeda, torch):
+        x = m.ones(3, requires_grad=True)
+        y = sub_module(m).checkpoint(lambda t: t * t, x, use_reentrant=True).sum()
+        with pytest.raises(RuntimeError) as caught:
+            ask(m, y, x)
+        messages.append(str(caught.value)[:99])
+        assert x.grad is None
+    assert messages[0] == messages[1]
+    x = taeda.ones(3, requires_grad=True)
+    y = checkpoint(lambda t: t * t, x, use_reentrant=False).sum()
+    (got,) = taeda.autograd.grad(y, x)
+    assert got.tolist() == [2, 2, 2]
+
+
+def sub_module(m):
+    import importlib
+
+    return importlib.import_module(f"{m.__name__}.utils.checkpoint")
+
+
+def test_a_partial_pass_in_a_hook_spoils_only_itself() -> None:
+    x = taeda.ones(3, requires_grad=True)
+    y = checkpoint(lambda t: t * t, x, use_reentrant=True)
+    other = taeda.ones(1, requires_grad=True)
+    seen = []
+
+    def hook(grad):
+        seen.extend(taeda.autograd.grad(other * 3, other))
+
+    y.register_hook(hook)
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2] and seen[0].item() == 3
