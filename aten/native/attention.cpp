@@ -1,6 +1,8 @@
 // scaled_dot_product_attention: checks, masks, and which way it is computed.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/settings.h>
+#include <taeda/gen/native/_fused_sdp_choice.h>
 #include <taeda/gen/native/_scaled_dot_product_attention_math.h>
 #include <taeda/gen/native/scaled_dot_product_attention.h>
 #include <taeda/gen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -110,31 +112,76 @@ Tensor in_type(const Tensor& t, ScalarType type) {
       t, type, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
 }
 
-// Whether the fused kernel has the case.
-bool fusable(const Tensor& q,
-             const Tensor& k,
-             const Tensor& v,
-             const Tensor& mask,
-             double dropout_p) {
-  bool types = q.is_floating_point() && !is_float8(q.dtype());
+// Whether the fused kernel takes the mask: one size per dim, or 1.
+bool mask_fits(const Tensor& q, const Tensor& k, const Tensor& mask) {
+  if (!mask.defined()) return true;
+  int64_t own = mask.dim();
+  if (mask.requires_grad() || own > q.dim() || own < 2) return false;
+  for (int64_t d = 0; d < own; ++d) {
+    int64_t at = q.dim() - own + d;
+    int64_t want = at == q.dim() - 1 ? k.size(-2) : q.sizes()[at];
+    if (mask.sizes()[d] != want && mask.sizes()[d] != 1) return false;
+  }
+  return true;
+}
+
+// Why the fused kernel does not have the case; null where it does.
+const char* not_fusable(const Tensor& q,
+                        const Tensor& k,
+                        const Tensor& v,
+                        const Tensor& mask,
+                        double dropout_p) {
+  if (dropout_p != 0) return "it has no dropout";
+  if (!q.is_cpu() && !q.is_meta()) return "it runs on the CPU";
+  if (!q.is_floating_point() || is_float8(q.dtype())) {
+    return "it computes in floating-point types of 16 bits and more";
+  }
   bool shapes = q.dim() <= 4 && same_batch(q, k) && same_batch(q, v) &&
                 q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2) &&
                 q.size(-1) > 0;
-  bool masks = !mask.defined() || !mask.requires_grad();
-  if (mask.defined() && masks) {
-    int64_t own = mask.dim();
-    masks = own <= q.dim() && own >= 2;
-    IntArrayRef lead = q.sizes();
-    for (int64_t d = 0; masks && d < own; ++d) {
-      int64_t at = q.dim() - own + d;
-      int64_t want = at == q.dim() - 1   ? k.size(-2)
-                     : at == q.dim() - 2 ? q.size(-2)
-                                         : lead[at];
-      masks = mask.sizes()[d] == want || mask.sizes()[d] == 1;
-    }
+  if (!shapes) return "query, key and value do not have its shapes";
+  return mask_fits(q, k, mask) ? nullptr
+                               : "attn_mask does not have its shape, or "
+                                 "requires grad";
+}
+
+using settings::Attention;
+
+// The first enabled way, in the order of preference, that has the case.
+Attention choose_attention(const Tensor& q,
+                           const Tensor& k,
+                           const Tensor& v,
+                           const Tensor& mask,
+                           double dropout_p) {
+  bool math = settings::attention_enabled(Attention::Math);
+  bool flash = settings::attention_enabled(Attention::Flash);
+  TAEDA_CHECK(math || flash,
+              "No viable backend for scaled_dot_product_attention was found: "
+              "of MATH and FLASH_ATTENTION, which the CPU has, none is "
+              "enabled");
+  const char* reason = flash ? not_fusable(q, k, v, mask, dropout_p) : nullptr;
+  for (Attention way : settings::attention_order()) {
+    if (way == Attention::Math && math) return way;
+    if (way == Attention::Flash && flash && reason == nullptr) return way;
   }
-  bool device = q.is_cpu() || q.is_meta();
-  return types && shapes && masks && device && dropout_p == 0;
+  throw_error(ErrorKind::Runtime,
+              str_cat("scaled_dot_product_attention: No available kernel.  "
+                      "Aborting execution. MATH is disabled, and "
+                      "FLASH_ATTENTION does not apply: ",
+                      reason));
+}
+
+struct SharedHeads {
+  Tensor key, value;
+};
+// Key and value with as many heads as the query.
+SharedHeads share_heads(const Tensor& query,
+                        const Tensor& key,
+                        const Tensor& value,
+                        bool enable_gqa) {
+  if (!enable_gqa || query.dim() < 3) return {key, value};
+  int64_t heads = query.size(-3);
+  return {repeated_heads(key, heads), repeated_heads(value, heads)};
 }
 
 }  // namespace
@@ -193,6 +240,20 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
   return {ops::matmul(weights, v), weights};
 }
 
+int64_t _fused_sdp_choice(const Tensor& query,
+                          const Tensor& key,
+                          const Tensor& value,
+                          const OptionalTensor& attn_mask,
+                          double dropout_p,
+                          bool is_causal,
+                          std::optional<double>,
+                          bool enable_gqa) {
+  Tensor mask = or_undefined(attn_mask);
+  check_attention(query, key, value, mask, is_causal);
+  auto [k, v] = share_heads(query, key, value, enable_gqa);
+  return static_cast<int64_t>(choose_attention(query, k, v, mask, dropout_p));
+}
+
 Tensor scaled_dot_product_attention(const Tensor& query,
                                     const Tensor& key,
                                     const Tensor& value,
@@ -203,12 +264,8 @@ Tensor scaled_dot_product_attention(const Tensor& query,
                                     bool enable_gqa) {
   Tensor mask = or_undefined(attn_mask);
   check_attention(query, key, value, mask, is_causal);
-  Tensor k = key, v = value;
-  if (enable_gqa && query.dim() >= 3) {
-    k = repeated_heads(key, query.size(-3));
-    v = repeated_heads(value, query.size(-3));
-  }
-  if (fusable(query, k, v, mask, dropout_p)) {
+  auto [k, v] = share_heads(query, key, value, enable_gqa);
+  if (choose_attention(query, k, v, mask, dropout_p) == Attention::Flash) {
     OptionalTensor added;
     if (mask.defined()) {
       Tensor m = additive(mask, query.dtype());

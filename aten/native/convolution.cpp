@@ -4,6 +4,7 @@
 #include <taeda/aten/cpu_capability.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/dnn/dnn.h>
+#include <taeda/aten/settings.h>
 #include <taeda/gen/native/convolution.h>
 #include <taeda/gen/native/convolution_backward.h>
 #include <taeda/gen/ops/add.h>
@@ -36,7 +37,8 @@ bool dnn_takes(const Tensor& t) {
 // would round after every channel. So are those with a bias that oneDNN does
 // not add, or the result would be rounded twice.
 ScalarType computed_in(ScalarType t, bool adds_bias = false) {
-  bool wide = cpu_capability() >= CpuCapability::kAvx512 && !adds_bias;
+  bool wide = cpu_capability() >= CpuCapability::kAvx512 && !adds_bias &&
+              settings::dnn_enabled.load(std::memory_order_relaxed);
   return t == kHalf || (t == kBFloat16 && !wide) ? kFloat : t;
 }
 

@@ -2,6 +2,7 @@
 #include <taeda/aten/native/creation.h>
 
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/settings.h>
 #include <taeda/gen/native/empty.h>
 #include <taeda/gen/native/empty_like.h>
 #include <taeda/gen/native/empty_permuted.h>
@@ -22,6 +23,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace taeda::native {
 
@@ -115,6 +117,23 @@ ScalarType type_of_fill(const Scalar& value, Dtype dtype) {
 
 // Without values -------------------------------------------------------------
 
+Tensor unset(Tensor t) {
+  if (!settings::fill_uninitialized.load(std::memory_order_relaxed)) return t;
+  if (t.is_meta() || t.numel() == 0) return t;
+  ScalarType type = t.dtype();
+  if (!is_integral(type, /*include_bool=*/true)) {
+    fill_with(t, std::numeric_limits<double>::quiet_NaN());
+  } else if (is_signed(type)) {
+    size_t spare = 64 - 8 * element_size(type);
+    fill_with(t, std::numeric_limits<int64_t>::max() >> spare);
+  } else if (type == kBool) {
+    fill_with(t, int64_t{1});
+  } else {
+    std::memset(t.mutable_raw_data(), 0xff, t.nbytes());
+  }
+  return t;
+}
+
 Tensor empty(ArrayRef<int64_t> size,
              Dtype dtype,
              MaybeLayout layout,
@@ -126,14 +145,14 @@ Tensor empty(ArrayRef<int64_t> size,
               "empty: preserve_format needs a tensor to take the order of; use "
               "empty_like");
   if (format == MemoryFormat::Contiguous) {
-    return new_tensor("empty", size, dtype, layout, device);
+    return unset(new_tensor("empty", size, dtype, layout, device));
   }
   check_layout("empty", layout);
-  return make_tensor_strided("empty",
-                             size,
-                             format_strides(size, format),
-                             dtype.value_or(default_dtype()),
-                             device.value_or(default_device()));
+  return unset(make_tensor_strided("empty",
+                                   size,
+                                   format_strides(size, format),
+                                   dtype.value_or(default_dtype()),
+                                   device.value_or(default_device())));
 }
 
 Tensor empty_like(const Tensor& self,
@@ -143,7 +162,7 @@ Tensor empty_like(const Tensor& self,
                   MaybeBool,
                   MaybeFormat memory_format) {
   check_layout("empty_like", layout);
-  return new_like("empty_like", self, dtype, device, memory_format);
+  return unset(new_like("empty_like", self, dtype, device, memory_format));
 }
 
 Tensor empty_strided(ArrayRef<int64_t> size,
@@ -158,11 +177,11 @@ Tensor empty_strided(ArrayRef<int64_t> size,
               stride,
               " and ",
               size);
-  return make_tensor_strided("empty_strided",
-                             size,
-                             stride,
-                             dtype.value_or(default_dtype()),
-                             device.value_or(default_device()));
+  return unset(make_tensor_strided("empty_strided",
+                                   size,
+                                   stride,
+                                   dtype.value_or(default_dtype()),
+                                   device.value_or(default_device())));
 }
 
 Tensor empty_permuted(ArrayRef<int64_t> size,
@@ -204,11 +223,11 @@ Tensor new_empty(const Tensor& self,
                  MaybeLayout layout,
                  MaybeDevice device,
                  MaybeBool) {
-  return new_tensor("new_empty",
-                    size,
-                    dtype.value_or(self.dtype()),
-                    layout,
-                    device.value_or(self.device()));
+  return unset(new_tensor("new_empty",
+                          size,
+                          dtype.value_or(self.dtype()),
+                          layout,
+                          device.value_or(self.device())));
 }
 
 Tensor new_empty_strided(const Tensor& self,

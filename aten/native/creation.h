@@ -13,6 +13,8 @@ Tensor new_tensor(std::string_view op,
                   std::optional<ScalarType> dtype,
                   std::optional<Layout> layout,
                   std::optional<Device> device);
+// `t`, filled where settings::fill_uninitialized asks for it.
+TAEDA_API Tensor unset(Tensor t);
 // The dtype of a tensor made of a number.
 ScalarType type_of_fill(const Scalar& value, std::optional<ScalarType> dtype);
 // Uninitialised, with self's shape and, unless given, its dtype, device and

@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/creation.h>
+#include <taeda/aten/settings.h>
 #include <taeda/gen/native/fill.h>
 #include <taeda/gen/native/resize_.h>
 #include <taeda/gen/native/resize_as_.h>
@@ -62,9 +63,19 @@ void resize_(const Tensor& self,
   MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   TAEDA_CHECK(format != MemoryFormat::Preserve,
               "resize_: unsupported memory format preserve_format");
+  size_t before = self.storage()->nbytes();
   resize_tensor(self, size);
   if (format != MemoryFormat::Contiguous) {
     resize_tensor_strided(self, size, format_strides(size, format));
+  }
+  // What the storage gained, as a row.
+  size_t itemsize = self.itemsize(), first = before / itemsize;
+  size_t all = self.storage()->nbytes() / itemsize;
+  if (all > first && settings::fill_uninitialized.load()) {
+    unset(make_view(self,
+                    {static_cast<int64_t>(all - first)},
+                    {1},
+                    static_cast<int64_t>(first)));
   }
 }
 

@@ -1,4 +1,5 @@
 // TypeErrors of calls that fit no overload, in PyTorch's words.
+#include <taeda/aten/settings.h>
 #include <taeda/csrc/python/arg_parser.h>
 
 #include <cstring>
@@ -356,7 +357,7 @@ void raise_no_match(const Call& call) {
 
 void warn_deprecated(const Call& call, const Overload& overload) {
   static std::set<const Overload*> warned;
-  if (!warned.insert(&overload).second) return;
+  if (!warned.insert(&overload).second && !settings::warn_always) return;
   const Function& f = *call.function;
   auto text_of = [&](const Overload& o) {
     View v{o, call};

@@ -90,6 +90,7 @@ void fill(PyObject* module) {
   init_numpy(module);
   init_dlpack(module);
   init_state(module);
+  init_settings(module);
   init_type_info(module);
   init_return_types(module);
   init_library(module);

@@ -1,5 +1,6 @@
 // Zero-copy exchange with NumPy, which is optional and never imported here
 // unless a program has an array or asks for one. See Note [NumPy's ABI].
+#include <taeda/aten/settings.h>
 #include <taeda/csrc/python/dtype.h>
 #include <taeda/csrc/python/late_op.h>
 #include <taeda/csrc/python/tensor_data.h>
@@ -130,7 +131,7 @@ void release_array(void* array, size_t) {
 
 void warn_readonly() {
   static bool warned = false;
-  if (std::exchange(warned, true)) return;
+  if (std::exchange(warned, true) && !settings::warn_always) return;
   check_status(PyErr_WarnEx(
       PyExc_UserWarning,
       "The given NumPy array is not writable, and tensors have no read-only "

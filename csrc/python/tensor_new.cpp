@@ -2,6 +2,7 @@
 #include <taeda/csrc/python/tensor_new.h>
 
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/creation.h>
 #include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/python/device.h>
@@ -410,7 +411,8 @@ TensorBase legacy_value(PyObject* args, ScalarType dtype) {
   bool is_size = n == 1 && PyTuple_Check(first) && !PyTuple_CheckExact(first);
   if (PyLong_Check(first) || is_size) {
     PyObject* sizes = is_size ? first : args;
-    return make_tensor("Tensor", to_ints(sizes, "Tensor"), dtype);
+    return native::unset(
+        make_tensor("Tensor", to_ints(sizes, "Tensor"), dtype));
   }
   if (n > 1) {
     raise(PyExc_TypeError,

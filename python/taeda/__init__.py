@@ -80,7 +80,7 @@ _LAZY_NAMES = {
         " is_deterministic_algorithms_warn_only_enabled"
         " get_deterministic_debug_mode set_deterministic_debug_mode"
         " get_float32_matmul_precision set_float32_matmul_precision"
-        " is_warn_always_enabled set_warn_always set_flush_denormal"
+        " set_warn_always set_flush_denormal"
     ),
 }
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}

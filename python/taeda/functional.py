@@ -120,7 +120,8 @@ def einsum(*args):
 
     Args:
         args: an equation such as "ij,jk->ik" and the tensors; or tensors and lists of
-            dim numbers in turn, and a list for the result.
+            dim numbers in turn, and a list for the result. Three tensors and more are
+            multiplied in the order that `backends.opt_einsum` finds.
 
     Example:
         >>> taeda.einsum("i,i->", taeda.ones(3), taeda.ones(3))
@@ -137,7 +138,12 @@ def einsum(*args):
         equation, operands = _equation_of(args)
     if _overrides_in(operands):
         return _override(einsum, operands, equation, *operands)
-    return _native("einsum")(equation, operands)
+    path = None
+    if len(operands) > 2:
+        from taeda.backends.opt_einsum import path_of
+
+        path = path_of(equation, operands)
+    return _native("einsum")(equation, operands, path=path)
 
 
 def _letter(number) -> str:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/aten/settings.h>
 
 namespace taeda::blas {
 namespace {
@@ -45,6 +46,10 @@ bool small_enough(const GemmShape& s, int64_t limit) {
   return s.m * s.n * s.k <= limit && s.n * s.k <= kSmallPackElements;
 }
 
+bool dnn_allowed() {
+  return settings::dnn_enabled.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 GemmRoute choose_gemm_f32(const GemmShape& s) {
@@ -58,7 +63,8 @@ GemmRoute choose_gemm_f32(const GemmShape& s) {
     return GemmRoute::kSmall;
   }
   const bool wide = cpu_capability() >= CpuCapability::kAvx512;
-  return wide || s.n < 512 ? GemmRoute::kDnn : GemmRoute::kOpenBlas;
+  return (wide || s.n < 512) && dnn_allowed() ? GemmRoute::kDnn
+                                              : GemmRoute::kOpenBlas;
 }
 
 GemmRoute choose_gemm_f64(const GemmShape& s) {
@@ -78,7 +84,7 @@ bool choose_dnn_bf16(int64_t m, int64_t n, int64_t k) {
     return false;
   }
   // Setting up its call costs about a microsecond.
-  return cpu_capability() >= CpuCapability::kAvx512 &&
+  return cpu_capability() >= CpuCapability::kAvx512 && dnn_allowed() &&
          (forced != kNoForce || m * n * k > kSmallLimit);
 }
 

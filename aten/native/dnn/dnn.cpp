@@ -2,10 +2,13 @@
 
 #include <taeda/aten/native/blas/load_library.h>
 #include <taeda/aten/native/dnn/dnn_api.h>
+#include <taeda/aten/settings.h>
 #include <taeda/c10/util/check.h>
 
 namespace taeda::dnn {
 namespace {
+
+bool off() { return !settings::dnn_enabled.load(std::memory_order_relaxed); }
 
 const DnnApi* load_api() {
   constexpr const char* kFile = "libtaeda_dnn.so";
@@ -46,6 +49,7 @@ bool conv_forward(const Conv& conv,
                   WeightId id,
                   const void* bias,
                   void* dst) {
+  if (off()) return false;
   return api().conv_forward(conv, src, weight, id, bias, dst);
 }
 
@@ -54,6 +58,7 @@ bool conv_backward_data(const Conv& conv,
                         const void* weight,
                         WeightId id,
                         void* diff_src) {
+  if (off()) return false;
   return api().conv_backward_data(conv, diff_dst, weight, id, diff_src);
 }
 
@@ -62,6 +67,7 @@ bool conv_backward_weights(const Conv& conv,
                            const void* diff_dst,
                            void* diff_weight,
                            void* diff_bias) {
+  if (off()) return false;
   return api().conv_backward_weights(
       conv, src, diff_dst, diff_weight, diff_bias);
 }
@@ -72,6 +78,7 @@ bool matmul(const MatMul& matmul,
             WeightId b_id,
             const void* bias,
             void* c) {
+  if (off()) return false;
   return api().matmul(matmul, a, b, b_id, bias, c);
 }
 

@@ -25,9 +25,10 @@ TAEDA_API void sgemm(bool trans_a,
                      int64_t ldc);
 
 // The functions below return false, having done nothing, where oneDNN has no
-// code for the case on this processor (bfloat16 without AVX-512, say): the
-// caller then computes it in another way. Pointers are to elements of the
-// geometry's dtype; output is overwritten and may not overlap the inputs.
+// code for the case on this processor (bfloat16 without AVX-512, say), or where
+// settings::dnn_enabled is off: the caller then computes it in another way.
+// Pointers are to elements of the geometry's dtype; output is overwritten and
+// may not overlap the inputs.
 
 // dst = conv(src, weight) + bias; bias may be null.
 [[nodiscard]] TAEDA_API bool conv_forward(const Conv& conv,

@@ -1,11 +1,22 @@
-"""What this build computes with, and switches of libraries."""
+"""What this build computes with, and switches of libraries.
+
+A switch is either read by kernels (`mkldnn.enabled`, the kinds of attention), or a
+permission that programs give beforehand and that kernels of this build never use, such
+as TF32 products on a GPU: each module says which.
+"""
 
 from __future__ import annotations
+
+from taeda._lazy import attributes
+
+from ._switches import own_precision as _own_precision
+from ._switches import properties as _properties
 
 __all__ = [
     "cpu",
     "cuda",
     "cudnn",
+    "flags",
     "mha",
     "mkl",
     "mkldnn",
@@ -13,26 +24,27 @@ __all__ = [
     "openmp",
     "opt_einsum",
     "quantized",
+    "set_flags",
 ]
+__getattr__ = attributes(__name__, submodules=__all__)
 
 
-class _Flags:
-    """A scope in which switches have other values."""
+def set_flags(_fp32_precision: str = "none") -> tuple[str]:
+    """Set the precision of float32 computations for all backends; returns the old one.
 
-    def __init__(self, space: dict, values: dict) -> None:
-        self.space, self.values = space, values
-
-    def __enter__(self) -> None:
-        self.before = {name: self.space[name] for name in self.values}
-        self.space.update(self.values)
-
-    def __exit__(self, *exception) -> None:
-        self.space.update(self.before)
+    Args:
+        _fp32_precision: "ieee", "tf32", "bf16" or "none".
+    """
+    before = (_own_precision("generic").read(),)
+    _own_precision("generic").write(_fp32_precision)
+    return before
 
 
-def __getattr__(name: str):
-    if name in __all__:
-        from importlib import import_module
+def flags(fp32_precision: str = "none"):
+    """The same for the length of a `with` block."""
+    from ._switches import Scope
 
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return Scope(set_flags, (fp32_precision,))
+
+
+_properties(__name__, fp32_precision=_own_precision("generic"))

@@ -1,8 +1,30 @@
-"""CUDA, which this build does not have; the switches keep what they are set to."""
+"""CUDA, which this build does not have, and the kernels of attention.
+
+`flash` and `math` are what the CPU has of attention, and both switches hold there;
+`mem_efficient` and `cudnn` are kept for the CUDA build, and so are the members of
+`matmul`. The switches of attention are the process's, not the thread's, as in PyTorch.
+"""
 
 from __future__ import annotations
 
-__all__ = ["is_built", "matmul"]
+from taeda import _C
+
+from ._switches import Kept, Precision
+
+__all__ = [
+    "cudnn_sdp_enabled",
+    "enable_cudnn_sdp",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "is_built",
+    "is_flash_attention_available",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+    "sdp_kernel",
+]
 
 
 def is_built() -> bool:
@@ -10,52 +32,102 @@ def is_built() -> bool:
     return False
 
 
+def is_flash_attention_available() -> bool:
+    """Whether the build has the GPU's flash kernel."""
+    return False
+
+
 class _Matmul:
-    allow_tf32 = False
-    allow_fp16_reduced_precision_reduction = True
-    allow_bf16_reduced_precision_reduction = True
-    allow_fp16_accumulation = False
+    """Permissions of products on the GPU, which the CUDA build is to read.
+
+    allow_tf32: the same as fp32_precision = "tf32", which see `_switches.Precision`.
+    allow_fp16_accumulation, allow_fp16_reduced_precision_reduction,
+    allow_bf16_reduced_precision_reduction: sums in fewer bits.
+    """
+
+    __slots__ = ("_switches",)
+
+    def __init__(self) -> None:
+        first = {
+            "allow_fp16_reduced_precision_reduction": True,
+            "allow_bf16_reduced_precision_reduction": True,
+            "allow_fp16_accumulation": False,
+        }
+        switches: dict = {
+            name: Kept(f"backends.cuda.matmul.{name}", value)
+            for name, value in first.items()
+        }
+        switches["fp32_precision"] = Precision("cuda", "matmul")
+        switches["allow_tf32"] = self
+        object.__setattr__(self, "_switches", switches)
+
+    def __getattr__(self, name: str):
+        if name not in self._switches:
+            raise AttributeError(f"Unknown attribute {name}")
+        return self._switches[name].read()
+
+    def __setattr__(self, name: str, value) -> None:
+        if name not in self._switches:
+            raise AttributeError(f"Unknown attribute {name}")
+        self._switches[name].write(value)
+
+    def read(self) -> bool:
+        """allow_tf32."""
+        return self.fp32_precision == "tf32"
+
+    def write(self, value: bool) -> None:
+        """Set allow_tf32, and with it the precision of all float32 products."""
+        from taeda import set_float32_matmul_precision
+
+        set_float32_matmul_precision("high" if value else "highest")
 
 
 matmul = _Matmul()
-_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+_WAYS = {"math": 0, "flash": 1, "mem_efficient": 2, "cudnn": 3}
 
 
-def flash_sdp_enabled() -> bool:
-    """Whether the flash kernel of attention may be used."""
-    return _sdp["flash"]
+def _functions(name: str):
+    """`NAME_sdp_enabled` and `enable_NAME_sdp`."""
+    way = _WAYS[name]
+
+    def enabled() -> bool:
+        return _C._attention_enabled(way)
+
+    def enable(enabled: bool) -> None:
+        if not isinstance(enabled, bool):
+            raise RuntimeError(
+                f"enable_{name}_sdp expects a bool, but got {type(enabled).__name__}"
+            )
+        _C._enable_attention(way, enabled)
+
+    enabled.__name__, enable.__name__ = f"{name}_sdp_enabled", f"enable_{name}_sdp"
+    enabled.__doc__ = f"Whether attention may use its kernel {name!r}."
+    enable.__doc__ = f"Allow or forbid attention's kernel {name!r}."
+    return enabled, enable
 
 
-def enable_flash_sdp(enabled: bool) -> None:
-    """Allow or forbid the flash kernel of attention."""
-    _sdp["flash"] = bool(enabled)
+math_sdp_enabled, enable_math_sdp = _functions("math")
+flash_sdp_enabled, enable_flash_sdp = _functions("flash")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _functions("mem_efficient")
+cudnn_sdp_enabled, enable_cudnn_sdp = _functions("cudnn")
 
 
-def mem_efficient_sdp_enabled() -> bool:
-    """Whether the memory-saving kernel of attention may be used."""
-    return _sdp["mem_efficient"]
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+):
+    """The kernels that attention may use within a `with` block.
 
+    Older form of `nn.attention.sdpa_kernel`.
+    """
+    from taeda.nn.attention import SDPBackend, sdpa_kernel
 
-def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Allow or forbid the memory-saving kernel of attention."""
-    _sdp["mem_efficient"] = bool(enabled)
-
-
-def math_sdp_enabled() -> bool:
-    """Whether attention may be composed of other operators."""
-    return _sdp["math"]
-
-
-def enable_math_sdp(enabled: bool) -> None:
-    """Allow or forbid attention composed of other operators."""
-    _sdp["math"] = bool(enabled)
-
-
-def cudnn_sdp_enabled() -> bool:
-    """Whether cuDNN's kernel of attention may be used."""
-    return _sdp["cudnn"]
-
-
-def enable_cudnn_sdp(enabled: bool) -> None:
-    """Allow or forbid cuDNN's kernel of attention."""
-    _sdp["cudnn"] = bool(enabled)
+    wanted = {
+        SDPBackend.FLASH_ATTENTION: enable_flash,
+        SDPBackend.MATH: enable_math,
+        SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
+        SDPBackend.CUDNN_ATTENTION: enable_cudnn,
+    }
+    return sdpa_kernel([kind for kind, on in wanted.items() if on])

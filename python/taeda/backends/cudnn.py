@@ -1,14 +1,28 @@
-"""cuDNN, which this build does not have; the switches keep what they are set to."""
+"""cuDNN, which this build does not have.
+
+Programs set these switches without asking for a GPU first. They are kept for the CUDA
+build, which is to read them; nothing of this build has a use for them.
+"""
 
 from __future__ import annotations
 
-from taeda.backends import _Flags
+from ._switches import Kept, Operation, flag_functions, own_precision, properties
 
-enabled = True
-benchmark = False
-benchmark_limit = 10
-deterministic = False
-allow_tf32 = True
+__all__ = ["conv", "flags", "is_acceptable", "is_available", "rnn", "set_flags"]
+_INSIDE = {
+    "enabled": False,
+    "benchmark": False,
+    "benchmark_limit": 10,
+    "deterministic": False,
+    "allow_tf32": True,
+}
+_switches = {
+    name: Kept(f"backends.cudnn.{name}", value or name == "enabled")
+    for name, value in _INSIDE.items()
+}
+_switches["fp32_precision"] = own_precision("cuda")
+set_flags, flags = flag_functions(_switches, {**_INSIDE, "fp32_precision": "none"})
+conv, rnn = Operation("cuda", "conv"), Operation("cuda", "rnn")
 
 
 def is_available() -> bool:
@@ -26,13 +40,4 @@ def is_acceptable(tensor) -> bool:
     return False
 
 
-def set_flags(**values) -> tuple:
-    """Set switches; returns their old values."""
-    before = tuple(globals()[name] for name in values)
-    globals().update(values)
-    return before
-
-
-def flags(**values) -> _Flags:
-    """Switches for the length of a `with` block."""
-    return _Flags(globals(), values)
+properties(__name__, **_switches)

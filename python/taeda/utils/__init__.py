@@ -11,6 +11,7 @@ _MODULES = {
     "_pytree",
     "checkpoint",
     "data",
+    "deterministic",
     "dlpack",
     "hooks",
     "safetensors",

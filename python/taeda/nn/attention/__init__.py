@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from taeda import _C
+from taeda._lazy import attributes
 
 from .._choice import Choice
 
 __all__ = [
     "SDPBackend",
-    "WARN_FOR_UNFUSED_KERNELS",
     "activate_flash_attention_impl",
     "current_flash_attention_impl",
     "list_flash_attention_impls",
@@ -16,8 +16,6 @@ __all__ = [
     "restore_flash_attention_impl",
     "sdpa_kernel",
 ]
-
-WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(Choice):
@@ -39,46 +37,31 @@ class SDPBackend(Choice):
     }
 
 
-# Native switch -> the kernel it allows.
-_SWITCHES = {
-    "cudnn": SDPBackend.CUDNN_ATTENTION,
-    "flash": SDPBackend.FLASH_ATTENTION,
-    "mem_efficient": SDPBackend.EFFICIENT_ATTENTION,
-    "math": SDPBackend.MATH,
-    "overrideable": SDPBackend.OVERRIDEABLE,
-}
+_KERNELS = [kind for kind in SDPBackend if kind is not SDPBackend.ERROR]
 
 
 def _allowed() -> list[SDPBackend]:
-    """The kernels that are switched on; all where there is no switch."""
-    found = []
-    for name, backend in _SWITCHES.items():
-        ask = getattr(_C, f"_get_{name}_sdp_enabled", None)
-        if ask is None or ask():
-            found.append(backend)
-    return found
+    """The kernels that are switched on."""
+    return [kind for kind in _KERNELS if _C._attention_enabled(int(kind))]
 
 
-def _order():
-    ask = getattr(_C, "_get_sdp_priority_order", None)
-    return None if ask is None else list(ask())
-
-
-def _allow(backends, order=None) -> None:
-    for name, backend in _SWITCHES.items():
-        switch = getattr(_C, f"_set_sdp_use_{name}", None)
-        if switch is not None:
-            switch(backend in backends)
-    if order is not None and hasattr(_C, "_set_sdp_priority_order"):
-        _C._set_sdp_priority_order(order)
+def _allow(backends, order) -> None:
+    for kind in _KERNELS:
+        _C._enable_attention(int(kind), kind in backends)
+    _C._set_attention_order(order)
 
 
 class sdpa_kernel:
     """Within this context only the given attention kernels are used.
 
+    Of the kernels the CPU has MATH (products and softmax) and FLASH_ATTENTION (fused).
+    Where none of those given has the case, attention raises RuntimeError. The choice is
+    the process's, not the thread's, as in PyTorch; `backends.cuda` shows it too.
+
     Args:
         backends: an SDPBackend, or a list of them.
-        set_priority: try them in the order of the list.
+        set_priority: try them in the order of the list. Otherwise the fused ones come
+            first.
 
     Raises:
         AssertionError: something else is given.
@@ -92,7 +75,9 @@ class sdpa_kernel:
     def __init__(self, backends, set_priority: bool = False) -> None:
         if isinstance(backends, SDPBackend):
             backends = [backends]
-        if not isinstance(backends, list):
+        if not isinstance(backends, list) or not all(
+            isinstance(kind, SDPBackend) for kind in backends
+        ):
             raise AssertionError(
                 "Backend must be an instance of SDPBackend or a list of SDPBackend "
                 f"instances, got {type(backends).__name__}"
@@ -100,11 +85,11 @@ class sdpa_kernel:
         self.backends, self.set_priority = list(dict.fromkeys(backends)), set_priority
 
     def __enter__(self) -> dict:
-        self.before, self.order = _allowed(), _order()
-        order = None
-        if self.set_priority and self.order is not None:
-            wanted = [int(backend) for backend in self.backends]
-            order = wanted + [b for b in self.order if b not in wanted]
+        self.before, self.order = _allowed(), _C._attention_order()
+        order = self.order
+        if self.set_priority:
+            wanted = [int(kind) for kind in self.backends if kind in _KERNELS]
+            order = wanted + [kind for kind in order if kind not in wanted]
         _allow(self.backends, order)
         return {}
 
@@ -184,9 +169,4 @@ def list_flash_attention_impls() -> list[str]:
     return sorted(_implementations)
 
 
-def __getattr__(name: str):
-    if name in ("bias", "flex_attention"):
-        from importlib import import_module
-
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = attributes(__name__, submodules=("bias", "flex_attention"))

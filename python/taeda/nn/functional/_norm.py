@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import taeda
 from taeda import Tensor
 
 from .._native import native, overrides_any, overrides_one, relay
@@ -13,14 +12,8 @@ __name__ = __package__
 _batch_norm, _instance_norm = native("batch_norm"), native("instance_norm")
 _layer_norm, _group_norm = native("layer_norm"), native("group_norm")
 _rms_norm = native("rms_norm")
-
-
-def _cudnn() -> bool:
-    """Whether cuDNN may be used, where there is such a switch."""
-    try:
-        return taeda.backends.cudnn.enabled
-    except AttributeError:
-        return False
+# The operators' last argument, which kernels without cuDNN do not look at.
+_CUDNN = False
 
 
 def _verify_batch_size(size) -> None:
@@ -77,7 +70,7 @@ def batch_norm(
         wanted = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     state = (weight, bias, running_mean, running_var)
-    return _batch_norm(input, *state, training, momentum, eps, _cudnn())
+    return _batch_norm(input, *state, training, momentum, eps, _CUDNN)
 
 
 def instance_norm(
@@ -118,7 +111,7 @@ def instance_norm(
                 f"{input.size()}"
             )
     state = (weight, bias, running_mean, running_var)
-    return _instance_norm(input, *state, use_input_stats, momentum, eps, _cudnn())
+    return _instance_norm(input, *state, use_input_stats, momentum, eps, _CUDNN)
 
 
 def layer_norm(
@@ -147,7 +140,7 @@ def layer_norm(
     """
     if overrides_any(input, weight, bias):
         return relay(layer_norm, (input, weight, bias), locals())
-    return _layer_norm(input, normalized_shape, weight, bias, eps, _cudnn())
+    return _layer_norm(input, normalized_shape, weight, bias, eps, _CUDNN)
 
 
 def rms_norm(
@@ -209,7 +202,7 @@ def group_norm(
         )
     n, c, *rest = input.size()
     _verify_batch_size([n * c // num_groups, num_groups, *rest])
-    return _group_norm(input, num_groups, weight, bias, eps, _cudnn())
+    return _group_norm(input, num_groups, weight, bias, eps, _CUDNN)
 
 
 def local_response_norm(
