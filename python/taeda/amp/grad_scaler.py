@@ -105,26 +105,30 @@ class GradScaler:
 
     def step(self, optimizer, *args, **kwargs):
         """`optimizer.step(*args)`, unless a gradient is infinite or NaN."""
-        if not self._enabled:
-            return optimizer.step(*args, **kwargs)
-        if "closure" in kwargs:
+        if self._enabled and self._overflowed(optimizer, "closure" in kwargs):
+            return None
+        return optimizer.step(*args, **kwargs)
+
+    def _overflowed(self, optimizer, closure: bool) -> bool:
+        """Is the step to be left out? Unscales what the caller has not."""
+        if closure:
             raise RuntimeError(
                 "GradScaler.step: a closure is not supported while it is enabled"
             )
-        if self._stages.get(id(optimizer)) == _STEPPED:
+        key = id(optimizer)
+        stage = self._stages.get(key, _READY)
+        if stage == _STEPPED:
             raise RuntimeError(
                 "step() has already been called since the last update()."
             )
-        if self._stages.get(id(optimizer), _READY) == _READY:
+        if stage == _READY:
             self.unscale_(optimizer)
-        if self._found_inf[id(optimizer)] is None:
+        if self._found_inf[key] is None:
             raise AssertionError(
                 "GradScaler.step: no parameter of the optimizer has a gradient"
             )
-        self._stages[id(optimizer)] = _STEPPED
-        if self._found_inf[id(optimizer)]:
-            return None
-        return optimizer.step(*args, **kwargs)
+        self._stages[key] = _STEPPED
+        return self._found_inf[key]
 
     def update(self, new_scale=None) -> None:
         """Choose the next factor; call it once at the end of each iteration.
