@@ -16,7 +16,7 @@ from struct import error as StructError
 
 from taeda._io import copies, names
 from taeda._io.keys import Keys
-from taeda._io.limits import Allowance, short
+from taeda._io.limits import ELEMENT, Allowance, short
 
 _INT32, _UINT16 = Struct("<i"), Struct("<H")
 _UINT32, _UINT64 = Struct("<I"), Struct("<Q")
@@ -27,6 +27,7 @@ _MAPPINGS = (dict, OrderedDict, Counter)
 _MAX_INTEGER = 1024
 # No opcode makes more than this many bytes for each of its own.
 _DENSEST = 512
+_STEP = 4 * ELEMENT
 # A hash of a tuple nested deeper than this may overrun the stack.
 MAX_DEPTH = 30_000
 _ABSENT = object()
@@ -59,6 +60,8 @@ class Machine:
     def _steps(self) -> list:
         """The plain table for pickles that can neither fill the memory nor nest."""
         worst, allowance = _DENSEST * self.end, self.allowance
+        # A compressed pickle may be a thousand times its file: that is mostly time.
+        allowance.spend(_STEP * max(0, self.end - allowance.size))
         tuples = sum(map(self.data.count, (b"t", b"\x85", b"\x86", b"\x87")))
         if worst + 2 * allowance.size <= allowance.left and tuples <= MAX_DEPTH:
             allowance.spend(worst)
@@ -73,7 +76,8 @@ class Machine:
         self.marks: list = []
         self.memo: list = []
         self.calls: dict = {}  # id of a value on the stack -> its call
-        self.depths: dict = {}  # id of a tuple -> how deep it is nested
+        self.depths: dict = {}  # id of a tuple in `held` -> how deep it is nested
+        self.held: list = []
         data, end, table = self.data, self.end, self.table
         try:
             while self.at < end:

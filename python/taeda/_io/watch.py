@@ -9,6 +9,7 @@ from __future__ import annotations
 from _pickle import UnpicklingError
 from collections import OrderedDict
 from functools import cache
+from itertools import repeat
 
 import taeda
 from taeda._io import machine
@@ -65,19 +66,17 @@ def _nested(step):
 
     def run(m) -> None:
         step(m)
-        made = m.stack[-1]
-        m.allowance.spend(_HEAD + made.__sizeof__())
-        if tuple not in map(type, made):
-            return
-        depths = m.depths
-        depth = 1 + max(depths.get(id(x), (0, x))[0] for x in made if type(x) is tuple)
-        if depth > machine.MAX_DEPTH:
-            raise UnpicklingError(
-                f"tuples nested deeper than {machine.MAX_DEPTH} times"
-            )
-        # Holding the tuple keeps its id from being used for another one.
-        m.allowance.spend(200)
-        depths[id(made)] = depth, made
+        made, price = m.stack[-1], _HEAD
+        if tuple in map(type, made):
+            depth = 1 + max(map(m.depths.get, map(id, made), repeat(0)))
+            if depth > machine.MAX_DEPTH:
+                raise UnpicklingError(
+                    f"tuples nested deeper than {machine.MAX_DEPTH} times"
+                )
+            m.depths[id(made)] = depth
+            m.held.append(made)  # its id is not used for another value meanwhile
+            price += 160
+        m.allowance.spend(price + made.__sizeof__())
 
     return run
 

@@ -139,7 +139,16 @@ def records(count: int) -> bytes:
     return body + joined + tail
 
 
+def packed_pickle(body: bytes) -> bytes:
+    """A pickle that is a thousand times its file."""
+    return forge.archive(forge.program(body), compression=zipfile.ZIP_DEFLATED)
+
+
 ARCHIVES = {
+    "a compressed pickle of idle steps": (
+        lambda: packed_pickle(b"N0" * 8_000_000 + b"N"),
+        "memory",
+    ),
     "overlapping records": (lambda: overlapping(4000), "memory"),
     "compressed zeros": (lambda: bombs(40, 32 << 20), "left for this file|memory"),
     "a million records": (lambda: records(1_000_000), "memory"),
