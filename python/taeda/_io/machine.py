@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from _pickle import UnpicklingError
 from collections import Counter, OrderedDict
+from itertools import repeat
 from struct import Struct
 from struct import error as StructError
 
@@ -233,8 +234,8 @@ class Machine:
             memo[index] = value
             return
         if gap:  # Python 2 counted from 1, and optimised pickles leave some out
-            self.allowance.spend(8 * gap)
-            memo.extend([_ABSENT] * gap)
+            self.allowance.spend(9 * gap)
+            memo.extend(repeat(_ABSENT, gap))
         memo.append(value)
 
     def text(self, count: int) -> None:
