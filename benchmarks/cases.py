@@ -6,6 +6,8 @@ A case is a set-up, run once, and a statement that is timed; both see the librar
 
 from __future__ import annotations
 
+from linalg_cases import LINALG, LINALG_BACKWARD
+
 SETUP = """
 import numpy
 nn, F = T.nn, T.nn.functional
@@ -95,3 +97,5 @@ _TRAINING = {
 
 # group -> name -> (set-up, statement)
 CASES = {"call": _CALLS, "operator": _OPERATORS, "training": _TRAINING}
+# Long tables, measured when they are named.
+MORE_CASES = {"linalg": LINALG, "linalg_backward": LINALG_BACKWARD}

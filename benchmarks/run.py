@@ -1,6 +1,6 @@
 """Times this library beside PyTorch: the one benchmark runner.
 
-    tools/dev bench                      every group, a line per group
+    tools/dev bench                      every group but the linalg ones
     tools/dev bench call training        some groups
     tools/dev bench --each               a line per case
     tools/dev bench --json FILE          the figures as JSON
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 
-from cases import CASES, SETUP
+from cases import CASES, MORE_CASES, SETUP
 
 LIBRARIES = ("taeda", "torch")
 BLOCK_SECONDS = 0.02
@@ -156,7 +156,7 @@ def measure(groups: list[str], pairs: int) -> dict[str, dict[str, float]]:
             continue
         figures[group] = {
             name: ratio(sides, setup, statement, pairs)
-            for name, (setup, statement) in CASES[group].items()
+            for name, (setup, statement) in (CASES | MORE_CASES)[group].items()
         }
     for side in sides:
         side.close()
@@ -166,10 +166,11 @@ def measure(groups: list[str], pairs: int) -> dict[str, dict[str, float]]:
 def main() -> int:
     """Measures the named groups and prints a table."""
     names = [*CASES, START]
+    every = [*names, *MORE_CASES]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("groups", nargs="*", help=f"of {', '.join(names)}")
+    parser.add_argument("groups", nargs="*", help=f"of {', '.join(every)}")
     parser.add_argument("--each", action="store_true", help="a line per case")
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--json", type=pathlib.Path)
@@ -178,7 +179,7 @@ def main() -> int:
     if options.serve:
         serve(options.serve)
         return 0
-    unknown = set(options.groups) - set(names)
+    unknown = set(options.groups) - set(every)
     if unknown:
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     figures = measure(options.groups or names, options.pairs)

@@ -1,6 +1,5 @@
 // Cholesky factors and triangular systems.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/cholesky_solve.h>
 #include <taeda/gen/native/linalg_cholesky.h>
 #include <taeda/gen/native/linalg_cholesky_ex.h>
@@ -10,7 +9,8 @@
 #include <taeda/gen/ops/linalg_cholesky_ex.h>
 #include <taeda/gen/ops/linalg_solve_triangular.h>
 #include <taeda/gen/ops/transpose.h>
-#include <taeda/gen/ops/tril.h>
+
+#include <functional>
 
 namespace taeda::native {
 
@@ -19,19 +19,17 @@ using blas::lapack;
 
 namespace {
 
-void check_definite(const Tensor& info) {
+void check_definite(std::string_view op, const Tensor& info) {
   int64_t i = first_failure(info);
   if (i < 0) return;
-  int order = info.const_data<int>()[i];
-  std::string batch =
-      info.dim() == 0 ? "" : "(Batch element " + std::to_string(i) + "): ";
   TAEDA_CHECK_AS(LinAlg,
                  false,
-                 "linalg.cholesky: ",
-                 batch,
+                 op,
+                 ": ",
+                 batch_element(info, i, 0),
                  "The factorization could not be completed because the input "
                  "is not positive-definite (the leading minor of order ",
-                 order,
+                 info.const_data<int>()[i],
                  " is not positive-definite).");
 }
 
@@ -40,33 +38,67 @@ Tensor adjoint(const Tensor& t) {
   return t.is_complex() ? ops::conj(flipped) : flipped;
 }
 
+// L of each matrix in `l`, or its adjoint, which is read and written where
+// `upper`.
+template <class T>
+void factor_all(const Tensor& a,
+                const Tensor& l,
+                const Tensor& info,
+                bool upper) {
+  Int n = rows_of(a), lda = leading(n);
+  int64_t count = batch_count(a), each = int64_t{n} * n;
+  MatrixReader<T> reader(a);
+  auto one = [&](int64_t i) {
+    T* matrix = item<T>(l, i, each);
+    reader.copy(i, matrix, n, n);
+    lapack<T>().potrf(
+        upper ? "U" : "L", &n, matrix, &lda, item<int>(info, i, 1), 1);
+    for (Int c = 0; c < n; ++c) {
+      T* column = matrix + int64_t{c} * n;
+      std::fill(upper ? column + c + 1 : column,
+                upper ? column + n : column + c,
+                T(0));
+    }
+  };
+  const auto& kernels = TAEDA_ISA_TABLE(kSmallSystems).of<T>();
+  if (!in_lanes(count, n, n, kernels.lanes)) {
+    return each_matrix(count, n, n, one);
+  }
+  SmallBatch<T> job;
+  job.count = count;
+  job.rows = job.columns = n;
+  job.first = column_major_results<T>(l);
+  if (upper) {
+    std::swap(job.first.row, job.first.column);
+    job.first.conj = true;
+  }
+  job.report = info.mutable_data<int>();
+  run_in_lanes<T>(
+      kernels.cholesky, job, upper ? reader.adjoint() : reader, {}, 0, 0, one);
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& a,
                                               bool upper,
                                               bool check_errors) {
-  constexpr std::string_view op = "linalg.cholesky";
-  check_square(op, a);
+  constexpr std::string_view op = "linalg.cholesky_ex";
+  check_square("linalg.cholesky", a);
   Tensor info = new_infos(op, a);
-  // The lower factor's conjugate transpose is the upper one.
-  Tensor l = column_major(op, ops::tril(upper ? adjoint(a) : a));
-  Int n = rows_of(a), lda = leading(n);
+  Tensor l = new_matrices(op, batch_sizes(a), a.size(-1), a.size(-1), a);
   if (l.numel() > 0) {
+    Tensor from = readable(a);
     visit_lapack(a.dtype(), [&](auto t) {
-      using T = decltype(t);
-      for (int64_t i = 0, all = batch_count(a); i < all; ++i) {
-        T* matrix = item<T>(l, i, int64_t{n} * n);
-        lapack<T>().potrf("L", &n, matrix, &lda, item<int>(info, i, 1), 1);
-      }
+      factor_all<decltype(t)>(from, l, info, upper);
     });
   }
-  if (check_errors) check_definite(info);
-  return {upper ? adjoint(l) : l, info};
+  if (check_errors) check_definite(op, info);
+  return {l, info};
 }
 
 Tensor linalg_cholesky(const Tensor& self, bool upper) {
   auto [l, info] = ops::linalg_cholesky_ex(self, upper, /*check_errors=*/false);
-  check_definite(info);
+  check_definite("linalg.cholesky", info);
   return l;
 }
 
@@ -77,6 +109,79 @@ Tensor spread(const Tensor& t, IntArrayRef batch) {
   sizes.push_back(t.size(-2));
   sizes.push_back(t.size(-1));
   return t.sizes() == IntArrayRef(sizes) ? t : ops::expand(t, sizes, false);
+}
+
+struct Triangle {
+  bool upper, left, unit;
+};
+
+// The system as lanes take it, L X = B: from the right it is the transposed
+// one, and an upper triangle is a lower one upside down.
+template <class T>
+void solve_in_lanes(SmallKernel<T> kernel,
+                    MatrixReader<T> a,
+                    MatrixReader<T> b,
+                    const Tensor& x,
+                    Triangle kind,
+                    const std::function<void(int64_t)>& one) {
+  SmallBatch<T> job;
+  job.count = batch_count(x);
+  job.first = column_major_results<T>(x);
+  job.unit = kind.unit;
+  if (!kind.left) {
+    a = a.transposed();
+    b = b.transposed();
+    std::swap(job.first.row, job.first.column);
+    kind.upper = !kind.upper;
+  }
+  if (kind.upper) {
+    a = a.upside_down(/*columns_too=*/true);
+    b = b.upside_down(/*columns_too=*/false);
+    job.first.data += (b.rows() - 1) * job.first.row;
+    job.first.row = -job.first.row;
+  }
+  job.rows = job.columns = static_cast<int>(b.rows());
+  job.right = static_cast<int>(b.columns());
+  run_in_lanes<T>(kernel, job, a, b, 0, 0, one);
+}
+
+template <class T>
+void solve_triangles(const Tensor& a,
+                     const Tensor& b,
+                     const Tensor& x,
+                     Triangle kind) {
+  MatrixReader<T> matrices(a), sides(b);
+  Int n = rows_of(a), lda = leading(n);
+  Int rows = rows_of(x), columns = columns_of(x), ldx = leading(rows);
+  auto one = [&](int64_t i) {
+    std::vector<T> matrix(static_cast<size_t>(n) * static_cast<size_t>(n));
+    T* result = item<T>(x, i, int64_t{rows} * columns);
+    matrices.copy(i, matrix.data(), n, n);
+    sides.copy(i, result, rows, columns);
+    const T factor(1);
+    lapack<T>().trsm(kind.left ? "L" : "R",
+                     kind.upper ? "U" : "L",
+                     "N",
+                     kind.unit ? "U" : "N",
+                     &rows,
+                     &columns,
+                     &factor,
+                     matrix.data(),
+                     &lda,
+                     result,
+                     &ldx,
+                     1,
+                     1,
+                     1,
+                     1);
+  };
+  const auto& kernels = TAEDA_ISA_TABLE(kSmallSystems).of<T>();
+  int64_t count = batch_count(x), most = std::max(rows, columns);
+  if (in_lanes(count, n, most, kernels.lanes)) {
+    solve_in_lanes<T>(kernels.triangular, matrices, sides, x, kind, one);
+  } else {
+    each_matrix(count, n, most, one);
+  }
 }
 
 }  // namespace
@@ -111,31 +216,12 @@ Tensor linalg_solve_triangular(const Tensor& a,
               ")");
   DimVector batch =
       broadcast_shapes<int64_t>(op, batch_sizes(a), batch_sizes(b));
-  Tensor matrix = column_major(op, spread(a, batch));
-  Tensor x = column_major(op, spread(b, batch));
-  Int n = rows_of(matrix), lda = leading(n);
-  Int rows = rows_of(x), columns = columns_of(x), ldx = leading(rows);
+  Tensor matrix = readable(spread(a, batch));
+  Tensor from = readable(spread(b, batch));
+  Tensor x = new_matrices(op, batch, b.size(-2), b.size(-1), b);
   if (x.numel() == 0) return x;
   visit_lapack(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const T one(1);
-    for (int64_t i = 0, all = batch_count(x); i < all; ++i) {
-      lapack<T>().trsm(left ? "L" : "R",
-                       upper ? "U" : "L",
-                       "N",
-                       unitriangular ? "U" : "N",
-                       &rows,
-                       &columns,
-                       &one,
-                       item<T>(matrix, i, int64_t{n} * n),
-                       &lda,
-                       item<T>(x, i, int64_t{rows} * columns),
-                       &ldx,
-                       1,
-                       1,
-                       1,
-                       1);
-    }
+    solve_triangles<decltype(t)>(matrix, from, x, {upper, left, unitriangular});
   });
   return x;
 }

@@ -1,6 +1,5 @@
 // Eigenvalues and eigenvectors.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/linalg_eig.h>
 #include <taeda/gen/native/linalg_eigh.h>
 #include <taeda/gen/native/linalg_eigvals.h>
@@ -20,14 +19,18 @@ using blas::real_t;
 
 namespace {
 
-void check_converged(std::string_view op, int info) {
+void check_converged(std::string_view op, const Tensor& info) {
+  int64_t i = first_failure(info);
+  if (i < 0) return;
   TAEDA_CHECK_AS(LinAlg,
-                 info == 0,
+                 false,
                  op,
-                 ": The algorithm failed to converge because the input matrix "
+                 ": ",
+                 batch_element(info, i, 0),
+                 "The algorithm failed to converge because the input matrix "
                  "is ill-conditioned or has too many repeated eigenvalues "
                  "(error code: ",
-                 info,
+                 info.const_data<int>()[i],
                  ").");
 }
 
@@ -188,6 +191,36 @@ int general(Int n, complex<T>* matrix, complex<T>* w, complex<T>* vectors) {
   return info;
 }
 
+template <class T>
+void hermitian_all(const Tensor& a,
+                   const Tensor& v,
+                   const Tensor& w,
+                   const Tensor& info,
+                   bool lower) {
+  MatrixReader<T> reader(a);
+  Int n = rows_of(a);
+  auto one = [&](int64_t i) {
+    T* matrix = item<T>(v, i, int64_t{n} * n);
+    reader.copy(i, matrix, n, n);
+    real_t<T>* values = item<real_t<T>>(w, i, n);
+    *item<int>(info, i, 1) = hermitian<T>(lower ? "L" : "U", n, matrix, values);
+  };
+  int64_t count = batch_count(a);
+  const auto& kernels = TAEDA_ISA_TABLE(kSmallSpectra).of<T>();
+  if (!in_lanes(count, n, n, kernels.lanes)) {
+    return each_matrix(count, n, n, one);
+  }
+  SmallBatch<T> job;
+  job.count = count;
+  job.rows = job.columns = n;
+  job.first = column_major_results<T>(v);
+  job.numbers = w.mutable_data<real_t<T>>();
+  job.report = info.mutable_data<int>();
+  // The upper triangle is the lower one of the adjoint.
+  run_in_lanes<T>(
+      kernels.eigh, job, lower ? reader : reader.adjoint(), {}, n, 0, one);
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view uplo) {
@@ -197,21 +230,16 @@ std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view uplo) {
   TAEDA_CHECK(lower || uplo == "U" || uplo == "u",
               "Expected UPLO argument to be 'L' or 'U', but got ",
               uplo);
-  Tensor v = column_major(op, a);
+  int64_t n = a.size(-1);
+  Tensor v = new_matrices(op, batch_sizes(a), n, n, a);
   Tensor w =
       make_tensor(op, vector_sizes(a), real_type_of(a.dtype()), a.device());
-  Int n = rows_of(a);
   if (v.numel() == 0) return {w, v};
+  Tensor info = new_infos(op, a), from = readable(a);
   visit_lapack(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    for (int64_t i = 0, all = batch_count(a); i < all; ++i) {
-      check_converged(op,
-                      hermitian<T>(lower ? "L" : "U",
-                                   n,
-                                   item<T>(v, i, int64_t{n} * n),
-                                   item<real_t<T>>(w, i, n)));
-    }
+    hermitian_all<decltype(t)>(from, v, w, info, lower);
   });
+  check_converged(op, info);
   return {w, v};
 }
 
@@ -234,17 +262,18 @@ std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) {
   Tensor v = new_matrices(op, batch_sizes(a), a.size(-1), a.size(-1), w);
   Int n = rows_of(a);
   if (a.numel() == 0) return {w, v};
+  Tensor info = new_infos(op, a);
   visit_lapack(a.dtype(), [&](auto t) {
     using T = decltype(t);
     using C = complex<real_t<T>>;
-    for (int64_t i = 0, all = batch_count(a); i < all; ++i) {
-      check_converged(op,
-                      general(n,
-                              item<T>(a, i, int64_t{n} * n),
-                              item<C>(w, i, n),
-                              item<C>(v, i, int64_t{n} * n)));
-    }
+    each_matrix(batch_count(a), n, n, [&](int64_t i) {
+      *item<int>(info, i, 1) = general(n,
+                                       item<T>(a, i, int64_t{n} * n),
+                                       item<C>(w, i, n),
+                                       item<C>(v, i, int64_t{n} * n));
+    });
   });
+  check_converged(op, info);
   return {w, v};
 }
 

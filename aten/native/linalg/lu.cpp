@@ -1,6 +1,6 @@
 // LU decompositions, determinants, and what they solve.
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/linalg_det.h>
 #include <taeda/gen/native/linalg_lu_factor.h>
 #include <taeda/gen/native/linalg_lu_factor_ex.h>
@@ -31,15 +31,15 @@ using blas::real_t;
 
 namespace {
 
-void check_no_zero(const Tensor& info) {
+void check_no_zero(std::string_view op, const Tensor& info) {
   int64_t i = first_failure(info);
   if (i < 0) return;
   int order = info.const_data<int>()[i];
-  std::string batch =
-      info.dim() == 0 ? "" : "(Batch element " + std::to_string(i) + "): ";
   TAEDA_CHECK(false,
-              "linalg.lu_factor: ",
-              batch,
+              "torch.",
+              op,
+              ": ",
+              batch_element(info, i, 0),
               "U[",
               order,
               ",",
@@ -48,6 +48,46 @@ void check_no_zero(const Tensor& info) {
               "division by zero. If you still want to perform the "
               "factorization, consider calling linalg.lu(A, pivot) or "
               "linalg.lu_factor_ex(A, pivot)");
+}
+
+// Column-major matrices m x n become L and U.
+template <class T>
+void factor_one(T* matrix, Int m, Int n, int* pivots, int* info) {
+  Int lda = leading(m);
+  lapack<T>().getrf(&m, &n, matrix, &lda, pivots, info);
+}
+
+template <class T>
+void factor_all(const Tensor& a,
+                const Tensor& lu,
+                const Tensor& pivots,
+                const Tensor& info) {
+  Int m = rows_of(a), n = columns_of(a), k = std::min(m, n);
+  int64_t count = batch_count(a);
+  auto one = [&](int64_t i) {
+    factor_one(item<T>(lu, i, int64_t{m} * n),
+               m,
+               n,
+               item<int>(pivots, i, k),
+               item<int>(info, i, 1));
+  };
+  const auto& kernels = TAEDA_ISA_TABLE(kSmallSystems).of<T>();
+  if (!in_lanes(count, m, n, kernels.lanes)) {
+    copy_into(lu, a);
+    return each_matrix(count, m, n, one);
+  }
+  MatrixReader<T> reader(a);
+  SmallBatch<T> job;
+  job.count = count;
+  job.rows = m;
+  job.columns = n;
+  job.first = column_major_results<T>(lu);
+  job.pivots = pivots.mutable_data<int>();
+  job.report = info.mutable_data<int>();
+  run_in_lanes<T>(kernels.lu, job, reader, {}, 0, k, [&](int64_t i) {
+    reader.copy(i, item<T>(lu, i, int64_t{m} * n), m, n);
+    one(i);
+  });
 }
 
 }  // namespace
@@ -60,32 +100,26 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& a,
   TAEDA_CHECK(pivot,
               "linalg.lu_factor: LU without pivoting is not implemented on the "
               "CPU");
-  Tensor lu = column_major(op, a), info = new_infos(op, a);
-  Int m = rows_of(a), n = columns_of(a), k = std::min(m, n), lda = leading(m);
+  int64_t m = a.size(-2), n = a.size(-1);
+  Tensor lu = new_matrices(op, batch_sizes(a), m, n, a);
+  Tensor info = new_infos(op, a);
   DimVector sizes(batch_sizes(a));
-  sizes.push_back(k);
+  sizes.push_back(std::min(m, n));
   Tensor pivots = make_tensor(op, sizes, kInt, a.device());
   if (lu.numel() > 0) {
+    Tensor from = readable(a);
     visit_lapack(a.dtype(), [&](auto t) {
-      using T = decltype(t);
-      for (int64_t i = 0, all = batch_count(a); i < all; ++i) {
-        lapack<T>().getrf(&m,
-                          &n,
-                          item<T>(lu, i, int64_t{m} * n),
-                          &lda,
-                          item<int>(pivots, i, k),
-                          item<int>(info, i, 1));
-      }
+      factor_all<decltype(t)>(from, lu, pivots, info);
     });
   }
-  if (check_errors) check_no_zero(info);
+  if (check_errors) check_no_zero(op, info);
   return {lu, pivots, info};
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
   auto [lu, pivots, info] =
       ops::linalg_lu_factor_ex(a, pivot, /*check_errors=*/false);
-  check_no_zero(info);
+  check_no_zero("linalg.lu_factor", info);
   return {lu, pivots};
 }
 
@@ -176,26 +210,37 @@ real_t<T> magnitude(T x) {
   }
 }
 
-// Calls f(i, factors of det: diagonal of U, their count, whether rows were
-// exchanged an odd number of times) for each matrix.
-template <typename F>
-void each_diagonal(const Tensor& a, F&& f) {
-  auto [lu, pivots, info] = linalg_lu_factor_ex(a, true, false);
-  int64_t n = a.size(-1);
-  visit_lapack(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    std::vector<T> diagonal(static_cast<size_t>(n));
-    for (int64_t b = 0, all = batch_count(a); b < all; ++b) {
-      const T* matrix = item<T>(lu, b, n * n);
-      const int* swaps = item<int>(pivots, b, n);
-      bool odd = false;
-      for (int64_t i = 0; i < n; ++i) {
-        diagonal[static_cast<size_t>(i)] = matrix[i * n + i];
-        odd = odd != (swaps[i] != i + 1);
-      }
-      f(b, diagonal, odd);
+// The determinants of all matrices by `kernel`; of one, by from_diagonal(i,
+// diagonal of U, whether rows were exchanged an odd number of times).
+template <class T, class F>
+void each_determinant(SmallKernel<T> SmallSystems<T>::*kernel,
+                      const Tensor& a,
+                      SmallBatch<T> job,
+                      F&& from_diagonal) {
+  MatrixReader<T> reader(a);
+  Int n = rows_of(a);
+  auto one = [&](int64_t i) {
+    std::vector<T> lu(static_cast<size_t>(n) * static_cast<size_t>(n));
+    std::vector<int> pivots(static_cast<size_t>(n));
+    int info = 0;
+    reader.copy(i, lu.data(), n, n);
+    factor_one(lu.data(), n, n, pivots.data(), &info);
+    bool odd = false;
+    for (Int k = 0; k < n; ++k) {
+      odd = odd != (pivots[k] != k + 1);
+      lu[k] = lu[static_cast<size_t>(k) * (static_cast<size_t>(n) + 1)];
     }
-  });
+    lu.resize(static_cast<size_t>(n));
+    from_diagonal(i, lu, odd);
+  };
+  job.count = batch_count(a);
+  job.rows = job.columns = n;
+  const auto& kernels = TAEDA_ISA_TABLE(kSmallSystems).of<T>();
+  if (n > 0 && in_lanes(job.count, n, n, kernels.lanes)) {
+    run_in_lanes<T>(kernels.*kernel, job, reader, {}, 1, 0, one);
+  } else {
+    each_matrix(job.count, n, n, one);
+  }
 }
 
 }  // namespace
@@ -203,33 +248,54 @@ void each_diagonal(const Tensor& a, F&& f) {
 Tensor linalg_det(const Tensor& a) {
   check_square("linalg.det", a);
   Tensor out = make_tensor("linalg.det", batch_sizes(a), a.dtype(), a.device());
-  each_diagonal(a, [&](int64_t b, const auto& diagonal, bool odd) {
-    using T = typename std::decay_t<decltype(diagonal)>::value_type;
-    T product = odd ? T(-1) : T(1);
-    for (const T& factor : diagonal) product = product * factor;
-    *item<T>(out, b, 1) = product;
+  if (out.numel() == 0) return out;
+  Tensor from = readable(a);
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    SmallBatch<T> job;
+    job.first = {out.mutable_data<T>(), 0, 0, 1, false};
+    each_determinant<T>(
+        &SmallSystems<T>::det,
+        from,
+        job,
+        [&](int64_t i, const std::vector<T>& diagonal, bool odd) {
+          T product = odd ? T(-1) : T(1);
+          for (const T& factor : diagonal) product = product * factor;
+          *item<T>(out, i, 1) = product;
+        });
   });
   return out;
 }
 
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& a) {
-  check_square("linalg.slogdet", a);
-  Tensor sign =
-      make_tensor("linalg.slogdet", batch_sizes(a), a.dtype(), a.device());
-  Tensor logs = make_tensor(
-      "linalg.slogdet", batch_sizes(a), real_type_of(a.dtype()), a.device());
-  each_diagonal(a, [&](int64_t b, const auto& diagonal, bool odd) {
-    using T = typename std::decay_t<decltype(diagonal)>::value_type;
+  constexpr std::string_view op = "linalg.slogdet";
+  check_square(op, a);
+  Tensor sign = make_tensor(op, batch_sizes(a), a.dtype(), a.device());
+  Tensor logs =
+      make_tensor(op, batch_sizes(a), real_type_of(a.dtype()), a.device());
+  if (sign.numel() == 0) return {sign, logs};
+  Tensor from = readable(a);
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
     using R = real_t<T>;
-    T product = odd ? T(-1) : T(1);
-    R sum = 0;
-    for (const T& factor : diagonal) {
-      R size = magnitude(factor);
-      product = product * (size == 0 ? T(0) : factor / T(size));
-      sum += std::log(size);
-    }
-    *item<T>(sign, b, 1) = product;
-    *item<R>(logs, b, 1) = sum;
+    SmallBatch<T> job;
+    job.first = {sign.mutable_data<T>(), 0, 0, 1, false};
+    job.numbers = logs.mutable_data<R>();
+    each_determinant<T>(
+        &SmallSystems<T>::slogdet,
+        from,
+        job,
+        [&](int64_t i, const std::vector<T>& diagonal, bool odd) {
+          T product = odd ? T(-1) : T(1);
+          R sum = 0;
+          for (const T& factor : diagonal) {
+            R size = magnitude(factor);
+            product = product * (size == 0 ? T(0) : factor / T(size));
+            sum += std::log(size);
+          }
+          *item<T>(sign, i, 1) = product;
+          *item<R>(logs, i, 1) = sum;
+        });
   });
   return {sign, logs};
 }

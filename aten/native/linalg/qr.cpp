@@ -1,6 +1,5 @@
 // QR decompositions and the orthogonal matrices that reflections make.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/geqrf.h>
 #include <taeda/gen/native/linalg_householder_product.h>
 #include <taeda/gen/native/linalg_qr.h>
@@ -90,12 +89,11 @@ Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
   return q;
 }
 
-std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
-  TAEDA_CHECK(mode == "reduced" || mode == "complete" || mode == "r",
-              "qr received unrecognized mode '",
-              mode,
-              "' but expected one of 'reduced' (default), 'r', or 'complete'");
-  check_matrices("linalg.qr", a);
+namespace {
+
+// By LAPACK, for any number of columns of Q.
+std::tuple<Tensor, Tensor> qr_by_lapack(const Tensor& a,
+                                        std::string_view mode) {
   auto [packed, tau] = geqrf(a);
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   int64_t wide = mode == "complete" ? m : k;
@@ -111,6 +109,60 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
     fill_with(rest, Scalar(0.0));
   }
   return {linalg_householder_product(below, tau), r};
+}
+
+// Q of r.size(-2) columns, if it is wanted, and R. Matrices that lanes leave
+// undecided come from LAPACK.
+template <class T>
+void qr_in_lanes(const Tensor& a,
+                 const Tensor& q,
+                 const Tensor& r,
+                 std::string_view mode) {
+  MatrixReader<T> reader(a);
+  SmallBatch<T> job;
+  job.count = batch_count(a);
+  job.rows = rows_of(a);
+  job.columns = columns_of(a);
+  job.right = rows_of(r);
+  if (q.defined()) job.first = column_major_results<T>(q);
+  job.second = column_major_results<T>(r);
+  auto again = [&](int64_t i) {
+    Tensor one = new_matrices("linalg.qr", {}, a.size(-2), a.size(-1), a);
+    reader.copy(i, one.mutable_data<T>(), a.size(-2), a.size(-1));
+    auto [new_q, new_r] = qr_by_lapack(one, mode);
+    MatrixReader<T>(new_r).copy(
+        0, item<T>(r, i, job.second.step), r.size(-2), r.size(-1));
+    if (!q.defined()) return;
+    MatrixReader<T>(new_q).copy(
+        0, item<T>(q, i, job.first.step), q.size(-2), q.size(-1));
+  };
+  const auto& kernels = TAEDA_ISA_TABLE(kSmallSpectra).of<T>();
+  run_in_lanes<T>(kernels.qr, job, reader, {}, 0, 0, again);
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
+  TAEDA_CHECK(mode == "reduced" || mode == "complete" || mode == "r",
+              "qr received unrecognized mode '",
+              mode,
+              "' but expected one of 'reduced' (default), 'r', or 'complete'");
+  check_matrices("linalg.qr", a);
+  int64_t m = a.size(-2), n = a.size(-1), count = batch_count(a);
+  bool small = false;
+  visit_lapack(a.dtype(), [&](auto t) {
+    int lanes = TAEDA_ISA_TABLE(kSmallSpectra).of<decltype(t)>().lanes;
+    small = a.numel() > 0 && in_lanes(count, m, n, lanes);
+  });
+  if (!small) return qr_by_lapack(a, mode);
+  int64_t columns = mode == "complete" ? m : std::min(m, n);
+  Tensor r = new_matrices("linalg.qr", batch_sizes(a), columns, n, a), q;
+  if (mode != "r") q = new_matrices("linalg.qr", batch_sizes(a), m, columns, a);
+  Tensor from = readable(a);
+  visit_lapack(a.dtype(),
+               [&](auto t) { qr_in_lanes<decltype(t)>(from, q, r, mode); });
+  if (!q.defined()) q = make_tensor("linalg.qr", {0}, a.dtype());
+  return {q, r};
 }
 
 }  // namespace taeda::native

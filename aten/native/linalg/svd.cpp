@@ -1,6 +1,5 @@
 // The singular value decomposition.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/linalg/matrices.h>
+#include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/linalg_svd.h>
 #include <taeda/gen/native/linalg_svdvals.h>
 #include <taeda/gen/ops/eye.h>
@@ -75,24 +74,76 @@ int decompose(const Parts& p, int64_t i, T* work, Int size) {
   return info;
 }
 
-void decompose_all(const Parts& p) {
-  visit_lapack(p.a.dtype(), [&](auto t) {
-    using T = decltype(t);
+// Every matrix by LAPACK.
+template <class T>
+void decompose_all(const Parts& p, const Tensor& info) {
+  Int rows = rows_of(p.a), columns = columns_of(p.a);
+  parallel_for(0,
+               batch_count(p.a),
+               matrices_per_thread(rows, columns),
+               [&](int64_t begin, int64_t end) {
+                 with_workspace<T>([&](T* work, Int size) {
+                   int64_t stop = size < 0 ? begin + 1 : end;
+                   for (int64_t i = begin; i < stop; ++i) {
+                     *item<int>(info, i, 1) = decompose<T>(p, i, work, size);
+                   }
+                 });
+               });
+}
+
+template <class T>
+void decompose_in_lanes(const Parts& p, const Tensor& a, const Tensor& info) {
+  MatrixReader<T> reader(a);
+  int64_t m = a.size(-2), n = a.size(-1);
+  SmallBatch<T> job;
+  job.count = batch_count(a);
+  job.numbers = p.s.mutable_data<real_t<T>>();
+  job.report = info.mutable_data<int>();
+  MatrixResults<T> u = column_major_results<T>(p.u);
+  MatrixResults<T> vh = column_major_results<T>(p.vh);
+  // The adjoint of a wide matrix is V S U^H.
+  bool wide = m < n;
+  job.rows = static_cast<int>(wide ? n : m);
+  job.columns = static_cast<int>(wide ? m : n);
+  job.right = wide ? rows_of(p.vh) : columns_of(p.u);
+  (wide ? job.first : job.second) = vh;
+  (wide ? job.second : job.first) = u;
+  MatrixResults<T>& adjoint = wide ? job.first : job.second;
+  std::swap(adjoint.row, adjoint.column);
+  adjoint.conj = true;
+  auto again = [&](int64_t i) {
+    reader.copy(i, item<T>(p.a, i, m * n), m, n);
     with_workspace<T>([&](T* work, Int size) {
-      for (int64_t i = 0, all = size < 0 ? 1 : batch_count(p.a); i < all; ++i) {
-        int info = decompose<T>(p, i, work, size);
-        TAEDA_CHECK_AS(LinAlg,
-                       info == 0,
-                       "linalg.svd: (Batch element ",
-                       i,
-                       "): The algorithm failed to converge because the input "
-                       "matrix is ill-conditioned or has too many repeated "
-                       "singular values (error code: ",
-                       info,
-                       ").");
-      }
+      *item<int>(info, i, 1) = decompose<T>(p, i, work, size);
     });
-  });
+  };
+  const auto& kernels = TAEDA_ISA_TABLE(kSmallSpectra).of<T>();
+  MatrixReader<T> tall = wide ? reader.adjoint() : reader;
+  int64_t k = std::min(m, n);
+  run_in_lanes<T>(kernels.svd, job, tall, {}, k, 0, again);
+}
+
+void check_converged(const Tensor& info) {
+  int64_t i = first_failure(info);
+  if (i < 0) return;
+  int code = info.const_data<int>()[i];
+  std::string element = batch_element(info, i, 0);
+  // LAPACK's word for a NaN in its fourth argument.
+  TAEDA_CHECK_AS(LinAlg,
+                 code != -4,
+                 "linalg.svd: ",
+                 element,
+                 "The algorithm failed to converge because the input matrix "
+                 "contained non-finite values.");
+  TAEDA_CHECK_AS(LinAlg,
+                 false,
+                 "linalg.svd: ",
+                 element,
+                 "The algorithm failed to converge because the input matrix is "
+                 "ill-conditioned or has too many repeated singular values "
+                 "(error code: ",
+                 code,
+                 ").");
 }
 
 }  // namespace
@@ -109,17 +160,30 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd(
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   DimVector sizes(batch_sizes(a));
   sizes.push_back(k);
-  Parts p{column_major(op, a),
+  Parts p{new_matrices(op, batch_sizes(a), m, n, a),
           new_matrices(op, batch_sizes(a), m, full_matrices ? m : k, a),
           make_tensor(op, sizes, real_type_of(a.dtype()), a.device()),
           new_matrices(op, batch_sizes(a), full_matrices ? n : k, n, a),
           full_matrices};
-  if (p.a.numel() > 0) {
-    decompose_all(p);
-  } else if (full_matrices) {
-    copy_into(p.u, ops::eye(m, a.dtype()));
-    copy_into(p.vh, ops::eye(n, a.dtype()));
+  if (p.a.numel() == 0) {
+    if (full_matrices) {
+      copy_into(p.u, ops::eye(m, a.dtype()));
+      copy_into(p.vh, ops::eye(n, a.dtype()));
+    }
+    return {p.u, p.s, p.vh};
   }
+  Tensor info = new_infos(op, a), from = readable(a);
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    int lanes = TAEDA_ISA_TABLE(kSmallSpectra).of<T>().lanes;
+    if (in_lanes(batch_count(a), m, n, lanes)) {
+      decompose_in_lanes<T>(p, from, info);
+    } else {
+      copy_into(p.a, a);
+      decompose_all<T>(p, info);
+    }
+  });
+  check_converged(info);
   return {p.u, p.s, p.vh};
 }
 

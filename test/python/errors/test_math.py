@@ -215,7 +215,7 @@ m.corrcoef(ones(2, 2, 2))  # two or fewer dimensions but got an input with 3 dim
 m.linalg.eigh(m.eye(2), UPLO='x')  # Expected UPLO argument to be 'L' or 'U', but got x
 m.linalg.lu_factor(m.zeros(2, 2))  # linalg.lu_factor: U[1,1] is zero and using it on
 m.linalg.lu_factor(m.eye(2), pivot=False)  # linalg.lu_factor: LU without pivoting is
-m.linalg.inv(m.zeros(2, 2))  # is singular (matrix 0 of the batch, diagonal element 1 of
+m.linalg.inv(m.zeros(2, 2))  # linalg.inv: The diagonal element 1 is zero, the inversion
 m.linalg.cholesky(m.zeros(2, 2))  # not positive-definite (the leading minor of order 1
 m.linalg.pinv(ones(2))  # The input tensor A must have at least 2 dimensions, got [2]
 m.quantile(m.empty(0), 0.5)  # quantile() input tensor must be non-empty
