@@ -22,11 +22,17 @@ template <typename Body>
 ::testing::AssertionResult in_child(const Body& body) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [&body] {
-    // The sanitizer slows everything down. No alarm(): tests use its signal.
+    // The sanitizer slows everything down. No alarm(): tests use its signal,
+    // which is to reach the body's threads alone.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread([] {
       std::this_thread::sleep_for(std::chrono::seconds(8 * kDeadlineSeconds));
       _exit(2);
     }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     _exit(body() ? 0 : 1);
   };
   // Reports a failure itself.

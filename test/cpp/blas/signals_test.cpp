@@ -4,6 +4,7 @@
 #include <sys/time.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <vector>
 
@@ -20,9 +21,11 @@ constexpr int kMicrosecondsBetweenSignals = 200;
 constexpr std::chrono::milliseconds kDuration{300};
 constexpr int kFewestSignals = 10;
 
-volatile sig_atomic_t signals_ = 0;
+// Any thread may get the signal.
+std::atomic<int> signals_{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
-void count_signal(int) { signals_ = signals_ + 1; }
+void count_signal(int) { signals_.fetch_add(1); }
 
 // True where body() was true throughout. Signals that wait together count as
 // one, so on a busy machine it takes longer until enough came.
