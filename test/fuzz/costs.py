@@ -71,15 +71,16 @@ def attempt(data: bytes, source: random.Random) -> bool:
     Raises:
         AssertionError: another error than the documented ones, or too dear.
     """
-    floor = limits.FLOOR = source.choice(FLOORS)
-    loaded = []
+    floor, way = source.choice(FLOORS), source.random()
+    loaded: list = []
 
     def load() -> str:
-        loaded.append(load_somehow(data, source))
+        loaded[:] = [load_somehow(data, random.Random(way))]
         return ""
 
+    limits.FLOOR = floor
     try:
-        outcome = guard.measured(load)
+        outcome = guard.quickest(lambda: guard.measured(load))
     finally:
         limits.FLOOR = FLOORS[-1]
     accepted = outcome.kind == "result"
