@@ -12,8 +12,7 @@ import itertools
 import numpy
 import pytest
 import taeda
-
-torch = pytest.importorskip("torch")
+import torch
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 SIZES = [1, 2, 3, 4, 5, 8, 13, 16, 17]
