@@ -139,3 +139,10 @@ def test_schemas() -> None:
         Schema("f(Tensor x")
     with refuses(TypeError, "required to be a callable"):
         taeda.library.Library("errors_hand2", "DEF").impl("f", 1)
+
+
+def test_offsets_of_bags_must_not_fall() -> None:
+    # On some processors PyTorch refuses them, on others it reads free memory.
+    weight, index = taeda.ones(2, 2), taeda.zeros(2, dtype=taeda.long)
+    with refuses(RuntimeError, "offsets must not fall, got 2 before 1"):
+        taeda.embedding_bag(weight, index, taeda.tensor([0, 2, 1]))
