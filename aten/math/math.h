@@ -9,6 +9,7 @@
 #include <taeda/aten/math/exp.h>
 #include <taeda/aten/math/gamma.h>
 #include <taeda/aten/math/hyperbolic.h>
+#include <taeda/aten/math/incomplete.h>
 #include <taeda/aten/math/integer.h>
 #include <taeda/aten/math/inverse_trig.h>
 #include <taeda/aten/math/log.h>

@@ -209,6 +209,38 @@ def _add_special() -> None:
     _add("i0", FLOAT, "i1(a)", numpy="special.i0({0})")
     slope = "0.5 if a == 0 else i0(a) - i1(a) / a"
     _add("i1", FLOAT, slope, numpy="special.i1({0})", op="special_i1")
+    _add(
+        "i0e",
+        FLOAT,
+        "i1e(a) - sign(a) * i0e(a)",
+        numpy="special.i0e({0})",
+        op="special_i0e",
+    )
+    slope = "0.5 if a == 0 else i0e(a) - i1e(a) * (sign(a) + 1 / a)"
+    _add("i1e", FLOAT, slope, numpy="special.i1e({0})", op="special_i1e")
+
+
+def _add_incomplete() -> None:
+    """Distribution functions of gamma and how quantiles move with parameters."""
+    density = "exp((a - 1) * log(b) - b - lgamma(a))"
+    for name, sign in (("igamma", ""), ("igammac", "-")):
+        _add(
+            name,
+            FLOAT,
+            f"{'' if sign else '-'}gamma_quantile_slope(a, b) * {density}",
+            f"{sign}{density}",
+            numpy=f"special.gammainc{name[6:]}({{0}}, {{1}})",
+        )
+    # A third derivative by the shape is NaN: there is no formula for it.
+    for name, slope, op in (
+        ("gamma_quantile_slope", "gamma_quantile_curve(a, b)", "_standard_gamma_grad"),
+        ("gamma_quantile_curve", "nan", "_gamma_quantile_curve"),
+    ):
+        by_sample = (
+            "digamma(a) - log(b) - gamma_quantile_slope(a, b) * ((a - 1) / b - 1)"
+        )
+        _add(name, FLOAT, slope, by_sample if op[1] == "s" else "nan", op=op)
+    _add("beta_quantile_slope", FLOAT, None, None, None, op="_beta_quantile_slope")
 
 
 def _add_rounding() -> None:
@@ -336,6 +368,7 @@ def _add_predicates() -> None:
 
 _add_analytic()
 _add_special()
+_add_incomplete()
 _add_rounding()
 _add_piecewise()
 _add_complex()

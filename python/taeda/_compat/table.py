@@ -15,8 +15,7 @@ from __future__ import annotations
 __all__ = ["TABLE"]
 
 TABLE = {
-    "": "PyTorchFileReader Stream SymBool SymFloat SymInt _sample_dirichlet()"
-    " _standard_gamma()",
+    "": "PyTorchFileReader Stream SymBool SymFloat SymInt",
     "_C": "Graph Value",
     "_dynamo.config": "",
     "_subclasses.fake_tensor": "FakeTensor FakeTensorMode",

@@ -314,10 +314,13 @@ class VonMises(Scalar):
     arg_constraints = parameters("m k", loc=real, concentration=positive)
     support = real
     mean = mode = formula(lambda m: m)
-    variance = wide(lambda k: 1 - taeda.special.i1(k) / taeda.special.i0(k))
-    # k cos d - log(2 pi I0(k))
+    variance = wide(lambda k: 1 - taeda.special.i1e(k) / taeda.special.i0e(k))
+    # k cos d - log(2 pi I0(k)), less k in both terms
     log_prob = wide(
-        lambda x, m, k: k * (x - m).cos() - (2 * math.pi * taeda.special.i0(k)).log()
+        lambda x, m, k: (
+            -2 * k * (0.5 * (x - m)).sin() ** 2
+            - (2 * math.pi * taeda.special.i0e(k)).log()
+        )
     )
     sample = formula(_von_mises_sample)
 

@@ -56,6 +56,7 @@ class Gamma(ScalarFamily):
     _log_density = wide(
         lambda x, a, b: taeda.xlogy(a - 1, x) + taeda.xlogy(a, b) - a.lgamma() - b * x
     )
+    cdf = formula(lambda x, a, b: taeda.igamma(a, b * x))
     rsample = formula(_gamma_sample)
     # Of (log x, x).
     _natural_params = formula(lambda a, b: (a - 1, -b))

@@ -93,6 +93,13 @@ _FACTORIES = {
         [to(part) for part in r.cseq], r.dim
     ),
 }
+# A matrix has elements that these maps leave out.
+_NOT_ONE_TO_ONE = (
+    constraints.lower_cholesky,
+    constraints.positive_definite,
+    constraints.positive_semidefinite,
+)
 for _table in (biject_to, transform_to):
     for _region, _make in _FACTORIES.items():
-        _table.register(_region, lambda r, make=_make, to=_table: make(r, to))
+        if _table is transform_to or _region not in _NOT_ONE_TO_ONE:
+            _table.register(_region, lambda r, make=_make, to=_table: make(r, to))

@@ -133,6 +133,7 @@ class LowerCholeskyTransform(_Alike):
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
+    bijective = False
     _call = staticmethod(lambda x: _with_diagonal(x, lambda d: d.exp()))
     _inverse = staticmethod(lambda y: _with_diagonal(y, lambda d: d.log()))
 
@@ -147,6 +148,7 @@ class PositiveDefiniteTransform(_Alike):
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
+    bijective = False
 
     def _call(self, x):
         factor = LowerCholeskyTransform._call(x)
