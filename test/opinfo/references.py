@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import mpmath
 import numpy as np
 from scipy import special
 
@@ -27,27 +26,7 @@ def _softsign(x: np.ndarray) -> np.ndarray:
         return x / (np.abs(x) + x.dtype.type(1))
 
 
-@np.vectorize
-def _gamma_quantile_slope(a: float, x: float) -> float:
-    """-(dP / da) / (dP / dx) of the regularised gamma function, by mpmath."""
-    if not (a > 0 and x >= 0) or np.isinf(x):
-        return np.nan
-    with mpmath.workdps(40):
-        a, x, step = mpmath.mpf(float(a)), mpmath.mpf(float(x)), mpmath.mpf(10) ** -13
-        if x == 0:
-            return 0.0
-
-        def below(shape):
-            return mpmath.gammainc(shape, 0, x, regularized=True)
-
-        slope = (below(a + step) - below(a - step)) / (2 * step)
-        density = x ** (a - 1) * mpmath.exp(-x) / mpmath.gamma(a)
-        return float(-slope / density)
-
-
 REFERENCES: dict[str, Callable] = {
-    # PyTorch approximates it to 1e-3.
-    "_standard_gamma_grad": lambda a, x: _gamma_quantile_slope(a, x).astype(a.dtype),
     # PyTorch and SciPy have NaN at infinity.
     "i0": _floating(lambda x: np.where(np.isinf(x), np.inf, special.i0(x))),
     "softsign": _softsign,
