@@ -1,8 +1,4 @@
 // Which overload a call fits: checks by type, nothing is converted.
-#include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/device.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/generator.h>
 #include <taeda/csrc/python/torch_function.h>
 
 #include <cstring>
@@ -17,7 +13,6 @@ bool is_zero_dim(PyObject* o, bool integral) {
          (!integral || is_integral(t.dtype(), /*include_bool=*/false));
 }
 
-bool is_sequence(PyObject* o) { return PyTuple_Check(o) || PyList_Check(o); }
 PyObject* first_item(PyObject* o) {
   return Py_SIZE(o) == 0 ? nullptr : PySequence_Fast_ITEMS(o)[0];
 }
@@ -45,7 +40,35 @@ bool named(PyObject* keyword, const char* name) {
              name) == 0;
 }
 
-bool named(PyObject* keyword, const Param& param) {
+bool is_ints(PyObject* o, int16_t size) {
+  if (PyLong_CheckExact(o)) return size > 0;
+  if (!is_sequence(o)) return size > 0 && is_int_like(o);
+  PyObject* first = first_item(o);
+  return first == nullptr || is_int_like(first) ||
+         (PyIndex_Check(first) && !PyBool_Check(first) && !is_tensor(first));
+}
+
+PyObject* try_overloads(const Call& call, bool* matched) {
+  const Function& f = *call.function;
+  Args args;
+  *matched = true;
+  for (int i = 0; i < f.count; ++i) {
+    const Overload& overload = f.overloads[i];
+    if (!args.bind(overload, call)) continue;
+    if (TAEDA_UNLIKELY(args.overridden() || modes_active())) {
+      return call_overridden(call);
+    }
+    if (TAEDA_UNLIKELY(overload.flags & Overload::kDeprecated)) {
+      warn_deprecated(call, overload);
+    }
+    return overload.call(args);
+  }
+  *matched = false;
+  return nullptr;
+}
+}  // namespace
+
+bool names_param(PyObject* keyword, const Param& param) {
   if (named(keyword, param.name)) return true;
   const char* alias = param.aliases;
   if (alias == nullptr) return false;
@@ -57,21 +80,12 @@ bool named(PyObject* keyword, const Param& param) {
 
 PyObject* find_keyword(const Call& call, const Param& param) {
   for (Py_ssize_t i = 0; i < call.keywords(); ++i) {
-    if (named(PyTuple_GET_ITEM(call.names, i), param)) {
+    if (names_param(PyTuple_GET_ITEM(call.names, i), param)) {
       return call.args[call.count + i];
     }
   }
   return nullptr;
 }
-
-bool is_ints(PyObject* o, int16_t size) {
-  if (PyLong_CheckExact(o)) return size > 0;
-  if (!is_sequence(o)) return size > 0 && is_int_like(o);
-  PyObject* first = first_item(o);
-  return first == nullptr || is_int_like(first) ||
-         (PyIndex_Check(first) && !PyBool_Check(first) && !is_tensor(first));
-}
-}  // namespace
 
 bool is_int_like(PyObject* o) {
   if (PyLong_CheckExact(o)) return true;
@@ -123,6 +137,8 @@ bool Args::check(const Param& param, PyObject* o) {
   if (param.type == ParamType::Tensor) return check_tensor(param, o);
   if (o == Py_None) return param.has(Param::kNullable);
   switch (param.type) {
+    case ParamType::Object:
+      return true;
     case ParamType::Scalar:
       return is_scalar_like(o);
     case ParamType::Int:
@@ -216,49 +232,21 @@ bool Args::bind(const Overload& overload, const Call& call) {
   return used == call.count && keywords == call.keywords();
 }
 
-namespace {
-PyObject* try_overloads(const Call& call, bool* matched) {
-  const Function& f = *call.function;
-  Args args;
-  *matched = true;
-  for (int i = 0; i < f.count; ++i) {
-    const Overload& overload = f.overloads[i];
-    if (!args.bind(overload, call)) continue;
-    if (TAEDA_UNLIKELY(args.overridden() || modes_active())) {
-      return call_overridden(call);
-    }
-    if (TAEDA_UNLIKELY(overload.flags & Overload::kDeprecated)) {
-      warn_deprecated(call, overload);
-    }
-    return overload.call(args);
-  }
-  *matched = false;
-  return nullptr;
-}
-}  // namespace
-
 PyObject* call_function(const Call& call) {
-  try {
+  return guarded([&] {
     bool matched = false;
     PyObject* out = try_overloads(call, &matched);
     if (TAEDA_UNLIKELY(!matched)) raise_no_match(call);
     return out;
-  } catch (...) {
-    translate_exception();
-    return nullptr;
-  }
+  });
 }
 
 PyObject* call_operator(const Call& call) {
-  try {
+  return guarded([&] {
     bool matched = false;
     PyObject* out = try_overloads(call, &matched);
-    if (TAEDA_UNLIKELY(!matched)) return Py_NewRef(Py_NotImplemented);
-    return out;
-  } catch (...) {
-    translate_exception();
-    return nullptr;
-  }
+    return TAEDA_LIKELY(matched) ? out : Py_NewRef(Py_NotImplemented);
+  });
 }
 
 }  // namespace taeda::python

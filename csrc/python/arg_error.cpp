@@ -2,51 +2,37 @@
 #include <taeda/aten/settings.h>
 #include <taeda/csrc/python/arg_parser.h>
 
-#include <cstring>
+#include <algorithm>
 #include <set>
 
 namespace taeda::python {
 
 namespace {
+// By ParamType; names of ours come after the library's.
+constexpr const char* kTypeTexts[] = {"Tensor",
+                                      "Number",
+                                      "int",
+                                      "float",
+                                      "bool",
+                                      "str",
+                                      ".dtype",
+                                      ".layout",
+                                      ".device",
+                                      ".memory_format",
+                                      ".Generator",
+                                      "tuple of ints",
+                                      "tuple of floats",
+                                      "tuple of bools",
+                                      "tuple of Scalars",
+                                      "tuple of Tensors",
+                                      "tuple of Tensors",
+                                      "object"};
 std::string type_text(ParamType type) {
-  std::string library = std::string(library_name()) + ".";
-  switch (type) {
-    case ParamType::Tensor:
-      return "Tensor";
-    case ParamType::Scalar:
-      return "Number";
-    case ParamType::Int:
-      return "int";
-    case ParamType::Float:
-      return "float";
-    case ParamType::Bool:
-      return "bool";
-    case ParamType::Text:
-      return "str";
-    case ParamType::Dtype:
-      return library + "dtype";
-    case ParamType::Layout:
-      return library + "layout";
-    case ParamType::Device:
-      return library + "device";
-    case ParamType::MemoryFormat:
-      return library + "memory_format";
-    case ParamType::Generator:
-      return library + "Generator";
-    case ParamType::IntList:
-      return "tuple of ints";
-    case ParamType::FloatList:
-      return "tuple of floats";
-    case ParamType::BoolList:
-      return "tuple of bools";
-    case ParamType::ScalarList:
-      return "tuple of Scalars";
-    default:
-      return "tuple of Tensors";
-  }
+  const char* text = kTypeTexts[static_cast<int>(type)];
+  return text[0] == '.' ? std::string(library_name()) + text : text;
 }
 
-std::string type_of(PyObject* o) { return Py_TYPE(o)->tp_name; }
+std::string type_of(PyObject* o) { return type_name_of(o); }
 
 // An overload as this call sees it: without the method's own object.
 struct View {
@@ -97,19 +83,21 @@ std::string head(const Call& call) {
 [[noreturn]] void extra_positional(const View& v) {
   int64_t most = v.positional(), least = v.required();
   int64_t given = v.call.count;
-  std::string text = head(v.call) + " takes ";
   if (least != most) {
-    text += str_cat("from ", least, " to ", most, " positional arguments but ");
-    raise(PyExc_TypeError, text + str_cat(given, " were given"));
+    raise(PyExc_TypeError,
+          "{} takes from {} to {} positional arguments but {} were given",
+          head(v.call),
+          least,
+          most,
+          given);
   }
   raise(PyExc_TypeError,
-        text + str_cat(most,
-                       " positional argument",
-                       most == 1 ? "" : "s",
-                       " but ",
-                       given,
-                       given == 1 ? " was" : " were",
-                       " given"));
+        "{} takes {} positional argument{} but {} {} given",
+        head(v.call),
+        most,
+        most == 1 ? "" : "s",
+        given,
+        given == 1 ? "was" : "were");
 }
 
 [[noreturn]] void missing(const View& v, int from) {
@@ -121,32 +109,11 @@ std::string head(const Call& call) {
     names += str_cat(n++ > 0 ? ", " : "", "\"", p.name, "\"");
   }
   raise(PyExc_TypeError,
-        str_cat(head(v.call),
-                " missing ",
-                n,
-                " required positional argument",
-                n == 1 ? "s" : "",  // as PyTorch spells it
-                ": ",
-                names));
-}
-
-bool is_named(PyObject* keyword, const Param& p) {
-  std::string_view name = utf8(keyword);
-  if (name == p.name) return true;
-  if (p.aliases == nullptr) return false;
-  for (const char* a = p.aliases; *a != '\0'; a += std::strlen(a) + 1) {
-    if (name == a) return true;
-  }
-  return false;
-}
-
-PyObject* keyword_value(const Call& call, const Param& p) {
-  for (Py_ssize_t i = 0; i < call.keywords(); ++i) {
-    if (is_named(PyTuple_GET_ITEM(call.names, i), p)) {
-      return call.args[call.count + i];
-    }
-  }
-  return nullptr;
+        "{} missing {} required positional argument{}: {}",
+        head(v.call),
+        n,
+        n == 1 ? "s" : "",  // as PyTorch spells it
+        names);
 }
 
 [[noreturn]] void wrong_type(const View& v,
@@ -156,15 +123,14 @@ PyObject* keyword_value(const Call& call, const Param& p) {
   std::string text = str_cat(head(v.call), ": argument '", p.name, "'");
   if (position > 0) text += str_cat(" (position ", position, ")");
   text += " must be " + type_text(p.type);
-  bool is_list = PyTuple_Check(object) || PyList_Check(object);
-  if (p.type == ParamType::IntList && is_list && Py_SIZE(object) > 0) {
-    PyObject* first = PySequence_Fast_ITEMS(object)[0];
-    text +=
-        str_cat(", but found element of type ", type_of(first), " at pos 0");
+  bool is_list = is_sequence(object) && Py_SIZE(object) > 0;
+  if (p.type == ParamType::IntList && is_list) {
+    text += message(", but found element of type {} at pos 0",
+                    type_name_of(items_of(object)[0]));
   } else {
     text += ", not " + type_of(object);
   }
-  raise(PyExc_TypeError, text);
+  raise_text(PyExc_TypeError, text);
 }
 
 // Whether one object fits a parameter: an overload of that parameter alone.
@@ -182,27 +148,25 @@ bool fits(const Param& p, PyObject* object) {
     PyObject* keyword = PyTuple_GET_ITEM(v.call.names, k);
     bool known = false;
     for (int i = 0; i < v.overload.count; ++i) {
-      known |= !v.skip(i) && is_named(keyword, v.overload.params[i]);
+      known |= !v.skip(i) && names_param(keyword, v.overload.params[i]);
     }
     if (!known) {
       raise(PyExc_TypeError,
-            str_cat(head(v.call),
-                    " got an unexpected keyword argument '",
-                    utf8(keyword),
-                    "'"));
+            "{} got an unexpected keyword argument '{}'",
+            head(v.call),
+            utf8(keyword));
     }
   }
   int64_t position = 0;
   for (int i = 0; i < v.overload.count; ++i) {
     if (v.skip(i) || position++ >= v.call.count) continue;
-    if (keyword_value(v.call, v.overload.params[i]) == nullptr) continue;
+    if (find_keyword(v.call, v.overload.params[i]) == nullptr) continue;
     raise(PyExc_TypeError,
-          str_cat(head(v.call),
-                  " got multiple values for argument '",
-                  v.overload.params[i].name,
-                  "'"));
+          "{} got multiple values for argument '{}'",
+          head(v.call),
+          v.overload.params[i].name);
   }
-  raise(PyExc_TypeError, head(v.call) + ": invalid keyword arguments");
+  raise(PyExc_TypeError, "{}: invalid keyword arguments", head(v.call));
 }
 
 // Says why the one plausible overload does not fit.
@@ -217,7 +181,7 @@ bool fits(const Param& p, PyObject* object) {
     bool by_position = position < v.call.count;
     if (by_position && p.has(Param::kKeywordOnly)) extra_positional(v);
     PyObject* object =
-        by_position ? v.call.args[position] : keyword_value(v.call, p);
+        by_position ? v.call.args[position] : find_keyword(v.call, p);
     if (object == nullptr && !p.has(Param::kHasDefault)) missing(v, i);
     bool taken = by_position && p.has(Param::kVariadic) && is_int_like(object);
     if (taken) position = v.call.count - 1;
@@ -281,37 +245,40 @@ std::string mismatch(const Call& call, std::string_view signature) {
   std::vector<std::string> parts = parts_of(signature);
   auto keywords = static_cast<size_t>(call.keywords());
   if (parts.size() != static_cast<size_t>(call.count) + keywords) return "";
+  auto keyword = [&](size_t k) {
+    return utf8(PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(k)));
+  };
+  auto positional = static_cast<size_t>(call.count);
   std::string wrong;
   for (size_t k = 0; k < keywords; ++k) {
-    auto at = static_cast<Py_ssize_t>(k);
-    std::string name(utf8(PyTuple_GET_ITEM(call.names, at)));
-    bool known = false;
-    for (size_t i = parts.size() - keywords; i < parts.size(); ++i) {
-      known |= type_and_name(parts[i]).second == name;
-    }
-    if (!known) wrong += (wrong.empty() ? "" : ", ") + name;
+    bool known = std::any_of(
+        parts.begin() + call.count, parts.end(), [&](const std::string& part) {
+          return type_and_name(part).second == keyword(k);
+        });
+    if (!known) wrong += str_cat(wrong.empty() ? "" : ", ", keyword(k));
   }
   if (!wrong.empty()) {
-    return "      didn't match because some of the keywords were incorrect: " +
-           wrong + "\n";
+    return message(
+        "      didn't match because some of the keywords were incorrect: {}\n",
+        wrong);
   }
-  std::string text =
-      "      didn't match because some of the arguments have invalid types: (";
+  std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
     auto [type, name] = type_and_name(parts[i]);
-    PyObject* object = call.args[i];
-    for (size_t k = 0; i >= static_cast<size_t>(call.count) && k < keywords;
-         ++k) {
-      PyObject* keyword =
-          PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(k));
-      if (utf8(keyword) == name) object = call.args[call.count + k];
+    size_t at = i;
+    for (size_t k = 0; i >= positional && k < keywords; ++k) {
+      if (keyword(k) == name) at = positional + k;
     }
+    PyObject* object = call.args[at];
     const char* mark = same_type(type, object) ? "" : "!";
     text += i > 0 ? ", " : "";
-    if (i >= static_cast<size_t>(call.count)) text += name + "=";
+    if (i >= positional) text += name + "=";
     text += mark + type_of(object) + mark;
   }
-  return text + ")\n";
+  return message(
+      "      didn't match because some of the arguments have invalid types: "
+      "({})\n",
+      text);
 }
 }  // namespace
 
@@ -327,11 +294,9 @@ void raise_no_match(const Call& call) {
   if (shown.size() == 1) {
     if (call.self != nullptr && shown[0].total() == 0 && call.count > 0) {
       raise(PyExc_TypeError,
-            str_cat("TensorBase.",
-                    head(call),
-                    " takes no arguments (",
-                    static_cast<int64_t>(call.count),
-                    " given)"));
+            "TensorBase.{} takes no arguments ({} given)",
+            head(call),
+            call.count);
     }
     explain(shown[0]);
   }
@@ -345,14 +310,14 @@ void raise_no_match(const Call& call) {
                      " received an invalid combination of arguments - got " +
                      describe(call) + ", but expected ";
   if (visible.size() == 1) {
-    raise(PyExc_TypeError, text + visible[0].signature());
+    raise_text(PyExc_TypeError, text + visible[0].signature());
   }
   text += "one of:\n";
   for (const View& v : visible) {
     text += str_cat(" * ", v.signature(), "\n");
     text += mismatch(call, v.signature());
   }
-  raise(PyExc_TypeError, text);
+  raise_text(PyExc_TypeError, text);
 }
 
 void warn_deprecated(const Call& call, const Overload& overload) {
@@ -360,15 +325,13 @@ void warn_deprecated(const Call& call, const Overload& overload) {
   if (!warned.insert(&overload).second && !settings::warn_always) return;
   const Function& f = *call.function;
   auto text_of = [&](const Overload& o) {
-    View v{o, call};
-    return str_cat("\n\t", f.name, v.signature());
+    return str_cat("\n\t", f.name, View{o, call}.signature());
   };
-  std::string text = str_cat("This overload of ",
-                             f.name,
-                             " is deprecated:",
-                             text_of(overload),
-                             "\nConsider using one of the following signatures "
-                             "instead:");
+  std::string text = message(
+      "This overload of {} is deprecated:{}\nConsider using one of the "
+      "following signatures instead:",
+      f.name,
+      text_of(overload));
   for (int i = 0; i < f.count; ++i) {
     const Overload& o = f.overloads[i];
     if (o.flags == 0 && (call.self == nullptr || o.self >= 0)) {

@@ -4,6 +4,7 @@
 
 #include <taeda/c10/core/generator.h>
 #include <taeda/csrc/python/tensor_type.h>
+#include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
 
@@ -32,6 +33,7 @@ enum class ParamType : uint8_t {
   ScalarList,
   TensorList,
   OptionalTensorList,
+  Object,  // anything, for hand-written signatures
 };
 
 struct Param {
@@ -93,26 +95,52 @@ struct Call {
 // Lists that live until the end of the call.
 using TensorVector = SmallVector<TensorBase, 4>;
 using OptionalTensorVector = SmallVector<OptionalTensor, 4>;
-struct OptionalInts {
-  DimVector values;
+template <class Values, class Item>
+struct OptionalList {
+  Values values;
   bool given = false;
-  operator std::optional<IntArrayRef>() const {
+  operator std::optional<ArrayRef<Item>>() const {
     if (!given) return std::nullopt;
-    return IntArrayRef(values);
+    return ArrayRef<Item>(values);
   }
 };
-struct OptionalFloats {
-  std::vector<double> values;
-  bool given = false;
-  operator std::optional<ArrayRef<double>>() const {
-    if (!given) return std::nullopt;
-    return ArrayRef<double>(values);
-  }
-};
+using OptionalInts = OptionalList<DimVector, int64_t>;
+using OptionalFloats = OptionalList<std::vector<double>, double>;
 
 inline constexpr int kMaxParams = 32;
 // Elements from which on a kernel runs without the GIL.
 inline constexpr int64_t kReleaseGilAbove = 16384;
+
+// Objects that stand for a number or a list, by type alone.
+bool is_int_like(PyObject* o);
+bool is_float_like(PyObject* o);
+bool is_scalar_like(PyObject* o);
+Scalar to_scalar(PyObject* o);
+int64_t to_int(PyObject* o);
+double to_double(PyObject* o);
+DimVector to_ints(PyObject* o, const char* where);
+// The value of an object that was checked to be of the kind; the defaults of
+// devices and generators stand for None.
+template <class T>
+T from_python(PyObject* o) {
+  if constexpr (std::is_same_v<T, Scalar>) return to_scalar(o);
+  if constexpr (std::is_same_v<T, int64_t>) return to_int(o);
+  if constexpr (std::is_same_v<T, double>) return to_double(o);
+  if constexpr (std::is_same_v<T, bool>) {
+    return o == Py_True || (o != Py_False && PyObject_IsTrue(o) == 1);
+  }
+  if constexpr (std::is_same_v<T, std::string_view>) return utf8(o);
+  if constexpr (std::is_same_v<T, ScalarType>) return to_dtype(o);
+  if constexpr (std::is_same_v<T, Layout>) return to_layout(o);
+  if constexpr (std::is_same_v<T, MemoryFormat>) return to_memory_format(o);
+  bool given = o != nullptr && o != Py_None;
+  if constexpr (std::is_same_v<T, Device>) {
+    return given ? to_device(o) : default_device();
+  }
+  if constexpr (std::is_same_v<T, Generator>) {
+    return given ? to_generator(o) : Generator();
+  }
+}
 
 class Args {
  public:
@@ -133,31 +161,25 @@ class Args {
   OptionalTensor optional_tensor(int i) const;
   TensorVector tensors(int i) const;
   OptionalTensorVector optional_tensors(int i) const;
-  Scalar scalar(int i) const;
-  Scalar scalar(int i, const Scalar& otherwise) const;
-  std::optional<Scalar> optional_scalar(int i) const;
+  // A number, dtype, device, ...: what from_python makes of the argument.
+  template <class T>
+  T get(int i) const {
+    return from_python<T>(slots_[i]);
+  }
+  template <class T>
+  T get(int i, const std::type_identity_t<T>& otherwise) const {
+    return slots_[i] == nullptr ? otherwise : from_python<T>(slots_[i]);
+  }
+  // nullopt for None too.
+  template <class T>
+  std::optional<T> maybe(int i) const {
+    return given(i) ? std::optional<T>(from_python<T>(slots_[i]))
+                    : std::nullopt;
+  }
+  bool flag(int i, bool otherwise = false) const {
+    return get<bool>(i, otherwise);
+  }
   std::vector<Scalar> scalars(int i) const;
-  int64_t integer(int i) const;
-  int64_t integer(int i, int64_t otherwise) const;
-  std::optional<int64_t> optional_integer(int i) const;
-  double number(int i) const;
-  double number(int i, double otherwise) const;
-  std::optional<double> optional_number(int i) const;
-  bool flag(int i, bool otherwise = false) const;
-  std::optional<bool> optional_flag(int i) const;
-  std::string_view text(int i, std::string_view otherwise = {}) const;
-  std::optional<std::string_view> optional_text(int i) const;
-  ScalarType dtype(int i, ScalarType otherwise = kFloat) const;
-  std::optional<ScalarType> optional_dtype(int i) const;
-  Layout layout(int i, Layout otherwise = Layout::Strided) const;
-  std::optional<Layout> optional_layout(int i) const;
-  Device device(int i) const;
-  std::optional<Device> optional_device(int i) const;
-  MemoryFormat memory_format(
-      int i, MemoryFormat otherwise = MemoryFormat::Contiguous) const;
-  std::optional<MemoryFormat> optional_memory_format(int i) const;
-  Generator generator(int i) const;
-  std::optional<Generator> optional_generator(int i) const;
   DimVector ints(int i, std::initializer_list<int64_t> otherwise = {}) const;
   OptionalInts optional_ints(int i) const;
   std::vector<double> floats(int i) const;
@@ -171,7 +193,7 @@ class Args {
   bool check(const Param& param, PyObject* object);
   bool check_tensor(const Param& param, PyObject* object);
   bool check_tensor_list(const Param& param, PyObject* object);
-  int64_t checked_int(PyObject* object, int i, Py_ssize_t at) const;
+  int64_t checked_int(PyObject* object, int i, size_t at) const;
 
   PyObject* slots_[kMaxParams];
   const Overload* overload_ = nullptr;
@@ -187,15 +209,10 @@ PyObject* call_function(const Call& call);
 // Like call_function, but NotImplemented when no overload fits.
 PyObject* call_operator(const Call& call);
 [[noreturn]] void raise_no_match(const Call& call);
-
-// Objects that stand for a number or a list, by type alone.
-bool is_int_like(PyObject* o);
-bool is_float_like(PyObject* o);
-bool is_scalar_like(PyObject* o);
-Scalar to_scalar(PyObject* o);
-int64_t to_int(PyObject* o);
-double to_double(PyObject* o);
-DimVector to_ints(PyObject* o, const char* where);
+// Whether a keyword is the parameter's name or another name for it, and the
+// value that a call gives by such a keyword.
+bool names_param(PyObject* keyword, const Param& param);
+PyObject* find_keyword(const Call& call, const Param& param);
 
 // Sets requires_grad on a factory's result when asked.
 PyObject* finish_factory(TensorBase result, bool requires_grad);
@@ -217,16 +234,16 @@ PyObject* method_entry(PyObject* self,
   return call_function({&F, self, args, count, names});
 }
 
-#define TAEDA_PY_FUNCTION(name, table, doc)               \
-  {name,                                                  \
-   (PyCFunction)(void (*)(void)) & function_entry<table>, \
-   METH_FASTCALL | METH_KEYWORDS,                         \
+// A row of a method table, for a function that takes arguments as they come.
+#define TAEDA_PY_ROW(name, doc, ...)              \
+  {name,                                          \
+   (PyCFunction)(void (*)(void)) & (__VA_ARGS__), \
+   METH_FASTCALL | METH_KEYWORDS,                 \
    doc}
-#define TAEDA_PY_METHOD(name, table, doc)               \
-  {name,                                                \
-   (PyCFunction)(void (*)(void)) & method_entry<table>, \
-   METH_FASTCALL | METH_KEYWORDS,                       \
-   doc}
+#define TAEDA_PY_FUNCTION(name, table, doc) \
+  TAEDA_PY_ROW(name, doc, function_entry<table>)
+#define TAEDA_PY_METHOD(name, table, doc) \
+  TAEDA_PY_ROW(name, doc, method_entry<table>)
 
 struct StructType;
 // What the generated registry holds.

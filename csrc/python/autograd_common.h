@@ -56,10 +56,9 @@ TensorBase optional_tensor(PyObject* o, const char* what);
 // A tuple or list as a tuple; anything else as a tuple of one.
 Ref as_tuple(PyObject* o);
 
-void init_autograd_nodes(PyObject* module);
-void init_autograd_hooks(PyObject* module);
-void init_autograd_function(PyObject* module);
-void init_autograd_engine(PyObject* module);
-void init_autograd_modes(PyObject* module);
+// Puts a dict of hooks before or after a node.
+void add_node_hooks(PyObject* node, PyObject* dict, bool before);
+// Hooks on saved tensors of this thread from now on.
+void push_saved_hooks(PyObject* pack, PyObject* unpack);
 
 }  // namespace taeda::python

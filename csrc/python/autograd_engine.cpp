@@ -1,5 +1,7 @@
-// Calls of the engine from Python, anomaly mode, Ctrl-C.
+// What the Python side of autograd calls: the engine, hooks, anomaly mode.
 #include <taeda/csrc/python/autograd_common.h>
+#include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/init.h>
 
 #include <chrono>
 #include <thread>
@@ -22,9 +24,9 @@ Place place_of(PyObject* o, const char* what) {
     if (node) return {{}, {std::move(node), static_cast<uint32_t>(nr)}};
   }
   raise(PyExc_TypeError,
-        str_cat(what,
-                ": expected a Tensor or a GradientEdge, got ",
-                Py_TYPE(o)->tp_name));
+        "{}: expected a Tensor or a GradientEdge, got {}",
+        what,
+        type_name_of(o));
 }
 
 autograd::Root root_from(PyObject* o, PyObject* grad, size_t index) {
@@ -33,10 +35,11 @@ autograd::Root root_from(PyObject* o, PyObject* grad, size_t index) {
   if (place.tensor.defined()) {
     return autograd::root_of(place.tensor, given, index);
   }
-  TAEDA_CHECK(given.defined(),
-              "element ",
-              index,
-              " of tensors is a GradientEdge: its gradient must be given");
+  TAEDA_CHECK(
+      given.defined(),
+      message(
+          "element {} of tensors is a GradientEdge: its gradient must be given",
+          index));
   return {std::move(place.edge), std::move(given)};
 }
 
@@ -48,133 +51,114 @@ Edge input_edge(PyObject* o, bool accumulate) {
   return edge;
 }
 
-// (tensors, grads, keep_graph, create_graph, inputs, allow_unused, accumulate):
-// tuples; returns the gradients of the inputs unless they accumulate.
-PyObject* run_backward(PyObject*, PyObject* args) {
-  PyObject *tensors, *grads, *inputs;
-  int keep, create, unused, accumulate;
-  if (!PyArg_ParseTuple(args,
-                        "O!O!ppO!pp",
-                        &PyTuple_Type,
-                        &tensors,
-                        &PyTuple_Type,
-                        &grads,
-                        &keep,
-                        &create,
-                        &PyTuple_Type,
-                        &inputs,
-                        &unused,
-                        &accumulate)) {
-    return nullptr;
+// Returns the gradients of the inputs unless they accumulate.
+py::object run_backward(const py::tuple& tensors,
+                        const py::tuple& grads,
+                        bool keep_graph,
+                        bool create_graph,
+                        const py::tuple& inputs,
+                        bool allow_unused,
+                        bool accumulate) {
+  std::vector<Edge> roots, edges;
+  std::vector<TensorBase> seeds;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    PyObject* grad = PyTuple_GET_ITEM(grads.ptr(), static_cast<Py_ssize_t>(i));
+    autograd::Root root = root_from(items_of(tensors.ptr())[i], grad, i);
+    roots.push_back(std::move(root.edge));
+    seeds.push_back(std::move(root.grad));
   }
-  return guarded([&]() -> PyObject* {
-    std::vector<Edge> roots, edges;
-    std::vector<TensorBase> seeds;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-      autograd::Root root = root_from(PyTuple_GET_ITEM(tensors, i),
-                                      PyTuple_GET_ITEM(grads, i),
-                                      static_cast<size_t>(i));
-      roots.push_back(std::move(root.edge));
-      seeds.push_back(std::move(root.grad));
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
-      edges.push_back(input_edge(PyTuple_GET_ITEM(inputs, i), accumulate != 0));
-    }
-    autograd::BackwardOptions options{keep != 0, create != 0, accumulate != 0};
-    std::vector<TensorBase> found;
-    {
-      GilRelease no_gil(true);
-      found = autograd::run_backward(roots, std::move(seeds), edges, options);
-      roots.clear();  // may free the graph
-    }
-    if (accumulate) return none();
-    for (size_t i = 0; i < found.size() && !unused; ++i) {
-      if (!found[i].defined()) autograd::unused_input(i);
-    }
-    return wrap(std::move(found));
+  for (PyObject* input : items_of(inputs.ptr())) {
+    edges.push_back(input_edge(input, accumulate));
+  }
+  std::vector<TensorBase> found;
+  {
+    GilRelease no_gil(true);
+    found = autograd::run_backward(
+        roots, std::move(seeds), edges, {keep_graph, create_graph, accumulate});
+    roots.clear();  // may free the graph
+  }
+  if (accumulate) return py::none();
+  for (size_t i = 0; i < found.size() && !allow_unused; ++i) {
+    if (!found[i].defined()) autograd::unused_input(i);
+  }
+  return owned(wrap(std::move(found)));
+}
+
+void queue_callback(py::handle callback) {
+  auto held = std::make_shared<Held>(callback.ptr());
+  autograd::queue_callback([held] {
+    GilAcquire gil;
+    checked(PyObject_CallNoArgs(held->get()));
   });
 }
 
-PyObject* queue_callback(PyObject*, PyObject* callback) {
-  return guarded([&] {
-    auto held = std::make_shared<Held>(callback);
-    autograd::queue_callback([held] {
-      GilAcquire gil;
-      checked(PyObject_CallNoArgs(held->get()));
-    });
-    return none();
-  });
+py::object node_object(const IntrusivePtr<Node>& node) {
+  return owned(wrap_node(node));
 }
 
-PyObject* gradient_edge(PyObject*, PyObject* t) {
-  return guarded([&] {
-    const TensorBase& tensor = unwrap_checked(t, "get_gradient_edge");
-    TAEDA_CHECK(tensor.requires_grad(),
-                "It is not possible to get the gradient edge for a Tensor that "
-                "does not require gradients");
-    Edge edge = autograd::gradient_edge(tensor);
-    Ref node(wrap_node(edge.node));
-    return Py_BuildValue("(OI)", node.get(), edge.input_nr);
-  });
+py::tuple gradient_edge(const TensorBase& tensor) {
+  TAEDA_CHECK(tensor.requires_grad(),
+              "It is not possible to get the gradient edge for a Tensor that "
+              "does not require gradients");
+  Edge edge = autograd::gradient_edge(tensor);
+  return py::make_tuple(node_object(edge.node), edge.input_nr);
 }
 
-PyObject* will_run(PyObject*, PyObject* node) {
-  return boolean(autograd::task_will_run(node_of(node).get()));
-}
-PyObject* task_id(PyObject*, PyObject*) {
+int64_t task_id() {
   uint64_t id = autograd::current_task_id();
-  return PyLong_FromLongLong(id == 0 ? -1 : static_cast<int64_t>(id));
+  return id == 0 ? -1 : static_cast<int64_t>(id);
 }
-PyObject* keeps_graph(PyObject*, PyObject*) {
-  return boolean(autograd::task_keeps_graph());
+
+// The message in force before; none lets hooks be pushed.
+std::optional<std::string> disable_saved_hooks(
+    std::optional<std::string> message) {
+  std::string before = std::exchange(autograd::saved_hooks().disabled,
+                                     message.value_or(std::string()));
+  if (before.empty()) return std::nullopt;
+  return before;
 }
-PyObject* is_full(PyObject*, PyObject*) {
-  return boolean(autograd::task_is_full());
-}
-PyObject* current_node(PyObject*, PyObject*) {
-  return guarded([] {
-    Node* node = autograd::current_node();
-    return wrap_node(IntrusivePtr<Node>::share(node));
-  });
+
+// Aliases of tensors that raise when a gradient reaches them.
+py::tuple delayed_error(const std::string& message, const py::tuple& given) {
+  auto node = make_intrusive<autograd::ErrorNode>(message);
+  py::tuple out(given.size());
+  for (size_t i = 0; i < given.size(); ++i) {
+    py::object o = given[i];
+    if (is_tensor(o.ptr())) {
+      TensorBase t = autograd::detach(unwrap(o.ptr()));
+      autograd::set_history(t, node);
+      o = py::cast(t);
+    }
+    out[i] = o;
+  }
+  return out;
 }
 
 // Anomaly mode ---------------------------------------------------------------
 
+py::object anomaly_function(const char* name) {
+  return owned(imported("taeda.autograd.anomaly_mode", name));
+}
+
 struct PyTrace final : autograd::ForwardTrace {
   explicit PyTrace(PyObject* lines) : stack(lines) {}
+  // An error is on its way already, which one in here must not replace.
   void report(const std::string& node) const override {
     GilAcquire gil;
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    Ref module(PyImport_ImportModule("taeda.autograd.anomaly_mode"));
-    if (module) {
-      Ref done(PyObject_CallMethod(
-          module.get(), "_report", "sO", node.c_str(), stack.get()));
+    py::error_scope on_its_way;
+    try {
+      anomaly_function("_report")(node, py::handle(stack.get()));
+    } catch (const py::error_already_set&) {
+    } catch (const PythonError&) {
+      PyErr_Clear();
     }
-    PyErr_Clear();
-    PyErr_Restore(type, value, trace);
   }
   Held stack;
 };
 
 std::shared_ptr<autograd::ForwardTrace> make_trace() {
   GilAcquire gil;
-  Ref module = checked(PyImport_ImportModule("taeda.autograd.anomaly_mode"));
-  Ref lines = checked(PyObject_CallMethod(module.get(), "_stack", nullptr));
-  return std::make_shared<PyTrace>(lines.get());
-}
-
-PyObject* set_anomaly(PyObject*, PyObject* args) {
-  int on, nan = 1;
-  if (!PyArg_ParseTuple(args, "p|p", &on, &nan)) return nullptr;
-  autograd::set_anomaly_mode({on != 0, nan != 0});
-  Py_RETURN_NONE;
-}
-PyObject* anomaly_enabled(PyObject*, PyObject*) {
-  return boolean(autograd::anomaly_mode().enabled);
-}
-PyObject* anomaly_checks_nan(PyObject*, PyObject*) {
-  return boolean(autograd::anomaly_mode().check_nan);
+  return std::make_shared<PyTrace>(anomaly_function("_stack")().ptr());
 }
 
 // Signals and threads --------------------------------------------------------
@@ -191,55 +175,67 @@ void check_signals() {
   if (PyErr_CheckSignals() < 0) throw PythonError();
 }
 
-// Runs f on a new thread that Python knows for as long as f runs, so that an
-// error that Python keeps with the thread can be carried over.
+// Runs f on a new thread that Python knows for as long as f runs. An error that
+// Python keeps with that thread is carried over in an exception.
 void run_on_thread(const std::function<void()>& f) {
-  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   std::exception_ptr error;
   std::thread thread([&] {
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyThreadState* saved = PyEval_SaveThread();
+    GilAcquire known_to_python;
+    GilRelease no_gil(true);
     try {
       f();
+    } catch (const PythonError&) {
+      no_gil.acquire();
+      error = std::make_exception_ptr(py::error_already_set());
     } catch (...) {
       error = std::current_exception();
     }
-    PyEval_RestoreThread(saved);
-    PyErr_Fetch(&type, &value, &trace);
-    PyGILState_Release(state);
   });
   thread.join();
-  if (type != nullptr) {
-    GilAcquire gil;
-    PyErr_Restore(type, value, trace);
-  }
   if (error) std::rethrow_exception(error);
 }
-
-PyMethodDef functions[] = {
-    {"_run_backward", run_backward, METH_VARARGS, nullptr},
-    {"_queue_callback", queue_callback, METH_O, nullptr},
-    {"_gradient_edge", gradient_edge, METH_O, nullptr},
-    {"_will_engine_execute_node", will_run, METH_O, nullptr},
-    {"_current_graph_task_id", task_id, METH_NOARGS, nullptr},
-    {"_current_graph_task_keep_graph", keeps_graph, METH_NOARGS, nullptr},
-    {"_is_checkpoint_valid", is_full, METH_NOARGS, nullptr},
-    {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
-    {"set_anomaly_enabled", set_anomaly, METH_VARARGS, nullptr},
-    {"is_anomaly_enabled",
-     anomaly_enabled,
-     METH_NOARGS,
-     "Whether anomaly mode is on."},
-    {"is_anomaly_check_nan_enabled",
-     anomaly_checks_nan,
-     METH_NOARGS,
-     "Whether anomaly mode looks for NaN."},
-    {nullptr, nullptr, 0, nullptr},
-};
 }  // namespace
 
 void init_autograd_engine(PyObject* module) {
-  check_status(PyModule_AddFunctions(module, functions));
+  py::module_ m = as_module(module);
+  m.def("_run_backward", run_backward);
+  m.def("_queue_callback", queue_callback);
+  m.def("_gradient_edge", gradient_edge);
+  m.def("_will_engine_execute_node", [](py::handle node) {
+    return autograd::task_will_run(node_of(node.ptr()).get());
+  });
+  m.def("_current_graph_task_id", task_id);
+  m.def("_current_graph_task_keep_graph", autograd::task_keeps_graph);
+  m.def("_is_checkpoint_valid", autograd::task_is_full);
+  m.def("_current_autograd_node", [] {
+    Node* node = autograd::current_node();
+    return node_object(IntrusivePtr<Node>::share(node));
+  });
+  m.def("_delayed_error", delayed_error);
+  m.def("_bump_version", [](const TensorBase& t) { t.impl()->bump_version(); });
+  m.def("_add_node_hooks", [](py::handle node, py::handle hooks, bool before) {
+    add_node_hooks(node.ptr(), hooks.ptr(), before);
+  });
+  m.def("_push_saved_tensors_hooks", [](py::handle pack, py::handle unpack) {
+    push_saved_hooks(pack.ptr(), unpack.ptr());
+  });
+  m.def("_pop_saved_tensors_hooks", autograd::pop_saved_hooks);
+  m.def("_disable_saved_tensors_hooks", disable_saved_hooks);
+  m.def(
+      "set_anomaly_enabled",
+      [](bool on, bool check_nan) {
+        autograd::set_anomaly_mode({on, check_nan});
+      },
+      py::arg("mode"),
+      py::arg("check_nan") = true);
+  m.def(
+      "is_anomaly_enabled",
+      [] { return autograd::anomaly_mode().enabled; },
+      "Whether anomaly mode is on.");
+  m.def(
+      "is_anomaly_check_nan_enabled",
+      [] { return autograd::anomaly_mode().check_nan; },
+      "Whether anomaly mode looks for NaN.");
   autograd::make_forward_trace = make_trace;
   autograd::check_interrupt = check_signals;
   autograd::run_on_new_thread = run_on_thread;

@@ -3,10 +3,10 @@
 #include <taeda/csrc/autograd/inplace.h>
 #include <taeda/csrc/autograd/record.h>
 #include <taeda/csrc/python/autograd_common.h>
+#include <taeda/csrc/python/init.h>
 #include <taeda/gen/ops/zeros.h>
 
-#include <structmember.h>
-#include <cstddef>
+#include <algorithm>
 
 namespace taeda::python {
 
@@ -17,14 +17,12 @@ namespace {
 // The Python object that forward and backward call `ctx` is also what
 // `grad_fn` shows. The node owns it; it knows the node weakly. A call whose
 // result needs no gradient makes a ctx and no node.
+enum Slot { kToSave, kDirty, kNonDifferentiable, kNeedsGrad, kSlots };
 struct PyFunction {
   PyObject_HEAD WeakPtr<Node> node;
   PyObject* dict;
   PyObject* weakrefs;
-  PyObject* to_save;             // tuple, until the call is recorded
-  PyObject* dirty_tensors;       // tuple
-  PyObject* non_differentiable;  // tuple
-  PyObject* needs_input_grad;    // tuple of bool
+  PyObject* slots[kSlots];  // tuples; kToSave until the call is recorded
   bool materialize_grads;
   bool has_state;  // whether the members above are constructed
 };
@@ -35,7 +33,6 @@ PyFunction* as_function(PyObject* o) {
 
 struct Names {
   PyObject* backward = PyUnicode_InternFromString("backward");
-  PyObject* vjp = PyUnicode_InternFromString("vjp");
   PyObject* forward = PyUnicode_InternFromString("forward");
   PyObject* setup_context = PyUnicode_InternFromString("setup_context");
   PyObject* context_class = PyUnicode_InternFromString("_backward_cls");
@@ -65,7 +62,6 @@ class FunctionNode final : public Node {
   PyObject* context() const { return context_.get(); }
 
   autograd::SavedList saved;
-  std::vector<bool> saved_none;
   bool released = false;
   // For each argument of forward, whether it is a tensor.
   std::vector<bool> tensor_inputs;
@@ -87,57 +83,49 @@ class FunctionNode final : public Node {
 // The gradients as Python sees them, with zeros where that is asked for.
 Ref FunctionNode::gather(Tensors grads) const {
   bool fill = as_function(context())->materialize_grads;
-  Ref out = checked(PyTuple_New(1 + static_cast<Py_ssize_t>(grads.size())));
-  PyTuple_SET_ITEM(out.get(), 0, Py_NewRef(context()));
-  for (size_t i = 0; i < grads.size(); ++i) {
+  return new_tuple(1 + grads.size(), [&](size_t place) {
+    if (place == 0) return Py_NewRef(context());
+    size_t i = place - 1;
     if (!grads[i].defined() && fill && i < results.size() && results[i].known) {
       const autograd::OutputInfo& r = results[i];
       grads[i] =
           ops::zeros(r.sizes, r.dtype, Layout::Strided, r.device, std::nullopt);
     }
-    PyObject* item = wrap(std::move(grads[i]));
-    if (item == nullptr) throw PythonError();
-    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i) + 1, item);
-  }
-  return out;
+    return wrap(std::move(grads[i]));
+  });
 }
 
 // What backward returned, one per tensor argument.
 Tensors FunctionNode::spread(PyObject* returned) const {
   Ref values = as_tuple(returned);
-  auto count = static_cast<size_t>(PyTuple_GET_SIZE(values.get()));
-  auto item = [&](size_t i) {
-    return PyTuple_GET_ITEM(values.get(), static_cast<Py_ssize_t>(i));
-  };
+  ArrayRef<PyObject*> items = items_of(values.get());
   size_t expected = tensor_inputs.size();
-  bool extra_none = count > expected;
-  for (size_t i = expected; i < count; ++i) extra_none &= item(i) == Py_None;
-  TAEDA_CHECK(count == expected || extra_none,
-              "function ",
-              name(),
-              " returned an incorrect number of gradients (expected ",
-              expected,
-              ", got ",
-              count,
-              ")");
+  bool extra_none = items.size() > expected;
+  for (size_t i = expected; i < items.size(); ++i) {
+    extra_none &= items[i] == Py_None;
+  }
+  TAEDA_CHECK(items.size() == expected || extra_none,
+              message("function {} returned an incorrect number of gradients "
+                      "(expected {}, got {})",
+                      name(),
+                      expected,
+                      items.size()));
   Tensors out;
   for (size_t i = 0; i < expected; ++i) {
-    PyObject* o = item(i);
-    if (tensor_inputs[i]) {
-      if (o != Py_None && !is_tensor(o)) {
-        raise(PyExc_RuntimeError,
-              str_cat(
-                  "expected Variable or None (got ", Py_TYPE(o)->tp_name, ")"));
-      }
-      out.push_back(o == Py_None ? TensorBase() : unwrap(o));
-    } else {
-      TAEDA_CHECK(o == Py_None,
-                  "function ",
-                  name(),
-                  " returned a gradient different from None at position ",
-                  i + 1,
-                  ", but the corresponding forward input was not a Variable");
+    PyObject* o = items[i];
+    TAEDA_CHECK(tensor_inputs[i] || o == Py_None,
+                message("function {} returned a gradient different from None "
+                        "at position {}, but the corresponding forward input "
+                        "was not a Variable",
+                        name(),
+                        i + 1));
+    if (o != Py_None && !is_tensor(o)) {
+      raise(PyExc_RuntimeError,
+            "expected Variable or None (got {})",
+            type_name_of(o));
     }
+    if (tensor_inputs[i])
+      out.push_back(o == Py_None ? TensorBase() : unwrap(o));
   }
   return out;
 }
@@ -168,20 +156,14 @@ int function_traverse(PyObject* o, visitproc visit, void* arg) {
   PyFunction* self = as_function(o);
   Py_VISIT(Py_TYPE(o));
   Py_VISIT(self->dict);
-  Py_VISIT(self->to_save);
-  Py_VISIT(self->dirty_tensors);
-  Py_VISIT(self->non_differentiable);
-  Py_VISIT(self->needs_input_grad);
+  for (PyObject* slot : self->slots) Py_VISIT(slot);
   return 0;
 }
 
 int function_clear(PyObject* o) {
   PyFunction* self = as_function(o);
   Py_CLEAR(self->dict);
-  Py_CLEAR(self->to_save);
-  Py_CLEAR(self->dirty_tensors);
-  Py_CLEAR(self->non_differentiable);
-  Py_CLEAR(self->needs_input_grad);
+  for (PyObject*& slot : self->slots) Py_CLEAR(slot);
   return 0;
 }
 
@@ -196,22 +178,18 @@ void function_dealloc(PyObject* o) {
   Py_DECREF(type);
 }
 
-FunctionNode* live(const IntrusivePtr<Node>& node) {
-  return static_cast<FunctionNode*>(node.get());
-}
-
 PyObject* saved_tensors(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
     PyFunction* self = as_function(o);
     IntrusivePtr<Node> held = self->node.lock();
     if (!held) {
-      if (self->to_save != nullptr) return Py_NewRef(self->to_save);
+      if (PyObject* given = self->slots[kToSave]) return Py_NewRef(given);
       raise(PyExc_RuntimeError,
             "Attribute 'saved_tensors' is invalid for this instance of "
             "_C._FunctionBase: its node in the graph is gone; keep the result "
             "of apply for as long as its grad_fn is used");
     }
-    FunctionNode* node = live(held);
+    auto* node = static_cast<FunctionNode*>(held.get());
     std::vector<TensorBase> found;
     bool released;
     {
@@ -224,25 +202,14 @@ PyObject* saved_tensors(PyObject* o, void*) {
       }
     }
     if (released && !node->saved.empty()) autograd::backward_twice();
-    Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
-    for (size_t i = 0; i < found.size(); ++i) {
-      PyTuple_SET_ITEM(
-          out.get(), static_cast<Py_ssize_t>(i), wrap(std::move(found[i])));
-    }
-    return out.release();
+    return wrap(std::move(found));
   });
 }
 
-PyObject* save_for_backward(PyObject* o, PyObject* args) {
-  Py_XSETREF(as_function(o)->to_save, Py_NewRef(args));
-  Py_RETURN_NONE;
-}
-PyObject* mark_dirty(PyObject* o, PyObject* args) {
-  Py_XSETREF(as_function(o)->dirty_tensors, Py_NewRef(args));
-  Py_RETURN_NONE;
-}
-PyObject* mark_non_differentiable(PyObject* o, PyObject* args) {
-  Py_XSETREF(as_function(o)->non_differentiable, Py_NewRef(args));
+// save_for_backward and its like: keep the tuple of arguments.
+template <Slot S>
+PyObject* keep(PyObject* o, PyObject* args) {
+  Py_XSETREF(as_function(o)->slots[S], Py_NewRef(args));
   Py_RETURN_NONE;
 }
 PyObject* set_materialize_grads(PyObject* o, PyObject* value) {
@@ -252,38 +219,19 @@ PyObject* set_materialize_grads(PyObject* o, PyObject* value) {
   Py_RETURN_NONE;
 }
 
+constexpr PyMemberDef slot_member(const char* name, Slot s) {
+  auto offset = offsetof(PyFunction, slots) + s * sizeof(PyObject*);
+  return {name, T_OBJECT, static_cast<Py_ssize_t>(offset), 0, nullptr};
+}
+constexpr Py_ssize_t kMaterialize = offsetof(PyFunction, materialize_grads);
 PyMemberDef function_members[] = {
-    {"__dictoffset__",
-     T_PYSSIZET,
-     offsetof(PyFunction, dict),
-     READONLY,
-     nullptr},
-    {"__weaklistoffset__",
-     T_PYSSIZET,
-     offsetof(PyFunction, weakrefs),
-     READONLY,
-     nullptr},
-    {"to_save", T_OBJECT, offsetof(PyFunction, to_save), 0, nullptr},
-    {"dirty_tensors",
-     T_OBJECT,
-     offsetof(PyFunction, dirty_tensors),
-     0,
-     nullptr},
-    {"non_differentiable",
-     T_OBJECT,
-     offsetof(PyFunction, non_differentiable),
-     0,
-     nullptr},
-    {"needs_input_grad",
-     T_OBJECT,
-     offsetof(PyFunction, needs_input_grad),
-     0,
-     nullptr},
-    {"materialize_grads",
-     T_BOOL,
-     offsetof(PyFunction, materialize_grads),
-     0,
-     nullptr},
+    offset_member("__dictoffset__", offsetof(PyFunction, dict)),
+    offset_member("__weaklistoffset__", offsetof(PyFunction, weakrefs)),
+    slot_member("to_save", kToSave),
+    slot_member("dirty_tensors", kDirty),
+    slot_member("non_differentiable", kNonDifferentiable),
+    slot_member("needs_input_grad", kNeedsGrad),
+    {"materialize_grads", T_BOOL, kMaterialize, 0, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -295,19 +243,15 @@ PyGetSetDef function_getset[] = {
 
 // apply ----------------------------------------------------------------------
 
-bool contains(PyObject* tuple, PyObject* o) {
-  if (tuple == nullptr || !PyTuple_Check(tuple)) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
-    if (PyTuple_GET_ITEM(tuple, i) == o) return true;
-  }
-  return false;
+bool contains(ArrayRef<PyObject*> objects, PyObject* o) {
+  return std::find(objects.begin(), objects.end(), o) != objects.end();
 }
 
 // One call of Function.apply.
 class Application {
  public:
-  Application(PyObject* cls, PyObject* const* args, Py_ssize_t count)
-      : cls_(cls), args_(args), count_(count) {}
+  Application(PyObject* cls, ArrayRef<PyObject*> args)
+      : cls_(cls), args_(args) {}
   PyObject* run();
 
  private:
@@ -315,44 +259,37 @@ class Application {
   Ref call_forward();
   PyObject* record(PyObject* output, size_t total);
   void check_dirty(PyObject* outputs) const;
-  void record_dirty(const TensorBase& t);
-  TensorBase alias(const TensorBase& t) const;
   Ref record_all(Ref outputs);
   void save();
-  bool is_input(PyObject* o) const {
-    for (Py_ssize_t i = 0; i < count_; ++i) {
-      if (args_[i] == o) return true;
-    }
-    return false;
-  }
   PyFunction* state() const { return as_function(context_.get()); }
+  // What mark_dirty or its like were given.
+  ArrayRef<PyObject*> marked(Slot s) const {
+    PyObject* tuple = state()->slots[s];
+    if (tuple == nullptr || !PyTuple_Check(tuple)) return {};
+    return items_of(tuple);
+  }
 
   PyObject* cls_;
-  PyObject* const* args_;
-  Py_ssize_t count_;
+  ArrayRef<PyObject*> args_;
   Ref context_;
   IntrusivePtr<FunctionNode> node_;
 };
 
 void Application::inspect_inputs() {
   bool any = false;
-  Ref needs = checked(PyTuple_New(count_));
-  for (Py_ssize_t i = 0; i < count_; ++i) {
+  Ref needs = new_tuple(args_.size(), [&](size_t i) {
     bool on = is_tensor(args_[i]) && unwrap(args_[i]).defined() &&
               unwrap(args_[i]).requires_grad();
     any |= on;
-    PyTuple_SET_ITEM(needs.get(), i, boolean(on));
-  }
-  state()->needs_input_grad = needs.release();
+    return boolean(on);
+  });
+  state()->slots[kNeedsGrad] = needs.release();
   if (!any || !grad_enabled()) return;
   node_ = make_intrusive<FunctionNode>(context_.get());
-  node_->tensor_inputs.reserve(static_cast<size_t>(count_));
-  for (Py_ssize_t i = 0; i < count_; ++i) {
-    bool tensor = is_tensor(args_[i]);
-    node_->tensor_inputs.push_back(tensor);
-    if (tensor) {
-      node_->add_next_edge(autograd::gradient_edge(unwrap(args_[i])));
-    }
+  node_->tensor_inputs.reserve(args_.size());
+  for (PyObject* o : args_) {
+    node_->tensor_inputs.push_back(is_tensor(o));
+    if (is_tensor(o)) node_->add_next_edge(autograd::gradient_edge(unwrap(o)));
   }
 }
 
@@ -365,49 +302,37 @@ Ref Application::call_forward() {
     SmallVector<PyObject*, 8> all;
     all.push_back(nullptr);  // room for a bound self
     all.push_back(context_.get());
-    for (Py_ssize_t i = 0; i < count_; ++i) all.push_back(args_[i]);
-    return checked(PyObject_Vectorcall(
-        forward.get(),
-        all.data() + 1,
-        static_cast<size_t>(count_ + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET,
-        nullptr));
+    for (PyObject* o : args_) all.push_back(o);
+    return checked(
+        PyObject_Vectorcall(forward.get(),
+                            all.data() + 1,
+                            (args_.size() + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                            nullptr));
   }
-  Ref out = checked(PyObject_Vectorcall(
-      forward.get(), args_, static_cast<size_t>(count_), nullptr));
-  Ref inputs = checked(PyTuple_New(count_));
-  for (Py_ssize_t i = 0; i < count_; ++i) {
-    PyTuple_SET_ITEM(inputs.get(), i, Py_NewRef(args_[i]));
-  }
+  Ref out = checked(
+      PyObject_Vectorcall(forward.get(), args_.data(), args_.size(), nullptr));
+  Ref inputs =
+      new_tuple(args_.size(), [&](size_t i) { return Py_NewRef(args_[i]); });
   Ref setup = checked(PyObject_GetAttr(cls_, names().setup_context));
   checked(PyObject_CallFunctionObjArgs(
       setup.get(), context_.get(), inputs.get(), out.get(), nullptr));
   return out;
 }
 
-// A tensor over the same memory, for an input that is returned as it came.
-TensorBase Application::alias(const TensorBase& t) const {
-  TensorBase view = make_view(t, t.sizes(), t.strides(), t.storage_offset());
-  view.impl()->set_view_creation(ViewCreation::CustomFunction);
-  return view;
-}
-
-void Application::record_dirty(const TensorBase& t) {
-  autograd::check_inplace(t, true);
-  autograd::rebase_history(t, node_);
-}
-
 // What forward changes in place must be among its results (one or a tuple).
 void Application::check_dirty(PyObject* outputs) const {
-  PyObject* dirty = state()->dirty_tensors;
-  if (!node_ || dirty == nullptr || !PyTuple_Check(dirty)) return;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dirty); ++i) {
-    PyObject* o = PyTuple_GET_ITEM(dirty, i);
-    TAEDA_CHECK(o == outputs || contains(outputs, o),
-                reinterpret_cast<PyTypeObject*>(cls_)->tp_name,
-                ".forward: the tensor marked dirty at position ",
-                static_cast<int64_t>(i),
-                " is not returned; inputs that are modified in-place must all "
-                "be outputs of the Function");
+  if (!node_) return;
+  ArrayRef<PyObject*> dirty = marked(kDirty);
+  for (size_t i = 0; i < dirty.size(); ++i) {
+    bool returned =
+        dirty[i] == outputs ||
+        (PyTuple_Check(outputs) && contains(items_of(outputs), dirty[i]));
+    TAEDA_CHECK(returned,
+                message("{}.forward: the tensor marked dirty at position {} is "
+                        "not returned; inputs that are modified in-place must "
+                        "all be outputs of the Function",
+                        reinterpret_cast<PyTypeObject*>(cls_)->tp_name,
+                        i));
   }
 }
 
@@ -424,9 +349,9 @@ PyObject* Application::record(PyObject* o, size_t total) {
     return Py_NewRef(o);
   }
   node_->results.emplace_back(t);
-  bool dirty = contains(state()->dirty_tensors, o);
-  bool through = is_input(o) && !dirty;
-  if (contains(state()->non_differentiable, o) ||
+  bool dirty = contains(marked(kDirty), o);
+  bool through = contains(args_, o) && !dirty;
+  if (contains(marked(kNonDifferentiable), o) ||
       !autograd::is_differentiable(t.dtype())) {
     TAEDA_CHECK(!dirty,
                 "a tensor that is marked dirty cannot be non-differentiable");
@@ -434,11 +359,14 @@ PyObject* Application::record(PyObject* o, size_t total) {
     return through ? wrap(autograd::detach(t)) : Py_NewRef(o);
   }
   if (dirty) {
-    record_dirty(t);
+    autograd::check_inplace(t, true);
+    autograd::rebase_history(t, node_);
     return Py_NewRef(o);
   }
   if (through) {
-    TensorBase view = alias(t);
+    // A tensor over the same memory, for an input that is returned as it came.
+    TensorBase view = make_view(t, t.sizes(), t.strides(), t.storage_offset());
+    view.impl()->set_view_creation(ViewCreation::CustomFunction);
     autograd::set_history(view, node_);
     return wrap(std::move(view));
   }
@@ -451,51 +379,39 @@ PyObject* Application::record(PyObject* o, size_t total) {
 }
 
 Ref Application::record_all(Ref output) {
-  if (!PyTuple_Check(output.get())) {
-    if (!is_tensor(output.get()) && !PyList_Check(output.get())) {
-      if (output.get() == Py_None) return output;
-    }
-    if (!PyList_Check(output.get())) {
-      check_dirty(output.get());
-      return Ref(record(output.get(), 1));
-    }
-    output = checked(PyList_AsTuple(output.get()));
-  }
-  check_dirty(output.get());
-  Py_ssize_t total = PyTuple_GET_SIZE(output.get());
-  Ref out = checked(PyTuple_New(total));
-  for (Py_ssize_t i = 0; i < total; ++i) {
-    PyTuple_SET_ITEM(
-        out.get(),
-        i,
-        record(PyTuple_GET_ITEM(output.get(), i), static_cast<size_t>(total)));
-  }
-  return out;
+  PyObject* o = output.get();
+  if (o == Py_None) return output;
+  if (PyList_Check(o)) output = checked(PyList_AsTuple(o));
+  o = output.get();
+  check_dirty(o);
+  if (!PyTuple_Check(o)) return Ref(record(o, 1));
+  ArrayRef<PyObject*> items = items_of(o);
+  return new_tuple(items.size(),
+                   [&](size_t i) { return record(items[i], items.size()); });
 }
 
 // After the results have their history, so that they can be told from inputs.
 void Application::save() {
-  Ref to_save(std::exchange(state()->to_save, nullptr));
+  Ref to_save(std::exchange(state()->slots[kToSave], nullptr));
   if (!to_save) return;
   if (!PyTuple_Check(to_save.get())) {
     raise(PyExc_TypeError,
-          str_cat("saved_tensors must be a tuple, got ",
-                  Py_TYPE(to_save.get())->tp_name));
+          "saved_tensors must be a tuple, got {}",
+          type_name_of(to_save.get()));
   }
-  Py_ssize_t count = PyTuple_GET_SIZE(to_save.get());
-  node_->saved.reserve(static_cast<size_t>(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* o = PyTuple_GET_ITEM(to_save.get(), i);
+  ArrayRef<PyObject*> items = items_of(to_save.get());
+  node_->saved.reserve(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
     autograd::SavedVariable& slot = node_->saved.emplace_back();
-    if (o == Py_None) continue;
-    if (!is_tensor(o)) {
+    if (items[i] == Py_None) continue;
+    if (!is_tensor(items[i])) {
       raise(PyExc_TypeError,
-            str_cat("save_for_backward can only save variables, but argument ",
-                    i,
-                    " is of type ",
-                    Py_TYPE(o)->tp_name));
+            "save_for_backward can only save variables, but argument {} is of "
+            "type {}",
+            i,
+            type_name_of(items[i]));
     }
-    const TensorBase& t = unwrap(o);
+    const TensorBase& t = unwrap(items[i]);
     autograd::AutogradMeta* meta = autograd::meta_or_null(t);
     bool is_output = meta != nullptr && meta->grad_fn.get() == node_.get();
     slot.save(t, is_output);
@@ -523,41 +439,15 @@ PyObject* function_apply(PyObject* cls,
     bool named = keywords != nullptr && PyTuple_GET_SIZE(keywords) > 0;
     if (!named) {
       Ref two = checked(PyObject_GetAttr(cls, names().two_steps));
-      if (two.get() != Py_True) return Application(cls, args, count).run();
+      if (two.get() != Py_True) {
+        return Application(cls, {args, static_cast<size_t>(count)}).run();
+      }
     }
     // Keyword arguments and defaults become positions, for backward's sake.
     Ref bind = checked(PyObject_GetAttr(cls, names().bind));
     Ref all = checked(PyObject_Vectorcall(
         bind.get(), args, static_cast<size_t>(count), keywords));
-    return Application(cls,
-                       &PyTuple_GET_ITEM(all.get(), 0),
-                       PyTuple_GET_SIZE(all.get()))
-        .run();
-  });
-}
-
-// (message, tensors): aliases that raise when a gradient reaches them.
-PyObject* delayed_error(PyObject*, PyObject* args) {
-  const char* message;
-  PyObject* tensors;
-  if (!PyArg_ParseTuple(args, "sO!", &message, &PyTuple_Type, &tensors)) {
-    return nullptr;
-  }
-  return guarded([&] {
-    auto node = make_intrusive<autograd::ErrorNode>(message);
-    Py_ssize_t count = PyTuple_GET_SIZE(tensors);
-    Ref out = checked(PyTuple_New(count));
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      PyObject* o = PyTuple_GET_ITEM(tensors, i);
-      if (!is_tensor(o)) {
-        PyTuple_SET_ITEM(out.get(), i, Py_NewRef(o));
-        continue;
-      }
-      TensorBase t = autograd::detach(unwrap(o));
-      autograd::set_history(t, node);
-      PyTuple_SET_ITEM(out.get(), i, wrap(std::move(t)));
-    }
-    return out.release();
+    return Application(cls, items_of(all.get())).run();
   });
 }
 
@@ -567,16 +457,16 @@ PyMethodDef function_methods[] = {
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      "apply(*args)\n\nRuns forward and records backward."},
     {"save_for_backward",
-     save_for_backward,
+     keep<kToSave>,
      METH_VARARGS,
      "save_for_backward(*tensors)\n\nKeeps inputs or outputs of forward; "
      "backward reads them as ctx.saved_tensors."},
     {"mark_dirty",
-     mark_dirty,
+     keep<kDirty>,
      METH_VARARGS,
      "mark_dirty(*args)\n\nNames the inputs that forward changes in place."},
     {"mark_non_differentiable",
-     mark_non_differentiable,
+     keep<kNonDifferentiable>,
      METH_VARARGS,
      "mark_non_differentiable(*args)\n\nNames outputs without gradient."},
     {"set_materialize_grads",
@@ -584,10 +474,6 @@ PyMethodDef function_methods[] = {
      METH_O,
      "set_materialize_grads(value)\n\nWhether backward gets zeros instead of "
      "None for outputs that were not used."},
-    {nullptr, nullptr, 0, nullptr},
-};
-PyMethodDef module_functions[] = {
-    {"_delayed_error", delayed_error, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 }  // namespace
@@ -619,18 +505,7 @@ void init_autograd_function(PyObject* module) {
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
       slots};
   function_type = add_type(module, spec);
-  for (PyGetSetDef* d = node_getset; d->name != nullptr; ++d) {
-    Ref getter = checked(PyDescr_NewGetSet(function_type, d));
-    check_status(
-        PyDict_SetItemString(function_type->tp_dict, d->name, getter.get()));
-  }
-  for (PyMethodDef* d = node_methods; d->ml_name != nullptr; ++d) {
-    Ref method = checked(PyDescr_NewMethod(function_type, d));
-    check_status(
-        PyDict_SetItemString(function_type->tp_dict, d->ml_name, method.get()));
-  }
-  PyType_Modified(function_type);
-  check_status(PyModule_AddFunctions(module, module_functions));
+  add_members(function_type, node_methods, node_getset);
 }
 
 }  // namespace taeda::python

@@ -1,42 +1,47 @@
 // Hooks written in Python, and the autograd methods of tensors.
 #include <taeda/csrc/python/autograd_common.h>
+#include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_entry.h>
 
 namespace taeda::python {
 
 namespace {
 // Hooks live in an ordered dict that handles remove them from; C++ holds the
-// dict. A hook may add or remove hooks, so the values are copied first.
-Ref hooks_of(PyObject* dict) {
-  Ref values = checked(PyMapping_Values(dict));
-  return values;
+// dict. A hook may add or remove hooks, so the values are copied first. Each is
+// called with a new tuple of arguments; use() gets what it returned, if
+// anything.
+template <class Arguments, class Use>
+void call_hooks(const Held& hooks, Arguments&& arguments, Use&& use) {
+  GilAcquire gil;
+  Ref values = checked(PyMapping_Values(hooks.get()));
+  for (PyObject* hook : items_of(values.get())) {
+    Ref args = arguments();
+    Ref out = checked(PyObject_CallObject(hook, args.get()));
+    if (out.get() != Py_None) use(out.get());
+  }
+}
+Ref only(const TensorBase& t) {
+  return new_tuple(1, [&](size_t) { return wrap(t); });
 }
 
 struct PyTensorHook final : autograd::TensorHook {
   explicit PyTensorHook(PyObject* dict) : hooks(dict) {}
   void call(TensorBase& grad) override {
-    GilAcquire gil;
-    Ref values = hooks_of(hooks.get());
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) {
-      Ref given(wrap(grad));
-      Ref out = checked(
-          PyObject_CallOneArg(PyList_GET_ITEM(values.get(), i), given.get()));
-      if (out.get() == Py_None) continue;
-      if (!is_tensor(out.get())) {
+    auto take = [&](PyObject* out) {
+      if (!is_tensor(out)) {
         raise(PyExc_TypeError,
-              str_cat("hook '",
-                      "' has changed the type of value (was Tensor, got ",
-                      Py_TYPE(out.get())->tp_name,
-                      ")"));
+              "hook '' has changed the type of value (was Tensor, got {})",
+              type_name_of(out));
       }
-      const TensorBase& changed = unwrap(out.get());
-      TAEDA_CHECK(changed.sizes() == grad.sizes(),
-                  "hook has changed the size of value: expected ",
+      const TensorBase& changed = unwrap(out);
+      TAEDA_CHECK(
+          changed.sizes() == grad.sizes(),
+          message("hook has changed the size of value: expected {}, got {}",
                   grad.sizes(),
-                  ", got ",
-                  changed.sizes());
+                  changed.sizes()));
       grad = changed;
-    }
+    };
+    call_hooks(hooks, [&] { return only(grad); }, take);
   }
   Held hooks;
 };
@@ -44,50 +49,40 @@ struct PyTensorHook final : autograd::TensorHook {
 struct PyAccumulateHook final : autograd::AccumulateHook {
   explicit PyAccumulateHook(PyObject* dict) : hooks(dict) {}
   void call(const TensorBase& variable) override {
-    GilAcquire gil;
-    Ref values = hooks_of(hooks.get());
-    Ref given(wrap(variable));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) {
-      Ref out = checked(
-          PyObject_CallOneArg(PyList_GET_ITEM(values.get(), i), given.get()));
-      if (out.get() != Py_None) {
-        raise(PyExc_RuntimeError,
-              "Tensor post accumulate grad hooks should return None.");
-      }
-    }
+    auto refuse = [](PyObject*) {
+      raise(PyExc_RuntimeError,
+            "Tensor post accumulate grad hooks should return None.");
+    };
+    call_hooks(hooks, [&] { return only(variable); }, refuse);
   }
   Held hooks;
 };
 
 // A tuple as long as `like`, or a single tensor for a single one, into place.
 void take_grads(PyObject* result, Tensors& like, const char* what) {
-  if (result == Py_None) return;
   Ref values = as_tuple(result);
-  auto count = static_cast<size_t>(PyTuple_GET_SIZE(values.get()));
-  TAEDA_CHECK(count == like.size(),
-              what,
-              " has returned an incorrect number of values (got ",
-              count,
-              ", but expected ",
-              like.size(),
-              ")");
-  for (size_t i = 0; i < count; ++i) {
-    like[i] = optional_tensor(
-        PyTuple_GET_ITEM(values.get(), static_cast<Py_ssize_t>(i)), what);
+  ArrayRef<PyObject*> items = items_of(values.get());
+  TAEDA_CHECK(items.size() == like.size(),
+              message("{} has returned an incorrect number of values (got {}, "
+                      "but expected {})",
+                      what,
+                      items.size(),
+                      like.size()));
+  for (size_t i = 0; i < items.size(); ++i) {
+    like[i] = optional_tensor(items[i], what);
   }
 }
 
 struct PyNodePreHook final : autograd::NodePreHook {
   explicit PyNodePreHook(PyObject* dict) : hooks(dict) {}
   void call(Tensors& grads) override {
-    GilAcquire gil;
-    Ref values = hooks_of(hooks.get());
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) {
-      Ref given = tensors_tuple(grads);
-      Ref out = checked(
-          PyObject_CallOneArg(PyList_GET_ITEM(values.get(), i), given.get()));
-      take_grads(out.get(), grads, "backward pre-hook");
-    }
+    auto arguments = [&] {
+      return new_tuple(1,
+                       [&](size_t) { return tensors_tuple(grads).release(); });
+    };
+    call_hooks(hooks, arguments, [&](PyObject* out) {
+      take_grads(out, grads, "backward pre-hook");
+    });
   }
   Held hooks;
 };
@@ -95,44 +90,17 @@ struct PyNodePreHook final : autograd::NodePreHook {
 struct PyNodePostHook final : autograd::NodePostHook {
   explicit PyNodePostHook(PyObject* dict) : hooks(dict) {}
   void call(Tensors& inputs, const Tensors& outputs) override {
-    GilAcquire gil;
-    Ref values = hooks_of(hooks.get());
-    Ref second = tensors_tuple(outputs);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) {
-      Ref first = tensors_tuple(inputs);
-      Ref out =
-          checked(PyObject_CallFunctionObjArgs(PyList_GET_ITEM(values.get(), i),
-                                               first.get(),
-                                               second.get(),
-                                               nullptr));
-      take_grads(out.get(), inputs, "backward hook");
-    }
+    auto arguments = [&] {
+      return new_tuple(2, [&](size_t i) {
+        return tensors_tuple(i == 0 ? inputs : outputs).release();
+      });
+    };
+    call_hooks(hooks, arguments, [&](PyObject* out) {
+      take_grads(out, inputs, "backward hook");
+    });
   }
   Held hooks;
 };
-
-PyObject* bad_call(const char* text) {
-  PyErr_SetString(PyExc_TypeError, text);
-  return nullptr;
-}
-
-// (node, dict, before): C++ reads the dict from now on.
-PyObject* add_node_hooks(PyObject*, PyObject* args) {
-  PyObject *o, *dict;
-  int before;
-  if (!PyArg_ParseTuple(args, "OOp", &o, &dict, &before)) return nullptr;
-  return guarded([&]() -> PyObject* {
-    IntrusivePtr<Node> node = node_of(o);
-    if (!node) return bad_call("register_hook: expected a node of a graph");
-    if (before) {
-      node->extra().pre_hooks.push_back(std::make_shared<PyNodePreHook>(dict));
-    } else {
-      node->extra().post_hooks.push_back(
-          std::make_shared<PyNodePostHook>(dict));
-    }
-    return none();
-  });
-}
 
 // Saved tensors --------------------------------------------------------------
 
@@ -143,9 +111,9 @@ struct PyPacked final : autograd::PackedTensor {
     Ref out = checked(PyObject_CallOneArg(hook.get(), value.get()));
     if (!is_tensor(out.get())) {
       raise(PyExc_TypeError,
-            str_cat("Output of saved tensor unpack_hook expected to be a "
-                    "Tensor but got result of type ",
-                    Py_TYPE(out.get())->tp_name));
+            "Output of saved tensor unpack_hook expected to be a Tensor but "
+            "got result of type {}",
+            type_name_of(out.get()));
     }
     return unwrap(out.get());
   }
@@ -165,52 +133,9 @@ struct PySavedHooks final : autograd::SavedTensorHooks {
   Held unpack_hook;
 };
 
-PyObject* push_saved(PyObject*, PyObject* args) {
-  PyObject *pack, *unpack;
-  if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) return nullptr;
-  return guarded([&] {
-    autograd::push_saved_hooks(std::make_shared<PySavedHooks>(pack, unpack));
-    return none();
-  });
-}
-PyObject* pop_saved(PyObject*, PyObject*) {
-  return guarded([&] {
-    autograd::pop_saved_hooks();
-    return none();
-  });
-}
-PyObject* disable_saved(PyObject*, PyObject* message) {
-  return guarded([&] {
-    std::string& text = autograd::saved_hooks().disabled;
-    PyObject* before = text.empty() ? none() : new_text(text).release();
-    text = message == Py_None ? std::string() : std::string(utf8(message));
-    return before;
-  });
-}
-
-PyObject* bump_version(PyObject*, PyObject* t) {
-  return guarded([&] {
-    unwrap_checked(t, "increment_version").impl()->bump_version();
-    return none();
-  });
-}
-
-PyMethodDef functions[] = {
-    {"_bump_version", bump_version, METH_O, nullptr},
-    {"_add_node_hooks", add_node_hooks, METH_VARARGS, nullptr},
-    {"_push_saved_tensors_hooks", push_saved, METH_VARARGS, nullptr},
-    {"_pop_saved_tensors_hooks", pop_saved, METH_NOARGS, nullptr},
-    {"_disable_saved_tensors_hooks", disable_saved, METH_O, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 // Tensor methods
 // ---------------------------------------------------------------
 
-PyObject* grad_fn(const TensorBase& t) {
-  return wrap_node(autograd::grad_fn(t));
-}
-PyObject* detach(const TensorBase& t) { return wrap(autograd::detach(t)); }
 PyObject* retain_grad(const TensorBase& t) {
   autograd::retain_grad(t);
   return none();
@@ -260,63 +185,63 @@ void set_accumulate_hooks(const TensorBase& t, PyObject* dict) {
 }
 
 // Registration itself is written in Python.
-PyObject* call_helper(PyObject* self, const char* name, PyObject* hook) {
-  return guarded([&]() -> PyObject* {
-    Ref module = checked(PyImport_ImportModule("taeda.autograd._tensor_hooks"));
-    return PyObject_CallMethod(module.get(), name, "OO", self, hook);
+template <FixedName Name>
+PyObject* call_helper(PyObject* self, PyObject* hook) {
+  if (TAEDA_UNLIKELY(overrides(self))) {
+    return override_method(self, Name.text, &hook, 1);
+  }
+  return guarded([&] {
+    Ref f = imported("taeda.autograd._tensor_hooks", Name.text);
+    return PyObject_CallFunctionObjArgs(f.get(), self, hook, nullptr);
   });
-}
-PyObject* register_hook(PyObject* self, PyObject* hook) {
-  if (TAEDA_UNLIKELY(overrides(self))) {
-    return override_method(self, "register_hook", &hook, 1);
-  }
-  return call_helper(self, "register_hook", hook);
-}
-PyObject* register_accumulate_hook(PyObject* self, PyObject* hook) {
-  if (TAEDA_UNLIKELY(overrides(self))) {
-    return override_method(
-        self, "register_post_accumulate_grad_hook", &hook, 1);
-  }
-  return call_helper(self, "register_post_accumulate_grad_hook", hook);
 }
 
 PyMethodDef tensor_autograd_methods[] = {
     {"register_hook",
-     register_hook,
+     call_helper<"register_hook">,
      METH_O,
      "register_hook(hook) -> RemovableHandle\n\nCalls hook(grad) when the "
      "gradient is computed; what it returns, if anything, takes its place."},
     {"register_post_accumulate_grad_hook",
-     register_accumulate_hook,
+     call_helper<"register_post_accumulate_grad_hook">,
      METH_O,
      "register_post_accumulate_grad_hook(hook) -> RemovableHandle\n\nCalls "
      "hook(tensor) when a leaf's grad has been added to."},
-    TAEDA_QUERY("detach", detach),
-    TAEDA_QUERY("retain_grad", retain_grad),
+    TAEDA_QUERY("detach", autograd::detach(t)),
+    TAEDA_QUERY("retain_grad", retain_grad(t)),
     {"detach_", detach_inplace, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef tensor_autograd_getset[] = {
-    TAEDA_GETTER("grad_fn", grad_fn),
-    TAEDA_PROPERTY("_backward_hooks", backward_hooks, set_backward_hooks),
-    TAEDA_PROPERTY(
-        "_post_accumulate_grad_hooks", accumulate_hooks, set_accumulate_hooks),
+    TAEDA_GETTER("grad_fn", wrap_node(autograd::grad_fn(t))),
+    TAEDA_PROPERTY("_backward_hooks", set_backward_hooks, backward_hooks(t)),
+    TAEDA_PROPERTY("_post_accumulate_grad_hooks",
+                   set_accumulate_hooks,
+                   accumulate_hooks(t)),
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 }  // namespace
 
-void init_autograd_hooks(PyObject* module) {
-  check_status(PyModule_AddFunctions(module, functions));
-  PyObject* dict = tensor_base_type->tp_dict;
-  for (PyMethodDef* d = tensor_autograd_methods; d->ml_name; ++d) {
-    Ref method = checked(PyDescr_NewMethod(tensor_base_type, d));
-    check_status(PyDict_SetItemString(dict, d->ml_name, method.get()));
+// C++ reads the dict from now on.
+void add_node_hooks(PyObject* o, PyObject* dict, bool before) {
+  IntrusivePtr<Node> node = node_of(o);
+  if (!node) {
+    raise(PyExc_TypeError, "register_hook: expected a node of a graph");
   }
-  for (PyGetSetDef* d = tensor_autograd_getset; d->name; ++d) {
-    Ref getter = checked(PyDescr_NewGetSet(tensor_base_type, d));
-    check_status(PyDict_SetItemString(dict, d->name, getter.get()));
+  if (before) {
+    node->extra().pre_hooks.push_back(std::make_shared<PyNodePreHook>(dict));
+  } else {
+    node->extra().post_hooks.push_back(std::make_shared<PyNodePostHook>(dict));
   }
-  PyType_Modified(tensor_base_type);
+}
+
+void push_saved_hooks(PyObject* pack, PyObject* unpack) {
+  autograd::push_saved_hooks(std::make_shared<PySavedHooks>(pack, unpack));
+}
+
+void init_autograd_hooks(PyObject*) {
+  add_members(
+      tensor_base_type, tensor_autograd_methods, tensor_autograd_getset);
 }
 
 }  // namespace taeda::python

@@ -1,9 +1,7 @@
-// Context managers of grad and inference mode, in C because programs enter them
+// Grad and inference mode, by CPython's own means because programs switch them
 // often.
 #include <taeda/csrc/python/autograd_common.h>
-
-#include <structmember.h>
-#include <cstddef>
+#include <taeda/csrc/python/init.h>
 
 namespace taeda::python {
 
@@ -11,17 +9,10 @@ namespace {
 // `_C._GradMode(on)` switches when it is entered; `_C._InferenceMode(on)` too.
 struct PyMode {
   PyObject_HEAD bool mode;
-  bool entered;
   LocalState before;
 };
 
 PyMode* as_mode(PyObject* o) { return reinterpret_cast<PyMode*>(o); }
-
-void mode_dealloc(PyObject* o) {
-  PyTypeObject* type = Py_TYPE(o);
-  type->tp_free(o);
-  Py_DECREF(type);
-}
 
 PyObject* new_mode(PyTypeObject* type, bool mode) {
   PyObject* o = type->tp_alloc(type, 0);
@@ -42,19 +33,15 @@ PyObject* mode_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return new_mode(type, mode != 0);
 }
 
-PyObject* enter_grad_mode(PyObject* o, PyObject*) {
+// Inference mode, or grad mode alone.
+template <bool Inference>
+PyObject* enter(PyObject* o, PyObject*) {
   PyMode* self = as_mode(o);
-  self->before.grad_enabled = grad_enabled();
-  set_grad_enabled(self->mode);
-  Py_RETURN_NONE;
-}
-PyObject* exit_grad_mode(PyObject* o, PyObject* const*, Py_ssize_t) {
-  set_grad_enabled(as_mode(o)->before.grad_enabled);
-  Py_RETURN_NONE;
-}
-
-PyObject* enter_inference(PyObject* o, PyObject*) {
-  PyMode* self = as_mode(o);
+  if constexpr (!Inference) {
+    self->before.grad_enabled = grad_enabled();
+    set_grad_enabled(self->mode);
+    Py_RETURN_NONE;
+  }
   self->before = local_state;
   local_state.inference = self->mode;
   local_state.grad_enabled = !self->mode;
@@ -62,33 +49,60 @@ PyObject* enter_inference(PyObject* o, PyObject*) {
   local_state.refresh();
   Py_RETURN_NONE;
 }
-PyObject* exit_inference(PyObject* o, PyObject* const*, Py_ssize_t) {
+template <bool Inference>
+PyObject* leave(PyObject* o, PyObject* const*, Py_ssize_t) {
   const LocalState& before = as_mode(o)->before;
+  if constexpr (!Inference) {
+    set_grad_enabled(before.grad_enabled);
+    Py_RETURN_NONE;
+  }
   local_state.inference = before.inference;
   local_state.grad_enabled = before.grad_enabled;
   local_state.fw_grad_enabled = before.fw_grad_enabled;
   local_state.refresh();
   Py_RETURN_NONE;
 }
+template <bool Inference>
+PyMethodDef context_methods[] = {
+    {"__enter__", enter<Inference>, METH_NOARGS, nullptr},
+    {"__exit__",
+     (PyCFunction)(void (*)(void))leave<Inference>,
+     METH_FASTCALL,
+     nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 PyMemberDef mode_members[] = {
     {"mode", T_BOOL, offsetof(PyMode, mode), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
-PyMethodDef grad_methods[] = {
-    {"__enter__", enter_grad_mode, METH_NOARGS, nullptr},
-    {"__exit__",
-     (PyCFunction)(void (*)(void))exit_grad_mode,
-     METH_FASTCALL,
-     nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-PyMethodDef inference_methods[] = {
-    {"__enter__", enter_inference, METH_NOARGS, nullptr},
-    {"__exit__",
-     (PyCFunction)(void (*)(void))exit_inference,
-     METH_FASTCALL,
-     nullptr},
+PyObject* get_grad_enabled(PyObject*, PyObject*) {
+  return boolean(grad_enabled());
+}
+PyObject* set_grad_mode(PyObject*, PyObject* on) {
+  if (!PyBool_Check(on)) {
+    PyErr_Format(PyExc_TypeError,
+                 "set_grad_enabled(): argument 'enabled' (position 1) must be "
+                 "bool, not %s",
+                 type_name_of(on));
+    return nullptr;
+  }
+  set_grad_enabled(on == Py_True);
+  Py_RETURN_NONE;
+}
+PyObject* get_inference(PyObject*, PyObject*) {
+  return boolean(inference_mode());
+}
+PyMethodDef functions[] = {
+    {"is_grad_enabled",
+     get_grad_enabled,
+     METH_NOARGS,
+     "Whether calls are recorded for backward."},
+    {"_set_grad_enabled", set_grad_mode, METH_O, nullptr},
+    {"is_inference_mode_enabled",
+     get_inference,
+     METH_NOARGS,
+     "Whether inference mode is on."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -98,7 +112,6 @@ void add_mode_type(PyObject* module,
                    PyMethodDef* methods) {
   PyType_Slot slots[] = {
       {Py_tp_new, reinterpret_cast<void*>(make)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(mode_dealloc)},
       {Py_tp_members, mode_members},
       {Py_tp_methods, methods},
       {0, nullptr},
@@ -110,21 +123,17 @@ void add_mode_type(PyObject* module,
 }  // namespace
 
 void init_autograd_modes(PyObject* module) {
+  add_mode_type(module,
+                "taeda._C._NoGrad",
+                fixed_mode_new<false>,
+                context_methods<false>);
+  add_mode_type(module,
+                "taeda._C._EnableGrad",
+                fixed_mode_new<true>,
+                context_methods<false>);
   add_mode_type(
-      module, "taeda._C._NoGrad", fixed_mode_new<false>, grad_methods);
-  add_mode_type(
-      module, "taeda._C._EnableGrad", fixed_mode_new<true>, grad_methods);
-  add_mode_type(module, "taeda._C._InferenceMode", mode_new, inference_methods);
-}
-
-// Everything of autograd, after the types and operators.
-void init_autograd(PyObject* module);
-void init_autograd(PyObject* module) {
-  init_autograd_function(module);
-  init_autograd_nodes(module);
-  init_autograd_hooks(module);
-  init_autograd_engine(module);
-  init_autograd_modes(module);
+      module, "taeda._C._InferenceMode", mode_new, context_methods<true>);
+  check_status(PyModule_AddFunctions(module, functions));
 }
 
 }  // namespace taeda::python

@@ -1,11 +1,9 @@
 // Python objects of graph nodes: what `tensor.grad_fn` gives.
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/python/autograd_common.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/size.h>
+#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/tensor_entry.h>
 
-#include <structmember.h>
-#include <cstddef>
 #include <map>
 
 namespace taeda::python {
@@ -46,8 +44,8 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     IntrusivePtr<Node> node = node_of(o);
     Tensors grads;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
-      grads.push_back(optional_tensor(PyTuple_GET_ITEM(args, i), "grad_fn()"));
+    for (PyObject* grad : items_of(args)) {
+      grads.push_back(optional_tensor(grad, "grad_fn()"));
     }
     Tensors out;
     {
@@ -60,12 +58,8 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject* kwargs) {
 }
 
 PyMemberDef node_members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, nullptr},
-    {"__weaklistoffset__",
-     T_PYSSIZET,
-     offsetof(PyNode, weakrefs),
-     READONLY,
-     nullptr},
+    offset_member("__dictoffset__", offsetof(PyNode, dict)),
+    offset_member("__weaklistoffset__", offsetof(PyNode, weakrefs)),
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -87,6 +81,74 @@ PyTypeObject* type_for(const std::string& name) {
   found->second = reinterpret_cast<PyTypeObject*>(type.release());
   return found->second;
 }
+
+IntrusivePtr<Node> live_node(PyObject* o) {
+  IntrusivePtr<Node> node = node_of(o);
+  if (!node) {
+    raise(PyExc_RuntimeError,
+          "Attribute is invalid: the autograd Node of this ctx does not exist "
+          "(yet, or any more)");
+  }
+  return node;
+}
+
+// An attribute, or a method without arguments, of the node itself.
+template <auto Body>
+PyObject* of_node(PyObject* o, auto*) {
+  return guarded([&] { return to_object(Body(*live_node(o))); });
+}
+
+PyObject* next_functions(const Node& node) {
+  const auto& edges = node.next_edges();
+  return new_tuple(edges.size(),
+                   [&](size_t i) {
+                     Ref next(wrap_node(edges[i].node));
+                     return Py_BuildValue(
+                         "(OI)", next.get(), edges[i].input_nr);
+                   })
+      .release();
+}
+
+PyObject* variable(Node& node) {
+  auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(&node);
+  if (leaf == nullptr) {
+    raise(PyExc_AttributeError,
+          "'{}' object has no attribute 'variable'",
+          node.name());
+  }
+  return wrap(leaf->variable());
+}
+
+PyObject* metadata(PyObject* o, void*) {
+  return guarded([&] {
+    Ref key = new_text("_metadata");
+    PyObject** dict = _PyObject_GetDictPtr(o);
+    if (*dict == nullptr) *dict = checked(PyDict_New()).release();
+    PyObject* found = PyDict_GetItemWithError(*dict, key.get());
+    if (found != nullptr) return Py_NewRef(found);
+    Ref made = checked(PyDict_New());
+    check_status(PyDict_SetItem(*dict, key.get(), made.get()));
+    return made.release();
+  });
+}
+
+PyObject* input_metadata(const Node& node) {
+  Ref space = imported("types", "SimpleNamespace");
+  Ref out = checked(PyList_New(0));
+  for (size_t i = 0; i < node.num_outputs(); ++i) {
+    const autograd::OutputInfo& info = node.output(i);
+    if (!info.known) continue;
+    Ref item = checked(PyObject_CallNoArgs(space.get()));
+    Ref shape(new_size(info.sizes)), dtype(wrap(info.dtype));
+    check_status(PyObject_SetAttrString(item.get(), "shape", shape.get()));
+    check_status(PyObject_SetAttrString(item.get(), "dtype", dtype.get()));
+    check_status(PyList_Append(out.get(), item.get()));
+  }
+  return out.release();
+}
+
+PyObject* name(const Node& node) { return new_text(node.name()).release(); }
+uint64_t sequence_nr(const Node& node) { return node.sequence_nr(); }
 }  // namespace
 
 PyObject* wrap_node(const IntrusivePtr<Node>& node) {
@@ -122,111 +184,26 @@ Ref as_tuple(PyObject* o) {
 }
 
 Ref tensors_tuple(const Tensors& tensors) {
-  Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    PyObject* item = wrap(tensors[i]);
-    if (item == nullptr) throw PythonError();
-    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), item);
-  }
-  return out;
+  return new_tuple(tensors.size(), [&](size_t i) { return wrap(tensors[i]); });
 }
-
-namespace {
-IntrusivePtr<Node> live_node(PyObject* o) {
-  IntrusivePtr<Node> node = node_of(o);
-  if (!node) {
-    raise(PyExc_RuntimeError,
-          "Attribute is invalid: the autograd Node of this ctx does not exist "
-          "(yet, or any more)");
-  }
-  return node;
-}
-
-PyObject* next_functions(PyObject* o, void*) {
-  return guarded([&] {
-    IntrusivePtr<Node> node = live_node(o);
-    const auto& edges = node->next_edges();
-    Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
-    for (size_t i = 0; i < edges.size(); ++i) {
-      Ref next(wrap_node(edges[i].node));
-      PyObject* pair = Py_BuildValue("(OI)", next.get(), edges[i].input_nr);
-      if (pair == nullptr) throw PythonError();
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), pair);
-    }
-    return out.release();
-  });
-}
-
-PyObject* variable(PyObject* o, void*) {
-  return guarded([&]() -> PyObject* {
-    IntrusivePtr<Node> node = live_node(o);
-    if (auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(node.get())) {
-      return wrap(leaf->variable());
-    }
-    PyErr_Format(PyExc_AttributeError,
-                 "'%s' object has no attribute 'variable'",
-                 node->name().c_str());
-    return nullptr;
-  });
-}
-
-PyObject* metadata(PyObject* o, void*) {
-  return guarded([&] {
-    Ref key = new_text("_metadata");
-    PyObject** dict = _PyObject_GetDictPtr(o);
-    if (*dict == nullptr) *dict = checked(PyDict_New()).release();
-    PyObject* found = PyDict_GetItemWithError(*dict, key.get());
-    if (found != nullptr) return Py_NewRef(found);
-    Ref made = checked(PyDict_New());
-    check_status(PyDict_SetItem(*dict, key.get(), made.get()));
-    return made.release();
-  });
-}
-
-PyObject* input_metadata(PyObject* o, void*) {
-  return guarded([&] {
-    IntrusivePtr<Node> node = live_node(o);
-    Ref types = checked(PyImport_ImportModule("types"));
-    Ref space = checked(PyObject_GetAttrString(types.get(), "SimpleNamespace"));
-    Ref out = checked(PyList_New(0));
-    for (size_t i = 0; i < node->num_outputs(); ++i) {
-      const autograd::OutputInfo& info = node->output(i);
-      if (!info.known) continue;
-      Ref item = checked(PyObject_CallNoArgs(space.get()));
-      Ref shape(new_size(info.sizes)), dtype(wrap(info.dtype));
-      check_status(PyObject_SetAttrString(item.get(), "shape", shape.get()));
-      check_status(PyObject_SetAttrString(item.get(), "dtype", dtype.get()));
-      check_status(PyList_Append(out.get(), item.get()));
-    }
-    return out.release();
-  });
-}
-
-PyObject* name(PyObject* o, PyObject*) {
-  return guarded([&] { return new_text(live_node(o)->name()).release(); });
-}
-PyObject* sequence_nr(PyObject* o, PyObject*) {
-  return guarded(
-      [&] { return PyLong_FromUnsignedLongLong(live_node(o)->sequence_nr()); });
-}
-}  // namespace
 
 PyGetSetDef node_getset[] = {
-    {"next_functions", next_functions, nullptr, nullptr, nullptr},
+    {"next_functions", of_node<next_functions>, nullptr, nullptr, nullptr},
     {"metadata", metadata, nullptr, nullptr, nullptr},
-    {"_input_metadata", input_metadata, nullptr, nullptr, nullptr},
+    {"_input_metadata", of_node<input_metadata>, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyMethodDef node_methods[] = {
-    {"name", name, METH_NOARGS, "The name of the node."},
-    {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
+    {"name", of_node<name>, METH_NOARGS, "The name of the node."},
+    {"_sequence_nr", of_node<sequence_nr>, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
 void init_autograd_nodes(PyObject* module) {
+  static PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
   static PyGetSetDef leaf_getset[] = {
-      {"variable", variable, nullptr, nullptr, nullptr},
+      {"variable", of_node<variable>, nullptr, nullptr, nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
   PyType_Slot slots[] = {
@@ -245,9 +222,7 @@ void init_autograd_nodes(PyObject* module) {
                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       slots};
   node_base_type = add_type(module, spec);
-  Ref getter = checked(PyDescr_NewGetSet(node_base_type, leaf_getset));
-  check_status(
-      PyDict_SetItemString(node_base_type->tp_dict, "variable", getter.get()));
+  add_members(node_base_type, no_methods, leaf_getset);
 }
 
 }  // namespace taeda::python

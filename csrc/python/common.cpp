@@ -1,4 +1,5 @@
-#include <taeda/csrc/python/common.h>
+#include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/init.h>
 
 namespace taeda::python {
 
@@ -12,31 +13,33 @@ std::string& library() {
 
 PyObject* exception_type(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::Value:
-      return PyExc_ValueError;
-    case ErrorKind::Index:
-      return PyExc_IndexError;
-    case ErrorKind::Type:
-      return PyExc_TypeError;
-    case ErrorKind::NotImplemented:
-      return PyExc_NotImplementedError;
-    case ErrorKind::OutOfMemory:
-      return out_of_memory_error;
-    case ErrorKind::LinAlg:
-      return linalg_error;
-    case ErrorKind::Overflow:
-      return PyExc_OverflowError;
-    case ErrorKind::Assertion:
-      return PyExc_AssertionError;
+#define _(kind, type)   \
+  case ErrorKind::kind: \
+    return type;
+    _(Value, PyExc_ValueError)
+    _(Index, PyExc_IndexError)
+    _(Type, PyExc_TypeError)
+    _(NotImplemented, PyExc_NotImplementedError)
+    _(OutOfMemory, out_of_memory_error)
+    _(LinAlg, linalg_error)
+    _(Overflow, PyExc_OverflowError)
+    _(Assertion, PyExc_AssertionError)
+#undef _
     default:
       return PyExc_RuntimeError;
   }
 }
 }  // namespace
 
+// py::error_already_set carries Python's error, to be put back; pybind11 itself
+// translates the errors that have a type of their own there.
 void translate_exception() noexcept {
   try {
     throw;
+  } catch (py::error_already_set& e) {
+    e.restore();
+  } catch (const py::builtin_exception& e) {
+    e.set_error();
   } catch (const PythonError&) {
     if (PyErr_Occurred() == nullptr) {
       PyErr_SetString(PyExc_SystemError, "an error without a message");
@@ -65,9 +68,17 @@ void init_errors(PyObject* module) {
       nullptr);
   add_object(module, "OutOfMemoryError", out_of_memory_error);
   add_object(module, "_LinAlgError", linalg_error);
+  py::detail::ensure_internals();
+  py::register_local_exception_translator([](std::exception_ptr error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      translate_exception();
+    }
+  });
 }
 
-void raise(PyObject* type, const std::string& message) {
+void raise_text(PyObject* type, const std::string& message) {
   PyErr_SetString(type, message.c_str());
   throw PythonError();
 }
@@ -77,6 +88,10 @@ std::string_view utf8(PyObject* text) {
   const char* data = PyUnicode_AsUTF8AndSize(text, &size);
   if (data == nullptr) throw PythonError();
   return {data, static_cast<size_t>(size)};
+}
+
+std::string repr_of(PyObject* o) {
+  return std::string(utf8(checked(PyObject_Repr(o)).get()));
 }
 
 const char* library_name() { return library().c_str(); }
@@ -92,6 +107,22 @@ PyTypeObject* add_type(PyObject* module, PyType_Spec& spec) {
   name.remove_prefix(name.rfind('.') + 1);
   add_object(module, std::string(name).c_str(), type.get());
   return reinterpret_cast<PyTypeObject*>(type.release());
+}
+
+void add_members(PyTypeObject* type,
+                 PyMethodDef* methods,
+                 PyGetSetDef* getset) {
+  auto add = [&](const char* name, PyObject* descriptor) {
+    Ref owned = checked(descriptor);
+    check_status(PyDict_SetItemString(type->tp_dict, name, owned.get()));
+  };
+  for (PyMethodDef* d = methods; d->ml_name != nullptr; ++d) {
+    add(d->ml_name, PyDescr_NewMethod(type, d));
+  }
+  for (PyGetSetDef* d = getset; d->name != nullptr; ++d) {
+    add(d->name, PyDescr_NewGetSet(type, d));
+  }
+  PyType_Modified(type);
 }
 
 }  // namespace taeda::python

@@ -4,8 +4,10 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
 
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/c10/util/format.h>
 
 #include <utility>
 
@@ -42,8 +44,6 @@ struct PythonError {};
 
 // Sets Python's error from the C++ exception in flight.
 void translate_exception() noexcept;
-// Adds OutOfMemoryError and LinAlgError to the module.
-void init_errors(PyObject* module);
 
 // A new reference, or PythonError when it is null.
 inline Ref checked(PyObject* owned) {
@@ -53,7 +53,15 @@ inline Ref checked(PyObject* owned) {
 inline void check_status(int status) {
   if (status < 0) throw PythonError();
 }
-[[noreturn]] void raise(PyObject* type, const std::string& message);
+[[noreturn]] void raise_text(PyObject* type, const std::string& message);
+// raise(PyExc_TypeError, "expected a dtype, got {}", type_name_of(o));
+template <class... Values>
+[[noreturn]] void raise(PyObject* type,
+                        MessageText<std::type_identity_t<Values>...> text,
+                        const Values&... values) {
+  raise_text(type, message(text, values...));
+}
+inline const char* type_name_of(PyObject* o) { return Py_TYPE(o)->tp_name; }
 
 // Runs f, whose result is a new reference; exceptions become Python errors.
 template <class F>
@@ -83,6 +91,7 @@ inline Ref new_text(std::string_view s) {
   return checked(
       PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
 }
+std::string repr_of(PyObject* o);
 // "taeda", or "torch" for a program that runs under as_torch.
 const char* library_name();
 void set_library_name(std::string name);
@@ -92,6 +101,46 @@ inline PyObject* boolean(bool v) { return PyBool_FromLong(v); }
 void add_object(PyObject* module, const char* name, PyObject* borrowed);
 // A heap type from a spec, added to the module under its short name.
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec);
+// A member that says where in its objects a type keeps its dict or weakrefs.
+constexpr PyMemberDef offset_member(const char* name, size_t offset) {
+  return {name, T_PYSSIZET, static_cast<Py_ssize_t>(offset), READONLY, nullptr};
+}
+// Methods and attributes of a type that is made already.
+void add_members(PyTypeObject* type, PyMethodDef* methods, PyGetSetDef* getset);
+
+// A tuple, or a list, of the new references that make(0), make(1), ... return.
+template <class F>
+Ref new_tuple(size_t count, F&& make) {
+  Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* item = checked(make(i)).release();
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return out;
+}
+template <class F>
+Ref new_list(size_t count, F&& make) {
+  Ref out = checked(PyList_New(static_cast<Py_ssize_t>(count)));
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* item = checked(make(i)).release();
+    PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return out;
+}
+// The items of a tuple or list, borrowed.
+inline ArrayRef<PyObject*> items_of(PyObject* o) {
+  return {PySequence_Fast_ITEMS(o), static_cast<size_t>(Py_SIZE(o))};
+}
+inline bool is_sequence(PyObject* o) {
+  return PyTuple_Check(o) || PyList_Check(o);
+}
+inline Ref attribute(PyObject* o, const char* name) {
+  return checked(PyObject_GetAttrString(o, name));
+}
+// What a module that is imported now has by that name.
+inline Ref imported(const char* module, const char* name) {
+  return attribute(checked(PyImport_ImportModule(module)).get(), name);
+}
 
 // Python calls made without the GIL's caller: takes it for a scope.
 class GilAcquire {

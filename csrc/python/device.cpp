@@ -1,22 +1,25 @@
-#include <taeda/csrc/python/device.h>
+#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
 
 PyTypeObject* device_type = nullptr;
 
 namespace {
-Device value_of(PyObject* self) {
-  return reinterpret_cast<PyDevice*>(self)->device;
-}
-
 Device with_index(Device device, int64_t index) {
   TAEDA_CHECK(!device.has_index(),
               "type (string) must not include an index because index was "
               "passed explicitly: ",
               device);
   TAEDA_CHECK(index >= 0, "Device index must not be negative");
-  TAEDA_CHECK(index < 128, "Device index ", index, " is too large");
+  TAEDA_CHECK(index < 128, message("Device index {} is too large", index));
   return Device(device.type, static_cast<int8_t>(index));
+}
+
+int64_t to_index(PyObject* o) {
+  int64_t index = PyLong_AsLongLong(o);
+  if (index == -1 && PyErr_Occurred()) throw PythonError();
+  return index;
 }
 
 PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -34,45 +37,41 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     if (!is_device_like(type)) {
       raise(PyExc_TypeError,
-            str_cat("device(): argument 'type' (position 1) must be str, not ",
-                    Py_TYPE(type)->tp_name));
+            "device(): argument 'type' (position 1) must be str, not {}",
+            type_name_of(type));
     }
     Device device = to_device(type);
-    if (index != Py_None) {
-      int64_t i = PyLong_AsLongLong(index);
-      if (i == -1 && PyErr_Occurred()) throw PythonError();
-      device = with_index(device, i);
-    }
+    if (index != Py_None) device = with_index(device, to_index(index));
     return new_device(device);
   });
 }
 
 PyObject* repr(PyObject* self) {
-  Device d = value_of(self);
+  Device d = value_of<Device>(self);
   std::string text = str_cat("device(type='", device_type_name(d.type), "'");
   if (d.has_index()) text += str_cat(", index=", int64_t{d.index});
   return new_text(text + ")").release();
 }
 PyObject* str(PyObject* self) {
-  return new_text(value_of(self).str()).release();
+  return new_text(value_of<Device>(self).str()).release();
 }
 Py_hash_t hash(PyObject* self) {
-  Device d = value_of(self);
+  Device d = value_of<Device>(self);
   return static_cast<Py_hash_t>(d.type) * 1000 + d.index + 7;
 }
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (!is_device(b) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
-  return boolean((value_of(a) == value_of(b)) == (op == Py_EQ));
+  return boolean((value_of<Device>(a) == value_of<Device>(b)) == (op == Py_EQ));
 }
 PyObject* get_type(PyObject* self, void*) {
-  return new_text(device_type_name(value_of(self).type)).release();
+  return new_text(device_type_name(value_of<Device>(self).type)).release();
 }
 PyObject* get_index(PyObject* self, void*) {
-  Device d = value_of(self);
+  Device d = value_of<Device>(self);
   return d.has_index() ? PyLong_FromLong(d.index) : none();
 }
 PyObject* reduce(PyObject* self, PyObject*) {
-  Device d = value_of(self);
+  Device d = value_of<Device>(self);
   std::string name(device_type_name(d.type));
   if (!d.has_index()) return Py_BuildValue("O(s)", device_type, name.c_str());
   return Py_BuildValue(
@@ -87,7 +86,7 @@ std::vector<Device>& entered() {
 }
 PyObject* enter(PyObject* self, PyObject*) {
   entered().push_back(default_device());
-  set_default_device(value_of(self));
+  set_default_device(value_of<Device>(self));
   return Py_NewRef(self);
 }
 PyObject* leave(PyObject*, PyObject*) {
@@ -98,8 +97,7 @@ PyObject* leave(PyObject*, PyObject*) {
 // As a decorator.
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
-    Ref module = checked(PyImport_ImportModule("taeda.utils._device"));
-    Ref f = checked(PyObject_GetAttrString(module.get(), "device_decorator"));
+    Ref f = imported("taeda.utils._device", "device_decorator");
     Ref function = checked(PySequence_GetItem(args, 0));
     return PyObject_CallFunctionObjArgs(f.get(), self, function.get(), nullptr);
   });
@@ -129,21 +127,19 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 PyType_Spec spec = {
-    "taeda.device", sizeof(PyDevice), 0, Py_TPFLAGS_DEFAULT, slots};
+    "taeda.device", sizeof(PyValue<Device>), 0, Py_TPFLAGS_DEFAULT, slots};
 }  // namespace
 
 PyObject* new_device(Device device) {
   Ref out = checked(device_type->tp_alloc(device_type, 0));
-  reinterpret_cast<PyDevice*>(out.get())->device = device;
+  reinterpret_cast<PyValue<Device>*>(out.get())->value = device;
   return out.release();
 }
 
 Device to_device(PyObject* o) {
-  if (is_device(o)) return value_of(o);
+  if (is_device(o)) return value_of<Device>(o);
   if (PyUnicode_Check(o)) return Device::parse(utf8(o));
-  int64_t index = PyLong_AsLongLong(o);
-  if (index == -1 && PyErr_Occurred()) throw PythonError();
-  return with_index(Device(DeviceType::CUDA), index);
+  return with_index(Device(DeviceType::CUDA), to_index(o));
 }
 
 void init_device(PyObject* module) { device_type = add_type(module, spec); }

@@ -1,40 +1,83 @@
-#include <taeda/csrc/python/dtype.h>
+// The objects of dtypes, layouts and memory formats.
+#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
 
 PyTypeObject* dtype_type = nullptr;
+PyTypeObject* layout_type = nullptr;
+PyTypeObject* memory_format_type = nullptr;
 
 namespace {
-PyObject* objects[kNumScalarTypes];
+constexpr int kLayouts = 8;
+constexpr int kFormats = 4;
+PyObject* dtypes[kNumScalarTypes];
+PyObject* layouts[kLayouts];
+PyObject* formats[kFormats];
 
-ScalarType type_of(PyObject* self) {
-  return reinterpret_cast<PyDtype*>(self)->type;
-}
+// What all three kinds of objects have; Name gives a value's name.
+template <class T, std::string_view (*Name)(T)>
+struct Kind {
+  static PyObject* repr(PyObject* self) {
+    return new_text(str_cat(library_name(), ".", Name(value_of<T>(self))))
+        .release();
+  }
+  // Pickled as the global taeda.NAME.
+  static PyObject* reduce(PyObject* self, PyObject*) {
+    return new_text(Name(value_of<T>(self))).release();
+  }
+  static PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
+  static PyObject* get_module(PyObject*, void*) {
+    return new_text(library_name()).release();
+  }
 
-PyObject* repr(PyObject* self) {
-  std::string text = library_name();
-  text.push_back('.');
-  text.append(dtype_name(type_of(self)));
-  return new_text(text).release();
-}
-// Pickled as the global taeda.NAME.
-PyObject* reduce(PyObject* self, PyObject*) {
-  return new_text(dtype_name(type_of(self))).release();
-}
-PyObject* get_floating(PyObject* self, void*) {
-  return boolean(is_floating(type_of(self)));
-}
-PyObject* get_complex(PyObject* self, void*) {
-  return boolean(is_complex(type_of(self)));
-}
-PyObject* get_signed(PyObject* self, void*) {
-  return boolean(is_signed(type_of(self)));
+  // The type, and its objects under their names.
+  static PyTypeObject* add(PyObject* module,
+                           const char* name,
+                           const char* doc,
+                           PyObject** objects,
+                           ArrayRef<T> values) {
+    static PyGetSetDef getset[] = {
+        {"__module__", get_module, nullptr, nullptr, nullptr},
+        {nullptr, nullptr, nullptr, nullptr, nullptr},
+    };
+    static PyMethodDef methods[] = {
+        {"__reduce__", reduce, METH_NOARGS, nullptr},
+        {"__copy__", same, METH_NOARGS, nullptr},
+        {"__deepcopy__", same, METH_O, nullptr},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    PyType_Slot slots[] = {
+        {Py_tp_repr, reinterpret_cast<void*>(repr)},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, getset},
+        {Py_tp_doc, const_cast<char*>(doc)},
+        {0, nullptr},
+    };
+    PyType_Spec spec = {name,
+                        sizeof(PyValue<T>),
+                        0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                        slots};
+    PyTypeObject* type = add_type(module, spec);
+    for (T value : values) {
+      PyObject* object = checked(type->tp_alloc(type, 0)).release();
+      reinterpret_cast<PyValue<T>*>(object)->value = value;
+      add_object(module, std::string(Name(value)).c_str(), object);
+      objects[static_cast<int>(value)] = object;
+    }
+    return type;
+  }
+};
+
+ScalarType type_of(PyObject* self) { return value_of<ScalarType>(self); }
+
+template <bool (*F)(ScalarType)>
+PyObject* fact(PyObject* self, void*) {
+  return boolean(F(type_of(self)));
 }
 PyObject* get_itemsize(PyObject* self, void*) {
   return PyLong_FromSize_t(element_size(type_of(self)));
-}
-PyObject* get_module(PyObject*, void*) {
-  return new_text(library_name()).release();
 }
 PyObject* to_real(PyObject* self, PyObject*) {
   return Py_NewRef(dtype_object(real_type_of(type_of(self))));
@@ -43,42 +86,21 @@ PyObject* to_complex(PyObject* self, PyObject*) {
   return guarded(
       [&] { return Py_NewRef(dtype_object(complex_type_of(type_of(self)))); });
 }
-PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
-PyGetSetDef getset[] = {
-    {"is_floating_point", get_floating, nullptr, nullptr, nullptr},
-    {"is_complex", get_complex, nullptr, nullptr, nullptr},
-    {"is_signed", get_signed, nullptr, nullptr, nullptr},
+PyGetSetDef dtype_getset[] = {
+    {"is_floating_point", fact<is_floating>, nullptr, nullptr, nullptr},
+    {"is_complex", fact<is_complex>, nullptr, nullptr, nullptr},
+    {"is_signed", fact<is_signed>, nullptr, nullptr, nullptr},
     {"itemsize", get_itemsize, nullptr, nullptr, nullptr},
-    {"__module__", get_module, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
-PyMethodDef methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
-    {"__copy__", same, METH_NOARGS, nullptr},
-    {"__deepcopy__", same, METH_O, nullptr},
+PyMethodDef dtype_methods[] = {
     {"to_real", to_real, METH_NOARGS, "The dtype of the real part."},
     {"to_complex", to_complex, METH_NOARGS, "The complex dtype of that width."},
     {nullptr, nullptr, 0, nullptr},
 };
-PyType_Slot slots[] = {
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_getset, getset},
-    {Py_tp_methods, methods},
-    {Py_tp_doc, const_cast<char*>("The element type of a tensor.")},
-    {0, nullptr},
-};
-PyType_Spec spec = {"taeda.dtype",
-                    sizeof(PyDtype),
-                    0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
 
-struct OtherName {
-  const char* name;
-  ScalarType type;
-};
-constexpr OtherName kOtherNames[] = {
+constexpr std::pair<const char*, ScalarType> kOtherNames[] = {
     {"float", kFloat},
     {"double", kDouble},
     {"half", kHalf},
@@ -91,7 +113,11 @@ constexpr OtherName kOtherNames[] = {
 };
 }  // namespace
 
-PyObject* dtype_object(ScalarType t) { return objects[static_cast<int>(t)]; }
+PyObject* layout_object(Layout l) { return layouts[static_cast<int>(l)]; }
+PyObject* memory_format_object(MemoryFormat f) {
+  return formats[static_cast<int>(f)];
+}
+PyObject* dtype_object(ScalarType t) { return dtypes[static_cast<int>(t)]; }
 
 bool is_dtype_like(PyObject* o) {
   return Py_TYPE(o) == dtype_type ||
@@ -107,24 +133,29 @@ ScalarType to_dtype(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return kLong;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return kBool;
   if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return kComplexDouble;
-  raise(PyExc_TypeError,
-        str_cat("expected a dtype, got ", Py_TYPE(o)->tp_name));
+  raise(PyExc_TypeError, "expected a dtype, got {}", type_name_of(o));
 }
 
 void init_dtype(PyObject* module) {
-  dtype_type = add_type(module, spec);
-#define _(type_name, cpp, number, text)                                     \
-  {                                                                         \
-    Ref object = checked(dtype_type->tp_alloc(dtype_type, 0));              \
-    reinterpret_cast<PyDtype*>(object.get())->type = ScalarType::type_name; \
-    add_object(module, text, object.get());                                 \
-    objects[number] = object.release();                                     \
-  }
-  TAEDA_FORALL_TYPES(_)
+#define _(type_name, cpp, number, text) ScalarType::type_name,
+  constexpr ScalarType kTypes[] = {TAEDA_FORALL_TYPES(_)};
 #undef _
-  for (const OtherName& other : kOtherNames) {
-    add_object(module, other.name, dtype_object(other.type));
+  dtype_type = Kind<ScalarType, dtype_name>::add(
+      module, "taeda.dtype", "The element type of a tensor.", dtypes, kTypes);
+  add_members(dtype_type, dtype_methods, dtype_getset);
+  for (const auto& [name, type] : kOtherNames) {
+    add_object(module, name, dtype_object(type));
   }
+  Layout all_layouts[kLayouts];
+  for (int i = 0; i < kLayouts; ++i) all_layouts[i] = static_cast<Layout>(i);
+  layout_type = Kind<Layout, layout_name>::add(
+      module, "taeda.layout", nullptr, layouts, all_layouts);
+  MemoryFormat all_formats[kFormats];
+  for (int i = 0; i < kFormats; ++i) {
+    all_formats[i] = static_cast<MemoryFormat>(i);
+  }
+  memory_format_type = Kind<MemoryFormat, memory_format_name>::add(
+      module, "taeda.memory_format", nullptr, formats, all_formats);
 }
 
 }  // namespace taeda::python

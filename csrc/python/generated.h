@@ -3,8 +3,8 @@
 
 #include <taeda/aten/core/op_types.h>
 #include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/generator.h>
 #include <taeda/csrc/python/return_types.h>
+#include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
 
@@ -13,17 +13,13 @@ inline void check_out_options(const TensorBase& out,
                               const std::optional<ScalarType>& dtype,
                               const std::optional<Device>& device) {
   TAEDA_CHECK(!dtype || *dtype == out.dtype(),
-              "dtype ",
-              *dtype,
-              " does not match dtype of out parameter (",
-              out.dtype(),
-              ")");
+              message("dtype {} does not match dtype of out parameter ({})",
+                      *dtype,
+                      out.dtype()));
   TAEDA_CHECK(!device || device->type == out.device().type,
-              "device ",
-              *device,
-              " does not match device of out parameter (",
-              out.device(),
-              ")");
+              message("device {} does not match device of out parameter ({})",
+                      *device,
+                      out.device()));
 }
 
 }  // namespace taeda::python

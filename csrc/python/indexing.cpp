@@ -1,10 +1,15 @@
-#include <taeda/csrc/python/indexing.h>
+#include <taeda/csrc/python/tensor_functions.h>
 
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
-#include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/late_op.h>
-#include <taeda/csrc/python/tensor_data.h>
+#include <taeda/gen/ops/alias.h>
+#include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/index.h>
+#include <taeda/gen/ops/index_put.h>
+#include <taeda/gen/ops/select.h>
+#include <taeda/gen/ops/slice.h>
+#include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/view.h>
 
 namespace taeda::python {
 
@@ -14,25 +19,8 @@ namespace taeda::python {
 // of that view. On plain tensors the steps are applied to sizes and strides
 // alone and one view is made at the end; where something has to see them
 // (autograd, a mode) each step is a call of its operator.
-namespace {
-LateOp<TensorBase(const TensorBase&, int64_t, int64_t)> select_op("select",
-                                                                  "int");
-LateOp<TensorBase(const TensorBase&,
-                  int64_t,
-                  std::optional<int64_t>,
-                  std::optional<int64_t>,
-                  int64_t)>
-    slice_op("slice", "Tensor");
-LateOp<TensorBase(const TensorBase&, int64_t)> unsqueeze_op("unsqueeze", "");
-LateOp<TensorBase(const TensorBase&)> alias_op("alias", "");
-LateOp<TensorBase(const TensorBase&, IntArrayRef)> view_op("view", "");
-LateOp<TensorBase(const TensorBase&, ArrayRef<OptionalTensor>)> index_op(
-    "index", "Tensor");
-LateOp<
-    void(const TensorBase&, ArrayRef<OptionalTensor>, const TensorBase&, bool)>
-    index_put_op("index_put_", "");
-LateOp<void(const TensorBase&, const TensorBase&, bool)> copy_op("copy_", "");
 
+namespace {
 struct Step {
   enum Kind { Select, Slice, NewDim } kind;
   int64_t dim;
@@ -94,14 +82,13 @@ void Plan::select(int64_t index) {
                      : "too many indices for tensor of dimension ",
                  self_.dim() == 0 ? "" : str_cat(self_.dim()));
   int64_t size = sizes_[dim_];
-  TAEDA_CHECK_AS(Index,
-                 index >= -size && index < size,
-                 "index ",
-                 index,
-                 " is out of bounds for dimension ",
-                 self_dim_,
-                 " with size ",
-                 size);
+  TAEDA_CHECK_AS(
+      Index,
+      index >= -size && index < size,
+      message("index {} is out of bounds for dimension {} with size {}",
+              index,
+              self_dim_,
+              size));
   if (index < 0) index += size;
   steps_.push_back({Step::Select, dim_, index, 0, 0});
   offset_ += index * strides_[dim_];
@@ -199,10 +186,9 @@ void Plan::parse_item(PyObject* item) {
     return add_index(std::move(t));
   }
   raise(PyExc_IndexError,
-        str_cat("only integers, slices (`:`), ellipsis (`...`), None and long "
-                "or byte Variables are valid indices (got ",
-                Py_TYPE(item)->tp_name,
-                ")"));
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+        "Variables are valid indices (got {})",
+        type_name_of(item));
 }
 
 void Plan::parse_items(PyObject* const* items, Py_ssize_t count) {
@@ -245,11 +231,11 @@ void Plan::parse(PyObject* key) {
 TensorBase apply(const TensorBase& t, const Step& s) {
   switch (s.kind) {
     case Step::Select:
-      return select_op(t.keys(), t, s.dim, s.start);
+      return ops::select(t, s.dim, s.start);
     case Step::Slice:
-      return slice_op(t.keys(), t, s.dim, s.start, s.stop, s.step);
+      return ops::slice(t, s.dim, s.start, s.stop, s.step);
     default:
-      return unsqueeze_op(t.keys(), t, s.dim);
+      return ops::unsqueeze(t, s.dim);
   }
 }
 
@@ -261,8 +247,34 @@ TensorBase Plan::view() const {
   TensorBase t = self_;
   for (const Step& s : steps_) t = apply(t, s);
   if (!steps_.empty() || advanced()) return t;
-  return alias_op.exists() ? alias_op(t.keys(), t)
-                           : view_op(t.keys(), t, t.sizes());
+  return ops::alias(t);
+}
+
+// What is assigned, as a tensor of self's dtype where it is plain data.
+TensorBase assigned(const TensorBase& self, PyObject* value) {
+  if (is_tensor(value)) return unwrap(value);
+  if (is_scalar_like(value)) {
+    TensorBase t = make_tensor("setitem", {}, self.dtype());
+    to_scalar(value).store(self.dtype(), t.mutable_raw_data());
+    return t;
+  }
+  if (!PySequence_Check(value) || PyUnicode_Check(value)) {
+    raise(PyExc_TypeError,
+          "can't assign a {} to a {} tensor",
+          type_name_of(value),
+          dtype_name(self.dtype()));
+  }
+  DataOptions options;
+  options.dtype = self.dtype();
+  return tensor_from_data(value, options);
+}
+
+// Leading dims of size 1 that the target does not have are no obstacle.
+TensorBase without_leading_ones(const TensorBase& value, int64_t rank) {
+  int64_t drop = 0;
+  while (value.dim() - drop > rank && value.sizes()[drop] == 1) ++drop;
+  if (drop == 0) return value;
+  return ops::view(value, value.sizes().slice(drop));
 }
 }  // namespace
 
@@ -273,7 +285,7 @@ bool is_plain(const TensorBase& t) {
 }
 
 TensorBase select(const TensorBase& t, int64_t dim, int64_t index) {
-  if (!is_plain(t)) return select_op(t.keys(), t, dim, index);
+  if (!is_plain(t)) return ops::select(t, dim, index);
   DimVector sizes(t.sizes()), strides(t.strides());
   int64_t offset = t.storage_offset() + index * strides[dim];
   sizes.erase(sizes.begin() + dim);
@@ -287,39 +299,8 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   plan.parse(key);
   TensorBase view = plan.view();
   if (!plan.advanced()) return wrap(std::move(view));
-  return wrap(index_op(view.keys(), view, plan.indices()));
+  return wrap(ops::index(view, plan.indices()));
 }
-
-namespace {
-// What is assigned, as a tensor of self's dtype where it is plain data.
-TensorBase assigned(const TensorBase& self, PyObject* value) {
-  if (is_tensor(value)) return unwrap(value);
-  if (is_scalar_like(value)) {
-    TensorBase t = make_tensor("setitem", {}, self.dtype());
-    to_scalar(value).store(self.dtype(), t.mutable_raw_data());
-    return t;
-  }
-  if (!PySequence_Check(value) || PyUnicode_Check(value)) {
-    raise(PyExc_TypeError,
-          str_cat("can't assign a ",
-                  Py_TYPE(value)->tp_name,
-                  " to a ",
-                  dtype_name(self.dtype()),
-                  " tensor"));
-  }
-  DataOptions options;
-  options.dtype = self.dtype();
-  return tensor_from_data(value, options);
-}
-
-// Leading dims of size 1 that the target does not have are no obstacle.
-TensorBase without_leading_ones(const TensorBase& value, int64_t rank) {
-  int64_t drop = 0;
-  while (value.dim() - drop > rank && value.sizes()[drop] == 1) ++drop;
-  if (drop == 0) return value;
-  return view_op(value.keys(), value, value.sizes().slice(drop));
-}
-}  // namespace
 
 void set_item(PyObject* self, PyObject* key, PyObject* value) {
   const TensorBase& t = unwrap(self);
@@ -342,14 +323,13 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   TensorBase source = assigned(t, value);
   if (!plan.advanced()) {
     source = without_leading_ones(source, view.dim());
-    copy_op(view.keys() | source.keys(), view, source, false);
+    ops::copy_(view, source, false);
     return;
   }
   if (source.dtype() != t.dtype() && source.dim() == 0) {
     source = cast(source, t.dtype());
   }
-  index_put_op(
-      view.keys() | source.keys(), view, plan.indices(), source, false);
+  ops::index_put_(view, plan.indices(), source, false);
 }
 
 }  // namespace taeda::python

@@ -1,14 +1,8 @@
 // taeda.library and taeda.ops: operators as Python sees them, boxed.
-#include <taeda/csrc/python/library.h>
+#include <taeda/csrc/python/init.h>
 
 #include <taeda/aten/core/library.h>
-#include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/device.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/generator.h>
-
-#include <string>
-#include <vector>
+#include <taeda/csrc/python/casters.h>
 
 namespace taeda::python {
 
@@ -20,33 +14,26 @@ namespace {
 // m memory format, D device, G generator), then '?' for optional elements, then
 // '[' for a list of them. None always converts to an empty value.
 using Kind = std::string;
-
-bool is_list(const Kind& kind) { return kind.back() == '['; }
-
-Ref item(PyObject* list, Py_ssize_t i) {
-  return checked(PySequence_GetItem(list, i));
-}
+using Kinds = std::vector<Kind>;
 
 template <class T, class F>
 std::vector<T> list_of(PyObject* o, F&& convert) {
-  Py_ssize_t n = PySequence_Size(o);
-  if (n < 0) throw PythonError();
   std::vector<T> out;
-  out.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(convert(item(o, i).get()));
+  for (py::handle item : py::reinterpret_borrow<py::sequence>(o)) {
+    out.push_back(convert(item.ptr()));
+  }
   return out;
 }
 
 TensorBase tensor_of(PyObject* o) { return unwrap_checked(o, "operator call"); }
+OptionalTensor optional_tensor_of(PyObject* o) {
+  return o == Py_None ? OptionalTensor() : tensor_of(o);
+}
 
 IValue list_to_ivalue(PyObject* o, const Kind& kind) {
   switch (kind[0]) {
     case 'T':
-      if (kind[1] == '?') {
-        return list_of<OptionalTensor>(o, [](PyObject* e) {
-          return e == Py_None ? OptionalTensor() : tensor_of(e);
-        });
-      }
+      if (kind[1] == '?') return list_of<OptionalTensor>(o, optional_tensor_of);
       return list_of<TensorBase>(o, tensor_of);
     case 'f':
       return list_of<double>(o, to_double);
@@ -55,19 +42,17 @@ IValue list_to_ivalue(PyObject* o, const Kind& kind) {
     case 'S':
       return list_of<Scalar>(o, to_scalar);
     default:
+      // One number stands for a list of it where the schema gives a length.
+      if (kind[0] == 'i' && is_int_like(o)) {
+        return std::vector<int64_t>(1, to_int(o));
+      }
       return list_of<int64_t>(o, to_int);
   }
 }
 
 IValue to_ivalue(PyObject* o, const Kind& kind) {
   if (o == Py_None) return {};
-  if (is_list(kind)) {
-    // One number stands for a list of it where the schema gives a length.
-    if (kind[0] == 'i' && is_int_like(o)) {
-      return std::vector<int64_t>(1, to_int(o));
-    }
-    return list_to_ivalue(o, kind);
-  }
+  if (kind.back() == '[') return list_to_ivalue(o, kind);
   switch (kind[0]) {
     case 'T':
       return tensor_of(o);
@@ -96,250 +81,161 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
   }
 }
 
-template <class L, class F>
-PyObject* list_object(const L& values, F&& convert) {
-  Ref out = checked(PyList_New(static_cast<Py_ssize_t>(values.size())));
-  for (size_t i = 0; i < values.size(); ++i) {
-    PyObject* o = convert(values[i]);
-    if (o == nullptr) throw PythonError();
-    PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), o);
-  }
-  return out.release();
-}
-
-PyObject* int_to_python(int64_t v, char kind) {
+py::object int_to_python(int64_t v, char kind) {
+  auto enumerator = [](PyObject* borrowed) {
+    return py::reinterpret_borrow<py::object>(borrowed);
+  };
   switch (kind) {
     case 't':
-      return Py_NewRef(dtype_object(static_cast<ScalarType>(v)));
+      return enumerator(dtype_object(static_cast<ScalarType>(v)));
     case 'l':
-      return Py_NewRef(layout_object(static_cast<Layout>(v)));
+      return enumerator(layout_object(static_cast<Layout>(v)));
     case 'm':
-      return Py_NewRef(memory_format_object(static_cast<MemoryFormat>(v)));
+      return enumerator(memory_format_object(static_cast<MemoryFormat>(v)));
     case 'b':
-      return boolean(v != 0);
+      return py::bool_(v != 0);
     case 'f':
-      return PyFloat_FromDouble(static_cast<double>(v));
+      return py::float_(static_cast<double>(v));
     default:
-      return PyLong_FromLongLong(v);
+      return py::int_(v);
   }
 }
 
-PyObject* to_python(const IValue& v, char kind) {
+py::object to_python(const IValue& v, char kind) {
   return std::visit(
-      [&](const auto& x) -> PyObject* {
+      [&](const auto& x) -> py::object {
         using V = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<V, std::monostate>) {
-          return none();
-        } else if constexpr (std::is_same_v<V, TensorBase>) {
-          return wrap(x);
-        } else if constexpr (std::is_same_v<V, bool>) {
-          return boolean(x);
-        } else if constexpr (std::is_same_v<V, int64_t>) {
+        if constexpr (std::is_same_v<V, int64_t>) {
           return int_to_python(x, kind);
-        } else if constexpr (std::is_same_v<V, double>) {
-          return PyFloat_FromDouble(x);
         } else if constexpr (std::is_same_v<V, complex<double>>) {
-          return PyComplex_FromDoubles(x.real(), x.imag());
-        } else if constexpr (std::is_same_v<V, std::string>) {
-          return new_text(x).release();
-        } else if constexpr (std::is_same_v<V, std::vector<int64_t>>) {
-          return list_object(x, PyLong_FromLongLong);
-        } else if constexpr (std::is_same_v<V, std::vector<double>>) {
-          return list_object(x, PyFloat_FromDouble);
-        } else if constexpr (std::is_same_v<V, std::vector<bool>>) {
-          return list_object(x, [](bool b) { return boolean(b); });
-        } else if constexpr (std::is_same_v<V, std::vector<TensorBase>>) {
-          return list_object(x, [](const TensorBase& t) { return wrap(t); });
-        } else if constexpr (std::is_same_v<V, std::vector<OptionalTensor>>) {
-          return list_object(
-              x, [](const OptionalTensor& t) { return t ? wrap(*t) : none(); });
-        } else if constexpr (std::is_same_v<V, std::vector<Scalar>>) {
-          return list_object(x, [](const Scalar& s) { return wrap(s); });
-        } else if constexpr (std::is_same_v<V, Device>) {
-          return new_device(x);
+          return owned(PyComplex_FromDoubles(x.real(), x.imag()));
         } else if constexpr (std::is_same_v<V, Generator>) {
-          return wrap(x);
+          return owned(wrap(x));
+        } else if constexpr (std::is_same_v<V, std::monostate> ||
+                             std::is_same_v<V, IntrusivePtr<IntrusiveTarget>>) {
+          return py::none();
         } else {
-          return none();
+          return py::cast(x);
         }
       },
       v.value());
 }
 
-std::vector<Kind> kinds_of(PyObject* tuple) {
-  return list_of<Kind>(tuple, [](PyObject* o) { return Kind(utf8(o)); });
+// One result as it is, several as a tuple.
+py::object results_to_python(const Stack& stack, const Kinds& kinds) {
+  if (kinds.empty() || stack.empty()) return py::none();
+  if (kinds.size() == 1) return to_python(stack[0], kinds[0][0]);
+  py::tuple out(kinds.size());
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    out[i] = to_python(stack[i], kinds[i][0]);
+  }
+  return out;
 }
 
 // A Python callable as a kernel of one key. It lives as long as the process.
 class PythonKernel final : public BoxedKernel {
  public:
-  PythonKernel(PyObject* callable,
-               std::vector<Kind> arguments,
-               std::vector<Kind> results)
-      : callable_(Py_NewRef(callable)),
+  PythonKernel(py::handle callable, Kinds arguments, Kinds results)
+      : callable_(callable.inc_ref()),
         arguments_(std::move(arguments)),
         results_(std::move(results)) {}
 
   void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
     GilAcquire gil;
     size_t count = arguments_.size(), base = stack.size() - count;
-    Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    py::tuple args(count);
     for (size_t i = 0; i < count; ++i) {
-      PyObject* o = to_python(stack[base + i], arguments_[i][0]);
-      if (o == nullptr) throw PythonError();
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), o);
+      args[i] = to_python(stack[base + i], arguments_[i][0]);
     }
-    Ref result = checked(PyObject_CallObject(callable_, tuple.get()));
+    py::object result = callable_(*args);
     stack.resize(base);
-    push_results(op, result.get(), stack);
+    if (results_.size() == 1) {
+      stack.push_back(to_ivalue(result.ptr(), results_[0]));
+    } else if (!results_.empty()) {
+      push_results(op, py::reinterpret_borrow<py::sequence>(result), stack);
+    }
   }
 
  private:
-  void push_results(const OperatorEntry& op, PyObject* result, Stack& stack) {
-    if (results_.empty()) return;
-    if (results_.size() == 1) {
-      stack.push_back(to_ivalue(result, results_[0]));
-      return;
-    }
-    Py_ssize_t n = PySequence_Size(result);
-    TAEDA_CHECK(n == static_cast<Py_ssize_t>(results_.size()),
-                op.qualified_name(),
-                ": the kernel returned ",
-                n,
-                " values, its schema says ",
-                results_.size());
+  void push_results(const OperatorEntry& op, py::sequence all, Stack& stack) {
+    TAEDA_CHECK(all.size() == results_.size(),
+                message("{}: the kernel returned {} values, its schema says {}",
+                        op.qualified_name(),
+                        all.size(),
+                        results_.size()));
     for (size_t i = 0; i < results_.size(); ++i) {
-      Ref one = item(result, static_cast<Py_ssize_t>(i));
-      stack.push_back(to_ivalue(one.get(), results_[i]));
+      stack.push_back(to_ivalue(py::object(all[i]).ptr(), results_[i]));
     }
   }
-  PyObject* callable_;
-  std::vector<Kind> arguments_, results_;
+  py::handle callable_;
+  Kinds arguments_, results_;
 };
 
-OperatorEntry& entry_of(PyObject* name, PyObject* overload) {
-  OperatorEntry* op = Dispatcher::get().find(utf8(name), utf8(overload));
-  if (op == nullptr) {
-    throw_error(ErrorKind::Runtime,
-                str_cat("no operator ", utf8(name), ".", utf8(overload)));
-  }
+OperatorEntry& entry_of(std::string_view name, std::string_view overload) {
+  OperatorEntry* op = Dispatcher::get().find(name, overload);
+  TAEDA_CHECK(op != nullptr, message("no operator {}.{}", name, overload));
   return *op;
 }
 
-// (namespace, schema)
-PyObject* library_def(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    const char *ns = nullptr, *schema = nullptr;
-    if (!PyArg_ParseTuple(args, "ss", &ns, &schema)) return nullptr;
-    Library(ns).def(schema);
-    return none();
-  });
+void library_impl(const char* ns,
+                  const char* name,
+                  const char* key,
+                  py::handle callable,
+                  Kinds arguments,
+                  Kinds results) {
+  auto kernel = std::make_unique<PythonKernel>(
+      callable, std::move(arguments), std::move(results));
+  Library(ns).impl(name, key, std::move(kernel));
 }
 
-// (namespace, name, key, callable, argument kinds, result kinds)
-PyObject* library_impl(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    const char *ns = nullptr, *name = nullptr, *key = nullptr;
-    PyObject *callable = nullptr, *arguments = nullptr, *results = nullptr;
-    if (!PyArg_ParseTuple(args,
-                          "sssOOO",
-                          &ns,
-                          &name,
-                          &key,
-                          &callable,
-                          &arguments,
-                          &results)) {
-      return nullptr;
-    }
-    Library(ns).impl(name,
-                     key,
-                     std::make_unique<PythonKernel>(
-                         callable, kinds_of(arguments), kinds_of(results)));
-    return none();
-  });
+// (name, overload, schema) of all operators
+py::list op_schemas() {
+  py::list out;
+  for (const OperatorEntry* op : Dispatcher::get().all()) {
+    out.append(py::make_tuple(op->name, op->overload, op->schema));
+  }
+  return out;
 }
 
-// [(name, overload, schema), ...] of all operators
-PyObject* op_schemas(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    return list_object(Dispatcher::get().all(), [](const OperatorEntry* op) {
-      return Py_BuildValue("(sss)", op->name, op->overload, op->schema);
-    });
-  });
+py::object op_call(std::string_view name,
+                   std::string_view overload,
+                   const py::tuple& values,
+                   const Kinds& arguments,
+                   const Kinds& results) {
+  OperatorEntry& op = entry_of(name, overload);
+  Stack stack;
+  ArrayRef<PyObject*> items = items_of(values.ptr());
+  for (size_t i = 0; i < items.size(); ++i) {
+    stack.push_back(to_ivalue(items[i], arguments.at(i)));
+  }
+  {
+    GilRelease release(true);
+    call_boxed(op, stack, items.size());
+  }
+  return results_to_python(stack, results);
 }
 
-// (name, overload, arguments, argument kinds, result kinds) -> results
-PyObject* op_call(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    PyObject *name = nullptr, *overload = nullptr, *values = nullptr,
-             *arguments = nullptr, *results = nullptr;
-    if (!PyArg_ParseTuple(args,
-                          "UUO!O!O!",
-                          &name,
-                          &overload,
-                          &PyTuple_Type,
-                          &values,
-                          &PyTuple_Type,
-                          &arguments,
-                          &PyTuple_Type,
-                          &results)) {
-      return nullptr;
-    }
-    OperatorEntry& op = entry_of(name, overload);
-    Stack stack;
-    Py_ssize_t count = PyTuple_GET_SIZE(values);
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      Kind kind(utf8(PyTuple_GET_ITEM(arguments, i)));
-      stack.push_back(to_ivalue(PyTuple_GET_ITEM(values, i), kind));
-    }
-    {
-      GilRelease release(true);
-      call_boxed(op, stack, static_cast<size_t>(count));
-    }
-    Py_ssize_t n = PyTuple_GET_SIZE(results);
-    auto kind_at = [&](Py_ssize_t i) {
-      return utf8(PyTuple_GET_ITEM(results, i))[0];
-    };
-    if (n == 0 || stack.empty()) return none();
-    if (n == 1) return to_python(stack[0], kind_at(0));
-    Ref out = checked(PyTuple_New(n));
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      PyObject* o = to_python(stack[static_cast<size_t>(i)], kind_at(i));
-      if (o == nullptr) throw PythonError();
-      PyTuple_SET_ITEM(out.get(), i, o);
-    }
-    return out.release();
-  });
+// Whether a kernel stands at a key.
+bool op_has_kernel(std::string_view name,
+                   std::string_view overload,
+                   std::string_view key) {
+  OperatorEntry& op = entry_of(name, overload);
+  DispatchKey k = DispatchKey::CPU;
+  TAEDA_CHECK(
+      parse_dispatch_key(key, &k), "could not parse dispatch key: ", key);
+  int slot = static_cast<int>(k);
+  return op.slots[slot] != nullptr || op.boxed[slot] != nullptr;
 }
-
-// (name, overload, key) -> whether a kernel stands there
-PyObject* op_has_kernel(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    PyObject *name = nullptr, *overload = nullptr;
-    const char* key = nullptr;
-    if (!PyArg_ParseTuple(args, "UUs", &name, &overload, &key)) return nullptr;
-    OperatorEntry& op = entry_of(name, overload);
-    DispatchKey k = DispatchKey::CPU;
-    TAEDA_CHECK(parse_dispatch_key(key, &k),
-                "could not parse dispatch key: ",
-                std::string_view(key));
-    int slot = static_cast<int>(k);
-    return boolean(op.slots[slot] != nullptr || op.boxed[slot] != nullptr);
-  });
-}
-
-PyMethodDef kMethods[] = {
-    {"_library_def", library_def, METH_VARARGS, nullptr},
-    {"_library_impl", library_impl, METH_VARARGS, nullptr},
-    {"_op_schemas", op_schemas, METH_NOARGS, nullptr},
-    {"_op_call", op_call, METH_VARARGS, nullptr},
-    {"_op_has_kernel", op_has_kernel, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
-
 }  // namespace
 
 void init_library(PyObject* module) {
-  check_status(PyModule_AddFunctions(module, kMethods));
+  py::module_ m = as_module(module);
+  m.def("_library_def",
+        [](const char* ns, const char* schema) { Library(ns).def(schema); });
+  m.def("_library_impl", library_impl);
+  m.def("_op_schemas", op_schemas);
+  m.def("_op_call", op_call);
+  m.def("_op_has_kernel", op_has_kernel);
 }
 
 }  // namespace taeda::python

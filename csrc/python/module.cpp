@@ -1,23 +1,11 @@
 // PyInit__C: the types first, then the operators.
 #include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/device.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/exchange.h>
-#include <taeda/csrc/python/generator.h>
-#include <taeda/csrc/python/library.h>
-#include <taeda/csrc/python/return_types.h>
-#include <taeda/csrc/python/size.h>
-#include <taeda/csrc/python/state.h>
-#include <taeda/csrc/python/tensor_new.h>
-#include <taeda/csrc/python/torch_function.h>
+#include <taeda/csrc/python/init.h>
 
 #include <cstring>
 #include <map>
 
 namespace taeda::python {
-
-// Defined in autograd_*.cpp.
-__attribute__((weak)) void init_autograd(PyObject* module);
 
 const Function* find_function(std::string_view name) {
   static const auto* const table = [] {
@@ -77,29 +65,23 @@ void add_methods() {
 void fill(PyObject* module) {
   check_status(
       PyModule_AddStringConstant(module, "__version__", TAEDA_VERSION));
-  init_errors(module);
-  init_torch_function(module);
-  init_dtype(module);
-  init_enum_types(module);
-  init_size(module);
-  init_device(module);
-  init_tensor_type(module);
-  init_generator(module);
-  init_storage(module);
-  init_tensor_new(module);
-  init_numpy(module);
-  init_dlpack(module);
-  init_state(module);
-  init_settings(module);
-  init_type_info(module);
-  init_return_types(module);
-  init_library(module);
+  constexpr void (*kParts[])(PyObject*) = {
+      init_errors,          init_torch_function,
+      init_dtype,           init_size,
+      init_device,          init_tensor_type,
+      init_generator,       init_storage,
+      init_tensor_new,      init_numpy,
+      init_dlpack,          init_state,
+      init_settings,        init_return_types,
+      init_library,         init_autograd_function,
+      init_autograd_nodes,  init_autograd_hooks,
+      init_autograd_engine, init_autograd_modes};
+  for (auto* add_part : kParts) add_part(module);
   for (const char* name : kSpaces) {
     Ref space = make_space(module, name);
     add_functions(space.get(), name);
   }
   add_methods();
-  if (init_autograd != nullptr) init_autograd(module);
 }
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -1,126 +1,63 @@
-// Zero-copy exchange with NumPy, which is optional and never imported here
-// unless a program has an array or asks for one. See Note [NumPy's ABI].
+// Zero-copy exchange with NumPy and with Python's buffers. NumPy is optional
+// and never imported here unless a program has an array or asks for one.
+#include <taeda/aten/core/memory.h>
 #include <taeda/aten/settings.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/late_op.h>
-#include <taeda/csrc/python/tensor_data.h>
+#include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/tensor_functions.h>
+#include <taeda/gen/ops/resolve_conj.h>
+
+#include <pybind11/numpy.h>
 
 namespace taeda::python {
 
-// Note [NumPy's ABI]
-// Arrays are read through the layout that NumPy's C API promises (the fields of
-// PyArrayObject and the first ones of PyArray_Descr are the same in 1.x and
-// 2.x) and made through its table of functions, whose numbers are fixed. So
-// nothing of NumPy is needed to build, and one build serves all versions.
 namespace {
-struct ArrayObject {
-  PyObject_HEAD char* data;
-  int nd;
-  Py_intptr_t* dimensions;
-  Py_intptr_t* strides;
-  PyObject* base;
-  struct Descriptor* descriptor;
-  int flags;
+// By NumPy's type number, on platforms where long has 64 bits.
+constexpr ScalarType kTypes[] = {
+    kBool,
+    kChar,
+    kByte,
+    kShort,
+    kUInt16,
+    kInt,
+    kUInt32,
+    kLong,
+    kUInt64,
+    kLong,
+    kUInt64,
+    kFloat,
+    kDouble,
+    ScalarType::Undefined,
+    kComplexFloat,
+    kComplexDouble,
 };
-struct Descriptor {
-  PyObject_HEAD PyTypeObject* type_object;
-  char kind;
-  char type;
-  char byte_order;
-  char former_flags;
-  int type_number;
-};
-constexpr int kWriteable = 0x0400;
+constexpr int kNumpyHalf = 23;
 
-// Numbers of functions in the table.
-constexpr int kArrayType = 2;
-constexpr int kDescrFromType = 45;
-constexpr int kNewFromDescr = 94;
-constexpr int kSetBaseObject = 282;
-
-struct Api {
-  void** table = nullptr;
-  PyTypeObject* array_type = nullptr;
-};
-
-Ref array_capsule() {
-  for (const char* name :
-       {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath"}) {
-    Ref module(PyImport_ImportModule(name));
-    if (module)
-      return checked(PyObject_GetAttrString(module.get(), "_ARRAY_API"));
-    PyErr_Clear();
-  }
-  raise(PyExc_RuntimeError, "Numpy is not available");
-}
-
-// With `import` false, only if the program has loaded NumPy already.
-const Api* api(bool import) {
-  static Api found;
-  if (found.table != nullptr) return &found;
-  if (!import) {
-    static PyObject* name = PyUnicode_InternFromString("numpy");
-    PyObject* modules = PyImport_GetModuleDict();
-    if (PyDict_GetItem(modules, name) == nullptr) return nullptr;
-  }
-  Ref capsule = array_capsule();
-  found.table =
-      static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
-  if (found.table == nullptr) throw PythonError();
-  found.array_type = static_cast<PyTypeObject*>(found.table[kArrayType]);
-  return &found;
-}
-
-struct TypePair {
-  int numpy;
-  ScalarType type;
-};
-// NumPy's type numbers on platforms where long has 64 bits.
-constexpr TypePair kTypes[] = {
-    {0, kBool},
-    {1, kChar},
-    {2, kByte},
-    {3, kShort},
-    {4, kUInt16},
-    {5, kInt},
-    {6, kUInt32},
-    {7, kLong},
-    {8, kUInt64},
-    {9, kLong},
-    {10, kUInt64},
-    {11, kFloat},
-    {12, kDouble},
-    {23, kHalf},
-    {14, kComplexFloat},
-    {15, kComplexDouble},
-};
-
-ScalarType type_of_array(const ArrayObject& a, PyObject* object) {
-  char order = a.descriptor->byte_order;
+ScalarType type_of_array(const py::dtype& dtype) {
   TAEDA_CHECK_AS(Value,
-                 order != '>',
+                 dtype.byteorder() != '>',
                  "given numpy array has byte order different from the native "
                  "byte order. Conversion between byte orders is currently not "
                  "supported.");
-  for (const TypePair& pair : kTypes) {
-    if (pair.numpy == a.descriptor->type_number) return pair.type;
+  int number = dtype.num();
+  if (number == kNumpyHalf) return kHalf;
+  if (number < static_cast<int>(std::size(kTypes)) &&
+      kTypes[number] != ScalarType::Undefined) {
+    return kTypes[number];
   }
-  Ref dtype = checked(PyObject_GetAttrString(object, "dtype"));
-  Ref name = checked(PyObject_GetAttrString(dtype.get(), "type"));
-  Ref text = checked(PyObject_GetAttrString(name.get(), "__name__"));
   raise(PyExc_TypeError,
-        str_cat("can't convert np.ndarray of type numpy.",
-                utf8(text.get()),
-                ". The only supported types are: float64, float32, float16, "
-                "complex64, complex128, int64, int32, int16, int8, uint64, "
-                "uint32, uint16, uint8, and bool."));
+        "can't convert np.ndarray of type numpy.{}. The only supported types "
+        "are: float64, float32, float16, complex64, complex128, int64, int32, "
+        "int16, int8, uint64, uint32, uint16, uint8, and bool.",
+        dtype.attr("type").attr("__name__").cast<std::string>());
 }
 
 int numpy_type(ScalarType t) {
-  for (const TypePair& pair : kTypes) {
-    if (pair.type == t) return pair.numpy;
-  }
-  raise(PyExc_TypeError, str_cat("Got unsupported ScalarType ", type_name(t)));
+  if (t == kHalf) return kNumpyHalf;
+  const auto* found = std::find(std::begin(kTypes), std::end(kTypes), t);
+  if (found != std::end(kTypes)) return static_cast<int>(found - kTypes);
+  raise(PyExc_TypeError, "Got unsupported ScalarType {}", type_name(t));
 }
 
 void release_array(void* array, size_t) {
@@ -139,6 +76,127 @@ void warn_readonly() {
       "not expect. Copy the array first if you mean to write.",
       1));
 }
+
+constexpr Signature kNumpy("(*, bool force = False)");
+
+// Brings any tensor into memory that NumPy can have.
+TensorBase forced(TensorBase t) {
+  BelowAutograd guard;
+  if (t.is_conj()) t = ops::resolve_conj(t);
+  return convert(t, t.dtype(), Device(), false, false, MemoryFormat::Preserve);
+}
+
+void check_for_numpy(const TensorBase& t) {
+  TAEDA_CHECK_AS(
+      Type,
+      t.is_cpu(),
+      message("can't convert {} device type tensor to numpy. Use Tensor.cpu() "
+              "to copy the tensor to host memory first.",
+              t.device()));
+  TAEDA_CHECK(!(t.requires_grad() && grad_enabled()),
+              "Can't call numpy() on Tensor that requires grad. Use "
+              "tensor.detach().numpy() instead.");
+  TAEDA_CHECK(!t.is_conj(),
+              "Can't call numpy() on Tensor that has conjugate bit set. Use "
+              "tensor.resolve_conj().numpy() instead.");
+  TAEDA_CHECK(!t.is_neg(),
+              "Can't call numpy() on Tensor that has negative bit set. Use "
+              "tensor.resolve_neg().numpy() instead.");
+}
+
+// A Py_buffer that lives as long as the storage over it.
+void release_buffer(void* buffer, size_t) {
+  auto* view = static_cast<Py_buffer*>(buffer);
+  if (Py_IsInitialized()) {
+    GilAcquire gil;
+    PyBuffer_Release(view);
+  }
+  delete view;
+}
+
+int64_t checked_count(int64_t count,
+                      int64_t offset,
+                      int64_t size,
+                      int64_t length) {
+  TAEDA_CHECK_AS(Value,
+                 length > 0 && count != 0,
+                 message("both buffer length ({}) and count ({}) must not be 0",
+                         length,
+                         count));
+  TAEDA_CHECK_AS(Value,
+                 offset >= 0 && offset < length,
+                 message("offset ({} bytes) must be non-negative and no "
+                         "greater than buffer length ({} bytes) minus 1",
+                         offset,
+                         length));
+  TAEDA_CHECK_AS(Value,
+                 count > 0 || (length - offset) % size == 0,
+                 message("buffer length ({} bytes) after offset ({} bytes) "
+                         "must be a multiple of element size ({})",
+                         length - offset,
+                         offset,
+                         size));
+  if (count < 0) count = (length - offset) / size;
+  TAEDA_CHECK_AS(
+      Value,
+      count <= (length - offset) / size,
+      message("requested buffer length ({} * {} bytes) after offset ({} bytes) "
+              "must not be greater than actual buffer length ({} bytes)",
+              count,
+              size,
+              offset,
+              length));
+  return count;
+}
+
+TensorBase frombuffer(py::handle buffer,
+                      std::optional<ScalarType> given,
+                      int64_t count,
+                      int64_t offset,
+                      bool requires_grad) {
+  if (!given) {
+    raise(PyExc_TypeError,
+          "frombuffer() missing 1 required keyword argument: 'dtype'");
+  }
+  ScalarType dtype = *given;
+  auto view = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(buffer.ptr(), view.get(), PyBUF_WRITABLE) < 0) {
+    PyErr_Clear();
+    if (PyObject_GetBuffer(buffer.ptr(), view.get(), PyBUF_SIMPLE) < 0) {
+      PyErr_Clear();
+      raise(PyExc_ValueError,
+            "could not retrieve buffer from object of type {}",
+            type_name_of(buffer.ptr()));
+    }
+    check_status(PyErr_WarnEx(PyExc_UserWarning,
+                              "The given buffer is not writable, and tensors "
+                              "have no read-only state: do not write to it.",
+                              1));
+  }
+  auto size = static_cast<int64_t>(element_size(dtype));
+  try {
+    count = checked_count(count, offset, size, view->len);
+  } catch (...) {
+    PyBuffer_Release(view.get());
+    throw;
+  }
+  char* data = static_cast<char*>(view->buf) + offset;
+  auto bytes = static_cast<size_t>(count * size);
+  DataPtr memory{data, view.release(), release_buffer};
+  TensorBase t = over_memory(std::move(memory), bytes, dtype, {count}, {1});
+  if (requires_grad) autograd::set_requires_grad(t, true);
+  return t;
+}
+
+TensorBase from_numpy(py::handle array) {
+  if (!is_numpy_array(array.ptr())) {
+    raise(PyExc_TypeError,
+          "expected np.ndarray (got {})",
+          type_name_of(array.ptr()));
+  }
+  return tensor_from_numpy(array.ptr(), /*warn_if_readonly=*/true);
+}
+
 }  // namespace
 
 bool is_numpy_array(PyObject* o) {
@@ -147,79 +205,96 @@ bool is_numpy_array(PyObject* o) {
       type == &PyFloat_Type) {
     return false;
   }
-  const Api* numpy = api(/*import=*/false);
-  return numpy != nullptr && PyObject_TypeCheck(o, numpy->array_type);
+  // Only if the program has loaded NumPy. Set once, under the GIL.
+  static bool loaded = false;
+  if (!loaded) {
+    static PyObject* name = PyUnicode_InternFromString("numpy");
+    loaded = PyDict_GetItem(PyImport_GetModuleDict(), name) != nullptr;
+  }
+  return loaded && py::isinstance<py::array>(o);
 }
 
 TensorBase tensor_from_numpy(PyObject* object, bool warn_if_readonly) {
-  const auto& a = *reinterpret_cast<ArrayObject*>(object);
-  ScalarType dtype = type_of_array(a, object);
+  auto a = py::reinterpret_borrow<py::array>(object);
+  ScalarType dtype = type_of_array(a.dtype());
   auto itemsize = static_cast<int64_t>(element_size(dtype));
-  DimVector sizes, strides;
-  size_t bytes = static_cast<size_t>(itemsize);
-  for (int i = 0; i < a.nd; ++i) {
+  DimVector sizes(ArrayRef<int64_t>(a.shape(), static_cast<size_t>(a.ndim())));
+  DimVector strides;
+  for (int64_t i = 0; i < a.ndim(); ++i) {
+    int64_t stride = a.strides()[i];
     TAEDA_CHECK_AS(Value,
-                   a.strides[i] >= 0,
+                   stride >= 0,
                    "At least one stride in the given numpy array is negative, "
                    "and tensors with negative strides are not currently "
                    "supported. (You can probably work around this by making a "
                    "copy of your array  with array.copy().) ");
     TAEDA_CHECK_AS(Value,
-                   a.strides[i] % itemsize == 0,
+                   stride % itemsize == 0,
                    "given numpy array strides not a multiple of the element "
                    "byte size. Copy the numpy array to reallocate the memory.");
-    sizes.push_back(a.dimensions[i]);
-    strides.push_back(a.strides[i] / itemsize);
-    if (a.dimensions[i] == 0) bytes = 0;
-    if (bytes > 0) {
-      bytes += static_cast<size_t>((a.dimensions[i] - 1) * a.strides[i]);
-    }
+    strides.push_back(stride / itemsize);
   }
-  if (warn_if_readonly && (a.flags & kWriteable) == 0) warn_readonly();
-  Py_INCREF(object);
-  auto storage = make_intrusive<StorageImpl>(
-      DataPtr{a.data, object, release_array}, bytes, Device());
-  auto impl =
-      make_intrusive<TensorImpl>(std::move(storage), dtype, DispatchKey::CPU);
-  impl->set_sizes_and_strides(sizes, strides);
-  return TensorBase(std::move(impl));
+  if (warn_if_readonly && !a.writeable()) warn_readonly();
+  void* data = const_cast<void*>(a.data());
+  size_t bytes =
+      required_bytes(sizes, strides, 0, static_cast<size_t>(itemsize));
+  DataPtr memory{data, a.release().ptr(), release_array};
+  return over_memory(std::move(memory), bytes, dtype, sizes, strides);
 }
 
 PyObject* numpy_from_tensor(const TensorBase& t, PyObject* owner) {
-  const Api* numpy = api(/*import=*/true);
-  int number = numpy_type(t.dtype());
-  auto itemsize = static_cast<Py_intptr_t>(t.itemsize());
-  SmallVector<Py_intptr_t, 8> sizes, strides;
-  for (int64_t d = 0; d < t.dim(); ++d) {
-    sizes.push_back(t.sizes()[d]);
-    strides.push_back(t.strides()[d] * itemsize);
-  }
-  using DescrFromType = PyObject* (*)(int);
-  using NewFromDescr = PyObject* (*)(PyTypeObject*,
-                                     PyObject*,
-                                     int,
-                                     const Py_intptr_t*,
-                                     const Py_intptr_t*,
-                                     void*,
-                                     int,
-                                     PyObject*);
-  using SetBaseObject = int (*)(PyObject*, PyObject*);
-  PyObject* descriptor =
-      reinterpret_cast<DescrFromType>(numpy->table[kDescrFromType])(number);
   static char nothing[16];
   void* data = t.numel() == 0 ? nothing : t.mutable_raw_data();
-  Ref array = checked(reinterpret_cast<NewFromDescr>(
-      numpy->table[kNewFromDescr])(numpy->array_type,
-                                   descriptor,
-                                   static_cast<int>(t.dim()),
-                                   sizes.data(),
-                                   strides.data(),
-                                   data,
-                                   kWriteable,
-                                   nullptr));
-  check_status(reinterpret_cast<SetBaseObject>(numpy->table[kSetBaseObject])(
-      array.get(), Py_NewRef(owner)));
-  return array.release();
+  std::vector<py::ssize_t> strides(t.strides().vec());
+  for (py::ssize_t& s : strides) s *= static_cast<py::ssize_t>(t.itemsize());
+  try {
+    py::dtype dtype(numpy_type(t.dtype()));
+    return py::array(dtype,
+                     t.sizes().vec(),
+                     std::move(strides),
+                     data,
+                     py::handle(owner))
+        .release()
+        .ptr();
+  } catch (py::error_already_set& e) {
+    if (!e.matches(PyExc_ImportError)) throw;
+    raise(PyExc_RuntimeError, "Numpy is not available");
+  }
+}
+
+PyObject* numpy_method(const MethodArgs& m) {
+  bool force = false;
+  if (m.count != 0 || m.names != nullptr) {
+    BoundArgs a("numpy", kNumpy, m);
+    force = a.flag(1);
+  }
+  TensorBase t = m.tensor();
+  if (force) {
+    t = forced(std::move(t));
+  } else {
+    check_for_numpy(t);
+  }
+  Ref owner = Ref::borrow(m.self);
+  if (!t.is_same(m.tensor())) owner = Ref(wrap(t));
+  return numpy_from_tensor(t, owner.get());
+}
+
+void init_numpy(PyObject* module) {
+  py::module_ m = as_module(module);
+  m.def("from_numpy",
+        from_numpy,
+        "from_numpy(ndarray) -> Tensor\n\nA tensor over the array's memory.");
+  m.def("frombuffer",
+        frombuffer,
+        "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) "
+        "-> Tensor\n\nA 1-D tensor over the memory of an object with Python's "
+        "buffer protocol.",
+        py::arg("buffer"),
+        py::kw_only(),
+        py::arg("dtype") = py::none(),
+        py::arg("count") = -1,
+        py::arg("offset") = 0,
+        py::arg("requires_grad") = false);
 }
 
 }  // namespace taeda::python

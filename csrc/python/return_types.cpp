@@ -1,8 +1,8 @@
+#include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/return_types.h>
 
 #include <taeda/csrc/python/arg_parser.h>
 
-#include <structmember.h>
 #include <cstring>
 
 namespace taeda::python {
@@ -11,22 +11,50 @@ namespace {
 // "taeda.return_types.max(\nvalues=...,\nindices=...)"
 PyObject* repr(PyObject* self) {
   return guarded([&] {
-    PyTypeObject* type = Py_TYPE(self);
-    std::string text = str_cat(library_name(), ".return_types.");
-    std::string_view full = type->tp_name;
-    text.append(full.substr(full.rfind('.') + 1));
-    text.append("(\n");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
-      if (i > 0) text.append(",\n");
-      text.append(type->tp_members[i].name);
-      text.push_back('=');
-      Ref item = checked(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
-      text.append(utf8(item.get()));
+    std::string_view name = type_name_of(self);
+    std::string fields;
+    const PyMemberDef* member = Py_TYPE(self)->tp_members;
+    for (PyObject* item : items_of(self)) {
+      fields += fields.empty() ? "" : ",\n";
+      fields += str_cat(member++->name, "=", repr_of(item));
     }
-    text.push_back(')');
-    return new_text(text).release();
+    name.remove_prefix(name.rfind('.') + 1);
+    return new_text(
+               message(
+                   "{}.return_types.{}(\n{})", library_name(), name, fields))
+        .release();
   });
 }
+
+template <class F>
+void for_each_struct(F&& f) {
+  for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
+    for (StructType* const* s = (*shard)->structs; *s != nullptr; ++s) f(**s);
+  }
+}
+// The type of an operator's results; KeyError if it has none.
+PyObject* find_return_type(PyObject*, PyObject* name) {
+  return guarded([&] {
+    std::string_view wanted = utf8(name);
+    PyTypeObject* found = nullptr;
+    for_each_struct([&](StructType& s) {
+      if (found == nullptr && wanted == s.name) found = struct_type(s);
+    });
+    if (found == nullptr) raise(PyExc_KeyError, "{}", wanted);
+    return Py_NewRef(reinterpret_cast<PyObject*>(found));
+  });
+}
+PyObject* names(PyObject*, PyObject*) {
+  Ref out(PyList_New(0));
+  for_each_struct(
+      [&](StructType& s) { PyList_Append(out.get(), new_text(s.name).get()); });
+  return out.release();
+}
+PyMethodDef functions[] = {
+    {"_return_type", find_return_type, METH_O, nullptr},
+    {"_return_type_names", names, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
 }  // namespace
 
 PyTypeObject* struct_type(StructType& type) {
@@ -44,9 +72,9 @@ PyTypeObject* struct_type(StructType& type) {
   PyTypeObject* made = PyStructSequence_NewType(&description);
   if (made == nullptr) throw PythonError();
   made->tp_repr = repr;
-  Ref module = new_text("taeda.return_types");
-  check_status(PyObject_SetAttrString(
-      reinterpret_cast<PyObject*>(made), "__module__", module.get()));
+  check_status(PyObject_SetAttrString(reinterpret_cast<PyObject*>(made),
+                                      "__module__",
+                                      new_text("taeda.return_types").get()));
   type.type = made;
   return made;
 }
@@ -55,45 +83,12 @@ PyObject* wrap_struct(StructType& type, PyObject* sequence) {
   Ref items(PySequence_Fast(Ref(sequence).get(), "expected a tuple"));
   if (!items) throw PythonError();
   Ref out = checked(PyStructSequence_New(struct_type(type)));
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-    PyStructSequence_SetItem(out.get(), i, Py_NewRef(item));
+  Py_ssize_t i = 0;
+  for (PyObject* item : items_of(items.get())) {
+    PyStructSequence_SetItem(out.get(), i++, Py_NewRef(item));
   }
   return out.release();
 }
-
-namespace {
-template <class F>
-void for_each_struct(F&& f) {
-  for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
-    for (StructType* const* s = (*shard)->structs; *s != nullptr; ++s) f(**s);
-  }
-}
-// The type of an operator's results; KeyError if it has none.
-PyObject* find_return_type(PyObject*, PyObject* name) {
-  return guarded([&] {
-    std::string_view wanted = utf8(name);
-    PyTypeObject* found = nullptr;
-    for_each_struct([&](StructType& s) {
-      if (found == nullptr && wanted == s.name) found = struct_type(s);
-    });
-    if (found == nullptr) raise(PyExc_KeyError, std::string(wanted));
-    return Py_NewRef(reinterpret_cast<PyObject*>(found));
-  });
-}
-PyObject* names(PyObject*, PyObject*) {
-  Ref out(PyList_New(0));
-  for_each_struct(
-      [&](StructType& s) { PyList_Append(out.get(), new_text(s.name).get()); });
-  return out.release();
-}
-PyMethodDef functions[] = {
-    {"_return_type", find_return_type, METH_O, nullptr},
-    {"_return_type_names", names, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-}  // namespace
 
 void init_return_types(PyObject* module) {
   check_status(PyModule_AddFunctions(module, functions));

@@ -14,6 +14,5 @@ struct StructType {
 PyTypeObject* struct_type(StructType& type);
 // Takes over a sequence of the fields; a new reference to the named tuple.
 PyObject* wrap_struct(StructType& type, PyObject* sequence);
-void init_return_types(PyObject* module);
 
 }  // namespace taeda::python

@@ -1,4 +1,5 @@
-#include <taeda/csrc/python/size.h>
+#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/values.h>
 
 #include <taeda/csrc/python/tensor_type.h>
 
@@ -7,25 +8,27 @@ namespace taeda::python {
 PyTypeObject* size_type = nullptr;
 
 namespace {
-void fill(PyObject* tuple, IntArrayRef values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    PyObject* item = PyLong_FromLongLong(values[i]);
-    if (item == nullptr) throw PythonError();
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), item);
+// A Size of `count` items from new references.
+template <class F>
+Ref make_size(size_t count, F&& make) {
+  auto n = static_cast<Py_ssize_t>(count);
+  Ref out = checked(size_type->tp_alloc(size_type, n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyTuple_SET_ITEM(out.get(), i, checked(make(i)).release());
   }
+  return out;
 }
 
 // Results of tuple's own operations become Size again.
 PyObject* as_size(PyObject* result) {
   if (result == nullptr || !PyTuple_CheckExact(result)) return result;
-  Ref tuple(result);
-  Py_ssize_t n = PyTuple_GET_SIZE(result);
-  PyObject* out = size_type->tp_alloc(size_type, n);
-  if (out == nullptr) return nullptr;
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyTuple_SET_ITEM(out, i, Py_NewRef(PyTuple_GET_ITEM(result, i)));
-  }
-  return out;
+  return guarded([&] {
+    Ref tuple(result);
+    ArrayRef<PyObject*> items = items_of(result);
+    return make_size(items.size(),
+                     [&](size_t i) { return Py_NewRef(items[i]); })
+        .release();
+  });
 }
 
 // Each item must be an int, or a tensor of one integer.
@@ -37,12 +40,10 @@ Ref checked_item(PyObject* item, Py_ssize_t at) {
     PyErr_Clear();
   }
   raise(PyExc_TypeError,
-        str_cat(library_name(),
-                ".Size() takes an iterable of 'int' (item ",
-                static_cast<int64_t>(at),
-                " is '",
-                Py_TYPE(item)->tp_name,
-                "')"));
+        "{}.Size() takes an iterable of 'int' (item {} is '{}')",
+        library_name(),
+        at,
+        type_name_of(item));
 }
 
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -61,14 +62,11 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 
 PyObject* repr(PyObject* self) {
   return guarded([&] {
-    std::string text = str_cat(library_name(), ".Size([");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
-      if (i > 0) text.append(", ");
-      Ref item = checked(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
-      text.append(utf8(item.get()));
+    std::string items;
+    for (PyObject* item : items_of(self)) {
+      items += (items.empty() ? "" : ", ") + repr_of(item);
     }
-    text.append("])");
-    return new_text(text).release();
+    return new_text(str_cat(library_name(), ".Size([", items, "])")).release();
   });
 }
 
@@ -132,16 +130,13 @@ PyType_Spec spec = {"taeda.Size", 0, 0, Py_TPFLAGS_DEFAULT, slots};
 }  // namespace
 
 PyObject* new_size(IntArrayRef sizes) {
-  Ref out = checked(
-      size_type->tp_alloc(size_type, static_cast<Py_ssize_t>(sizes.size())));
-  fill(out.get(), sizes);
-  return out.release();
+  return make_size(sizes.size(), [&](size_t i) { return wrap(sizes[i]); })
+      .release();
 }
 
 PyObject* new_int_tuple(IntArrayRef values) {
-  Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
-  fill(out.get(), values);
-  return out.release();
+  return new_tuple(values.size(), [&](size_t i) { return wrap(values[i]); })
+      .release();
 }
 
 void init_size(PyObject* module) {

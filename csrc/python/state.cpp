@@ -1,166 +1,180 @@
-// Settings of the thread and of the process.
-#include <taeda/csrc/python/state.h>
+// Settings of the thread and of the process, and generators of random numbers.
 
 #include <taeda/aten/cpu_capability.h>
 #include <taeda/aten/parallel/parallel.h>
-#include <taeda/csrc/python/device.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/tensor_type.h>
+#include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/init.h>
 
 namespace taeda::python {
 
+PyTypeObject* generator_type = nullptr;
+
 namespace {
-PyObject* get_grad_enabled(PyObject*, PyObject*) {
-  return boolean(grad_enabled());
-}
-PyObject* set_grad_mode(PyObject*, PyObject* on) {
-  if (!PyBool_Check(on)) {
-    PyErr_Format(PyExc_TypeError,
-                 "set_grad_enabled(): argument 'enabled' (position 1) must be "
-                 "bool, not %s",
-                 Py_TYPE(on)->tp_name);
-    return nullptr;
+using SharedGenerator = Shared<GeneratorImpl>;
+using Lock = std::lock_guard<std::mutex>;
+
+void set_threads(py::handle count) {
+  if (!PyLong_Check(count.ptr())) {
+    raise(PyExc_RuntimeError,
+          "set_num_threads expects an int, but got {}",
+          type_name_of(count.ptr()));
   }
-  set_grad_enabled(on == Py_True);
-  Py_RETURN_NONE;
-}
-PyObject* get_inference(PyObject*, PyObject*) {
-  return boolean(inference_mode());
-}
-PyObject* get_default_dtype(PyObject*, PyObject*) {
-  return wrap(default_dtype());
-}
-PyObject* set_default(PyObject*, PyObject* dtype) {
-  return guarded([&] {
-    ScalarType t = to_dtype(dtype);
-    TAEDA_CHECK_AS(Type,
-                   is_floating(t) && !is_float8(t),
-                   "only floating-point types are supported as the default "
-                   "type");
-    taeda::set_default_dtype(t);
-    return none();
-  });
-}
-PyObject* get_device(PyObject*, PyObject*) {
-  return new_device(default_device());
-}
-PyObject* set_device(PyObject*, PyObject* device) {
-  return guarded([&] {
-    set_default_device(device == Py_None ? Device() : to_device(device));
-    return none();
-  });
-}
-PyObject* get_threads(PyObject*, PyObject*) {
-  return PyLong_FromLong(get_num_threads());
-}
-PyObject* set_threads(PyObject*, PyObject* count) {
-  return guarded([&] {
-    if (!PyLong_Check(count)) {
-      raise(PyExc_RuntimeError,
-            str_cat("set_num_threads expects an int, but got ",
-                    Py_TYPE(count)->tp_name));
-    }
-    long n = PyLong_AsLong(count);
-    if (PyErr_Occurred()) throw PythonError();
-    TAEDA_CHECK(n > 0, "set_num_threads: expects a positive integer, got ", n);
-    set_num_threads(static_cast<int>(n));
-    return none();
-  });
-}
-PyObject* capability(PyObject*, PyObject*) {
-  return new_text(cpu_capability_name()).release();
-}
-PyObject* promote(PyObject*, PyObject* args) {
-  PyObject *a, *b;
-  if (!PyArg_ParseTuple(args, "OO:promote_types", &a, &b)) return nullptr;
-  return guarded([&] { return wrap(promote_types(to_dtype(a), to_dtype(b))); });
-}
-PyObject* castable(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"from_", "to", nullptr};
-  PyObject *from, *to;
-  if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "OO:can_cast", const_cast<char**>(names), &from, &to)) {
-    return nullptr;
-  }
-  return guarded(
-      [&] { return boolean(can_cast(to_dtype(from), to_dtype(to))); });
-}
-PyObject* set_name(PyObject*, PyObject* name) {
-  return guarded([&] {
-    set_library_name(std::string(utf8(name)));
-    return none();
-  });
-}
-PyObject* allocator_stats(PyObject*, PyObject*) {
-  AllocatorStats s = cpu_allocator().stats();
-  return Py_BuildValue("{sLsLsLsL}",
-                       "allocated",
-                       static_cast<long long>(s.allocated),
-                       "peak_allocated",
-                       static_cast<long long>(s.peak_allocated),
-                       "cached",
-                       static_cast<long long>(s.cached),
-                       "allocations",
-                       static_cast<long long>(s.allocations));
-}
-PyObject* reset_peak(PyObject*, PyObject*) {
-  cpu_allocator().reset_peak();
-  Py_RETURN_NONE;
-}
-PyObject* empty_cache(PyObject*, PyObject*) {
-  cpu_allocator().empty_cache();
-  Py_RETURN_NONE;
+  int n = count.cast<int>();
+  TAEDA_CHECK(n > 0, "set_num_threads: expects a positive integer, got ", n);
+  set_num_threads(n);
 }
 
-PyMethodDef functions[] = {
-    {"is_grad_enabled",
-     get_grad_enabled,
-     METH_NOARGS,
-     "Whether calls are recorded for backward."},
-    {"_set_grad_enabled", set_grad_mode, METH_O, nullptr},
-    {"is_inference_mode_enabled",
-     get_inference,
-     METH_NOARGS,
-     "Whether inference mode is on."},
-    {"get_default_dtype",
-     get_default_dtype,
-     METH_NOARGS,
-     "The dtype of new floating-point tensors."},
-    {"set_default_dtype",
-     set_default,
-     METH_O,
-     "Sets the dtype of new floating-point tensors."},
-    {"_get_default_device", get_device, METH_NOARGS, nullptr},
-    {"_set_default_device", set_device, METH_O, nullptr},
-    {"get_num_threads",
-     get_threads,
-     METH_NOARGS,
-     "How many threads one operator uses."},
-    {"set_num_threads",
-     set_threads,
-     METH_O,
-     "Sets how many threads one operator uses."},
-    {"_cpu_capability", capability, METH_NOARGS, nullptr},
-    {"promote_types",
-     promote,
-     METH_VARARGS,
-     "promote_types(type1, type2) -> dtype\n\nThe smallest dtype that holds "
-     "values of both."},
-    {"can_cast",
-     (PyCFunction)(void (*)(void))castable,
-     METH_VARARGS | METH_KEYWORDS,
-     "can_cast(from_, to) -> bool\n\nWhether PyTorch's promotion rules allow "
-     "writing one dtype into another."},
-    {"_set_library_name", set_name, METH_O, nullptr},
-    {"_cpu_allocator_stats", allocator_stats, METH_NOARGS, nullptr},
-    {"_cpu_reset_peak", reset_peak, METH_NOARGS, nullptr},
-    {"_cpu_empty_cache", empty_cache, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
+void set_default(ScalarType t) {
+  TAEDA_CHECK_AS(Type,
+                 is_floating(t) && !is_float8(t),
+                 "only floating-point types are supported as the default type");
+  taeda::set_default_dtype(t);
+}
+
+py::dict allocator_stats() {
+  AllocatorStats s = cpu_allocator().stats();
+  py::dict out;
+  out["allocated"] = s.allocated;
+  out["peak_allocated"] = s.peak_allocated;
+  out["cached"] = s.cached;
+  out["allocations"] = s.allocations;
+  return out;
+}
+
+// Generators -----------------------------------------------------------------
+
+SharedGenerator make_generator(std::optional<Device> given) {
+  Device device = given.value_or(Device());
+  TAEDA_CHECK(
+      device.is_cpu(),
+      message(
+          "Generator: no generator for device {} (this build has the CPU only)",
+          device));
+  return make_cpu_generator();
+}
+
+// Any 64 bits: negative seeds count from the top.
+uint64_t to_seed(PyObject* o) {
+  if (!PyLong_Check(o)) {
+    raise(PyExc_RuntimeError,
+          "manual_seed expected a long, but got {}",
+          type_name_of(o));
+  }
+  uint64_t seed = PyLong_AsUnsignedLongLong(o);
+  if (!PyErr_Occurred()) return seed;
+  PyErr_Clear();
+  int64_t negative = PyLong_AsLongLong(o);
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    raise(PyExc_ValueError, "manual_seed: Overflow when unpacking long long");
+  }
+  return static_cast<uint64_t>(negative);
+}
+
+SharedGenerator manual_seed(const SharedGenerator& g, py::handle seed) {
+  uint64_t value = to_seed(seed.ptr());
+  Lock lock(g->mutex());
+  g->manual_seed(value);
+  return g;
+}
+
+uint64_t initial_seed(const SharedGenerator& g) { return g->initial_seed(); }
+uint64_t seed(const SharedGenerator& g) {
+  Lock lock(g->mutex());
+  return g->seed();
+}
+SharedGenerator clone_state(const SharedGenerator& g) {
+  Lock lock(g->mutex());
+  return g->clone();
+}
+
+TensorBase get_state(const SharedGenerator& g) {
+  TensorBase out =
+      make_tensor("get_state", {static_cast<int64_t>(g->state_size())}, kByte);
+  Lock lock(g->mutex());
+  g->get_state(out.mutable_data<uint8_t>());
+  return out;
+}
+
+SharedGenerator set_state(const SharedGenerator& g, const TensorBase& t) {
+  TAEDA_CHECK_AS(Type,
+                 t.dtype() == kByte && t.is_cpu() && t.is_contiguous(),
+                 "RNG state must be a torch.ByteTensor");
+  Lock lock(g->mutex());
+  g->set_state(t.const_data<uint8_t>(), static_cast<size_t>(t.numel()));
+  return g;
+}
+
+py::tuple reduce(const SharedGenerator& g) {
+  py::object rebuild = owned(imported("taeda.random", "_rebuild_generator"));
+  return py::make_tuple(rebuild,
+                        py::make_tuple(g->device().str(), get_state(g)));
+}
 }  // namespace
 
+Generator to_generator(PyObject* o) {
+  return py::cast<SharedGenerator>(py::handle(o));
+}
+
+PyObject* wrap(const Generator& generator) {
+  return py::cast(SharedGenerator(generator)).release().ptr();
+}
+
+void init_generator(PyObject* module) {
+  py::module_ m = as_module(module);
+  auto c =
+      new_class<GeneratorImpl>(m, "Generator", "A stream of random numbers.");
+  c.def(py::init(&make_generator), py::arg("device") = py::none())
+      .def("manual_seed", manual_seed, "Restarts the stream from a seed.")
+      .def("seed", seed, "Seeds from the system; returns the seed.")
+      .def("initial_seed", initial_seed, "The seed last set.")
+      .def("get_state", get_state, "The state as a uint8 tensor.")
+      .def("set_state", set_state, "Goes back to a saved state.")
+      .def("clone_state", clone_state, "A generator that draws alike.")
+      .def("__reduce__", reduce)
+      .def_property_readonly(
+          "device", [](const SharedGenerator& g) { return g->device(); })
+      .def_property_readonly("_cdata", [](const SharedGenerator& g) {
+        return reinterpret_cast<uintptr_t>(g.get());
+      });
+  generator_type = reinterpret_cast<PyTypeObject*>(c.ptr());
+  m.attr("default_generator") =
+      SharedGenerator(Generator::share(&default_cpu_generator()));
+}
+
 void init_state(PyObject* module) {
-  check_status(PyModule_AddFunctions(module, functions));
+  py::module_ m = as_module(module);
+  m.def("get_default_dtype",
+        default_dtype,
+        "The dtype of new floating-point tensors.");
+  m.def("set_default_dtype",
+        set_default,
+        "Sets the dtype of new floating-point tensors.");
+  m.def("_get_default_device", default_device);
+  m.def("_set_default_device", [](std::optional<Device> device) {
+    set_default_device(device.value_or(Device()));
+  });
+  m.def("get_num_threads",
+        get_num_threads,
+        "How many threads one operator uses.");
+  m.def("set_num_threads",
+        set_threads,
+        "Sets how many threads one operator uses.");
+  m.def("_cpu_capability", cpu_capability_name);
+  m.def("promote_types",
+        promote_types,
+        "promote_types(type1, type2) -> dtype\n\nThe smallest dtype that holds "
+        "values of both.");
+  m.def("can_cast",
+        can_cast,
+        "can_cast(from_, to) -> bool\n\nWhether PyTorch's promotion rules "
+        "allow writing one dtype into another.",
+        py::arg("from_"),
+        py::arg("to"));
+  m.def("_set_library_name", set_library_name);
+  m.def("_cpu_allocator_stats", allocator_stats);
+  m.def("_cpu_reset_peak", [] { cpu_allocator().reset_peak(); });
+  m.def("_cpu_empty_cache", [] { cpu_allocator().empty_cache(); });
 }
 
 }  // namespace taeda::python

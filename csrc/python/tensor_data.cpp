@@ -1,7 +1,6 @@
-#include <taeda/csrc/python/tensor_data.h>
+#include <taeda/csrc/python/tensor_functions.h>
 
 #include <taeda/aten/iter/copy.h>
-#include <taeda/csrc/python/late_op.h>
 
 namespace taeda::python {
 
@@ -15,18 +14,7 @@ TensorBase readable(const TensorBase& t) {
   BelowAutograd guard;
   return contiguous(t);
 }
-}  // namespace
 
-Scalar item_of(const TensorBase& t) {
-  TAEDA_CHECK(t.numel() == 1,
-              "a Tensor with ",
-              t.numel(),
-              " elements cannot be converted to Scalar");
-  TensorBase r = readable(t);
-  return Scalar::load(r.dtype(), r.const_raw_data());
-}
-
-namespace {
 PyObject* element(ScalarType dtype, const void* p) {
   switch (dtype) {
     case kFloat:
@@ -41,7 +29,27 @@ PyObject* element(ScalarType dtype, const void* p) {
       return wrap(Scalar::load(dtype, p));
   }
 }
+
+PyObject* lists(const TensorBase& t, int64_t dim, const char* p) {
+  if (dim == t.dim()) return element(t.dtype(), p);
+  int64_t n = t.sizes()[dim];
+  int64_t step = t.strides()[dim] * static_cast<int64_t>(t.itemsize());
+  return new_list(static_cast<size_t>(n),
+                  [&](size_t i) {
+                    return lists(
+                        t, dim + 1, p + static_cast<int64_t>(i) * step);
+                  })
+      .release();
+}
 }  // namespace
+
+Scalar item_of(const TensorBase& t) {
+  TAEDA_CHECK(t.numel() == 1,
+              message("a Tensor with {} elements cannot be converted to Scalar",
+                      t.numel()));
+  TensorBase r = readable(t);
+  return Scalar::load(r.dtype(), r.const_raw_data());
+}
 
 PyObject* item_object(const TensorBase& t) {
   if (TAEDA_LIKELY(t.numel() == 1 && t.is_cpu() && !t.is_conj() &&
@@ -50,21 +58,6 @@ PyObject* item_object(const TensorBase& t) {
   }
   return wrap(item_of(t));
 }
-
-namespace {
-PyObject* lists(const TensorBase& t, int64_t dim, const char* p) {
-  if (dim == t.dim()) return element(t.dtype(), p);
-  int64_t n = t.sizes()[dim];
-  int64_t step = t.strides()[dim] * static_cast<int64_t>(t.itemsize());
-  Ref out = checked(PyList_New(n));
-  for (int64_t i = 0; i < n; ++i) {
-    PyObject* item = lists(t, dim + 1, p + i * step);
-    if (item == nullptr) throw PythonError();
-    PyList_SET_ITEM(out.get(), i, item);
-  }
-  return out.release();
-}
-}  // namespace
 
 PyObject* list_of(const TensorBase& t) {
   TensorBase r = readable(t);

@@ -59,26 +59,115 @@ PyObject* fast_entry(PyObject* self,
   return guarded([&] { return Body({self, args, count, names}); });
 }
 
-#define TAEDA_QUERY(name, body) \
-  {name, &query_entry<name, body>, METH_NOARGS, nullptr}
-#define TAEDA_FAST(name, body)                             \
-  {name,                                                   \
-   (PyCFunction)(void (*)(void)) & fast_entry<name, body>, \
-   METH_FASTCALL | METH_KEYWORDS,                          \
-   nullptr}
-#define TAEDA_GETTER(name, body) \
-  {name, &getter_entry<name, body>, nullptr, nullptr, nullptr}
-#define TAEDA_PROPERTY(name, get, set) \
-  {name, &getter_entry<name, get>, &setter_entry<name, set>, nullptr, nullptr}
+inline PyObject* to_object(PyObject* fresh) { return fresh; }
+template <class T>
+PyObject* to_object(T v) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return wrap(static_cast<int64_t>(v));
+  } else {
+    return wrap(std::move(v));
+  }
+}
 
-// Hand-written signatures are parsed like generated ones: a static table, and a
-// bound Args when the call fits.
+// Rows whose result is an expression of the tensor `t`.
+#define TAEDA_BODY(...) \
+  [](const TensorBase& t) -> PyObject* { return to_object(__VA_ARGS__); }
+#define TAEDA_QUERY(name, ...) \
+  {name, &query_entry<name, TAEDA_BODY(__VA_ARGS__)>, METH_NOARGS, nullptr}
+#define TAEDA_FAST(name, body) \
+  TAEDA_PY_ROW(name, nullptr, fast_entry<name, body>)
+#define TAEDA_GETTER(name, ...)                  \
+  {name,                                         \
+   &getter_entry<name, TAEDA_BODY(__VA_ARGS__)>, \
+   nullptr,                                      \
+   nullptr,                                      \
+   nullptr}
+#define TAEDA_PROPERTY(name, set, ...)           \
+  {name,                                         \
+   &getter_entry<name, TAEDA_BODY(__VA_ARGS__)>, \
+   &setter_entry<name, set>,                     \
+   nullptr,                                      \
+   nullptr}
+
+// The table of a hand-written method or function, made of its signature when
+// that is compiled: "(int dim = None)". Functions begin with "(object".
+template <size_t N>
+class Signature {
+ public:
+  consteval Signature(const char (&text)[N]) : shown_(text) {
+    std::string_view rest(text + 1, N - 3);
+    if (rest.starts_with("object")) {
+      self_ = -1;
+    } else {
+      params_[count_++] = {"input", nullptr, ParamType::Tensor, 0, 0};
+    }
+    uint8_t keyword = 0;
+    while (!rest.empty()) {
+      size_t end = rest.find(", ");
+      std::string_view part = rest.substr(0, end);
+      rest = end == rest.npos ? std::string_view() : rest.substr(end + 2);
+      if (part == "*") {
+        keyword = Param::kKeywordOnly;
+      } else {
+        add(part, keyword);
+      }
+    }
+  }
+  constexpr Overload overload() const {
+    return {params_, count_, self_, 0, nullptr, shown_, shown_};
+  }
+
+ private:
+  static constexpr std::pair<std::string_view, ParamType> kTypes[] = {
+      {"object", ParamType::Object},
+      {"Tensor", ParamType::Tensor},
+      {"int", ParamType::Int},
+      {"bool", ParamType::Bool},
+      {"tuple of ints", ParamType::IntList},
+      {"taeda.dtype", ParamType::Dtype},
+      {"taeda.device", ParamType::Device},
+      {"taeda.memory_format", ParamType::MemoryFormat},
+  };
+
+  constexpr void add(std::string_view part, uint8_t flags) {
+    size_t equals = part.find(" = ");
+    std::string_view left = part.substr(0, equals);
+    std::string_view name = left.substr(left.rfind(' ') + 1);
+    std::string_view type = left.substr(0, left.size() - name.size() - 1);
+    if (equals != part.npos) flags |= Param::kHasDefault;
+    if (part.ends_with(" = None") || type == "object")
+      flags |= Param::kNullable;
+    const auto* found = kTypes;
+    while (found->first != type) ++found;
+    const char* alias = name == "dim" ? "axis\0" : nullptr;
+    char* kept = names_ + used_;
+    std::copy(name.begin(), name.end(), kept);
+    used_ += name.size() + 1;
+    params_[count_++] = {kept, alias, found->second, flags, 0};
+  }
+
+  const char* shown_;
+  Param params_[8] = {};
+  uint8_t count_ = 0;
+  int8_t self_ = 0;
+  char names_[N] = {};  // each ended by a NUL
+  size_t used_ = 0;
+};
+
+// Calls of such methods are bound like those of generated ones.
 class BoundArgs : public Args {
  public:
-  BoundArgs(const Function& function, const MethodArgs& m) {
-    Call call{&function, m.self, m.args, m.count, m.names};
-    for (index_ = 0; index_ < function.count; ++index_) {
-      if (bind(function.overloads[index_], call)) return;
+  template <size_t N>
+  BoundArgs(const char* name, const Signature<N>& s, const MethodArgs& m)
+      : BoundArgs(name, {s.overload()}, m) {}
+  BoundArgs(const char* name,
+            std::initializer_list<Overload> overloads,
+            const MethodArgs& m) {
+    std::copy(overloads.begin(), overloads.end(), overloads_);
+    function_ = {name, "", overloads_, static_cast<int>(overloads.size())};
+    Call call{&function_, m.self, m.args, m.count, m.names};
+    for (index_ = 0; index_ < function_.count; ++index_) {
+      if (bind(overloads_[index_], call)) return;
     }
     raise_no_match(call);
   }
@@ -86,6 +175,8 @@ class BoundArgs : public Args {
   int index() const { return index_; }
 
  private:
+  Overload overloads_[3];
+  Function function_;
   int index_ = 0;
 };
 

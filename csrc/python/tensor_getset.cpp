@@ -1,66 +1,30 @@
 // Attributes of tensors.
 #include <taeda/csrc/autograd/variable.h>
-#include <taeda/csrc/python/device.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/late_op.h>
-#include <taeda/csrc/python/size.h>
 #include <taeda/csrc/python/tensor_entry.h>
+#include <taeda/gen/ops/conj.h>
+#include <taeda/gen/ops/imag.h>
+#include <taeda/gen/ops/permute.h>
+#include <taeda/gen/ops/real.h>
+#include <taeda/gen/ops/transpose.h>
 
 namespace taeda::python {
 
 namespace {
-PyObject* shape(const TensorBase& t) { return new_size(t.sizes()); }
-PyObject* dtype(const TensorBase& t) { return wrap(t.dtype()); }
 PyObject* device(const TensorBase& t) {
   // One object serves all CPU tensors.
   static PyObject* cpu = new_device(Device());
   return t.is_cpu() ? Py_NewRef(cpu) : new_device(t.device());
 }
-PyObject* layout(const TensorBase& t) {
-  return Py_NewRef(layout_object(t.layout()));
-}
-PyObject* ndim(const TensorBase& t) { return PyLong_FromLongLong(t.dim()); }
-PyObject* itemsize(const TensorBase& t) {
-  return PyLong_FromSize_t(t.itemsize());
-}
-PyObject* nbytes(const TensorBase& t) { return PyLong_FromSize_t(t.nbytes()); }
-PyObject* version(const TensorBase& t) {
+uint32_t version(const TensorBase& t) {
   TAEDA_CHECK(!t.impl()->is_inference,
               "Inference tensors do not track version counter.");
-  return PyLong_FromUnsignedLong(t.version());
+  return t.version();
 }
-PyObject* base(const TensorBase& t) {
-  return wrap(TensorBase(t.impl()->base()));
-}
-PyObject* cdata(const TensorBase& t) { return PyLong_FromVoidPtr(t.impl()); }
-PyObject* names(const TensorBase& t) {
-  Ref out = checked(PyTuple_New(t.dim()));
-  for (int64_t i = 0; i < t.dim(); ++i) PyTuple_SET_ITEM(out.get(), i, none());
-  return out.release();
-}
-
-template <DeviceType Type>
-PyObject* on_device(const TensorBase& t) {
-  return boolean(t.device().type == Type);
-}
-template <Layout L>
-PyObject* has_layout(const TensorBase& t) {
-  return boolean(t.layout() == L);
-}
-PyObject* never(const TensorBase&) { return boolean(false); }
-
 // Views --------------------------------------------------------------------
-
-LateOp<TensorBase(const TensorBase&, int64_t, int64_t)> transpose_op(
-    "transpose", "int");
-LateOp<TensorBase(const TensorBase&, IntArrayRef)> permute_op("permute", "");
-LateOp<TensorBase(const TensorBase&)> real_op("real", "");
-LateOp<TensorBase(const TensorBase&)> imag_op("imag", "");
-LateOp<TensorBase(const TensorBase&)> conj_op("conj", "");
 
 TensorBase swap_last(const TensorBase& t) {
   if (t.dim() == 0) return t;  // as PyTorch's, for programs of before 1.11
-  return transpose_op(t.keys(), t, -2, -1);
+  return ops::transpose(t, -2, -1);
 }
 PyObject* reversed_dims(const TensorBase& t) {
   if (t.dim() == 2) return wrap(swap_last(t));
@@ -76,65 +40,53 @@ PyObject* reversed_dims(const TensorBase& t) {
   }
   DimVector dims;
   for (int64_t d = t.dim() - 1; d >= 0; --d) dims.push_back(d);
-  return wrap(permute_op(t.keys(), t, dims));
+  return wrap(ops::permute(t, dims));
 }
-PyObject* matrix_transpose(const TensorBase& t) {
+TensorBase matrix_transpose(const TensorBase& t, const char* name) {
   TAEDA_CHECK(t.dim() >= 2 || t.dim() == 0,
-              "tensor.mT is only supported on matrices or batches of "
-              "matrices. Got ",
-              t.dim(),
-              "-D tensor.");
-  return wrap(swap_last(t));
+              message("tensor.{} is only supported on matrices or batches of "
+                      "matrices. Got {}-D tensor.",
+                      name,
+                      t.dim()));
+  return swap_last(t);
 }
 TensorBase conjugate(const TensorBase& t) {
-  return t.is_complex() ? conj_op(t.keys(), t) : t;
+  return t.is_complex() ? ops::conj(t) : t;
 }
-PyObject* adjoint(const TensorBase& t) {
-  TAEDA_CHECK(t.dim() >= 2 || t.dim() == 0,
-              "tensor.mH is only supported on matrices or batches of "
-              "matrices. Got ",
-              t.dim(),
-              "-D tensor.");
-  return wrap(conjugate(swap_last(t)));
-}
-PyObject* hermitian(const TensorBase& t) {
+TensorBase hermitian(const TensorBase& t) {
   TAEDA_CHECK(t.dim() == 2,
-              "tensor.H is only supported on matrices (2-D tensors). Got ",
-              t.dim(),
-              "-D tensor.");
-  return wrap(conjugate(swap_last(t)));
+              message("tensor.H is only supported on matrices (2-D tensors). "
+                      "Got {}-D tensor.",
+                      t.dim()));
+  return conjugate(swap_last(t));
 }
-PyObject* real(const TensorBase& t) {
-  return wrap(t.is_complex() ? real_op(t.keys(), t) : t);
+TensorBase real(const TensorBase& t) {
+  return t.is_complex() ? ops::real(t) : t;
 }
-PyObject* imag(const TensorBase& t) {
+TensorBase imag(const TensorBase& t) {
   TAEDA_CHECK(t.is_complex(),
               "imag is not implemented for tensors with non-complex dtypes.");
-  return wrap(imag_op(t.keys(), t));
+  return ops::imag(t);
 }
 void copy_part(const TensorBase& part, PyObject* value) {
   Ref target(wrap(part));
   checked(PyObject_CallMethod(target.get(), "copy_", "O", value));
 }
 void set_real(const TensorBase& t, PyObject* value) {
-  copy_part(t.is_complex() ? real_op(t.keys(), t) : t, value);
+  copy_part(real(t), value);
 }
 void set_imag(const TensorBase& t, PyObject* value) {
-  copy_part(imag_op(t.keys(), t), value);
+  copy_part(ops::imag(t), value);
 }
 
 // Autograd -----------------------------------------------------------------
 
-PyObject* requires_grad(const TensorBase& t) {
-  return boolean(t.requires_grad());
-}
 void set_requires_grad(const TensorBase& t, PyObject* value) {
   if (value == nullptr || !PyBool_Check(value)) {
     raise(PyExc_RuntimeError, "requires_grad must be a bool");
   }
   autograd::set_requires_grad(t, value == Py_True);
 }
-PyObject* data(const TensorBase& t) { return wrap(autograd::variable_data(t)); }
 void set_data(const TensorBase& t, PyObject* value) {
   if (value == nullptr) {
     raise(PyExc_RuntimeError,
@@ -142,31 +94,23 @@ void set_data(const TensorBase& t, PyObject* value) {
   }
   if (!is_tensor(value)) {
     raise(PyExc_TypeError,
-          str_cat("Variable data has to be a tensor, but got ",
-                  Py_TYPE(value)->tp_name));
+          "Variable data has to be a tensor, but got {}",
+          type_name_of(value));
   }
   autograd::set_data(t, unwrap(value));
 }
-PyObject* grad(const TensorBase& t) { return wrap(autograd::grad_of(t)); }
 void set_grad(const TensorBase& t, PyObject* value) {
   if (value == nullptr || value == Py_None) {
     if (autograd::meta_or_null(t) != nullptr) autograd::set_grad(t, {});
     return;
   }
   if (!is_tensor(value)) {
-    raise(PyExc_TypeError,
-          str_cat("assigned grad expected to be a Tensor or None but got grad "
-                  "of type ",
-                  Py_TYPE(value)->tp_name));
+    raise(
+        PyExc_TypeError,
+        "assigned grad expected to be a Tensor or None but got grad of type {}",
+        type_name_of(value));
   }
   autograd::set_grad(t, unwrap(value));
-}
-PyObject* is_leaf(const TensorBase& t) { return boolean(autograd::is_leaf(t)); }
-PyObject* output_nr(const TensorBase& t) {
-  return PyLong_FromUnsignedLong(autograd::output_nr(t));
-}
-PyObject* retains_grad(const TensorBase& t) {
-  return boolean(autograd::retains_grad(t));
 }
 }  // namespace
 
@@ -176,46 +120,49 @@ PyGetSetDef tensor_getset[] = {
      PyObject_GenericSetDict,
      nullptr,
      nullptr},
-    TAEDA_GETTER("shape", shape),
-    TAEDA_GETTER("dtype", dtype),
-    TAEDA_GETTER("device", device),
-    TAEDA_GETTER("layout", layout),
-    TAEDA_GETTER("ndim", ndim),
-    TAEDA_GETTER("itemsize", itemsize),
-    TAEDA_GETTER("nbytes", nbytes),
-    TAEDA_GETTER("_version", version),
-    TAEDA_GETTER("_base", base),
-    TAEDA_GETTER("_cdata", cdata),
-    TAEDA_GETTER("names", names),
-    TAEDA_GETTER("T", reversed_dims),
-    TAEDA_GETTER("mT", matrix_transpose),
-    TAEDA_GETTER("H", hermitian),
-    TAEDA_GETTER("mH", adjoint),
-    TAEDA_PROPERTY("real", real, set_real),
-    TAEDA_PROPERTY("imag", imag, set_imag),
-    TAEDA_PROPERTY("requires_grad", requires_grad, set_requires_grad),
-    TAEDA_PROPERTY("data", data, set_data),
-    TAEDA_PROPERTY("grad", grad, set_grad),
-    TAEDA_PROPERTY("_grad", grad, set_grad),
-    TAEDA_GETTER("is_leaf", is_leaf),
-    TAEDA_GETTER("output_nr", output_nr),
-    TAEDA_GETTER("retains_grad", retains_grad),
-    TAEDA_GETTER("is_cpu", on_device<DeviceType::CPU>),
-    TAEDA_GETTER("is_cuda", on_device<DeviceType::CUDA>),
-    TAEDA_GETTER("is_meta", on_device<DeviceType::Meta>),
-    TAEDA_GETTER("is_xpu", on_device<DeviceType::XPU>),
-    TAEDA_GETTER("is_mps", on_device<DeviceType::MPS>),
-    TAEDA_GETTER("is_xla", on_device<DeviceType::XLA>),
-    TAEDA_GETTER("is_hpu", on_device<DeviceType::HPU>),
-    TAEDA_GETTER("is_ipu", on_device<DeviceType::IPU>),
-    TAEDA_GETTER("is_mtia", on_device<DeviceType::MTIA>),
-    TAEDA_GETTER("is_vulkan", on_device<DeviceType::Vulkan>),
-    TAEDA_GETTER("is_maia", on_device<DeviceType::MAIA>),
-    TAEDA_GETTER("is_sparse", has_layout<Layout::Sparse>),
-    TAEDA_GETTER("is_sparse_csr", has_layout<Layout::SparseCsr>),
-    TAEDA_GETTER("is_mkldnn", has_layout<Layout::Mkldnn>),
-    TAEDA_GETTER("is_quantized", never),
-    TAEDA_GETTER("is_nested", never),
+    TAEDA_GETTER("shape", new_size(t.sizes())),
+    TAEDA_GETTER("dtype", t.dtype()),
+    TAEDA_GETTER("device", device(t)),
+    TAEDA_GETTER("layout", Py_NewRef(layout_object(t.layout()))),
+    TAEDA_GETTER("ndim", t.dim()),
+    TAEDA_GETTER("itemsize", t.itemsize()),
+    TAEDA_GETTER("nbytes", t.nbytes()),
+    TAEDA_GETTER("_version", version(t)),
+    TAEDA_GETTER("_base", TensorBase(t.impl()->base())),
+    TAEDA_GETTER("_cdata", PyLong_FromVoidPtr(t.impl())),
+    TAEDA_GETTER(
+        "names",
+        new_tuple(static_cast<size_t>(t.dim()), [](size_t) { return none(); })
+            .release()),
+    TAEDA_GETTER("T", reversed_dims(t)),
+    TAEDA_GETTER("mT", matrix_transpose(t, "mT")),
+    TAEDA_GETTER("H", hermitian(t)),
+    TAEDA_GETTER("mH", conjugate(matrix_transpose(t, "mH"))),
+    TAEDA_PROPERTY("real", set_real, real(t)),
+    TAEDA_PROPERTY("imag", set_imag, imag(t)),
+    TAEDA_PROPERTY("requires_grad", set_requires_grad, t.requires_grad()),
+    TAEDA_PROPERTY("data", set_data, autograd::variable_data(t)),
+    TAEDA_PROPERTY("grad", set_grad, autograd::grad_of(t)),
+    TAEDA_PROPERTY("_grad", set_grad, autograd::grad_of(t)),
+    TAEDA_GETTER("is_leaf", autograd::is_leaf(t)),
+    TAEDA_GETTER("output_nr", autograd::output_nr(t)),
+    TAEDA_GETTER("retains_grad", autograd::retains_grad(t)),
+    TAEDA_GETTER("is_cpu", t.device().type == DeviceType::CPU),
+    TAEDA_GETTER("is_cuda", t.device().type == DeviceType::CUDA),
+    TAEDA_GETTER("is_meta", t.device().type == DeviceType::Meta),
+    TAEDA_GETTER("is_xpu", t.device().type == DeviceType::XPU),
+    TAEDA_GETTER("is_mps", t.device().type == DeviceType::MPS),
+    TAEDA_GETTER("is_xla", t.device().type == DeviceType::XLA),
+    TAEDA_GETTER("is_hpu", t.device().type == DeviceType::HPU),
+    TAEDA_GETTER("is_ipu", t.device().type == DeviceType::IPU),
+    TAEDA_GETTER("is_mtia", t.device().type == DeviceType::MTIA),
+    TAEDA_GETTER("is_vulkan", t.device().type == DeviceType::Vulkan),
+    TAEDA_GETTER("is_maia", t.device().type == DeviceType::MAIA),
+    TAEDA_GETTER("is_sparse", t.layout() == Layout::Sparse),
+    TAEDA_GETTER("is_sparse_csr", t.layout() == Layout::SparseCsr),
+    TAEDA_GETTER("is_mkldnn", t.layout() == Layout::Mkldnn),
+    TAEDA_GETTER("is_quantized", false),
+    TAEDA_GETTER("is_nested", false),
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 

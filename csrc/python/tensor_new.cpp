@@ -1,15 +1,10 @@
 // tensor_from_data and the functions that make tensors of Python values.
-#include <taeda/csrc/python/tensor_new.h>
+#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/tensor_functions.h>
 
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/csrc/autograd/variable.h>
-#include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/device.h>
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/tensor_data.h>
-#include <taeda/csrc/python/tensor_to.h>
-#include <taeda/csrc/python/torch_function.h>
 
 #include <algorithm>
 #include <string_view>
@@ -25,10 +20,8 @@ bool is_nested(PyObject* o) {
           !is_tensor(o));
 }
 
-Ref items_of(PyObject* o) {
-  Ref items(PySequence_Fast(o, "not a sequence"));
-  if (!items) throw PythonError();
-  return items;
+Ref sequence_of(PyObject* o) {
+  return checked(PySequence_Fast(o, "not a sequence"));
 }
 
 // The shape by the first elements; fill() checks that the others agree.
@@ -43,11 +36,10 @@ DimVector shape_of(PyObject* data) {
     Py_ssize_t n = PySequence_Size(current.get());
     if (n < 0) throw PythonError();
     sizes.push_back(n);
-    TAEDA_CHECK_AS(Value,
-                   sizes.size() <= kMaxDepth,
-                   "too many dimensions '",
-                   Py_TYPE(current.get())->tp_name,
-                   "'");
+    TAEDA_CHECK_AS(
+        Value,
+        sizes.size() <= kMaxDepth,
+        message("too many dimensions '{}'", type_name_of(current.get())));
     if (n == 0) return sizes;
     current = checked(PySequence_GetItem(current.get(), 0));
     if (PyUnicode_Check(current.get())) {
@@ -56,51 +48,7 @@ DimVector shape_of(PyObject* data) {
   }
   return sizes;
 }
-}  // namespace
 
-ScalarType inferred_dtype(PyObject* o) {
-  if (PyFloat_Check(o)) return default_dtype();
-  if (PyBool_Check(o)) return kBool;
-  if (PyLong_Check(o)) {
-    return kLong;
-  }
-  if (PyComplex_Check(o)) return default_complex_dtype();
-  if (is_tensor(o)) return unwrap(o).dtype();
-  if (is_numpy_array(o)) return tensor_from_numpy(o, false).dtype();
-  if (PyUnicode_Check(o)) {
-    raise(PyExc_TypeError,
-          str_cat("new(): invalid data type '", Py_TYPE(o)->tp_name, "'"));
-  }
-  if (is_nested(o)) {
-    Ref items = items_of(o);
-    ScalarType found = ScalarType::Undefined;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-      if (item == o) raise(PyExc_ValueError, "new(): self-referential lists");
-      if (i == 0 && PyUnicode_Check(item)) {
-        raise(PyExc_ValueError, "new(): too many dimensions 'str'");
-      }
-      found = promote_types(inferred_dtype(item), found);
-      if (found == kComplexDouble) break;
-    }
-    return n == 0 ? default_dtype() : found;
-  }
-  if (is_scalar_like(o)) {
-    Ref dtype(PyObject_GetAttrString(o, "dtype"));
-    if (!dtype) PyErr_Clear();
-    if (dtype) {
-      Ref array = checked(PyObject_CallMethod(o, "__array__", nullptr));
-      if (is_numpy_array(array.get())) return inferred_dtype(array.get());
-    }
-    Scalar s = to_scalar(o);
-    return s.is_floating() ? default_dtype() : s.type();
-  }
-  raise(PyExc_RuntimeError,
-        str_cat("Could not infer dtype of ", Py_TYPE(o)->tp_name));
-}
-
-namespace {
 // Beyond the range of the dtype a number becomes infinite.
 void store_float(double v, ScalarType dtype, void* out) {
   if (dtype == kDouble) {
@@ -110,47 +58,7 @@ void store_float(double v, ScalarType dtype, void* out) {
   auto single = static_cast<float>(v);
   convert_function(kFloat, dtype)(&single, 0, out, 0, 1);
 }
-}  // namespace
 
-void store_number(PyObject* o, ScalarType dtype, void* out) {
-  if (dtype == kFloat && PyFloat_CheckExact(o)) {
-    *static_cast<float*>(out) = static_cast<float>(PyFloat_AS_DOUBLE(o));
-    return;
-  }
-  if (!is_scalar_like(o)) {
-    raise(PyExc_TypeError,
-          str_cat(is_integral(dtype, false) ? "an integer is required"
-                                            : "must be real number, not ",
-                  is_integral(dtype, false) ? "" : Py_TYPE(o)->tp_name));
-  }
-  if (PyLong_CheckExact(o) && dtype != kUInt64) {
-    int overflow = 0;
-    PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow != 0) {
-      raise(PyExc_ValueError, "Overflow when unpacking long long");
-    }
-  }
-  Scalar s = to_scalar(o);
-  if (dtype == kBool) {
-    *static_cast<bool*>(out) = s.to_bool();
-    return;
-  }
-  if (s.is_complex() && !is_complex(dtype)) {
-    raise(PyExc_TypeError, "must be real number, not complex");
-  }
-  if (is_floating(dtype)) return store_float(s.to_double(), dtype, out);
-  try {
-    if (s.is_floating() && !is_complex(dtype)) s = Scalar(s.to_int());
-    s.store(dtype, out);
-  } catch (const Error&) {
-    throw_error(ErrorKind::Runtime,
-                str_cat("value cannot be converted to type ",
-                        dtype_name(dtype),
-                        " without overflow"));
-  }
-}
-
-namespace {
 class Filler {
  public:
   explicit Filler(const TensorBase& out)
@@ -167,20 +75,16 @@ class Filler {
       return;
     }
     if (!is_nested(data)) {
-      raise(PyExc_TypeError,
-            str_cat("not a sequence at dim ", static_cast<int64_t>(dim)));
+      raise(PyExc_TypeError, "not a sequence at dim {}", dim);
     }
-    Ref items = items_of(data);
+    Ref items = sequence_of(data);
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
     TAEDA_CHECK_AS(Value,
                    n == sizes_[dim],
-                   "expected sequence of length ",
-                   sizes_[dim],
-                   " at dim ",
-                   static_cast<int64_t>(dim),
-                   " (got ",
-                   static_cast<int64_t>(n),
-                   ")");
+                   message("expected sequence of length {} at dim {} (got {})",
+                           sizes_[dim],
+                           dim,
+                           n));
     for (Py_ssize_t i = 0; i < n; ++i) {
       fill(PySequence_Fast_GET_ITEM(items.get(), i), dim + 1);
     }
@@ -194,12 +98,10 @@ class Filler {
     }
     TAEDA_CHECK_AS(Value,
                    t.sizes() == rest,
-                   "only one element tensors can be converted to Python "
-                   "scalars (expected shape ",
-                   rest,
-                   ", got ",
-                   t.sizes(),
-                   ")");
+                   message("only one element tensors can be converted to "
+                           "Python scalars (expected shape {}, got {})",
+                           rest,
+                           t.sizes()));
     copy_elements(t);
   }
   void copy_elements(const TensorBase& t) {
@@ -232,7 +134,205 @@ TensorBase filled(PyObject* data, const DataOptions& options) {
              : convert(
                    out, dtype, device, false, false, MemoryFormat::Preserve);
 }
+
+struct Options : DataOptions {
+  PyObject* object;
+};
+constexpr Signature kCopying(
+    "(object data, *, taeda.dtype dtype = None, taeda.device device = None, "
+    "bool requires_grad = False, bool pin_memory = False)");
+constexpr Signature kSharing(
+    "(object data, taeda.dtype dtype = None, taeda.device device = None)");
+
+template <size_t N>
+Options options_of(const char* name,
+                   const Signature<N>& s,
+                   const MethodArgs& m) {
+  BoundArgs a(name, s, {nullptr, m.args, m.count, m.names});
+  Options out;
+  out.object = a[0];
+  out.dtype = a.maybe<ScalarType>(1);
+  out.device = a.maybe<Device>(2);
+  out.requires_grad = a.overload().count > 3 && a.flag(3);
+  return out;
+}
+
+void warn_about_copy(PyObject* o, std::string_view where) {
+  if (!is_tensor(o)) return;
+  std::string text = message(
+      "To copy construct from a tensor, it is recommended to use "
+      "sourceTensor.detach().clone() or "
+      "sourceTensor.detach().clone().requires_grad_(True), rather than {}"
+      "(sourceTensor).",
+      where);
+  check_status(PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1));
+}
+
+PyObject* made(const Options& o) {
+  return finish_factory(tensor_from_data(o.object, o), o.requires_grad);
+}
+
+PyObject* tensor(const Options& o) {
+  warn_about_copy(o.object, str_cat(library_name(), ".tensor"));
+  return made(o);
+}
+
+PyObject* as_tensor(Options o) {
+  o.copy = false;
+  if (!is_tensor(o.object)) return wrap(tensor_from_data(o.object, o));
+  const TensorBase& t = unwrap(o.object);
+  ScalarType dtype = o.dtype.value_or(t.dtype());
+  Device device = o.device.value_or(t.device());
+  return wrap(convert(t, dtype, device, false, false, MemoryFormat::Preserve));
+}
+
+PyObject* scalar_tensor(Options o) {
+  if (!o.dtype) o.dtype = default_dtype();
+  return made(o);
+}
+
+template <FixedName Name, const auto& S, auto Body>
+PyObject* factory(PyObject*,
+                  PyObject* const* args,
+                  Py_ssize_t count,
+                  PyObject* names) {
+  return guarded([&] {
+    if (modes_active()) {
+      return override_function(Name.text,
+                               {nullptr, nullptr, args, count, names});
+    }
+    return Body(options_of(Name.text, S, {nullptr, args, count, names}));
+  });
+}
+
+PyMethodDef functions[] = {
+    TAEDA_PY_ROW(
+        "tensor",
+        "tensor(data, *, dtype=None, device=None, requires_grad=False, "
+        "pin_memory=False) -> Tensor\n\nA new tensor that copies data: a "
+        "number, nested sequences, or an array.",
+        factory<"tensor", kCopying, tensor>),
+    TAEDA_PY_ROW(
+        "as_tensor",
+        "as_tensor(data, dtype=None, device=None) -> Tensor\n\nData as a "
+        "tensor, sharing memory where that is possible.",
+        factory<"as_tensor", kSharing, as_tensor>),
+    TAEDA_PY_ROW(
+        "scalar_tensor",
+        "scalar_tensor(data, *, dtype=None, device=None, requires_grad=False) "
+        "-> Tensor\n\nA 0-d tensor of a number, in the default dtype.",
+        factory<"scalar_tensor", kCopying, scalar_tensor>),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+TensorBase legacy_value(PyObject* args, ScalarType dtype) {
+  Py_ssize_t n = PyTuple_GET_SIZE(args);
+  if (n == 0) return make_tensor("Tensor", {0}, dtype);
+  PyObject* first = PyTuple_GET_ITEM(args, 0);
+  if (n == 1 && is_tensor(first)) {
+    const TensorBase& t = unwrap(first);
+    TAEDA_CHECK_AS(
+        Type,
+        t.dtype() == dtype,
+        message(
+            "expected {} (got {})", type_name(dtype), type_name(t.dtype())));
+    return TensorBase(t.impl()->shallow_copy(/*share_version=*/true));
+  }
+  bool is_size = n == 1 && PyTuple_Check(first) && !PyTuple_CheckExact(first);
+  if (PyLong_Check(first) || is_size) {
+    PyObject* sizes = is_size ? first : args;
+    return native::unset(
+        make_tensor("Tensor", to_ints(sizes, "Tensor"), dtype));
+  }
+  if (n > 1) {
+    raise(PyExc_TypeError,
+          "new() received an invalid combination of arguments - got {} "
+          "arguments, but expected a shape or one sequence of data",
+          n);
+  }
+  DataOptions options;
+  options.dtype = dtype;
+  return tensor_from_data(first, options);
+}
 }  // namespace
+
+ScalarType inferred_dtype(PyObject* o) {
+  if (PyFloat_Check(o)) return default_dtype();
+  if (PyBool_Check(o)) return kBool;
+  if (PyLong_Check(o)) {
+    return kLong;
+  }
+  if (PyComplex_Check(o)) return default_complex_dtype();
+  if (is_tensor(o)) return unwrap(o).dtype();
+  if (is_numpy_array(o)) return tensor_from_numpy(o, false).dtype();
+  if (PyUnicode_Check(o)) {
+    raise(PyExc_TypeError, "new(): invalid data type '{}'", type_name_of(o));
+  }
+  if (is_nested(o)) {
+    Ref items = sequence_of(o);
+    ScalarType found = ScalarType::Undefined;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+      if (item == o) raise(PyExc_ValueError, "new(): self-referential lists");
+      if (i == 0 && PyUnicode_Check(item)) {
+        raise(PyExc_ValueError, "new(): too many dimensions 'str'");
+      }
+      found = promote_types(inferred_dtype(item), found);
+      if (found == kComplexDouble) break;
+    }
+    return n == 0 ? default_dtype() : found;
+  }
+  if (is_scalar_like(o)) {
+    Ref dtype(PyObject_GetAttrString(o, "dtype"));
+    if (!dtype) PyErr_Clear();
+    if (dtype) {
+      Ref array = checked(PyObject_CallMethod(o, "__array__", nullptr));
+      if (is_numpy_array(array.get())) return inferred_dtype(array.get());
+    }
+    Scalar s = to_scalar(o);
+    return s.is_floating() ? default_dtype() : s.type();
+  }
+  raise(PyExc_RuntimeError, "Could not infer dtype of {}", type_name_of(o));
+}
+
+void store_number(PyObject* o, ScalarType dtype, void* out) {
+  if (dtype == kFloat && PyFloat_CheckExact(o)) {
+    *static_cast<float*>(out) = static_cast<float>(PyFloat_AS_DOUBLE(o));
+    return;
+  }
+  if (!is_scalar_like(o)) {
+    raise(PyExc_TypeError,
+          "{}{}",
+          is_integral(dtype, false) ? "an integer is required"
+                                    : "must be real number, not ",
+          is_integral(dtype, false) ? "" : Py_TYPE(o)->tp_name);
+  }
+  if (PyLong_CheckExact(o) && dtype != kUInt64) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow != 0) {
+      raise(PyExc_ValueError, "Overflow when unpacking long long");
+    }
+  }
+  Scalar s = to_scalar(o);
+  if (dtype == kBool) {
+    *static_cast<bool*>(out) = s.to_bool();
+    return;
+  }
+  if (s.is_complex() && !is_complex(dtype)) {
+    raise(PyExc_TypeError, "must be real number, not complex");
+  }
+  if (is_floating(dtype)) return store_float(s.to_double(), dtype, out);
+  try {
+    if (s.is_floating() && !is_complex(dtype)) s = Scalar(s.to_int());
+    s.store(dtype, out);
+  } catch (const Error&) {
+    throw_error(ErrorKind::Runtime,
+                message("value cannot be converted to type {} without overflow",
+                        dtype_name(dtype)));
+  }
+}
 
 TensorBase tensor_from_data(PyObject* data, const DataOptions& options) {
   if (is_tensor(data)) return plain_copy(unwrap(data), options);
@@ -254,177 +354,18 @@ TensorBase tensor_from_data(PyObject* data, const DataOptions& options) {
   return filled(data, options);
 }
 
-namespace {
-
-// The data argument may be anything, so these are parsed by name here.
-struct Options {
-  DataOptions data;
-  PyObject* object = nullptr;
-};
-
-bool warn_about_copy(PyObject* o, const char* where) {
-  if (!is_tensor(o)) return true;
-  std::string text = str_cat(
-      "To copy construct from a tensor, it is recommended to use "
-      "sourceTensor.detach().clone() or "
-      "sourceTensor.detach().clone().requires_grad_(True), rather than ",
-      where,
-      "(sourceTensor).");
-  return PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) == 0;
-}
-
-// `format` names the function and which of the options it has.
-Options parse_options(const char* format, PyObject* args, PyObject* kwargs) {
-  static const char* all[] = {
-      "data", "dtype", "device", "requires_grad", "pin_memory"};
-  const char* names[6] = {};
-  auto taken = std::string_view(format);
-  taken = taken.substr(0, taken.find(':'));
-  std::copy_n(all, std::count(taken.begin(), taken.end(), 'O'), names);
-  Options out;
-  PyObject *dtype = Py_None, *device = Py_None, *on = Py_False, *pin = Py_False;
-  if (!PyArg_ParseTupleAndKeywords(args,
-                                   kwargs,
-                                   format,
-                                   const_cast<char**>(names),
-                                   &out.object,
-                                   &dtype,
-                                   &device,
-                                   &on,
-                                   &pin)) {
-    throw PythonError();
-  }
-  if (dtype != Py_None) out.data.dtype = to_dtype(dtype);
-  if (device != Py_None) {
-    if (!is_device_like(device)) {
-      raise(PyExc_TypeError,
-            str_cat("argument 'device' must be ",
-                    library_name(),
-                    ".device, not ",
-                    Py_TYPE(device)->tp_name));
-    }
-    out.data.device = to_device(device);
-  }
-  out.data.requires_grad = PyObject_IsTrue(on) == 1;
-  return out;
-}
-
-}  // namespace
-
 PyObject* finish_factory(TensorBase t, bool requires_grad) {
   if (requires_grad) autograd::set_requires_grad(t, true);
   return wrap(std::move(t));
 }
 
-namespace {
-PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    if (modes_active()) return override_function("tensor", args, kwargs);
-    Options o = parse_options("O|$OOOO:tensor", args, kwargs);
-    std::string where = std::string(library_name()) + ".tensor";
-    if (!warn_about_copy(o.object, where.c_str())) throw PythonError();
-    return finish_factory(tensor_from_data(o.object, o.data),
-                          o.data.requires_grad);
-  });
-}
-
-PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    if (modes_active()) return override_function("as_tensor", args, kwargs);
-    Options o = parse_options("O|OO:as_tensor", args, kwargs);
-    o.data.copy = false;
-    if (!is_tensor(o.object)) return wrap(tensor_from_data(o.object, o.data));
-    const TensorBase& t = unwrap(o.object);
-    ScalarType dtype = o.data.dtype.value_or(t.dtype());
-    Device device = o.data.device.value_or(t.device());
-    return wrap(
-        convert(t, dtype, device, false, false, MemoryFormat::Preserve));
-  });
-}
-
-PyObject* scalar_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    if (modes_active()) return override_function("scalar_tensor", args, kwargs);
-    Options o = parse_options("O|$OOOO:scalar_tensor", args, kwargs);
-    if (!o.data.dtype) o.data.dtype = default_dtype();
-    return finish_factory(tensor_from_data(o.object, o.data),
-                          o.data.requires_grad);
-  });
-}
-
-PyMethodDef functions[] = {
-    {"tensor",
-     (PyCFunction)(void (*)(void))tensor,
-     METH_VARARGS | METH_KEYWORDS,
-     "tensor(data, *, dtype=None, device=None, requires_grad=False, "
-     "pin_memory=False) -> Tensor\n\nA new tensor that copies data: a number, "
-     "nested sequences, or an array."},
-    {"as_tensor",
-     (PyCFunction)(void (*)(void))as_tensor,
-     METH_VARARGS | METH_KEYWORDS,
-     "as_tensor(data, dtype=None, device=None) -> Tensor\n\nData as a tensor, "
-     "sharing memory where that is possible."},
-    {"scalar_tensor",
-     (PyCFunction)(void (*)(void))scalar_tensor,
-     METH_VARARGS | METH_KEYWORDS,
-     "scalar_tensor(data, *, dtype=None, device=None, requires_grad=False) -> "
-     "Tensor\n\nA 0-d tensor of a number, in the default dtype."},
-    {nullptr, nullptr, 0, nullptr},
-};
-}  // namespace
-
 PyObject* new_tensor_method(const MethodArgs& m) {
-  Ref args = checked(PyTuple_New(m.count));
-  for (Py_ssize_t i = 0; i < m.count; ++i) {
-    PyTuple_SET_ITEM(args.get(), i, Py_NewRef(m.args[i]));
-  }
-  Ref kwargs = checked(PyDict_New());
-  Py_ssize_t n = m.names == nullptr ? 0 : PyTuple_GET_SIZE(m.names);
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    check_status(PyDict_SetItem(
-        kwargs.get(), PyTuple_GET_ITEM(m.names, i), m.args[m.count + i]));
-  }
-  Options o = parse_options("O|$OOOO:new_tensor", args.get(), kwargs.get());
-  if (!warn_about_copy(o.object, "tensor.new_tensor")) throw PythonError();
-  if (!o.data.dtype) o.data.dtype = m.tensor().dtype();
-  if (!o.data.device) o.data.device = m.tensor().device();
-  return finish_factory(tensor_from_data(o.object, o.data),
-                        o.data.requires_grad);
+  Options o = options_of("new_tensor", kCopying, m);
+  warn_about_copy(o.object, "tensor.new_tensor");
+  if (!o.dtype) o.dtype = m.tensor().dtype();
+  if (!o.device) o.device = m.tensor().device();
+  return made(o);
 }
-
-namespace {
-TensorBase legacy_value(PyObject* args, ScalarType dtype) {
-  Py_ssize_t n = PyTuple_GET_SIZE(args);
-  if (n == 0) return make_tensor("Tensor", {0}, dtype);
-  PyObject* first = PyTuple_GET_ITEM(args, 0);
-  if (n == 1 && is_tensor(first)) {
-    const TensorBase& t = unwrap(first);
-    TAEDA_CHECK_AS(Type,
-                   t.dtype() == dtype,
-                   "expected ",
-                   type_name(dtype),
-                   " (got ",
-                   type_name(t.dtype()),
-                   ")");
-    return TensorBase(t.impl()->shallow_copy(/*share_version=*/true));
-  }
-  bool is_size = n == 1 && PyTuple_Check(first) && !PyTuple_CheckExact(first);
-  if (PyLong_Check(first) || is_size) {
-    PyObject* sizes = is_size ? first : args;
-    return native::unset(
-        make_tensor("Tensor", to_ints(sizes, "Tensor"), dtype));
-  }
-  if (n > 1) {
-    raise(PyExc_TypeError,
-          str_cat("new() received an invalid combination of arguments - got ",
-                  static_cast<int64_t>(n),
-                  " arguments, but expected a shape or one sequence of data"));
-  }
-  DataOptions options;
-  options.dtype = dtype;
-  return tensor_from_data(first, options);
-}
-}  // namespace
 
 PyObject* legacy_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {

@@ -1,9 +1,5 @@
 // Operators of the Python language on tensors.
-#include <taeda/csrc/python/indexing.h>
-#include <taeda/csrc/python/late_op.h>
-#include <taeda/csrc/python/tensor_data.h>
-#include <taeda/csrc/python/tensor_entry.h>
-#include <taeda/csrc/python/tensor_new.h>
+#include <taeda/csrc/python/tensor_functions.h>
 
 namespace taeda::python {
 
@@ -14,30 +10,23 @@ const Function& function() {
   static const Function* const found = find_function(Name.text);
   if (TAEDA_UNLIKELY(found == nullptr)) {
     throw_error(ErrorKind::NotImplemented,
-                str_cat("the operator ", Name.text, " does not exist yet"));
+                message("the operator {} does not exist yet", Name.text));
   }
   return *found;
 }
 
 template <FixedName Name>
 PyObject* call_method(PyObject* self, PyObject* other) {
-  try {
-    PyObject* args[] = {other};
-    return call_operator({&function<Name>(), self, args, 1, nullptr});
-  } catch (...) {
-    translate_exception();
-    return nullptr;
-  }
+  return guarded([&] {
+    return call_operator({&function<Name>(), self, &other, 1, nullptr});
+  });
 }
 template <FixedName Name>
 PyObject* call_free(PyObject* a, PyObject* b) {
-  try {
+  return guarded([&] {
     PyObject* args[] = {a, b};
     return call_operator({&function<Name>(), nullptr, args, 2, nullptr});
-  } catch (...) {
-    translate_exception();
-    return nullptr;
-  }
+  });
 }
 
 // A subclass on the right may override even where the left is a tensor; binding
@@ -77,24 +66,24 @@ PyObject* unary(PyObject* self) {
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  switch (op) {
-    case Py_EQ:
-      return call_method<"eq">(a, b);
-    case Py_NE:
-      return call_method<"ne">(a, b);
-    case Py_LT:
-      return call_method<"lt">(a, b);
-    case Py_LE:
-      return call_method<"le">(a, b);
-    case Py_GT:
-      return call_method<"gt">(a, b);
-    default:
-      return call_method<"ge">(a, b);
-  }
+  static constexpr binaryfunc kByOp[] = {call_method<"lt">,
+                                         call_method<"le">,
+                                         call_method<"eq">,
+                                         call_method<"ne">,
+                                         call_method<"gt">,
+                                         call_method<"ge">};
+  return kByOp[op](a, b);
 }
 
 // Numbers
 // ----------------------------------------------------------------------
+
+// A slot that gives an object, of the tensor or of whoever overrides the
+// method.
+template <FixedName Name, PyObject* (*Body)(const TensorBase&)>
+PyObject* object_slot(PyObject* self) {
+  return query_entry<Name, Body>(self, nullptr);
+}
 
 int truth(PyObject* self) {
   if (TAEDA_UNLIKELY(overrides(self))) {
@@ -120,43 +109,23 @@ void check_one_element(const TensorBase& t) {
                  t.numel() == 1,
                  "only one element tensors can be converted to Python scalars");
 }
-
-PyObject* to_long(PyObject* self) {
-  if (TAEDA_UNLIKELY(overrides(self))) return override_method(self, "__int__");
-  return guarded([&] {
-    check_one_element(unwrap(self));
-    Ref number = checked(item_object(unwrap(self)));
-    return PyNumber_Long(number.get());
-  });
+PyObject* to_long(const TensorBase& t) {
+  check_one_element(t);
+  return PyNumber_Long(checked(item_object(t)).get());
 }
-PyObject* to_float(PyObject* self) {
-  if (TAEDA_UNLIKELY(overrides(self))) {
-    return override_method(self, "__float__");
-  }
-  return guarded([&] {
-    check_one_element(unwrap(self));
-    Scalar s = item_of(unwrap(self));
-    return PyFloat_FromDouble(s.to_double());
-  });
+PyObject* to_float(const TensorBase& t) {
+  check_one_element(t);
+  return PyFloat_FromDouble(item_of(t).to_double());
 }
-PyObject* to_index(PyObject* self) {
-  if (TAEDA_UNLIKELY(overrides(self))) {
-    return override_method(self, "__index__");
-  }
-  return guarded([&] {
-    const TensorBase& t = unwrap(self);
-    if (!is_integral(t.dtype(), /*include_bool=*/true) || t.numel() != 1) {
-      raise(PyExc_TypeError,
-            "only integer tensors of a single element can be converted to an "
-            "index");
-    }
-    Ref number = checked(item_object(t));
-    return PyNumber_Index(number.get());
-  });
+PyObject* to_index(const TensorBase& t) {
+  TAEDA_CHECK_AS(
+      Type,
+      is_integral(t.dtype(), /*include_bool=*/true) && t.numel() == 1,
+      "only integer tensors of a single element can be converted to an index");
+  return PyNumber_Index(checked(item_object(t)).get());
 }
 
-// Containers
-// ---------------------------------------------------------------------
+// Containers -----------------------------------------------------------------
 
 Py_ssize_t length(PyObject* self) {
   if (TAEDA_UNLIKELY(overrides(self))) {
@@ -190,19 +159,12 @@ int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_status([&] { set_item(self, key, value); });
 }
 
-PyObject* iterate(PyObject* self) {
-  if (TAEDA_UNLIKELY(overrides(self))) return override_method(self, "__iter__");
-  return guarded([&] {
-    const TensorBase& t = unwrap(self);
-    if (t.dim() == 0) {
-      raise(PyExc_TypeError, "iteration over a 0-d tensor");
-    }
-    Ref list = checked(PyList_New(t.sizes()[0]));
-    for (int64_t i = 0; i < t.sizes()[0]; ++i) {
-      PyList_SET_ITEM(list.get(), i, wrap(select(t, 0, i)));
-    }
-    return PyObject_GetIter(list.get());
+PyObject* iterate(const TensorBase& t) {
+  TAEDA_CHECK_AS(Type, t.dim() > 0, "iteration over a 0-d tensor");
+  Ref list = new_list(static_cast<size_t>(t.sizes()[0]), [&](size_t i) {
+    return wrap(select(t, 0, static_cast<int64_t>(i)));
   });
+  return PyObject_GetIter(list.get());
 }
 
 Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
@@ -243,13 +205,13 @@ const PyType_Slot kSlots[] = {
     {Py_nb_absolute, slot(&unary<"abs">)},
     {Py_nb_invert, slot(&unary<"bitwise_not">)},
     {Py_nb_bool, slot(&truth)},
-    {Py_nb_int, slot(&to_long)},
-    {Py_nb_float, slot(&to_float)},
-    {Py_nb_index, slot(&to_index)},
+    {Py_nb_int, slot(&object_slot<"__int__", to_long>)},
+    {Py_nb_float, slot(&object_slot<"__float__", to_float>)},
+    {Py_nb_index, slot(&object_slot<"__index__", to_index>)},
     {Py_mp_length, slot(&length)},
     {Py_mp_subscript, slot(&subscript)},
     {Py_mp_ass_subscript, slot(&assign_subscript)},
-    {Py_tp_iter, slot(&iterate)},
+    {Py_tp_iter, slot(&object_slot<"__iter__", iterate>)},
     {Py_tp_hash, slot(&hash)},
     {Py_tp_richcompare, slot(&compare)},
     {Py_tp_new, slot(&legacy_new)},

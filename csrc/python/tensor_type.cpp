@@ -1,10 +1,7 @@
+#include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_type.h>
 
-#include <taeda/csrc/python/dtype.h>
-#include <taeda/csrc/python/size.h>
-
-#include <structmember.h>
-#include <cstddef>
+#include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
 
@@ -128,12 +125,66 @@ void release_object(void* object) {
   self->value.release();
   Py_DECREF(reinterpret_cast<PyObject*>(self));
 }
+
+// The metaclass gives every subclass the deallocator above; type's own would
+// not know about survival.
+int meta_init(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  if (PyType_Type.tp_init(cls, args, kwargs) < 0) return -1;
+  reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
+  return 0;
+}
+
+PyType_Slot meta_slots[] = {
+    {Py_tp_init, reinterpret_cast<void*>(meta_init)},
+    {0, nullptr},
+};
+PyType_Spec meta_spec = {"taeda._C._TensorMeta",
+                         0,
+                         0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                         meta_slots};
+
+PyMemberDef members[] = {
+    offset_member("__dictoffset__", offsetof(PyTensor, dict)),
+    offset_member("__weaklistoffset__", offsetof(PyTensor, weakrefs)),
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyObject* set_tensor_class(PyObject*, PyObject* type) {
+  tensor_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+  Py_RETURN_NONE;
+}
+PyObject* set_parameter_class(PyObject*, PyObject* type) {
+  parameter_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+  Py_RETURN_NONE;
+}
+PyMethodDef functions[] = {
+    {"_set_tensor_class", set_tensor_class, METH_O, nullptr},
+    {"_set_parameter_class", set_parameter_class, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+std::vector<PyType_Slot> tensor_slots() {
+  std::vector<PyType_Slot> slots = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_members, members},
+      {Py_tp_getset, tensor_getset},
+      {Py_tp_methods, tensor_methods},
+  };
+  for (const PyType_Slot* s = tensor_number_slots(); s->slot != 0; ++s) {
+    slots.push_back(*s);
+  }
+  slots.push_back({0, nullptr});
+  return slots;
+}
 }  // namespace
 
 const TensorBase& unwrap_checked(PyObject* o, const char* where) {
   if (!is_tensor(o)) {
-    raise(PyExc_TypeError,
-          str_cat(where, ": expected Tensor, got ", Py_TYPE(o)->tp_name));
+    raise(
+        PyExc_TypeError, "{}: expected Tensor, got {}", where, type_name_of(o));
   }
   return unwrap(o);
 }
@@ -181,82 +232,13 @@ PyObject* wrap(const Scalar& v) {
 PyObject* wrap(ScalarType v) { return Py_NewRef(dtype_object(v)); }
 
 PyObject* wrap(std::vector<TensorBase> v) {
-  Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(v.size())));
-  for (size_t i = 0; i < v.size(); ++i) {
-    PyTuple_SET_ITEM(
-        out.get(), static_cast<Py_ssize_t>(i), wrap(std::move(v[i])));
-  }
-  return out.release();
+  return new_tuple(v.size(), [&](size_t i) { return wrap(std::move(v[i])); })
+      .release();
 }
 
 PyObject* wrap(const DimVector& v) {
-  Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(v.size())));
-  for (size_t i = 0; i < v.size(); ++i) {
-    PyTuple_SET_ITEM(
-        out.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(v[i]));
-  }
-  return out.release();
+  return new_tuple(v.size(), [&](size_t i) { return wrap(v[i]); }).release();
 }
-
-namespace {
-// The metaclass gives every subclass the deallocator above; type's own would
-// not know about survival.
-int meta_init(PyObject* cls, PyObject* args, PyObject* kwargs) {
-  if (PyType_Type.tp_init(cls, args, kwargs) < 0) return -1;
-  reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
-  return 0;
-}
-
-PyType_Slot meta_slots[] = {
-    {Py_tp_init, reinterpret_cast<void*>(meta_init)},
-    {0, nullptr},
-};
-PyType_Spec meta_spec = {"taeda._C._TensorMeta",
-                         0,
-                         0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                         meta_slots};
-
-PyMemberDef members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
-    {"__weaklistoffset__",
-     T_PYSSIZET,
-     offsetof(PyTensor, weakrefs),
-     READONLY,
-     nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyObject* set_tensor_class(PyObject*, PyObject* type) {
-  tensor_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
-  Py_RETURN_NONE;
-}
-PyObject* set_parameter_class(PyObject*, PyObject* type) {
-  parameter_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
-  Py_RETURN_NONE;
-}
-PyMethodDef functions[] = {
-    {"_set_tensor_class", set_tensor_class, METH_O, nullptr},
-    {"_set_parameter_class", set_parameter_class, METH_O, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-std::vector<PyType_Slot> tensor_slots() {
-  std::vector<PyType_Slot> slots = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-      {Py_tp_clear, reinterpret_cast<void*>(clear)},
-      {Py_tp_members, members},
-      {Py_tp_getset, tensor_getset},
-      {Py_tp_methods, tensor_methods},
-  };
-  for (const PyType_Slot* s = tensor_number_slots(); s->slot != 0; ++s) {
-    slots.push_back(*s);
-  }
-  slots.push_back({0, nullptr});
-  return slots;
-}
-}  // namespace
 
 void init_tensor_type(PyObject* module) {
   release_python_object = release_object;

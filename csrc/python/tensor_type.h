@@ -72,8 +72,6 @@ PyObject* wrap(std::tuple<T...> v) {
   return out.release();
 }
 
-// Adds the type and its metaclass to the module.
-void init_tensor_type(PyObject* module);
 // Getters, methods and slots, defined by their own files.
 extern PyGetSetDef tensor_getset[];
 extern PyMethodDef tensor_methods[];

@@ -1,3 +1,5 @@
+#include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/torch_function.h>
 
 namespace taeda::python {
@@ -16,18 +18,7 @@ bool is_common_type(PyTypeObject* t) {
          t == &PySlice_Type || t == Py_TYPE(Py_None) || t == &PyComplex_Type ||
          t == Py_TYPE(Py_Ellipsis) || t == &PyDict_Type;
 }
-}  // namespace
 
-bool has_override(PyObject* o) {
-  PyTypeObject* type = Py_TYPE(o);
-  if (!override_state.subclasses_enabled || is_common_type(type)) return false;
-  // _PyType_Lookup would not see a metaclass's attribute, as is right for a
-  // special method; it neither allocates nor sets an error.
-  PyObject* found = _PyType_Lookup(type, protocol_name);
-  return found != nullptr && found != disabled_impl;
-}
-
-namespace {
 // The arguments that override, subclasses before their bases, else in order.
 class Overriders {
  public:
@@ -46,21 +37,14 @@ class Overriders {
   }
   void add_with_items(PyObject* o) {
     add(o);
-    if (!PyTuple_Check(o) && !PyList_Check(o)) return;
-    for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) {
-      add(PySequence_Fast_ITEMS(o)[i]);
-    }
+    if (!is_sequence(o)) return;
+    for (PyObject* item : items_of(o)) add(item);
   }
   const std::vector<PyObject*>& objects() const { return objects_; }
   Ref types() const {
-    Ref out = checked(PyTuple_New(static_cast<Py_ssize_t>(objects_.size())));
-    for (size_t i = 0; i < objects_.size(); ++i) {
-      PyTuple_SET_ITEM(
-          out.get(),
-          static_cast<Py_ssize_t>(i),
-          Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(objects_[i]))));
-    }
-    return out;
+    return new_tuple(objects_.size(), [&](size_t i) {
+      return Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(objects_[i])));
+    });
   }
 
  private:
@@ -115,27 +99,22 @@ PyObject* run_override(PyObject* function,
     Ref out = call_protocol(o, function, types.get(), args, kwargs);
     if (out.get() != Py_NotImplemented) return out.release();
   }
-  Ref name(PyObject_GetAttrString(function, "__qualname__"));
-  if (!name) PyErr_Clear();
-  Ref shown = name ? std::move(name) : checked(PyObject_Repr(function));
-  Ref list = checked(PySequence_List(types.get()));
-  PyErr_Format(PyExc_TypeError,
-               "no implementation found for '%s.%S' on types that implement "
-               "__torch_function__: %R",
-               library_name(),
-               shown.get(),
-               list.get());
-  throw PythonError();
+  py::object name =
+      py::getattr(function, "__qualname__", py::repr(py::handle(function)));
+  py::list list = py::reinterpret_borrow<py::tuple>(types.get());
+  raise(PyExc_TypeError,
+        "no implementation found for '{}.{}' on types that implement "
+        "__torch_function__: {}",
+        library_name(),
+        std::string(py::str(name)),
+        repr_of(list.ptr()));
 }
 
 Ref pack(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  Py_ssize_t offset = self != nullptr ? 1 : 0;
-  Ref tuple = checked(PyTuple_New(count + offset));
-  if (self != nullptr) PyTuple_SET_ITEM(tuple.get(), 0, Py_NewRef(self));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyTuple_SET_ITEM(tuple.get(), i + offset, Py_NewRef(args[i]));
-  }
-  return tuple;
+  size_t offset = self != nullptr ? 1 : 0;
+  return new_tuple(static_cast<size_t>(count) + offset, [&](size_t i) {
+    return Py_NewRef(i < offset ? self : args[i - offset]);
+  });
 }
 
 Ref pack_keywords(PyObject* const* values, PyObject* names) {
@@ -149,20 +128,104 @@ Ref pack_keywords(PyObject* const* values, PyObject* names) {
 }
 
 Ref tensor_attribute(const char* name) {
-  return checked(
-      PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));
+  return attribute(reinterpret_cast<PyObject*>(tensor_class), name);
 }
 
 Ref function_object(const Call& call) {
   const Function& f = *call.function;
   if (call.self != nullptr) return tensor_attribute(f.name);
-  Ref module = checked(PyImport_ImportModule("taeda._C"));
   std::string space = std::string("_") + f.module;
   if (f.module[0] == '\0') space = "_VariableFunctions";
-  Ref holder = checked(PyObject_GetAttrString(module.get(), space.c_str()));
-  return checked(PyObject_GetAttrString(holder.get(), f.name));
+  return attribute(imported("taeda._C", space.c_str()).get(), f.name);
+}
+
+PyObject* has_one(PyObject*, PyObject* o) { return boolean(overrides(o)); }
+PyObject* has_any(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  bool found = modes_active();
+  for (Py_ssize_t i = 0; i < n && !found; ++i) found = overrides(args[i]);
+  return boolean(found);
+}
+PyObject* has_in(PyObject*, PyObject* items) {
+  Ref list(PySequence_Fast(items, "expected a sequence"));
+  if (!list) return nullptr;
+  return has_any(nullptr,
+                 PySequence_Fast_ITEMS(list.get()),
+                 PySequence_Fast_GET_SIZE(list.get()));
+}
+// What these three are asked before each call of a function written in Python.
+PyMethodDef queries[] = {
+    {"_has_torch_function_unary",
+     has_one,
+     METH_O,
+     "Whether a value overrides functions by __torch_function__."},
+    {"_has_torch_function_variadic",
+     (PyCFunction)(void (*)(void))has_any,
+     METH_FASTCALL,
+     "Whether one of the arguments overrides functions."},
+    {"_has_torch_function",
+     has_in,
+     METH_O,
+     "Whether one of a sequence's values overrides functions."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+py::object disabled(const py::object& function,
+                    const py::object&,
+                    const py::object& args,
+                    const py::object& kwargs) {
+  struct Restore {
+    bool before = std::exchange(override_state.subclasses_enabled, false);
+    ~Restore() { override_state.subclasses_enabled = before; }
+  } restore;
+  py::tuple packed(args);
+  PyObject* keywords = kwargs.is_none() ? nullptr : kwargs.ptr();
+  return owned(PyObject_Call(function.ptr(), packed.ptr(), keywords));
+}
+
+// Returns the state before, for the context managers.
+py::tuple set_enabled(bool subclasses, bool modes) {
+  OverrideState before = override_state;
+  override_state.subclasses_enabled = subclasses;
+  override_state.modes_enabled = modes;
+  return py::make_tuple(static_cast<int>(before.subclasses_enabled),
+                        static_cast<int>(before.modes_enabled));
+}
+
+py::object pop_mode() {
+  TAEDA_CHECK(!mode_stack.empty(), "the stack of modes is empty");
+  Ref mode(mode_stack.back());
+  mode_stack.pop_back();
+  --override_state.mode_depth;
+  return owned(mode);
+}
+
+py::object mode_at(size_t i) {
+  TAEDA_CHECK_AS(
+      Index, i < mode_stack.size(), "no mode at that place of the stack");
+  return py::reinterpret_borrow<py::object>(mode_stack[i]);
+}
+
+// (public_api, relevant_args, *args, **kwargs)
+py::object handle(const py::object& function,
+                  const py::object& relevant,
+                  const py::args& args,
+                  const py::kwargs& kwargs) {
+  Overriders overriders;
+  py::tuple items(relevant);
+  for (PyObject* o : items_of(items.ptr())) overriders.add(o);
+  return owned(
+      run_override(function.ptr(), overriders, args.ptr(), kwargs.ptr()));
 }
 }  // namespace
+
+bool has_override(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  if (!override_state.subclasses_enabled || is_common_type(type)) return false;
+  // _PyType_Lookup would not see a metaclass's attribute, as is right for a
+  // special method; it neither allocates nor sets an error.
+  PyObject* found = _PyType_Lookup(type, protocol_name);
+  return found != nullptr && found != disabled_impl;
+}
 
 PyObject* call_overridden(const Call& call) {
   Overriders overriders;
@@ -202,18 +265,16 @@ PyObject* override_method(PyObject* self,
   });
 }
 
-PyObject* override_function(const char* name,
-                            PyObject* args,
-                            PyObject* kwargs) {
-  Ref module = checked(PyImport_ImportModule("taeda._C"));
-  Ref function = checked(PyObject_GetAttrString(module.get(), name));
-  return call_override(function.get(), args, kwargs);
+PyObject* override_function(const char* name, const Call& call) {
+  Ref function = imported("taeda._C", name);
+  Ref args = pack(nullptr, call.args, call.count);
+  Ref kwargs = pack_keywords(call.args + call.count, call.names);
+  return call_override(function.get(), args.get(), kwargs.get());
 }
 
 PyObject* override_getter(PyObject* self, const char* name) {
   return guarded([&] {
-    Ref property = tensor_attribute(name);
-    Ref get = checked(PyObject_GetAttrString(property.get(), "__get__"));
+    Ref get = attribute(tensor_attribute(name).get(), "__get__");
     Ref args = pack(self, nullptr, 0);
     return call_override(get.get(), args.get(), nullptr);
   });
@@ -221,152 +282,39 @@ PyObject* override_getter(PyObject* self, const char* name) {
 
 int override_setter(PyObject* self, const char* name, PyObject* value) {
   return guarded_status([&] {
-    Ref property = tensor_attribute(name);
     const char* which = value == nullptr ? "__delete__" : "__set__";
-    Ref set = checked(PyObject_GetAttrString(property.get(), which));
+    Ref set = attribute(tensor_attribute(name).get(), which);
     Ref args = pack(self, &value, value == nullptr ? 0 : 1);
     checked(call_override(set.get(), args.get(), nullptr));
   });
 }
 
-namespace {
-PyObject* has_one(PyObject*, PyObject* o) { return boolean(overrides(o)); }
-PyObject* has_any(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  bool found = modes_active();
-  for (Py_ssize_t i = 0; i < n && !found; ++i) found = overrides(args[i]);
-  return boolean(found);
-}
-PyObject* has_in(PyObject*, PyObject* items) {
-  Ref list(PySequence_Fast(items, "expected a sequence"));
-  if (!list) return nullptr;
-  return has_any(nullptr,
-                 PySequence_Fast_ITEMS(list.get()),
-                 PySequence_Fast_GET_SIZE(list.get()));
-}
-PyObject* disabled(PyObject*, PyObject* args, PyObject* kwargs) {
-  PyObject *function, *types, *call_args = nullptr, *call_kwargs = nullptr;
-  const char* names[] = {"func", "types", "args", "kwargs", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(args,
-                                   kwargs,
-                                   "OO|OO",
-                                   const_cast<char**>(names),
-                                   &function,
-                                   &types,
-                                   &call_args,
-                                   &call_kwargs)) {
-    return nullptr;
-  }
-  bool before = override_state.subclasses_enabled;
-  override_state.subclasses_enabled = false;
-  Ref packed(call_args != nullptr ? PySequence_Tuple(call_args)
-                                  : PyTuple_New(0));
-  PyObject* keywords = call_kwargs == Py_None ? nullptr : call_kwargs;
-  PyObject* out =
-      packed ? PyObject_Call(function, packed.get(), keywords) : nullptr;
-  override_state.subclasses_enabled = before;
-  return out;
-}
-PyObject* is_enabled(PyObject*, PyObject*) {
-  return boolean(override_state.subclasses_enabled);
-}
-PyObject* all_disabled(PyObject*, PyObject*) {
-  return boolean(!override_state.subclasses_enabled &&
-                 !override_state.modes_enabled);
-}
-// (subclasses, modes) -> the state before, for the context managers.
-PyObject* set_enabled(PyObject*, PyObject* args) {
-  int subclasses, modes;
-  if (!PyArg_ParseTuple(args, "pp", &subclasses, &modes)) return nullptr;
-  OverrideState before = override_state;
-  override_state.subclasses_enabled = subclasses != 0;
-  override_state.modes_enabled = modes != 0;
-  return Py_BuildValue("(ii)", before.subclasses_enabled, before.modes_enabled);
-}
-PyObject* push_mode(PyObject*, PyObject* mode) {
-  mode_stack.push_back(Py_NewRef(mode));
-  ++override_state.mode_depth;
-  Py_RETURN_NONE;
-}
-PyObject* pop_mode(PyObject*, PyObject*) {
-  if (mode_stack.empty()) {
-    PyErr_SetString(PyExc_RuntimeError, "the stack of modes is empty");
-    return nullptr;
-  }
-  PyObject* mode = mode_stack.back();
-  mode_stack.pop_back();
-  --override_state.mode_depth;
-  return mode;
-}
-PyObject* mode_at(PyObject*, PyObject* index) {
-  size_t i = PyLong_AsSize_t(index);
-  if (PyErr_Occurred()) return nullptr;
-  if (i >= mode_stack.size()) {
-    PyErr_SetString(PyExc_IndexError, "no mode at that place of the stack");
-    return nullptr;
-  }
-  return Py_NewRef(mode_stack[i]);
-}
-PyObject* mode_count(PyObject*, PyObject*) {
-  return PyLong_FromSize_t(mode_stack.size());
-}
-
-// (public_api, relevant_args, *args, **kwargs)
-PyObject* handle(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    if (PyTuple_GET_SIZE(args) < 2) {
-      raise(PyExc_TypeError,
-            "handle_torch_function() needs public_api and relevant_args");
-    }
-    Overriders overriders;
-    Ref relevant = checked(PySequence_Tuple(PyTuple_GET_ITEM(args, 1)));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(relevant.get()); ++i) {
-      overriders.add(PyTuple_GET_ITEM(relevant.get(), i));
-    }
-    Ref rest = checked(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
-    PyObject* function = PyTuple_GET_ITEM(args, 0);
-    return run_override(function, overriders, rest.get(), kwargs);
-  });
-}
-
-PyMethodDef disabled_definition = {
-    "_disabled_torch_function_impl",
-    (PyCFunction)(void (*)(void))disabled,
-    METH_VARARGS | METH_KEYWORDS,
-    "Assigned as __torch_function__, it makes a subclass override nothing."};
-PyMethodDef functions[] = {
-    {"_has_torch_function_unary",
-     has_one,
-     METH_O,
-     "Whether a value overrides functions by __torch_function__."},
-    {"_has_torch_function_variadic",
-     (PyCFunction)(void (*)(void))has_any,
-     METH_FASTCALL,
-     "Whether one of the arguments overrides functions."},
-    {"_has_torch_function",
-     has_in,
-     METH_O,
-     "Whether one of a sequence's values overrides functions."},
-    {"_handle_torch_function",
-     (PyCFunction)(void (*)(void))handle,
-     METH_VARARGS | METH_KEYWORDS,
-     nullptr},
-    {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
-    {"_is_torch_function_all_disabled", all_disabled, METH_NOARGS, nullptr},
-    {"_set_torch_function_enabled", set_enabled, METH_VARARGS, nullptr},
-    {"_push_on_torch_function_stack", push_mode, METH_O, nullptr},
-    {"_pop_torch_function_stack", pop_mode, METH_NOARGS, nullptr},
-    {"_get_function_stack_at", mode_at, METH_O, nullptr},
-    {"_len_torch_function_stack", mode_count, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-}  // namespace
-
 void init_torch_function(PyObject* module) {
   protocol_name = PyUnicode_InternFromString("__torch_function__");
-  disabled_impl =
-      checked(PyCFunction_New(&disabled_definition, nullptr)).release();
-  add_object(module, disabled_definition.ml_name, disabled_impl);
-  check_status(PyModule_AddFunctions(module, functions));
+  check_status(PyModule_AddFunctions(module, queries));
+  py::module_ m = as_module(module);
+  m.def("_disabled_torch_function_impl",
+        disabled,
+        "Assigned as __torch_function__, it makes a subclass override nothing.",
+        py::arg("func"),
+        py::arg("types"),
+        py::arg("args") = py::tuple(),
+        py::arg("kwargs") = py::none());
+  disabled_impl = attribute(module, "_disabled_torch_function_impl").release();
+  m.def("_handle_torch_function", handle);
+  m.def("_is_torch_function_enabled",
+        [] { return override_state.subclasses_enabled; });
+  m.def("_is_torch_function_all_disabled", [] {
+    return !override_state.subclasses_enabled && !override_state.modes_enabled;
+  });
+  m.def("_set_torch_function_enabled", set_enabled);
+  m.def("_push_on_torch_function_stack", [](py::handle mode) {
+    mode_stack.push_back(Py_NewRef(mode.ptr()));
+    ++override_state.mode_depth;
+  });
+  m.def("_pop_torch_function_stack", pop_mode);
+  m.def("_get_function_stack_at", mode_at);
+  m.def("_len_torch_function_stack", [] { return mode_stack.size(); });
 }
 
 }  // namespace taeda::python

@@ -38,8 +38,6 @@ PyObject* override_getter(PyObject* self, const char* name);
 int override_setter(PyObject* self, const char* name, PyObject* value);
 
 // For a hand-written function of the module.
-PyObject* override_function(const char* name, PyObject* args, PyObject* kwargs);
-
-void init_torch_function(PyObject* module);
+PyObject* override_function(const char* name, const Call& call);
 
 }  // namespace taeda::python

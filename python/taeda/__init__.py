@@ -73,6 +73,7 @@ _LAZY_NAMES = {
     ),
     "_compat.classes": "classes",
     "_ops": "ops",
+    "_type_info": "finfo iinfo",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "random": "thread_safe_generator",
     "_determinism": (
@@ -146,4 +147,4 @@ __all__ = [name for name in globals() if not name.startswith("_")]
 _sys.modules.setdefault("taeda._C._VariableFunctions", _native)
 for _space in ("_nn", "_linalg", "_special", "_fft", "_sparse", "_nested"):
     _sys.modules.setdefault(f"taeda._C.{_space}", getattr(_C, _space))
-__all__ += ["Tensor", "__version__"]
+__all__ += ["Tensor", "__version__", *_LAZY_NAMES["_type_info"].split()]

@@ -18,6 +18,53 @@ _DTYPES = {
     "BoolTensor": "bool",
 }
 __all__ = list(_DTYPES)
+# Types that never had a class.
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()} | {
+    "complex32": "ComplexHalfTensor",
+    "complex64": "ComplexFloatTensor",
+    "complex128": "ComplexDoubleTensor",
+    "uint16": "UInt16Tensor",
+    "uint32": "UInt32Tensor",
+    "uint64": "UInt64Tensor",
+    "float8_e5m2": "Float8_e5m2Tensor",
+    "float8_e4m3fn": "Float8_e4m3fnTensor",
+    "float8_e5m2fnuz": "Float8_e5m2fnuzTensor",
+    "float8_e4m3fnuz": "Float8_e4m3fnuzTensor",
+    "float8_e8m0fnu": "Float8_e8m0fnuTensor",
+}
+
+
+def type_name(tensor) -> str:
+    """`taeda.FloatTensor`; accelerators have their name in the middle."""
+    library, _, dtype = repr(tensor.dtype).rpartition(".")
+    device = "" if tensor.is_cpu else f".{tensor.device.type}"
+    return f"{library}{device}.{_NAMES[dtype]}"
+
+
+def tensor_as(tensor, wanted):
+    """The tensor in a dtype, or in an old type that is given by class or name.
+
+    Raises:
+        TypeError: for what names no type.
+        ValueError: for the name of a type that is not there.
+    """
+    if isinstance(wanted, _C.dtype) or wanted in (bool, int, float, complex):
+        return tensor.to(wanted)
+    name = getattr(wanted, "_type_string", wanted)
+    if not isinstance(name, str):
+        raise TypeError(
+            "type(): dtype must be a type, str, or dtype object, got "
+            f"{type(wanted).__name__}"
+        )
+    rest = name.removeprefix("torch.").removeprefix("taeda.")
+    device = "cuda" if rest.startswith("cuda.") else "cpu"
+    rest = rest.removeprefix("cuda.")
+    if rest == "Tensor":
+        return tensor.to(device=device, dtype=_C.get_default_dtype())
+    for dtype, known in _NAMES.items():
+        if rest == known:
+            return tensor.to(device=device, dtype=getattr(_C, dtype))
+    raise ValueError(f"invalid type: '{name}'")
 
 
 class tensortype(type):

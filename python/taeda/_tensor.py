@@ -92,6 +92,33 @@ class Tensor(_C.TensorBase):
         versioned = max_version is not None and max_version[0] >= 1
         return _C._to_dlpack(source, versioned, bool(copy))
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if _overrides(self):
+            return _override(Tensor.__dlpack_device__, (self,), self)
+        if not self.is_cpu:
+            raise BufferError(
+                f"DLPack: only CPU tensors can be exported, got one on {self.device}"
+            )
+        return 1, 0
+
+    def set_(self, source=None, storage_offset=0, size=None, stride=None):
+        """Take over another tensor's memory, or a part of a storage."""
+        if _overrides(self):
+            return _override(
+                Tensor.set_, (self,), self, source, storage_offset, size, stride
+            )
+        from taeda._tensor_copy import set_memory
+
+        return set_memory(self, source, storage_offset, size, stride)
+
+    def type(self, dtype=None, non_blocking: bool = False, **kwargs):
+        """The name of the tensor's old type; with a dtype or type, the tensor in it."""
+        if _overrides(self):
+            return _override(Tensor.type, (self,), self, dtype)
+        from taeda._legacy_types import tensor_as, type_name
+
+        return type_name(self) if dtype is None else tensor_as(self, dtype)
+
     def storage(self):
         """The tensor's storage in its old typed form."""
         from taeda.storage import TypedStorage

@@ -85,3 +85,29 @@ def set_tensor_state(tensor, state) -> None:
         if isinstance(part, dict):
             for name, value in part.items():
                 setattr(tensor, name, value)
+
+
+def set_memory(tensor, source, offset: int, size, stride):
+    """What Tensor.set_ does; sizes default to all of the storage."""
+    if tensor.requires_grad and _C.is_grad_enabled():
+        raise RuntimeError(
+            "set_: not allowed on a tensor that requires grad; use no_grad"
+        )
+    if source is None:
+        source = tensor.detach().new_empty((0,))
+    is_tensor = isinstance(source, _C.TensorBase)
+    if is_tensor and size is None:
+        _C._set_tensor(tensor, source)
+        return tensor
+    storage = source.untyped_storage() if is_tensor else source
+    if not isinstance(storage, _C.UntypedStorage):
+        storage = storage._untyped_storage
+    if size is None:
+        size = (storage.nbytes() // tensor.itemsize,)
+    if stride is None:
+        steps = [1]
+        for length in reversed(size[1:]):
+            steps.append(steps[-1] * max(length, 1))
+        stride = steps[::-1] if len(size) else ()
+    _C._set_storage(tensor, storage, offset, size, stride)
+    return tensor

@@ -66,19 +66,26 @@ def _param(param: PyParam) -> str:
     )
 
 
+# C++ types of the parameters that are one value.
+_VALUES: dict[str, str] = {
+    "Scalar": "Scalar",
+    "Int": "int64_t",
+    "Float": "double",
+    "Bool": "bool",
+    "Text": "std::string_view",
+    "Dtype": "ScalarType",
+    "Layout": "Layout",
+    "Device": "Device",
+    "MemoryFormat": "MemoryFormat",
+    "Generator": "Generator",
+}
 # Accessors of Args by parameter type.
 _ACCESSORS: dict[str, tuple[str, str, str, str]] = {
     # type: (C++ type, accessor, C++ optional type, optional accessor)
-    "Scalar": ("Scalar", "scalar", "std::optional<Scalar>", "optional_scalar"),
-    "Int": ("int64_t", "integer", "std::optional<int64_t>", "optional_integer"),
-    "Float": ("double", "number", "std::optional<double>", "optional_number"),
-    "Bool": ("bool", "flag", "std::optional<bool>", "optional_flag"),
-    "Text": ("std::string_view", "text", "auto", "optional_text"),
-    "Dtype": ("ScalarType", "dtype", "auto", "optional_dtype"),
-    "Layout": ("Layout", "layout", "auto", "optional_layout"),
-    "Device": ("Device", "device", "auto", "optional_device"),
-    "MemoryFormat": ("MemoryFormat", "memory_format", "auto", "optional_memory_format"),
-    "Generator": ("Generator", "generator", "auto", "optional_generator"),
+    **{
+        kind: (cpp, f"get<{cpp}>", "auto", f"maybe<{cpp}>")
+        for kind, cpp in _VALUES.items()
+    },
     "IntList": ("DimVector", "ints", "OptionalInts", "optional_ints"),
     "FloatList": ("auto", "floats", "OptionalFloats", "optional_floats"),
     "BoolList": ("auto", "flags", "auto", "flags"),

@@ -1,0 +1,15 @@
+#include <taeda/c10/util/format.h>
+
+#include <fmt/args.h>
+
+namespace taeda {
+
+std::string fill_message(const char* text,
+                         const std::string* values,
+                         size_t count) {
+  fmt::dynamic_format_arg_store<fmt::format_context> store;
+  for (size_t i = 0; i < count; ++i) store.push_back(std::cref(values[i]));
+  return fmt::vformat(text, store);
+}
+
+}  // namespace taeda
