@@ -321,7 +321,7 @@ void raise_no_match(const Call& call) {
 }
 
 void warn_deprecated(const Call& call, const Overload& overload) {
-  static std::set<const Overload*> warned;
+  static std::set<const Overload*> warned;  // read and written under the GIL
   if (!warned.insert(&overload).second && !settings::warn_always) return;
   const Function& f = *call.function;
   auto text_of = [&](const Overload& o) {

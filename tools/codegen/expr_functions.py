@@ -239,7 +239,9 @@ def _add_incomplete() -> None:
         by_sample = (
             "digamma(a) - log(b) - gamma_quantile_slope(a, b) * ((a - 1) / b - 1)"
         )
-        _add(name, FLOAT, slope, by_sample if op[1] == "s" else "nan", op=op)
+        numpy = f"special.{name}({{0}}, {{1}})"
+        second = by_sample if op[1] == "s" else "nan"
+        _add(name, FLOAT, slope, second, op=op, numpy=numpy)
     _add("beta_quantile_slope", FLOAT, None, None, None, op="_beta_quantile_slope")
 
 

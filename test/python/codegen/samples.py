@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
+import mpmath
 import numpy as np
-from scipy import special
+from scipy import special as scipy_special
 
 from tools.codegen.expr import Expr, to_numpy
+
+
+def _gamma_quantile_slope(a: float, x: float) -> mpmath.mpf:
+    """dx / da at a fixed probability of the gamma distribution."""
+    probability = mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, regularized=True), a)
+    return -probability * mpmath.gamma(a) * mpmath.exp(x) / mpmath.mpf(x) ** (a - 1)
+
+
+def _gamma_quantile_curve(a: float, x: float) -> mpmath.mpf:
+    return mpmath.diff(lambda t: _gamma_quantile_slope(t, x), a)
+
+
+def _by_mpmath(function):
+    def value(a, x):
+        with mpmath.workdps(30):
+            return float(function(mpmath.mpf(float(a)), mpmath.mpf(float(x))))
+
+    return np.vectorize(value)
+
+
+# SciPy's functions, and those of the language that it has not.
+special = SimpleNamespace(
+    **{k: v for k, v in vars(scipy_special).items() if not k.startswith("_")},
+    gamma_quantile_slope=_by_mpmath(_gamma_quantile_slope),
+    gamma_quantile_curve=_by_mpmath(_gamma_quantile_curve),
+)
 
 _ANY = (-2.3, -0.7, 0.4, 1.9)
 _POSITIVE = (0.3, 0.8, 1.7, 4.2)
@@ -23,7 +51,7 @@ REAL: dict[str, tuple[Sequence[float], ...]] = {
         "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc".split(),
         (_ANY,),
     ),
-    **dict.fromkeys("sinc i0 i1".split(), (_ANY,)),
+    **dict.fromkeys("sinc i0 i1 i0e i1e".split(), (_ANY,)),
     **dict.fromkeys("floor ceil trunc round frac sign sgn".split(), (_ANY,)),
     **dict.fromkeys("abs conj real imag angle".split(), (_ANY,)),
     **dict.fromkeys(
@@ -39,6 +67,7 @@ REAL: dict[str, tuple[Sequence[float], ...]] = {
         (_ANY, _OTHER),
     ),
     **dict.fromkeys("xlogy xlog1py".split(), (_ANY, _POSITIVE)),
+    **dict.fromkeys("igamma igammac".split(), (_POSITIVE, (0.9, 0.4, 2.2, 3.1))),
     "acosh": (_ABOVE_ONE,),
     "pow": (_POSITIVE, _OTHER),
     "clamp": (_ANY, (-1.0,) * 4, (1.0,) * 4),
@@ -56,6 +85,8 @@ COMPLEX: dict[str, tuple[Sequence[complex], ...]] = {
     **dict.fromkeys("abs sgn conj real imag angle".split(), (_Z,)),
     "pow": (_Z, _W),
 }
+# Functions whose derivatives end here; test/python/distributions has their values.
+LAST = ("gamma_quantile_slope", "gamma_quantile_curve", "beta_quantile_slope")
 # Functions of integers, which have no derivative.
 INTEGER = ("gcd", "lcm")
 PREDICATES = ("is_nan", "is_inf", "is_finite", "signbit")

@@ -35,10 +35,11 @@ TORCH: dict[str, Callable[..., Any]] = {
     "div_trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
     "clamp": lambda x, y, z: torch.clamp(x, y, z),
     "xlog1py": special.xlog1py,
-    "i1": special.i1,
+    **{name: getattr(special, name) for name in ("i0e", "i1", "i1e")},
 }
-# torch defines no gradient, no real overload (imag), or wants a number (polygamma).
-SKIPPED = {"nextafter", "floor_divide", "imag", "polygamma"}
+# torch defines no gradient (igamma: by its shape), no real overload (imag), or wants a
+# number (polygamma).
+SKIPPED = {"nextafter", "floor_divide", "imag", "polygamma", "igamma", "igammac"}
 
 
 def _torch_function(name: str) -> Callable[..., Any]:

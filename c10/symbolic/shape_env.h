@@ -1,0 +1,83 @@
+// Symbols with what is known of them, and the guards that decisions leave.
+#pragma once
+
+#include <taeda/c10/symbolic/sym_int.h>
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace taeda {
+
+// A condition that held when a program was traced and must hold when the trace
+// is used again. `where` is the line of the program that asked.
+struct ShapeGuard {
+  symbolic::Id condition;
+  std::string where;
+};
+
+// How a size of an input becomes a symbol.
+enum class DynamicSize : uint8_t {
+  // 0 and 1 are constants, equal sizes share a symbol.
+  Duck,
+  // As asked for by mark_dynamic: a symbol of its own, 1 and 0 too.
+  Marked,
+  Static,
+};
+
+// Note [Guards]
+// A symbol with a hint is backed: it stands for a size that was seen. Asking
+// for the truth of a condition answers by the ranges if they decide it, else by
+// the hints, which leaves a guard; what a guard says is then known. A symbol
+// without a hint is unbacked (the count of nonzero elements, say): a condition
+// on it that the ranges do not decide is an error that names the line. An env
+// belongs to one trace and one thread.
+class TAEDA_API ShapeEnv final : public IntrusiveTarget {
+ public:
+  SymInt create_size(int64_t hint, std::string source, DynamicSize how);
+  SymInt create_unbacked(int64_t low = 0,
+                         int64_t high = symbolic::Range::kHigh);
+
+  // Decides a condition; see Note [Guards].
+  bool decide(symbolic::Id condition);
+  // The integer itself: its hint, guarded.
+  int64_t specialize(symbolic::Id id);
+  // What must hold when the program runs; false conditions are an error now.
+  void assert_true(symbolic::Id condition, const std::string& message);
+  // The value by hints; nothing where a symbol has none.
+  std::optional<int64_t> hint(symbolic::Id id);
+  // With all that is known put in.
+  symbolic::Id simplify(symbolic::Id id);
+
+  symbolic::Expressions& expressions() { return expressions_; }
+  const std::vector<ShapeGuard>& guards() const { return guards_; }
+  const std::vector<ShapeGuard>& assertions() const { return assertions_; }
+  // The sizes of inputs that a symbol stands for, which must be equal; empty
+  // for unbacked ones.
+  std::vector<std::string> sources(symbolic::Id symbol) const;
+  // Whether all guards hold for these values of the symbols.
+  bool fits(const std::unordered_map<symbolic::Id, int64_t>& values) const;
+  SymInt wrap(symbolic::Id id);
+
+  // Names the line of the user's program; set by the bindings.
+  static std::string (*location)();
+
+ private:
+  void learn(symbolic::Id condition);
+  void learn_equal(symbolic::Id difference);
+  void learn_nonnegative(symbolic::Id value);
+
+  symbolic::Expressions expressions_;
+  std::unordered_map<symbolic::Id, int64_t> hints_;
+  std::unordered_map<symbolic::Id, std::vector<std::string>> sources_;
+  std::unordered_map<symbolic::Id, int64_t> lowest_;   // assumed from the start
+  std::unordered_map<int64_t, symbolic::Id> by_hint_;  // for duck sizes
+  std::unordered_map<symbolic::Id, symbolic::Id> replacements_;
+  std::vector<ShapeGuard> guards_;
+  std::vector<ShapeGuard> assertions_;
+  int backed_ = 0;
+  int unbacked_ = 0;
+};
+
+}  // namespace taeda
