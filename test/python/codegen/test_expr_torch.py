@@ -74,7 +74,8 @@ def _ops() -> SimpleNamespace:
     ops = SimpleNamespace(**{n: getattr(torch, n) for n in dir(torch)})
     ops.div = lambda a, b, mode=None: torch.div(a, b, rounding_mode=mode)
     ops.special_xlog1py = special.xlog1py
-    ops.special_i1 = special.i1
+    for name in ("i0e", "i1", "i1e"):
+        setattr(ops, f"special_{name}", getattr(special, name))
     ops.type_as = lambda a, b: a.type_as(b)
     ops.imag = lambda x: x.imag if x.is_complex() else torch.zeros_like(x)
     return ops
