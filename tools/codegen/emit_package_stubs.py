@@ -20,9 +20,10 @@ PACKAGE = Path(__file__).resolve().parents[2] / "python" / "taeda"
 # What `taeda` shows of `_C`, beside the functions of the records.
 _NATIVES = (
     "Generator OutOfMemoryError Size UntypedStorage as_tensor "
-    "default_generator device dtype finfo from_numpy frombuffer get_default_dtype "
-    "get_num_threads iinfo is_anomaly_check_nan_enabled is_anomaly_enabled "
-    "is_grad_enabled is_inference_mode_enabled layout memory_format "
+    "default_generator device dtype from_numpy frombuffer get_default_dtype "
+    "get_num_threads is_anomaly_check_nan_enabled is_anomaly_enabled "
+    "is_grad_enabled is_inference_mode_enabled is_warn_always_enabled "
+    "layout memory_format "
     "set_anomaly_enabled set_default_dtype set_num_threads tensor"
 )
 _ROOT = """from typing import Any

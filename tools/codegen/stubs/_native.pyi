@@ -57,24 +57,6 @@ class Generator:
     def set_state(self, new_state: Tensor) -> Generator: ...
     def clone_state(self) -> Generator: ...
 
-class finfo:
-    bits: int
-    dtype: str
-    eps: float
-    max: float
-    min: float
-    resolution: float
-    smallest_normal: float
-    tiny: float
-    def __init__(self, type: _dtype = ...) -> None: ...
-
-class iinfo:
-    bits: int
-    dtype: str
-    max: int
-    min: int
-    def __init__(self, type: _dtype) -> None: ...
-
 class UntypedStorage:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def nbytes(self) -> int: ...
