@@ -252,7 +252,7 @@ def multi_head_attention_forward(
         _require(static_k is None, "bias cannot be added to static key.")
         _require(static_v is None, "bias cannot be added to static value.")
         k, v = (
-            taeda.cat([x, extra.expand(-1, batch, -1)])
+            taeda.cat([x, extra.repeat(1, batch, 1)])
             for x, extra in ((k, bias_k), (v, bias_v))
         )
         mask, padding = _longer(mask), _longer(padding)
