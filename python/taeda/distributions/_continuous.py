@@ -10,9 +10,8 @@ from taeda.distributions._declare import (
     ProbsOrLogits,
     Scalar,
     ScalarFamily,
-    dependent_parameters,
-    formula,
-    parameters,
+    odds,
+    parameter,
     region,
     wide,
 )
@@ -35,32 +34,25 @@ def _where(condition, value, other: float = math.nan):
 class Normal(ScalarFamily):
     """The normal (Gaussian) distribution.
 
-    Args:
-        loc: the mean.
-        scale: the standard deviation.
-
     Example:
         >>> taeda.distributions.Normal(0.0, 1.0).log_prob(taeda.tensor(0.0))
         tensor(-0.9189)
     """
 
-    arg_constraints = parameters("m s", loc=real, scale=positive)
+    loc = parameter("m", real, "the mean")
+    scale = parameter("s", positive, "the standard deviation")
     support = real
-    mean = mode = formula(lambda m: m)
-    stddev = formula(lambda s: s)
-    variance = formula(lambda stddev: stddev**2)
-    entropy = formula(lambda s: s.log() + (_LOG_ROOT_2PI + 0.5))
-    log_prob = formula(
-        lambda x, m, s: -0.5 * ((x - m) / s) ** 2 - (s.log() + _LOG_ROOT_2PI)
-    )
-    cdf = formula(lambda x, m, s: taeda.special.ndtr((x - m) / s))
+    mean = mode = lambda m: m
+    stddev = lambda s: s
+    variance = lambda stddev: stddev**2
+    entropy = lambda s: s.log() + (_LOG_ROOT_2PI + 0.5)
+    log_prob = lambda z, s: -0.5 * z**2 - (s.log() + _LOG_ROOT_2PI)
+    cdf = lambda z: taeda.special.ndtr(z)
     icdf = wide(lambda x, m, s: m + s * 2**0.5 * (2 * x - 1).erfinv())
-    sample = formula(lambda shape, m, s: taeda.normal(m.expand(shape), s.expand(shape)))
-    rsample = formula(
-        lambda shape, m, s: m + s * _standard_normal(shape, m.dtype, m.device)
-    )
+    sample = lambda shape, m, s: taeda.normal(m.expand(shape), s.expand(shape))
+    rsample = lambda shape, m, s: m + s * _standard_normal(shape, m.dtype, m.device)
     # Of (x, x^2).
-    _natural_params = formula(lambda m, s: (m / s**2, -0.5 / s**2))
+    _natural_params = lambda m, s: (m / s**2, -0.5 / s**2)
     _mean_carrier_measure = 0
 
     def _log_normalizer(self, t, u):
@@ -75,108 +67,71 @@ def _laplace_sample(shape, m, s):
 
 
 class Laplace(Scalar):
-    """Exponential numbers to both sides of loc.
+    """Exponential numbers to both sides of loc."""
 
-    Args:
-        loc: the mean.
-        scale: the mean distance from it.
-    """
-
-    arg_constraints = parameters("m s", loc=real, scale=positive)
+    loc = parameter("m", real, "the mean")
+    scale = parameter("s", positive, "the mean distance from it")
     support = real
-    mean = mode = formula(lambda m: m)
-    variance = formula(lambda s: 2 * s**2)
-    stddev = formula(lambda s: 2**0.5 * s)
-    entropy = formula(lambda s: (2 * s).log() + 1)
-    log_prob = formula(lambda x, m, s: -((x - m) / s).abs() - (2 * s).log())
-    cdf = formula(
-        lambda x, m, s: 0.5 - 0.5 * (x - m).sign() * (-(x - m).abs() / s).expm1()
-    )
-    icdf = formula(
-        lambda x, m, s: m - s * (x - 0.5).sign() * (-2 * (x - 0.5).abs()).log1p()
-    )
-    rsample = formula(_laplace_sample)
+    mean = mode = lambda m: m
+    variance = lambda s: 2 * s**2
+    stddev = lambda s: 2**0.5 * s
+    entropy = lambda s: (2 * s).log() + 1
+    log_prob = lambda z, s: -z.abs() - (2 * s).log()
+    cdf = lambda z: 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
+    icdf = lambda x, m, s: m - s * (x - 0.5).sign() * (-2 * (x - 0.5).abs()).log1p()
+    rsample = _laplace_sample
 
 
 class Cauchy(Scalar):
-    """The ratio of two normal numbers, moved and scaled; it has no mean.
+    """The ratio of two normal numbers, moved and scaled; it has no mean."""
 
-    Args:
-        loc: the median.
-        scale: half of the width at half height.
-    """
-
-    arg_constraints = parameters("m s", loc=real, scale=positive)
+    loc = parameter("m", real, "the median")
+    scale = parameter("s", positive, "half of the width at half height")
     support = real
-    mean = formula(lambda m: taeda.full_like(m, math.nan))
-    mode = formula(lambda m: m)
-    variance = formula(lambda m: taeda.full_like(m, math.inf))
-    entropy = formula(lambda s: (s * (4 * math.pi)).log())
-    log_prob = formula(
-        lambda x, m, s: -(((x - m) / s) ** 2).log1p() - (s * math.pi).log()
-    )
-    cdf = formula(lambda x, m, s: 0.5 + ((x - m) / s).atan() / math.pi)
+    mean = lambda m: taeda.full_like(m, math.nan)
+    mode = lambda m: m
+    variance = lambda m: taeda.full_like(m, math.inf)
+    entropy = lambda s: (s * (4 * math.pi)).log()
+    log_prob = lambda z, s: -(z**2).log1p() - (s * math.pi).log()
+    cdf = lambda z: 0.5 + z.atan() / math.pi
     icdf = wide(lambda x, m, s: m + s * (math.pi * (x - 0.5)).tan())
-    rsample = formula(lambda shape, m, s: m + s * m.new_empty(shape).cauchy_())
+    rsample = lambda shape, m, s: m + s * m.new_empty(shape).cauchy_()
 
 
 class Uniform(Scalar):
-    """Equal density from low (with it) to high (without).
+    """Equal density from low (with it) to high (without)."""
 
-    Args:
-        low: the lower bound.
-        high: the upper bound, above it.
-    """
-
-    arg_constraints = dependent_parameters(
-        lambda self: {
-            "low": constraints.less_than(self.high),
-            "high": constraints.greater_than(self.low),
-        },
-        low=0,
-        high=0,
-    )
-    support = region(lambda low, high: constraints.interval(low, high))
-    _width = formula(lambda low, high: high - low)
-    mean = formula(lambda low, high: (low + high) / 2)
-    mode = formula(lambda high: taeda.full_like(high, math.nan))
-    stddev = formula(lambda _width: _width / 12**0.5)
-    variance = formula(lambda _width: _width**2 / 12)
-    entropy = formula(lambda _width: _width.log())
-    log_prob = formula(
-        lambda x, low, high: _where(
-            (low <= x) & (x < high), -(high - low).log(), -math.inf
-        )
-    )
-    cdf = formula(lambda x, low, _width: ((x - low) / _width).clamp(0, 1))
-    icdf = formula(lambda x, low, _width: low + _width * x)
-    rsample = formula(
-        lambda shape, low, _width: low + _width * uniform_like(shape, low)
-    )
+    low = parameter("a", lambda b: constraints.less_than(b), "the lower bound")
+    high = parameter("b", lambda a: constraints.greater_than(a), "the upper bound")
+    support = region(lambda a, b: constraints.interval(a, b))
+    _width = lambda a, b: b - a
+    mean = lambda a, b: (a + b) / 2
+    mode = lambda b: taeda.full_like(b, math.nan)
+    stddev = lambda _width: _width / 12**0.5
+    variance = lambda _width: _width**2 / 12
+    entropy = lambda _width: _width.log()
+    log_prob = lambda x, a, b: _where((a <= x) & (x < b), -(b - a).log(), -math.inf)
+    cdf = lambda x, a, _width: ((x - a) / _width).clamp(0, 1)
+    icdf = lambda x, a, _width: a + _width * x
+    rsample = lambda shape, a, _width: a + _width * uniform_like(shape, a)
 
 
 class Exponential(ScalarFamily):
-    """Density rate exp(-rate x) over positive numbers.
+    """Density rate exp(-rate x) over positive numbers."""
 
-    Args:
-        rate: the inverse of the mean.
-    """
-
-    arg_constraints = parameters("b", rate=positive)
+    rate = parameter("b", positive, "the inverse of the mean")
     support = nonnegative
-    mean = stddev = formula(lambda b: 1 / b)
-    mode = formula(lambda b: taeda.zeros_like(b))
-    variance = formula(lambda b: b**-2)
-    entropy = formula(lambda b: 1 - b.log())
-    log_prob = formula(lambda x, b: b.log() - b * x)
-    cdf = formula(lambda x, b: -(-b * x).expm1())
-    icdf = formula(lambda x, b: -(-x).log1p() / b)
-    rsample = formula(lambda shape, b: b.new_empty(shape).exponential_() / b)
-    _natural_params = formula(lambda b: (-b,))
+    mean = stddev = lambda b: 1 / b
+    mode = lambda b: taeda.zeros_like(b)
+    variance = lambda b: b**-2
+    entropy = lambda b: 1 - b.log()
+    log_prob = lambda x, b: b.log() - b * x
+    cdf = lambda x, b: -(-b * x).expm1()
+    icdf = lambda x, b: -(-x).log1p() / b
+    rsample = lambda shape, b: b.new_empty(shape).exponential_() / b
+    _natural_params = lambda b: (-b,)
     _mean_carrier_measure = 0
-
-    def _log_normalizer(self, t):
-        return -(-t).log()
+    _log_normalizer = staticmethod(lambda t: -(-t).log())
 
 
 # B_2k / (2k)! from k = 1 on, of the series below.
@@ -212,6 +167,12 @@ def _tilted_mean(t):
     )
 
 
+def _tilted_variance(t):
+    return _near_0(
+        t, lambda k: 2 * k + 1, lambda t: t**-2 - 0.25 / (0.5 * t).sinh() ** 2
+    )
+
+
 def _tilted_cdf(x, t):
     """(e^(t x) - 1) / (e^t - 1), by exponentials of negative numbers only."""
     x, safe = x.clamp(0, 1), _where(t != 0, t, 1.0)
@@ -236,45 +197,35 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     That is e^(t x) with t = logits (G. Loaiza-Ganem, J. Cunningham, "The continuous
     Bernoulli: fixing a pervasive error in variational autoencoders", 2019).
-
-    Args:
-        probs: in (0, 1); not the mean.
-        logits: its logit, in place of it.
-        lims: kept for programs that give it; all formulas hold around 1/2 as well.
     """
 
-    arg_constraints = parameters("p t", probs=unit_interval, logits=real)
-    support = unit_interval
-    _kept = ("_given", "_lims")
-    mean = formula(_tilted_mean)
-    variance = formula(
-        lambda t: _near_0(
-            t, lambda k: 2 * k + 1, lambda t: t**-2 - 0.25 / (0.5 * t).sinh() ** 2
-        )
+    probs, logits = odds("in (0, 1); not the mean")
+    lims = parameter(
+        "lims",
+        None,
+        "kept for programs that give it; all formulas hold around 1/2 as well",
+        default=(0.499, 0.501),
     )
-    entropy = formula(lambda t: _tilted_normalizer(t) - t * _tilted_mean(t))
-    log_prob = formula(lambda x, t: t * x - _tilted_normalizer(t))
-    cdf = formula(_tilted_cdf)
-    icdf = formula(_tilted_icdf)
-    rsample = formula(lambda shape, t: _tilted_icdf(uniform_like(shape, t), t))
-    _natural_params = formula(lambda t: (t,))
+    _lims = lambda lims: lims
+    support = unit_interval
+    mean = _tilted_mean
+    variance = _tilted_variance
+    entropy = lambda t: _tilted_normalizer(t) - t * _tilted_mean(t)
+    log_prob = lambda x, t: t * x - _tilted_normalizer(t)
+    cdf = _tilted_cdf
+    icdf = _tilted_icdf
+    rsample = lambda shape, t: _tilted_icdf(uniform_like(shape, t), t)
+    _natural_params = lambda t: (t,)
     _mean_carrier_measure = 0
     _log_normalizer = staticmethod(_tilted_normalizer)
 
-    def __init__(
-        self,
-        probs=None,
-        logits=None,
-        lims: tuple[float, float] = (0.499, 0.501),
-        validate_args: bool | None = None,
-    ) -> None:
-        self._lims = lims
+    def _adopt(self, validate_args, probs, logits) -> None:
         if probs is not None:
             (probs,) = broadcast_all(probs)
             if validate_args is not None and not unit_interval.check(probs).all():
                 raise ValueError("The parameter probs has invalid values")
             probs = clamp_probs(probs)
-        self._adopt(validate_args, probs, logits)
+        super()._adopt(validate_args, probs, logits)
 
 
 def _von_mises_sample(shape, m, k):
@@ -305,15 +256,12 @@ class VonMises(Scalar):
     """Angles with the density proportional to exp(concentration cos(x - loc)).
 
     `mean` and `variance` are the circular ones.
-
-    Args:
-        loc: the mean, in radians; it and values count modulo 2 pi.
-        concentration: how narrow it is.
     """
 
-    arg_constraints = parameters("m k", loc=real, concentration=positive)
+    loc = parameter("m", real, "the mean, in radians; it and values count modulo 2 pi")
+    concentration = parameter("k", positive, "how narrow it is")
     support = real
-    mean = mode = formula(lambda m: m)
+    mean = mode = lambda m: m
     variance = wide(lambda k: 1 - taeda.special.i1e(k) / taeda.special.i0e(k))
     # k cos d - log(2 pi I0(k)), less k in both terms
     log_prob = wide(
@@ -322,7 +270,7 @@ class VonMises(Scalar):
             - (2 * math.pi * taeda.special.i0e(k)).log()
         )
     )
-    sample = formula(_von_mises_sample)
+    sample = _von_mises_sample
 
 
 def _hazard(z, k):
@@ -342,36 +290,31 @@ def _pareto_quantile(x, m, s, k):
     return m + s * _excess_quantile(-(-x).log1p(), k)
 
 
+def _greatest(m, s, k):
+    return _where(k < 0, m - s / k, math.inf)
+
+
 class GeneralizedPareto(Scalar):
     """What exceeds a high threshold: exponential, heavier or lighter tails.
 
     The probability beyond x is (1 + k z)^(-1 / k) with z = (x - loc) / scale and
     k = concentration (J. Pickands, "Statistical inference using extreme order
     statistics", 1975).
-
-    Args:
-        loc: the least value.
-        scale: the width.
-        concentration: k; 0 is an exponential tail, above 0 a heavy one.
     """
 
-    arg_constraints = parameters("m s k", loc=real, scale=positive, concentration=real)
-    support = region(
-        lambda loc, scale, concentration: constraints.interval(
-            loc, _where(concentration < 0, loc - scale / concentration, math.inf)
-        )
+    loc = parameter("m", real, "the least value")
+    scale = parameter("s", positive, "the width")
+    concentration = parameter(
+        "k", real, "k; 0 is an exponential tail, above 0 a heavy one"
     )
-    mean = formula(lambda m, s, k: _where(k < 1, m + s / (1 - k)))
-    mode = formula(lambda m: m)
-    variance = formula(lambda s, k: _where(k < 0.5, (s / (1 - k)) ** 2 / (1 - 2 * k)))
-    entropy = formula(lambda s, k: s.log() + k + 1)
-    log_prob = formula(lambda x, m, s, k: -(1 + k) * _hazard((x - m) / s, k) - s.log())
-    log_survival_function = formula(lambda x, m, s, k: -_hazard((x - m) / s, k))
-    log_cdf = formula(
-        lambda x, log_survival_function: (-log_survival_function(x).exp()).log1p()
-    )
-    cdf = formula(lambda x, log_survival_function: -log_survival_function(x).expm1())
-    icdf = formula(_pareto_quantile)
-    rsample = formula(
-        lambda shape, m, s, k: _pareto_quantile(uniform_like(shape, m), m, s, k)
-    )
+    support = region(lambda m, s, k: constraints.interval(m, _greatest(m, s, k)))
+    mean = lambda m, s, k: _where(k < 1, m + s / (1 - k))
+    mode = lambda m: m
+    variance = lambda s, k: _where(k < 0.5, (s / (1 - k)) ** 2 / (1 - 2 * k))
+    entropy = lambda s, k: s.log() + k + 1
+    log_prob = lambda z, s, k: -(1 + k) * _hazard(z, k) - s.log()
+    log_survival_function = lambda z, k: -_hazard(z, k)
+    log_cdf = lambda z, k: (-(-_hazard(z, k)).exp()).log1p()
+    cdf = lambda z, k: -(-_hazard(z, k)).expm1()
+    icdf = _pareto_quantile
+    rsample = lambda shape, m, s, k: _pareto_quantile(uniform_like(shape, m), m, s, k)

@@ -1,16 +1,19 @@
 """How a distribution's class follows from what it declares.
 
-A class states `arg_constraints = parameters("a b", first=..., second=...)`: constraints
-of the constructor's parameters in its order, and a symbol for each. Its formulas are
-functions whose arguments are symbols, other members, and `x` (a value) or `shape` where
-the member is called with one: they say the mathematics and nothing else. Constructor,
-broadcasting, checks, expansion and shapes follow; a parameter has as many event dims as
-its constraint. README.md has an example.
+A class lists its constructor's parameters, `scale = parameter("s", positive, "width")`:
+the symbol in formulas, the constraint, the meaning. A function of the body whose first
+argument is not `self` is a formula. Its arguments are symbols, other members, and what
+the member is called with: `x` a value, `z` = (x - loc) / scale, `shape` of samples,
+`size`, that without the batch's and the event's dims. It says the mathematics and
+nothing else. Constructor, documentation, broadcasting, checks, expansion and shapes
+follow; a parameter has as many event dims as its constraint. README.md has an example.
 """
 
 from __future__ import annotations
 
 from functools import reduce, wraps
+from operator import attrgetter
+from types import FunctionType
 
 import taeda
 from taeda.distributions import constraints
@@ -29,52 +32,142 @@ def _arguments(function) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-class parameters(dict):
-    """Constraints by parameter; `symbols` are their names in formulas."""
+def _function_of_members(function):
+    """The function of a distribution that calls this one of its members."""
+    names = _arguments(function)
 
-    def __init__(self, symbols: str = "", /, **table) -> None:
-        super().__init__(table)
-        self.symbols = dict(zip(symbols.split(), table, strict=True))
+    def evaluate(self):
+        symbols = self._symbols
+        return function(*[getattr(self, symbols.get(n, n)) for n in names])
 
-    def __set_name__(self, owner, name: str) -> None:
-        ranks = {n: constraint.event_dim for n, constraint in self.items()}
-        _declare(owner, ranks, self.symbols)
+    return evaluate
 
 
-class dependent_parameters(property):
-    """The same where constraints depend on other parameters.
+class parameter:
+    """A parameter of a distribution's constructor.
 
     Args:
-        function: of the distribution; gives the constraints.
-        ranks: event dims of each parameter.
+        symbol: its name in formulas.
+        constraint: a region, or a function of members that gives one; None for what is
+            kept as it was given.
+        meaning: what the documentation says of it.
+        source: who has it if the distribution itself does not hold it: the name of an
+            attribute, or a function of members.
+        default: its value when absent.
     """
 
-    def __init__(self, function, **ranks: int) -> None:
-        super().__init__(function)
-        self.ranks = ranks
+    def __init__(self, symbol, constraint, meaning, source=None, **default) -> None:
+        self.symbol, self.constraint, self.meaning = symbol, constraint, meaning
+        self.source, self.default = source, default
+        self.rank = getattr(constraint, "event_dim", 0)
 
     def __set_name__(self, owner, name: str) -> None:
-        _declare(owner, self.ranks, {n: n for n in self.ranks})
+        # Before the formulas, which stand behind the parameters.
+        inherited = super(owner, owner)._symbols
+        owner._symbols = inherited | owner._symbols | {self.symbol: name}
+
+    def _described(self, name: str) -> str:
+        if self.constraint is None:
+            return f"{name}: {self.meaning}."
+        shape = ("batch_shape", "(*batch_shape, n)", "(*batch_shape, n, m)")[self.rank]
+        known = not isinstance(self.constraint, FunctionType)
+        region = f" {self.constraint!r}." if known else ""
+        return f"{name}: {self.meaning}. Shape: {shape}.{region}"
 
 
-def _declare(owner, ranks: dict, symbols: dict) -> None:
-    owner._declaring, owner._symbols = owner, symbols
-    if "_ranks" not in vars(owner):
-        owner._ranks = ranks
-    if "__init__" in vars(owner) or not hasattr(owner, "_adopt"):
-        return
-    # A function of exactly these parameters, as `dataclasses` makes it.
-    defaults = owner._defaults
-    given = [f"{n}={defaults[n]}" if n in defaults else n for n in ranks]
-    kept = ", ".join(f"{n}={n}" for n in ranks)
-    space: dict = {}
+class parameters(dict):
+    """The `arg_constraints` of a class that declares no parameters."""
+
+    def __set_name__(self, owner, name: str) -> None:
+        owner._declaring = owner
+
+
+def odds(meaning: str, probs=constraints.unit_interval, source=None):
+    """Parameters: probabilities of one event, or their logits."""
+    given = {"source": source, "default": None}
+    other = "its logit, in place of it"
+    return (
+        parameter("p", probs, meaning, **given),
+        parameter("t", constraints.real, other, **given),
+    )
+
+
+def weights(meaning: str, source=None):
+    """Parameters: probabilities of events along the last dim, or their logarithms."""
+    given = {"source": source, "default": None}
+    other = "logarithms of weights, in place of them; they are normalised"
+    return (
+        parameter("p", constraints.simplex, f"weights {meaning}", **given),
+        parameter("t", constraints.real_vector, other, **given),
+    )
+
+
+def _declare(owner, own: dict) -> None:
+    """Everything that follows from a class's own parameters and formulas."""
+    owner._declaring = owner
+    ranks = {n: p.rank for n, p in own.items() if p.constraint and not p.source}
+    owner._ranks = owner._ranks | ranks
+    held = [n for n, p in own.items() if not (p.constraint or p.source)]
+    owner._kept = (*owner._kept, *held)
+    for name, each in own.items():
+        if each.source is None:
+            delattr(owner, name)
+        elif isinstance(each.source, str):
+            setattr(owner, name, property(attrgetter(f"{each.source}.{name}")))
+        else:
+            setattr(owner, name, property(_function_of_members(each.source)))
+    owner.arg_constraints = _constraints(own)
+    owner.__doc__ = _documented(owner.__doc__, own)
+    for name, value in [*vars(owner).items()]:
+        if isinstance(value, FunctionType) and _arguments(value)[:1] != ("self",):
+            formula(value).__set_name__(owner, name)
+    if "__init__" not in vars(owner):
+        owner.__init__ = _constructor(own, held)
+        owner.__init__.__qualname__ = f"{owner.__qualname__}.__init__"
+
+
+def _constraints(own: dict):
+    """Constraints by name, or a property where they depend on members."""
+    table = {n: p.constraint for n, p in own.items() if p.constraint}
+    moving = {
+        n: _function_of_members(c)
+        for n, c in table.items()
+        if isinstance(c, FunctionType)
+    }
+    if not moving:
+        return table
+    return property(lambda self: table | {n: c(self) for n, c in moving.items()})
+
+
+def _order(own: dict) -> list[str]:
+    """The constructor's parameters: those with a default value come last."""
+    return sorted(own, key=lambda name: bool(own[name].default))
+
+
+def _documented(text: str | None, own: dict) -> str | None:
+    """The documentation with its parameters before the first of its other sections."""
+    if text is None:
+        return None
+    ends = [text.find(f"\n\n    {title}:") for title in ("Raises", "Example")]
+    end = min((e for e in ends if e >= 0), default=len(text.rstrip()))
+    lines = "".join(f"\n        {own[n]._described(n)}" for n in _order(own))
+    return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
+
+
+def _constructor(own: dict, held: list):
+    """A function of exactly these parameters, as `dataclasses` makes it."""
+    defaults = {n: v for n, p in own.items() for v in p.default.values()}
+    order = _order(own)
+    given = [f"{n}=defaults[{n!r}]" if n in defaults else n for n in order]
+    passed = ", ".join(f"{n}={n}" for n in order if n not in held)
+    space: dict = {"defaults": defaults}
     exec(
-        f"def __init__(self, {', '.join(given)}, validate_args=None):\n"
-        f"    self._adopt(validate_args, {kept})\n",
+        f"def __init__(self, {', '.join(given)}, validate_args: bool | None = None):\n"
+        + "".join(f"    self.{n} = {n}\n" for n in held)
+        + f"    self._adopt(validate_args, {passed})\n",
         space,
     )
-    owner.__init__ = space["__init__"]
-    owner.__init__.__qualname__ = f"{owner.__qualname__}.__init__"
+    return space["__init__"]
 
 
 def in_double(function):
@@ -96,9 +189,11 @@ def in_double(function):
 
 
 class formula:
-    """A member given by a function of parameters; see the module."""
+    """A member given by a function of others; see the module."""
 
     lazy = False
+    # Methods, although nothing is given to them.
+    called = ("entropy", "_root", "_half_log_det")
 
     def __init__(self, function) -> None:
         self.names, self.function = _arguments(function), function
@@ -106,16 +201,17 @@ class formula:
     def __set_name__(self, owner, name: str) -> None:
         symbols = owner._symbols
         self.names = tuple(symbols.get(n, n) for n in self.names)
-        member = self._member(name)
+        member, called = self._member(name)
         member.__name__, member.__qualname__ = name, f"{owner.__qualname__}.{name}"
         member.__doc__ = getattr(getattr(Distribution, name, None), "__doc__", None)
-        if name != "entropy" and not {"x", "shape"} & set(self.names):
+        if not called:
             member = (lazy_property if self.lazy else property)(member)
         setattr(owner, name, member)
-        if name == "rsample":
-            owner.has_rsample = True
+        if name in ("rsample", "enumerate_support"):
+            setattr(owner, f"has_{name}", True)
 
     def _member(self, name: str):
+        """The function of a distribution, and whether it is called."""
         function, names = self.function, self.names
 
         def evaluate(self, **given):
@@ -124,19 +220,33 @@ class formula:
             return function(*values)
 
         def of_value(self, value):
+            if name == "log_prob" and self._like is not None:
+                value = taeda.as_tensor(value).to(getattr(self, self._like))
             if name != "icdf" and self._validate_args:
                 self._validate_sample(value)
+            if "z" in names:
+                return evaluate(self, z=(value - self.loc) / self.scale)
             return evaluate(self, x=value)
 
         def of_shape(self, sample_shape=()):
             # A `sample` of its own is one that has no gradient.
             wanted = name == "rsample" and taeda.is_grad_enabled()
             with taeda.set_grad_enabled(wanted):
-                return evaluate(self, shape=self._extended_shape(sample_shape))
+                shape = self._extended_shape(sample_shape)
+                return evaluate(self, shape=shape, size=sample_shape)
 
-        kinds = {"x": of_value, "shape": of_shape}
+        def enumerated(self, expand: bool = True):
+            batch, event = self.batch_shape, self.event_shape
+            values = evaluate(self).reshape(-1, *(1 for _ in batch), *event)
+            return values.expand(-1, *batch, *event) if expand else values
+
+        kinds = {"x": of_value, "z": of_value, "shape": of_shape, "size": of_shape}
+        kinds["check"] = lambda self, **given: evaluate(self, **given)
+        if name == "enumerate_support":
+            return enumerated, True
         plain = lambda self: evaluate(self)
-        return next((kinds[n] for n in names if n in kinds), plain)
+        called = next((kinds[n] for n in names if n in kinds), None)
+        return called or plain, called is not None or name in self.called
 
 
 class lazy(formula):
@@ -155,16 +265,15 @@ class wide(formula):
 
 def region(function, is_discrete: bool = False, event_dim: int = 0):
     """A support that depends on members, by a function of them."""
-    names = _arguments(function)
     decorate = constraints.dependent_property(
         is_discrete=is_discrete, event_dim=event_dim
     )
-    return decorate(lambda self: function(*[getattr(self, n) for n in names]))
+    return decorate(_function_of_members(function))
 
 
 def of(attribute: str, name: str):
     """A property that is another object's."""
-    return property(lambda self: getattr(getattr(self, attribute), name))
+    return property(attrgetter(f"{attribute}.{name}"))
 
 
 def exactly_one(**choices) -> tuple[str, object]:
@@ -180,18 +289,49 @@ def exactly_one(**choices) -> tuple[str, object]:
     return made[0]
 
 
+def check_vector(name: str, value) -> None:
+    """Refuse a parameter without dims.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if value.dim() < 1:
+        raise ValueError(f"{name} must be at least one-dimensional.")
+
+
 class Expanding(Distribution):
-    """A distribution whose expansion follows from its declaration.
+    """A distribution whose class and expansion follow from its declaration.
 
     `_nested` names attributes that are distributions with (at least) its batch dims,
-    `_kept` those that stay as they are.
+    `_kept` those that stay as they are. `_like` names the parameter whose kind of
+    tensor `log_prob` makes of plain numbers, where it takes them.
     """
 
     _ranks: dict[str, int] = {}
     _symbols: dict[str, str] = {}
-    _defaults: dict[str, object] = {}
     _nested: tuple[str, ...] = ()
     _kept: tuple[str, ...] = ()
+    _like: str | None = None
+
+    def __init_subclass__(cls, **kwargs) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {n: v for n, v in vars(cls).items() if isinstance(v, parameter)}
+        if own:
+            _declare(cls, own)
+
+    def _adopt(self, validate_args, **given) -> None:
+        """Broadcast the parameters' batch dims, keep them, and check them.
+
+        Events have the event dims of the first parameter that has any.
+        """
+        cuts = {n: value.dim() - self._ranks[n] for n, value in given.items()}
+        shapes = {n: (v.shape[: cuts[n]], v.shape[cuts[n] :]) for n, v in given.items()}
+        batch = taeda.broadcast_shapes(*(own for own, _ in shapes.values()))
+        for name, value in given.items():
+            own, event = shapes[name]
+            setattr(self, name, value if own == batch else value.expand(batch + event))
+        event = next(event for _, event in shapes.values() if event)
+        Distribution.__init__(self, batch, event, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution with a larger batch shape."""
@@ -224,10 +364,10 @@ class Scalar(Expanding):
             setattr(self, name, value)
             shape = value.shape
         Distribution.__init__(self, shape, validate_args=validate_args)
-        self._complete()
 
-    def _complete(self) -> None:
-        """What else a constructor makes."""
+
+class ScalarFamily(Scalar, ExponentialFamily):
+    """Base of distributions of numbers that are exponential families as well."""
 
 
 class ProbsOrLogits(Scalar):
@@ -239,11 +379,11 @@ class ProbsOrLogits(Scalar):
 
     _binary = True
     _kept = ("_given",)
-    _defaults = {"probs": None, "logits": None}
     probs = lazy(lambda logits, _binary: logits_to_probs(logits, _binary))
     logits = lazy(lambda probs, _binary: probs_to_logits(probs, _binary))
     _param = formula(lambda self: vars(self)[self._given])
     param_shape = formula(lambda _param: _param.size())
+    _new = formula(lambda _param: _param.new)
 
     def _adopt(self, validate_args, probs, logits, **others) -> None:
         self._given, value = exactly_one(probs=probs, logits=logits)
@@ -252,34 +392,3 @@ class ProbsOrLogits(Scalar):
             setattr(self, name, other.type_as(value))
         setattr(self, self._given, value)
         Distribution.__init__(self, value.shape, validate_args=validate_args)
-        self._complete()
-
-    def _new(self, *args, **kwargs):
-        return self._param.new(*args, **kwargs)
-
-
-class OfCategorical(Expanding):
-    """Base of vectors made of a categorical distribution's numbers."""
-
-    _nested = ("_categorical",)
-    probs = of("_categorical", "probs")
-    logits = of("_categorical", "logits")
-    param_shape = of("_categorical", "param_shape")
-    _param = of("_categorical", "_param")
-    _new = of("_categorical", "_new")
-
-    def _adopt_categorical(self, categorical, validate_args) -> None:
-        self._categorical = categorical
-        *batch, count = categorical.param_shape
-        Distribution.__init__(self, batch, (count,), validate_args=validate_args)
-
-
-class ScalarFamily(Scalar, ExponentialFamily):
-    """Base of distributions of numbers that are exponential families as well."""
-
-
-def enumerated(distribution, values, expand: bool):
-    """Values along a new first dim, each for the whole batch if `expand`."""
-    batch, event = distribution.batch_shape, distribution.event_shape
-    values = values.reshape(-1, *(1 for _ in batch), *event)
-    return values.expand(-1, *batch, *event) if expand else values

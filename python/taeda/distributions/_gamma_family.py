@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 
 import taeda
-from taeda.distributions import constraints
 from taeda.distributions._declare import (
     Expanding,
     Scalar,
     ScalarFamily,
-    formula,
-    parameters,
+    check_vector,
+    lazy,
+    parameter,
     wide,
 )
 from taeda.distributions.constraints import (
+    independent,
     nonnegative,
     positive,
     real,
@@ -41,52 +42,43 @@ class Gamma(ScalarFamily):
 
     Samples are those of G. Marsaglia and W. Tsang ("A simple method for generating
     gamma variables", 2000); they are differentiable by both parameters.
-
-    Args:
-        concentration: the shape, often alpha.
-        rate: the inverse of the scale, often beta.
     """
 
-    arg_constraints = parameters("a b", concentration=positive, rate=positive)
+    concentration = parameter("a", positive, "the shape, often alpha")
+    rate = parameter("b", positive, "the inverse of the scale, often beta")
     support = nonnegative
-    mean = formula(lambda a, b: a / b)
-    mode = formula(lambda a, b: ((a - 1) / b).clamp(min=0))
-    variance = formula(lambda a, b: a / b**2)
+    _like = "rate"
+    mean = lambda a, b: a / b
+    mode = lambda a, b: ((a - 1) / b).clamp(min=0)
+    variance = lambda a, b: a / b**2
     entropy = wide(lambda a, b: a + a.lgamma() + (1 - a) * a.digamma() - b.log())
-    _log_density = wide(
+    log_prob = wide(
         lambda x, a, b: taeda.xlogy(a - 1, x) + taeda.xlogy(a, b) - a.lgamma() - b * x
     )
-    cdf = formula(lambda x, a, b: taeda.igamma(a, b * x))
-    rsample = formula(_gamma_sample)
+    cdf = lambda x, a, b: taeda.igamma(a, b * x)
+    rsample = _gamma_sample
     # Of (log x, x).
-    _natural_params = formula(lambda a, b: (a - 1, -b))
+    _natural_params = lambda a, b: (a - 1, -b)
     _mean_carrier_measure = 0
-
-    def log_prob(self, value):
-        """The logarithm of the density; a plain number is taken as a tensor."""
-        return self._log_density(taeda.as_tensor(value).to(self.rate))
-
-    def _log_normalizer(self, t, u):
-        return (t + 1).lgamma() - (t + 1) * (-u).log()
+    _log_normalizer = staticmethod(lambda t, u: (t + 1).lgamma() - (t + 1) * (-u).log())
 
 
 class Chi2(Gamma):
-    """The sum of squares of df standard normal numbers: Gamma(df / 2, 1 / 2).
+    """The sum of squares of df standard normal numbers: Gamma(df / 2, 1 / 2)."""
 
-    Args:
-        df: degrees of freedom.
-    """
+    df = parameter("n", positive, "degrees of freedom", lambda a: 2 * a)
 
-    arg_constraints = parameters("n", df=positive)
-    _ranks = Gamma._ranks
-    df = formula(lambda concentration: 2 * concentration)
-
-    def __init__(self, df, validate_args: bool | None = None) -> None:
-        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+    def _adopt(self, validate_args, df) -> None:
+        super()._adopt(validate_args, concentration=0.5 * df, rate=0.5)
 
 
 def _log_beta(a, b):
     return a.lgamma() + b.lgamma() - (a + b).lgamma()
+
+
+def _log_simplex(a):
+    """log of the integral of prod x^(a - 1) over the simplex."""
+    return a.lgamma().sum(-1) - a.sum(-1).lgamma()
 
 
 def _dirichlet_mode(a):
@@ -98,87 +90,62 @@ def _dirichlet_mode(a):
 
 
 class Dirichlet(Expanding, ExponentialFamily):
-    """Probabilities that sum to 1, with the density proportional to prod x^(a - 1).
+    """Probabilities that sum to 1, with the density proportional to prod x^(a - 1)."""
 
-    Args:
-        concentration: a, along the last dim.
-    """
-
-    arg_constraints = parameters(
-        "a", concentration=constraints.independent(positive, 1)
-    )
+    concentration = parameter("a", independent(positive, 1), "a, along the last dim")
     support = simplex
-    _total = formula(lambda a: a.sum(-1, keepdim=True))
-    mean = formula(lambda a, _total: a / _total)
-    mode = formula(_dirichlet_mode)
-    variance = formula(lambda mean, _total: mean * (1 - mean) / (_total + 1))
+    _total = lambda a: a.sum(-1, keepdim=True)
+    mean = lambda a, _total: a / _total
+    mode = _dirichlet_mode
+    variance = lambda mean, _total: mean * (1 - mean) / (_total + 1)
     entropy = wide(
         lambda a, _total: (
-            (a.lgamma() - (a - 1) * (a.digamma() - _total.digamma())).sum(-1)
-            - a.sum(-1).lgamma()
+            _log_simplex(a) - ((a - 1) * (a.digamma() - _total.digamma())).sum(-1)
         )
     )
-    log_prob = wide(
-        lambda x, a: (taeda.xlogy(a - 1, x) - a.lgamma()).sum(-1) + a.sum(-1).lgamma()
-    )
-    rsample = formula(lambda shape, a: taeda._sample_dirichlet(a.expand(shape)))
+    log_prob = wide(lambda x, a: taeda.xlogy(a - 1, x).sum(-1) - _log_simplex(a))
+    rsample = lambda shape, a: taeda._sample_dirichlet(a.expand(shape))
     # Of log x; the measure is 1 / prod x.
-    _natural_params = formula(lambda a: (a,))
+    _natural_params = lambda a: (a,)
+    _log_normalizer = staticmethod(_log_simplex)
 
-    def __init__(self, concentration, validate_args: bool | None = None) -> None:
-        if concentration.dim() < 1:
-            raise ValueError(
-                "`concentration` parameter must be at least one-dimensional."
-            )
-        self.concentration = concentration
-        *batch, count = concentration.shape
-        super().__init__(batch, (count,), validate_args=validate_args)
-
-    def _log_normalizer(self, t):
-        return t.lgamma().sum(-1) - t.sum(-1).lgamma()
+    def _adopt(self, validate_args, concentration) -> None:
+        check_vector("`concentration` parameter", concentration)
+        super()._adopt(validate_args, concentration=concentration)
 
 
 class Beta(Expanding, ExponentialFamily):
     """Density proportional to x^(concentration1 - 1) (1 - x)^(concentration0 - 1).
 
     Its numbers are the first of two that have a Dirichlet distribution.
-
-    Args:
-        concentration1: often alpha.
-        concentration0: often beta.
     """
 
-    arg_constraints = parameters(
-        "a b", concentration1=positive, concentration0=positive
+    concentration1 = parameter(
+        "a", positive, "often alpha", lambda _pair: _pair[..., 0]
     )
+    concentration0 = parameter("b", positive, "often beta", lambda _pair: _pair[..., 1])
     support = unit_interval
-    has_rsample = True
     _nested = ("_dirichlet",)
-    concentration1 = formula(lambda _dirichlet: _dirichlet.concentration[..., 0])
-    concentration0 = formula(lambda _dirichlet: _dirichlet.concentration[..., 1])
-    mean = formula(lambda _dirichlet: _dirichlet.mean[..., 0])
-    mode = formula(lambda _dirichlet: _dirichlet.mode[..., 0])
-    variance = formula(lambda _dirichlet: _dirichlet.variance[..., 0])
-    entropy = formula(lambda _dirichlet: _dirichlet.entropy())
+    _pair = lambda _dirichlet: _dirichlet.concentration
+    mean = lambda _dirichlet: _dirichlet.mean[..., 0]
+    mode = lambda _dirichlet: _dirichlet.mode[..., 0]
+    variance = lambda _dirichlet: _dirichlet.variance[..., 0]
+    entropy = lambda _dirichlet: _dirichlet.entropy()
     log_prob = wide(
         lambda x, a, b: (
             taeda.xlogy(a - 1, x) + taeda.special.xlog1py(b - 1, -x) - _log_beta(a, b)
         )
     )
+    rsample = lambda size, _dirichlet: _dirichlet.rsample(size).select(-1, 0)
     # Of (log x, log(1 - x)); the measure is 1 / (x (1 - x)).
-    _natural_params = formula(lambda a, b: (a, b))
+    _natural_params = lambda a, b: (a, b)
     _log_normalizer = staticmethod(_log_beta)
 
-    def __init__(
-        self, concentration1, concentration0, validate_args: bool | None = None
-    ) -> None:
-        pair = taeda.stack(broadcast_all(concentration1, concentration0), -1)
+    def _adopt(self, validate_args, **given) -> None:
+        pair = taeda.stack(broadcast_all(*given.values()), -1)
         self._dirichlet = Dirichlet(pair, validate_args=validate_args)
-        super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
-
-    def rsample(self, sample_shape=()):
-        """Samples, differentiable by both concentrations."""
-        return self._dirichlet.rsample(sample_shape).select(-1, 0)
+        batch = self._dirichlet.batch_shape
+        Expanding.__init__(self, batch, validate_args=validate_args)
 
 
 def _student_norm(n, s):
@@ -186,46 +153,32 @@ def _student_norm(n, s):
     return _log_beta(0.5 * n, taeda.full_like(n, 0.5)) + 0.5 * n.log() + s.log()
 
 
+def _student_entropy(n, s):
+    slope = (0.5 * n + 0.5).digamma() - (0.5 * n).digamma()
+    return _student_norm(n, s) + 0.5 * (n + 1) * slope
+
+
 class StudentT(Scalar):
-    """A normal number over the root of the mean of df squares of others.
+    """A normal number over the root of the mean of df squares of others."""
 
-    Args:
-        df: degrees of freedom.
-        loc: the centre.
-        scale: the width.
-    """
-
-    _defaults = {"loc": 0.0, "scale": 1.0}
-    arg_constraints = parameters("n m s", df=positive, loc=real, scale=positive)
+    df = parameter("n", positive, "degrees of freedom")
+    loc = parameter("m", real, "the centre", default=0.0)
+    scale = parameter("s", positive, "the width", default=1.0)
     support = real
-    has_rsample = True
-    _nested = ("_chi2",)
-    mean = formula(lambda n, m: _where(n > 1, m))
-    mode = formula(lambda m: m)
-    variance = formula(
-        lambda n, s: _where(n > 2, s**2 * n / (n - 2), _where(n > 1, math.inf))
-    )
-    entropy = wide(
-        lambda n, s: (
-            _student_norm(n, s)
-            + 0.5 * (n + 1) * ((0.5 * n + 0.5).digamma() - (0.5 * n).digamma())
-        )
-    )
+    _chi2 = lazy(lambda n: Chi2(n, validate_args=False))
+    mean = lambda n, m: _where(n > 1, m)
+    mode = lambda m: m
+    variance = lambda n, s: _where(n > 2, s**2 * n / (n - 2), _where(n > 1, math.inf))
+    entropy = wide(_student_entropy)
     log_prob = wide(
         lambda x, n, m, s: (
             -0.5 * (n + 1) * (((x - m) / s) ** 2 / n).log1p() - _student_norm(n, s)
         )
     )
 
-    def _complete(self) -> None:
-        self._chi2 = Chi2(self.df)
-
-    def rsample(self, sample_shape=()):
-        """Samples, differentiable by all parameters."""
-        shape = self._extended_shape(sample_shape)
-        normal = _standard_normal(shape, self.df.dtype, self.df.device)
-        squares = self._chi2.rsample(sample_shape)
-        return self.loc + self.scale * normal * (self.df / squares).sqrt()
+    def rsample(shape, size, n, m, s, _chi2):
+        normal = _standard_normal(shape, n.dtype, n.device)
+        return m + s * normal * (n / _chi2.rsample(size)).sqrt()
 
 
 def _f_variance(a, b):
@@ -240,28 +193,18 @@ def _f_density(x, a, b):
 
 
 class FisherSnedecor(Scalar):
-    """The ratio of two means of squares of normal numbers.
+    """The ratio of two means of squares of normal numbers."""
 
-    Args:
-        df1: degrees of freedom above.
-        df2: degrees of freedom below.
-    """
-
-    arg_constraints = parameters("a b", df1=positive, df2=positive)
+    df1 = parameter("a", positive, "degrees of freedom above")
+    df2 = parameter("b", positive, "degrees of freedom below")
     support = positive
-    has_rsample = True
-    _nested = ("_gamma1", "_gamma2")
-    mean = formula(lambda b: _where(b > 2, b / (b - 2)))
-    mode = formula(lambda a, b: _where(a > 2, (a - 2) * b / (a * (b + 2))))
-    variance = formula(_f_variance)
+    _gamma1 = lazy(lambda a: Gamma(0.5 * a, a, validate_args=False))
+    _gamma2 = lazy(lambda b: Gamma(0.5 * b, b, validate_args=False))
+    mean = lambda b: _where(b > 2, b / (b - 2))
+    mode = lambda a, b: _where(a > 2, (a - 2) * b / (a * (b + 2)))
+    variance = _f_variance
     log_prob = wide(_f_density)
 
-    def _complete(self) -> None:
-        self._gamma1 = Gamma(0.5 * self.df1, self.df1)
-        self._gamma2 = Gamma(0.5 * self.df2, self.df2)
-
-    def rsample(self, sample_shape=()):
-        """Samples, differentiable by both parameters."""
-        above = self._gamma1.rsample(sample_shape)
-        below = self._gamma2.rsample(sample_shape)
-        return (above / below).clamp(min=taeda.finfo(above.dtype).tiny)
+    def rsample(size, _gamma1, _gamma2):
+        ratio = _gamma1.rsample(size) / _gamma2.rsample(size)
+        return ratio.clamp(min=taeda.finfo(ratio.dtype).tiny)

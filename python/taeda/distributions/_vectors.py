@@ -10,13 +10,14 @@ import taeda
 from taeda.distributions import constraints
 from taeda.distributions._declare import (
     Expanding,
-    dependent_parameters,
+    check_vector,
     formula,
     in_double,
     lazy,
-    parameters,
+    parameter,
 )
 from taeda.distributions._gamma_family import Beta, Chi2
+from taeda.distributions.constraints import positive, positive_definite, real
 from taeda.distributions.exp_family import ExponentialFamily
 from taeda.distributions.utils import _standard_normal, broadcast_all
 
@@ -48,170 +49,122 @@ def _precision_to_scale_tril(precision):
     return _solve_lower(upper.mT, _eye_like(precision))
 
 
-# How the lower Cholesky factor of the covariance follows from each form of it.
-_FACTORS = {
-    "covariance_matrix": lambda matrix: taeda.linalg.cholesky(matrix),
-    "precision_matrix": _precision_to_scale_tril,
-    "scale_tril": lambda matrix: matrix,
-}
-
-
-def half_log_det(factor):
+def _half_log_det(factor):
     """log det of a triangular matrix: half of that of L L^T."""
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
+# For each form of the covariance how its lower Cholesky factor follows from it, and it
+# from the factor.
+_FORMS = {
+    "covariance_matrix": (taeda.linalg.cholesky, lambda factor: factor @ factor.mT),
+    "precision_matrix": (_precision_to_scale_tril, taeda.cholesky_inverse),
+    "scale_tril": (lambda matrix: matrix, lambda factor: factor),
+}
+
+
+def _member(name: str):
+    """A form of the covariance, with the batch's dims."""
+    made = _FORMS[name][1]
+    return lazy(lambda f, batch_shape: made(f).expand(*batch_shape, *f.shape[-2:]))
+
+
+def _forms():
+    """Parameters: one of the forms."""
+    form = "positive-definite; or one of the next two in place of it"
+    return (
+        parameter("c", positive_definite, form, default=None),
+        parameter("i", positive_definite, "its inverse", default=None),
+        parameter(
+            "l", constraints.lower_cholesky, "its lower Cholesky factor", default=None
+        ),
+    )
+
+
 class Scattered(Expanding):
-    """Base of distributions with a covariance, given in one of three forms."""
+    """Base of distributions with a covariance, given in one of three forms.
 
-    covariance_matrix = lazy(
-        lambda self, _unbroadcasted_scale_tril: self._whole(
-            _unbroadcasted_scale_tril @ _unbroadcasted_scale_tril.mT
-        )
-    )
-    precision_matrix = lazy(
-        lambda self, _unbroadcasted_scale_tril: self._whole(
-            taeda.cholesky_inverse(_unbroadcasted_scale_tril)
-        )
-    )
-    scale_tril = lazy(
-        lambda self, _unbroadcasted_scale_tril: self._whole(_unbroadcasted_scale_tril)
-    )
+    `_refusal` is the error where not exactly one is given.
+    """
 
-    def _whole(self, matrix):
-        n = matrix.shape[-1]
-        return matrix.expand(*self._batch_shape, n, n)
+    _symbols = {"f": "_unbroadcasted_scale_tril"}
+    _kept = ("_unbroadcasted_scale_tril",)
+    _refusal: type[Exception] = ValueError
+    covariance_matrix, precision_matrix, scale_tril = map(_member, _FORMS)
+    _half_log_det = formula(lambda f: _half_log_det(f))
 
-    @staticmethod
-    def _form(error, **forms) -> tuple[str, object]:
+    def _form(self, given: dict) -> tuple[str, object]:
         """The name and matrix of the only form that was given."""
-        given = [(name, m) for name, m in forms.items() if m is not None]
-        if len(given) != 1:
-            raise error(
+        forms = [(n, given[n]) for n in _FORMS if given[n] is not None]
+        if len(forms) != 1:
+            raise self._refusal(
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril "
                 "may be specified."
             )
-        if given[0][1].dim() < 2:
-            name = given[0][0] if error is ValueError else "scale_tril"
+        name, matrix = forms[0]
+        if matrix.dim() < 2:
+            shown = name if self._refusal is ValueError else "scale_tril"
             raise ValueError(
-                f"{name} must be at least two-dimensional, with optional leading "
+                f"{shown} must be at least two-dimensional, with optional leading "
                 "batch dimensions"
             )
-        return given[0]
+        return name, matrix
 
-    def _adopt_form(self, name: str, matrix, batch) -> None:
-        setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
-
-    def _factorize(self, name: str, matrix) -> None:
-        self._unbroadcasted_scale_tril = _FACTORS[name](matrix)
+    def _adopt(self, validate_args, **given) -> None:
+        name, matrix = self._form(given)
+        given = {n: value for n, value in given.items() if n not in _FORMS or n == name}
+        super()._adopt(validate_args, **given)
+        # After the check, which names what a factorization would trip over.
+        self._unbroadcasted_scale_tril = _FORMS[name][0](matrix)
 
 
 class NormalVectors(Expanding):
     """Base of normal vectors, from `_distance` and `_half_log_det`."""
 
     support = constraints.real_vector
-    has_rsample = True
     mean = mode = formula(lambda loc: loc)
+    log_prob = formula(lambda x, loc, self: -self._minus_log(self._distance(x - loc)))
+    entropy = formula(
+        lambda event_shape, self: self._minus_log(event_shape[0]).expand(
+            self._batch_shape
+        )
+    )
 
     def _minus_log(self, quadratic):
         """Minus the logarithm of the density with this term in its exponent."""
         constant = self._event_shape[0] * math.log(2 * math.pi)
         return 0.5 * (quadratic + constant) + self._half_log_det()
 
-    def entropy(self):
-        """The entropy, in nats."""
-        return self._minus_log(self._event_shape[0]).expand(self._batch_shape)
-
-    def log_prob(self, value):
-        """The logarithm of the density."""
-        if self._validate_args:
-            self._validate_sample(value)
-        return -self._minus_log(self._distance(value - self.loc))
-
 
 class MultivariateNormal(NormalVectors, Scattered):
     """Normal vectors with a covariance.
-
-    Args:
-        loc: the mean.
-        covariance_matrix: positive-definite; or one of the next two in place of it.
-        precision_matrix: its inverse.
-        scale_tril: its lower Cholesky factor.
 
     Raises:
         ValueError: not exactly one form of the covariance, or too few dims.
     """
 
-    _forms = {
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
-    arg_constraints = parameters("m c i l", loc=constraints.real_vector, **_forms)
-    _kept = ("_unbroadcasted_scale_tril",)
-
-    def __init__(
-        self,
-        loc,
-        covariance_matrix=None,
-        precision_matrix=None,
-        scale_tril=None,
-        validate_args: bool | None = None,
-    ) -> None:
-        if loc.dim() < 1:
-            raise ValueError("loc must be at least one-dimensional.")
-        name, matrix = self._form(
-            ValueError,
-            covariance_matrix=covariance_matrix,
-            precision_matrix=precision_matrix,
-            scale_tril=scale_tril,
-        )
-        batch = taeda.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
-        self._adopt_form(name, matrix, batch)
-        self.loc = loc.expand(*batch, -1)
-        super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
-        # After the check, which names what a factorization would trip over.
-        self._factorize(name, matrix)
-
-    variance = formula(
-        lambda loc, _unbroadcasted_scale_tril: (
-            (_unbroadcasted_scale_tril**2).sum(-1).expand_as(loc)
-        )
+    loc = parameter("m", constraints.real_vector, "the mean")
+    covariance_matrix, precision_matrix, scale_tril = _forms()
+    variance = lambda f, m: (f**2).sum(-1).expand_as(m)
+    # S with S S^T the covariance.
+    _root = lambda f: f
+    rsample = lambda shape, f, m: (
+        m + _batch_mv(f, _standard_normal(shape, m.dtype, m.device))
     )
 
-    def _root(self):
-        """S with S S^T the covariance."""
-        return self._unbroadcasted_scale_tril
-
-    def _half_log_det(self):
-        return half_log_det(self._unbroadcasted_scale_tril)
+    def _adopt(self, validate_args, loc, **forms) -> None:
+        check_vector("loc", loc)
+        super()._adopt(validate_args, loc=loc, **forms)
 
     def _distance(self, offset):
         """x^T S x, S the inverse of the covariance."""
         return _batch_mahalanobis(self._unbroadcasted_scale_tril, offset)
 
-    rsample = formula(
-        lambda shape, loc, _unbroadcasted_scale_tril: (
-            loc
-            + _batch_mv(
-                _unbroadcasted_scale_tril,
-                _standard_normal(shape, loc.dtype, loc.device),
-            )
-        )
-    )
 
-
-def _check(loc, cov_factor, cov_diag):
-    if loc.dim() < 1:
-        raise ValueError("loc must be at least one-dimensional.")
-    event = loc.shape[-1:]
-    if cov_factor.dim() < 2 or cov_factor.shape[-2:-1] != event:
-        raise ValueError(
-            f"cov_factor must be a batch of matrices with shape {event[0]} x m"
-        )
-    if cov_diag.shape[-1:] != event:
-        raise ValueError(f"cov_diag must be a batch of vectors with shape {event}")
-    return event
+def _gram(factor, right):
+    """R^T (L L^T)^-1 R."""
+    half = _solve_lower(factor, right)
+    return half.mT @ half
 
 
 class LowRankMultivariateNormal(NormalVectors):
@@ -220,71 +173,47 @@ class LowRankMultivariateNormal(NormalVectors):
     All that is needed of it follows from C = I + W^T D^-1 W, as small as W has columns:
     its determinant by Sylvester's theorem, its inverse by Woodbury's identity.
 
-    Args:
-        loc: the mean.
-        cov_factor: W, with few columns.
-        cov_diag: D's diagonal, positive.
-
     Raises:
         ValueError: the shapes do not fit.
     """
 
-    arg_constraints = parameters(
-        "m w d",
-        loc=constraints.real_vector,
-        cov_factor=constraints.independent(constraints.real, 2),
-        cov_diag=constraints.independent(constraints.positive, 1),
-    )
-    _kept = (
-        "_unbroadcasted_cov_factor",
-        "_unbroadcasted_cov_diag",
-        "_capacitance_tril",
-    )
-
-    def __init__(
-        self, loc, cov_factor, cov_diag, validate_args: bool | None = None
-    ) -> None:
-        event = _check(loc, cov_factor, cov_diag)
-        batch = taeda.broadcast_shapes(
-            loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
-        )
-        self.loc = loc.expand(*batch, -1)
-        self.cov_factor = cov_factor.expand(*batch, -1, -1)
-        self.cov_diag = cov_diag.expand(*batch, -1)
-        self._unbroadcasted_cov_factor = cov_factor
-        self._unbroadcasted_cov_diag = cov_diag
-        c = self._weighted @ cov_factor
-        self._capacitance_tril = taeda.linalg.cholesky(c + _eye_like(c))
-        super().__init__(batch, event, validate_args=validate_args)
-
+    loc = parameter("m", constraints.real_vector, "the mean")
+    cov_factor = parameter("w", constraints.independent(real, 2), "W, with few columns")
+    cov_diag = parameter("d", constraints.independent(positive, 1), "D's diagonal")
+    _symbols = {
+        "factor": "_unbroadcasted_cov_factor",
+        "diag": "_unbroadcasted_cov_diag",
+        "c": "_capacitance_tril",
+    }
+    _kept = tuple(_symbols.values())
     # W^T D^-1
-    _weighted = formula(
-        lambda _unbroadcasted_cov_factor, _unbroadcasted_cov_diag: (
-            _unbroadcasted_cov_factor.mT / _unbroadcasted_cov_diag.unsqueeze(-2)
-        )
-    )
-    variance = lazy(lambda cov_factor, cov_diag: (cov_factor**2).sum(-1) + cov_diag)
-    covariance_matrix = lazy(
-        lambda cov_factor, cov_diag: cov_factor @ cov_factor.mT + cov_diag.diag_embed()
-    )
+    _weighted = lambda factor, diag: factor.mT / diag.unsqueeze(-2)
+    variance = lazy(lambda w, d: (w**2).sum(-1) + d)
+    covariance_matrix = lazy(lambda w, d: w @ w.mT + d.diag_embed())
     scale_tril = lazy(
         lambda covariance_matrix: taeda.linalg.cholesky(covariance_matrix)
     )
+    precision_matrix = lazy(
+        lambda d, c, _weighted: (1 / d).diag_embed() - _gram(c, _weighted)
+    )
+    # S with S S^T the covariance: W beside the root of D.
+    _root = lambda w, d: taeda.cat([w, d.sqrt().diag_embed()], -1)
+    _half_log_det = lambda c, diag: _half_log_det(c) + 0.5 * diag.log().sum(-1)
 
-    def _precision(self):
-        half = _solve_lower(self._capacitance_tril, self._weighted)
-        return (1 / self.cov_diag).diag_embed() - half.mT @ half
-
-    precision_matrix = lazy(lambda _precision: _precision())
-
-    def _root(self):
-        """S with S S^T the covariance: W beside the root of D."""
-        diagonal = self.cov_diag.sqrt().diag_embed()
-        return taeda.cat([self.cov_factor, diagonal], -1)
-
-    def _half_log_det(self):
-        diagonal = self._unbroadcasted_cov_diag.log().sum(-1)
-        return half_log_det(self._capacitance_tril) + 0.5 * diagonal
+    def _adopt(self, validate_args, loc, cov_factor, cov_diag) -> None:
+        check_vector("loc", loc)
+        event = loc.shape[-1:]
+        if cov_factor.dim() < 2 or cov_factor.shape[-2:-1] != event:
+            raise ValueError(
+                f"cov_factor must be a batch of matrices with shape {event[0]} x m"
+            )
+        if cov_diag.shape[-1:] != event:
+            raise ValueError(f"cov_diag must be a batch of vectors with shape {event}")
+        self._unbroadcasted_cov_factor = cov_factor
+        self._unbroadcasted_cov_diag = cov_diag
+        inner = self._weighted @ cov_factor
+        self._capacitance_tril = taeda.linalg.cholesky(inner + _eye_like(inner))
+        super()._adopt(validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
 
     def _distance(self, offset):
         """x^T (W W^T + D)^-1 x."""
@@ -292,14 +221,10 @@ class LowRankMultivariateNormal(NormalVectors):
         inside = _batch_mv(self._weighted, offset)
         return plain - _batch_mahalanobis(self._capacitance_tril, inside)
 
-    def rsample(self, sample_shape=()):
-        """Samples, differentiable by all parameters."""
-        shape = self._extended_shape(sample_shape)
-        like = (self.loc.dtype, self.loc.device)
-        few = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], *like)
-        many = _standard_normal(shape, *like)
-        spread = self._unbroadcasted_cov_diag.sqrt() * many
-        return self.loc + _batch_mv(self._unbroadcasted_cov_factor, few) + spread
+    def rsample(shape, m, factor, diag):
+        few = _standard_normal(shape[:-1] + factor.shape[-1:], m.dtype, m.device)
+        many = _standard_normal(shape, m.dtype, m.device)
+        return m + _batch_mv(factor, few) + diag.sqrt() * many
 
 
 @in_double
@@ -317,6 +242,14 @@ def _log_density(diagonal, concentration):
     return (powers * diagonal[..., 1:].log() - norm).sum(-1)
 
 
+def _row_lengths(dim: int, a):
+    """Of the squared length of each row left of the diagonal; the first has none."""
+    before = taeda.arange(-1, dim - 1, dtype=a.dtype, device=a.device)
+    before = 0.5 * before.clamp(min=0)
+    end = a.unsqueeze(-1) + 0.5 * (dim - 2)
+    return Beta(before + 0.5, end - before)
+
+
 class LKJCholesky(Expanding):
     """Lower Cholesky factors L of correlation matrices with the density proportional to
     det(L L^T)^(concentration - 1) over the matrices.
@@ -324,55 +257,41 @@ class LKJCholesky(Expanding):
     D. Lewandowski, D. Kurowicka, H. Joe, "Generating random correlation matrices based
     on vines and extended onion method", 2009; samples are made row by row (the onion).
 
-    Args:
-        dim: rows of a matrix, at least 2.
-        concentration: 1 is uniform over correlation matrices, more is nearer to I.
-
     Raises:
         ValueError: fewer than 2 rows.
     """
 
-    arg_constraints = parameters("a", concentration=constraints.positive)
+    dim = parameter("n", None, "rows of a matrix, at least 2")
+    concentration = parameter(
+        "a",
+        positive,
+        "1 is uniform over correlation matrices, more is nearer to I",
+        default=1.0,
+    )
     support = constraints.corr_cholesky
-    _nested = ("_beta",)
-    _kept = ("dim",)
+    _beta = lazy(_row_lengths)
+    log_prob = formula(lambda x, a: _log_density(x.diagonal(dim1=-2, dim2=-1), a))
 
-    def __init__(
-        self, dim: int, concentration=1.0, validate_args: bool | None = None
-    ) -> None:
-        if dim < 2:
+    def _adopt(self, validate_args, concentration) -> None:
+        if self.dim < 2:
             raise ValueError(
                 "Expected dim to be an integer greater than or equal to 2. "
-                f"Found dim={dim}."
+                f"Found dim={self.dim}."
             )
-        self.dim = dim
-        (self.concentration,) = broadcast_all(concentration)
-        # Of the squared length of each row left of the diagonal; the first has none.
-        like = self.concentration
-        before = taeda.arange(-1, dim - 1, dtype=like.dtype, device=like.device)
-        before = 0.5 * before.clamp(min=0)
-        end = like.unsqueeze(-1) + 0.5 * (dim - 2)
-        self._beta = Beta(before + 0.5, end - before)
-        super().__init__(like.shape, (dim, dim), validate_args=validate_args)
+        (a,) = broadcast_all(concentration)
+        self.concentration = a
+        event = (self.dim, self.dim)
+        Expanding.__init__(self, a.shape, event, validate_args=validate_args)
 
-    def sample(self, sample_shape=()):
-        """Lower triangular matrices with rows of the length 1, without gradient."""
-        with taeda.no_grad():
-            squares = self._beta.sample(sample_shape).unsqueeze(-1)
-            shape = self._extended_shape(sample_shape)
-            like = {"dtype": squares.dtype, "device": squares.device}
-            direction = taeda.randn(shape, **like).tril(-1)
-            length = direction.norm(dim=-1, keepdim=True)
-            length[..., 0, :] = 1
-            rows = squares.sqrt() * direction / length
-            rest = (1 - (rows * rows).sum(-1)).clamp(min=taeda.finfo(rows.dtype).tiny)
-            return rows + rest.sqrt().diag_embed()
-
-    def log_prob(self, value):
-        """The logarithm of the density over factors L."""
-        if self._validate_args:
-            self._validate_sample(value)
-        return _log_density(value.diagonal(dim1=-2, dim2=-1), self.concentration)
+    def sample(shape, size, _beta):
+        squares = _beta.sample(size).unsqueeze(-1)
+        like = {"dtype": squares.dtype, "device": squares.device}
+        direction = taeda.randn(shape, **like).tril(-1)
+        length = direction.norm(dim=-1, keepdim=True)
+        length[..., 0, :] = 1
+        rows = squares.sqrt() * direction / length
+        rest = (1 - (rows * rows).sum(-1)).clamp(min=taeda.finfo(rows.dtype).tiny)
+        return rows + rest.sqrt().diag_embed()
 
 
 def _halves(x, n: int):
@@ -388,60 +307,63 @@ def _log_gamma(x, n: int):
 
 
 @in_double
-def _entropy(df, half_log_det, n: int):
+def _wishart_entropy(df, half_log_det, n: int):
     a, gap = 0.5 * df, 0.5 * (df - n - 1)
     volume = (n + 1) * (0.5 * n * math.log(2) + half_log_det)
     return volume + _log_gamma(a, n) - gap * _halves(a, n).digamma().sum(-1) + a * n
 
 
+def _wishart_density(x, df, n, f):
+    trace = taeda.cholesky_solve(x, f).diagonal(dim1=-2, dim2=-1).sum(-1)
+    log_det = taeda.linalg.slogdet(x).logabsdet
+    norm = df * (0.5 * n * math.log(2) + _half_log_det(f))
+    powers = 0.5 * ((df - n - 1) * log_det - trace)
+    return powers - norm - in_double(_log_gamma)(0.5 * df, n)
+
+
 class Wishart(Scattered, ExponentialFamily):
     """Sums of x x^T over df normal vectors x with a covariance.
-
-    Args:
-        df: degrees of freedom, above n - 1 for n rows.
-        covariance_matrix: positive-definite; or one of the next two in place of it.
-        precision_matrix: its inverse.
-        scale_tril: its lower Cholesky factor.
 
     Raises:
         AssertionError: not exactly one form of the covariance.
         ValueError: too few dims, or too few degrees of freedom.
     """
 
-    arg_constraints = dependent_parameters(
-        lambda self: {
-            **MultivariateNormal._forms,
-            "df": constraints.greater_than(self.event_shape[-1] - 1),
-        },
-        df=0,
-        covariance_matrix=2,
-        precision_matrix=2,
-        scale_tril=2,
-        _unbroadcasted_scale_tril=2,
+    covariance_matrix, precision_matrix, scale_tril = _forms()
+    df = parameter(
+        "df",
+        lambda n: constraints.greater_than(n - 1),
+        "degrees of freedom, above n - 1 for n rows",
     )
-    support = constraints.positive_definite
+    support = positive_definite
     has_rsample = True
-    _nested = ("_dist_chi2",)
+    _refusal = AssertionError
+    _symbols = {"n": "_n", "cov": "covariance_matrix"}
+    _n = lambda event_shape: event_shape[-1]
+    # df with dims for a matrix
+    _scalar = lambda df: df[..., None, None]
+    _dist_chi2 = lazy(lambda df, n: Chi2(2 * _halves(0.5 * df, n), validate_args=False))
+    mean = lambda _scalar, cov: _scalar * cov
+    # NaN where the density has a pole.
+    mode = lambda _scalar, n, cov: (
+        taeda.where(_scalar > n + 1, _scalar - n - 1, math.nan) * cov
+    )
+    _diagonal = lambda cov: cov.diagonal(dim1=-2, dim2=-1)
+    variance = lambda _scalar, cov, _diagonal: (
+        _scalar * (cov * cov + _diagonal.unsqueeze(-1) * _diagonal.unsqueeze(-2))
+    )
+    entropy = lambda df, n, f: _wishart_entropy(df, _half_log_det(f), n)
+    log_prob = _wishart_density
+    # t = (-P / 2, (df - n - 1) / 2) of T = (X, log det X)
+    _natural_params = lambda precision_matrix, df, n: (
+        (-0.5 * precision_matrix, 0.5 * (df - n - 1))
+    )
+    _mean_carrier_measure = 0
 
-    def __init__(
-        self,
-        df,
-        covariance_matrix=None,
-        precision_matrix=None,
-        scale_tril=None,
-        validate_args: bool | None = None,
-    ) -> None:
-        name, matrix = self._form(
-            AssertionError,
-            covariance_matrix=covariance_matrix,
-            precision_matrix=precision_matrix,
-            scale_tril=scale_tril,
-        )
+    def _adopt(self, validate_args, df, **forms) -> None:
+        _, matrix = self._form(forms)
         n = matrix.shape[-1]
-        plain = isinstance(df, Number)
-        degrees = matrix.new_tensor(df) if plain else df
-        batch = taeda.broadcast_shapes(matrix.shape[:-2], degrees.shape)
-        self.df = degrees.expand(batch)
+        degrees = matrix.new_tensor(df) if isinstance(df, Number) else df
         if bool((degrees <= n - 1).any()):
             raise ValueError(
                 f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}."
@@ -450,30 +372,9 @@ class Wishart(Scattered, ExponentialFamily):
             warnings.warn(
                 "Low df values detected. Singular samples are highly likely to occur "
                 "for ndim - 1 < df < ndim.",
-                stacklevel=2,
+                stacklevel=3,
             )
-        self._adopt_form(name, matrix, batch)
-        super().__init__(batch, (n, n), validate_args=validate_args)
-        self._factorize(name, matrix)
-        self._dist_chi2 = Chi2(2 * _halves(0.5 * self.df, n))
-
-    _n = formula(lambda event_shape: event_shape[-1])
-    # df with dims for a matrix
-    _scalar = formula(lambda df: df[..., None, None])
-    mean = formula(lambda _scalar, covariance_matrix: _scalar * covariance_matrix)
-
-    @property
-    def mode(self):
-        """The most probable matrix; NaN where the density has a pole."""
-        excess = self._scalar - self._n - 1
-        return taeda.where(excess > 0, excess, math.nan) * self.covariance_matrix
-
-    @property
-    def variance(self):
-        """Of each element."""
-        v = self.covariance_matrix
-        d = v.diagonal(dim1=-2, dim2=-1)
-        return self._scalar * (v * v + d.unsqueeze(-1) * d.unsqueeze(-2))
+        super()._adopt(validate_args, df=degrees, **forms)
 
     def _bartlett_sampling(self, sample_shape=()):
         """L A A^T L^T; A has roots of chi-squared numbers on its diagonal and normal
@@ -502,31 +403,9 @@ class Wishart(Scattered, ExponentialFamily):
             sample = taeda.where(singular[..., None, None], again, sample)
         return sample
 
-    def entropy(self):
-        """The entropy, in nats."""
-        root = half_log_det(self._unbroadcasted_scale_tril)
-        return _entropy(self.df, root, self._n)
-
-    def log_prob(self, value):
-        """The logarithm of the density."""
-        if self._validate_args:
-            self._validate_sample(value)
-        n, factor = self._n, self._unbroadcasted_scale_tril
-        trace = taeda.cholesky_solve(value, factor)
-        trace = trace.diagonal(dim1=-2, dim2=-1).sum(-1)
-        log_det = taeda.linalg.slogdet(value).logabsdet
-        norm = self.df * (0.5 * n * math.log(2) + half_log_det(factor))
-        powers = 0.5 * ((self.df - n - 1) * log_det - trace)
-        return powers - norm - in_double(_log_gamma)(0.5 * self.df, n)
-
-    # t = (-P / 2, (df - n - 1) / 2) of T = (X, log det X)
-    _natural_params = formula(
-        lambda precision_matrix, df, _n: (-0.5 * precision_matrix, 0.5 * (df - _n - 1))
-    )
-    _mean_carrier_measure = 0
-
-    def _log_normalizer(self, x, y):
-        n = self._n
+    @staticmethod
+    def _log_normalizer(x, y):
+        n = x.shape[-1]
         half = y + 0.5 * (n + 1)
         volume = n * math.log(2) - taeda.linalg.slogdet(-2 * x).logabsdet
         return half * volume + _log_gamma(half, n)
