@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Number
 
 from taeda.distributions import constraints, transforms
@@ -54,11 +55,10 @@ def _exp_then(loc, scale):
     return transforms.ComposeTransform([transforms.ExpTransform(), shift])
 
 
-def _between(region):
+def _between(region, to):
     low, high = region.lower_bound, region.upper_bound
     sigmoid = transforms.SigmoidTransform()
-    plain = isinstance(low, Number) and isinstance(high, Number)
-    if plain and (low, high) == (0, 1):
+    if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):
         return sigmoid
     stretch = transforms.AffineTransform(low, high - low)
     return transforms.ComposeTransform([sigmoid, stretch])
@@ -70,19 +70,8 @@ _FACTORIES = {
     constraints.greater_than: lambda r, to: _exp_then(r.lower_bound, 1),
     constraints.greater_than_eq: lambda r, to: _exp_then(r.lower_bound, 1),
     constraints.less_than: lambda r, to: _exp_then(r.upper_bound, -1),
-    constraints.interval: lambda r, to: _between(r),
-    constraints.half_open_interval: lambda r, to: _between(r),
-    constraints.simplex: lambda r, to: (
-        transforms.StickBreakingTransform()
-        if to is biject_to
-        else transforms.SoftmaxTransform()
-    ),
-    constraints.lower_cholesky: lambda r, to: transforms.LowerCholeskyTransform(),
-    constraints.positive_definite: lambda r, to: transforms.PositiveDefiniteTransform(),
-    constraints.positive_semidefinite: (
-        lambda r, to: transforms.PositiveDefiniteTransform()
-    ),
-    constraints.corr_cholesky: lambda r, to: transforms.CorrCholeskyTransform(),
+    constraints.interval: _between,
+    constraints.half_open_interval: _between,
     constraints.independent: lambda r, to: transforms.IndependentTransform(
         to(r.base_constraint), r.reinterpreted_batch_ndims
     ),
@@ -93,13 +82,19 @@ _FACTORIES = {
         [to(part) for part in r.cseq], r.dim
     ),
 }
-# A matrix has elements that these maps leave out.
-_NOT_ONE_TO_ONE = (
-    constraints.lower_cholesky,
-    constraints.positive_definite,
-    constraints.positive_semidefinite,
-)
+# The maps without parameters. A simplex has one for each table: `transform_to` takes
+# the last, `biject_to` only those that are bijective.
+_MAPS = [
+    (constraints.simplex, transforms.StickBreakingTransform),
+    (constraints.simplex, transforms.SoftmaxTransform),
+    (constraints.lower_cholesky, transforms.LowerCholeskyTransform),
+    (constraints.positive_definite, transforms.PositiveDefiniteTransform),
+    (constraints.positive_semidefinite, transforms.PositiveDefiniteTransform),
+    (constraints.corr_cholesky, transforms.CorrCholeskyTransform),
+]
 for _table in (biject_to, transform_to):
     for _region, _make in _FACTORIES.items():
-        if _table is transform_to or _region not in _NOT_ONE_TO_ONE:
-            _table.register(_region, lambda r, make=_make, to=_table: make(r, to))
+        _table.register(_region, partial(_make, to=_table))
+    for _region, _kind in _MAPS:
+        if _table is transform_to or _kind.bijective:
+            _table.register(_region, lambda _, kind=_kind: kind())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import taeda
 
 __all__ = """Constraint MixtureSameFamilyConstraint boolean cat corr_cholesky dependent
@@ -35,31 +37,18 @@ class _Dependent(Constraint):
     """
 
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        self._is_discrete, self._event_dim = is_discrete, event_dim
-        super().__init__()
+        self._facts = {"is_discrete": is_discrete, "event_dim": event_dim}
 
-    @property
-    def is_discrete(self):
-        """Whether its points are isolated."""
-        return self._known("is_discrete")
-
-    @property
-    def event_dim(self):
-        """Dims of an event."""
-        return self._known("event_dim")
+    is_discrete = property(lambda self: self._known("is_discrete"))
+    event_dim = property(lambda self: self._known("event_dim"))
 
     def _known(self, name: str):
-        value = getattr(self, f"_{name}")
-        if value is not NotImplemented:
-            return value
+        if self._facts[name] is not NotImplemented:
+            return self._facts[name]
         raise NotImplementedError(f".{name} cannot be determined statically")
 
-    def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        given = {"is_discrete": is_discrete, "event_dim": event_dim}
-        for name, value in given.items():
-            if value is NotImplemented:
-                given[name] = getattr(self, f"_{name}")
-        return _Dependent(**given)
+    def __call__(self, **facts):
+        return _Dependent(**self._facts | facts)
 
     def check(self, x):
         raise ValueError("Cannot determine validity of dependent constraint")
@@ -73,16 +62,12 @@ def is_dependent(constraint) -> bool:
 class _DependentProperty(property, _Dependent):
     """A property of a distribution that is a region; on the class, a dependent one."""
 
-    def __init__(
-        self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented
-    ):
+    def __init__(self, fn=None, **facts):
         property.__init__(self, fn)
-        self._is_discrete, self._event_dim = is_discrete, event_dim
+        _Dependent.__init__(self, **facts)
 
     def __call__(self, fn):
-        return _DependentProperty(
-            fn, is_discrete=self._is_discrete, event_dim=self._event_dim
-        )
+        return _DependentProperty(fn, **self._facts)
 
 
 class _Derived(Constraint):
@@ -91,15 +76,8 @@ class _Derived(Constraint):
     def __init__(self, base_constraint) -> None:
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self) -> bool:
-        """Whether the other region's points are isolated."""
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:
-        """Dims of an event."""
-        return self.base_constraint.event_dim
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim)
 
     def _all(self, result, count: int, value):
         """Whether a test holds for all of its last `count` dims."""
@@ -117,9 +95,9 @@ class _IndependentConstraint(_Derived):
         super().__init__(base_constraint)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    @property
-    def event_dim(self) -> int:
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    event_dim = property(
+        lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    )
 
     def check(self, value):
         result = self.base_constraint.check(value)
@@ -141,27 +119,49 @@ class MixtureSameFamilyConstraint(_Derived):
         return f"{type(self).__name__}({self.base_constraint!r})"
 
 
-def _simple(name: str, test, is_discrete: bool = False, event_dim: int = 0):
-    """A region without parameters; its class has its name here with an underscore."""
-    space = {
-        "is_discrete": is_discrete,
-        "event_dim": event_dim,
-        "check": lambda self, value: test(value),
-        "__module__": __name__,
-        "__doc__": "A region without parameters.",
-    }
-    globals()[name] = type(name, (Constraint,), space)
-    return globals()[name]()
+class _Joined(Constraint):
+    """Regions one behind another (`cat`) or side by side (`stack`) along a dim."""
+
+    def __init__(self, cseq, dim: int = 0, lengths=None) -> None:
+        self.cseq, self.dim = list(cseq), dim
+        self.lengths = list(lengths) if lengths is not None else [1] * len(self.cseq)
+
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
+    event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
+
+    def check(self, value):
+        parts = zip(self.cseq, self._parts(value), strict=True)
+        return self._join([c.check(part) for c, part in parts], self.dim)
+
+
+class _Cat(_Joined):
+    """Regions of parts one behind another."""
+
+    _parts = lambda self, value: value.split(self.lengths, self.dim)
+    _join = staticmethod(lambda checks, dim: taeda.cat(checks, dim))
+
+
+class _Stack(_Joined):
+    """Regions of parts side by side."""
+
+    _parts = lambda self, value: value.unbind(self.dim)
+    _join = staticmethod(lambda checks, dim: taeda.stack(checks, dim))
+
+    @property
+    def event_dim(self) -> int:
+        dim = max(c.event_dim for c in self.cseq)
+        return dim + 1 if self.dim + dim < 0 else dim
 
 
 class _Bounded(Constraint):
-    """Base of regions with bounds; they are shown with them."""
+    """Base of regions with bounds; those of numbers are shown with them."""
 
     def __init__(self, lower_bound, upper_bound) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def __repr__(self) -> str:
-        bounds = ", ".join(f"{name}={bound}" for name, bound in vars(self).items())
+        shown = vars(self).items() if self.event_dim == 0 else ()
+        bounds = ", ".join(f"{name}={bound}" for name, bound in shown)
         return f"{type(self).__name__[1:]}({bounds})"
 
 
@@ -175,105 +175,29 @@ class _Below(_Bounded):
         self.upper_bound = upper_bound
 
 
-class _GreaterThan(_Above):
-    """Numbers above a bound."""
-
-    check = lambda self, value: self.lower_bound < value
+_BASES = {(): Constraint, ("lower_bound",): _Above, ("upper_bound",): _Below}
 
 
-class _GreaterThanEq(_Above):
-    """Numbers from a bound on."""
+def _region(row: str, test, is_discrete: bool = False, event_dim: int = 0):
+    """A class of regions, or its only one if they have no bounds.
 
-    check = lambda self, value: self.lower_bound <= value
-
-
-class _LessThan(_Below):
-    """Numbers below a bound."""
-
-    check = lambda self, value: value < self.upper_bound
-
-
-class _Interval(_Bounded):
-    """Numbers between two bounds, with them."""
-
-    check = lambda self, x: (self.lower_bound <= x) & (x <= self.upper_bound)
-
-
-class _HalfOpenInterval(_Bounded):
-    """Numbers between two bounds, with the lower one."""
-
-    check = lambda self, x: (self.lower_bound <= x) & (x < self.upper_bound)
-
-
-class _IntegerInterval(_Bounded):
-    """Whole numbers from lower_bound to upper_bound."""
-
-    is_discrete = True
-    check = lambda self, value: (value % 1 == 0) & _Interval.check(self, value)
-
-
-class _IntegerLessThan(_Below):
-    """Whole numbers up to a bound."""
-
-    is_discrete = True
-    check = lambda self, value: (value % 1 == 0) & (value <= self.upper_bound)
-
-
-class _IntegerGreaterThan(_Above):
-    """Whole numbers from a bound on."""
-
-    is_discrete = True
-    check = lambda self, value: (value % 1 == 0) & (value >= self.lower_bound)
-
-
-class _Multinomial(_Below):
-    """Counts that sum to at most a number."""
-
-    is_discrete, event_dim = True, 1
-    __repr__ = Constraint.__repr__
-
-    def check(self, value):
-        most = value.sum(-1) <= self.upper_bound
-        return most & (value.amin(-1) >= 0)
-
-
-class _Joined(Constraint):
-    """Regions one behind another (`cat`) or side by side (`stack`) along a dim."""
-
-    def __init__(self, cseq, dim: int = 0, lengths=None) -> None:
-        self.cseq, self.dim = list(cseq), dim
-        self.lengths = list(lengths) if lengths is not None else [1] * len(self.cseq)
-
-    @property
-    def is_discrete(self) -> bool:
-        return any(c.is_discrete for c in self.cseq)
-
-
-class _Cat(_Joined):
-    """Regions of parts one behind another."""
-
-    @property
-    def event_dim(self) -> int:
-        return max(c.event_dim for c in self.cseq)
-
-    def check(self, value):
-        parts = value.split(self.lengths, self.dim)
-        checks = [c.check(part) for c, part in zip(self.cseq, parts, strict=True)]
-        return taeda.cat(checks, self.dim)
-
-
-class _Stack(_Joined):
-    """Regions of parts side by side."""
-
-    @property
-    def event_dim(self) -> int:
-        dim = max(c.event_dim for c in self.cseq)
-        return dim + 1 if self.dim + dim < 0 else dim
-
-    def check(self, value):
-        parts = value.unbind(self.dim)
-        checks = [c.check(part) for c, part in zip(self.cseq, parts, strict=True)]
-        return taeda.stack(checks, self.dim)
+    Args:
+        row: the class's name and what lies there.
+        test: of a value and the bounds.
+    """
+    name, _, text = row.partition(": ")
+    bounds = test.__code__.co_varnames[1 : test.__code__.co_argcount]
+    within = lambda self, value: test(value, *[vars(self)[n] for n in bounds])
+    space = {
+        "check": within if bounds else staticmethod(test),
+        "is_discrete": is_discrete,
+        "event_dim": event_dim,
+        "__module__": __name__,
+        "__doc__": f"{text}.",
+    }
+    kind = type(f"_{name}", (_BASES.get(bounds, _Bounded),), space)
+    globals()[kind.__name__] = kind
+    return kind if bounds else kind()
 
 
 def _is_lower(value):
@@ -284,11 +208,10 @@ def _positive_diagonal(value):
     return (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
-def _is_corr_cholesky(value):
+def _unit_rows(value):
     rounding = taeda.finfo(value.dtype).eps * value.size(-1) * 10
     norms = taeda.linalg.norm(value.detach(), dim=-1)
-    unit = ((norms - 1).abs() < rounding).all(-1)
-    return _is_lower(value) & _positive_diagonal(value) & unit
+    return ((norms - 1).abs() < rounding).all(-1)
 
 
 def _is_square(value):
@@ -296,59 +219,89 @@ def _is_square(value):
     return taeda.full(value.shape[:-2], fits, dtype=taeda.bool, device=value.device)
 
 
-def _is_symmetric(value):
-    if not _is_square(value).all():
-        return _is_square(value)
-    return taeda.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+def _then(first, second):
+    """A test that needs all values to pass another one before."""
+
+    def test(value):
+        fits = first(value)
+        return second(value) if fits.all() else fits
+
+    return test
 
 
-def _is_semidefinite(value):
-    fits = _is_symmetric(value)
-    if not fits.all():
-        return fits
-    return taeda.linalg.eigvalsh(value).ge(0).all(-1)
-
-
-def _is_definite(value):
-    fits = _is_symmetric(value)
-    if not fits.all():
-        return fits
-    return taeda.linalg.cholesky_ex(value).info.eq(0)
-
-
-def _is_simplex(value):
-    return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
-
-
-def _is_one_hot(value):
-    return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
-
-
-dependent = _Dependent()
-dependent_property = _DependentProperty
-independent = _IndependentConstraint
-boolean = _simple("_Boolean", lambda v: (v == 0) | (v == 1), True)
-one_hot = _simple("_OneHot", _is_one_hot, True, 1)
-real = _simple("_Real", lambda v: v == v)
-real_vector = independent(real, 1)
-simplex = _simple("_Simplex", _is_simplex, event_dim=1)
-lower_triangular = _simple("_LowerTriangular", _is_lower, event_dim=2)
-lower_cholesky = _simple(
-    "_LowerCholesky", lambda v: _is_lower(v) & _positive_diagonal(v), event_dim=2
+_is_symmetric = _then(
+    _is_square, lambda v: taeda.isclose(v, v.mT, atol=1e-6).all(-2).all(-1)
 )
-corr_cholesky = _simple("_CorrCholesky", _is_corr_cholesky, event_dim=2)
-square = _simple("_Square", _is_square, event_dim=2)
-symmetric = _simple("_Symmetric", _is_symmetric, event_dim=2)
-positive_semidefinite = _simple("_PositiveSemidefinite", _is_semidefinite, event_dim=2)
-positive_definite = _simple("_PositiveDefinite", _is_definite, event_dim=2)
-nonnegative_integer = _IntegerGreaterThan(0)
-positive_integer = _IntegerGreaterThan(1)
-integer_interval = _IntegerInterval
-greater_than, greater_than_eq, less_than = _GreaterThan, _GreaterThanEq, _LessThan
+dependent, dependent_property = _Dependent(), _DependentProperty
+independent, cat, stack = _IndependentConstraint, _Cat, _Stack
+_numbers, _whole = _region, partial(_region, is_discrete=True)
+_vectors, _counts = (partial(kind, event_dim=1) for kind in (_numbers, _whole))
+_matrices = partial(_region, event_dim=2)
+real = _numbers("Real: All numbers but NaN", lambda v: v == v)
+greater_than = _numbers(
+    "GreaterThan: Numbers above a bound", lambda v, lower_bound: lower_bound < v
+)
+greater_than_eq = _numbers(
+    "GreaterThanEq: Numbers from a bound on", lambda v, lower_bound: lower_bound <= v
+)
+less_than = _numbers(
+    "LessThan: Numbers below a bound", lambda v, upper_bound: v < upper_bound
+)
+interval = _numbers(
+    "Interval: Numbers between two bounds, with them",
+    lambda v, lower_bound, upper_bound: (lower_bound <= v) & (v <= upper_bound),
+)
+half_open_interval = _numbers(
+    "HalfOpenInterval: Numbers between two bounds, with the lower one",
+    lambda v, lower_bound, upper_bound: (lower_bound <= v) & (v < upper_bound),
+)
 positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
-interval = _Interval
-unit_interval = _Interval(0.0, 1.0)
-half_open_interval = _HalfOpenInterval
-multinomial = _Multinomial
-cat = _Cat
-stack = _Stack
+unit_interval = interval(0.0, 1.0)
+boolean = _whole("Boolean: 0 and 1", lambda v: (v == 0) | (v == 1))
+integer_interval = _whole(
+    "IntegerInterval: Whole numbers from lower_bound to upper_bound",
+    lambda v, lower_bound, upper_bound: (
+        (v % 1 == 0) & (lower_bound <= v) & (v <= upper_bound)
+    ),
+)
+_whole(
+    "IntegerLessThan: Whole numbers up to a bound",
+    lambda v, upper_bound: (v % 1 == 0) & (v <= upper_bound),
+)
+_from = _whole(
+    "IntegerGreaterThan: Whole numbers from a bound on",
+    lambda v, lower_bound: (v % 1 == 0) & (lower_bound <= v),
+)
+nonnegative_integer, positive_integer = _from(0), _from(1)
+real_vector = independent(real, 1)
+simplex = _vectors(
+    "Simplex: Probabilities that sum to 1",
+    lambda v: (v >= 0).all(-1) & ((v.sum(-1) - 1).abs() < 1e-6),
+)
+one_hot = _counts(
+    "OneHot: A single 1 among zeros",
+    lambda v: ((v == 0) | (v == 1)).all(-1) & v.sum(-1).eq(1),
+)
+multinomial = _counts(
+    "Multinomial: Counts that sum to at most a number",
+    lambda v, upper_bound: (v.sum(-1) <= upper_bound) & (v.amin(-1) >= 0),
+)
+lower_triangular = _matrices("LowerTriangular: With 0 above the diagonal", _is_lower)
+lower_cholesky = _matrices(
+    "LowerCholesky: Lower triangular with a positive diagonal",
+    lambda v: _is_lower(v) & _positive_diagonal(v),
+)
+corr_cholesky = _matrices(
+    "CorrCholesky: The same with rows of the length 1",
+    lambda v: _is_lower(v) & _positive_diagonal(v) & _unit_rows(v),
+)
+square = _matrices("Square: Square matrices", _is_square)
+symmetric = _matrices("Symmetric: Symmetric matrices", _is_symmetric)
+positive_semidefinite = _matrices(
+    "PositiveSemidefinite: Symmetric, without negative eigenvalues",
+    _then(_is_symmetric, lambda v: taeda.linalg.eigvalsh(v).ge(0).all(-1)),
+)
+positive_definite = _matrices(
+    "PositiveDefinite: Symmetric with a Cholesky factor",
+    _then(_is_symmetric, lambda v: taeda.linalg.cholesky_ex(v).info.eq(0)),
+)

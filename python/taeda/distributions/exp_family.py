@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import taeda
 from taeda.distributions.distribution import Distribution
+from taeda.distributions.utils import _sum_rightmost
 
 __all__ = ["ExponentialFamily"]
 
 
-def mean_statistics(family):
-    """Natural parameters t, A(t) with its graph, and its gradient E T(x)."""
+def tangent(family, at):
+    """A(t) + <u - t, A'(t)>: the tangent plane of A at t, over other parameters u."""
     natural = [t.detach().requires_grad_() for t in family._natural_params]
     with taeda.enable_grad():
-        normalizer = family._log_normalizer(*natural)
-        slopes = taeda.autograd.grad(normalizer.sum(), natural, create_graph=True)
-    return natural, normalizer, slopes
-
-
-def inner_product(pairs, batch: int):
-    """The sum of <a, b> over pairs, over all dims behind the batch dims."""
-    return sum(
-        (a * b).flatten(batch).sum(-1) if a.dim() > batch else a * b for a, b in pairs
-    )
+        value = family._log_normalizer(*natural)
+        slopes = taeda.autograd.grad(value.sum(), natural, create_graph=True)
+    for t, u, slope in zip(natural, at, slopes, strict=True):
+        own = max(t.dim() - len(family.batch_shape), 0)
+        value = value + _sum_rightmost((u - t) * slope, own)
+    return value
 
 
 class ExponentialFamily(Distribution):
@@ -46,7 +43,5 @@ class ExponentialFamily(Distribution):
 
     def entropy(self):
         """A(t) - <t, A'(t)> - E k(x), in nats."""
-        carrier = self._mean_carrier_measure
-        natural, normalizer, slopes = mean_statistics(self)
-        inner = inner_product(zip(natural, slopes, strict=True), len(self.batch_shape))
-        return normalizer - inner - carrier
+        origin = [0.0] * len(self._natural_params)
+        return tangent(self, origin) - self._mean_carrier_measure

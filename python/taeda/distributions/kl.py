@@ -1,40 +1,22 @@
 """Kullback-Leibler divergences, by the classes of both distributions.
 
-Two distributions of one class have a closed formula each; two of different classes are
-one rule, the cross entropy less the entropy, over tables of expectations.
+A divergence is a formula in the language of `_declare.py`: its arguments are symbols
+and members of p, those of q with `_q` behind their names. Two distributions of one
+class have a closed formula each; two of different classes are one rule, the cross
+entropy less the entropy, for which the expectations that it names must be known.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from contextlib import suppress
+from itertools import product
 
 import taeda
-from taeda.distributions._continuous import (
-    Cauchy,
-    ContinuousBernoulli,
-    Exponential,
-    Laplace,
-    Normal,
-    Uniform,
-)
-from taeda.distributions._declare import in_double
-from taeda.distributions._discrete import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    Geometric,
-    OneHotCategorical,
-    Poisson,
-)
-from taeda.distributions._gamma_family import Beta, Dirichlet, Gamma
-from taeda.distributions._made import Gumbel, HalfNormal, Pareto
-from taeda.distributions._vectors import LowRankMultivariateNormal, MultivariateNormal
-from taeda.distributions.exp_family import (
-    ExponentialFamily,
-    inner_product,
-    mean_statistics,
-)
+from taeda.distributions import _continuous, _discrete, _gamma_family, _made, _vectors
+from taeda.distributions._declare import _arguments, in_double
+from taeda.distributions.exp_family import ExponentialFamily, tangent
 from taeda.distributions.independent import Independent
 from taeda.distributions.transformed_distribution import TransformedDistribution
 from taeda.distributions.utils import _sum_rightmost, euler_constant
@@ -70,25 +52,19 @@ def register_kl(type_p, type_q):
 
 def _find(type_p, type_q):
     """The function entered for the nearest base classes, those of p first."""
-    steps_p, steps_q = (
-        {k: i for i, k in enumerate(t.__mro__)} for t in (type_p, type_q)
-    )
-    near = {
-        (steps_p[p], steps_q[q]): (p, q)
-        for p, q in _KL_REGISTRY
-        if p in steps_p and q in steps_q
-    }
-    if not near:
+    bases_p, bases_q = type_p.__mro__, type_q.__mro__
+    by_p = [pair for pair in product(bases_p, bases_q) if pair in _KL_REGISTRY]
+    by_q = [(p, q) for q, p in product(bases_q, bases_p) if (p, q) in _KL_REGISTRY]
+    if not by_p:
         return None
-    by_p, by_q = near[min(near)], near[min(near, key=lambda steps: steps[::-1])]
-    if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
+    if _KL_REGISTRY[by_p[0]] is not _KL_REGISTRY[by_q[0]]:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
-            f"register_kl({by_p[0].__name__}, {by_q[1].__name__})",
+            f"register_kl({by_p[0][0].__name__}, {by_q[0][1].__name__})",
             RuntimeWarning,
             stacklevel=3,
         )
-    return _KL_REGISTRY[by_p]
+    return _KL_REGISTRY[by_p[0]]
 
 
 def kl_divergence(p, q):
@@ -117,21 +93,6 @@ def kl_divergence(p, q):
 # One class -------------------------------------------------------------------
 
 
-def _formula(kind, *names: str):
-    """A decorator: enters a function of these parameters of p, then those of q."""
-
-    def enter(function):
-        wide = in_double(function)
-
-        def divergence(p, q):
-            return wide(*(getattr(d, name) for d in (p, q) for name in names))
-
-        register_kl(kind, kind)(divergence)
-        return function
-
-    return enter
-
-
 def _excess(ratio):
     """r - 1 - log(r), which is 0 at 1 and positive elsewhere."""
     return ratio - 1 - ratio.log()
@@ -142,116 +103,94 @@ def _unless(outside, value):
     return taeda.where(outside, math.inf, value)
 
 
-@register_kl(Normal, Normal)
-def _normal(p, q):
-    spread = _excess((p.scale / q.scale) ** 2)
-    return 0.5 * (spread + ((p.loc - q.loc) / q.scale) ** 2)
-
-
-register_kl(HalfNormal, HalfNormal)(lambda p, q: _normal(p.base_dist, q.base_dist))
-_formula(Exponential, "rate")(lambda p, q: _excess(q / p))
-_formula(Poisson, "rate")(lambda p, q: q - p + taeda.xlogy(p, p / q))
-_formula(Uniform, "low", "high")(
-    lambda low, high, low_q, high_q: _unless(
-        (low_q > low) | (high_q < high), ((high_q - low_q) / (high - low)).log()
-    )
-)
-_formula(Pareto, "scale", "alpha")(
-    lambda scale, alpha, scale_q, alpha_q: _unless(
-        scale < scale_q, _excess(alpha_q / alpha) + alpha_q * (scale / scale_q).log()
-    )
-)
-# F. Chyzak, F. Nielsen, "A closed-form formula for the Kullback-Leibler divergence
-# between Cauchy distributions", 2019
-_formula(Cauchy, "loc", "scale")(
-    lambda loc, scale, loc_q, scale_q: (
-        ((scale + scale_q) ** 2 + (loc - loc_q) ** 2) / (4 * scale * scale_q)
-    ).log()
-)
-
-
-@_formula(Gamma, "concentration", "rate")
-def _gamma(a, rate, a_q, rate_q):
-    ratio = rate_q / rate
-    shapes = a_q.lgamma() - a.lgamma() - (a_q - a) * (a.digamma() + ratio.log())
-    return a * _excess(ratio) + shapes
-
-
-@_formula(Dirichlet, "concentration")
-def _dirichlet(a, b):
-    def log_beta(c):
-        return c.lgamma().sum(-1) - c.sum(-1).lgamma()
-
-    mean_log = a.digamma() - a.sum(-1, keepdim=True).digamma()
-    return log_beta(b) - log_beta(a) - ((b - a) * mean_log).sum(-1)
-
-
-@register_kl(Beta, Beta)
-def _beta(p, q):
-    return kl_divergence(p._dirichlet, q._dirichlet)
-
-
-@_formula(Laplace, "loc", "scale")
-def _laplace(loc, scale, loc_q, scale_q):
-    ratio, distance = scale / scale_q, (loc - loc_q).abs()
-    return _excess(ratio) + (distance + scale * (-distance / scale).expm1()) / scale_q
-
-
-@_formula(Gumbel, "loc", "scale")
-def _gumbel(loc, scale, loc_q, scale_q):
-    ratio, offset = scale / scale_q, (loc - loc_q) / scale_q
-    rest = ((1 + ratio).lgamma() - offset).exp() - 1
-    return offset + rest - ratio.log() + euler_constant * (ratio - 1)
-
-
 def _weighted(weight, difference, impossible):
     """weight * difference, 0 without weight, infinite if q has no such outcome."""
     return _unless(impossible, difference * weight).where(weight != 0, 0.0)
 
 
-@_formula(Bernoulli, "probs", "logits")
-def _bernoulli(p, t, q, u):
+def _bernoulli(p, t, p_q, t_q):
     # -log p = softplus(-t), -log(1 - p) = softplus(t)
-    yes = _weighted(p, softplus(-u) - softplus(-t), q == 0)
-    return yes + _weighted(1 - p, softplus(u) - softplus(t), q == 1)
+    yes = _weighted(p, softplus(-t_q) - softplus(-t), p_q == 0)
+    return yes + _weighted(1 - p, softplus(t_q) - softplus(t), p_q == 1)
 
 
-@_formula(Geometric, "probs", "logits")
-def _geometric(p, t, q, u):
-    # 1 / p trials of a Bernoulli distribution on the average
-    return _bernoulli(p, t, q, u) / p
-
-
-@_formula(Binomial, "total_count", "probs", "logits")
-def _binomial(n, p, t, n_q, q, u):
+def _binomial(n, p, t, n_q, p_q, t_q):
     if (n < n_q).any():
         raise NotImplementedError(
             "KL between Binomials where q.total_count > p.total_count is not "
             "implemented"
         )
-    return _unless(n > n_q, n * _bernoulli(p, t, q, u))
+    return _unless(n > n_q, n * _bernoulli(p, t, p_q, t_q))
 
 
-@_formula(Categorical, "probs", "logits")
-def _categorical(p, t, q, u):
-    return _weighted(p, t - u, q == 0).sum(-1)
+def _dirichlet(a, a_q):
+    orders = (a_q.lgamma() - a.lgamma()).sum(-1)
+    totals = a.sum(-1).lgamma() - a_q.sum(-1).lgamma()
+    mean_log = a.digamma() - a.sum(-1, keepdim=True).digamma()
+    return orders + totals - ((a_q - a) * mean_log).sum(-1)
 
 
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot(p, q):
-    return kl_divergence(p._categorical, q._categorical)
+def _gamma(a, b, a_q, b_q):
+    ratio = b_q / b
+    shapes = a_q.lgamma() - a.lgamma() - (a_q - a) * (a.digamma() + ratio.log())
+    return a * _excess(ratio) + shapes
 
 
-@register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _continuous_bernoulli(p, q):
-    mean = p.mean * (p.logits - q.logits)
-    return mean + q._log_normalizer(q.logits) - p._log_normalizer(p.logits)
+def _gumbel(m, s, m_q, s_q):
+    ratio, offset = s / s_q, (m - m_q) / s_q
+    rest = ((1 + ratio).lgamma() - offset).exp() - 1
+    return offset + rest - ratio.log() + euler_constant * (ratio - 1)
 
 
-@register_kl(MultivariateNormal, MultivariateNormal)
-@register_kl(MultivariateNormal, LowRankMultivariateNormal)
-@register_kl(LowRankMultivariateNormal, MultivariateNormal)
-@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _laplace(m, s, m_q, s_q):
+    distance = (m - m_q).abs()
+    return _excess(s / s_q) + (distance + s * (-distance / s).expm1()) / s_q
+
+
+# By the name of a class, or of two.
+_CLOSED = {
+    "Bernoulli": _bernoulli,
+    "Bernoulli Poisson": lambda p, b_q: (
+        b_q + taeda.xlogy(p, p / b_q) + taeda.special.xlog1py(1 - p, -p)
+    ),
+    "Beta": lambda _dirichlet, _dirichlet_q: kl_divergence(_dirichlet, _dirichlet_q),
+    "Binomial": _binomial,
+    "Categorical": lambda p, t, p_q, t_q: _weighted(p, t - t_q, p_q == 0).sum(-1),
+    # F. Chyzak, F. Nielsen, "A closed-form formula for the Kullback-Leibler divergence
+    # between Cauchy distributions", 2019
+    "Cauchy": lambda m, s, m_q, s_q: (
+        ((s + s_q) ** 2 + (m - m_q) ** 2) / (4 * s * s_q)
+    ).log(),
+    "ContinuousBernoulli": lambda t, mean, _log_normalizer, t_q: (
+        _log_normalizer(t_q) - _log_normalizer(t) - (t_q - t) * mean
+    ),
+    "Dirichlet": _dirichlet,
+    "Exponential": lambda b, b_q: _excess(b_q / b),
+    "Gamma": _gamma,
+    # 1 / p trials of a Bernoulli distribution on the average
+    "Geometric": lambda p, t, p_q, t_q: _bernoulli(p, t, p_q, t_q) / p,
+    "Gumbel": _gumbel,
+    "HalfNormal": lambda base_dist, base_dist_q: kl_divergence(base_dist, base_dist_q),
+    "Laplace": _laplace,
+    "OneHotCategorical": lambda _categorical, _categorical_q: kl_divergence(
+        _categorical, _categorical_q
+    ),
+    "Pareto": lambda s, a, s_q, a_q: _unless(
+        s < s_q, _excess(a_q / a) + a_q * (s / s_q).log()
+    ),
+    "Poisson": lambda b, b_q: b_q - b + taeda.xlogy(b, b / b_q),
+    "Uniform": lambda low, high, low_q, high_q: _unless(
+        (low_q > low) | (high_q < high), ((high_q - low_q) / (high - low)).log()
+    ),
+}
+
+
+@register_kl(_continuous.Normal, _continuous.Normal)
+def _normal(p, q):
+    spread = _excess((p.scale / q.scale) ** 2)
+    return 0.5 * (spread + ((p.loc - q.loc) / q.scale) ** 2)
+
+
 def _multivariate(p, q):
     """With S S^T the covariance of p, the trace of Q^-1 S S^T is the sum of the
     distances x^T Q^-1 x of the columns of S."""
@@ -265,6 +204,11 @@ def _multivariate(p, q):
     return q._half_log_det() - p._half_log_det() + 0.5 * (distance - p.event_shape[0])
 
 
+_NORMAL_VECTORS = _vectors.MultivariateNormal, _vectors.LowRankMultivariateNormal
+for _pair in product(_NORMAL_VECTORS, repeat=2):
+    register_kl(*_pair)(_multivariate)
+
+
 # Rules for what is made of others ----------------------------------------------
 
 
@@ -276,12 +220,8 @@ def _exponential_family(p, q):
             "The cross KL-divergence between different exponential families cannot be "
             "computed using Bregman divergences"
         )
-    natural, normalizer, slopes = mean_statistics(p)
-    other = q._natural_params
-    steps = [u - t for u, t in zip(other, natural, strict=True)]
-    batch = len(taeda.broadcast_shapes(p.batch_shape, q.batch_shape))
-    linear = inner_product(zip(steps, slopes, strict=True), batch)
-    return q._log_normalizer(*other) - normalizer - linear
+    natural = q._natural_params
+    return q._log_normalizer(*natural) - tangent(p, natural)
 
 
 @register_kl(Independent, Independent)
@@ -304,96 +244,102 @@ def _transformed(p, q):
 
 # Two classes -------------------------------------------------------------------
 
-# The least and the greatest value; a third and fourth entry say what these are beyond
-# where they are parameters.
-_ENDS = {
-    Bernoulli: lambda d: (0.0, 1.0),
-    Beta: lambda d: (0.0, 1.0),
-    Binomial: lambda d: (0.0, d.total_count, 0.0, math.inf),
-    ContinuousBernoulli: lambda d: (0.0, 1.0),
-    Exponential: lambda d: (0.0, math.inf),
-    Gamma: lambda d: (0.0, math.inf),
-    Gumbel: lambda d: (-math.inf, math.inf),
-    Laplace: lambda d: (-math.inf, math.inf),
-    Normal: lambda d: (-math.inf, math.inf),
-    Pareto: lambda d: (d.scale, math.inf, 0.0, math.inf),
-    Poisson: lambda d: (0.0, math.inf),
-    Uniform: lambda d: (d.low, d.high, -math.inf, math.inf),
+# -E log q(x), by expectations of p.
+_CROSS = {
+    "Beta": lambda a_q, b_q, mean_log, mean_log1m: (
+        (a_q.lgamma() + b_q.lgamma() - (a_q + b_q).lgamma())
+        - ((a_q - 1) * mean_log + (b_q - 1) * mean_log1m)
+    ),
+    "ContinuousBernoulli": lambda t_q, _log_normalizer_q, mean: (
+        _log_normalizer_q(t_q) - t_q * mean
+    ),
+    "Exponential": lambda b_q, mean: b_q * mean - b_q.log(),
+    "Gamma": lambda a_q, b_q, mean, mean_log: (
+        a_q.lgamma() - a_q * b_q.log() - (a_q - 1) * mean_log + b_q * mean
+    ),
+    "Gumbel": lambda m_q, s_q, mean, mean_exp: (
+        s_q.log() + (mean - m_q) / s_q + mean_exp(-1 / s_q, m_q / s_q)
+    ),
+    "Laplace": lambda m_q, s_q, mean_distance: (
+        (2 * s_q).log() + mean_distance(m_q) / s_q
+    ),
+    "Normal": lambda m_q, s_q, mean, variance: (
+        0.5 * (variance + (mean - m_q) ** 2) / s_q**2
+        + (s_q * (2 * math.pi) ** 0.5).log()
+    ),
+    "Pareto": lambda s_q, a_q, mean_log: (
+        (a_q + 1) * mean_log - a_q.log() - a_q * s_q.log()
+    ),
+    "Uniform": lambda low_q, high_q: (high_q - low_q).log(),
 }
+
+
+def _over_width(low, high, primitive):
+    """The mean of a function over an interval, from its primitive."""
+    return (primitive(high) - primitive(low)) / (high - low)
 
 
 def _x_log_x(x):
     return taeda.xlogy(x, x.abs()) - x
 
 
-def _over_width(uniform, primitive):
-    """The mean of a function over an interval, from its primitive."""
-    low, high = uniform.low, uniform.high
-    return (primitive(high) - primitive(low)) / (high - low)
-
-
-# The means of log x, log(1 - x) and e^(t x).
-_MEAN_LOG = {
-    Beta: lambda p: (
-        p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
-    ),
-    Exponential: lambda p: -p.rate.log() - euler_constant,
-    Gamma: lambda p: p.concentration.digamma() - p.rate.log(),
-    Pareto: lambda p: p.scale.log() + 1 / p.alpha,
-    Uniform: lambda p: _over_width(p, _x_log_x),
-}
-_MEAN_LOG1M = {Uniform: lambda p: -_over_width(p, lambda x: _x_log_x(1 - x))}
-_MEAN_EXP = {
-    Exponential: lambda p, t: 1 / (1 - t / p.rate),
-    Gamma: lambda p, t: (1 - t / p.rate) ** -p.concentration,
-    Normal: lambda p, t: (t * p.loc + 0.5 * (t * p.scale) ** 2).exp(),
-    Uniform: lambda p, t: _over_width(p, lambda x: (t * x).exp() / t),
-}
-
-
-def _mean_distance(p, point):
-    """The mean of |x - point| of a normal distribution."""
-    z = (p.loc - point) / p.scale
+def _mean_distance(m, s, point):
+    z = (m - point) / s
     density = (-0.5 * z * z).exp() * (2 / math.pi) ** 0.5
-    return p.scale * (density + z * taeda.erf(z / 2**0.5))
+    return s * (density + z * taeda.erf(z / 2**0.5))
 
 
-def _gumbel_cross(p, q, of):
-    tail = of(_MEAN_EXP)(p, -1 / q.scale) * (q.loc / q.scale).exp()
-    return q.scale.log() + (p.mean - q.loc) / q.scale + tail
-
-
-def _beta_cross(p, q, of):
-    a, b = q.concentration1, q.concentration0
-    log_beta = a.lgamma() + b.lgamma() - (a + b).lgamma()
-    return log_beta - (a - 1) * of(_MEAN_LOG)(p) - (b - 1) * of(_MEAN_LOG1M)(p)
-
-
-# -E log q(x); `of` looks an expectation of p up in one of the tables above.
-_CROSS = {
-    Beta: _beta_cross,
-    ContinuousBernoulli: lambda p, q, of: (
-        q._log_normalizer(q.logits) - q.logits * p.mean
-    ),
-    Exponential: lambda p, q, of: q.rate * p.mean - q.rate.log(),
-    Gamma: lambda p, q, of: (
-        q.concentration.lgamma()
-        - q.concentration * q.rate.log()
-        - (q.concentration - 1) * of(_MEAN_LOG)(p)
-        + q.rate * p.mean
-    ),
-    Gumbel: _gumbel_cross,
-    Laplace: lambda p, q, of: (2 * q.scale).log() + _mean_distance(p, q.loc) / q.scale,
-    Normal: lambda p, q, of: (
-        0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.scale**2
-        + (q.scale * (2 * math.pi) ** 0.5).log()
-    ),
-    Pareto: lambda p, q, of: (
-        (q.alpha + 1) * of(_MEAN_LOG)(p) - q.alpha.log() - q.alpha * q.scale.log()
-    ),
-    Poisson: lambda p, q, of: q.rate - p.mean * q.rate.log(),
-    Uniform: lambda p, q, of: (q.high - q.low).log(),
+# The expectations beside mean and variance, by p: of log x, of log(1 - x), and as
+# functions that of e^(t x + c) of t and c, and that of |x - point|.
+_EXPECTED = {
+    "mean_log": {
+        "Beta": lambda a, b: a.digamma() - (a + b).digamma(),
+        "Exponential": lambda b: -b.log() - euler_constant,
+        "Gamma": lambda a, b: a.digamma() - b.log(),
+        "Pareto": lambda s, a: s.log() + 1 / a,
+        "Uniform": lambda low, high: _over_width(low, high, _x_log_x),
+    },
+    "mean_log1m": {
+        "Uniform": lambda low, high: _over_width(1 - high, 1 - low, _x_log_x)
+    },
+    "mean_exp": {
+        "Exponential": lambda b: lambda t, c: c.exp() / (1 - t / b),
+        "Gamma": lambda a, b: lambda t, c: c.exp() * (1 - t / b) ** -a,
+        "Normal": lambda m, s: lambda t, c: (t * m + c + 0.5 * (t * s) ** 2).exp(),
+        "Uniform": lambda low, high: (
+            lambda t, c: _over_width(low, high, lambda x: (t * x + c).exp() / t)
+        ),
+    },
+    "mean_distance": {"Normal": lambda m, s: lambda point: _mean_distance(m, s, point)},
 }
+# Where p has values that no q of these has.
+_BEYOND = {
+    "Poisson": "Bernoulli Binomial",
+    "Gumbel Laplace Normal": (
+        "Beta ContinuousBernoulli Exponential Gamma Pareto Uniform"
+    ),
+    "Exponential Gamma": "Beta ContinuousBernoulli Pareto Uniform",
+    "Pareto": "Beta ContinuousBernoulli Uniform",
+    "Beta ContinuousBernoulli": "Pareto",
+}
+
+
+def _of_pair(formula, kinds):
+    """A formula as a function of (p, q) of two classes.
+
+    Raises:
+        KeyError: it needs an expectation that is not known for p.
+    """
+
+    def reader(name: str):
+        if name in _EXPECTED:
+            return _of_pair(_EXPECTED[name][kinds[0].__name__], kinds)
+        side, name = name.endswith("_q"), name.removesuffix("_q")
+        name = kinds[side]._symbols.get(name, name)
+        return lambda *pair: getattr(pair[side], name)
+
+    readers, wide = [reader(name) for name in _arguments(formula)], in_double(formula)
+    return lambda p, q: wide(*[read(p, q) for read in readers])
 
 
 def _widened(distribution):
@@ -408,55 +354,52 @@ def _widened(distribution):
     return copy
 
 
-def _reaches_beyond(p, q) -> bool:
-    """Whether p has values that no parameters of q would allow."""
-    (low, high, *_), (low_q, high_q, *rest) = p, q
-    below, above = rest or (None, None)
-    if isinstance(low, float):
-        beyond = low < low_q if isinstance(low_q, float) else low <= below
-        if beyond:
-            return True
-    if isinstance(high, float):
-        return high > high_q if isinstance(high_q, float) else high >= above
-    return False
+def _ends(distribution):
+    """The least and the greatest value."""
+    region = distribution.support
+    least = getattr(region, "lower_bound", -math.inf)
+    return least, getattr(region, "upper_bound", math.inf)
 
 
-def _by_cross_entropy(kind_p, kind_q) -> None:
+def _cross_entropy_rule(cross):
+    """The divergence of (p, q) from the function for their cross entropy."""
+
     def divergence(p, q):
-        ends_p, ends_q = _ENDS[kind_p](p), _ENDS[kind_q](q)
-        like = p.mean + q.mean
-        if _reaches_beyond(ends_p, ends_q):
-            return taeda.full_like(like, math.inf)
-        wide_p, wide_q = _widened(p), _widened(q)
-        found = _CROSS[kind_q](wide_p, wide_q, lambda table: table[kind_p])
-        found = found - wide_p.entropy()
-        outside = [low < low_q for low, low_q in [(ends_p[0], ends_q[0])]]
-        outside += [ends_p[1] > ends_q[1]]
-        for each in outside:
-            if each is not False:
-                found = _unless(each, found)
-        return found.to(like.dtype)
+        dtype, (low, high), (low_q, high_q) = (
+            (p.mean + q.mean).dtype,
+            _ends(p),
+            _ends(q),
+        )
+        wide = _widened(p), _widened(q)
+        found = cross(*wide) - wide[0].entropy()
+        for outside in (low < low_q, high > high_q):
+            if outside is not False:
+                found = _unless(outside, found)
+        return found.to(dtype)
 
-    register_kl(kind_p, kind_q)(divergence)
+    return divergence
 
 
-_ON_A_LINE = [Beta, ContinuousBernoulli, Exponential, Gamma, Normal, Pareto, Uniform]
-_ROWS = {
-    Bernoulli: [Poisson],
-    Poisson: [Bernoulli, Binomial],
-    Beta: [],
-    ContinuousBernoulli: [],
-    Exponential: [Gumbel],
-    Gamma: [Gumbel],
-    Gumbel: [],
-    Laplace: [],
-    Normal: [Gumbel, Laplace],
-    Pareto: [],
-    Uniform: [Gumbel],
-}
-# No formula is known for these.
-_LEFT_OUT = [(ContinuousBernoulli, Beta), (ContinuousBernoulli, Gamma)]
-for _p, _row in _ROWS.items():
-    for _q in _row if _p in (Bernoulli, Poisson) else _row + _ON_A_LINE:
-        if _p is not _q and (_p, _q) not in _LEFT_OUT:
-            _by_cross_entropy(_p, _q)
+def _enter_tables() -> None:
+    known = {}
+    for module in (_continuous, _discrete, _gamma_family, _made):
+        known |= vars(module)
+    for names, formula in _CLOSED.items():
+        kinds = [known[name] for name in names.split()]
+        pair = kinds[0], kinds[-1]
+        register_kl(*pair)(_of_pair(formula, pair))
+    for name_p, name_q in product(_CROSS, repeat=2):
+        pair = known[name_p], known[name_q]
+        # Some pairs need what has no closed form.
+        with suppress(KeyError):
+            if name_p != name_q:
+                cross = _of_pair(_CROSS[name_q], pair)
+                register_kl(*pair)(_cross_entropy_rule(cross))
+    for names_p, names_q in _BEYOND.items():
+        for pair in product(names_p.split(), names_q.split()):
+            register_kl(*[known[name] for name in pair])(
+                lambda p, q: taeda.full_like(p.mean + q.mean, math.inf)
+            )
+
+
+_enter_tables()
