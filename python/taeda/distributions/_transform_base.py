@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import weakref
 from functools import reduce
-from math import prod
 
 import taeda
 from taeda.distributions import constraints
+from taeda.distributions._declare import of
 from taeda.distributions.utils import _sum_rightmost
+
+__all__ = [
+    *("CatTransform", "ComposeTransform", "IndependentTransform"),
+    *("StackTransform", "Transform", "_InverseTransform", "identity_transform"),
+]
 
 
 def region_of(function):
@@ -16,10 +21,11 @@ def region_of(function):
     return constraints.dependent_property(is_discrete=False)(function)
 
 
-def check_rank(shape, least: int) -> None:
-    """Raises ValueError where a shape has fewer dims than an event."""
+def check_rank(shape, least: int):
+    """The shape; raises ValueError where it has fewer dims than an event."""
     if len(shape) < least:
         raise ValueError("Too few dimensions on input")
+    return shape
 
 
 class Transform:
@@ -38,6 +44,8 @@ class Transform:
     bijective = False
     # Names of the constructor's arguments before cache_size, where a class has any.
     _arguments: tuple[str, ...] | None = None
+    # By which attributes two are equal; without them, one is only equal to itself.
+    _compared: tuple[str, ...] | None = None
     domain: constraints.Constraint
     codomain: constraints.Constraint
 
@@ -88,10 +96,10 @@ class Transform:
         return type(self)(*own, cache_size=cache_size)
 
     def __eq__(self, other) -> bool:
-        return self is other
-
-    def __ne__(self, other) -> bool:
-        return not self == other
+        if self._compared is None or not isinstance(other, type(self)):
+            return self is other
+        pairs = ((getattr(self, n), getattr(other, n)) for n in self._compared)
+        return all(bool(taeda.as_tensor(a == b).all()) for a, b in pairs)
 
     __hash__ = object.__hash__
 
@@ -138,6 +146,8 @@ class Transform:
 class _InverseTransform(Transform):
     """The inverse of a map, held in `_inv`: everything with its two sides exchanged."""
 
+    _compared = ("_inv",)
+
     def __init__(self, transform) -> None:
         super().__init__(transform._cache_size)
         self._inv = transform
@@ -147,17 +157,14 @@ class _InverseTransform(Transform):
 
     domain = region_of(lambda self: self._inv.codomain)
     codomain = region_of(lambda self: self._inv.domain)
-    bijective = property(lambda self: self._inv.bijective)
-    sign = property(lambda self: self._inv.sign)
+    bijective = of("_inv", "bijective")
+    sign = of("_inv", "sign")
+    forward_shape = of("_inv", "inverse_shape")
+    inverse_shape = of("_inv", "forward_shape")
     inv = property(lambda self: self._inv)
 
     def with_cache(self, cache_size: int = 1):
         return self.inv.with_cache(cache_size).inv
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, _InverseTransform) and self._inv == other._inv
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inv!r})"
@@ -167,12 +174,6 @@ class _InverseTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         return -self._inv.log_abs_det_jacobian(y, x)
-
-    def forward_shape(self, shape):
-        return self._inv.inverse_shape(shape)
-
-    def inverse_shape(self, shape):
-        return self._inv.forward_shape(shape)
 
 
 def _reached(steps):
@@ -193,7 +194,7 @@ class ComposeTransform(Transform):
         cache_size: as for `Transform`.
     """
 
-    _arguments = ("parts",)
+    _arguments = _compared = ("parts",)
 
     def __init__(self, parts: list, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -207,11 +208,6 @@ class ComposeTransform(Transform):
     )
     bijective = property(lambda self: all(part.bijective for part in self.parts))
     sign = property(lambda self: reduce(lambda s, p: s * p.sign, self.parts, 1))
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, ComposeTransform) and self.parts == other.parts
-
-    __hash__ = object.__hash__
 
     def _make_inverse(self):
         inverse = ComposeTransform([part.inv for part in self.parts[::-1]])
@@ -268,8 +264,10 @@ class IndependentTransform(Transform):
 
     domain = region_of(lambda self: self._wider(self.base_transform.domain))
     codomain = region_of(lambda self: self._wider(self.base_transform.codomain))
-    bijective = property(lambda self: self.base_transform.bijective)
-    sign = property(lambda self: self.base_transform.sign)
+    bijective = of("base_transform", "bijective")
+    sign = of("base_transform", "sign")
+    forward_shape = of("base_transform", "forward_shape")
+    inverse_shape = of("base_transform", "inverse_shape")
 
     def _wider(self, region):
         return constraints.independent(region, self.reinterpreted_batch_ndims)
@@ -290,57 +288,100 @@ class IndependentTransform(Transform):
         own = f"{self.base_transform!r}, {self.reinterpreted_batch_ndims}"
         return f"{type(self).__name__}({own})"
 
-    def forward_shape(self, shape):
-        return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape):
-        return self.base_transform.inverse_shape(shape)
+class _Parts(Transform):
+    """Base of maps that treat parts of the input each by its own map.
+
+    A subclass has the region of its parts' regions, how long all parts are along `dim`
+    together, and how a tensor falls into parts and is joined of them.
+    """
+
+    def __init__(self, tseq, dim: int = 0, cache_size: int = 0) -> None:
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
+        super().__init__(cache_size)
+        self.transforms = [t.with_cache(cache_size) for t in tseq]
+        self.dim = dim
+
+    bijective = property(lambda self: all(t.bijective for t in self.transforms))
+    domain = region_of(lambda self: self._region([t.domain for t in self.transforms]))
+    codomain = region_of(
+        lambda self: self._region([t.codomain for t in self.transforms])
+    )
+
+    def _each(self, act, *tensors) -> list:
+        """What `act` makes of each map and its parts of the tensors."""
+        for x in tensors:
+            rank, length = x.dim(), self._length
+            if not -rank <= self.dim < rank or x.size(self.dim) != length:
+                raise AssertionError(
+                    f"expected a tensor of length {length} along dim {self.dim}, got "
+                    f"the shape {tuple(x.shape)}"
+                )
+        parts = map(self._split, tensors)
+        return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
+
+    def _call(self, x):
+        return self._join(self._each(lambda t, part: t(part), x), self.dim)
+
+    def _inverse(self, y):
+        return self._join(self._each(lambda t, part: t.inv(part), y), self.dim)
+
+    def _slopes(self, x, y) -> list:
+        return self._each(lambda t, *pair: t.log_abs_det_jacobian(*pair), x, y)
 
 
-class ReshapeTransform(Transform):
-    """Another shape of the last dims.
+class CatTransform(_Parts):
+    """Maps of parts that stand one behind another along a dim.
 
     Args:
-        in_shape: before.
-        out_shape: after, with as many elements.
+        tseq: the maps.
+        dim: the dim.
+        lengths: of the parts; each 1 when absent.
         cache_size: as for `Transform`.
     """
 
-    bijective = True
-    _arguments = ("in_shape", "out_shape")
+    _arguments = ("transforms", "dim", "lengths")
 
-    def __init__(self, in_shape, out_shape, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.in_shape, self.out_shape = map(taeda.Size, (in_shape, out_shape))
-        if prod(self.in_shape) != prod(self.out_shape):
-            raise ValueError("in_shape, out_shape have different numbers of elements")
+    def __init__(self, tseq, dim: int = 0, lengths=None, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = list(lengths or [1] * len(self.transforms))
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match transforms "
+                f"({len(self.transforms)})"
+            )
 
-    domain = region_of(
-        lambda self: constraints.independent(constraints.real, len(self.in_shape))
-    )
-    codomain = region_of(
-        lambda self: constraints.independent(constraints.real, len(self.out_shape))
-    )
-
-    @staticmethod
-    def _swapped(shape, old, new):
-        check_rank(shape, len(old))
-        cut = len(shape) - len(old)
-        if shape[cut:] != old:
-            raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
-        return shape[:cut] + new
-
-    def forward_shape(self, shape):
-        return self._swapped(shape, self.in_shape, self.out_shape)
-
-    def inverse_shape(self, shape):
-        return self._swapped(shape, self.out_shape, self.in_shape)
-
-    def _call(self, x):
-        return x.reshape(self.forward_shape(x.shape))
-
-    def _inverse(self, y):
-        return y.reshape(self.inverse_shape(y.shape))
+    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
+    length = property(lambda self: sum(self.lengths), doc="Of all parts.")
+    _length = length
+    _region = lambda self, parts: constraints.cat(parts, self.dim, self.lengths)
+    _split = lambda self, x: x.split(self.lengths, self.dim)
+    _join = staticmethod(lambda parts, dim: taeda.cat(parts, dim))
 
     def log_abs_det_jacobian(self, x, y):
-        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
+        slopes = [
+            _sum_rightmost(slope, self.event_dim - t.event_dim)
+            for t, slope in zip(self.transforms, self._slopes(x, y), strict=True)
+        ]
+        dim = self.dim + self.event_dim - (0 if self.dim < 0 else x.dim())
+        return taeda.cat(slopes, dim) if dim < 0 else sum(slopes)
+
+
+class StackTransform(_Parts):
+    """Maps of the slices along a dim.
+
+    Args:
+        tseq: the maps.
+        dim: the dim.
+        cache_size: as for `Transform`.
+    """
+
+    _arguments = ("transforms", "dim")
+    _length = property(lambda self: len(self.transforms))
+    _region = lambda self, parts: constraints.stack(parts, self.dim)
+    _split = lambda self, x: x.unbind(self.dim)
+    _join = staticmethod(lambda parts, dim: taeda.stack(parts, dim))
+
+    def log_abs_det_jacobian(self, x, y):
+        return self._join(self._slopes(x, y), self.dim)

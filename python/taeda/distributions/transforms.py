@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from math import log
+from math import log, prod
 from numbers import Number
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._transform_base import (
-    ComposeTransform as ComposeTransform,
-)
-from taeda.distributions._transform_base import (
-    IndependentTransform as IndependentTransform,
-)
-from taeda.distributions._transform_base import (
-    ReshapeTransform as ReshapeTransform,
-)
-from taeda.distributions._transform_base import (
-    Transform,
-    check_rank,
-    region_of,
-)
-from taeda.distributions._transform_base import (
-    _InverseTransform as _InverseTransform,
-)
-from taeda.distributions._transform_base import (
-    identity_transform as identity_transform,
-)
+from taeda.distributions._declare import of
+from taeda.distributions._transform_base import *  # noqa: F403
+from taeda.distributions._transform_base import Transform, check_rank, region_of
 from taeda.distributions.utils import (
     _sum_rightmost,
     broadcast_all,
@@ -45,35 +28,26 @@ StickBreakingTransform TanhTransform Transform identity_transform""".split()
 class _Alike(Transform):
     """Base of maps without parameters: those of one class are equal.
 
-    Each is stated by three functions: f, its inverse, and log |f'| of (x, f(x)).
+    Each is stated by functions: f, its inverse, and log |f'| of (x, f(x)).
     """
 
-    bijective = True
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, type(self))
-
-    __hash__ = object.__hash__
+    _compared = ()
+    domain = constraints.real
 
 
-class ExpTransform(_Alike):
+class _Rising(_Alike):
+    """Base of those of numbers that rise, so that they have one inverse."""
+
+    bijective, sign = True, 1
+
+
+class ExpTransform(_Rising):
     """y = exp(x)."""
 
-    domain, codomain = constraints.real, constraints.positive
-    sign = 1
+    codomain = constraints.positive
     _call = staticmethod(lambda x: x.exp())
     _inverse = staticmethod(lambda y: y.log())
     log_abs_det_jacobian = staticmethod(lambda x, y: x)
-
-
-class SigmoidTransform(_Alike):
-    """y = 1 / (1 + exp(-x)), kept off 0 and 1 by a rounding."""
-
-    domain, codomain = constraints.real, constraints.unit_interval
-    sign = 1
-    _call = staticmethod(lambda x: _inside(x.sigmoid()))
-    _inverse = staticmethod(lambda y: taeda.logit(_inside(y)))
-    log_abs_det_jacobian = staticmethod(lambda x, y: logsigmoid(x) + logsigmoid(-x))
 
 
 def _inside(y):
@@ -81,21 +55,28 @@ def _inside(y):
     return y.clamp(limits.tiny, 1.0 - limits.eps)
 
 
-class SoftplusTransform(_Alike):
+class SigmoidTransform(_Rising):
+    """y = 1 / (1 + exp(-x)), kept off 0 and 1 by a rounding."""
+
+    codomain = constraints.unit_interval
+    _call = staticmethod(lambda x: _inside(x.sigmoid()))
+    _inverse = staticmethod(lambda y: taeda.logit(_inside(y)))
+    log_abs_det_jacobian = staticmethod(lambda x, y: logsigmoid(x) + logsigmoid(-x))
+
+
+class SoftplusTransform(_Rising):
     """y = log(1 + exp(x))."""
 
-    domain, codomain = constraints.real, constraints.positive
-    sign = 1
+    codomain = constraints.positive
     _call = staticmethod(lambda x: softplus(x))
     _inverse = staticmethod(lambda y: y + (-(-y).expm1()).log())
     log_abs_det_jacobian = staticmethod(lambda x, y: logsigmoid(x))
 
 
-class TanhTransform(_Alike):
+class TanhTransform(_Rising):
     """y = tanh(x)."""
 
-    domain, codomain = constraints.real, constraints.interval(-1.0, 1.0)
-    sign = 1
+    codomain = constraints.interval(-1.0, 1.0)
     _call = staticmethod(lambda x: x.tanh())
     _inverse = staticmethod(lambda y: y.atanh())
     # 1 - tanh(x)^2 = 4 sigmoid(2 x) sigmoid(-2 x)
@@ -107,8 +88,7 @@ class TanhTransform(_Alike):
 class AbsTransform(_Alike):
     """y = |x|; the inverse is the positive x."""
 
-    domain, codomain = constraints.real, constraints.positive
-    bijective = False
+    codomain = constraints.positive
     _call = staticmethod(lambda x: x.abs())
     _inverse = staticmethod(lambda y: y)
 
@@ -117,25 +97,9 @@ class SoftmaxTransform(_Alike):
     """y = softmax(x); the inverse is the logarithm."""
 
     domain, codomain = constraints.real_vector, constraints.simplex
-    bijective = False
     _call = staticmethod(lambda x: x.softmax(-1))
     _inverse = staticmethod(lambda y: y.log())
-
-    def forward_shape(self, shape):
-        check_rank(shape, 1)
-        return shape
-
-    inverse_shape = forward_shape
-
-
-class LowerCholeskyTransform(_Alike):
-    """A matrix to a lower triangular one with a positive diagonal."""
-
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.lower_cholesky
-    bijective = False
-    _call = staticmethod(lambda x: _with_diagonal(x, lambda d: d.exp()))
-    _inverse = staticmethod(lambda y: _with_diagonal(y, lambda d: d.log()))
+    forward_shape = inverse_shape = lambda self, shape: check_rank(shape, 1)
 
 
 def _with_diagonal(matrix, change):
@@ -143,19 +107,33 @@ def _with_diagonal(matrix, change):
     return matrix.tril(-1) + change(diagonal).diag_embed()
 
 
+class LowerCholeskyTransform(_Alike):
+    """A matrix to a lower triangular one with a positive diagonal."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+    _call = staticmethod(lambda x: _with_diagonal(x, lambda d: d.exp()))
+    _inverse = staticmethod(lambda y: _with_diagonal(y, lambda d: d.log()))
+
+
 class PositiveDefiniteTransform(_Alike):
     """A matrix to a positive-definite one, through its Cholesky factor."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
-    bijective = False
+    _inverse = staticmethod(
+        lambda y: LowerCholeskyTransform._inverse(taeda.linalg.cholesky(y))
+    )
 
     def _call(self, x):
         factor = LowerCholeskyTransform._call(x)
         return factor @ factor.mT
 
-    def _inverse(self, y):
-        return LowerCholeskyTransform._inverse(taeda.linalg.cholesky(y))
+
+def _broadcast(self, shape):
+    """A shape with those of the parameters."""
+    own = (getattr(getattr(self, n), "shape", ()) for n in self._arguments)
+    return taeda.broadcast_shapes(shape, *own)
 
 
 class PowerTransform(Transform):
@@ -166,35 +144,19 @@ class PowerTransform(Transform):
         cache_size: as for `Transform`.
     """
 
+    _arguments = _compared = ("exponent",)
     domain = codomain = constraints.positive
     bijective = True
-    _arguments = ("exponent",)
 
     def __init__(self, exponent, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
     sign = property(lambda self: self.exponent.sign())
-
-    def __eq__(self, other) -> bool:
-        known = isinstance(other, PowerTransform)
-        return known and bool((self.exponent == other.exponent).all())
-
-    __hash__ = object.__hash__
-
-    def _call(self, x):
-        return x**self.exponent
-
-    def _inverse(self, y):
-        return y ** (1 / self.exponent)
-
-    def log_abs_det_jacobian(self, x, y):
-        return (y / x * self.exponent).abs().log()
-
-    def forward_shape(self, shape):
-        return taeda.broadcast_shapes(shape, self.exponent.shape)
-
-    inverse_shape = forward_shape
+    _call = lambda self, x: x**self.exponent
+    _inverse = lambda self, y: y ** (1 / self.exponent)
+    log_abs_det_jacobian = lambda self, x, y: (y / x * self.exponent).abs().log()
+    forward_shape = inverse_shape = _broadcast
 
 
 class AffineTransform(Transform):
@@ -207,8 +169,9 @@ class AffineTransform(Transform):
         cache_size: as for `Transform`.
     """
 
-    bijective = True
     _arguments = ("loc", "scale", "event_dim")
+    _compared = ("loc", "scale")
+    bijective = True
 
     def __init__(self, loc, scale, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -222,14 +185,9 @@ class AffineTransform(Transform):
             else constraints.real
         )
     )
-
-    def __eq__(self, other) -> bool:
-        if not isinstance(other, AffineTransform):
-            return False
-        same = (self.loc == other.loc, self.scale == other.scale)
-        return all(bool(taeda.as_tensor(each).all()) for each in same)
-
-    __hash__ = object.__hash__
+    _call = lambda self, x: self.scale * x + self.loc
+    _inverse = lambda self, y: (y - self.loc) / self.scale
+    forward_shape = inverse_shape = _broadcast
 
     @property
     def sign(self):
@@ -237,23 +195,11 @@ class AffineTransform(Transform):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
 
-    def _call(self, x):
-        return self.scale * x + self.loc
-
-    def _inverse(self, y):
-        return (y - self.loc) / self.scale
-
     def log_abs_det_jacobian(self, x, y):
         scale = self.scale
         if isinstance(scale, Number):
             scale = x.new_full((), scale)
         return _sum_rightmost(scale.abs().log().expand(x.shape), self._event_dim)
-
-    def forward_shape(self, shape):
-        own = (getattr(part, "shape", ()) for part in (self.loc, self.scale))
-        return taeda.broadcast_shapes(shape, *own)
-
-    inverse_shape = forward_shape
 
 
 class CorrCholeskyTransform(Transform):
@@ -310,6 +256,10 @@ class StickBreakingTransform(_Alike):
     """
 
     domain, codomain = constraints.real_vector, constraints.simplex
+    bijective = True
+    _longer = lambda self, shape, by: check_rank(shape, 1)[:-1] + (shape[-1] + by,)
+    forward_shape = lambda self, shape: self._longer(shape, 1)
+    inverse_shape = lambda self, shape: self._longer(shape, -1)
 
     @staticmethod
     def _shift(x):
@@ -329,125 +279,54 @@ class StickBreakingTransform(_Alike):
         rest = logsigmoid(self._shift(x) - x)
         return (y[..., :-1].log() + rest).sum(-1)
 
-    def _longer(self, shape, by: int):
-        check_rank(shape, 1)
-        return shape[:-1] + (shape[-1] + by,)
+
+class ReshapeTransform(Transform):
+    """Another shape of the last dims.
+
+    Args:
+        in_shape: before.
+        out_shape: after, with as many elements.
+        cache_size: as for `Transform`.
+    """
+
+    bijective = True
+    _arguments = ("in_shape", "out_shape")
+
+    def __init__(self, in_shape, out_shape, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.in_shape, self.out_shape = map(taeda.Size, (in_shape, out_shape))
+        if prod(self.in_shape) != prod(self.out_shape):
+            raise ValueError("in_shape, out_shape have different numbers of elements")
+
+    domain = region_of(
+        lambda self: constraints.independent(constraints.real, len(self.in_shape))
+    )
+    codomain = region_of(
+        lambda self: constraints.independent(constraints.real, len(self.out_shape))
+    )
+
+    @staticmethod
+    def _swapped(shape, old, new):
+        check_rank(shape, len(old))
+        cut = len(shape) - len(old)
+        if shape[cut:] != old:
+            raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
+        return shape[:cut] + new
 
     def forward_shape(self, shape):
-        return self._longer(shape, 1)
+        return self._swapped(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape):
-        return self._longer(shape, -1)
-
-
-class _Parts(Transform):
-    """Base of maps that treat parts of the input each by its own map."""
-
-    def __init__(self, tseq, dim: int = 0, cache_size: int = 0) -> None:
-        if not all(isinstance(t, Transform) for t in tseq):
-            raise AssertionError("All elements of tseq must be Transform instances")
-        super().__init__(cache_size)
-        self.transforms = [t.with_cache(cache_size) for t in tseq]
-        self.dim = dim
-
-    bijective = property(lambda self: all(t.bijective for t in self.transforms))
-
-    def _each(self, act, *tensors) -> list:
-        """What `act` makes of each map and its parts of the tensors."""
-        parts = (self._split(tensor) for tensor in tensors)
-        return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
+        return self._swapped(shape, self.out_shape, self.in_shape)
 
     def _call(self, x):
-        return self._join(self._each(lambda t, part: t(part), x), self.dim)
+        return x.reshape(self.forward_shape(x.shape))
 
     def _inverse(self, y):
-        return self._join(self._each(lambda t, part: t.inv(part), y), self.dim)
-
-
-def _slope(transform, x, y):
-    return transform.log_abs_det_jacobian(x, y)
-
-
-class CatTransform(_Parts):
-    """Maps of parts that stand one behind another along a dim.
-
-    Args:
-        tseq: the maps.
-        dim: the dim.
-        lengths: of the parts; each 1 when absent.
-        cache_size: as for `Transform`.
-    """
-
-    _arguments = ("transforms", "dim", "lengths")
-
-    def __init__(self, tseq, dim: int = 0, lengths=None, cache_size: int = 0) -> None:
-        super().__init__(tseq, dim, cache_size)
-        self.lengths = list(lengths or [1] * len(self.transforms))
-        if len(self.lengths) != len(self.transforms):
-            raise AssertionError(
-                f"lengths ({len(self.lengths)}) must match transforms "
-                f"({len(self.transforms)})"
-            )
-
-    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
-    length = property(lambda self: sum(self.lengths), doc="Of all parts.")
-    domain = region_of(lambda self: self._region([t.domain for t in self.transforms]))
-    codomain = region_of(
-        lambda self: self._region([t.codomain for t in self.transforms])
-    )
-    _join = staticmethod(lambda parts, dim: taeda.cat(parts, dim))
-
-    def _region(self, regions):
-        return constraints.cat(regions, self.dim, self.lengths)
-
-    def _split(self, x):
-        rank = x.dim()
-        if not -rank <= self.dim < rank or x.size(self.dim) != self.length:
-            raise AssertionError(
-                f"expected a tensor of length {self.length} along dim {self.dim}, got "
-                f"the shape {tuple(x.shape)}"
-            )
-        return x.split(self.lengths, self.dim)
+        return y.reshape(self.inverse_shape(y.shape))
 
     def log_abs_det_jacobian(self, x, y):
-        slopes = [
-            _sum_rightmost(slope, self.event_dim - t.event_dim)
-            for t, slope in zip(self.transforms, self._each(_slope, x, y), strict=True)
-        ]
-        dim = self.dim + self.event_dim - (0 if self.dim < 0 else x.dim())
-        return taeda.cat(slopes, dim) if dim < 0 else sum(slopes)
-
-
-class StackTransform(_Parts):
-    """Maps of the slices along a dim.
-
-    Args:
-        tseq: the maps.
-        dim: the dim.
-        cache_size: as for `Transform`.
-    """
-
-    _arguments = ("transforms", "dim")
-    domain = region_of(lambda self: self._region([t.domain for t in self.transforms]))
-    codomain = region_of(
-        lambda self: self._region([t.codomain for t in self.transforms])
-    )
-    _join = staticmethod(lambda parts, dim: taeda.stack(parts, dim))
-
-    def _region(self, regions):
-        return constraints.stack(regions, self.dim)
-
-    def _split(self, x):
-        rank = x.dim()
-        if not -rank <= self.dim < rank or x.size(self.dim) != len(self.transforms):
-            raise AssertionError(
-                f"expected {len(self.transforms)} slices along dim {self.dim}, got the "
-                f"shape {tuple(x.shape)}"
-            )
-        return x.unbind(self.dim)
-
-    def log_abs_det_jacobian(self, x, y):
-        return self._join(self._each(_slope, x, y), self.dim)
+        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
 
 class CumulativeDistributionTransform(Transform):
@@ -467,13 +346,7 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size)
         self.distribution = distribution
 
-    domain = property(lambda self: self.distribution.support)
-
-    def _call(self, x):
-        return self.distribution.cdf(x)
-
-    def _inverse(self, y):
-        return self.distribution.icdf(y)
-
-    def log_abs_det_jacobian(self, x, y):
-        return self.distribution.log_prob(x)
+    domain = of("distribution", "support")
+    _call = of("distribution", "cdf")
+    _inverse = of("distribution", "icdf")
+    log_abs_det_jacobian = lambda self, x, y: self.distribution.log_prob(x)
