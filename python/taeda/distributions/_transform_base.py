@@ -315,7 +315,7 @@ class _Parts(Transform):
             rank, length = x.dim(), self._length
             if not -rank <= self.dim < rank or x.size(self.dim) != length:
                 raise AssertionError(
-                    f"expected a tensor of length {length} along dim {self.dim}, got "
+                    f"expected {self._wanted.format(length)} along dim {self.dim}, got "
                     f"the shape {tuple(x.shape)}"
                 )
         parts = map(self._split, tensors)
@@ -354,7 +354,7 @@ class CatTransform(_Parts):
 
     event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
     length = property(lambda self: sum(self.lengths), doc="Of all parts.")
-    _length = length
+    _length, _wanted = length, "a tensor of length {}"
     _region = lambda self, parts: constraints.cat(parts, self.dim, self.lengths)
     _split = lambda self, x: x.split(self.lengths, self.dim)
     _join = staticmethod(lambda parts, dim: taeda.cat(parts, dim))
@@ -378,7 +378,7 @@ class StackTransform(_Parts):
     """
 
     _arguments = ("transforms", "dim")
-    _length = property(lambda self: len(self.transforms))
+    _length, _wanted = property(lambda self: len(self.transforms)), "{} slices"
     _region = lambda self, parts: constraints.stack(parts, self.dim)
     _split = lambda self, x: x.unbind(self.dim)
     _join = staticmethod(lambda parts, dim: taeda.stack(parts, dim))

@@ -293,7 +293,7 @@ lower_cholesky = _matrices(
 )
 corr_cholesky = _matrices(
     "CorrCholesky: The same with rows of the length 1",
-    lambda v: _is_lower(v) & _positive_diagonal(v) & _unit_rows(v),
+    lambda v: _unit_rows(v) & _is_lower(v) & _positive_diagonal(v),
 )
 square = _matrices("Square: Square matrices", _is_square)
 symmetric = _matrices("Symmetric: Symmetric matrices", _is_symmetric)

@@ -132,7 +132,7 @@ class PositiveDefiniteTransform(_Alike):
 
 def _broadcast(self, shape):
     """A shape with those of the parameters."""
-    own = (getattr(getattr(self, n), "shape", ()) for n in self._arguments)
+    own = (getattr(getattr(self, n), "shape", ()) for n in self._compared)
     return taeda.broadcast_shapes(shape, *own)
 
 
