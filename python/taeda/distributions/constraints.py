@@ -183,13 +183,13 @@ def _region(row: str, test, is_discrete: bool = False, event_dim: int = 0):
 
     Args:
         row: the class's name and what lies there.
-        test: of a value and the bounds.
+        test: of a value; or of a region and a value, and names the region's bounds.
     """
     name, _, text = row.partition(": ")
-    bounds = test.__code__.co_varnames[1 : test.__code__.co_argcount]
-    within = lambda self, value: test(value, *[vars(self)[n] for n in bounds])
+    used = test.__code__.co_names
+    bounds = tuple(n for n in ("lower_bound", "upper_bound") if n in used)
     space = {
-        "check": within if bounds else staticmethod(test),
+        "check": test if bounds else lambda self, value: test(value),
         "is_discrete": is_discrete,
         "event_dim": event_dim,
         "__module__": __name__,
@@ -239,40 +239,40 @@ _vectors, _counts = (partial(kind, event_dim=1) for kind in (_numbers, _whole))
 _matrices = partial(_region, event_dim=2)
 real = _numbers("Real: All numbers but NaN", lambda v: v == v)
 greater_than = _numbers(
-    "GreaterThan: Numbers above a bound", lambda v, lower_bound: lower_bound < v
+    "GreaterThan: Numbers above a bound", lambda r, value: r.lower_bound < value
 )
 greater_than_eq = _numbers(
-    "GreaterThanEq: Numbers from a bound on", lambda v, lower_bound: lower_bound <= v
+    "GreaterThanEq: Numbers from a bound on", lambda r, value: r.lower_bound <= value
 )
 less_than = _numbers(
-    "LessThan: Numbers below a bound", lambda v, upper_bound: v < upper_bound
+    "LessThan: Numbers below a bound", lambda r, value: value < r.upper_bound
 )
 interval = _numbers(
     "Interval: Numbers between two bounds, with them",
-    lambda v, lower_bound, upper_bound: (lower_bound <= v) & (v <= upper_bound),
+    lambda r, value: (r.lower_bound <= value) & (value <= r.upper_bound),
 )
 half_open_interval = _numbers(
     "HalfOpenInterval: Numbers between two bounds, with the lower one",
-    lambda v, lower_bound, upper_bound: (lower_bound <= v) & (v < upper_bound),
+    lambda r, value: (r.lower_bound <= value) & (value < r.upper_bound),
 )
 positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
 boolean = _whole("Boolean: 0 and 1", lambda v: (v == 0) | (v == 1))
 integer_interval = _whole(
     "IntegerInterval: Whole numbers from lower_bound to upper_bound",
-    lambda v, lower_bound, upper_bound: (
-        (v % 1 == 0) & (lower_bound <= v) & (v <= upper_bound)
+    lambda r, value: (
+        (value % 1 == 0) & (r.lower_bound <= value) & (value <= r.upper_bound)
     ),
 )
 _whole(
     "IntegerLessThan: Whole numbers up to a bound",
-    lambda v, upper_bound: (v % 1 == 0) & (v <= upper_bound),
+    lambda r, value: (value % 1 == 0) & (value <= r.upper_bound),
 )
-_from = _whole(
+_whole_from = _whole(
     "IntegerGreaterThan: Whole numbers from a bound on",
-    lambda v, lower_bound: (v % 1 == 0) & (lower_bound <= v),
+    lambda r, value: (value % 1 == 0) & (r.lower_bound <= value),
 )
-nonnegative_integer, positive_integer = _from(0), _from(1)
+nonnegative_integer, positive_integer = _whole_from(0), _whole_from(1)
 real_vector = independent(real, 1)
 simplex = _vectors(
     "Simplex: Probabilities that sum to 1",
@@ -284,7 +284,7 @@ one_hot = _counts(
 )
 multinomial = _counts(
     "Multinomial: Counts that sum to at most a number",
-    lambda v, upper_bound: (v.sum(-1) <= upper_bound) & (v.amin(-1) >= 0),
+    lambda r, value: (value.sum(-1) <= r.upper_bound) & (value.amin(-1) >= 0),
 )
 lower_triangular = _matrices("LowerTriangular: With 0 above the diagonal", _is_lower)
 lower_cholesky = _matrices(

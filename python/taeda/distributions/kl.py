@@ -12,6 +12,7 @@ import math
 import warnings
 from contextlib import suppress
 from itertools import product
+from operator import attrgetter
 
 import taeda
 from taeda.distributions import _continuous, _discrete, _gamma_family, _made, _vectors
@@ -331,15 +332,14 @@ def _of_pair(formula, kinds):
         KeyError: it needs an expectation that is not known for p.
     """
 
-    def reader(name: str):
+    def source(name: str):
         if name in _EXPECTED:
-            return _of_pair(_EXPECTED[name][kinds[0].__name__], kinds)
+            return 0, _of_pair(_EXPECTED[name][kinds[0].__name__], kinds)
         side, name = name.endswith("_q"), name.removesuffix("_q")
-        name = kinds[side]._symbols.get(name, name)
-        return lambda *pair: getattr(pair[side], name)
+        return side, attrgetter(kinds[side]._symbols.get(name, name))
 
-    readers, wide = [reader(name) for name in _arguments(formula)], in_double(formula)
-    return lambda p, q: wide(*[read(p, q) for read in readers])
+    sources, wide = [source(name) for name in _arguments(formula)], in_double(formula)
+    return lambda *pair: wide(*[read(pair[side]) for side, read in sources])
 
 
 def _widened(distribution):
