@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from .axes import axes_problems
 from .errors import CodegenError, Location
 from .expr import Expr, backward_expr, check, parse
 from .expr_types import rank
-from .record_types import KIND_OF_DTYPE, Axes, Kernel, Overload, Pointwise, Record
+from .record_types import KIND_OF_DTYPE, Kernel, Overload, Pointwise, Record
 from .schema import Schema
 from .yaml_fields import Text
 
@@ -35,8 +36,8 @@ def check_overload(overload: Overload) -> None:
     if isinstance(overload.body, Pointwise):
         _check_pointwise(overload, overload.body)
     axes = getattr(overload.body, "axes", None)
-    if axes is not None and not axes.opaque:
-        _check_axes(overload, axes)
+    for problem in axes_problems(axes, schema) if axes is not None else ():
+        raise CodegenError(f"{schema.name}: {problem}", axes.location)
 
 
 def check_record(record: Record) -> None:
@@ -124,30 +125,6 @@ def _require(
             )
 
 
-def _check_axes(overload: Overload, axes: Axes) -> None:
-    schema = overload.schema
-    tensors = len(schema.tensor_args)
-    results = sum(r.type.is_tensor_like for r in schema.returns)
-    for side, given, needed in (
-        ("left", len(axes.inputs), tensors),
-        ("right", len(axes.outputs), results),
-    ):
-        if given != needed:
-            raise CodegenError(
-                f"{schema.name}: axes has {given} operands on the {side}, "
-                f"the schema {needed} tensors",
-                axes.location,
-            )
-    unbound = {n for o in axes.outputs for n in o} - {n for o in axes.inputs for n in o}
-    fresh = {name for name in unbound if name not in ("...", "1", "_")}
-    if axes.inputs and fresh and not all(name.endswith("!") for name in fresh):
-        raise CodegenError(
-            f"{schema.name}: axes: {', '.join(sorted(fresh))} only on the right; "
-            "mark a new axis opaque with `!`",
-            axes.location,
-        )
-
-
 def lint_records(records: Iterable[Record]) -> Iterator[CodegenError]:
     """Rules of style and completeness: what loads but must not be committed."""
     for record in records:
@@ -156,7 +133,7 @@ def lint_records(records: Iterable[Record]) -> Iterator[CodegenError]:
             if isinstance(body, Kernel) and body.axes is None:
                 yield CodegenError(
                     f"{overload.schema.name}: a kernel needs `axes` "
-                    "(`opaque` if no axis can be split)",
+                    "(`opaque: REASON` if no axis takes a batch)",
                     overload.location,
                 )
         summary = record.doc.summary

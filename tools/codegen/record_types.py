@@ -5,9 +5,9 @@ To add a key to a family, add one line here; the loader and its messages follow.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
+from .axes import Axes, parse_axes
 from .errors import CodegenError, Location
 from .schema import Schema
 from .yaml_fields import (
@@ -133,43 +133,6 @@ def _kind_expr(node: Node) -> KindExpr:
     if not found:
         raise node.fail("expr: empty")
     return KindExpr(found)
-
-
-@dataclass(frozen=True)
-class Axes:
-    """`b m k, b k n -> b m n`: names per tensor operand, `!` marks an opaque axis.
-
-    `...` stands for any number of batch axes; names missing on the right are reduced.
-    The word `opaque` alone says that no axis can be split or batched.
-    """
-
-    inputs: tuple[tuple[str, ...], ...]
-    outputs: tuple[tuple[str, ...], ...]
-    opaque: bool = False
-    location: Location = field(default=Location(), compare=False)
-
-    @property
-    def reduced(self) -> frozenset[str]:
-        return frozenset(sum(self.inputs, ())) - frozenset(sum(self.outputs, ()))
-
-
-def parse_axes(value: Text) -> Axes:
-    if value.strip() == "opaque":
-        return Axes((), (), True, value.location)
-    left, arrow, right = value.partition("->")
-    if not arrow:
-        raise CodegenError("axes: expected `a b, c -> d`", value.location, str(value))
-    sides: list[tuple[tuple[str, ...], ...]] = []
-    for side in (left, right):
-        operands = [tuple(part.split()) for part in side.split(",")]
-        sides.append(() if operands == [()] else tuple(operands))
-    for name in (name for side in sides for operand in side for name in operand):
-        if not re.fullmatch(r"\.\.\.|[A-Za-z]\w*!?|1|_", name):
-            column = value.index(name)
-            raise CodegenError(
-                f"axes: bad axis {name!r}", value.location, str(value), column
-            )
-    return Axes(sides[0], sides[1], False, value.location)
 
 
 def _axes(node: Node) -> Axes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import pathlib
 import sys
 
@@ -19,14 +20,27 @@ MAX_KERNEL_SECONDS = 0.8
 LEAST_COMPILE_SECONDS = 0.3
 
 
-def _records() -> tuple[int, int]:
-    """How many records there are, and how many of them get generated kernels."""
+def _load() -> list:
     sys.path.insert(0, str(ROOT))
     from tools.codegen.records import load_records
 
-    records = load_records(ROOT / "aten" / "ops")
+    return load_records(ROOT / "aten" / "ops")
+
+
+def _records(records: list) -> tuple[int, int]:
+    """How many records there are, and how many of them get generated kernels."""
     families = [{overload.family for overload in r.overloads} for r in records]
     return len(records), sum(bool(f & {"pointwise", "reduction"}) for f in families)
+
+
+def axes_lines(records: list) -> list[str]:
+    """How many overloads of kernels have axes, and why the others have none."""
+    overloads = [o for r in records for o in r.overloads if o.family == "kernel"]
+    reasons = collections.Counter(o.body.axes.opaque for o in overloads)
+    named = reasons.pop("", 0)
+    opaque = f"opaque: {reasons.total()}"
+    head = f"kernel overloads: {len(overloads)}, with axes: {named}, {opaque}"
+    return [head, *(f"  {n} opaque: {why}" for why, n in reasons.most_common())]
 
 
 def _generated(tree: pathlib.Path) -> list[tuple[str, int, int, int]]:
@@ -65,7 +79,8 @@ def main() -> int:
     tree = cmake.build_dir()
     if not (tree / "gen").exists():
         raise Failure("nothing is generated yet; run tools/dev build")
-    records, kernels = _records()
+    loaded = _load()
+    records, kernels = _records(loaded)
     over = []
 
     def figure(name: str, value: float, ceiling: float, unit: str) -> None:
@@ -77,6 +92,8 @@ def main() -> int:
     for kind, files, lines, size in rows:
         say(f"gen/{kind}: {files} files, {lines} lines, {size / 1e3:.0f} kB")
     say(f"records: {records}, with generated kernels: {kernels}")
+    for line in axes_lines(loaded):
+        say(line)
     lines, size = sum(r[2] for r in rows), sum(r[3] for r in rows)
     figure("generated lines per record", lines / records, MAX_LINES_PER_RECORD, "")
     figure(
