@@ -6,7 +6,7 @@ import warnings
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions.utils import lazy_property
+from taeda.distributions.utils import _compatible, lazy_property
 
 __all__ = ["Distribution"]
 
@@ -150,8 +150,7 @@ class Distribution:
                 f"{event}."
             )
         whole = self._batch_shape + event
-        sizes = zip(shape[::-1], whole[::-1], strict=False)
-        if any(a != b and 1 not in (a, b) for a, b in sizes):
+        if not _compatible(shape, whole):
             raise ValueError(
                 "Value is not broadcastable with batch_shape+event_shape: "
                 f"{shape} vs {whole}."

@@ -43,12 +43,10 @@ class Independent(Expanding):
         event = batch[cut:] + base_distribution.event_shape
         super().__init__(batch[:cut], event, validate_args=validate_args)
 
-    has_rsample = of("base_dist", "has_rsample")
-    mean = of("base_dist", "mean")
-    mode = of("base_dist", "mode")
-    variance = of("base_dist", "variance")
-    sample = of("base_dist", "sample")
-    rsample = of("base_dist", "rsample")
+    mean, mode, variance, sample, rsample, has_rsample = (
+        of("base_dist", name)
+        for name in ("mean", "mode", "variance", "sample", "rsample", "has_rsample")
+    )
 
     @property
     def has_enumerate_support(self) -> bool:

@@ -17,6 +17,7 @@ from operator import attrgetter
 import taeda
 from taeda.distributions import _continuous, _discrete, _gamma_family, _made, _vectors
 from taeda.distributions._declare import _arguments, in_double
+from taeda.distributions.constraints import is_dependent
 from taeda.distributions.exp_family import ExponentialFamily, tangent
 from taeda.distributions.independent import Independent
 from taeda.distributions.transformed_distribution import TransformedDistribution
@@ -143,17 +144,14 @@ def _gumbel(m, s, m_q, s_q):
     return offset + rest - ratio.log() + euler_constant * (ratio - 1)
 
 
-def _laplace(m, s, m_q, s_q):
-    distance = (m - m_q).abs()
+def _laplace(s, s_q, distance):
     return _excess(s / s_q) + (distance + s * (-distance / s).expm1()) / s_q
 
 
 # By the name of a class, or of two.
 _CLOSED = {
     "Bernoulli": _bernoulli,
-    "Bernoulli Poisson": lambda p, b_q: (
-        b_q + taeda.xlogy(p, p / b_q) + taeda.special.xlog1py(1 - p, -p)
-    ),
+    "Bernoulli Poisson": lambda p, t, b_q: b_q - p * (b_q.log() - t) - softplus(t),
     "Beta": lambda _dirichlet, _dirichlet_q: kl_divergence(_dirichlet, _dirichlet_q),
     "Binomial": _binomial,
     "Categorical": lambda p, t, p_q, t_q: _weighted(p, t - t_q, p_q == 0).sum(-1),
@@ -172,7 +170,7 @@ _CLOSED = {
     "Geometric": lambda p, t, p_q, t_q: _bernoulli(p, t, p_q, t_q) / p,
     "Gumbel": _gumbel,
     "HalfNormal": lambda base_dist, base_dist_q: kl_divergence(base_dist, base_dist_q),
-    "Laplace": _laplace,
+    "Laplace": lambda m, s, m_q, s_q: _laplace(s, s_q, (m - m_q).abs()),
     "OneHotCategorical": lambda _categorical, _categorical_q: kl_divergence(
         _categorical, _categorical_q
     ),
@@ -225,22 +223,24 @@ def _exponential_family(p, q):
     return q._log_normalizer(*natural) - tangent(p, natural)
 
 
+def _of_bases(p, q, alike: bool, difference: str):
+    """That of the base distributions, summed over the dims that events have beyond."""
+    if not alike:
+        raise NotImplementedError(f"kl_divergence: the two {difference}")
+    each = kl_divergence(p.base_dist, q.base_dist)
+    return _sum_rightmost(each, len(p.event_shape) - len(p.base_dist.event_shape))
+
+
 @register_kl(Independent, Independent)
 def _independent(p, q):
-    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError(
-            "kl_divergence: the two Independent take different numbers of batch dims"
-        )
-    each = kl_divergence(p.base_dist, q.base_dist)
-    return _sum_rightmost(each, p.reinterpreted_batch_ndims)
+    alike = p.reinterpreted_batch_ndims == q.reinterpreted_batch_ndims
+    return _of_bases(p, q, alike, "Independent take different numbers of batch dims")
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p, q):
-    if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError("kl_divergence: the two transforms differ")
-    each = kl_divergence(p.base_dist, q.base_dist)
-    return _sum_rightmost(each, len(p.event_shape) - len(p.base_dist.event_shape))
+    alike = p.transforms == q.transforms and p.event_shape == q.event_shape
+    return _of_bases(p, q, alike, "transforms differ")
 
 
 # Two classes -------------------------------------------------------------------
@@ -361,23 +361,20 @@ def _ends(distribution):
     return least, getattr(region, "upper_bound", math.inf)
 
 
-def _cross_entropy_rule(cross):
-    """The divergence of (p, q) from the function for their cross entropy."""
+def _enter_cross_entropy(pair, cross) -> None:
+    cross = _of_pair(cross, pair)
+    # Whether p has values that q has not depends on the parameters.
+    moving = any(is_dependent(kind.support) for kind in pair)
 
+    @register_kl(*pair)
     def divergence(p, q):
-        dtype, (low, high), (low_q, high_q) = (
-            (p.mean + q.mean).dtype,
-            _ends(p),
-            _ends(q),
-        )
         wide = _widened(p), _widened(q)
         found = cross(*wide) - wide[0].entropy()
-        for outside in (low < low_q, high > high_q):
-            if outside is not False:
-                found = _unless(outside, found)
-        return found.to(dtype)
-
-    return divergence
+        if moving:
+            (low, high), (low_q, high_q) = _ends(p), _ends(q)
+            for outside in (low < low_q, high > high_q):
+                found = found if outside is False else _unless(outside, found)
+        return found.to((p.mean + q.mean).dtype)
 
 
 def _enter_tables() -> None:
@@ -393,8 +390,7 @@ def _enter_tables() -> None:
         # Some pairs need what has no closed form.
         with suppress(KeyError):
             if name_p != name_q:
-                cross = _of_pair(_CROSS[name_q], pair)
-                register_kl(*pair)(_cross_entropy_rule(cross))
+                _enter_cross_entropy(pair, _CROSS[name_q])
     for names_p, names_q in _BEYOND.items():
         for pair in product(names_p.split(), names_q.split()):
             register_kl(*[known[name] for name in pair])(

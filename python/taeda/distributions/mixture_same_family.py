@@ -7,6 +7,7 @@ from taeda.distributions import constraints
 from taeda.distributions._declare import Expanding, formula, of, parameters
 from taeda.distributions._discrete import Categorical
 from taeda.distributions.distribution import Distribution
+from taeda.distributions.utils import _compatible
 
 __all__ = ["MixtureSameFamily"]
 
@@ -23,8 +24,7 @@ def _check(mixture, components) -> None:
             "torch.distributions.Distribution"
         )
     mixed, (*batch, count) = mixture.batch_shape, components.batch_shape
-    sizes = zip(mixed[::-1], batch[::-1], strict=False)
-    if any(a != b and 1 not in (a, b) for a, b in sizes):
+    if not _compatible(mixed, batch):
         raise ValueError(
             f"`mixture_distribution.batch_shape` ({mixed}) is not compatible "
             f"with `component_distribution.batch_shape`({taeda.Size(batch)})"
@@ -66,10 +66,8 @@ class MixtureSameFamily(Expanding):
         self._event_ndims = len(event)
         super().__init__(batch, event, validate_args=validate_args)
 
-    mixture_distribution = formula(lambda _mixture_distribution: _mixture_distribution)
-    component_distribution = formula(
-        lambda _component_distribution: _component_distribution
-    )
+    mixture_distribution = property(lambda self: self._mixture_distribution)
+    component_distribution = property(lambda self: self._component_distribution)
     _weights = of("_mixture_distribution", "probs")
 
     @constraints.dependent_property
@@ -92,17 +90,14 @@ class MixtureSameFamily(Expanding):
         weights = self._pad_mixture_dimensions(self._weights)
         return (weights * values).sum(-1 - self._event_ndims)
 
-    mean = formula(
-        lambda self, _component_distribution: self._mean_of(
-            _component_distribution.mean
+    mean = formula(lambda self: self._mean_of(self._component_distribution.mean))
+    # That within components, and that of their means.
+    variance = formula(
+        lambda self, mean, _component_distribution: self._mean_of(
+            _component_distribution.variance
+            + (_component_distribution.mean - self._pad(mean)) ** 2
         )
     )
-
-    @property
-    def variance(self):
-        """That within components, and that of their means."""
-        part = self._component_distribution
-        return self._mean_of(part.variance + (part.mean - self._pad(self.mean)) ** 2)
 
     def cdf(self, x):
         """The mean of the components' distribution functions."""

@@ -38,15 +38,20 @@ def broadcast_all(*values):
         )
     if numbers:
         like = next((t for t in tensors if isinstance(t, taeda.Tensor)), None)
-        dtype = taeda.get_default_dtype() if like is None else like.dtype
-        device = None if like is None else like.device
+        kind = {"dtype": taeda.get_default_dtype()}
+        if like is not None:
+            kind = {"dtype": like.dtype, "device": like.device}
         values = [
-            taeda.tensor(value, dtype=dtype, device=device)
-            if isinstance(value, Number)
-            else value
+            taeda.tensor(value, **kind) if isinstance(value, Number) else value
             for value in values
         ]
     return taeda.broadcast_tensors(*values)
+
+
+def _compatible(a, b) -> bool:
+    """Whether two shapes broadcast together."""
+    pairs = zip(a[::-1], b[::-1], strict=False)
+    return all(m == n or 1 in (m, n) for m, n in pairs)
 
 
 def _standard_normal(shape, dtype, device):
