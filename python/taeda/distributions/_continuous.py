@@ -5,24 +5,12 @@ from __future__ import annotations
 import math
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions._declare import (
-    ProbsOrLogits,
-    Scalar,
-    ScalarFamily,
-    odds,
-    parameter,
-    region,
-    wide,
-)
-from taeda.distributions.constraints import nonnegative, positive, real, unit_interval
-from taeda.distributions.exp_family import ExponentialFamily
-from taeda.distributions.utils import (
-    _standard_normal,
-    broadcast_all,
-    clamp_probs,
-    uniform_like,
-)
+
+from . import constraints
+from ._declare import Expanding, ProbsOrLogits, odds, parameter, region, wide
+from .constraints import nonnegative, positive, real, unit_interval
+from .exp_family import ExponentialFamily
+from .utils import _standard_normal, broadcast_all, clamp_probs, uniform_like
 
 _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -31,7 +19,7 @@ def _where(condition, value, other: float = math.nan):
     return taeda.where(condition, value, other)
 
 
-class Normal(ScalarFamily):
+class Normal(Expanding, ExponentialFamily):
     """The normal (Gaussian) distribution.
 
     Example:
@@ -59,14 +47,7 @@ class Normal(ScalarFamily):
         return 0.5 * (math.log(math.pi) - (-u).log()) - t * t / (4 * u)
 
 
-def _laplace_sample(shape, m, s):
-    """By the inverse of the distribution function, from numbers in (-1, 1)."""
-    limits = taeda.finfo(m.dtype)
-    u = m.new_empty(shape).uniform_(limits.eps - 1, 1)
-    return m - s * u.sign() * (-u.abs().clamp(min=limits.tiny)).log1p()
-
-
-class Laplace(Scalar):
+class Laplace(Expanding):
     """Exponential numbers to both sides of loc."""
 
     loc = parameter("m", real, "the mean")
@@ -79,10 +60,15 @@ class Laplace(Scalar):
     log_prob = lambda z, s: -z.abs() - (2 * s).log()
     cdf = lambda z: 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
     icdf = lambda x, m, s: m - s * (x - 0.5).sign() * (-2 * (x - 0.5).abs()).log1p()
-    rsample = _laplace_sample
+
+    def rsample(shape, m, s):
+        # By the inverse of the distribution function, from numbers in (-1, 1).
+        limits = taeda.finfo(m.dtype)
+        u = m.new_empty(shape).uniform_(limits.eps - 1, 1)
+        return m - s * u.sign() * (-u.abs().clamp(min=limits.tiny)).log1p()
 
 
-class Cauchy(Scalar):
+class Cauchy(Expanding):
     """The ratio of two normal numbers, moved and scaled; it has no mean."""
 
     loc = parameter("m", real, "the median")
@@ -98,7 +84,7 @@ class Cauchy(Scalar):
     rsample = lambda shape, m, s: m + s * m.new_empty(shape).cauchy_()
 
 
-class Uniform(Scalar):
+class Uniform(Expanding):
     """Equal density from low (with it) to high (without)."""
 
     low = parameter("a", lambda b: constraints.less_than(b), "the lower bound")
@@ -113,10 +99,10 @@ class Uniform(Scalar):
     log_prob = lambda x, a, b: _where((a <= x) & (x < b), -(b - a).log(), -math.inf)
     cdf = lambda x, a, _width: ((x - a) / _width).clamp(0, 1)
     icdf = lambda x, a, _width: a + _width * x
-    rsample = lambda shape, a, _width: a + _width * uniform_like(shape, a)
+    rsample = lambda shape, a, icdf: icdf(uniform_like(shape, a))
 
 
-class Exponential(ScalarFamily):
+class Exponential(Expanding, ExponentialFamily):
     """Density rate exp(-rate x) over positive numbers."""
 
     rate = parameter("b", positive, "the inverse of the mean")
@@ -160,36 +146,16 @@ def _tilted_normalizer(t):
     return 0.5 * t + t * t * _near_0(t, lambda k: 1 / (2 * k + 2), far)
 
 
-def _tilted_mean(t):
-    """The normalizer's derivative, 1 / (1 - e^-t) - 1 / t."""
-    return 0.5 + t * _near_0(
-        t, lambda k: 1, lambda t: (-1 / (-t).expm1() - 1 / t - 0.5) / t
-    )
+def _log1p_over(z, k):
+    """log(1 + k z) / k, to first order at k = 0, so that k has its gradient there."""
+    safe = _where(k != 0, k, 1.0)
+    return taeda.where(k != 0, (safe * z).log1p() / safe, z - 0.5 * k * z * z)
 
 
-def _tilted_variance(t):
-    return _near_0(
-        t, lambda k: 2 * k + 1, lambda t: t**-2 - 0.25 / (0.5 * t).sinh() ** 2
-    )
-
-
-def _tilted_cdf(x, t):
-    """(e^(t x) - 1) / (e^t - 1), by exponentials of negative numbers only."""
-    x, safe = x.clamp(0, 1), _where(t != 0, t, 1.0)
-    size = safe.abs()
-    far = (safe.clamp(min=0) * (x - 1)).exp() * (-size * x).expm1() / (-size).expm1()
-    # To first order at t = 0, so that t has its gradient there.
-    return taeda.where(t != 0, far, x - 0.5 * t * x * (1 - x))
-
-
-def _tilted_icdf(x, t):
-    """Its inverse; a rising density is that of 1 - x turned around."""
-    safe = _where(t != 0, t, 1.0)
-    size, rising = safe.abs(), safe > 0
-    p = taeda.where(rising, 1 - x, x)
-    y = -(p * (-size).expm1()).log1p() / size
-    far = taeda.where(rising, 1 - y, y)
-    return taeda.where(t != 0, far, x + 0.5 * t * x * (1 - x))
+def _expm1_over(h, k):
+    """The inverse, (e^(k h) - 1) / k."""
+    safe = _where(k != 0, k, 1.0)
+    return taeda.where(k != 0, (safe * h).expm1() / safe, h + 0.5 * k * h * h)
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
@@ -201,23 +167,38 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     probs, logits = odds("in (0, 1); not the mean")
     lims = parameter(
-        "lims",
-        None,
-        "kept for programs that give it; all formulas hold around 1/2 as well",
-        default=(0.499, 0.501),
+        "lims", None, "unused: formulas hold near 1/2", default=(0.499, 0.501)
     )
     _lims = lambda lims: lims
     support = unit_interval
-    mean = _tilted_mean
-    variance = _tilted_variance
-    entropy = lambda t: _tilted_normalizer(t) - t * _tilted_mean(t)
+    entropy = lambda t, mean: _tilted_normalizer(t) - t * mean
     log_prob = lambda x, t: t * x - _tilted_normalizer(t)
-    cdf = _tilted_cdf
-    icdf = _tilted_icdf
-    rsample = lambda shape, t: _tilted_icdf(uniform_like(shape, t), t)
+    rsample = lambda shape, t, icdf: icdf(uniform_like(shape, t))
     _natural_params = lambda t: (t,)
     _mean_carrier_measure = 0
     _log_normalizer = staticmethod(_tilted_normalizer)
+
+    def mean(t):
+        # 1 / (1 - e^-t) - 1 / t, the normalizer's derivative
+        far = lambda t: (-1 / (-t).expm1() - 1 / t - 0.5) / t
+        return 0.5 + t * _near_0(t, lambda k: 1, far)
+
+    def variance(t):
+        far = lambda t: t**-2 - 0.25 / (0.5 * t).sinh() ** 2
+        return _near_0(t, lambda k: 2 * k + 1, far)
+
+    def cdf(x, t):
+        # (e^(t x) - 1) / (e^t - 1), by exponentials that do not overflow
+        x, fall = x.clamp(0, 1), taeda.where(t > 1, -t, t)
+        rise = 0.5 * (t - fall)
+        return (rise * (x - 1)).exp() * _expm1_over(x, fall) / _expm1_over(1, fall)
+
+    def icdf(x, t):
+        # A steeply rising density is that of 1 - x turned around.
+        rising = t > 1
+        fall, p = taeda.where(rising, -t, t), taeda.where(rising, 1 - x, x)
+        y = _log1p_over(p * _expm1_over(1, fall), fall)
+        return taeda.where(rising, 1 - y, y)
 
     def _adopt(self, validate_args, probs, logits) -> None:
         if probs is not None:
@@ -228,34 +209,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         super()._adopt(validate_args, probs, logits)
 
 
-def _von_mises_sample(shape, m, k):
-    """Rejection from a wrapped Cauchy distribution, in float64.
-
-    D. J. Best and N. I. Fisher, "Efficient simulation of the von Mises distribution",
-    Applied Statistics 28, 1979: f = (1 + r z) / (r + z) of z = cos(pi u) is the cosine
-    of a proposal, with an r that follows from the concentration k.
-    """
-    k = k.double()
-    root = (1 + 4 * k * k).sqrt()
-    rho = 2 * k / (1 + root + (2 * (1 + root)).sqrt())
-    r = (1 + rho * rho) / (2 * rho)
-    angle = taeda.zeros(shape, dtype=k.dtype, device=k.device)
-    waiting = taeda.ones_like(angle, dtype=taeda.bool)
-    while waiting.any():
-        u, v, w = taeda.rand(3, *shape, dtype=k.dtype, device=k.device)
-        z = (math.pi * u).cos()
-        f = (1 + r * z) / (r + z)
-        c = k * (r - f)
-        taken = waiting & ((c * (2 - c) > v) | ((c / v).log() + 1 >= c))
-        drawn = (w - 0.5).sign() * f.clamp(-1, 1).acos()
-        angle, waiting = taeda.where(taken, drawn, angle), waiting & ~taken
-    return (taeda.remainder(angle + m + math.pi, 2 * math.pi) - math.pi).to(m.dtype)
-
-
-class VonMises(Scalar):
+class VonMises(Expanding):
     """Angles with the density proportional to exp(concentration cos(x - loc)).
 
-    `mean` and `variance` are the circular ones.
+    `mean` and `variance` are the circular ones. Samples are those of D. J. Best and
+    N. I. Fisher, "Efficient simulation of the von Mises distribution", Applied
+    Statistics 28, 1979.
     """
 
     loc = parameter("m", real, "the mean, in radians; it and values count modulo 2 pi")
@@ -270,31 +229,28 @@ class VonMises(Scalar):
             - (2 * math.pi * taeda.special.i0e(k)).log()
         )
     )
-    sample = _von_mises_sample
+
+    def sample(shape, m, k):
+        # Rejection from a wrapped Cauchy distribution, in float64: the cosine of a
+        # proposal is f = (1 + r z) / (r + z) of z = cos(pi u); r follows from k.
+        k = k.double()
+        root = (1 + 4 * k * k).sqrt()
+        rho = 2 * k / (1 + root + (2 * (1 + root)).sqrt())
+        r = (1 + rho * rho) / (2 * rho)
+        angle = taeda.zeros(shape, dtype=k.dtype, device=k.device)
+        waiting = taeda.ones_like(angle, dtype=taeda.bool)
+        while waiting.any():
+            u, v, w = taeda.rand(3, *shape, dtype=k.dtype, device=k.device)
+            z = (math.pi * u).cos()
+            f = (1 + r * z) / (r + z)
+            c = k * (r - f)
+            taken = waiting & ((c * (2 - c) > v) | ((c / v).log() + 1 >= c))
+            drawn = (w - 0.5).sign() * f.clamp(-1, 1).acos()
+            angle, waiting = taeda.where(taken, drawn, angle), waiting & ~taken
+        return (taeda.remainder(angle + m + math.pi, 2 * math.pi) - math.pi).to(m.dtype)
 
 
-def _hazard(z, k):
-    """-log of the probability beyond z: log(1 + k z) / k, and z for k = 0."""
-    safe = _where(k != 0, k, 1.0)
-    # To first order at k = 0, so that k has its gradient there.
-    return taeda.where(k != 0, (safe * z).log1p() / safe, z - 0.5 * k * z * z)
-
-
-def _excess_quantile(h, k):
-    """The inverse: (e^(k h) - 1) / k."""
-    safe = _where(k != 0, k, 1.0)
-    return taeda.where(k != 0, (safe * h).expm1() / safe, h + 0.5 * k * h * h)
-
-
-def _pareto_quantile(x, m, s, k):
-    return m + s * _excess_quantile(-(-x).log1p(), k)
-
-
-def _greatest(m, s, k):
-    return _where(k < 0, m - s / k, math.inf)
-
-
-class GeneralizedPareto(Scalar):
+class GeneralizedPareto(Expanding):
     """What exceeds a high threshold: exponential, heavier or lighter tails.
 
     The probability beyond x is (1 + k z)^(-1 / k) with z = (x - loc) / scale and
@@ -304,17 +260,16 @@ class GeneralizedPareto(Scalar):
 
     loc = parameter("m", real, "the least value")
     scale = parameter("s", positive, "the width")
-    concentration = parameter(
-        "k", real, "k; 0 is an exponential tail, above 0 a heavy one"
-    )
-    support = region(lambda m, s, k: constraints.interval(m, _greatest(m, s, k)))
+    concentration = parameter("k", real, "of the tail; above 0 it is a heavy one")
+    _end = lambda m, s, k: _where(k < 0, m - s / k, math.inf)
+    support = region(lambda m, _end: constraints.interval(m, _end))
     mean = lambda m, s, k: _where(k < 1, m + s / (1 - k))
     mode = lambda m: m
     variance = lambda s, k: _where(k < 0.5, (s / (1 - k)) ** 2 / (1 - 2 * k))
     entropy = lambda s, k: s.log() + k + 1
-    log_prob = lambda z, s, k: -(1 + k) * _hazard(z, k) - s.log()
-    log_survival_function = lambda z, k: -_hazard(z, k)
-    log_cdf = lambda z, k: (-(-_hazard(z, k)).exp()).log1p()
-    cdf = lambda z, k: -(-_hazard(z, k)).expm1()
-    icdf = _pareto_quantile
-    rsample = lambda shape, m, s, k: _pareto_quantile(uniform_like(shape, m), m, s, k)
+    log_prob = lambda z, s, k: -(1 + k) * _log1p_over(z, k) - s.log()
+    log_survival_function = lambda z, k: -_log1p_over(z, k)
+    log_cdf = lambda z, k: (-(-_log1p_over(z, k)).exp()).log1p()
+    cdf = lambda z, k: -(-_log1p_over(z, k)).expm1()
+    icdf = lambda x, m, s, k: m + s * _expm1_over(-(-x).log1p(), k)
+    rsample = lambda shape, m, icdf: icdf(uniform_like(shape, m))

@@ -16,15 +16,10 @@ from operator import attrgetter
 from types import FunctionType
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions.distribution import Distribution
-from taeda.distributions.exp_family import ExponentialFamily
-from taeda.distributions.utils import (
-    broadcast_all,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
-)
+
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 
 def _arguments(function) -> tuple[str, ...]:
@@ -82,24 +77,22 @@ class parameters(dict):
         owner._declaring = owner
 
 
-def odds(meaning: str, probs=constraints.unit_interval, source=None):
-    """Parameters: probabilities of one event, or their logits."""
+def odds(
+    meaning: str,
+    probs=constraints.unit_interval,
+    source=None,
+    logits=(constraints.real, "its logit, in place of it"),
+):
+    """Parameters: the probability of an event, or its logit."""
     given = {"source": source, "default": None}
-    other = "its logit, in place of it"
-    return (
-        parameter("p", probs, meaning, **given),
-        parameter("t", constraints.real, other, **given),
-    )
+    return parameter("p", probs, meaning, **given), parameter("t", *logits, **given)
 
 
-def weights(meaning: str, source=None):
-    """Parameters: probabilities of events along the last dim, or their logarithms."""
-    given = {"source": source, "default": None}
-    other = "logarithms of weights, in place of them; they are normalised"
-    return (
-        parameter("p", constraints.simplex, f"weights {meaning}", **given),
-        parameter("t", constraints.real_vector, other, **given),
-    )
+def weights(places: str, source=None):
+    """Parameters: weights along the last dim, or their logarithms."""
+    meaning = f"weights of the {places} along the last dim; they are normalised"
+    other = constraints.real_vector, "logarithms of weights, in place of them"
+    return odds(meaning, constraints.simplex, source, other)
 
 
 def _declare(owner, own: dict) -> None:
@@ -129,14 +122,11 @@ def _declare(owner, own: dict) -> None:
 def _constraints(own: dict):
     """Constraints by name, or a property where they depend on members."""
     table = {n: p.constraint for n, p in own.items() if p.constraint}
-    moving = {
-        n: _function_of_members(c)
-        for n, c in table.items()
-        if isinstance(c, FunctionType)
-    }
+    moving = {n for n, c in table.items() if isinstance(c, FunctionType)}
     if not moving:
         return table
-    return property(lambda self: table | {n: c(self) for n, c in moving.items()})
+    made = {n: _function_of_members(table[n]) for n in moving}
+    return property(lambda self: table | {n: made[n](self) for n in made})
 
 
 def _order(own: dict) -> list[str]:
@@ -156,17 +146,16 @@ def _documented(text: str | None, own: dict) -> str | None:
 
 def _constructor(own: dict, held: list):
     """A function of exactly these parameters, as `dataclasses` makes it."""
-    defaults = {n: v for n, p in own.items() for v in p.default.values()}
-    order = _order(own)
-    given = [f"{n}=defaults[{n!r}]" if n in defaults else n for n in order]
+    order, space = _order(own), {}
     passed = ", ".join(f"{n}={n}" for n in order if n not in held)
-    space: dict = {"defaults": defaults}
     exec(
-        f"def __init__(self, {', '.join(given)}, validate_args: bool | None = None):\n"
+        f"def __init__(self, {', '.join(order)}, validate_args: bool | None):\n"
         + "".join(f"    self.{n} = {n}\n" for n in held)
         + f"    self._adopt(validate_args, {passed})\n",
         space,
     )
+    defaults = [value for n in order for value in own[n].default.values()]
+    space["__init__"].__defaults__ = (*defaults, None)
     return space["__init__"]
 
 
@@ -276,25 +265,8 @@ def of(attribute: str, name: str):
     return property(attrgetter(f"{attribute}.{name}"))
 
 
-def exactly_one(**choices) -> tuple[str, object]:
-    """The name and value of the only choice that was made.
-
-    Raises:
-        ValueError: there is none, or several.
-    """
-    made = [(name, value) for name, value in choices.items() if value is not None]
-    if len(made) != 1:
-        names = " or ".join(f"`{name}`" for name in choices)
-        raise ValueError(f"Either {names} must be specified, but not both.")
-    return made[0]
-
-
 def check_vector(name: str, value) -> None:
-    """Refuse a parameter without dims.
-
-    Raises:
-        ValueError: it is one.
-    """
+    """Refuse a parameter without dims."""
     if value.dim() < 1:
         raise ValueError(f"{name} must be at least one-dimensional.")
 
@@ -324,14 +296,23 @@ class Expanding(Distribution):
 
         Events have the event dims of the first parameter that has any.
         """
-        cuts = {n: value.dim() - self._ranks[n] for n, value in given.items()}
-        shapes = {n: (v.shape[: cuts[n]], v.shape[cuts[n] :]) for n, v in given.items()}
-        batch = taeda.broadcast_shapes(*(own for own, _ in shapes.values()))
-        for name, value in given.items():
-            own, event = shapes[name]
-            setattr(self, name, value if own == batch else value.expand(batch + event))
-        event = next(event for _, event in shapes.values() if event)
+        event = ()
+        if any(self._ranks.values()):
+            shapes = [self._cut(name, value) for name, value in given.items()]
+            batch = taeda.broadcast_shapes(*(own for own, _ in shapes))
+            event = next(event for _, event in shapes if event)
+            for (name, value), (own, last) in zip(given.items(), shapes, strict=True):
+                given[name] = value if own == batch else value.expand(batch + last)
+        else:
+            given = dict(zip(given, broadcast_all(*given.values()), strict=True))
+            batch = next(iter(given.values())).shape
+        vars(self).update(given)
         Distribution.__init__(self, batch, event, validate_args=validate_args)
+
+    def _cut(self, name: str, value):
+        """The batch's part of a parameter's shape, and the event's."""
+        at = value.dim() - self._ranks[name]
+        return value.shape[:at], value.shape[at:]
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution with a larger batch shape."""
@@ -344,9 +325,9 @@ class Expanding(Distribution):
 
     def _expand_into(self, new, batch) -> None:
         held = vars(self)
-        for name, rank in self._ranks.items():
+        for name in self._ranks:
             if name in held:
-                event = held[name].shape[held[name].dim() - rank :]
+                event = self._cut(name, held[name])[1]
                 setattr(new, name, held[name].expand(batch + event))
         for name in self._kept:
             setattr(new, name, held[name])
@@ -355,26 +336,11 @@ class Expanding(Distribution):
             setattr(new, name, held[name].expand(batch + more))
 
 
-class Scalar(Expanding):
-    """Base of distributions of numbers; their parameters broadcast to the batch."""
-
-    def _adopt(self, validate_args, **given) -> None:
-        """Broadcast the parameters, keep them, and check them."""
-        for name, value in zip(given, broadcast_all(*given.values()), strict=True):
-            setattr(self, name, value)
-            shape = value.shape
-        Distribution.__init__(self, shape, validate_args=validate_args)
-
-
-class ScalarFamily(Scalar, ExponentialFamily):
-    """Base of distributions of numbers that are exponential families as well."""
-
-
-class ProbsOrLogits(Scalar):
+class ProbsOrLogits(Expanding):
     """Base of those given by probabilities or by their logits.
 
     `_binary` says whether each number is a probability by itself, or the numbers along
-    the last dim are those of one variable.
+    the last dim are weights of the values of one variable.
     """
 
     _binary = True
@@ -386,9 +352,22 @@ class ProbsOrLogits(Scalar):
     _new = formula(lambda _param: _param.new)
 
     def _adopt(self, validate_args, probs, logits, **others) -> None:
-        self._given, value = exactly_one(probs=probs, logits=logits)
+        if (probs is None) == (logits is None):
+            raise ValueError(
+                "Either `probs` or `logits` must be specified, but not both."
+            )
+        self._given = "logits" if probs is None else "probs"
+        value = logits if probs is None else probs
+        value = value if self._binary else self._normalised(value)
         *rest, value = broadcast_all(*others.values(), value)
         for name, other in zip(others, rest, strict=True):
             setattr(self, name, other.type_as(value))
         setattr(self, self._given, value)
-        Distribution.__init__(self, value.shape, validate_args=validate_args)
+        batch = value.shape if self._binary else value.shape[:-1]
+        Distribution.__init__(self, batch, validate_args=validate_args)
+
+    def _normalised(self, weights):
+        check_vector(f"`{self._given}` parameter", weights)
+        if self._given == "probs":
+            return weights / weights.sum(-1, keepdim=True)
+        return weights - weights.logsumexp(-1, keepdim=True)

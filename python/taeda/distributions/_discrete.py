@@ -5,26 +5,13 @@ from __future__ import annotations
 import math
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions._declare import (
-    Expanding,
-    ProbsOrLogits,
-    ScalarFamily,
-    check_vector,
-    exactly_one,
-    formula,
-    lazy,
-    odds,
-    of,
-    parameter,
-    region,
-    weights,
-    wide,
-)
-from taeda.distributions._gamma_family import Gamma
-from taeda.distributions.constraints import nonnegative_integer
-from taeda.distributions.exp_family import ExponentialFamily
 from taeda.nn import functional as F
+
+from . import constraints
+from ._declare import Expanding, ProbsOrLogits, odds, parameter, region, weights, wide
+from ._gamma_family import Gamma
+from .constraints import nonnegative_integer
+from .exp_family import ExponentialFamily
 
 
 def _cross_entropy(p, t):
@@ -50,12 +37,6 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     _log_normalizer = staticmethod(F.softplus)
 
 
-def _geometric_sample(shape, p):
-    """By the inverse of the distribution function."""
-    u = p.new_empty(shape).uniform_(taeda.finfo(p.dtype).tiny, 1)
-    return (u.log() / (-p).log1p()).floor()
-
-
 class Geometric(ProbsOrLogits):
     """The number of failures before the first success."""
 
@@ -66,7 +47,11 @@ class Geometric(ProbsOrLogits):
     variance = lambda p: (1 - p) / p**2
     entropy = lambda p, t: _cross_entropy(p, t) / p
     log_prob = lambda x, p: taeda.special.xlog1py(x, -p) + p.log()
-    sample = _geometric_sample
+
+    def sample(shape, p):
+        # By the inverse of the distribution function.
+        u = p.new_empty(shape).uniform_(taeda.finfo(p.dtype).tiny, 1)
+        return (u.log() / (-p).log1p()).floor()
 
     def _adopt(self, validate_args, probs, logits) -> None:
         super()._adopt(validate_args, probs, logits)
@@ -80,7 +65,7 @@ class Geometric(ProbsOrLogits):
             )
 
 
-class Poisson(ScalarFamily):
+class Poisson(Expanding, ExponentialFamily):
     """Counts of independent events."""
 
     rate = parameter("b", constraints.nonnegative, "their mean")
@@ -92,12 +77,6 @@ class Poisson(ScalarFamily):
     # The measure is 1 / x!.
     _natural_params = lambda b: (b.log(),)
     _log_normalizer = staticmethod(taeda.exp)
-
-
-def _negative_binomial(x, n, t):
-    # C(x + n - 1, x), which is 1 where both are 0
-    orders = ((x + n).lgamma() - n.lgamma()).where(x + n != 0, 0.0) - (x + 1).lgamma()
-    return orders + n * F.logsigmoid(-t) + x * F.logsigmoid(t)
 
 
 class NegativeBinomial(ProbsOrLogits):
@@ -113,17 +92,15 @@ class NegativeBinomial(ProbsOrLogits):
     mean = lambda n, t: n * t.exp()
     mode = lambda n, t: ((n - 1) * t.exp()).floor().clamp(min=0)
     variance = lambda mean, t: mean / (-t).sigmoid()
-    log_prob = wide(_negative_binomial)
     # A Poisson number has it whose rate is a gamma number.
-    _gamma = lazy(lambda n, t: Gamma(n, (-t).exp(), validate_args=False))
+    _gamma = lambda n, t: Gamma(n, (-t).exp(), validate_args=False)
     sample = lambda size, _gamma: taeda.poisson(_gamma.sample(size))
 
-
-def _binomial(x, n, t):
-    orders = (n + 1).lgamma() - (x + 1).lgamma() - (n - x + 1).lgamma()
-    # softplus(t), with half of the gradient of each branch at 0
-    larger = (t.clamp(min=0) + t - t.clamp(max=0)) / 2
-    return orders + x * t - n * (larger + (-t.abs()).exp().log1p())
+    @wide
+    def log_prob(x, n, t):
+        # C(x + n - 1, x), which is 1 where both are 0
+        new = ((x + n).lgamma() - n.lgamma()).where(x + n != 0, 0.0)
+        return new - (x + 1).lgamma() + n * F.logsigmoid(-t) + x * F.logsigmoid(t)
 
 
 class Binomial(ProbsOrLogits):
@@ -137,9 +114,15 @@ class Binomial(ProbsOrLogits):
     variance = lambda mean, p: mean * (1 - p)
     # Summed over all counts; they must be equal.
     entropy = lambda log_prob, self: -self._mean_of(log_prob)
-    log_prob = wide(_binomial)
     sample = lambda shape, n, p: taeda.binomial(n.expand(shape), p.expand(shape))
     enumerate_support = lambda n, self: self._counts("enumerate_support")
+
+    @wide
+    def log_prob(x, n, t):
+        orders = (n + 1).lgamma() - (x + 1).lgamma() - (n - x + 1).lgamma()
+        # softplus(t), with half of the gradient of each branch at 0
+        larger = 0.5 * (t + t.abs())
+        return orders + x * t - n * (larger + (-t.abs()).exp().log1p())
 
     def _mean_of(self, function):
         """The mean of a function of the count, summed over all of them."""
@@ -156,19 +139,6 @@ class Binomial(ProbsOrLogits):
         return counts.reshape(-1, *(1 for _ in self.batch_shape))
 
 
-def _chosen(x, logits):
-    """The logarithm that belongs to each value, batches broadcast."""
-    shape = taeda.broadcast_shapes(x.shape, logits.shape[:-1])
-    places = x.long().expand(shape).unsqueeze(-1)
-    return logits.expand(*shape, -1).gather(-1, places).squeeze(-1)
-
-
-def _numbers(shape, size, p):
-    rows = p.reshape(-1, p.shape[-1])
-    drawn = taeda.multinomial(rows, taeda.Size(size).numel(), True)
-    return drawn.mT.reshape(shape)
-
-
 class Categorical(ProbsOrLogits):
     """One of K numbers from 0 on.
 
@@ -177,7 +147,7 @@ class Categorical(ProbsOrLogits):
         tensor(1)
     """
 
-    probs, logits = weights("of the numbers along the last dim")
+    probs, logits = weights("numbers")
     support = region(lambda _last: constraints.integer_interval(0, _last), True)
     _binary = False
     _num_events = lambda param_shape: param_shape[-1]
@@ -186,27 +156,25 @@ class Categorical(ProbsOrLogits):
     mode = lambda p: p.argmax(-1)
     # A probability of 0 counts as 0, not as 0 times the infinite logarithm.
     entropy = lambda p, t: -(p * t.clamp(min=taeda.finfo(t.dtype).min)).sum(-1)
-    log_prob = _chosen
-    sample = _numbers
     enumerate_support = lambda p: taeda.arange(p.shape[-1], device=p.device)
 
-    def _adopt(self, validate_args, probs, logits) -> None:
-        self._given, given = exactly_one(probs=probs, logits=logits)
-        check_vector(f"`{self._given}` parameter", given)
-        if self._given == "probs":
-            self.probs = given / given.sum(-1, keepdim=True)
-        else:
-            self.logits = given - given.logsumexp(-1, keepdim=True)
-        Expanding.__init__(self, given.shape[:-1], validate_args=validate_args)
+    def log_prob(x, t):
+        # The logarithm that belongs to each value, batches broadcast.
+        shape = taeda.broadcast_shapes(x.shape, t.shape[:-1])
+        places = x.long().expand(shape).unsqueeze(-1)
+        return t.expand(*shape, -1).gather(-1, places).squeeze(-1)
+
+    def sample(shape, size, p):
+        rows = p.reshape(-1, p.shape[-1])
+        drawn = taeda.multinomial(rows, taeda.Size(size).numel(), True)
+        return drawn.mT.reshape(shape)
 
 
-class OfCategorical(Expanding):
+class OfCategorical(ProbsOrLogits):
     """Base of vectors made of a categorical distribution's numbers."""
 
-    _nested = ("_categorical",)
-    param_shape = of("_categorical", "param_shape")
-    _param = of("_categorical", "_param")
-    _new = of("_categorical", "_new")
+    _nested, _kept = ("_categorical",), ()
+    _param = property(lambda self: self._categorical._param)
 
     def _adopt(self, validate_args, probs, logits) -> None:
         self._categorical = Categorical(probs, logits)
@@ -221,7 +189,7 @@ def _one_hot(places, like):
 class OneHotCategorical(OfCategorical):
     """A vector with a single 1."""
 
-    probs, logits = weights("of the places along the last dim", "_categorical")
+    probs, logits = weights("places", "_categorical")
     support = constraints.one_hot
     mean = lambda p: p
     mode = lambda p: _one_hot(p.argmax(-1), p)
@@ -238,41 +206,40 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     neurons", 2013).
     """
 
-    rsample = formula(lambda size, p, sample: sample(size) + (p - p.detach()))
+    has_rsample = True
 
-
-def _multinomial(x, t):
-    # A probability of 0 to the power 0 counts as 1.
-    powers = taeda.where((x == 0) & t.isneginf(), 0.0, x * t)
-    return (x.sum(-1) + 1).lgamma() + (powers - (x + 1).lgamma()).sum(-1)
-
-
-def _multinomial_sample(shape, size, n, p, _categorical):
-    drawn = _categorical.sample((n, *size))
-    ones = taeda.ones_like(drawn, dtype=p.dtype).movedim(0, -1)
-    return p.new_zeros(shape).scatter_add(-1, drawn.movedim(0, -1), ones)
-
-
-def _multinomial_entropy(n, p, _categorical, _binomial):
-    """That of the draws, without their order."""
-    order = p.new_tensor(n + 1.0).lgamma()
-    repeats = _binomial._mean_of(lambda k: (k + 1).lgamma()).sum(-1)
-    return n * _categorical.entropy() - order + repeats
+    def rsample(self, sample_shape=()):
+        """One-hot vectors with the gradient of the probabilities."""
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
 class Multinomial(OfCategorical):
     """How often each of K numbers was drawn."""
 
     total_count = parameter("n", None, "the number of draws, a plain int", default=1)
-    probs, logits = weights("of the numbers along the last dim", "_categorical")
+    probs, logits = weights("numbers", "_categorical")
     support = region(lambda n: constraints.multinomial(n), True, 1)
     # `_binomial` is how often each number by itself was drawn.
     _nested = ("_categorical", "_binomial")
     mean = lambda _binomial: _binomial.mean
     variance = lambda _binomial: _binomial.variance
-    entropy = _multinomial_entropy
-    log_prob = wide(_multinomial)
-    sample = _multinomial_sample
+
+    @wide
+    def log_prob(x, t):
+        # A probability of 0 to the power 0 counts as 1.
+        powers = taeda.where((x == 0) & t.isneginf(), 0.0, x * t)
+        return (x.sum(-1) + 1).lgamma() + (powers - (x + 1).lgamma()).sum(-1)
+
+    def entropy(n, p, _categorical, _binomial):
+        # That of the draws, without their order.
+        order = p.new_tensor(n + 1.0).lgamma()
+        repeats = _binomial._mean_of(lambda k: (k + 1).lgamma()).sum(-1)
+        return n * _categorical.entropy() - order + repeats
+
+    def sample(shape, size, n, p, _categorical):
+        drawn = _categorical.sample((n, *size)).movedim(0, -1)
+        ones = taeda.ones_like(drawn, dtype=p.dtype)
+        return p.new_zeros(shape).scatter_add(-1, drawn, ones)
 
     def _adopt(self, validate_args, probs, logits) -> None:
         if not isinstance(self.total_count, int):

@@ -5,16 +5,9 @@ from __future__ import annotations
 import math
 
 import taeda
-from taeda.distributions._declare import (
-    Expanding,
-    Scalar,
-    ScalarFamily,
-    check_vector,
-    lazy,
-    parameter,
-    wide,
-)
-from taeda.distributions.constraints import (
+
+from ._declare import Expanding, check_vector, lazy, parameter, wide
+from .constraints import (
     independent,
     nonnegative,
     positive,
@@ -22,22 +15,15 @@ from taeda.distributions.constraints import (
     simplex,
     unit_interval,
 )
-from taeda.distributions.exp_family import ExponentialFamily
-from taeda.distributions.utils import _standard_normal, broadcast_all
+from .exp_family import ExponentialFamily
+from .utils import _standard_normal, broadcast_all
 
 
 def _where(condition, value, other: float = math.nan):
     return taeda.where(condition, value, other)
 
 
-def _gamma_sample(shape, a, b):
-    drawn = taeda._standard_gamma(a.expand(shape)) / b
-    # A quotient below the least number would have no logarithm.
-    drawn.detach().clamp_(min=taeda.finfo(drawn.dtype).tiny)
-    return drawn
-
-
-class Gamma(ScalarFamily):
+class Gamma(Expanding, ExponentialFamily):
     """Density proportional to x^(concentration - 1) exp(-rate x).
 
     Samples are those of G. Marsaglia and W. Tsang ("A simple method for generating
@@ -56,11 +42,16 @@ class Gamma(ScalarFamily):
         lambda x, a, b: taeda.xlogy(a - 1, x) + taeda.xlogy(a, b) - a.lgamma() - b * x
     )
     cdf = lambda x, a, b: taeda.igamma(a, b * x)
-    rsample = _gamma_sample
     # Of (log x, x).
     _natural_params = lambda a, b: (a - 1, -b)
     _mean_carrier_measure = 0
     _log_normalizer = staticmethod(lambda t, u: (t + 1).lgamma() - (t + 1) * (-u).log())
+
+    def rsample(shape, a, b):
+        drawn = taeda._standard_gamma(a.expand(shape)) / b
+        # A quotient below the least number would have no logarithm.
+        drawn.detach().clamp_(min=taeda.finfo(drawn.dtype).tiny)
+        return drawn
 
 
 class Chi2(Gamma):
@@ -81,14 +72,6 @@ def _log_simplex(a):
     return a.lgamma().sum(-1) - a.sum(-1).lgamma()
 
 
-def _dirichlet_mode(a):
-    """Of concentrations above 1 (one below counts as 1); else the likeliest corner."""
-    excess = (a - 1).clamp(min=0)
-    corner = taeda.zeros_like(a).scatter(-1, a.argmax(-1, keepdim=True), 1.0)
-    inside = excess / excess.sum(-1, keepdim=True)
-    return taeda.where((a < 1).all(-1, keepdim=True), corner, inside)
-
-
 class Dirichlet(Expanding, ExponentialFamily):
     """Probabilities that sum to 1, with the density proportional to prod x^(a - 1)."""
 
@@ -96,7 +79,6 @@ class Dirichlet(Expanding, ExponentialFamily):
     support = simplex
     _total = lambda a: a.sum(-1, keepdim=True)
     mean = lambda a, _total: a / _total
-    mode = _dirichlet_mode
     variance = lambda mean, _total: mean * (1 - mean) / (_total + 1)
     entropy = wide(
         lambda a, _total: (
@@ -109,6 +91,13 @@ class Dirichlet(Expanding, ExponentialFamily):
     _natural_params = lambda a: (a,)
     _log_normalizer = staticmethod(_log_simplex)
 
+    def mode(a):
+        # Concentrations below 1 count as 1; the likeliest corner where all are.
+        excess = (a - 1).clamp(min=0)
+        corner = taeda.zeros_like(a).scatter(-1, a.argmax(-1, keepdim=True), 1.0)
+        inside = excess / excess.sum(-1, keepdim=True)
+        return taeda.where((a < 1).all(-1, keepdim=True), corner, inside)
+
     def _adopt(self, validate_args, concentration) -> None:
         check_vector("`concentration` parameter", concentration)
         super()._adopt(validate_args, concentration=concentration)
@@ -120,23 +109,25 @@ class Beta(Expanding, ExponentialFamily):
     Its numbers are the first of two that have a Dirichlet distribution.
     """
 
+    _symbols = {"d": "_dirichlet"}
     concentration1 = parameter(
-        "a", positive, "often alpha", lambda _pair: _pair[..., 0]
+        "a", positive, "often alpha", lambda d: d.concentration[..., 0]
     )
-    concentration0 = parameter("b", positive, "often beta", lambda _pair: _pair[..., 1])
+    concentration0 = parameter(
+        "b", positive, "often beta", lambda d: d.concentration[..., 1]
+    )
     support = unit_interval
     _nested = ("_dirichlet",)
-    _pair = lambda _dirichlet: _dirichlet.concentration
-    mean = lambda _dirichlet: _dirichlet.mean[..., 0]
-    mode = lambda _dirichlet: _dirichlet.mode[..., 0]
-    variance = lambda _dirichlet: _dirichlet.variance[..., 0]
-    entropy = lambda _dirichlet: _dirichlet.entropy()
+    mean = lambda d: d.mean[..., 0]
+    mode = lambda d: d.mode[..., 0]
+    variance = lambda d: d.variance[..., 0]
+    entropy = lambda d: d.entropy()
     log_prob = wide(
         lambda x, a, b: (
             taeda.xlogy(a - 1, x) + taeda.special.xlog1py(b - 1, -x) - _log_beta(a, b)
         )
     )
-    rsample = lambda size, _dirichlet: _dirichlet.rsample(size).select(-1, 0)
+    rsample = lambda size, d: d.rsample(size).select(-1, 0)
     # Of (log x, log(1 - x)); the measure is 1 / (x (1 - x)).
     _natural_params = lambda a, b: (a, b)
     _log_normalizer = staticmethod(_log_beta)
@@ -153,12 +144,7 @@ def _student_norm(n, s):
     return _log_beta(0.5 * n, taeda.full_like(n, 0.5)) + 0.5 * n.log() + s.log()
 
 
-def _student_entropy(n, s):
-    slope = (0.5 * n + 0.5).digamma() - (0.5 * n).digamma()
-    return _student_norm(n, s) + 0.5 * (n + 1) * slope
-
-
-class StudentT(Scalar):
+class StudentT(Expanding):
     """A normal number over the root of the mean of df squares of others."""
 
     df = parameter("n", positive, "degrees of freedom")
@@ -169,30 +155,23 @@ class StudentT(Scalar):
     mean = lambda n, m: _where(n > 1, m)
     mode = lambda m: m
     variance = lambda n, s: _where(n > 2, s**2 * n / (n - 2), _where(n > 1, math.inf))
-    entropy = wide(_student_entropy)
     log_prob = wide(
         lambda x, n, m, s: (
             -0.5 * (n + 1) * (((x - m) / s) ** 2 / n).log1p() - _student_norm(n, s)
         )
     )
 
+    @wide
+    def entropy(n, s):
+        slope = (0.5 * n + 0.5).digamma() - (0.5 * n).digamma()
+        return _student_norm(n, s) + 0.5 * (n + 1) * slope
+
     def rsample(shape, size, n, m, s, _chi2):
         normal = _standard_normal(shape, n.dtype, n.device)
         return m + s * normal * (n / _chi2.rsample(size)).sqrt()
 
 
-def _f_variance(a, b):
-    finite = 2 * (b / (b - 2)) ** 2 * (a + b - 2) / (a * (b - 4))
-    return _where(b > 4, finite)
-
-
-def _f_density(x, a, b):
-    powers = 0.5 * a * (a / b).log() + taeda.xlogy(0.5 * a - 1, x)
-    rest = 0.5 * (a + b) * (a / b * x).log1p()
-    return powers - rest - _log_beta(0.5 * a, 0.5 * b)
-
-
-class FisherSnedecor(Scalar):
+class FisherSnedecor(Expanding):
     """The ratio of two means of squares of normal numbers."""
 
     df1 = parameter("a", positive, "degrees of freedom above")
@@ -202,8 +181,16 @@ class FisherSnedecor(Scalar):
     _gamma2 = lazy(lambda b: Gamma(0.5 * b, b, validate_args=False))
     mean = lambda b: _where(b > 2, b / (b - 2))
     mode = lambda a, b: _where(a > 2, (a - 2) * b / (a * (b + 2)))
-    variance = _f_variance
-    log_prob = wide(_f_density)
+
+    def variance(a, b):
+        finite = 2 * (b / (b - 2)) ** 2 * (a + b - 2) / (a * (b - 4))
+        return _where(b > 4, finite)
+
+    @wide
+    def log_prob(x, a, b):
+        powers = 0.5 * a * (a / b).log() + taeda.xlogy(0.5 * a - 1, x)
+        rest = 0.5 * (a + b) * (a / b * x).log1p()
+        return powers - rest - _log_beta(0.5 * a, 0.5 * b)
 
     def rsample(size, _gamma1, _gamma2):
         ratio = _gamma1.rsample(size) / _gamma2.rsample(size)

@@ -5,29 +5,17 @@ from __future__ import annotations
 import math
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions import transforms as to
-from taeda.distributions._continuous import Cauchy, Exponential, Normal, Uniform
-from taeda.distributions._declare import (
-    ProbsOrLogits,
-    formula,
-    odds,
-    parameter,
-    region,
-    weights,
-    wide,
-)
-from taeda.distributions._discrete import OfCategorical
-from taeda.distributions._gamma_family import Gamma
-from taeda.distributions.constraints import positive, real, unit_interval
-from taeda.distributions.transformed_distribution import TransformedDistribution
-from taeda.distributions.utils import (
-    broadcast_all,
-    clamp_probs,
-    euler_constant,
-    uniform_like,
-)
 from taeda.nn.functional import logsigmoid
+
+from . import constraints
+from . import transforms as to
+from ._continuous import Cauchy, Exponential, Normal, Uniform
+from ._declare import ProbsOrLogits, formula, odds, parameter, region, weights, wide
+from ._discrete import OfCategorical
+from ._gamma_family import Gamma
+from .constraints import positive, real, unit_interval
+from .transformed_distribution import TransformedDistribution
+from .utils import broadcast_all, clamp_probs, euler_constant, uniform_like
 
 _LOG_2 = math.log(2)
 
@@ -35,6 +23,8 @@ _LOG_2 = math.log(2)
 class Made(TransformedDistribution):
     """Base: `_made` gives the other distribution and the transforms, of the parameters
     and whether they are checked; a parameter that has no source is held as well."""
+
+    has_rsample = True
 
     def _adopt(self, validate_args, **given) -> None:
         if self._ranks:
@@ -51,17 +41,11 @@ class LogNormal(Made):
     loc = parameter("m", real, "the mean of the logarithms", "base_dist")
     scale = parameter("s", positive, "their standard deviation", "base_dist")
     support = positive
-    has_rsample = True
     mean = lambda m, s: (m + s**2 / 2).exp()
     mode = lambda m, s: (m - s**2).exp()
     variance = lambda mean, s: mean**2 * (s**2).expm1()
     entropy = lambda m, base_dist: base_dist.entropy() + m
     _made = lambda m, s, check: (Normal(m, s, check), to.ExpTransform())
-
-
-def _stick(m, s, check):
-    vectors = taeda.atleast_1d(*broadcast_all(m, s))
-    return Normal(*vectors, check), to.StickBreakingTransform()
 
 
 class LogisticNormal(Made):
@@ -70,8 +54,10 @@ class LogisticNormal(Made):
     loc = parameter("m", real, "the means of the normal numbers", "base_dist.base_dist")
     scale = parameter("s", positive, "their standard deviations", "base_dist.base_dist")
     support = constraints.simplex
-    has_rsample = True
-    _made = _stick
+
+    def _made(m, s, check):
+        vectors = taeda.atleast_1d(*broadcast_all(m, s))
+        return Normal(*vectors, check), to.StickBreakingTransform()
 
 
 class InverseGamma(Made):
@@ -80,7 +66,6 @@ class InverseGamma(Made):
     concentration = parameter("a", positive, "the shape of those", "base_dist")
     rate = parameter("b", positive, "their rate", "base_dist")
     support = positive
-    has_rsample = True
     mean = lambda a, b: taeda.where(a > 1, b / (a - 1), math.inf)
     mode = lambda a, b: b / (a + 1)
     variance = lambda a, b: taeda.where(a > 2, (b / (a - 1)) ** 2 / (a - 2), math.inf)
@@ -95,7 +80,6 @@ class Folded(Made):
     """Base: |x| of numbers whose distribution is symmetric about 0."""
 
     support = constraints.nonnegative
-    has_rsample = True
     _like = "scale"
     mode = formula(lambda scale: taeda.zeros_like(scale))
     entropy = formula(lambda base_dist: base_dist.entropy() - _LOG_2)
@@ -125,13 +109,6 @@ class HalfCauchy(Folded):
     _made = lambda s, check: (Cauchy(0, s, False), to.AbsTransform())
 
 
-def _gumbel(m, s, check):
-    limits, log = taeda.finfo(m.dtype), to.ExpTransform().inv
-    ends = (taeda.full_like(m, e) for e in (limits.tiny, 1 - limits.eps))
-    minus = to.AffineTransform(0, -taeda.ones_like(s))
-    return Uniform(*ends, check), [log, minus, log, to.AffineTransform(m, -s)]
-
-
 class Gumbel(Made):
     """loc - scale log(-log(u)) of uniform numbers u."""
 
@@ -146,7 +123,12 @@ class Gumbel(Made):
     log_prob = lambda z, s: -z - (-z).exp() - s.log()
     cdf = lambda z: (-(-z).exp()).exp()
     icdf = wide(lambda x, m, s: m - s * (-x.log()).log())
-    _made = _gumbel
+
+    def _made(m, s, check):
+        limits, log = taeda.finfo(m.dtype), to.ExpTransform().inv
+        ends = (taeda.full_like(m, e) for e in (limits.tiny, 1 - limits.eps))
+        minus = to.AffineTransform(0, -taeda.ones_like(s))
+        return Uniform(*ends, check), [log, minus, log, to.AffineTransform(m, -s)]
 
 
 def _variance(first, second):
@@ -203,7 +185,6 @@ class Kumaraswamy(Made):
     concentration1 = parameter("a", positive, "a")
     concentration0 = parameter("b", positive, "b")
     support = unit_interval
-    has_rsample = True
     mean = wide(lambda a, b: _kumaraswamy_moment(a, b, 1).exp())
     # None at a pole.
     mode = lambda a, b: taeda.where(
@@ -212,25 +193,18 @@ class Kumaraswamy(Made):
     variance = wide(
         lambda a, b: _variance(*(_kumaraswamy_moment(a, b, n) for n in (1, 2)))
     )
-    # E log(1 - x^a) = -1 / b, and E log x^a = -H(b) with the harmonic number H
-    entropy = wide(
-        lambda a, b: (
-            (1 - 1 / b)
-            + (1 - 1 / a) * ((b + 1).digamma() + euler_constant)
-            - (a * b).log()
-        )
-    )
+
+    @wide
+    def entropy(a, b):
+        # E log(1 - x^a) = -1 / b, and E log x^a = -H(b) with the harmonic number H
+        harmonic = (b + 1).digamma() + euler_constant
+        return (1 - 1 / b) + (1 - 1 / a) * harmonic - (a * b).log()
 
     def _made(a, b, check):
         one = taeda.ones_like(b)
         flip = to.AffineTransform(one, -one)
         chain = [to.PowerTransform(1 / b), flip, to.PowerTransform(1 / a)]
         return Uniform(taeda.zeros_like(b), one, check), chain
-
-
-def _logistic_density(x, t, temperature):
-    z = t - temperature * x
-    return temperature.log() + logsigmoid(z) + logsigmoid(-z)
 
 
 class LogitRelaxedBernoulli(ProbsOrLogits):
@@ -241,8 +215,11 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
     temperature = parameter("h", None, "how far from 0 and 1 they are")
     probs, logits = odds("the probability of 1")
     support = real
-    log_prob = _logistic_density
     rsample = lambda shape, t, h: (clamp_probs(uniform_like(shape, t)).logit() + t) / h
+
+    def log_prob(x, t, h):
+        z = t - h * x
+        return h.log() + logsigmoid(z) + logsigmoid(-z)
 
 
 class ExpRelaxedCategorical(OfCategorical):
@@ -251,7 +228,7 @@ class ExpRelaxedCategorical(OfCategorical):
     """
 
     temperature = parameter("h", None, "how far from the corners they are")
-    probs, logits = weights("of the places along the last dim", "_categorical")
+    probs, logits = weights("places", "_categorical")
     support = constraints.real_vector
     # The last event dim holds K numbers: log of (K - 1)! temperature^(K - 1) ...
     log_prob = lambda x, t, h: (
@@ -270,7 +247,6 @@ class RelaxedBernoulli(Made):
     temperature = parameter("h", None, "how far from 0 and 1 they are", "base_dist")
     probs, logits = odds("the probability of 1", source="base_dist")
     support = unit_interval
-    has_rsample = True
     _made = lambda h, p, t, check: (
         LogitRelaxedBernoulli(h, p, t),
         to.SigmoidTransform(),
@@ -281,9 +257,8 @@ class RelaxedOneHotCategorical(Made):
     """Probabilities near one-hot vectors (Gumbel-softmax); differentiable."""
 
     temperature = parameter("h", None, "how far from the corners they are", "base_dist")
-    probs, logits = weights("of the places along the last dim", "base_dist")
+    probs, logits = weights("places", "base_dist")
     support = constraints.simplex
-    has_rsample = True
     _made = lambda h, p, t, check: (
         ExpRelaxedCategorical(h, p, t, check),
         to.ExpTransform(),

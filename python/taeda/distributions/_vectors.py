@@ -7,19 +7,13 @@ import warnings
 from numbers import Number
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions._declare import (
-    Expanding,
-    check_vector,
-    formula,
-    in_double,
-    lazy,
-    parameter,
-)
-from taeda.distributions._gamma_family import Beta, Chi2
-from taeda.distributions.constraints import positive, positive_definite, real
-from taeda.distributions.exp_family import ExponentialFamily
-from taeda.distributions.utils import _standard_normal, broadcast_all
+
+from . import constraints
+from ._declare import Expanding, check_vector, formula, in_double, lazy, parameter
+from ._gamma_family import Beta, Chi2
+from .constraints import positive, positive_definite, real
+from .exp_family import ExponentialFamily
+from .utils import _standard_normal, broadcast_all
 
 
 def _batch_mv(matrices, vectors):
