@@ -11,7 +11,7 @@ follow; a parameter has as many event dims as its constraint. README.md has an e
 
 from __future__ import annotations
 
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from operator import attrgetter
 from types import FunctionType
 
@@ -163,15 +163,12 @@ def in_double(function):
     """Evaluates a formula of narrower numbers in float64, where its terms cancel."""
 
     @wraps(function)
-    def evaluate(*arguments):
-        narrow = [a for a in arguments if isinstance(a, taeda.Tensor)]
-        types = {a.dtype for a in narrow if a.is_floating_point()}
+    def evaluate(*given):
+        tensors = [a for a in given if isinstance(a, taeda.Tensor)]
+        types = {a.dtype for a in tensors if a.is_floating_point()}
         if not types or taeda.float64 in types:
-            return function(*arguments)
-        wide = (
-            a.double() if isinstance(a, taeda.Tensor) and a.dtype in types else a
-            for a in arguments
-        )
+            return function(*given)
+        wide = (a.double() if getattr(a, "dtype", None) in types else a for a in given)
         return function(*wide).to(reduce(taeda.promote_types, types))
 
     return evaluate
@@ -180,12 +177,12 @@ def in_double(function):
 class formula:
     """A member given by a function of others; see the module."""
 
-    lazy = False
     # Methods, although nothing is given to them.
     called = ("entropy", "_root", "_half_log_det")
 
-    def __init__(self, function) -> None:
-        self.names, self.function = _arguments(function), function
+    def __init__(self, function, lazy: bool = False) -> None:
+        self.names = _arguments(getattr(function, "__wrapped__", function))
+        self.function, self.lazy = function, lazy
 
     def __set_name__(self, owner, name: str) -> None:
         symbols = owner._symbols
@@ -230,7 +227,8 @@ class formula:
             return values.expand(-1, *batch, *event) if expand else values
 
         kinds = {"x": of_value, "z": of_value, "shape": of_shape, "size": of_shape}
-        kinds["check"] = lambda self, **given: evaluate(self, **given)
+        kinds["check"] = evaluate
+        kinds["offset"] = lambda self, offset: evaluate(self, offset=offset)
         if name == "enumerate_support":
             return enumerated, True
         plain = lambda self: evaluate(self)
@@ -238,18 +236,13 @@ class formula:
         return called or plain, called is not None or name in self.called
 
 
-class lazy(formula):
-    """A formula whose result is kept, as `lazy_property` does."""
-
-    lazy = True
+# A formula whose result is kept, as `lazy_property` does.
+lazy = partial(formula, lazy=True)
 
 
-class wide(formula):
+def wide(function):
     """A formula that is evaluated in float64, because its terms cancel."""
-
-    def __init__(self, function) -> None:
-        super().__init__(function)
-        self.function = in_double(function)
+    return formula(in_double(function))
 
 
 def region(function, is_discrete: bool = False, event_dim: int = 0):

@@ -85,11 +85,10 @@ class Folded(Made):
     entropy = formula(lambda base_dist: base_dist.entropy() - _LOG_2)
     cdf = formula(lambda x, base_dist: 2 * base_dist.cdf(x) - 1)
     icdf = formula(lambda x, base_dist: base_dist.icdf((x + 1) / 2))
-    log_prob = formula(
-        lambda x, base_dist: taeda.where(
-            x >= 0, base_dist.log_prob(x) + _LOG_2, -math.inf
-        )
-    )
+
+    @formula
+    def log_prob(x, base_dist):
+        return taeda.where(x >= 0, base_dist.log_prob(x) + _LOG_2, -math.inf)
 
 
 class HalfNormal(Folded):
@@ -247,10 +246,9 @@ class RelaxedBernoulli(Made):
     temperature = parameter("h", None, "how far from 0 and 1 they are", "base_dist")
     probs, logits = odds("the probability of 1", source="base_dist")
     support = unit_interval
-    _made = lambda h, p, t, check: (
-        LogitRelaxedBernoulli(h, p, t),
-        to.SigmoidTransform(),
-    )
+
+    def _made(h, p, t, check):
+        return LogitRelaxedBernoulli(h, p, t), to.SigmoidTransform()
 
 
 class RelaxedOneHotCategorical(Made):
@@ -259,7 +257,6 @@ class RelaxedOneHotCategorical(Made):
     temperature = parameter("h", None, "how far from the corners they are", "base_dist")
     probs, logits = weights("places", "base_dist")
     support = constraints.simplex
-    _made = lambda h, p, t, check: (
-        ExpRelaxedCategorical(h, p, t, check),
-        to.ExpTransform(),
-    )
+
+    def _made(h, p, t, check):
+        return ExpRelaxedCategorical(h, p, t, check), to.ExpTransform()

@@ -9,9 +9,9 @@ from numbers import Number
 import taeda
 
 from . import constraints
-from ._declare import Expanding, check_vector, formula, in_double, lazy, parameter
+from ._declare import Expanding, check_vector, formula, in_double, lazy, parameter, wide
 from ._gamma_family import Beta, Chi2
-from .constraints import positive, positive_definite, real
+from .constraints import greater_than, positive, positive_definite, real, real_vector
 from .exp_family import ExponentialFamily
 from .utils import _standard_normal, broadcast_all
 
@@ -32,28 +32,23 @@ def _batch_mahalanobis(factor, vectors):
     return (_solve_lower(factor, vectors.unsqueeze(-1)) ** 2).sum((-2, -1))
 
 
-def _eye_like(matrix):
-    n = matrix.shape[-1]
-    return taeda.eye(n, dtype=matrix.dtype, device=matrix.device)
-
-
 def _precision_to_scale_tril(precision):
     # P = U U^T with U upper, from the factor of the flipped matrix; then L = U^-T.
-    upper = taeda.linalg.cholesky(precision.flip(-2, -1)).flip(-2, -1)
-    return _solve_lower(upper.mT, _eye_like(precision))
+    lower = taeda.linalg.cholesky(precision.flip(-2, -1)).flip(-2, -1).mT
+    return _solve_lower(lower, taeda.eye(lower.shape[-1]).to(lower))
 
 
-def _half_log_det(factor):
+def half_log_det(factor):
     """log det of a triangular matrix: half of that of L L^T."""
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-# For each form of the covariance how its lower Cholesky factor follows from it, and it
+# For each form of the covariance: how its lower Cholesky factor follows from it, and it
 # from the factor.
 _FORMS = {
-    "covariance_matrix": (taeda.linalg.cholesky, lambda factor: factor @ factor.mT),
+    "covariance_matrix": (taeda.linalg.cholesky, lambda f: f @ f.mT),
     "precision_matrix": (_precision_to_scale_tril, taeda.cholesky_inverse),
-    "scale_tril": (lambda matrix: matrix, lambda factor: factor),
+    "scale_tril": (lambda matrix: matrix, lambda f: f),
 }
 
 
@@ -66,13 +61,10 @@ def _member(name: str):
 def _forms():
     """Parameters: one of the forms."""
     form = "positive-definite; or one of the next two in place of it"
-    return (
-        parameter("c", positive_definite, form, default=None),
-        parameter("i", positive_definite, "its inverse", default=None),
-        parameter(
-            "l", constraints.lower_cholesky, "its lower Cholesky factor", default=None
-        ),
-    )
+    yield parameter("v", positive_definite, form, default=None)
+    yield parameter("i", positive_definite, "its inverse", default=None)
+    factor = "its lower Cholesky factor"
+    yield parameter("l", constraints.lower_cholesky, factor, default=None)
 
 
 class Scattered(Expanding):
@@ -85,7 +77,7 @@ class Scattered(Expanding):
     _kept = ("_unbroadcasted_scale_tril",)
     _refusal: type[Exception] = ValueError
     covariance_matrix, precision_matrix, scale_tril = map(_member, _FORMS)
-    _half_log_det = formula(lambda f: _half_log_det(f))
+    _half_log_det = formula(lambda f: half_log_det(f))
 
     def _form(self, given: dict) -> tuple[str, object]:
         """The name and matrix of the only form that was given."""
@@ -115,19 +107,18 @@ class Scattered(Expanding):
 class NormalVectors(Expanding):
     """Base of normal vectors, from `_distance` and `_half_log_det`."""
 
-    support = constraints.real_vector
+    support = real_vector
     mean = mode = formula(lambda loc: loc)
     log_prob = formula(lambda x, loc, self: -self._minus_log(self._distance(x - loc)))
-    entropy = formula(
-        lambda event_shape, self: self._minus_log(event_shape[0]).expand(
-            self._batch_shape
-        )
-    )
 
     def _minus_log(self, quadratic):
         """Minus the logarithm of the density with this term in its exponent."""
         constant = self._event_shape[0] * math.log(2 * math.pi)
         return 0.5 * (quadratic + constant) + self._half_log_det()
+
+    def entropy(self):
+        """The entropy, in nats: of the mean exponent."""
+        return self._minus_log(self._event_shape[0]).expand(self._batch_shape)
 
 
 class MultivariateNormal(NormalVectors, Scattered):
@@ -137,28 +128,20 @@ class MultivariateNormal(NormalVectors, Scattered):
         ValueError: not exactly one form of the covariance, or too few dims.
     """
 
-    loc = parameter("m", constraints.real_vector, "the mean")
+    loc = parameter("m", real_vector, "the mean")
     covariance_matrix, precision_matrix, scale_tril = _forms()
     variance = lambda f, m: (f**2).sum(-1).expand_as(m)
     # S with S S^T the covariance.
     _root = lambda f: f
-    rsample = lambda shape, f, m: (
-        m + _batch_mv(f, _standard_normal(shape, m.dtype, m.device))
-    )
+    # x^T S x, S the inverse of the covariance.
+    _distance = lambda offset, f: _batch_mahalanobis(f, offset)
+
+    def rsample(shape, f, m):
+        return m + _batch_mv(f, _standard_normal(shape, m.dtype, m.device))
 
     def _adopt(self, validate_args, loc, **forms) -> None:
         check_vector("loc", loc)
         super()._adopt(validate_args, loc=loc, **forms)
-
-    def _distance(self, offset):
-        """x^T S x, S the inverse of the covariance."""
-        return _batch_mahalanobis(self._unbroadcasted_scale_tril, offset)
-
-
-def _gram(factor, right):
-    """R^T (L L^T)^-1 R."""
-    half = _solve_lower(factor, right)
-    return half.mT @ half
 
 
 class LowRankMultivariateNormal(NormalVectors):
@@ -171,7 +154,7 @@ class LowRankMultivariateNormal(NormalVectors):
         ValueError: the shapes do not fit.
     """
 
-    loc = parameter("m", constraints.real_vector, "the mean")
+    loc = parameter("m", real_vector, "the mean")
     cov_factor = parameter("w", constraints.independent(real, 2), "W, with few columns")
     cov_diag = parameter("d", constraints.independent(positive, 1), "D's diagonal")
     _symbols = {
@@ -180,19 +163,17 @@ class LowRankMultivariateNormal(NormalVectors):
         "c": "_capacitance_tril",
     }
     _kept = tuple(_symbols.values())
+    _symbols["v"] = "covariance_matrix"
     # W^T D^-1
     _weighted = lambda factor, diag: factor.mT / diag.unsqueeze(-2)
     variance = lazy(lambda w, d: (w**2).sum(-1) + d)
     covariance_matrix = lazy(lambda w, d: w @ w.mT + d.diag_embed())
-    scale_tril = lazy(
-        lambda covariance_matrix: taeda.linalg.cholesky(covariance_matrix)
-    )
-    precision_matrix = lazy(
-        lambda d, c, _weighted: (1 / d).diag_embed() - _gram(c, _weighted)
-    )
+    scale_tril = lazy(lambda v: taeda.linalg.cholesky(v))
+    _inner = lambda c, _weighted: _solve_lower(c, _weighted)
+    precision_matrix = lazy(lambda d, _inner: (1 / d).diag_embed() - _inner.mT @ _inner)
     # S with S S^T the covariance: W beside the root of D.
     _root = lambda w, d: taeda.cat([w, d.sqrt().diag_embed()], -1)
-    _half_log_det = lambda c, diag: _half_log_det(c) + 0.5 * diag.log().sum(-1)
+    _half_log_det = lambda c, diag: half_log_det(c) + 0.5 * diag.log().sum(-1)
 
     def _adopt(self, validate_args, loc, cov_factor, cov_diag) -> None:
         check_vector("loc", loc)
@@ -206,42 +187,20 @@ class LowRankMultivariateNormal(NormalVectors):
         self._unbroadcasted_cov_factor = cov_factor
         self._unbroadcasted_cov_diag = cov_diag
         inner = self._weighted @ cov_factor
-        self._capacitance_tril = taeda.linalg.cholesky(inner + _eye_like(inner))
+        self._capacitance_tril = taeda.linalg.cholesky(
+            inner + taeda.eye(inner.shape[-1]).to(inner)
+        )
         super()._adopt(validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
 
-    def _distance(self, offset):
-        """x^T (W W^T + D)^-1 x."""
-        plain = (offset**2 / self._unbroadcasted_cov_diag).sum(-1)
-        inside = _batch_mv(self._weighted, offset)
-        return plain - _batch_mahalanobis(self._capacitance_tril, inside)
+    def _distance(offset, diag, c, _weighted):
+        # x^T (W W^T + D)^-1 x
+        inside = _batch_mahalanobis(c, _batch_mv(_weighted, offset))
+        return (offset**2 / diag).sum(-1) - inside
 
     def rsample(shape, m, factor, diag):
         few = _standard_normal(shape[:-1] + factor.shape[-1:], m.dtype, m.device)
         many = _standard_normal(shape, m.dtype, m.device)
         return m + _batch_mv(factor, few) + diag.sqrt() * many
-
-
-@in_double
-def _log_density(diagonal, concentration):
-    """Of L, from its diagonal: prod of L_kk^(n - k + 2 (concentration - 1)), k > 1.
-
-    The norm is a product over rows (section 3.2 of the paper).
-    """
-    n = diagonal.shape[-1]
-    rows = taeda.arange(1, n, dtype=diagonal.dtype, device=diagonal.device)
-    alpha = concentration.unsqueeze(-1) + 0.5 * (n - 1)
-    powers = n - 1 - rows + 2 * (concentration.unsqueeze(-1) - 1)
-    norm = (alpha - 0.5 * rows).lgamma() - alpha.lgamma()
-    norm = norm + 0.5 * rows * math.log(math.pi)
-    return (powers * diagonal[..., 1:].log() - norm).sum(-1)
-
-
-def _row_lengths(dim: int, a):
-    """Of the squared length of each row left of the diagonal; the first has none."""
-    before = taeda.arange(-1, dim - 1, dtype=a.dtype, device=a.device)
-    before = 0.5 * before.clamp(min=0)
-    end = a.unsqueeze(-1) + 0.5 * (dim - 2)
-    return Beta(before + 0.5, end - before)
 
 
 class LKJCholesky(Expanding):
@@ -256,15 +215,24 @@ class LKJCholesky(Expanding):
     """
 
     dim = parameter("n", None, "rows of a matrix, at least 2")
-    concentration = parameter(
-        "a",
-        positive,
-        "1 is uniform over correlation matrices, more is nearer to I",
-        default=1.0,
-    )
+    concentration = parameter("a", positive, "1 is uniform, more: near I", default=1.0)
     support = constraints.corr_cholesky
-    _beta = lazy(_row_lengths)
-    log_prob = formula(lambda x, a: _log_density(x.diagonal(dim1=-2, dim2=-1), a))
+
+    @lazy
+    def _beta(n, a):
+        # Of the squared length of each row left of the diagonal; the first has none.
+        before = taeda.arange(-1, n - 1, dtype=a.dtype, device=a.device)
+        before = 0.5 * before.clamp(min=0)
+        return Beta(before + 0.5, a.unsqueeze(-1) + 0.5 * (n - 2) - before)
+
+    @wide
+    def log_prob(x, n, a):
+        # prod of L_kk^(n - k + 2 (a - 1)), k > 1; the norm is a product over rows
+        # (section 3.2 of the paper).
+        k, a = taeda.arange(1, n, device=a.device).to(a), a.unsqueeze(-1)
+        alpha, diagonal = a + 0.5 * (n - 1), x.diagonal(dim1=-2, dim2=-1)
+        norm = (alpha - 0.5 * k).lgamma() - alpha.lgamma() + 0.5 * k * math.log(math.pi)
+        return ((n - 3 - k + 2 * a) * diagonal[..., 1:].log() - norm).sum(-1)
 
     def _adopt(self, validate_args, concentration) -> None:
         if self.dim < 2:
@@ -300,21 +268,6 @@ def _log_gamma(x, n: int):
     return _halves(x, n).lgamma().sum(-1) + constant
 
 
-@in_double
-def _wishart_entropy(df, half_log_det, n: int):
-    a, gap = 0.5 * df, 0.5 * (df - n - 1)
-    volume = (n + 1) * (0.5 * n * math.log(2) + half_log_det)
-    return volume + _log_gamma(a, n) - gap * _halves(a, n).digamma().sum(-1) + a * n
-
-
-def _wishart_density(x, df, n, f):
-    trace = taeda.cholesky_solve(x, f).diagonal(dim1=-2, dim2=-1).sum(-1)
-    log_det = taeda.linalg.slogdet(x).logabsdet
-    norm = df * (0.5 * n * math.log(2) + _half_log_det(f))
-    powers = 0.5 * ((df - n - 1) * log_det - trace)
-    return powers - norm - in_double(_log_gamma)(0.5 * df, n)
-
-
 class Wishart(Scattered, ExponentialFamily):
     """Sums of x x^T over df normal vectors x with a covariance.
 
@@ -325,33 +278,24 @@ class Wishart(Scattered, ExponentialFamily):
 
     covariance_matrix, precision_matrix, scale_tril = _forms()
     df = parameter(
-        "df",
-        lambda n: constraints.greater_than(n - 1),
-        "degrees of freedom, above n - 1 for n rows",
+        "df", lambda n: greater_than(n - 1), "degrees of freedom, above n - 1"
     )
     support = positive_definite
     has_rsample = True
     _refusal = AssertionError
-    _symbols = {"n": "_n", "cov": "covariance_matrix"}
+    _symbols = {"n": "_n", "d": "_scalar", "diagonal": "_diagonal", "half": "_half"}
     _n = lambda event_shape: event_shape[-1]
     # df with dims for a matrix
     _scalar = lambda df: df[..., None, None]
-    _dist_chi2 = lazy(lambda df, n: Chi2(2 * _halves(0.5 * df, n), validate_args=False))
-    mean = lambda _scalar, cov: _scalar * cov
+    _diagonal = lambda v: v.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+    _half = lambda f: half_log_det(f)
+    mean = lambda d, v: d * v
     # NaN where the density has a pole.
-    mode = lambda _scalar, n, cov: (
-        taeda.where(_scalar > n + 1, _scalar - n - 1, math.nan) * cov
-    )
-    _diagonal = lambda cov: cov.diagonal(dim1=-2, dim2=-1)
-    variance = lambda _scalar, cov, _diagonal: (
-        _scalar * (cov * cov + _diagonal.unsqueeze(-1) * _diagonal.unsqueeze(-2))
-    )
-    entropy = lambda df, n, f: _wishart_entropy(df, _half_log_det(f), n)
-    log_prob = _wishart_density
+    mode = lambda d, n, v: taeda.where(d > n + 1, d - n - 1, math.nan) * v
+    variance = lambda d, v, diagonal: d * (v * v + diagonal * diagonal.mT)
+    _dist_chi2 = lazy(lambda df, n: Chi2(2 * _halves(0.5 * df, n), validate_args=False))
     # t = (-P / 2, (df - n - 1) / 2) of T = (X, log det X)
-    _natural_params = lambda precision_matrix, df, n: (
-        (-0.5 * precision_matrix, 0.5 * (df - n - 1))
-    )
+    _natural_params = lambda i, df, n: (-0.5 * i, 0.5 * (df - n - 1))
     _mean_carrier_measure = 0
 
     def _adopt(self, validate_args, df, **forms) -> None:
@@ -369,6 +313,18 @@ class Wishart(Scattered, ExponentialFamily):
                 stacklevel=3,
             )
         super()._adopt(validate_args, df=degrees, **forms)
+
+    def log_prob(x, df, n, f):
+        trace = taeda.cholesky_solve(x, f).diagonal(dim1=-2, dim2=-1).sum(-1)
+        powers = 0.5 * ((df - n - 1) * taeda.linalg.slogdet(x).logabsdet - trace)
+        norm = df * (0.5 * n * math.log(2) + half_log_det(f))
+        return powers - norm - in_double(_log_gamma)(0.5 * df, n)
+
+    @wide
+    def entropy(df, n, half):
+        a, gap = 0.5 * df, 0.5 * (df - n - 1)
+        volume = (n + 1) * (0.5 * n * math.log(2) + half)
+        return volume + _log_gamma(a, n) - gap * _halves(a, n).digamma().sum(-1) + a * n
 
     def _bartlett_sampling(self, sample_shape=()):
         """L A A^T L^T; A has roots of chi-squared numbers on its diagonal and normal
