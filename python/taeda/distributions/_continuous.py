@@ -19,7 +19,7 @@ def _where(condition, value, other: float = math.nan):
     return taeda.where(condition, value, other)
 
 
-class Normal(Expanding, ExponentialFamily):
+class Normal(Expanding, ExponentialFamily, support=real):
     """The normal (Gaussian) distribution.
 
     Example:
@@ -29,7 +29,6 @@ class Normal(Expanding, ExponentialFamily):
 
     loc = parameter("m", real, "the mean")
     scale = parameter("s", positive, "the standard deviation")
-    support = real
     mean = mode = lambda m: m
     stddev = lambda s: s
     variance = lambda stddev: stddev**2
@@ -47,12 +46,11 @@ class Normal(Expanding, ExponentialFamily):
         return 0.5 * (math.log(math.pi) - (-u).log()) - t * t / (4 * u)
 
 
-class Laplace(Expanding):
+class Laplace(Expanding, support=real):
     """Exponential numbers to both sides of loc."""
 
     loc = parameter("m", real, "the mean")
     scale = parameter("s", positive, "the mean distance from it")
-    support = real
     mean = mode = lambda m: m
     variance = lambda s: 2 * s**2
     stddev = lambda s: 2**0.5 * s
@@ -68,12 +66,11 @@ class Laplace(Expanding):
         return m - s * u.sign() * (-u.abs().clamp(min=limits.tiny)).log1p()
 
 
-class Cauchy(Expanding):
+class Cauchy(Expanding, support=real):
     """The ratio of two normal numbers, moved and scaled; it has no mean."""
 
     loc = parameter("m", real, "the median")
     scale = parameter("s", positive, "half of the width at half height")
-    support = real
     mean = lambda m: taeda.full_like(m, math.nan)
     mode = lambda m: m
     variance = lambda m: taeda.full_like(m, math.inf)
@@ -84,12 +81,11 @@ class Cauchy(Expanding):
     rsample = lambda shape, m, s: m + s * m.new_empty(shape).cauchy_()
 
 
-class Uniform(Expanding):
+class Uniform(Expanding, support=region(lambda a, b: constraints.interval(a, b))):
     """Equal density from low (with it) to high (without)."""
 
     low = parameter("a", lambda b: constraints.less_than(b), "the lower bound")
     high = parameter("b", lambda a: constraints.greater_than(a), "the upper bound")
-    support = region(lambda a, b: constraints.interval(a, b))
     _width = lambda a, b: b - a
     mean = lambda a, b: (a + b) / 2
     mode = lambda b: taeda.full_like(b, math.nan)
@@ -102,11 +98,10 @@ class Uniform(Expanding):
     rsample = lambda shape, a, icdf: icdf(uniform_like(shape, a))
 
 
-class Exponential(Expanding, ExponentialFamily):
+class Exponential(Expanding, ExponentialFamily, support=nonnegative):
     """Density rate exp(-rate x) over positive numbers."""
 
     rate = parameter("b", positive, "the inverse of the mean")
-    support = nonnegative
     mean = stddev = lambda b: 1 / b
     mode = lambda b: taeda.zeros_like(b)
     variance = lambda b: b**-2
@@ -158,7 +153,7 @@ def _expm1_over(h, k):
     return taeda.where(k != 0, (safe * h).expm1() / safe, h + 0.5 * k * h * h)
 
 
-class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
+class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily, support=unit_interval):
     """Numbers in [0, 1] with the density proportional to probs^x (1 - probs)^(1 - x).
 
     That is e^(t x) with t = logits (G. Loaiza-Ganem, J. Cunningham, "The continuous
@@ -170,7 +165,6 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         "lims", None, "unused: formulas hold near 1/2", default=(0.499, 0.501)
     )
     _lims = lambda lims: lims
-    support = unit_interval
     entropy = lambda t, mean: _tilted_normalizer(t) - t * mean
     log_prob = lambda x, t: t * x - _tilted_normalizer(t)
     rsample = lambda shape, t, icdf: icdf(uniform_like(shape, t))
@@ -209,7 +203,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         super()._adopt(validate_args, probs, logits)
 
 
-class VonMises(Expanding):
+class VonMises(Expanding, support=real):
     """Angles with the density proportional to exp(concentration cos(x - loc)).
 
     `mean` and `variance` are the circular ones. Samples are those of D. J. Best and
@@ -219,16 +213,14 @@ class VonMises(Expanding):
 
     loc = parameter("m", real, "the mean, in radians; it and values count modulo 2 pi")
     concentration = parameter("k", positive, "how narrow it is")
-    support = real
     mean = mode = lambda m: m
     variance = wide(lambda k: 1 - taeda.special.i1e(k) / taeda.special.i0e(k))
-    # k cos d - log(2 pi I0(k)), less k in both terms
-    log_prob = wide(
-        lambda x, m, k: (
-            -2 * k * (0.5 * (x - m)).sin() ** 2
-            - (2 * math.pi * taeda.special.i0e(k)).log()
-        )
-    )
+
+    @wide
+    def log_prob(x, m, k):
+        # k cos d - log(2 pi I0(k)), less k in both terms
+        nearness = -2 * k * (0.5 * (x - m)).sin() ** 2
+        return nearness - (2 * math.pi * taeda.special.i0e(k)).log()
 
     def sample(shape, m, k):
         # Rejection from a wrapped Cauchy distribution, in float64: the cosine of a

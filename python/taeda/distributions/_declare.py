@@ -1,12 +1,13 @@
 """How a distribution's class follows from what it declares.
 
-A class lists its constructor's parameters, `scale = parameter("s", positive, "width")`:
-the symbol in formulas, the constraint, the meaning. A function of the body whose first
-argument is not `self` is a formula. Its arguments are symbols, other members, and what
-the member is called with: `x` a value, `z` = (x - loc) / scale, `shape` of samples,
-`size`, that without the batch's and the event's dims. It says the mathematics and
-nothing else. Constructor, documentation, broadcasting, checks, expansion and shapes
-follow; a parameter has as many event dims as its constraint. README.md has an example.
+A class names its support and lists its constructor's parameters, each with its symbol
+in formulas, constraint and meaning: `scale = parameter("s", positive, "the width")`.
+A function of its body whose first argument is not `self` is a formula. Its arguments
+are symbols, other members, and what the member is called with: `x` a value, `z` =
+(x - loc) / scale, `shape` of samples, `size` without the batch's and the event's dims.
+It says the mathematics and nothing else. Constructor, documentation, broadcasting,
+checks, expansion and shapes follow; a parameter has as many event dims as its
+constraint. README.md has an example.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _declare(owner, own: dict) -> None:
         if each.source is None:
             delattr(owner, name)
         elif isinstance(each.source, str):
-            setattr(owner, name, property(attrgetter(f"{each.source}.{name}")))
+            setattr(owner, name, of(each.source, name))
         else:
             setattr(owner, name, property(_function_of_members(each.source)))
     owner.arg_constraints = _constraints(own)
@@ -278,8 +279,10 @@ class Expanding(Distribution):
     _kept: tuple[str, ...] = ()
     _like: str | None = None
 
-    def __init_subclass__(cls, **kwargs) -> None:
+    def __init_subclass__(cls, support=None, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
+        if support is not None:
+            cls.support = support
         own = {n: v for n, v in vars(cls).items() if isinstance(v, parameter)}
         if own:
             _declare(cls, own)

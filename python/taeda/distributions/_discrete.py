@@ -20,11 +20,10 @@ def _cross_entropy(p, t):
     return F.binary_cross_entropy_with_logits(t, p, reduction="none")
 
 
-class Bernoulli(ProbsOrLogits, ExponentialFamily):
+class Bernoulli(ProbsOrLogits, ExponentialFamily, support=constraints.boolean):
     """1 with a probability, else 0."""
 
     probs, logits = odds("the probability of 1")
-    support = constraints.boolean
     mean = lambda p: p
     mode = lambda p: taeda.where(p == 0.5, math.nan, (p > 0.5).to(p))
     variance = lambda p: p * (1 - p)
@@ -37,11 +36,10 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     _log_normalizer = staticmethod(F.softplus)
 
 
-class Geometric(ProbsOrLogits):
+class Geometric(ProbsOrLogits, support=nonnegative_integer):
     """The number of failures before the first success."""
 
     probs, logits = odds("the probability of success, in (0, 1]")
-    support = nonnegative_integer
     mean = lambda p: (1 - p) / p
     mode = lambda p: taeda.zeros_like(p)
     variance = lambda p: (1 - p) / p**2
@@ -65,11 +63,10 @@ class Geometric(ProbsOrLogits):
             )
 
 
-class Poisson(Expanding, ExponentialFamily):
+class Poisson(Expanding, ExponentialFamily, support=nonnegative_integer):
     """Counts of independent events."""
 
     rate = parameter("b", constraints.nonnegative, "their mean")
-    support = nonnegative_integer
     mean = variance = lambda b: b
     mode = lambda b: b.floor()
     log_prob = wide(lambda x, b: taeda.xlogy(x, b) - b - (x + 1).lgamma())
@@ -79,7 +76,7 @@ class Poisson(Expanding, ExponentialFamily):
     _log_normalizer = staticmethod(taeda.exp)
 
 
-class NegativeBinomial(ProbsOrLogits):
+class NegativeBinomial(ProbsOrLogits, support=nonnegative_integer):
     """The number of successes before the total_count-th failure."""
 
     total_count = parameter(
@@ -88,7 +85,6 @@ class NegativeBinomial(ProbsOrLogits):
     probs, logits = odds(
         "the probability of success", constraints.half_open_interval(0.0, 1.0)
     )
-    support = nonnegative_integer
     mean = lambda n, t: n * t.exp()
     mode = lambda n, t: ((n - 1) * t.exp()).floor().clamp(min=0)
     variance = lambda mean, t: mean / (-t).sigmoid()
@@ -186,11 +182,10 @@ def _one_hot(places, like):
     return F.one_hot(places, like.shape[-1]).to(like)
 
 
-class OneHotCategorical(OfCategorical):
+class OneHotCategorical(OfCategorical, support=constraints.one_hot):
     """A vector with a single 1."""
 
     probs, logits = weights("places", "_categorical")
-    support = constraints.one_hot
     mean = lambda p: p
     mode = lambda p: _one_hot(p.argmax(-1), p)
     variance = lambda p: p * (1 - p)

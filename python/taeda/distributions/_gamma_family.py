@@ -6,24 +6,15 @@ import math
 
 import taeda
 
+from . import constraints
+from ._continuous import _where
 from ._declare import Expanding, check_vector, lazy, parameter, wide
-from .constraints import (
-    independent,
-    nonnegative,
-    positive,
-    real,
-    simplex,
-    unit_interval,
-)
+from .constraints import nonnegative, positive, real, simplex, unit_interval
 from .exp_family import ExponentialFamily
 from .utils import _standard_normal, broadcast_all
 
 
-def _where(condition, value, other: float = math.nan):
-    return taeda.where(condition, value, other)
-
-
-class Gamma(Expanding, ExponentialFamily):
+class Gamma(Expanding, ExponentialFamily, support=nonnegative):
     """Density proportional to x^(concentration - 1) exp(-rate x).
 
     Samples are those of G. Marsaglia and W. Tsang ("A simple method for generating
@@ -32,15 +23,12 @@ class Gamma(Expanding, ExponentialFamily):
 
     concentration = parameter("a", positive, "the shape, often alpha")
     rate = parameter("b", positive, "the inverse of the scale, often beta")
-    support = nonnegative
     _like = "rate"
     mean = lambda a, b: a / b
     mode = lambda a, b: ((a - 1) / b).clamp(min=0)
     variance = lambda a, b: a / b**2
     entropy = wide(lambda a, b: a + a.lgamma() + (1 - a) * a.digamma() - b.log())
-    log_prob = wide(
-        lambda x, a, b: taeda.xlogy(a - 1, x) + taeda.xlogy(a, b) - a.lgamma() - b * x
-    )
+    log_prob = wide(lambda x, a, b: (a - 1).xlogy(x) + a.xlogy(b) - a.lgamma() - b * x)
     cdf = lambda x, a, b: taeda.igamma(a, b * x)
     # Of (log x, x).
     _natural_params = lambda a, b: (a - 1, -b)
@@ -72,24 +60,22 @@ def _log_simplex(a):
     return a.lgamma().sum(-1) - a.sum(-1).lgamma()
 
 
-class Dirichlet(Expanding, ExponentialFamily):
+class Dirichlet(Expanding, ExponentialFamily, support=simplex):
     """Probabilities that sum to 1, with the density proportional to prod x^(a - 1)."""
 
-    concentration = parameter("a", independent(positive, 1), "a, along the last dim")
-    support = simplex
+    concentration = parameter("a", constraints.independent(positive, 1), "a")
     _total = lambda a: a.sum(-1, keepdim=True)
     mean = lambda a, _total: a / _total
     variance = lambda mean, _total: mean * (1 - mean) / (_total + 1)
-    entropy = wide(
-        lambda a, _total: (
-            _log_simplex(a) - ((a - 1) * (a.digamma() - _total.digamma())).sum(-1)
-        )
-    )
-    log_prob = wide(lambda x, a: taeda.xlogy(a - 1, x).sum(-1) - _log_simplex(a))
+    log_prob = wide(lambda x, a: (a - 1).xlogy(x).sum(-1) - _log_simplex(a))
     rsample = lambda shape, a: taeda._sample_dirichlet(a.expand(shape))
     # Of log x; the measure is 1 / prod x.
     _natural_params = lambda a: (a,)
     _log_normalizer = staticmethod(_log_simplex)
+
+    @wide
+    def entropy(a, _total):
+        return _log_simplex(a) - ((a - 1) * (a.digamma() - _total.digamma())).sum(-1)
 
     def mode(a):
         # Concentrations below 1 count as 1; the likeliest corner where all are.
@@ -103,7 +89,7 @@ class Dirichlet(Expanding, ExponentialFamily):
         super()._adopt(validate_args, concentration=concentration)
 
 
-class Beta(Expanding, ExponentialFamily):
+class Beta(Expanding, ExponentialFamily, support=unit_interval):
     """Density proportional to x^(concentration1 - 1) (1 - x)^(concentration0 - 1).
 
     Its numbers are the first of two that have a Dirichlet distribution.
@@ -116,21 +102,20 @@ class Beta(Expanding, ExponentialFamily):
     concentration0 = parameter(
         "b", positive, "often beta", lambda d: d.concentration[..., 1]
     )
-    support = unit_interval
     _nested = ("_dirichlet",)
     mean = lambda d: d.mean[..., 0]
     mode = lambda d: d.mode[..., 0]
     variance = lambda d: d.variance[..., 0]
     entropy = lambda d: d.entropy()
-    log_prob = wide(
-        lambda x, a, b: (
-            taeda.xlogy(a - 1, x) + taeda.special.xlog1py(b - 1, -x) - _log_beta(a, b)
-        )
-    )
     rsample = lambda size, d: d.rsample(size).select(-1, 0)
     # Of (log x, log(1 - x)); the measure is 1 / (x (1 - x)).
     _natural_params = lambda a, b: (a, b)
     _log_normalizer = staticmethod(_log_beta)
+
+    @wide
+    def log_prob(x, a, b):
+        both = (a - 1).xlogy(x) + taeda.special.xlog1py(b - 1, -x)
+        return both - _log_beta(a, b)
 
     def _adopt(self, validate_args, **given) -> None:
         pair = taeda.stack(broadcast_all(*given.values()), -1)
@@ -144,22 +129,20 @@ def _student_norm(n, s):
     return _log_beta(0.5 * n, taeda.full_like(n, 0.5)) + 0.5 * n.log() + s.log()
 
 
-class StudentT(Expanding):
+class StudentT(Expanding, support=real):
     """A normal number over the root of the mean of df squares of others."""
 
     df = parameter("n", positive, "degrees of freedom")
     loc = parameter("m", real, "the centre", default=0.0)
     scale = parameter("s", positive, "the width", default=1.0)
-    support = real
     _chi2 = lazy(lambda n: Chi2(n, validate_args=False))
     mean = lambda n, m: _where(n > 1, m)
     mode = lambda m: m
     variance = lambda n, s: _where(n > 2, s**2 * n / (n - 2), _where(n > 1, math.inf))
-    log_prob = wide(
-        lambda x, n, m, s: (
-            -0.5 * (n + 1) * (((x - m) / s) ** 2 / n).log1p() - _student_norm(n, s)
-        )
-    )
+
+    @wide
+    def log_prob(x, n, m, s):
+        return -0.5 * (n + 1) * (((x - m) / s) ** 2 / n).log1p() - _student_norm(n, s)
 
     @wide
     def entropy(n, s):
@@ -171,12 +154,11 @@ class StudentT(Expanding):
         return m + s * normal * (n / _chi2.rsample(size)).sqrt()
 
 
-class FisherSnedecor(Expanding):
+class FisherSnedecor(Expanding, support=positive):
     """The ratio of two means of squares of normal numbers."""
 
     df1 = parameter("a", positive, "degrees of freedom above")
     df2 = parameter("b", positive, "degrees of freedom below")
-    support = positive
     _gamma1 = lazy(lambda a: Gamma(0.5 * a, a, validate_args=False))
     _gamma2 = lazy(lambda b: Gamma(0.5 * b, b, validate_args=False))
     mean = lambda b: _where(b > 2, b / (b - 2))

@@ -35,12 +35,11 @@ class Made(TransformedDistribution):
         TransformedDistribution.__init__(self, base, chain, validate_args=validate_args)
 
 
-class LogNormal(Made):
+class LogNormal(Made, support=positive):
     """Numbers whose logarithms are normal."""
 
     loc = parameter("m", real, "the mean of the logarithms", "base_dist")
     scale = parameter("s", positive, "their standard deviation", "base_dist")
-    support = positive
     mean = lambda m, s: (m + s**2 / 2).exp()
     mode = lambda m, s: (m - s**2).exp()
     variance = lambda mean, s: mean**2 * (s**2).expm1()
@@ -48,38 +47,32 @@ class LogNormal(Made):
     _made = lambda m, s, check: (Normal(m, s, check), to.ExpTransform())
 
 
-class LogisticNormal(Made):
+class LogisticNormal(Made, support=constraints.simplex):
     """Probabilities of K numbers, made of K - 1 normal numbers by breaking a stick."""
 
     loc = parameter("m", real, "the means of the normal numbers", "base_dist.base_dist")
     scale = parameter("s", positive, "their standard deviations", "base_dist.base_dist")
-    support = constraints.simplex
 
     def _made(m, s, check):
         vectors = taeda.atleast_1d(*broadcast_all(m, s))
         return Normal(*vectors, check), to.StickBreakingTransform()
 
 
-class InverseGamma(Made):
+class InverseGamma(Made, support=positive):
     """1 / x of gamma numbers x."""
 
     concentration = parameter("a", positive, "the shape of those", "base_dist")
     rate = parameter("b", positive, "their rate", "base_dist")
-    support = positive
     mean = lambda a, b: taeda.where(a > 1, b / (a - 1), math.inf)
     mode = lambda a, b: b / (a + 1)
     variance = lambda a, b: taeda.where(a > 2, (b / (a - 1)) ** 2 / (a - 2), math.inf)
     entropy = wide(lambda a, b: a + a.lgamma() - (1 + a) * a.digamma() + b.log())
-
-    def _made(a, b, check):
-        inverse = Gamma(a, b, check)
-        return inverse, to.PowerTransform(inverse.rate.new_tensor(-1.0))
+    _made = lambda a, b, check: (Gamma(a, b, check), to.PowerTransform(-1.0))
 
 
-class Folded(Made):
+class Folded(Made, support=constraints.nonnegative):
     """Base: |x| of numbers whose distribution is symmetric about 0."""
 
-    support = constraints.nonnegative
     _like = "scale"
     mode = formula(lambda scale: taeda.zeros_like(scale))
     entropy = formula(lambda base_dist: base_dist.entropy() - _LOG_2)
@@ -108,12 +101,11 @@ class HalfCauchy(Folded):
     _made = lambda s, check: (Cauchy(0, s, False), to.AbsTransform())
 
 
-class Gumbel(Made):
+class Gumbel(Made, support=real):
     """loc - scale log(-log(u)) of uniform numbers u."""
 
     loc = parameter("m", real, "the mode")
     scale = parameter("s", positive, "the width")
-    support = real
     mean = lambda m, s: m + euler_constant * s
     mode = lambda m: m
     stddev = lambda s: math.pi / 6**0.5 * s
@@ -135,12 +127,11 @@ def _variance(first, second):
     return (2 * first).exp() * (second - 2 * first).expm1()
 
 
-class Weibull(Made):
+class Weibull(Made, support=positive):
     """scale x^(1 / concentration) of exponential numbers x."""
 
     scale = parameter("s", positive, "the width")
     concentration = parameter("k", positive, "the inverse of the power")
-    support = positive
     concentration_reciprocal = lambda k: 1 / k
     mean = wide(lambda s, k: s * (1 + 1 / k).lgamma().exp())
     mode = lambda s, k: s * (1 - 1 / k) ** (1 / k)
@@ -154,12 +145,11 @@ class Weibull(Made):
         return unit, [to.PowerTransform(1 / k), to.AffineTransform(0, s)]
 
 
-class Pareto(Made):
+class Pareto(Made, support=region(lambda s: constraints.greater_than_eq(s))):
     """scale e^x of exponential numbers x with the rate alpha."""
 
     alpha = parameter("a", positive, "how fast the tail falls")
     scale = parameter("s", positive, "the least value")
-    support = region(lambda s: constraints.greater_than_eq(s))
     # Infinite up to alpha = 1 and 2.
     mean = lambda s, a: s / (1 - 1 / a.clamp(min=1))
     mode = lambda s: s
@@ -178,12 +168,11 @@ def _kumaraswamy_moment(a, b, n: int):
     return (1 + n / a).lgamma() + (b + 1).lgamma() - (1 + n / a + b).lgamma()
 
 
-class Kumaraswamy(Made):
+class Kumaraswamy(Made, support=unit_interval):
     """Numbers in [0, 1] with the distribution function 1 - (1 - x^a)^b."""
 
     concentration1 = parameter("a", positive, "a")
     concentration0 = parameter("b", positive, "b")
-    support = unit_interval
     mean = wide(lambda a, b: _kumaraswamy_moment(a, b, 1).exp())
     # None at a pole.
     mode = lambda a, b: taeda.where(
@@ -206,14 +195,13 @@ class Kumaraswamy(Made):
         return Uniform(taeda.zeros_like(b), one, check), chain
 
 
-class LogitRelaxedBernoulli(ProbsOrLogits):
+class LogitRelaxedBernoulli(ProbsOrLogits, support=real):
     """Logits of relaxed Bernoulli numbers (C. Maddison, A. Mnih, Y. Teh, "The concrete
     distribution", 2017): logistic numbers, moved and narrowed.
     """
 
     temperature = parameter("h", None, "how far from 0 and 1 they are")
     probs, logits = odds("the probability of 1")
-    support = real
     rsample = lambda shape, t, h: (clamp_probs(uniform_like(shape, t)).logit() + t) / h
 
     def log_prob(x, t, h):
@@ -221,42 +209,40 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         return h.log() + logsigmoid(z) + logsigmoid(-z)
 
 
-class ExpRelaxedCategorical(OfCategorical):
+class ExpRelaxedCategorical(OfCategorical, support=constraints.real_vector):
     """Logarithms of relaxed one-hot vectors (C. Maddison, A. Mnih, Y. Teh, "The
     concrete distribution", 2017): Gumbel numbers, moved and narrowed.
     """
 
     temperature = parameter("h", None, "how far from the corners they are")
     probs, logits = weights("places", "_categorical")
-    support = constraints.real_vector
-    # The last event dim holds K numbers: log of (K - 1)! temperature^(K - 1) ...
-    log_prob = lambda x, t, h: (
-        (t - h * x).log_softmax(-1).sum(-1)
-        + (t.shape[-1] - 1) * h.log()
-        + math.lgamma(t.shape[-1])
-    )
-    rsample = lambda shape, t, h: (
-        (t - (-clamp_probs(uniform_like(shape, t)).log()).log()) / h
-    ).log_softmax(-1)
+
+    def log_prob(x, t, h):
+        # log of (K - 1)! temperature^(K - 1) and the softmax of t - h x, for K places
+        count = t.shape[-1]
+        norm = math.lgamma(count) + (count - 1) * h.log()
+        return (t - h * x).log_softmax(-1).sum(-1) + norm
+
+    def rsample(shape, t, h):
+        exponential = -clamp_probs(uniform_like(shape, t)).log()
+        return ((t - exponential.log()) / h).log_softmax(-1)
 
 
-class RelaxedBernoulli(Made):
+class RelaxedBernoulli(Made, support=unit_interval):
     """Numbers in (0, 1) near those of a Bernoulli distribution; differentiable."""
 
     temperature = parameter("h", None, "how far from 0 and 1 they are", "base_dist")
     probs, logits = odds("the probability of 1", source="base_dist")
-    support = unit_interval
 
     def _made(h, p, t, check):
         return LogitRelaxedBernoulli(h, p, t), to.SigmoidTransform()
 
 
-class RelaxedOneHotCategorical(Made):
+class RelaxedOneHotCategorical(Made, support=constraints.simplex):
     """Probabilities near one-hot vectors (Gumbel-softmax); differentiable."""
 
     temperature = parameter("h", None, "how far from the corners they are", "base_dist")
     probs, logits = weights("places", "base_dist")
-    support = constraints.simplex
 
     def _made(h, p, t, check):
         return ExpRelaxedCategorical(h, p, t, check), to.ExpTransform()

@@ -104,10 +104,9 @@ class Scattered(Expanding):
         self._unbroadcasted_scale_tril = _FORMS[name][0](matrix)
 
 
-class NormalVectors(Expanding):
+class NormalVectors(Expanding, support=real_vector):
     """Base of normal vectors, from `_distance` and `_half_log_det`."""
 
-    support = real_vector
     mean = mode = formula(lambda loc: loc)
     log_prob = formula(lambda x, loc, self: -self._minus_log(self._distance(x - loc)))
 
@@ -203,7 +202,7 @@ class LowRankMultivariateNormal(NormalVectors):
         return m + _batch_mv(factor, few) + diag.sqrt() * many
 
 
-class LKJCholesky(Expanding):
+class LKJCholesky(Expanding, support=constraints.corr_cholesky):
     """Lower Cholesky factors L of correlation matrices with the density proportional to
     det(L L^T)^(concentration - 1) over the matrices.
 
@@ -216,7 +215,6 @@ class LKJCholesky(Expanding):
 
     dim = parameter("n", None, "rows of a matrix, at least 2")
     concentration = parameter("a", positive, "1 is uniform, more: near I", default=1.0)
-    support = constraints.corr_cholesky
 
     @lazy
     def _beta(n, a):
@@ -268,7 +266,7 @@ def _log_gamma(x, n: int):
     return _halves(x, n).lgamma().sum(-1) + constant
 
 
-class Wishart(Scattered, ExponentialFamily):
+class Wishart(Scattered, ExponentialFamily, support=positive_definite):
     """Sums of x x^T over df normal vectors x with a covariance.
 
     Raises:
@@ -280,7 +278,6 @@ class Wishart(Scattered, ExponentialFamily):
     df = parameter(
         "df", lambda n: greater_than(n - 1), "degrees of freedom, above n - 1"
     )
-    support = positive_definite
     has_rsample = True
     _refusal = AssertionError
     _symbols = {"n": "_n", "d": "_scalar", "diagonal": "_diagonal", "half": "_half"}
