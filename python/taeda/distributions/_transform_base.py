@@ -8,7 +8,7 @@ from functools import reduce
 import taeda
 from taeda.distributions import constraints
 from taeda.distributions._declare import of
-from taeda.distributions.utils import _sum_rightmost
+from taeda.distributions.utils import _sum_rightmost, absent
 
 __all__ = [
     *("CatTransform", "ComposeTransform", "IndependentTransform"),
@@ -81,10 +81,13 @@ class Transform:
     def _make_inverse(self):
         return _InverseTransform(self)
 
-    @property
-    def sign(self):
-        """1 or -1 where the map rises or falls."""
-        raise NotImplementedError
+    sign = absent("Transform.sign", "1 or -1 where the map rises or falls.", False)
+    _call = absent("Transform._call", "f(x).")
+    _inverse = absent("Transform._inverse", "The x of f(x).")
+    log_abs_det_jacobian = absent(
+        "Transform.log_abs_det_jacobian",
+        "log |dy / dx| of y = f(x), summed over each event.",
+    )
 
     def with_cache(self, cache_size: int = 1):
         """The same map with another cache."""
@@ -120,16 +123,6 @@ class Transform:
         if self._cache_size:
             self._cached_x_y = x, y
         return x, y
-
-    def _call(self, x):
-        raise NotImplementedError
-
-    def _inverse(self, y):
-        raise NotImplementedError
-
-    def log_abs_det_jacobian(self, x, y):
-        """log |dy / dx| of y = f(x), summed over each event."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return type(self).__name__ + "()"

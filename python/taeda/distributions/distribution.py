@@ -6,20 +6,9 @@ import warnings
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions.utils import _compatible, lazy_property
+from taeda.distributions.utils import _compatible, absent, lazy_property
 
 __all__ = ["Distribution"]
-
-
-def _absent(name: str, doc: str, called: bool = True):
-    """A member that refuses, naming itself, until a subclass has it."""
-
-    def member(self, *args, **kwargs):
-        raise NotImplementedError(f"{type(self).__name__} does not implement {name}")
-
-    member.__name__, member.__qualname__ = name, f"Distribution.{name}"
-    member.__doc__ = doc
-    return member if called else property(member)
 
 
 def _described(value) -> str:
@@ -60,20 +49,31 @@ class Distribution:
             self._validate_parameters()
         super().__init__()
 
-    expand = _absent("expand", "The same distribution with a larger batch shape.")
-    arg_constraints = _absent("arg_constraints", "Constraints by parameter.", False)
-    support = _absent("support", "The constraint that samples satisfy.", False)
-    mean = _absent("mean", "The mean.", False)
-    mode = _absent("mode", "The most probable value.", False)
-    variance = _absent("variance", "The variance.", False)
-    rsample = _absent("rsample", "A sample that is differentiable by the parameters.")
-    log_prob = _absent("log_prob", "The logarithm of the density of a value.")
-    cdf = _absent("cdf", "The probability of values up to this one.")
-    icdf = _absent("icdf", "The inverse of `cdf`.")
-    enumerate_support = _absent(
-        "enumerate_support", "All values of a discrete distribution, along a new dim."
+    expand = absent(
+        "Distribution.expand", "The same distribution with a larger batch shape."
     )
-    entropy = _absent("entropy", "The entropy, in nats.")
+    arg_constraints = absent(
+        "Distribution.arg_constraints", "Constraints by parameter.", False
+    )
+    support = absent(
+        "Distribution.support", "The constraint that samples satisfy.", False
+    )
+    mean = absent("Distribution.mean", "The mean.", False)
+    mode = absent("Distribution.mode", "The most probable value.", False)
+    variance = absent("Distribution.variance", "The variance.", False)
+    rsample = absent(
+        "Distribution.rsample", "A sample that is differentiable by the parameters."
+    )
+    log_prob = absent(
+        "Distribution.log_prob", "The logarithm of the density of a value."
+    )
+    cdf = absent("Distribution.cdf", "The probability of values up to this one.")
+    icdf = absent("Distribution.icdf", "The inverse of `cdf`.")
+    enumerate_support = absent(
+        "Distribution.enumerate_support",
+        "All values of a discrete distribution, along a new dim.",
+    )
+    entropy = absent("Distribution.entropy", "The entropy, in nats.")
     batch_shape = property(
         lambda self: self._batch_shape, doc="The shape over which parameters differ."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import taeda
 from taeda.distributions.distribution import Distribution
-from taeda.distributions.utils import _sum_rightmost
+from taeda.distributions.utils import _sum_rightmost, absent
 
 __all__ = ["ExponentialFamily"]
 
@@ -30,16 +30,9 @@ class ExponentialFamily(Distribution):
     Variational Inference", 2008, section 3).
     """
 
-    @property
-    def _natural_params(self):
-        raise NotImplementedError
-
-    def _log_normalizer(self, *natural_params):
-        raise NotImplementedError
-
-    @property
-    def _mean_carrier_measure(self) -> float:
-        raise NotImplementedError
+    _natural_params = absent("_natural_params", "t, a tuple.", False)
+    _log_normalizer = absent("_log_normalizer", "A(t).")
+    _mean_carrier_measure = absent("_mean_carrier_measure", "E k(x).", False)
 
     def entropy(self):
         """A(t) - <t, A'(t)> - E k(x), in nats."""

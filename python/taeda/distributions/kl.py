@@ -58,7 +58,10 @@ def _find(type_p, type_q):
     by_p = [pair for pair in product(bases_p, bases_q) if pair in _KL_REGISTRY]
     by_q = [(p, q) for q, p in product(bases_q, bases_p) if (p, q) in _KL_REGISTRY]
     if not by_p:
-        return None
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type_p.__name__} and q type "
+            f"{type_q.__name__}"
+        )
     if _KL_REGISTRY[by_p[0]] is not _KL_REGISTRY[by_q[0]]:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
@@ -83,13 +86,7 @@ def kl_divergence(p, q):
     kinds = type(p), type(q)
     if kinds not in _KL_MEMOIZE:
         _KL_MEMOIZE[kinds] = _find(*kinds)
-    function = _KL_MEMOIZE[kinds]
-    if function is None:
-        raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {kinds[0].__name__} and q type "
-            f"{kinds[1].__name__}"
-        )
-    return function(p, q)
+    return _KL_MEMOIZE[kinds](p, q)
 
 
 # One class -------------------------------------------------------------------
@@ -125,13 +122,6 @@ def _binomial(n, p, t, n_q, p_q, t_q):
     return _unless(n > n_q, n * _bernoulli(p, t, p_q, t_q))
 
 
-def _dirichlet(a, a_q):
-    orders = (a_q.lgamma() - a.lgamma()).sum(-1)
-    totals = a.sum(-1).lgamma() - a_q.sum(-1).lgamma()
-    mean_log = a.digamma() - a.sum(-1, keepdim=True).digamma()
-    return orders + totals - ((a_q - a) * mean_log).sum(-1)
-
-
 def _gamma(a, b, a_q, b_q):
     ratio = b_q / b
     shapes = a_q.lgamma() - a.lgamma() - (a_q - a) * (a.digamma() + ratio.log())
@@ -163,7 +153,10 @@ _CLOSED = {
     "ContinuousBernoulli": lambda t, mean, _log_normalizer, t_q: (
         _log_normalizer(t_q) - _log_normalizer(t) - (t_q - t) * mean
     ),
-    "Dirichlet": _dirichlet,
+    "Dirichlet": lambda a, _log_normalizer, a_q: (
+        (_log_normalizer(a_q) - _log_normalizer(a))
+        - ((a_q - a) * (a.digamma() - a.sum(-1, keepdim=True).digamma())).sum(-1)
+    ),
     "Exponential": lambda b, b_q: _excess(b_q / b),
     "Gamma": _gamma,
     # 1 / p trials of a Bernoulli distribution on the average

@@ -21,6 +21,17 @@ __all__ = [
 euler_constant = 0.57721566490153286060  # as its limit is written
 
 
+def absent(name: str, doc: str, called: bool = True):
+    """A member of a class that refuses, naming itself, until a subclass has it."""
+    own = name.rpartition(".")[2]
+
+    def member(self, *args, **kwargs):
+        raise NotImplementedError(f"{type(self).__name__} does not implement {own}")
+
+    member.__name__, member.__qualname__, member.__doc__ = own, name, doc
+    return member if called else property(member)
+
+
 def broadcast_all(*values):
     """Numbers and tensors as tensors of one shape, numbers in the tensors' dtype.
 

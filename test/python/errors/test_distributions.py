@@ -102,6 +102,9 @@ dist.register_kl(1, int)  # to be a Distribution subclass but got 1
 
 OWN = """
 dist.utils.vec_to_tril_matrix(ones(4))  # ValueError: The size of last dimension is 4
+dist.AbsTransform().sign  # NotImplementedError: AbsTransform does not implement sign
+dist.AbsTransform().log_abs_det_jacobian(ones(1), ones(1))\
+  # NotImplementedError: AbsTransform does not implement log_abs_det_jacobian
 """
 
 
