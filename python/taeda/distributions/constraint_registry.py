@@ -55,7 +55,7 @@ def _exp_then(loc, scale):
     return transforms.ComposeTransform([transforms.ExpTransform(), shift])
 
 
-def _between(region, to):
+def _between(to, region):
     low, high = region.lower_bound, region.upper_bound
     sigmoid = transforms.SigmoidTransform()
     if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):
@@ -66,19 +66,19 @@ def _between(region, to):
 
 # For each class of regions, what both tables make of one; `to` is the table.
 _FACTORIES = {
-    constraints.real: lambda r, to: transforms.identity_transform,
-    constraints.greater_than: lambda r, to: _exp_then(r.lower_bound, 1),
-    constraints.greater_than_eq: lambda r, to: _exp_then(r.lower_bound, 1),
-    constraints.less_than: lambda r, to: _exp_then(r.upper_bound, -1),
+    constraints.real: lambda to, r: transforms.identity_transform,
+    constraints.greater_than: lambda to, r: _exp_then(r.lower_bound, 1),
+    constraints.greater_than_eq: lambda to, r: _exp_then(r.lower_bound, 1),
+    constraints.less_than: lambda to, r: _exp_then(r.upper_bound, -1),
     constraints.interval: _between,
     constraints.half_open_interval: _between,
-    constraints.independent: lambda r, to: transforms.IndependentTransform(
+    constraints.independent: lambda to, r: transforms.IndependentTransform(
         to(r.base_constraint), r.reinterpreted_batch_ndims
     ),
-    constraints.cat: lambda r, to: transforms.CatTransform(
+    constraints.cat: lambda to, r: transforms.CatTransform(
         [to(part) for part in r.cseq], r.dim, r.lengths
     ),
-    constraints.stack: lambda r, to: transforms.StackTransform(
+    constraints.stack: lambda to, r: transforms.StackTransform(
         [to(part) for part in r.cseq], r.dim
     ),
 }
@@ -94,7 +94,7 @@ _MAPS = [
 ]
 for _table in (biject_to, transform_to):
     for _region, _make in _FACTORIES.items():
-        _table.register(_region, partial(_make, to=_table))
+        _table.register(_region, partial(_make, _table))
     for _region, _kind in _MAPS:
         if _table is transform_to or _kind.bijective:
             _table.register(_region, lambda _, kind=_kind: kind())

@@ -142,7 +142,6 @@ def _laplace(s, s_q, distance):
 _CLOSED = {
     "Bernoulli": _bernoulli,
     "Bernoulli Poisson": lambda p, t, b_q: b_q - p * (b_q.log() - t) - softplus(t),
-    "Beta": lambda _dirichlet, _dirichlet_q: kl_divergence(_dirichlet, _dirichlet_q),
     "Binomial": _binomial,
     "Categorical": lambda p, t, p_q, t_q: _weighted(p, t - t_q, p_q == 0).sum(-1),
     # F. Chyzak, F. Nielsen, "A closed-form formula for the Kullback-Leibler divergence
@@ -162,11 +161,7 @@ _CLOSED = {
     # 1 / p trials of a Bernoulli distribution on the average
     "Geometric": lambda p, t, p_q, t_q: _bernoulli(p, t, p_q, t_q) / p,
     "Gumbel": _gumbel,
-    "HalfNormal": lambda base_dist, base_dist_q: kl_divergence(base_dist, base_dist_q),
     "Laplace": lambda m, s, m_q, s_q: _laplace(s, s_q, (m - m_q).abs()),
-    "OneHotCategorical": lambda _categorical, _categorical_q: kl_divergence(
-        _categorical, _categorical_q
-    ),
     "Pareto": lambda s, a, s_q, a_q: _unless(
         s < s_q, _excess(a_q / a) + a_q * (s / s_q).log()
     ),
@@ -174,6 +169,14 @@ _CLOSED = {
     "Uniform": lambda low, high, low_q, high_q: _unless(
         (low_q > low) | (high_q < high), ((high_q - low_q) / (high - low)).log()
     ),
+}
+
+
+# Those that are another distribution's, an attribute of both.
+_SAME_AS = {
+    "Beta": "_dirichlet",
+    "HalfNormal": "base_dist",
+    "OneHotCategorical": "_categorical",
 }
 
 
@@ -216,24 +219,22 @@ def _exponential_family(p, q):
     return q._log_normalizer(*natural) - tangent(p, natural)
 
 
-def _of_bases(p, q, alike: bool, difference: str):
-    """That of the base distributions, summed over the dims that events have beyond."""
-    if not alike:
-        raise NotImplementedError(f"kl_divergence: the two {difference}")
-    each = kl_divergence(p.base_dist, q.base_dist)
-    return _sum_rightmost(each, len(p.event_shape) - len(p.base_dist.event_shape))
-
-
 @register_kl(Independent, Independent)
 def _independent(p, q):
-    alike = p.reinterpreted_batch_ndims == q.reinterpreted_batch_ndims
-    return _of_bases(p, q, alike, "Independent take different numbers of batch dims")
+    dims = p.reinterpreted_batch_ndims
+    if dims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError(
+            "kl_divergence: the two Independent take different numbers of batch dims"
+        )
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), dims)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p, q):
-    alike = p.transforms == q.transforms and p.event_shape == q.event_shape
-    return _of_bases(p, q, alike, "transforms differ")
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("kl_divergence: the two transforms differ")
+    dims = len(p.event_shape) - len(p.base_dist.event_shape)
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), dims)
 
 
 # Two classes -------------------------------------------------------------------
@@ -318,7 +319,7 @@ _BEYOND = {
 }
 
 
-def _of_pair(formula, kinds):
+def _of_pair(formula, kinds, wrap=lambda function: function):
     """A formula as a function of (p, q) of two classes.
 
     Raises:
@@ -331,8 +332,8 @@ def _of_pair(formula, kinds):
         side, name = name.endswith("_q"), name.removesuffix("_q")
         return side, attrgetter(kinds[side]._symbols.get(name, name))
 
-    sources, wide = [source(name) for name in _arguments(formula)], in_double(formula)
-    return lambda *pair: wide(*[read(pair[side]) for side, read in sources])
+    sources, evaluate = [source(n) for n in _arguments(formula)], wrap(formula)
+    return lambda *pair: evaluate(*[read(pair[side]) for side, read in sources])
 
 
 def _widened(distribution):
@@ -377,7 +378,12 @@ def _enter_tables() -> None:
     for names, formula in _CLOSED.items():
         kinds = [known[name] for name in names.split()]
         pair = kinds[0], kinds[-1]
-        register_kl(*pair)(_of_pair(formula, pair))
+        register_kl(*pair)(_of_pair(formula, pair, in_double))
+    for name, attribute in _SAME_AS.items():
+        part = attrgetter(attribute)
+        register_kl(known[name], known[name])(
+            lambda p, q, part=part: kl_divergence(part(p), part(q))
+        )
     for name_p, name_q in product(_CROSS, repeat=2):
         pair = known[name_p], known[name_q]
         # Some pairs need what has no closed form.
