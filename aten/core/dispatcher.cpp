@@ -1,4 +1,5 @@
 #include <taeda/aten/core/dispatcher.h>
+#include <taeda/aten/core/op_info.h>
 
 namespace taeda {
 
@@ -24,11 +25,12 @@ void no_kernel(const OperatorEntry& op, DispatchKeySet keys) {
 }
 
 DispatchKeySet keys_without_tensors(const OperatorEntry& op) {
-  std::string_view schema(op.schema);
-  std::string_view arguments = schema.substr(0, schema.find("->"));
-  bool lists_alone = arguments.find("Tensor[]") != arguments.npos &&
-                     arguments.find("Tensor ") == arguments.npos &&
-                     arguments.find("Tensor(") == arguments.npos;
+  bool lists_alone = false;
+  for (const ArgInfo& a : arguments_of(*op.info)) {
+    if (!a.is_tensor()) continue;
+    lists_alone = a.has(ArgInfo::kList);
+    if (!lists_alone) break;
+  }
   TAEDA_CHECK(lists_alone,
               op.qualified_name(),
               ": expected at least one defined tensor argument");

@@ -13,6 +13,7 @@ namespace taeda {
 class IValue;
 using Stack = std::vector<IValue>;
 struct OperatorEntry;
+struct OpInfo;
 
 // A kernel that takes its arguments from a stack and leaves its results there.
 struct BoxedKernel {
@@ -35,6 +36,7 @@ struct OperatorEntry {
   const char* name;
   const char* overload;
   const char* schema;
+  const OpInfo* info;  // what the record says, see op_info.h
   void* to_boxed = nullptr;
   void (*from_stack)(const OperatorEntry&, Stack&) = nullptr;
   void* slots[kNumDispatchKeys] = {};

@@ -1,4 +1,5 @@
 #include <taeda/aten/core/library.h>
+#include <taeda/aten/core/op_info.h>
 
 #include <deque>
 #include <mutex>
@@ -10,6 +11,8 @@ namespace {
 // Entries and their texts live as long as the process: callers keep pointers.
 struct UserOperator {
   std::string name, overload, schema;
+  std::vector<ArgInfo> values;
+  OpInfo info{};
   OperatorEntry entry{};
 };
 std::deque<UserOperator>& user_operators() {
@@ -80,6 +83,7 @@ OperatorEntry& Library::def(std::string_view schema) {
   if (size_t scope = base.find("::"); scope != base.npos) {
     base = base.substr(scope + 2);
   }
+  ParsedSchema parsed = parse_schema(schema);
   std::string qualified = namespace_ + "::" + std::string(base);
   TAEDA_CHECK(Dispatcher::get().find(qualified, overload) == nullptr,
               "Tried to register an operator (",
@@ -90,6 +94,13 @@ OperatorEntry& Library::def(std::string_view schema) {
   op.name = std::move(qualified);
   op.overload = overload;
   op.schema = schema;
+  op.values = std::move(parsed.values);
+  static const RecordInfo user_record{};
+  op.info = {&user_record,
+             op.values.data(),
+             static_cast<uint8_t>(parsed.arguments),
+             static_cast<uint8_t>(op.values.size() - parsed.arguments)};
+  op.entry.info = &op.info;
   op.entry.name = op.name.c_str();
   op.entry.overload = op.overload.c_str();
   op.entry.schema = op.schema.c_str();
@@ -131,32 +142,7 @@ void Library::implement(OperatorEntry& op,
   }
 }
 
-size_t argument_count(const OperatorEntry& op) {
-  std::string_view text = op.schema;
-  size_t open = text.find('('), count = 0;
-  int depth = 0;
-  bool pending = false;
-  for (size_t i = open; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '(' || c == '[') {
-      ++depth;
-      continue;
-    }
-    if (c == ')' || c == ']') {
-      if (--depth == 0) return count + (pending ? 1 : 0);
-      continue;
-    }
-    if (depth == 1 && c == ',') {
-      count += pending ? 1 : 0;
-      pending = false;
-    } else if (c == '*' && depth == 1) {
-      continue;  // the keyword-only mark is no argument
-    } else if (c != ' ') {
-      pending = true;
-    }
-  }
-  return count;
-}
+size_t argument_count(const OperatorEntry& op) { return op.info->arguments; }
 
 void call_boxed(const OperatorEntry& op, Stack& stack, size_t count) {
   if (op.from_stack != nullptr) {

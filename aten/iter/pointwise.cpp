@@ -3,7 +3,6 @@
 #include <taeda/aten/iter/geometry.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/iter/promotion.h>
 #include <taeda/aten/parallel/parallel.h>
 
 #include <algorithm>
@@ -21,67 +20,14 @@ const ChunkTable& table_of(const PointwiseOp& op) {
   return *op.tables[level];
 }
 
-uint8_t category(ScalarType t) {
-  if (t == kBool) return kAcceptBool;
-  if (is_floating(t)) return kAcceptFloat;
-  return taeda::is_complex(t) ? kAcceptComplex : kAcceptInt;
-}
-
-// What a call computes in and what comes out, before any memory is touched.
-struct TypePlan {
-  ScalarType common;  // operands are converted to this one first
-  Compute compute;
-  ScalarType out;
+// What a call computes in and what comes out, with the kernel for it.
+struct TypePlan : DtypePlan {
   ChunkFn fn;
 };
 
-ScalarType common_type(const PointwiseOp& op, Operands operands) {
-  ScalarType common = ScalarType::Undefined;
-  const TensorBase* first = operands[op.bool_operands].tensor;
-  if (op.promote == Promote::First) return first->dtype();
-  bool simple = first != nullptr && !first->impl()->is_wrapped_number;
-  for (size_t i = op.bool_operands; i < operands.size() && simple; ++i) {
-    const TensorBase* t = operands[i].tensor;
-    simple = t != nullptr && t->dtype() == first->dtype();
-  }
-  if (simple) {
-    common = first->dtype();
-  } else {
-    ResultType result;
-    for (size_t i = op.bool_operands; i < operands.size(); ++i) {
-      if (operands[i].tensor != nullptr) {
-        result.add(*operands[i].tensor);
-      } else {
-        result.add(*operands[i].number);
-      }
-    }
-    common = result.get();
-  }
-  return common;
-}
-
 TypePlan plan_types(const PointwiseOp& op, Operands operands) {
-  TypePlan plan;
-  plan.common = common_type(op, operands);
-  bool to_float = op.promote == Promote::IntToFloat ||
-                  op.promote == Promote::IntThroughDouble;
-  bool whole = to_float && is_integral(plan.common, true);
-  if (whole) plan.common = default_dtype();
-  const ChunkTable& table = table_of(op);
-  bool wide = whole && op.promote == Promote::IntThroughDouble;
-  plan.compute = wide ? Compute::F64 : compute_of(plan.common);
-  plan.fn = table[static_cast<int>(plan.compute)];
-  if (plan.fn == nullptr && is_integral(plan.common, true)) {
-    // Rare integer operators have a kernel for the widest type alone.
-    plan.compute = Compute::I64;
-    plan.fn = table[static_cast<int>(plan.compute)];
-  }
-  bool accepted = (op.accepts & category(plan.common)) != 0;
-  if (!accepted || plan.fn == nullptr)
-    not_implemented_for(op.name, plan.common);
-  plan.out = op.out == OutKind::Same   ? plan.common
-             : op.out == OutKind::Bool ? kBool
-                                       : real_type_of(plan.common);
+  TypePlan plan{plan_dtypes(op.name, op.types, operands), nullptr};
+  plan.fn = table_of(op)[static_cast<int>(plan.compute)];
   return plan;
 }
 
@@ -253,11 +199,6 @@ void fill_access(Call& call, int k, const TensorBase& t, ScalarType inner) {
   }
 }
 
-ScalarType output_inner(const PointwiseOp& op, ScalarType inner) {
-  if (op.out == OutKind::Same) return inner;
-  return op.out == OutKind::Bool ? kBool : real_type_of(inner);
-}
-
 using Numbers = unsigned char[kMaxOperands][kScalarSlot];
 
 // Nothing to gather, convert or repeat: the kernel runs on the tensors' memory.
@@ -270,7 +211,7 @@ bool run_direct(const PointwiseOp& op,
                 Numbers& numbers) {
   int64_t numel = out.numel();
   ScalarType inner = type_of(types.compute);
-  if (out.dtype() != output_inner(op, inner)) return false;
+  if (out.dtype() != result_of(op.types.out, inner)) return false;
   if (numel != 1 && !out.is_contiguous()) return false;
   void* ptrs[kMaxOperands];
   int64_t itemsizes[kMaxOperands];
@@ -278,7 +219,7 @@ bool run_direct(const PointwiseOp& op,
   itemsizes[0] = static_cast<int64_t>(out.itemsize());
   size_t k = 1;
   for (const Operand& o : operands) {
-    ScalarType want = k - 1 < op.bool_operands ? kBool : inner;
+    ScalarType want = k - 1 < op.types.conditions ? kBool : inner;
     if (o.number != nullptr) {
       if (numel != 1) return false;
       o.number->store(want, numbers[k]);
@@ -329,10 +270,10 @@ void run(const PointwiseOp& op,
   alignas(16) Numbers numbers;
   if (run_direct(op, types, out, operands, slots, numbers)) return;
   Call call{op, types, static_cast<int>(operands.size()) + 1, {}, slots};
-  fill_access(call, 0, out, output_inner(op, inner));
+  fill_access(call, 0, out, result_of(op.types.out, inner));
   for (int k = 1; k < call.count; ++k) {
     const Operand& o = operands[static_cast<size_t>(k - 1)];
-    ScalarType want = k - 1 < op.bool_operands ? kBool : inner;
+    ScalarType want = k - 1 < op.types.conditions ? kBool : inner;
     Access& a = call.access[k];
     if (o.number != nullptr) {
       o.number->store(want, numbers[k]);
@@ -456,54 +397,6 @@ void write(const PointwiseOp& op,
 
 }  // namespace
 
-Compute compute_of(ScalarType t) {
-  switch (t) {
-    case kBool:
-      return Compute::Bool;
-    case kByte:
-      return Compute::U8;
-    case kChar:
-      return Compute::I8;
-    case kShort:
-      return Compute::I16;
-    case kInt:
-    case kUInt16:
-      return Compute::I32;
-    case kLong:
-    case kUInt32:
-    case kUInt64:
-      return Compute::I64;
-    case kDouble:
-      return Compute::F64;
-    case kComplexHalf:
-    case kComplexFloat:
-      return Compute::C64;
-    case kComplexDouble:
-      return Compute::C128;
-    default:
-      return Compute::F32;
-  }
-}
-
-ScalarType type_of(Compute c) {
-  constexpr ScalarType types[] = {kBool,
-                                  kByte,
-                                  kChar,
-                                  kShort,
-                                  kInt,
-                                  kLong,
-                                  kFloat,
-                                  kDouble,
-                                  kComplexFloat,
-                                  kComplexDouble};
-  return types[static_cast<int>(c)];
-}
-
-void not_implemented_for(std::string_view op, ScalarType t) {
-  throw_error(ErrorKind::NotImplemented,
-              str_cat("\"", op, "\" not implemented for '", t, "'"));
-}
-
 namespace {
 TensorBase computed(const PointwiseOp& op,
                     const TypePlan& types,
@@ -533,7 +426,7 @@ TensorBase pointwise_summand(const PointwiseOp& op,
                              IntArrayRef sizes) {
   Operands operands(list);
   TypePlan types = plan_types(op, operands);
-  ScalarType wide = output_inner(op, type_of(types.compute));
+  ScalarType wide = result_of(op.types.out, type_of(types.compute));
   if (types.out != wide && output_shape(op, operands) != DimVector(sizes)) {
     types.out = wide;
   }
@@ -546,7 +439,7 @@ void pointwise_inplace(const PointwiseOp& op,
                        const TensorBase& self) {
   Operands operands(list);
   TypePlan types = plan_types(op, operands);
-  TAEDA_CHECK(op.out != OutKind::Real || !is_complex(self.dtype()),
+  TAEDA_CHECK(op.types.out != OutKind::Real || !is_complex(self.dtype()),
               "In-place ",
               op.name,
               " is not supported for complex tensors.");

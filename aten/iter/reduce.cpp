@@ -272,50 +272,16 @@ struct ReduceTypes {
   const ReduceKernel* kernel;
 };
 
-uint8_t accept_bit(ScalarType t) {
-  if (is_float8(t)) return 0;
-  if (t == kBool) return kAcceptBool;
-  if (is_floating(t)) return kAcceptFloat;
-  return is_complex(t) ? kAcceptComplex : kAcceptInt;
-}
-
 ReduceTypes plan(const ReduceOp& op,
                  const TensorBase& self,
                  std::optional<ScalarType> dtype) {
-  ScalarType in = self.dtype(), wanted = dtype ? *dtype : in;
-  bool integral = is_integral(wanted, /*include_bool=*/true);
-  if (op.type == ReduceType::IntToLong && !dtype && integral) wanted = kLong;
-  if (op.type == ReduceType::IntToFloat && integral) wanted = default_dtype();
-  if (op.type == ReduceType::FloatOnly) {
-    TAEDA_CHECK(!integral,
-                op.name,
-                "(): could not infer output dtype. ",
-                dtype ? "Optional" : "Input",
-                " dtype must be either a floating point or complex dtype. "
-                "Got: ",
-                wanted);
-  }
-  ReduceTypes types;
-  Compute compute = compute_of(wanted);
+  DtypePlan types = plan_reduction(op.name, op.types, self.dtype(), dtype);
   static const int level = static_cast<int>(cpu_capability());
-  const ReduceTable& table = *op.tables[level];
-  if (table[static_cast<int>(compute)].inner == nullptr && integral) {
-    compute = Compute::I64;
-  }
-  types.kernel = &table[static_cast<int>(compute)];
-  bool accepted = (op.accepts & accept_bit(wanted)) != 0;
-  if (!accepted || types.kernel->inner == nullptr) {
-    not_implemented_for(op.name, wanted);
-  }
-  types.element = type_of(compute);
-  types.result = op.out == OutKind::Same   ? types.element
-                 : op.out == OutKind::Bool ? kBool
-                                           : real_type_of(types.element);
-  types.out = op.out == OutKind::Same   ? wanted
-              : op.out == OutKind::Bool ? kBool
-                                        : real_type_of(wanted);
-  if (op.type == ReduceType::Bool) types.out = in == kByte ? kByte : kBool;
-  return types;
+  ScalarType element = type_of(types.compute);
+  return {types.out,
+          element,
+          result_of(op.types.out, element),
+          &(*op.tables[level])[static_cast<int>(types.compute)]};
 }
 
 }  // namespace

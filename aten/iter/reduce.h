@@ -6,19 +6,9 @@
 
 namespace taeda {
 
-enum class ReduceType : uint8_t {
-  Same,        // the input's dtype
-  IntToLong,   // integers and bool are added up in int64
-  IntToFloat,  // integers to the default dtype
-  FloatOnly,   // integers are refused unless a dtype is given
-  Bool,        // any, all: bool (uint8 stays uint8)
-};
-
 struct ReduceOp {
   const char* name;
-  ReduceType type;
-  OutKind out;
-  uint8_t accepts;
+  DtypeRule types;
   bool has_identity;  // whether nothing at all can be reduced
   const ReduceTable* tables[3];
 };

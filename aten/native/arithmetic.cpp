@@ -2,7 +2,7 @@
 // of others.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/gen/native/_div_floor.h>
 #include <taeda/gen/native/add.h>

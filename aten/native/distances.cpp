@@ -1,5 +1,5 @@
 // Distances between vectors of two tensors, and the loss of triplets.
-#include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/core/promotion.h>
 #include <taeda/gen/native/cosine_similarity.h>
 #include <taeda/gen/native/pairwise_distance.h>
 #include <taeda/gen/native/triplet_margin_loss.h>

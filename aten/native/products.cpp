@@ -1,5 +1,5 @@
 // Products in terms of matmul and mul.
-#include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/matmul.h>
 #include <taeda/gen/native/addbmm.h>
 #include <taeda/gen/native/addr.h>

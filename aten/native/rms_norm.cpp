@@ -1,5 +1,5 @@
 // rms_norm: the fused kernel where it has the dtypes, else its definition.
-#include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/gen/native/rms_norm.h>
 #include <taeda/gen/ops/_fused_rms_norm.h>

@@ -23,6 +23,7 @@ from .autograd_plan import (
     used_bases,
     used_headers,
 )
+from .emit_info import fused_rule
 from .emit_ops import isa_tables
 from .model import Operator, has_wrapper, load_operators, shard_of
 from .record_types import View
@@ -84,8 +85,8 @@ def _fused_descriptor(gradient: Gradient) -> list[str]:
         *isa_tables("ChunkTable", kernel.name),
         f"static constexpr PointwiseOp op_{kernel.name} = {{"
         f'"{kernel.name.removeprefix("k_")}", {len(kernel.operands)}, '
-        f"{len(kernel.scalars)}, Promote::First, OutKind::Same, kAcceptAll, "
-        f"{len(kernel.conditions)}, TAEDA_LEVELS({kernel.name})}};",
+        f"{len(kernel.scalars)}, {fused_rule(kernel)}, "
+        f"TAEDA_LEVELS({kernel.name})}};",
     ]
 
 

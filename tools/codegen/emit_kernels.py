@@ -13,7 +13,7 @@ from .reduction import ReductionKernel, reduction_kernel
 from .writer import Output
 
 KERNEL_SHARDS = 12
-# The order of Compute in aten/iter/pointwise.h.
+# The types that kernels compute in; `Compute` is printed from this list.
 COMPUTE_ORDER = (
     *("bool", "u8", "i8", "i16", "i32", "i64"),
     *("f32", "f64", "c64", "c128"),
@@ -46,6 +46,21 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
             shard[reduction.name] = _reduction(reduction)
     for i, kernels in enumerate(shards):
         out.write(f"kernels/kernels_{i}.cpp", _file(kernels))
+    out.write("include/compute.h", _compute_header())
+
+
+def _compute_header() -> str:
+    names = ", ".join(name.title() for name in COMPUTE_ORDER)
+    return f"""// The types that kernels compute in; every dtype maps to one of them.
+#pragma once
+
+#include <cstdint>
+
+namespace taeda {{
+enum class Compute : uint8_t {{ {names} }};
+inline constexpr int kNumCompute = {len(COMPUTE_ORDER)};
+}}  // namespace taeda
+"""
 
 
 def all_kernels(op: Operator) -> list[PointwiseKernel]:

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from .emit_info import info_tables, rule_of
 from .model import (
     Operator,
     cpp_return,
@@ -169,6 +170,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
     ]
     lines += [
         "#include <taeda/aten/core/boxing.h>",
+        "#include <taeda/aten/core/op_info.h>",
         "#include <taeda/aten/iter/output.h>",
         "#include <taeda/aten/iter/derived.h>",
         "#include <taeda/aten/iter/pointwise.h>",
@@ -186,6 +188,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
     for op in ops:
         lines += _backend(op)
     lines += ["}", "}  // namespace native", "namespace ops {"]
+    lines += [line for op in ops for line in info_tables(op)]
     for op in ops:
         lines += _public(op)
     lines += ["}  // namespace ops", f"extern OperatorEntry* const kEntries{index}[];"]
@@ -217,7 +220,7 @@ def _tables(op: Operator) -> list[str]:
         return [*isa_tables("ChunkTable", form.table), _descriptor(op, form)]
     if isinstance(body, Reduction):
         table = isa_tables("ReduceTable", f"r_{op.record.name}")
-        return [*table, reduce_descriptor(op)]
+        return [*table, reduce_descriptor(op, rule_of(op))]
     return []
 
 
@@ -233,8 +236,7 @@ def _descriptor(op: Operator, form: PointwiseForm) -> str:
     return (
         f"static constexpr PointwiseOp {form.descriptor} = {{"
         f'"{op.record.name}", {len(form.operands)}, {len(form.scalars)}, '
-        f"Promote::{form.promote}, OutKind::{form.out_kind}, {form.accepts}, "
-        f"{form.bool_operands}, TAEDA_LEVELS({form.table})}};"
+        f"{rule_of(op)}, TAEDA_LEVELS({form.table})}};"
     )
 
 
@@ -388,7 +390,7 @@ def _public(op: Operator) -> list[str]:
     slots = _slots(op)
     lines = [f"OperatorEntry entries::{op.ident} = {{"]
     lines.append(f'    "{op.schema.base}", "{op.schema.overload}",')
-    lines.append("    " + _quoted(str(op.schema)) + ",")
+    lines.append("    " + _quoted(str(op.schema)) + f", &info_{op.ident},")
     boxing = f"Boxing<{op.signature}>"
     lines.append(f"    reinterpret_cast<void*>(&{boxing}::to_boxed),")
     lines.append(f"    &{boxing}::from_stack, {{{', '.join(slots)}}}, {{}},")

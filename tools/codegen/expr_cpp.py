@@ -36,8 +36,8 @@ _CPP_CONSTANTS = {
     "epsilon": "kEpsilon",
 }
 # On integers these are the identity, or decided.
-_INTEGER_IDENTITY = ("floor", "ceil", "trunc", "round", "conj", "real")
-_INTEGER_DECIDED = {"is_nan": "false", "is_inf": "false", "is_finite": "true"}
+INTEGER_IDENTITY = ("floor", "ceil", "trunc", "round", "conj", "real")
+INTEGER_DECIDED = {"is_nan": "false", "is_inf": "false", "is_finite": "true"}
 
 
 def expand_powers(expr: Expr, compute: str) -> Expr:
@@ -173,9 +173,9 @@ class _Printer:
         args = [self.to(arg, kind) for arg in expr.args]
         name = expr.function
         if rank(kind) <= rank("int"):
-            if name in _INTEGER_DECIDED:
-                return _INTEGER_DECIDED[name]
-            if name in _INTEGER_IDENTITY:
+            if name in INTEGER_DECIDED:
+                return INTEGER_DECIDED[name]
+            if name in INTEGER_IDENTITY:
                 return args[0]
         if kind != "complex" and name in ("conj", "real"):
             return args[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.codegen import emit_kernels, emit_ops
+from tools.codegen import emit_expr, emit_kernels, emit_ops
 from tools.codegen.errors import CodegenError
 from tools.codegen.model import load_operators
 from tools.codegen.writer import Output
@@ -29,7 +29,7 @@ def generate(records: Path, folder: Path) -> Output:
 
 def emitters() -> list:
     """The modules with an `emit(operators, out)`."""
-    return [emit_ops, emit_kernels, *_optional()]
+    return [emit_ops, emit_kernels, emit_expr, *_optional()]
 
 
 def _optional() -> list:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .expr import Expr, Literal, Name, backward_expr, names, parse, replace, walk
 from .model import Operator
-from .record_types import KIND_OF_DTYPE, KINDS, Overload, Pointwise, Record
+from .record_types import KINDS, Overload, Pointwise, Record
 from .schema import Argument
 from .yaml_fields import Text
 
@@ -19,15 +19,7 @@ KIND_OF_COMPUTE = {
 
 # Arguments that are conditions: read as bool and without a say in the result's dtype.
 CONDITIONS = frozenset({"condition", "mask"})
-_PROMOTE = {
-    "int_to_float": "IntToFloat",
-    "int_to_real": "IntToFloat",
-    "int_through_double": "IntThroughDouble",
-    "first": "First",
-    "same": "First",
-}
 _OUT_KIND = {"bool_out": "Bool", "complex_to_float": "Real", "int_to_real": "Real"}
-_ACCEPT = {"bool": 1, "int": 2, "float": 4, "complex": 8}
 
 
 @dataclass(frozen=True)
@@ -38,10 +30,6 @@ class PointwiseForm:
     descriptor: str
     operands: tuple[str, ...]
     scalars: tuple[str, ...]
-    promote: str
-    out_kind: str
-    accepts: int
-    bool_operands: int
 
 
 @dataclass(frozen=True)
@@ -178,17 +166,11 @@ def _fused(
 def pointwise_form(op: Operator) -> PointwiseForm:
     """The C++ call of one operator."""
     kernel = kernel_of(op)
-    dtypes = _body(op.overload).dtypes
-    kinds = {KIND_OF_DTYPE[name] for name in dtypes.inputs}
     return PointwiseForm(
         table=kernel.name,
         descriptor=f"op_{kernel.name}",
         operands=kernel.operands,
         scalars=kernel.scalars,
-        promote=_PROMOTE.get(dtypes.promote, "Default"),
-        out_kind=kernel.out_kind,
-        accepts=sum(_ACCEPT[kind] for kind in kinds),
-        bool_operands=len(kernel.conditions),
     )
 
 

@@ -7,17 +7,8 @@ from dataclasses import dataclass
 from .expr import Expr, parse
 from .model import Operator
 from .pointwise import KIND_OF_COMPUTE
-from .record_types import KIND_OF_DTYPE, KINDS, Overload, Record, Reduction
+from .record_types import KINDS, Overload, Record, Reduction
 
-_TYPE = {
-    "default": "Same",
-    "int_to_long": "IntToLong",
-    "bool_to_long": "IntToLong",
-    "int_to_float": "IntToFloat",
-    "float_only": "FloatOnly",
-    "bool_out": "Bool",
-}
-_ACCEPT = {"bool": 1, "int": 2, "float": 4, "complex": 8}
 # Arguments that say what to reduce rather than how.
 _GEOMETRY = ("self", "dim", "keepdim", "dtype")
 
@@ -80,18 +71,15 @@ def scalars_of(overload: Overload) -> tuple[str, ...]:
     return tuple(a.name for a in arguments if a.name not in _GEOMETRY)
 
 
-def descriptor(op: Operator) -> str:
-    """The constant that describes the reduction to the driver."""
+def descriptor(op: Operator, rule: str) -> str:
+    """The constant that describes the reduction to the driver; `rule` is its DtypeRule."""
     body = op.overload.body
     assert isinstance(body, Reduction)
     name = f"r_{op.record.name}"
-    accepts = sum(_ACCEPT[k] for k in {KIND_OF_DTYPE[n] for n in body.dtypes.inputs})
     identity = "false" if body.empty == "error" else "true"
-    kind = _TYPE.get(body.dtypes.promote, "Same")
     return (
         f"static constexpr ReduceOp op_{name} = {{"
-        f'"{op.record.name}", ReduceType::{kind}, OutKind::{out_kind(body)}, '
-        f"{accepts}, {identity}, TAEDA_LEVELS({name})}};"
+        f'"{op.record.name}", {rule}, {identity}, TAEDA_LEVELS({name})}};'
     )
 
 

@@ -1,4 +1,4 @@
-#include <taeda/aten/iter/promotion.h>
+#include <taeda/aten/core/promotion.h>
 
 namespace taeda {
 

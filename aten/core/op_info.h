@@ -1,0 +1,123 @@
+// What a record says about an operator, as constants that hang on its entry.
+#pragma once
+
+#include <taeda/aten/core/dtype_rule.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace taeda {
+
+struct OperatorEntry;
+
+// The order of VALUE_TYPES in tools/codegen/emit_info.py, by which codegen and
+// the parser of user operators agree.
+enum class ValueType : uint8_t {
+  Tensor,
+  Scalar,
+  Int,
+  SymInt,
+  Float,
+  Bool,
+  Str,
+  ScalarType,
+  Layout,
+  Device,
+  MemoryFormat,
+  Generator,
+  Other,  // types of user schemas that no kernel can take
+};
+
+// One argument or result. Name and default are ranges of the schema's text, so
+// that the tables hold no pointers.
+struct ArgInfo {
+  enum Flag : uint8_t {
+    kOptional = 1,
+    kList = 2,
+    kOptionalElement = 4,  // Tensor?[]
+    kKeywordOnly = 8,
+    kHasDefault = 16,
+    kWritten = 32,
+  };
+  static constexpr uint8_t kAnyAlias = 0x80;
+
+  uint16_t name_at = 0;
+  uint16_t default_at = 0;
+  uint8_t name_size = 0;
+  uint8_t default_size = 0;
+  ValueType type = ValueType::Tensor;
+  uint8_t flags = 0;
+  // The alias sets it is in: bit 0 for `a`, bit 1 for `b`, ...; kAnyAlias `*`.
+  uint8_t alias = 0;
+  int8_t list_size = -1;  // N of T[N]
+
+  bool has(Flag f) const { return (flags & f) != 0; }
+  bool is_tensor() const { return type == ValueType::Tensor; }
+  bool operator==(const ArgInfo&) const = default;
+};
+
+enum class Family : uint8_t {
+  Pointwise,
+  Reduction,
+  Composite,
+  View,
+  Kernel,
+  User,  // of a library: known by its schema alone
+};
+
+enum class Form : uint8_t { Functional, InPlace, Out };
+
+// The order of TAGS in tools/codegen/record_types.py.
+enum class OpTag : uint8_t {
+  DataDependent,
+  InplaceView,
+  Nondeterministic,
+  Random,
+  Recompute,
+};
+
+// What the forms of one overload share.
+struct RecordInfo {
+  Family family = Family::User;
+  uint8_t tags = 0;  // bits by OpTag
+  bool differentiable = true;
+  DtypeRule dtypes{};
+  // See Note [Expression words] in aten/expr/graph.h; null without expressions.
+  const uint16_t* expressions = nullptr;
+  const char* axes = nullptr;  // null outside the kernel family
+
+  bool has(OpTag tag) const { return (tags >> static_cast<int>(tag) & 1) != 0; }
+};
+
+struct OpInfo {
+  const RecordInfo* record = nullptr;
+  const ArgInfo* values = nullptr;  // arguments, then results
+  uint8_t arguments = 0;
+  uint8_t results = 0;
+  Form form = Form::Functional;
+};
+
+inline ArrayRef<ArgInfo> arguments_of(const OpInfo& info) {
+  return {info.values, info.arguments};
+}
+inline ArrayRef<ArgInfo> results_of(const OpInfo& info) {
+  return {info.values + info.arguments, info.results};
+}
+inline std::string_view name_of(const ArgInfo& a, std::string_view schema) {
+  return schema.substr(a.name_at, a.name_size);
+}
+inline std::string_view default_of(const ArgInfo& a, std::string_view schema) {
+  return schema.substr(a.default_at, a.default_size);
+}
+
+// A schema's text in parts.
+struct ParsedSchema {
+  std::string_view name;  // with the overload
+  std::vector<ArgInfo> values;
+  size_t arguments = 0;
+};
+// RuntimeError with the offending place where the text is no schema.
+TAEDA_API ParsedSchema parse_schema(std::string_view text);
+
+}  // namespace taeda

@@ -1,0 +1,222 @@
+"""What the run-time record of an operator holds: parts of its entry's C++ text.
+
+`OpInfo` (aten/core/op_info.h) hangs on every entry. Arguments and results refer to the
+schema's text by position; dtype rule, axes and expressions are shared by all forms of an
+overload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .emit_kernels import COMPUTE_ORDER
+from .expr import Expr
+from .expr_code import encode_sections
+from .model import Operator
+from .pointwise import PointwiseKernel, backward_of, kernel_of
+from .record_types import (
+    KIND_OF_DTYPE,
+    TAGS,
+    Composite,
+    Dtypes,
+    Kernel,
+    Pointwise,
+    Reduction,
+    View,
+)
+from .reduction import reduction_kernel
+from .schema import Argument, Return, Type
+
+# The order of ValueType in aten/core/op_info.h.
+VALUE_TYPES = (
+    *("Tensor", "Scalar", "int", "SymInt", "float", "bool", "str"),
+    *("ScalarType", "Layout", "Device", "MemoryFormat", "Generator"),
+)
+_CPP_VALUE = {"int": "Int", "float": "Float", "bool": "Bool", "str": "Str"}
+_FAMILIES = {
+    Pointwise: "Pointwise",
+    Reduction: "Reduction",
+    Composite: "Composite",
+    View: "View",
+    Kernel: "Kernel",
+}
+_FORMS = {"functional": "Functional", "inplace": "InPlace", "out": "Out"}
+_PROMOTE = {
+    "int_to_float": "IntToFloat",
+    "int_to_real": "IntToFloat",
+    "int_through_double": "IntThroughDouble",
+    "first": "First",
+    "int_to_long": "IntToLong",
+    "float_only": "FloatOnly",
+}
+_OUT_KIND = {"bool_out": "Bool", "complex_to_float": "Real", "int_to_real": "Real"}
+_ACCEPTED = {
+    "bool": "kBoolTypes",
+    "int": "kIntTypes",
+    "float": "kFloatTypes",
+    "complex": "kComplexTypes",
+}
+_NO_RULE = "{}"
+
+
+def dtype_rule(dtypes: Dtypes, compute: Iterable[str], conditions: int) -> str:
+    """The DtypeRule of a record as C++ text."""
+    kinds = dict.fromkeys(KIND_OF_DTYPE[name] for name in dtypes.inputs)
+    accepts = " | ".join(_ACCEPTED[kind] for kind in _ACCEPTED if kind in kinds)
+    bits = sum(1 << COMPUTE_ORDER.index(name) for name in compute)
+    promote = _PROMOTE.get(dtypes.promote, "Default")
+    out = _OUT_KIND.get(dtypes.promote, "Same")
+    return (
+        f"{{{accepts}, {bits}, Promote::{promote}, OutKind::{out}, {conditions}}}"
+    )
+
+
+def fused_rule(kernel: PointwiseKernel) -> str:
+    """The rule of a fused backward kernel: whatever dtype the gradient has."""
+    bits = sum(1 << COMPUTE_ORDER.index(name) for name in kernel.compute)
+    conditions = len(kernel.conditions)
+    return f"{{~DtypeSet{{0}}, {bits}, Promote::First, OutKind::Same, {conditions}}}"
+
+
+def rule_of(op: Operator) -> str:
+    """The rule of an operator of the pointwise or reduction family."""
+    body = op.overload.body
+    if isinstance(body, Pointwise):
+        kernel = kernel_of(op)
+        return dtype_rule(body.dtypes, kernel.compute, len(kernel.conditions))
+    assert isinstance(body, Reduction)
+    return dtype_rule(body.dtypes, body.dtypes.compute_types, 0)
+
+
+def info_tables(op: Operator) -> list[str]:
+    """C++ definitions: `info_IDENT` and what it refers to."""
+    record = f"record_{_functional_ident(op)}"
+    values = [_value(part, text) for part, text in _parts(op)]
+    name = f"values_{op.ident}"
+    lines = _record_tables(op, record) if op.form == "functional" else []
+    counts = f"{len(op.schema.arguments)}, {len(op.schema.returns)}"
+    body = ", ".join(values)
+    if values:
+        lines.append(f"static constexpr ArgInfo {name}[] = {{{body}}};")
+    lines.append(
+        f"static constexpr OpInfo info_{op.ident} = {{&{record}, "
+        f"{name if values else 'nullptr'}, {counts}, Form::{_FORMS[op.form]}}};"
+    )
+    return lines
+
+
+def _functional_ident(op: Operator) -> str:
+    parts = [op.functional.base, op.functional.overload]
+    return "_".join(part for part in parts if part)
+
+
+def _record_tables(op: Operator, name: str) -> list[str]:
+    overload, body = op.overload, op.overload.body
+    lines = []
+    words = expression_words(op)
+    pointer = "nullptr"
+    if words:
+        pointer = f"words_{op.ident}"
+        inner = ", ".join(map(str, words))
+        lines.append(f"static constexpr uint16_t {pointer}[] = {{{inner}}};")
+    formula = isinstance(body, Pointwise | Reduction)
+    rule = rule_of(op) if formula else _NO_RULE
+    tags = sum(1 << TAGS.index(tag) for tag in overload.tags)
+    backward = overload.backward
+    differentiable = backward is None or backward.differentiable
+    axes = "nullptr"
+    if isinstance(body, Kernel) and body.axes is not None:
+        axes = f'"{body.axes}"'
+    lines.append(
+        f"static constexpr RecordInfo {name} = {{Family::{_FAMILIES[type(body)]}, "
+        f"{tags}, {str(differentiable).lower()}, {rule}, {pointer}, {axes}}};"
+    )
+    return lines
+
+
+# Expressions ------------------------------------------------------------------
+
+
+def expression_words(op: Operator) -> list[int]:
+    """The words of all expressions of a pointwise or reduction operator."""
+    sections = dict(_sections(op))
+    if not sections:
+        return []
+    return encode_sections(sections, (a.name for a in op.functional.arguments))
+
+
+def _sections(op: Operator) -> Iterator[tuple[tuple[str, str, int], Expr]]:
+    body = op.overload.body
+    names = [a.name for a in op.functional.arguments]
+    if isinstance(body, Pointwise):
+        for kind, expr in kernel_of(op).exprs.items():
+            yield ("forward", kind, 0), expr
+        for part in backward_of(op):
+            index = names.index(part.argument)
+            yield ("gradient", "float", index), part.real
+            if part.complex != part.real:
+                yield ("gradient", "complex", index), part.complex
+    elif isinstance(body, Reduction):
+        kernel = reduction_kernel(op.record, op.overload)
+        for role in ("init", "map", "combine", "finish"):
+            for kind, expr in getattr(kernel, role).items():
+                yield (role, kind, 0), expr
+
+
+# Arguments and results ----------------------------------------------------------
+
+
+def _parts(op: Operator) -> Iterator[tuple[Argument | Return, tuple[int, str]]]:
+    """Arguments and results, with the place of their text in the schema's."""
+    text = str(op.schema)
+    at = text.index("(") + 1
+    for part in (*op.schema.arguments, *op.schema.returns):
+        if isinstance(part, Return) and at < text.index(") -> "):
+            at = text.index(") -> ") + 5
+        printed = str(part)
+        at = text.index(printed, at)
+        yield part, (at, printed)
+        at += len(printed)
+
+
+def _value(part: Argument | Return, place: tuple[int, str]) -> str:
+    at, _ = place
+    kind = part.type
+    name = part.name or ""
+    name_at = at + len(str(kind)) + 1 if name else 0
+    default_at = default_size = 0
+    if isinstance(part, Argument) and part.has_default:
+        default_at = name_at + len(name) + 1
+        default_size = at + len(str(part)) - default_at
+    flags = "|".join(_flags(part)) or "0"
+    size = -1 if kind.list_size is None else kind.list_size
+    cpp = _CPP_VALUE.get(kind.base, kind.base)
+    return (
+        f"{{{name_at}, {default_at}, {len(name)}, {default_size}, "
+        f"ValueType::{cpp}, {flags}, {_alias_bits(kind)}, {size}}}"
+    )
+
+
+def _flags(part: Argument | Return) -> Iterator[str]:
+    kind, alias = part.type, part.type.any_alias
+    inner = kind.element if kind.is_optional else kind
+    given = {
+        "kOptional": kind.is_optional,
+        "kList": kind.is_list,
+        "kOptionalElement": kind.is_list and inner.element.is_optional,
+        "kKeywordOnly": isinstance(part, Argument) and part.kwarg_only,
+        "kHasDefault": isinstance(part, Argument) and part.has_default,
+        "kWritten": alias is not None and alias.write,
+    }
+    return (f"ArgInfo::{name}" for name, holds in given.items() if holds)
+
+
+def _alias_bits(kind: Type) -> int:
+    alias = kind.any_alias
+    if alias is None:
+        return 0
+    bits = 0
+    for name in (*alias.before, *alias.after):
+        bits |= 0x80 if name == "*" else 1 << min(ord(name) - ord("a"), 6)
+    return bits
+
