@@ -68,26 +68,26 @@ enum class Family : uint8_t {
 
 enum class Form : uint8_t { Functional, InPlace, Out };
 
-// The order of TAGS in tools/codegen/record_types.py.
+// With the numbers of PyTorch's `torch.Tag`.
 enum class OpTag : uint8_t {
-  DataDependent,
-  InplaceView,
-  Nondeterministic,
-  Random,
-  Recompute,
+  DataDependentOutput = 2,
+  DynamicOutputShape = 3,
+  InPlace = 6,
+  InPlaceView = 7,
+  NondeterministicSeeded = 13,
+  Out = 14,
+  Pointwise = 16,
+  Reduction = 18,
 };
 
 // What the forms of one overload share.
 struct RecordInfo {
   Family family = Family::User;
-  uint8_t tags = 0;  // bits by OpTag
   bool differentiable = true;
   DtypeRule dtypes{};
   // See Note [Expression words] in aten/expr/graph.h; null without expressions.
   const uint16_t* expressions = nullptr;
   const char* axes = nullptr;  // null outside the kernel family
-
-  bool has(OpTag tag) const { return (tags >> static_cast<int>(tag) & 1) != 0; }
 };
 
 struct OpInfo {
@@ -96,6 +96,9 @@ struct OpInfo {
   uint8_t arguments = 0;
   uint8_t results = 0;
   Form form = Form::Functional;
+  uint32_t tags = 0;  // bits by OpTag
+
+  bool has(OpTag tag) const { return (tags >> static_cast<int>(tag) & 1) != 0; }
 };
 
 inline ArrayRef<ArgInfo> arguments_of(const OpInfo& info) {

@@ -17,7 +17,7 @@ struct Value {
   static Value of(bool v) { return {Kind::Bool, v, double(v)}; }
   static Value of(double v) { return {Kind::Float, 0, v}; }
   static Value of(std::complex<double> v) { return {Kind::Complex, 0, v}; }
-  Value to(Kind kind) const;
+  TAEDA_API Value to(Kind kind) const;
 };
 
 // The value, given those of its names. The compute type is the one of `kinds`

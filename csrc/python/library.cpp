@@ -2,6 +2,7 @@
 #include <taeda/csrc/python/init.h>
 
 #include <taeda/aten/core/library.h>
+#include <taeda/aten/record_json.h>
 #include <taeda/csrc/python/casters.h>
 
 namespace taeda::python {
@@ -236,6 +237,9 @@ void init_library(PyObject* module) {
   m.def("_op_schemas", op_schemas);
   m.def("_op_call", op_call);
   m.def("_op_has_kernel", op_has_kernel);
+  m.def("_op_record", [](std::string_view name, std::string_view overload) {
+    return record_json(entry_of(name, overload));
+  });
 }
 
 }  // namespace taeda::python

@@ -73,6 +73,7 @@ _LAZY_NAMES = {
     ),
     "_compat.classes": "classes",
     "_ops": "ops",
+    "_tags": "Tag",
     "_type_info": "finfo iinfo",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "random": "thread_safe_generator",

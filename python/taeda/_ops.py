@@ -36,6 +36,33 @@ class OpOverload:
         qualname = self._packet._qualified_op_name
         return f"{qualname}.{self._native[1]}" if self._native[1] else qualname
 
+    @property
+    def record(self):
+        """What the operator's record says, as a tree of namespaces and lists.
+
+        Attributes: name, schema, form ("functional", "inplace", "out"), family, tags,
+        differentiable, arguments and results (name, type, default, alias, ...), dtypes
+        (accepts, computes, promotes, result), axes, expressions (role, kind, text).
+
+        Example:
+            >>> taeda.ops.aten.exp.default.record.expressions[0].text
+            'exp(self)'
+        """
+        from json import loads
+        from types import SimpleNamespace
+
+        return loads(
+            _C._op_record(*self._native),
+            object_hook=lambda fields: SimpleNamespace(**fields),
+        )
+
+    @property
+    def tags(self) -> list:
+        """The `taeda.Tag`s that the operator has."""
+        from taeda._tags import Tag
+
+        return [Tag[name] for name in self.record.tags]
+
     def __call__(self, /, *args, **kwargs):
         schema = self._schema
         values = schema.bind(self.name(), args, kwargs)

@@ -1,8 +1,8 @@
 """What the run-time record of an operator holds: parts of its entry's C++ text.
 
 `OpInfo` (aten/core/op_info.h) hangs on every entry. Arguments and results refer to the
-schema's text by position; dtype rule, axes and expressions are shared by all forms of an
-overload.
+schema's text by position; dtype rule, axes and expressions are shared by all forms of
+an overload.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from .expr_code import encode_sections
 from .model import Operator
 from .pointwise import PointwiseKernel, backward_of, kernel_of
 from .record_types import (
+    FAMILY_TAGS,
+    FORM_TAGS,
     KIND_OF_DTYPE,
     TAGS,
     Composite,
@@ -66,9 +68,7 @@ def dtype_rule(dtypes: Dtypes, compute: Iterable[str], conditions: int) -> str:
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in compute)
     promote = _PROMOTE.get(dtypes.promote, "Default")
     out = _OUT_KIND.get(dtypes.promote, "Same")
-    return (
-        f"{{{accepts}, {bits}, Promote::{promote}, OutKind::{out}, {conditions}}}"
-    )
+    return f"{{{accepts}, {bits}, Promote::{promote}, OutKind::{out}, {conditions}}}"
 
 
 def fused_rule(kernel: PointwiseKernel) -> str:
@@ -100,9 +100,16 @@ def info_tables(op: Operator) -> list[str]:
         lines.append(f"static constexpr ArgInfo {name}[] = {{{body}}};")
     lines.append(
         f"static constexpr OpInfo info_{op.ident} = {{&{record}, "
-        f"{name if values else 'nullptr'}, {counts}, Form::{_FORMS[op.form]}}};"
+        f"{name if values else 'nullptr'}, {counts}, Form::{_FORMS[op.form]}, "
+        f"{_tags(op)}u}};"
     )
     return lines
+
+
+def _tags(op: Operator) -> int:
+    numbers = [TAGS[tag] for tag in op.overload.tags]
+    numbers += [FAMILY_TAGS.get(op.overload.family), FORM_TAGS.get(op.form)]
+    return sum(1 << number for number in numbers if number is not None)
 
 
 def _functional_ident(op: Operator) -> str:
@@ -121,7 +128,6 @@ def _record_tables(op: Operator, name: str) -> list[str]:
         lines.append(f"static constexpr uint16_t {pointer}[] = {{{inner}}};")
     formula = isinstance(body, Pointwise | Reduction)
     rule = rule_of(op) if formula else _NO_RULE
-    tags = sum(1 << TAGS.index(tag) for tag in overload.tags)
     backward = overload.backward
     differentiable = backward is None or backward.differentiable
     axes = "nullptr"
@@ -129,7 +135,7 @@ def _record_tables(op: Operator, name: str) -> list[str]:
         axes = f'"{body.axes}"'
     lines.append(
         f"static constexpr RecordInfo {name} = {{Family::{_FAMILIES[type(body)]}, "
-        f"{tags}, {str(differentiable).lower()}, {rule}, {pointer}, {axes}}};"
+        f"{str(differentiable).lower()}, {rule}, {pointer}, {axes}}};"
     )
     return lines
 
@@ -139,13 +145,16 @@ def _record_tables(op: Operator, name: str) -> list[str]:
 
 def expression_words(op: Operator) -> list[int]:
     """The words of all expressions of a pointwise or reduction operator."""
-    sections = dict(_sections(op))
+    sections = dict(expression_sections(op))
     if not sections:
         return []
     return encode_sections(sections, (a.name for a in op.functional.arguments))
 
 
-def _sections(op: Operator) -> Iterator[tuple[tuple[str, str, int], Expr]]:
+def expression_sections(
+    op: Operator,
+) -> Iterator[tuple[tuple[str, str, int], Expr]]:
+    """The expressions of a formula: (role, kind, argument), tree."""
     body = op.overload.body
     names = [a.name for a in op.functional.arguments]
     if isinstance(body, Pointwise):
@@ -219,4 +228,3 @@ def _alias_bits(kind: Type) -> int:
     for name in (*alias.before, *alias.after):
         bits |= 0x80 if name == "*" else 1 << min(ord(name) - ord("a"), 6)
     return bits
-

@@ -455,7 +455,7 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
         return BACKENDS
     if isinstance(body, Kernel):
         # What reads elements to know its sizes needs memory.
-        if "data_dependent" in op.overload.tags:
+        if {"data_dependent_output", "dynamic_output_shape"} & {*op.overload.tags}:
             return ("CPU",)
         if body.explicit is not None:
             return BACKENDS

@@ -1,7 +1,8 @@
 """Expressions as postfix words of 16 bits, which aten/expr builds its nodes from.
 
-A word holds the node in its upper four bits and a payload in the lower twelve. A section
-begins with a `SECTION` word that says what its expression is for; `END` ends the list.
+A word holds the node in its upper four bits and a payload in the lower twelve. A
+section begins with a `SECTION` word that says what its expression is for; `END` ends
+the list.
 """
 
 from __future__ import annotations

@@ -12,37 +12,45 @@ from pathlib import Path
 if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.codegen import emit_expr, emit_kernels, emit_ops
+from tools.codegen import (
+    emit_api,
+    emit_autograd,
+    emit_boxing,
+    emit_cuda,
+    emit_docs,
+    emit_expr,
+    emit_kernels,
+    emit_ops,
+    emit_package_stubs,
+    emit_python,
+    emit_stubs,
+)
 from tools.codegen.errors import CodegenError
 from tools.codegen.model import load_operators
 from tools.codegen.writer import Output
+
+EMITTERS = (
+    emit_ops,
+    emit_kernels,
+    emit_expr,
+    emit_autograd,
+    emit_boxing,
+    emit_python,
+    emit_stubs,
+    emit_package_stubs,
+    emit_docs,
+    emit_api,
+    emit_cuda,
+)
 
 
 def generate(records: Path, folder: Path) -> Output:
     """All generated files of a folder of records, not yet written."""
     operators = load_operators(records)
     out = Output(folder)
-    for emitter in emitters():
+    for emitter in EMITTERS:
         emitter.emit(operators, out)
     return out
-
-
-def emitters() -> list:
-    """The modules with an `emit(operators, out)`."""
-    return [emit_ops, emit_kernels, emit_expr, *_optional()]
-
-
-def _optional() -> list:
-    """Emitters of the layers above the operators."""
-    import importlib
-
-    found = []
-    layers = "autograd boxing python stubs package_stubs docs api cuda"
-    for name in layers.split():
-        spec = importlib.util.find_spec(f"tools.codegen.emit_{name}")
-        if spec is not None:
-            found.append(importlib.import_module(f"tools.codegen.emit_{name}"))
-    return [module for module in found if hasattr(module, "emit")]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,9 +7,7 @@ so that they agree.
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -219,15 +217,8 @@ def operators_of(records: Iterable[Record]) -> list[Operator]:
     return found
 
 
-@functools.cache
-def _has_autograd() -> bool:
-    return importlib.util.find_spec("tools.codegen.emit_autograd") is not None
-
-
 def has_wrapper(op: Operator) -> bool:
     """Whether the operator has a function of its own at the autograd key."""
-    if not _has_autograd():
-        return False
     if isinstance(op.overload.body, Composite) and op.overload.backward is None:
         return False
     backward = op.overload.backward

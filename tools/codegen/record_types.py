@@ -70,13 +70,16 @@ KIND_OF_DTYPE = {
 }
 DIM_RULES = ("none", "optional", "required", "single", "list")
 PYTHON_MODULES = ("", "nn", "linalg", "special", "fft", "sparse", "nested", "none")
-TAGS = (
-    "data_dependent",
-    "inplace_view",
-    "nondeterministic",
-    "random",
-    "recompute",
-)
+# Numbers of PyTorch's `torch.Tag`, which OpTag in aten/core/op_info.h repeats.
+TAGS = {
+    "data_dependent_output": 2,
+    "dynamic_output_shape": 3,
+    "inplace_view": 7,
+    "nondeterministic_seeded": 13,
+}
+# Those that follow from family and form.
+FAMILY_TAGS = {"pointwise": 16, "reduction": 18}
+FORM_TAGS = {"inplace": 6, "out": 14}
 FORMS = ("inplace", "out")
 
 

@@ -72,7 +72,7 @@ def scalars_of(overload: Overload) -> tuple[str, ...]:
 
 
 def descriptor(op: Operator, rule: str) -> str:
-    """The constant that describes the reduction to the driver; `rule` is its DtypeRule."""
+    """The constant that describes the reduction; `rule` is its DtypeRule."""
     body = op.overload.body
     assert isinstance(body, Reduction)
     name = f"r_{op.record.name}"

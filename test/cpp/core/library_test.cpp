@@ -83,13 +83,13 @@ TEST(Library, WrongDeclarationsAreErrors) {
 }
 
 TEST(Library, ArgumentsAreCountedInTheSchema) {
-  auto count = [](const char* schema) {
-    OperatorEntry entry{"f", "", schema};
-    return argument_count(entry);
+  Library lib("library_test_count");
+  auto count = [&](std::string_view schema) {
+    return argument_count(lib.def(schema));
   };
   EXPECT_EQ(count("f() -> Tensor"), 0u);
-  EXPECT_EQ(count("f(Tensor(a!) x, *, int[2] y=[1, 2]) -> Tensor"), 2u);
-  EXPECT_EQ(count("f(Tensor[] x, str s=\"a\") -> (Tensor, Tensor)"), 2u);
+  EXPECT_EQ(count("g(Tensor(a!) x, *, int[2] y=[1, 2]) -> Tensor"), 2u);
+  EXPECT_EQ(count("h(Tensor[] x, str s=\"a\") -> (Tensor, Tensor)"), 2u);
 }
 
 TEST(Boxing, RecordsAreCalledFromAStack) {

@@ -1,0 +1,30 @@
+"""What an operator's record promises, by PyTorch's names and numbers."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["Tag"]
+
+
+class Tag(Enum):
+    """A property of an operator; `taeda.ops.aten.add.Tensor.tags` lists those it has.
+
+    Only properties that records state are members: compare with `Tag.pointwise`, and
+    read a record itself as `taeda.ops.aten.add.Tensor.record`.
+    """
+
+    data_dependent_output = 2  # returns a number read from memory
+    dynamic_output_shape = 3  # sizes of results depend on values
+    inplace = 6
+    inplace_view = 7  # changes sizes and strides of its argument
+    nondeterministic_seeded = 13  # draws from a generator
+    out = 14
+    pointwise = 16
+    reduction = 18
+
+    def __repr__(self) -> str:
+        return f"<Tag.{self.name}: {self.value}>"
+
+
+Tag.__module__ = "taeda"

@@ -1,0 +1,95 @@
+"""The records that the built library holds say what the files of aten/ops say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+import taeda
+from devtool.shell import ROOT, python
+
+from tools.codegen.emit_info import expression_sections
+from tools.codegen.expr import to_text
+from tools.codegen.model import load_operators
+from tools.codegen.record_types import Pointwise, Reduction
+
+OPERATORS = load_operators(ROOT / "aten" / "ops")
+
+
+def overload_of(op):
+    """The operator as `taeda.ops` has it."""
+    packet = getattr(taeda.ops.aten, op.schema.base)
+    return getattr(packet, op.schema.overload or "default")
+
+
+def test_every_operator_has_its_record() -> None:
+    for op in OPERATORS:
+        record = overload_of(op).record
+        assert record.schema == str(op.schema)
+        assert record.form == op.form
+        assert record.family == op.overload.family
+        assert {a.name for a in record.arguments} == {
+            a.name for a in op.schema.arguments
+        }
+        written = {a.name for a in record.arguments if hasattr(a, "written")}
+        assert written == {a.name for a in op.schema.mutable_args}
+        assert set(op.overload.tags) <= set(record.tags)
+    assert len(OPERATORS) > 1700
+
+
+def test_expressions_are_printed_alike() -> None:
+    """Both languages hold the same trees: the texts of one are those of the other."""
+    count = 0
+    for op in OPERATORS:
+        if op.form != "functional":
+            continue
+        expected = [
+            (role, kind, to_text(expr))
+            for (role, kind, _), expr in expression_sections(op)
+        ]
+        found = [(e.role, e.kind, e.text) for e in overload_of(op).record.expressions]
+        assert found == expected, op.ident
+        formula = isinstance(op.overload.body, Pointwise | Reduction)
+        assert bool(expected) == formula, op.ident
+        count += len(found)
+    print(f"{count} expressions")
+    assert count > 700
+
+
+def test_record_of_an_operator() -> None:
+    add = taeda.ops.aten.add.Tensor
+    assert [a.name for a in add.record.arguments] == ["self", "other", "alpha"]
+    assert add.record.arguments[2].default == "1"
+    assert add.record.arguments[2].keyword_only
+    texts = {e.kind: e.text for e in add.record.expressions if e.role == "forward"}
+    assert texts["float"] == "self + alpha * other"
+    assert "float32" in add.record.dtypes.accepts
+    assert add.tags == [taeda.Tag.pointwise]
+    assert taeda.ops.aten.add_.Tensor.tags == [taeda.Tag.inplace, taeda.Tag.pointwise]
+    assert taeda.ops.aten.nonzero.default.tags == [taeda.Tag.dynamic_output_shape]
+    assert repr(taeda.Tag.pointwise) == "<Tag.pointwise: 16>"
+
+
+def test_operators_of_libraries_have_records() -> None:
+    library = taeda.library.Library("record_test", "DEF")
+    library.define("twice(Tensor(a!) x, int[2] size=[1, 2], *, str? how=None) -> ()")
+    record = taeda.ops.record_test.twice.default.record
+    assert record.family == "user"
+    assert [a.type for a in record.arguments] == ["Tensor", "int[2]", "str?"]
+    assert record.arguments[0].alias == "a"
+    assert record.results == []
+
+
+@pytest.mark.parametrize("names", [["exp"], ["add.Tensor", "add.out"]])
+def test_the_tool_prints_json(names) -> None:
+    command = [python(), ROOT / "tools" / "dev", "records", *names]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    shown = [row["name"] for row in json.loads(run.stdout)]
+    assert shown == [f"aten::{n}" for n in names] or {*names} == {"exp"}
+    assert "aten::exp" in shown or len(shown) == 2
+
+
+def test_the_tool_knows_no_such_name() -> None:
+    command = [python(), ROOT / "tools" / "dev", "records", "no_such_operator"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
