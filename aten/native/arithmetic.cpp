@@ -1,8 +1,8 @@
 // What arithmetic refuses before it computes, and the operators that are made
 // of others.
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/gen/native/_div_floor.h>
 #include <taeda/gen/native/add.h>

@@ -1,7 +1,7 @@
 // copy_, clone, to, and the only element of a tensor as a number.
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
-#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/gen/native/_local_scalar_dense.h>
 #include <taeda/gen/native/_to_copy.h>

@@ -1,7 +1,7 @@
 // diff, isin, frexp, rrelu.
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/core/promotion.h>
 #include <taeda/gen/native/diff.h>
 #include <taeda/gen/native/frexp.h>
 #include <taeda/gen/native/isin.h>

@@ -1,7 +1,7 @@
 // Tensors one behind another: cat, stack and what is made of them.
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
-#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/block_diag.h>
 #include <taeda/gen/native/cartesian_prod.h>

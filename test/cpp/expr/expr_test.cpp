@@ -75,6 +75,11 @@ Point point(const Graph& g, Id forward, int which) {
   return p;
 }
 
+// A derivative that nobody has a formula of is recorded as nan.
+bool is_unknown(const Graph& g, Id derivative, const char* factor) {
+  return to_text(g, derivative) == std::string(factor) + " * nan";
+}
+
 TEST(Expressions, RecordedAndDerivedGradientsAreSlopes) {
   int cells = 0;
   for (const OperatorEntry* op : Dispatcher::get().all()) {
@@ -92,6 +97,10 @@ TEST(Expressions, RecordedAndDerivedGradientsAreSlopes) {
       Id recorded = g.load(s.words, names);
       const std::string& var = names[static_cast<size_t>(s.index)];
       Id derived = gradient(g, forward, var, floats(g, {forward}));
+      if (is_unknown(g, recorded, "grad")) {
+        EXPECT_TRUE(is_unknown(g, derived, "grad")) << op->qualified_name();
+        continue;
+      }
       for (int which = 0; which < 3; ++which) {
         Point p = point(g, forward, which);
         if (!p.usable) continue;
@@ -124,6 +133,7 @@ TEST(Expressions, TangentsAreSlopes) {
     Id forward = g.load(source->words, argument_names(*op));
     for (const std::string& var : g.names(forward)) {
       Id found = tangent(g, forward, {{var, "dx"}}, floats(g, {forward}));
+      if (is_unknown(g, found, "dx")) continue;
       Point p = point(g, forward, 0);
       double expected = slope(g, forward, p.values, var);
       if (!p.usable || !std::isfinite(expected)) continue;

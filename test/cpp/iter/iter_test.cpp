@@ -1,7 +1,7 @@
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/geometry.h>
 #include <taeda/aten/iter/output.h>
-#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/mul.h>
