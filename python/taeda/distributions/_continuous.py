@@ -85,7 +85,7 @@ class Uniform(Expanding, support=region(lambda a, b: constraints.interval(a, b))
     """Equal density from low (with it) to high (without)."""
 
     low = parameter("a", lambda b: constraints.less_than(b), "the lower bound")
-    high = parameter("b", lambda a: constraints.greater_than(a), "the upper bound")
+    high = parameter("b", lambda a: constraints.greater_than(a), "one above low")
     _width = lambda a, b: b - a
     mean = lambda a, b: (a + b) / 2
     mode = lambda b: taeda.full_like(b, math.nan)
@@ -252,7 +252,7 @@ class GeneralizedPareto(Expanding):
 
     loc = parameter("m", real, "the least value")
     scale = parameter("s", positive, "the width")
-    concentration = parameter("k", real, "of the tail; above 0 it is a heavy one")
+    concentration = parameter("k", real, "0 is an exponential tail, more a heavy one")
     _end = lambda m, s, k: _where(k < 0, m - s / k, math.inf)
     support = region(lambda m, _end: constraints.interval(m, _end))
     mean = lambda m, s, k: _where(k < 1, m + s / (1 - k))

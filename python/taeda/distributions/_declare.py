@@ -39,6 +39,13 @@ def _function_of_members(function):
     return evaluate
 
 
+def _reader(names):
+    """The function of a distribution that gives the tuple of these members."""
+    if len(names) > 1 and "self" not in names:
+        return attrgetter(*names)
+    return lambda self: tuple(self if n == "self" else getattr(self, n) for n in names)
+
+
 class parameter:
     """A parameter of a distribution's constructor.
 
@@ -101,6 +108,7 @@ def _declare(owner, own: dict) -> None:
     owner._declaring = owner
     ranks = {n: p.rank for n, p in own.items() if p.constraint and not p.source}
     owner._ranks = owner._ranks | ranks
+    owner._flat = not any(ranks.values())
     held = [n for n, p in own.items() if not (p.constraint or p.source)]
     owner._kept = (*owner._kept, *held)
     for name, each in own.items():
@@ -200,41 +208,39 @@ class formula:
     def _member(self, name: str):
         """The function of a distribution, and whether it is called."""
         function, names = self.function, self.names
-
-        def evaluate(self, **given):
-            given["self"] = self
-            values = (given[n] if n in given else getattr(self, n) for n in names)
-            return function(*values)
+        given = [n for n in names if n in ("x", "z", "shape", "size", "offset")]
+        members = _reader(names[len(given) :])
 
         def of_value(self, value):
             if name == "log_prob" and self._like is not None:
                 value = taeda.as_tensor(value).to(getattr(self, self._like))
             if name != "icdf" and self._validate_args:
                 self._validate_sample(value)
-            if "z" in names:
-                return evaluate(self, z=(value - self.loc) / self.scale)
-            return evaluate(self, x=value)
+            if given[0] == "z":
+                value = (value - self.loc) / self.scale
+            return function(value, *members(self))
 
         def of_shape(self, sample_shape=()):
+            known = {"shape": self._extended_shape(sample_shape), "size": sample_shape}
             # A `sample` of its own is one that has no gradient.
             wanted = name == "rsample" and taeda.is_grad_enabled()
             with taeda.set_grad_enabled(wanted):
-                shape = self._extended_shape(sample_shape)
-                return evaluate(self, shape=shape, size=sample_shape)
+                return function(*[known[n] for n in given], *members(self))
 
         def enumerated(self, expand: bool = True):
             batch, event = self.batch_shape, self.event_shape
-            values = evaluate(self).reshape(-1, *(1 for _ in batch), *event)
+            values = function(*members(self)).reshape(-1, *(1 for _ in batch), *event)
             return values.expand(-1, *batch, *event) if expand else values
 
         kinds = {"x": of_value, "z": of_value, "shape": of_shape, "size": of_shape}
-        kinds["check"] = evaluate
-        kinds["offset"] = lambda self, offset: evaluate(self, offset=offset)
+        kinds["offset"] = lambda self, offset: function(offset, *members(self))
+        if given:
+            return kinds[given[0]], True
         if name == "enumerate_support":
             return enumerated, True
-        plain = lambda self: evaluate(self)
-        called = next((kinds[n] for n in names if n in kinds), None)
-        return called or plain, called is not None or name in self.called
+        if name == "_made":
+            return lambda self, **known: function(*[known[n] for n in names]), True
+        return lambda self: function(*members(self)), name in self.called
 
 
 # A formula whose result is kept, as `lazy_property` does.
@@ -259,18 +265,13 @@ def of(attribute: str, name: str):
     return property(attrgetter(f"{attribute}.{name}"))
 
 
-def check_vector(name: str, value) -> None:
-    """Refuse a parameter without dims."""
-    if value.dim() < 1:
-        raise ValueError(f"{name} must be at least one-dimensional.")
-
-
 class Expanding(Distribution):
     """A distribution whose class and expansion follow from its declaration.
 
     `_nested` names attributes that are distributions with (at least) its batch dims,
     `_kept` those that stay as they are. `_like` names the parameter whose kind of
-    tensor `log_prob` makes of plain numbers, where it takes them.
+    tensor `log_prob` makes of plain numbers, where it takes them; `_called` is how
+    errors call a parameter.
     """
 
     _ranks: dict[str, int] = {}
@@ -278,6 +279,7 @@ class Expanding(Distribution):
     _nested: tuple[str, ...] = ()
     _kept: tuple[str, ...] = ()
     _like: str | None = None
+    _called = "{}"
 
     def __init_subclass__(cls, support=None, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
@@ -292,22 +294,27 @@ class Expanding(Distribution):
 
         Events have the event dims of the first parameter that has any.
         """
-        event = ()
-        if any(self._ranks.values()):
+        if self._flat:
+            given = dict(zip(given, broadcast_all(*given.values()), strict=True))
+            batch, event = next(iter(given.values())).shape, ()
+        else:
             shapes = [self._cut(name, value) for name, value in given.items()]
-            batch = taeda.broadcast_shapes(*(own for own, _ in shapes))
+            batches = {own for own, _ in shapes}
+            batch = (
+                taeda.broadcast_shapes(*batches) if len(batches) > 1 else shapes[0][0]
+            )
             event = next(event for _, event in shapes if event)
             for (name, value), (own, last) in zip(given.items(), shapes, strict=True):
                 given[name] = value if own == batch else value.expand(batch + last)
-        else:
-            given = dict(zip(given, broadcast_all(*given.values()), strict=True))
-            batch = next(iter(given.values())).shape
         vars(self).update(given)
         Distribution.__init__(self, batch, event, validate_args=validate_args)
 
     def _cut(self, name: str, value):
         """The batch's part of a parameter's shape, and the event's."""
         at = value.dim() - self._ranks[name]
+        if at < 0:
+            called = self._called.format(name)
+            raise ValueError(f"{called} must be at least one-dimensional.")
         return value.shape[:at], value.shape[at:]
 
     def expand(self, batch_shape, _instance=None):
@@ -321,9 +328,9 @@ class Expanding(Distribution):
 
     def _expand_into(self, new, batch) -> None:
         held = vars(self)
-        for name in self._ranks:
+        for name, rank in self._ranks.items():
             if name in held:
-                event = self._cut(name, held[name])[1]
+                event = held[name].shape[held[name].dim() - rank :]
                 setattr(new, name, held[name].expand(batch + event))
         for name in self._kept:
             setattr(new, name, held[name])
@@ -341,9 +348,10 @@ class ProbsOrLogits(Expanding):
 
     _binary = True
     _kept = ("_given",)
+    _called = "`{}` parameter"
     probs = lazy(lambda logits, _binary: logits_to_probs(logits, _binary))
     logits = lazy(lambda probs, _binary: probs_to_logits(probs, _binary))
-    _param = formula(lambda self: vars(self)[self._given])
+    _param = property(lambda self: vars(self)[self._given])
     param_shape = formula(lambda _param: _param.size())
     _new = formula(lambda _param: _param.new)
 
@@ -354,16 +362,16 @@ class ProbsOrLogits(Expanding):
             )
         self._given = "logits" if probs is None else "probs"
         value = logits if probs is None else probs
-        value = value if self._binary else self._normalised(value)
-        *rest, value = broadcast_all(*others.values(), value)
-        for name, other in zip(others, rest, strict=True):
-            setattr(self, name, other.type_as(value))
+        if self._binary:
+            *rest, value = broadcast_all(*others.values(), value)
+            for name, other in zip(others, rest, strict=True):
+                setattr(self, name, other.type_as(value))
+            batch = value.shape
+        else:
+            batch, _ = self._cut(self._given, value)
+            if probs is None:
+                value = value - value.logsumexp(-1, keepdim=True)
+            else:
+                value = value / value.sum(-1, keepdim=True)
         setattr(self, self._given, value)
-        batch = value.shape if self._binary else value.shape[:-1]
         Distribution.__init__(self, batch, validate_args=validate_args)
-
-    def _normalised(self, weights):
-        check_vector(f"`{self._given}` parameter", weights)
-        if self._given == "probs":
-            return weights / weights.sum(-1, keepdim=True)
-        return weights - weights.logsumexp(-1, keepdim=True)

@@ -109,9 +109,9 @@ class Binomial(ProbsOrLogits):
     mode = lambda n, p: ((n + 1) * p).floor().clamp(max=n)
     variance = lambda mean, p: mean * (1 - p)
     # Summed over all counts; they must be equal.
-    entropy = lambda log_prob, self: -self._mean_of(log_prob)
+    entropy = lambda log_prob, _mean_of: -_mean_of(log_prob)
     sample = lambda shape, n, p: taeda.binomial(n.expand(shape), p.expand(shape))
-    enumerate_support = lambda n, self: self._counts("enumerate_support")
+    enumerate_support = lambda _counts: _counts("enumerate_support")
 
     @wide
     def log_prob(x, n, t):
@@ -148,7 +148,7 @@ class Categorical(ProbsOrLogits):
     _binary = False
     _num_events = lambda param_shape: param_shape[-1]
     _last = lambda _num_events: _num_events - 1
-    mean = variance = lambda p, self: p.new_full(self._extended_shape(), math.nan)
+    mean = variance = lambda p, batch_shape: p.new_full(batch_shape, math.nan)
     mode = lambda p: p.argmax(-1)
     # A probability of 0 counts as 0, not as 0 times the infinite logarithm.
     entropy = lambda p, t: -(p * t.clamp(min=taeda.finfo(t.dtype).min)).sum(-1)

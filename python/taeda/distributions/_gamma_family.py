@@ -8,7 +8,7 @@ import taeda
 
 from . import constraints
 from ._continuous import _where
-from ._declare import Expanding, check_vector, lazy, parameter, wide
+from ._declare import Expanding, lazy, parameter, wide
 from .constraints import nonnegative, positive, real, simplex, unit_interval
 from .exp_family import ExponentialFamily
 from .utils import _standard_normal, broadcast_all
@@ -63,6 +63,7 @@ def _log_simplex(a):
 class Dirichlet(Expanding, ExponentialFamily, support=simplex):
     """Probabilities that sum to 1, with the density proportional to prod x^(a - 1)."""
 
+    _called = "`{}` parameter"
     concentration = parameter("a", constraints.independent(positive, 1), "a")
     _total = lambda a: a.sum(-1, keepdim=True)
     mean = lambda a, _total: a / _total
@@ -83,10 +84,6 @@ class Dirichlet(Expanding, ExponentialFamily, support=simplex):
         corner = taeda.zeros_like(a).scatter(-1, a.argmax(-1, keepdim=True), 1.0)
         inside = excess / excess.sum(-1, keepdim=True)
         return taeda.where((a < 1).all(-1, keepdim=True), corner, inside)
-
-    def _adopt(self, validate_args, concentration) -> None:
-        check_vector("`concentration` parameter", concentration)
-        super()._adopt(validate_args, concentration=concentration)
 
 
 class Beta(Expanding, ExponentialFamily, support=unit_interval):

@@ -9,7 +9,7 @@ from numbers import Number
 import taeda
 
 from . import constraints
-from ._declare import Expanding, check_vector, formula, in_double, lazy, parameter, wide
+from ._declare import Expanding, formula, in_double, lazy, parameter, wide
 from ._gamma_family import Beta, Chi2
 from .constraints import greater_than, positive, positive_definite, real, real_vector
 from .exp_family import ExponentialFamily
@@ -108,7 +108,10 @@ class NormalVectors(Expanding, support=real_vector):
     """Base of normal vectors, from `_distance` and `_half_log_det`."""
 
     mean = mode = formula(lambda loc: loc)
-    log_prob = formula(lambda x, loc, self: -self._minus_log(self._distance(x - loc)))
+
+    @formula
+    def log_prob(x, loc, _minus_log, _distance):
+        return -_minus_log(_distance(x - loc))
 
     def _minus_log(self, quadratic):
         """Minus the logarithm of the density with this term in its exponent."""
@@ -137,10 +140,6 @@ class MultivariateNormal(NormalVectors, Scattered):
 
     def rsample(shape, f, m):
         return m + _batch_mv(f, _standard_normal(shape, m.dtype, m.device))
-
-    def _adopt(self, validate_args, loc, **forms) -> None:
-        check_vector("loc", loc)
-        super()._adopt(validate_args, loc=loc, **forms)
 
 
 class LowRankMultivariateNormal(NormalVectors):
@@ -175,8 +174,7 @@ class LowRankMultivariateNormal(NormalVectors):
     _half_log_det = lambda c, diag: half_log_det(c) + 0.5 * diag.log().sum(-1)
 
     def _adopt(self, validate_args, loc, cov_factor, cov_diag) -> None:
-        check_vector("loc", loc)
-        event = loc.shape[-1:]
+        _, event = self._cut("loc", loc)
         if cov_factor.dim() < 2 or cov_factor.shape[-2:-1] != event:
             raise ValueError(
                 f"cov_factor must be a batch of matrices with shape {event[0]} x m"

@@ -52,6 +52,18 @@ def test_classes(name) -> None:
             assert getattr(ours, flag) == getattr(other, flag), flag
 
 
+@pytest.mark.parametrize("name", CLASSES)
+def test_documentation_tells_of_each_parameter(name) -> None:
+    kind = getattr(D, name)
+    names = [n for n in inspect.signature(kind).parameters if n != "validate_args"]
+    text = inspect.getdoc(kind)
+    places = [text.find(f"\n    {n}: ") for n in names]
+    own = [k.__init__ for k in kind.__mro__].count(kind.__init__) == 1
+    assert min(places, default=0) >= 0 or not own
+    sections = [text.find(f"\n{s}:") for s in ("Args", "Raises", "Example")]
+    assert [s for s in sections if s >= 0] == sorted(s for s in sections if s >= 0)
+
+
 REGIONS = {
     name: getattr(theirs.constraints, name)
     for name in theirs.constraints.__all__
