@@ -108,6 +108,20 @@ int64_t grain_of(int64_t work) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1));
 }
 
+// The loops walk both tensors by one batch index.
+void check_rows(std::string_view name, const Tensor& x1, const Tensor& x2) {
+  auto batch = [](const Tensor& t) {
+    return t.sizes().slice(0, static_cast<size_t>(t.dim()) - 2);
+  };
+  TAEDA_CHECK(x1.dim() >= 2 && x2.dim() == x1.dim() && batch(x1) == batch(x2) &&
+                  x1.size(-1) == x2.size(-1),
+              name,
+              ": expected x1 [..., p, m] and x2 [..., r, m], got ",
+              x1.sizes(),
+              " and ",
+              x2.sizes());
+}
+
 void check_order(double p) {
   TAEDA_CHECK(p >= 0, "only supports non-negative p values, got ", p);
 }
@@ -157,6 +171,7 @@ void _cdist_forward_shape(const Tensor& x1,
                           std::optional<int64_t>,
                           OutputPlan& plan) {
   check_order(p);
+  check_rows("_cdist_forward", x1, x2);
   TAEDA_CHECK(x1.dtype() == x2.dtype(),
               "cdist: expected inputs of the same dtype, got ",
               x1.dtype(),
@@ -198,15 +213,7 @@ void _cdist_backward_shape(const Tensor& grad,
                            OutputPlan& plan) {
   constexpr std::string_view kName = "cdist_backward";
   const int64_t rank = x1.dim();
-  TAEDA_CHECK(rank >= 2 && x2.dim() == rank &&
-                  x1.sizes().slice(0, static_cast<size_t>(rank - 2)) ==
-                      x2.sizes().slice(0, static_cast<size_t>(rank - 2)) &&
-                  x1.size(-1) == x2.size(-1),
-              kName,
-              ": expected x1 [..., p, m] and x2 [..., r, m], got ",
-              x1.sizes(),
-              " and ",
-              x2.sizes());
+  check_rows(kName, x1, x2);
   for (const Tensor* t : {&grad, &x2, &cdist}) {
     TAEDA_CHECK(t->dtype() == x1.dtype(),
                 kName,

@@ -54,3 +54,8 @@ def test_errors():
         taeda.pdist(x, -1)
     with pytest.raises(RuntimeError, match="input1 size does not match weight"):
         taeda.bilinear(x, x, taeda.ones(1, 2, 3))
+
+
+def test_the_kernel_refuses_rows_of_other_batches():
+    with pytest.raises(RuntimeError, match=r"_cdist_forward: .*\[4, 5\].*\[2, 3, 5\]"):
+        taeda.ops.aten._cdist_forward(taeda.ones(4, 5), taeda.ones(2, 3, 5), 2.0, None)
