@@ -17,7 +17,7 @@ FITTING = [
     ("* n! n! -> * n! n!, *", "f(Tensor x) -> (Tensor, Tensor)"),
     ("* @dim! -> * @dim!", "f(Tensor x, int dim) -> Tensor"),
     ("* @dim*! -> *", "f(Tensor x, int[]? dim, bool keepdim) -> Tensor"),
-    ("* @a @b -> * @b @a", "f(Tensor x, int a, int b) -> Tensor"),
+    ("* @a! @b! -> * @a! @b!", "f(Tensor x, int a, int b) -> Tensor"),
     ("* #shape!, #shape! -> *", "f(Tensor x, Tensor? w, SymInt[] shape) -> Tensor"),
     ("* #pad/2! -> * #pad/2!", "f(Tensor x, SymInt[] pad) -> Tensor"),
     ("n^=N c! *! -> n^ c! *!", "f(Tensor x, SymInt N) -> Tensor"),
