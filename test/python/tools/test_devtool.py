@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
 import pytest
-from devtool import checks, cmake, shell, system
+from devtool import checks, cmake, shell, stats, system
 
 
 def _report(folder: pathlib.Path, attributes: str) -> pathlib.Path:
@@ -32,6 +33,14 @@ def test_empty_or_dying_run_fails(
 
 def test_missing_report_fails(tmp_path: pathlib.Path) -> None:
     assert checks._read_junit(tmp_path / "none.xml", 0).failed == 1
+
+
+def test_axes_are_counted_by_reason() -> None:
+    head, *reasons = stats.axes_lines(stats._load())
+    found = [int(word) for word in re.findall(r"\d+", head)]
+    assert found[0] == found[1] + found[2] > 300
+    assert sum(int(line.split()[0]) for line in reasons) == found[2]
+    assert all(" opaque: " in line for line in reasons)
 
 
 def test_unknown_section_is_named() -> None:
