@@ -12,7 +12,7 @@ constraint. README.md has an example.
 
 from __future__ import annotations
 
-from functools import partial, reduce, wraps
+from functools import cache, partial, reduce
 from operator import attrgetter
 from types import FunctionType
 
@@ -119,12 +119,16 @@ def _declare(owner, own: dict) -> None:
         else:
             setattr(owner, name, property(_function_of_members(each.source)))
     owner.arg_constraints = _constraints(own)
-    owner.__doc__ = _documented(owner.__doc__, own)
+    owner.__doc__ = _Documentation(owner.__doc__, own)
     for name, value in [*vars(owner).items()]:
         if isinstance(value, FunctionType) and _arguments(value)[:1] != ("self",):
             formula(value).__set_name__(owner, name)
     if "__init__" not in vars(owner):
-        owner.__init__ = _constructor(own, held)
+        # A function of exactly these parameters, as `dataclasses` makes it.
+        order = _order(own)
+        code = _code(tuple(order), tuple(held))
+        defaults = [value for n in order for value in own[n].default.values()]
+        owner.__init__ = FunctionType(code, {}, "__init__", (*defaults, None))
         owner.__init__.__qualname__ = f"{owner.__qualname__}.__init__"
 
 
@@ -143,35 +147,37 @@ def _order(own: dict) -> list[str]:
     return sorted(own, key=lambda name: bool(own[name].default))
 
 
-def _documented(text: str | None, own: dict) -> str | None:
-    """The documentation with its parameters before the first of its other sections."""
-    if text is None:
-        return None
-    ends = [text.find(f"\n\n    {title}:") for title in ("Raises", "Example")]
-    end = min((e for e in ends if e >= 0), default=len(text.rstrip()))
-    lines = "".join(f"\n        {own[n]._described(n)}" for n in _order(own))
-    return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
+class _Documentation:
+    """A class's `__doc__`, made when it is read: the text that its body has, with the
+    parameters before the first of its other sections."""
+
+    def __init__(self, text: str | None, own: dict) -> None:
+        self.text, self.own = text or "", own
+
+    def __get__(self, instance, owner=None) -> str:
+        text, own = self.text, self.own
+        ends = [text.find(f"\n\n    {title}:") for title in ("Raises", "Example")]
+        end = min((e for e in ends if e >= 0), default=len(text.rstrip()))
+        lines = "".join(f"\n        {own[n]._described(n)}" for n in _order(own))
+        return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
 
 
-def _constructor(own: dict, held: list):
-    """A function of exactly these parameters, as `dataclasses` makes it."""
-    order, space = _order(own), {}
-    passed = ", ".join(f"{n}={n}" for n in order if n not in held)
-    exec(
-        f"def __init__(self, {', '.join(order)}, validate_args: bool | None):\n"
-        + "".join(f"    self.{n} = {n}\n" for n in held)
-        + f"    self._adopt(validate_args, {passed})\n",
-        space,
-    )
-    defaults = [value for n in order for value in own[n].default.values()]
-    space["__init__"].__defaults__ = (*defaults, None)
-    return space["__init__"]
+@cache
+def _code(names: tuple[str, ...], held: tuple[str, ...]):
+    """The code of a constructor of these parameters; many classes share theirs."""
+    passed = ", ".join(f"{n}={n}" for n in names if n not in held)
+    lines = [
+        *(f"self.{n} = {n}" for n in held),
+        f"self._adopt(validate_args, {passed})",
+    ]
+    given = ", ".join(("self", *names, "validate_args"))
+    exec(f"def __init__({given}): {'; '.join(lines)}", space := {})
+    return space["__init__"].__code__
 
 
 def in_double(function):
     """Evaluates a formula of narrower numbers in float64, where its terms cancel."""
 
-    @wraps(function)
     def evaluate(*given):
         tensors = [a for a in given if isinstance(a, taeda.Tensor)]
         types = {a.dtype for a in tensors if a.is_floating_point()}
@@ -180,67 +186,79 @@ def in_double(function):
         wide = (a.double() if getattr(a, "dtype", None) in types else a for a in given)
         return function(*wide).to(reduce(taeda.promote_types, types))
 
+    evaluate.__wrapped__ = function
     return evaluate
+
+
+def _of_value(function, members, name: str, given: list):
+    def member(self, value):
+        if name == "log_prob" and self._like is not None:
+            value = taeda.as_tensor(value).to(getattr(self, self._like))
+        if name != "icdf" and self._validate_args:
+            self._validate_sample(value)
+        if given[0] == "z":
+            value = (value - self.loc) / self.scale
+        return function(value, *members(self))
+
+    return member
+
+
+def _of_shape(function, members, name: str, given: list):
+    def member(self, sample_shape=()):
+        known = {"shape": self._extended_shape(sample_shape), "size": sample_shape}
+        # A `sample` of its own is one that has no gradient.
+        wanted = name == "rsample" and taeda.is_grad_enabled()
+        with taeda.set_grad_enabled(wanted):
+            return function(*[known[n] for n in given], *members(self))
+
+    return member
+
+
+def _enumerated(function, members, name: str, given: list):
+    def member(self, expand: bool = True):
+        batch, event = self.batch_shape, self.event_shape
+        values = function(*members(self)).reshape(-1, *(1 for _ in batch), *event)
+        return values.expand(-1, *batch, *event) if expand else values
+
+    return member
+
+
+def _of_given(function, members, name: str, given: list):
+    return lambda self, *values: function(*values, *members(self))
+
+
+def _plain(function, members, name: str, given: list):
+    return lambda self: function(*members(self))
+
+
+# How a formula is called, by what it is given, or by its name.
+_KINDS = {"x": _of_value, "z": _of_value, "shape": _of_shape, "size": _of_shape}
+_KINDS |= {"offset": _of_given, "check": _of_given}
+_METHODS = {"enumerate_support": _enumerated, "entropy": _plain, "_root": _plain}
+_METHODS["_half_log_det"] = _plain
 
 
 class formula:
     """A member given by a function of others; see the module."""
 
-    # Methods, although nothing is given to them.
-    called = ("entropy", "_root", "_half_log_det")
-
     def __init__(self, function, lazy: bool = False) -> None:
-        self.names = _arguments(getattr(function, "__wrapped__", function))
         self.function, self.lazy = function, lazy
 
     def __set_name__(self, owner, name: str) -> None:
-        symbols = owner._symbols
-        self.names = tuple(symbols.get(n, n) for n in self.names)
-        member, called = self._member(name)
+        symbols, function = owner._symbols, self.function
+        names = _arguments(getattr(function, "__wrapped__", function))
+        # What it is given comes before the members; with `check` all parameters are.
+        given = [n for n in names if n in _KINDS or "check" in names]
+        members = _reader([symbols.get(n, n) for n in names[len(given) :]])
+        kind = _KINDS[given[-1]] if given else _METHODS.get(name)
+        member = (kind or _plain)(function, members, name, given)
         member.__name__, member.__qualname__ = name, f"{owner.__qualname__}.{name}"
         member.__doc__ = getattr(getattr(Distribution, name, None), "__doc__", None)
-        if not called:
+        if kind is None:
             member = (lazy_property if self.lazy else property)(member)
         setattr(owner, name, member)
         if name in ("rsample", "enumerate_support"):
             setattr(owner, f"has_{name}", True)
-
-    def _member(self, name: str):
-        """The function of a distribution, and whether it is called."""
-        function, names = self.function, self.names
-        given = [n for n in names if n in ("x", "z", "shape", "size", "offset")]
-        members = _reader(names[len(given) :])
-
-        def of_value(self, value):
-            if name == "log_prob" and self._like is not None:
-                value = taeda.as_tensor(value).to(getattr(self, self._like))
-            if name != "icdf" and self._validate_args:
-                self._validate_sample(value)
-            if given[0] == "z":
-                value = (value - self.loc) / self.scale
-            return function(value, *members(self))
-
-        def of_shape(self, sample_shape=()):
-            known = {"shape": self._extended_shape(sample_shape), "size": sample_shape}
-            # A `sample` of its own is one that has no gradient.
-            wanted = name == "rsample" and taeda.is_grad_enabled()
-            with taeda.set_grad_enabled(wanted):
-                return function(*[known[n] for n in given], *members(self))
-
-        def enumerated(self, expand: bool = True):
-            batch, event = self.batch_shape, self.event_shape
-            values = function(*members(self)).reshape(-1, *(1 for _ in batch), *event)
-            return values.expand(-1, *batch, *event) if expand else values
-
-        kinds = {"x": of_value, "z": of_value, "shape": of_shape, "size": of_shape}
-        kinds["offset"] = lambda self, offset: function(offset, *members(self))
-        if given:
-            return kinds[given[0]], True
-        if name == "enumerate_support":
-            return enumerated, True
-        if name == "_made":
-            return lambda self, **known: function(*[known[n] for n in names]), True
-        return lambda self: function(*members(self)), name in self.called
 
 
 # A formula whose result is kept, as `lazy_property` does.

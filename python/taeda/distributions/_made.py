@@ -31,7 +31,7 @@ class Made(TransformedDistribution):
             values = broadcast_all(*given.values())
             given = dict(zip(given, values, strict=True))
             vars(self).update(given)
-        base, chain = self._made(check=validate_args, **given)
+        base, chain = self._made(*given.values(), validate_args)
         TransformedDistribution.__init__(self, base, chain, validate_args=validate_args)
 
 
