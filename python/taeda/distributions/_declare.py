@@ -41,9 +41,10 @@ def _function_of_members(function):
 
 def _reader(names):
     """The function of a distribution that gives the tuple of these members."""
-    if len(names) > 1 and "self" not in names:
-        return attrgetter(*names)
-    return lambda self: tuple(self if n == "self" else getattr(self, n) for n in names)
+    if "self" in names or not names:
+        return lambda d: tuple(d if n == "self" else getattr(d, n) for n in names)
+    get = attrgetter(*names)
+    return get if len(names) > 1 else lambda self: (get(self),)
 
 
 class parameter:
@@ -118,7 +119,7 @@ def _declare(owner, own: dict) -> None:
             setattr(owner, name, of(each.source, name))
         else:
             setattr(owner, name, property(_function_of_members(each.source)))
-    owner.arg_constraints = _constraints(own)
+    owner.arg_constraints = _constraints(own, owner._symbols)
     owner.__doc__ = _Documentation(owner.__doc__, own)
     for name, value in [*vars(owner).items()]:
         if isinstance(value, FunctionType) and _arguments(value)[:1] != ("self",):
@@ -132,14 +133,14 @@ def _declare(owner, own: dict) -> None:
         owner.__init__.__qualname__ = f"{owner.__qualname__}.__init__"
 
 
-def _constraints(own: dict):
+def _constraints(own: dict, symbols: dict):
     """Constraints by name, or a property where they depend on members."""
     table = {n: p.constraint for n, p in own.items() if p.constraint}
-    moving = {n for n, c in table.items() if isinstance(c, FunctionType)}
+    moving = [n for n, c in table.items() if isinstance(c, FunctionType)]
     if not moving:
         return table
-    made = {n: _function_of_members(table[n]) for n in moving}
-    return property(lambda self: table | {n: made[n](self) for n in made})
+    at = {n: _reader([symbols.get(k, k) for k in _arguments(table[n])]) for n in moving}
+    return property(lambda self: table | {n: table[n](*at[n](self)) for n in moving})
 
 
 def _order(own: dict) -> list[str]:
