@@ -314,8 +314,9 @@ class Expanding(Distribution):
         Events have the event dims of the first parameter that has any.
         """
         if self._flat:
-            given = dict(zip(given, broadcast_all(*given.values()), strict=True))
-            batch, event = next(iter(given.values())).shape, ()
+            values = broadcast_all(*given.values())
+            given = zip(given, values, strict=True)
+            batch, event = values[0].shape, ()
         else:
             shapes = [self._cut(name, value) for name, value in given.items()]
             batches = {own for own, _ in shapes}
