@@ -43,6 +43,7 @@ __all__ = [
 DEFAULT_PROTOCOL = 2
 MAP_LOCATION = FILE_LIKE = object  # for annotations
 _YES = ("1", "y", "yes", "true")
+# Settings of the process, whatever the thread: each is read once per save or load.
 _options = {"endianness": None, "mmap_flags": None, "crc32": True, "skip": False}
 
 
@@ -119,7 +120,7 @@ def save(
             return
         from taeda._io.reader import write_zip
 
-        write_zip(write, root, pickled, collector.storages)
+        write_zip(write, root, pickled, collector.storages, _options["crc32"])
 
     if isinstance(f, (str, os.PathLike)):
         _save_to_path(f, emit)
@@ -388,18 +389,19 @@ def get_default_load_endianness():
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Whether files are written with checksums: they always are.
+    """Whether `save` computes checksums of what it writes, as it does by default.
 
-    Raises:
-        NotImplementedError: False.
+    Without them it is quicker. `load` reads such files but cannot tell whether they
+    were damaged, and programs that unpack zip files take them for damaged.
+
+    Example:
+        >>> set_crc32_options(False)
     """
-    if not compute_crc32:
-        raise NotImplementedError("set_crc32_options: files without checksums")
     _options["crc32"] = compute_crc32
 
 
 def get_crc32_options() -> bool:
-    """What `set_crc32_options` was given."""
+    """Whether `save` computes checksums."""
     return _options["crc32"]
 
 

@@ -27,9 +27,11 @@ _MAPPED_ALIGNMENT = 16  # of complex128, the widest element
 FORMAT_VERSION = b"3\n"
 
 
-def write_zip(write, root: str, pickled: bytes, storages: dict) -> None:
+def write_zip(
+    write, root: str, pickled: bytes, storages: dict, checksums: bool = True
+) -> None:
     """Write a checkpoint's records, in PyTorch's order and with its names."""
-    archive = ZipWriter(write, root)
+    archive = ZipWriter(write, root, checksums)
     archive.add("data.pkl", pickled)
     archive.add(".format_version", b"1")
     archive.add(".storage_alignment", b"64")

@@ -32,10 +32,11 @@ class ZipWriter:
     Args:
         write: takes bytes-like objects.
         root: name of the folder that all records lie in.
+        checksums: whether they are computed; all are 0 if not.
     """
 
-    def __init__(self, write, root: str) -> None:
-        self._write, self.root = write, root
+    def __init__(self, write, root: str, checksums: bool = True) -> None:
+        self._write, self.root, self._checksums = write, root, checksums
         self._pending = bytearray()
         self._at = 0
         self._directory: list[bytes] = []
@@ -44,7 +45,7 @@ class ZipWriter:
     def add(self, name: str, data) -> None:
         """Append one record; `data` is bytes-like."""
         data = memoryview(data).cast("B")
-        size, crc = len(data), zlib.crc32(data)
+        size, crc = len(data), zlib.crc32(data) if self._checksums else 0
         self.crc = zlib.crc32(crc.to_bytes(4, "little"), self.crc)
         path = f"{self.root}/{name}".encode()
         offset, extra = self._at, b""
@@ -137,7 +138,7 @@ def _wrong_size(entry: Entry) -> RuntimeError:
 
 
 class ZipReader:
-    """The records of a zip file, each checked against its checksum.
+    """The records of a zip file, each checked against its checksum if it has one.
 
     What is read into memory is paid for; records may claim any size, and overlap.
     """
@@ -151,6 +152,8 @@ class ZipReader:
         self.entries: dict[str, Entry] = {}
         self.first = ""
         self._read_directory(source.read(start, size), count)
+        # Files that were written without checksums have 0 for all of them.
+        self.checked = any(entry.crc for entry in self.entries.values())
         self._starts: dict[str, int] = {}
 
     def _find_directory(self) -> tuple[int, int, int]:
@@ -315,7 +318,7 @@ class ZipReader:
         self._check(entry, target)
 
     def _check(self, entry: Entry, data) -> None:
-        if zlib.crc32(data) != entry.crc:
+        if self.checked and zlib.crc32(data) != entry.crc:
             raise _damaged(f"wrong checksum (CRC-32) of {short(entry.name)}")
 
 

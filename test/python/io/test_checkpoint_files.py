@@ -372,6 +372,35 @@ def test_flipped_bits_are_noticed(path, sound) -> None:
             ]
 
 
+@pytest.fixture(params=["taeda", "torch"])
+def saver(request):
+    """A library that saves without checksums."""
+    lib = pytest.importorskip(request.param)
+    lib.serialization.set_crc32_options(False)
+    assert lib.serialization.get_crc32_options() is False
+    yield lib
+    lib.serialization.set_crc32_options(True)
+
+
+def test_files_without_checksums(path, saver) -> None:
+    saver.save({"a": saver.arange(3.0), "b": [1]}, path)
+    with zipfile.ZipFile(path) as archive:
+        assert {record.CRC for record in archive.infolist()} == {0}
+    with pytest.raises(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        archive.read(archive.infolist()[0])
+    for reader in (taeda, pytest.importorskip("torch")):
+        found = reader.load(path)
+        assert found["a"].tolist() == [0, 1, 2] and found["b"] == [1]
+
+
+def test_one_missing_checksum_is_noticed(path, sound) -> None:
+    with zipfile.ZipFile(io.BytesIO(sound)) as archive:
+        crc = archive.getinfo("archive/data/0").CRC.to_bytes(4, "little")
+    assert sound.count(crc) == 2  # beside the record and in the directory
+    with pytest.raises(RuntimeError, match="wrong checksum"):
+        taeda.load(write(path, sound.replace(crc, bytes(4))))
+
+
 def test_a_compressed_bomb_is_refused(path) -> None:
     data = forge.program(forge.tensor())
     bomb = forge.archive(data, {"0": bytes(1 << 28)}, zipfile.ZIP_DEFLATED)
