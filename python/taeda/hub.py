@@ -170,35 +170,103 @@ def load_state_dict_from_url(
     return taeda.load(path, map_location=map_location, weights_only=data_only)
 
 
-def _local(repo_or_dir: str, source: str):
-    """The entry points of a folder: its module hubconf."""
-    from importlib.util import module_from_spec, spec_from_file_location
+# Repositories ---------------------------------------------------------------
 
-    if source == "github":
-        raise NotImplementedError(
-            "hub: reading a repository from GitHub is not implemented; download it "
-            "and use source='local'"
+# Owners whose repositories PyTorch fetches without a question.
+_TRUSTED_OWNERS = "facebookresearch facebookincubator pytorch fairinternal".split()
+
+
+def _check_trust(repository, cache: str, trust) -> None:
+    """Asks the user where that is needed; keeps what is trusted in a list."""
+    path = os.path.join(cache, "trusted_list")
+    with open(path, "a+") as file:
+        file.seek(0)
+        listed = repository.key in file.read().split()
+    known = listed or repository.owner in _TRUSTED_OWNERS
+    known |= os.path.isdir(os.path.join(cache, repository.folder))
+    if trust is False or (trust in ("check", None) and not known):
+        answer = input(
+            f"The repository {repository.path} is not on the list of those that you "
+            "trust. Fetch it, run its code and put it on the list? (y/N) "
         )
-    if source != "local":
-        raise ValueError(
-            f'Unknown source: "{source}". Allowed values: "github" | "local".'
-        )
-    path = os.path.join(repo_or_dir, "hubconf.py")
-    sys.path.insert(0, repo_or_dir)
-    try:
+        if answer.lower() in ("", "n", "no"):
+            raise RuntimeError(f"Untrusted repository. {repository.path} is not used")
+        if answer.lower() not in ("y", "yes"):
+            raise ValueError(f"Unrecognized response {answer}.")
+    if not known:
+        with open(path, "a") as file:
+            file.write(repository.key + "\n")
+
+
+def _repository(
+    github: str, force_reload: bool, skip_validation: bool, trust_repo, verbose: bool
+) -> str:
+    """The folder of a repository's files, fetched if it is not there."""
+    from taeda import _github
+
+    cache = get_dir()
+    os.makedirs(cache, exist_ok=True)
+    repository = _github.parse(github, cache)
+    _check_trust(repository, cache, trust_repo)
+    folder = os.path.join(cache, repository.folder)
+    if os.path.exists(folder) and not force_reload:
+        if verbose:
+            print(f"Using cache found in {folder}", file=sys.stderr)
+        return folder
+    if not skip_validation:
+        _github.validate(repository)
+
+    def download(url: str, path: str) -> None:
+        print(f'Downloading: "{url}" to {folder}', file=sys.stderr)
+        _fetch(url, path, None, progress=False)
+
+    _github.fetch(repository, cache, download)
+    return folder
+
+
+class _Hubconf:
+    """The module hubconf of a folder, which is on `sys.path` meanwhile."""
+
+    def __init__(self, where: str, source: str, *options) -> None:
+        source = source.lower()
+        if source not in ("github", "local"):
+            raise ValueError(
+                f'Unknown source: "{source}". Allowed values: "github" | "local".'
+            )
+        local = source == "local"
+        self.folder = where if local else _repository(where, *options)
+
+    def __enter__(self) -> _Hubconf:
+        from importlib.util import module_from_spec, spec_from_file_location
+
+        path = os.path.join(self.folder, "hubconf.py")
         spec = spec_from_file_location("hubconf", path)
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(repo_or_dir)
-    return module
+        self.module = module_from_spec(spec)
+        sys.path.insert(0, self.folder)
+        try:
+            spec.loader.exec_module(self.module)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
+    def __exit__(self, *error) -> None:
+        sys.path.remove(self.folder)
 
-def _entry(module, name: str):
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise RuntimeError(f"Cannot find callable {name} in hubconf")
-    return function
+    def entry(self, name: str):
+        """An entry point, if what the repository depends on is there."""
+        from importlib.util import find_spec
+
+        if not isinstance(name, str):
+            raise ValueError("Invalid input: model should be a string of function name")
+        needed = getattr(self.module, "dependencies", None) or ()
+        absent = [package for package in needed if find_spec(package) is None]
+        if absent:
+            raise RuntimeError(f"Missing dependencies: {', '.join(absent)}")
+        function = getattr(self.module, name, None)
+        if not callable(function):
+            raise RuntimeError(f"Cannot find callable {name} in hubconf")
+        return function
 
 
 def load(
@@ -206,51 +274,71 @@ def load(
     model: str,
     *args,
     source: str = "github",
-    trust_repo=None,
+    trust_repo: bool | str | None = "check",
     force_reload: bool = False,
     verbose: bool = True,
     skip_validation: bool = False,
     **kwargs,
 ):
-    """What an entry point of a folder's `hubconf.py` returns.
+    """What an entry point of a repository's or folder's `hubconf.py` returns.
+
+    That runs the repository's code. It is fetched once, into a folder of `get_dir()`.
 
     Args:
-        repo_or_dir: the folder.
+        repo_or_dir: "owner/name" or "owner/name:ref" on GitHub, ref being a branch or
+            tag (main, else master, when absent); with source="local" a folder.
         model: the entry point's name.
         args: its arguments.
-        source: "local"; "github" is not implemented.
-        trust_repo, force_reload, verbose, skip_validation: for repositories.
-        kwargs: its named arguments.
+        source: "github" or "local".
+        trust_repo: "check" asks the user about a repository that is neither on the
+            list `get_dir()/trusted_list` nor fetched already; False always asks;
+            True does not and puts it on the list.
+        force_reload: fetch it again.
+        verbose: say when it was fetched already.
+        skip_validation: do not ask GitHub whether ref is the repository's own.
+        kwargs: the entry point's named arguments.
+
+    Raises:
+        RuntimeError: the user does not trust it, a package that it depends on is
+            missing, or it has no such entry point. ValueError: no such ref or source.
+
+    Example:
+        >>> load("pytorch/vision:v0.20.0", "resnet18")
     """
-    return _entry(_local(repo_or_dir, source), model)(*args, **kwargs)
+    options = force_reload, skip_validation, trust_repo, verbose
+    with _Hubconf(repo_or_dir, source, *options) as hubconf:
+        return hubconf.entry(model)(*args, **kwargs)
 
 
 def list(
     github: str,
-    force_reload=False,
-    skip_validation=False,
-    trust_repo=None,
-    verbose=True,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = "check",
+    verbose: bool = True,
     *,
     source: str = "github",
 ) -> _builtin_list:
-    """The names of a folder's entry points."""
-    module = _local(github, source)
-    return [
-        name
-        for name, value in vars(module).items()
-        if callable(value) and not name.startswith("_")
-    ]
+    """The names of a repository's entry points; its arguments are those of `load`."""
+    options = force_reload, skip_validation, trust_repo, verbose
+    with _Hubconf(github, source, *options) as hubconf:
+        return [
+            name
+            for name in dir(hubconf.module)
+            if not name.startswith("_") and callable(getattr(hubconf.module, name))
+        ]
 
 
 def help(
     github: str,
     model: str,
-    force_reload=False,
-    skip_validation=False,
-    trust_repo=None,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = "check",
     *,
     source: str = "github",
 ) -> str | None:
-    """The docstring of an entry point."""
-    return _entry(_local(github, source), model).__doc__
+    """The docstring of an entry point; its arguments are those of `load`."""
+    options = force_reload, skip_validation, trust_repo, True
+    with _Hubconf(github, source, *options) as hubconf:
+        return hubconf.entry(model).__doc__

@@ -26,7 +26,6 @@ def test_importable(name) -> None:
         lambda: taeda.fx.GraphModule(taeda.nn.Linear(1, 1), None),
         lambda: taeda.profiler.profile(),
         lambda: taeda.nn.parallel.DistributedDataParallel(taeda.nn.Linear(1, 1)),
-        lambda: taeda.hub.load("a/b", "c"),
     ],
 )
 def test_says_what_is_missing(call) -> None:
