@@ -37,9 +37,6 @@ class TAEDA_API StorageImpl final : public IntrusiveTarget {
   void replace(DataPtr memory, size_t nbytes);
   void swap(StorageImpl& other);
 
-  // A slot for the Python object of this storage.
-  void* python_object = nullptr;
-
  private:
   friend class CowBlock;
   StorageImpl(CowBlock* cow, const StorageImpl& like);

@@ -55,7 +55,16 @@ void FunctionNode::record(ArrayRef<Tensor*> results) {
     return in.needs_grad;
   });
   if (any) {
-    for (Tensor* t : results) record_result(*t, results.size() == 1);
+    auto self = IntrusivePtr<Node>::share(this);
+    for (Tensor* t : results) {
+      bool dirty = among(*t, context_->dirty_);
+      bool given = std::any_of(inputs_.begin(), inputs_.end(), [&](auto& in) {
+        return in.tensor.is_same(*t);
+      });
+      bool fixed = among(*t, context_->non_differentiable_);
+      record_result(
+          self, *t, {dirty, given && !dirty, fixed, results.size() == 1});
+    }
     save(results);
   }
   for (Input& in : inputs_) in.tensor.reset();
@@ -66,39 +75,32 @@ void FunctionNode::record(ArrayRef<Tensor*> results) {
   }
 }
 
-void FunctionNode::record_result(Tensor& t, bool alone) {
+void record_result(const IntrusivePtr<Node>& node, Tensor& t, ResultKind kind) {
   if (!t.defined()) {
-    add_undefined_output();
+    node->add_undefined_output();
     return;
   }
-  bool dirty = among(t, context_->dirty_);
-  bool through =
-      !dirty &&
-      std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& in) {
-        return in.tensor.is_same(t);
-      });
-  if (among(t, context_->non_differentiable_) ||
-      !is_differentiable(t.dtype())) {
-    TAEDA_CHECK(!dirty,
-                name_,
+  if (kind.non_differentiable || !is_differentiable(t.dtype())) {
+    TAEDA_CHECK(!kind.dirty,
+                node->name(),
                 ": a tensor that is marked dirty cannot be marked "
                 "non-differentiable");
-    add_undefined_output();
-    if (through) t = detach(t);
+    node->add_undefined_output();
+    if (kind.through) t = detach(t);
     return;
   }
-  auto self = IntrusivePtr<Node>::share(this);
-  if (dirty) {
+  if (kind.dirty) {
     check_inplace(t, /*recorded=*/true);
-    rebase_history(t, self);
+    rebase_history(t, node);
     return;
   }
-  if (through) t = make_view(t, t.sizes(), t.strides(), t.storage_offset());
+  if (kind.through)
+    t = make_view(t, t.sizes(), t.strides(), t.storage_offset());
   if (t.is_view()) {
-    t.impl()->set_view_creation(alone ? ViewCreation::CustomFunction
-                                      : ViewCreation::MultiOutput);
+    t.impl()->set_view_creation(kind.alone ? ViewCreation::CustomFunction
+                                           : ViewCreation::MultiOutput);
   }
-  set_history(t, self);
+  set_history(t, node);
 }
 
 void FunctionNode::save(ArrayRef<Tensor*> results) {

@@ -66,7 +66,6 @@ class TAEDA_API FunctionNode final : public Node {
 
  private:
   friend class FunctionContext;
-  void record_result(Tensor& t, bool alone);
   void save(ArrayRef<Tensor*> results);
 
   struct Input {
@@ -80,6 +79,19 @@ class TAEDA_API FunctionNode final : public Node {
   Backward backward_;
   std::vector<Input> inputs_;
 };
+
+// How a result of a user's function stands to its call.
+struct ResultKind {
+  bool dirty;               // an argument that forward changed in place
+  bool through;             // an argument that was returned as it came
+  bool non_differentiable;  // by the user's word
+  bool alone;               // the only result
+};
+// Makes a result an output of the function's node. One that was passed through
+// becomes a tensor of its own.
+TAEDA_API void record_result(const IntrusivePtr<Node>& node,
+                             Tensor& t,
+                             ResultKind kind);
 
 // "Square" for a typeid name.
 TAEDA_API std::string class_name(const char* mangled);

@@ -118,10 +118,7 @@ DimVector Args::ints(int i, std::initializer_list<int64_t> otherwise) const {
 }
 
 OptionalInts Args::optional_ints(int i) const {
-  OptionalInts out;
-  out.given = given(i);
-  if (out.given) out.values = ints(i);
-  return out;
+  return given(i) ? OptionalInts{ints(i), true} : OptionalInts();
 }
 
 DimVector to_ints(PyObject* o, const char* where) {
@@ -203,10 +200,7 @@ std::vector<double> Args::floats(int i) const {
                              to_double(o));
 }
 OptionalFloats Args::optional_floats(int i) const {
-  OptionalFloats out;
-  out.given = given(i);
-  if (out.given) out.values = floats(i);
-  return out;
+  return given(i) ? OptionalFloats{floats(i), true} : OptionalFloats();
 }
 SmallVector<bool, 4> Args::flags(int i) const {
   return list_of<SmallVector<bool, 4>>(

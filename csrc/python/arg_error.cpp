@@ -8,28 +8,9 @@
 namespace taeda::python {
 
 namespace {
-// By ParamType; names of ours come after the library's.
-constexpr const char* kTypeTexts[] = {"Tensor",
-                                      "Number",
-                                      "int",
-                                      "float",
-                                      "bool",
-                                      "str",
-                                      ".dtype",
-                                      ".layout",
-                                      ".device",
-                                      ".memory_format",
-                                      ".Generator",
-                                      "tuple of ints",
-                                      "tuple of floats",
-                                      "tuple of bools",
-                                      "tuple of Scalars",
-                                      "tuple of Tensors",
-                                      "tuple of Tensors",
-                                      "object"};
 std::string type_text(ParamType type) {
-  const char* text = kTypeTexts[static_cast<int>(type)];
-  return text[0] == '.' ? std::string(library_name()) + text : text;
+  std::string_view text = kTypeTexts[static_cast<int>(type)];
+  return str_cat(text[0] == '.' ? library_name() : "", text);
 }
 
 std::string type_of(PyObject* o) { return type_name_of(o); }
@@ -83,21 +64,15 @@ std::string head(const Call& call) {
 [[noreturn]] void extra_positional(const View& v) {
   int64_t most = v.positional(), least = v.required();
   int64_t given = v.call.count;
-  if (least != most) {
-    raise(PyExc_TypeError,
-          "{} takes from {} to {} positional arguments but {} were given",
-          head(v.call),
-          least,
-          most,
-          given);
-  }
+  std::string from = least == most ? "" : message("from {} to ", least);
   raise(PyExc_TypeError,
-        "{} takes {} positional argument{} but {} {} given",
+        "{} takes {}{} positional argument{} but {} {} given",
         head(v.call),
+        from,
         most,
-        most == 1 ? "" : "s",
+        most == 1 && from.empty() ? "" : "s",
         given,
-        given == 1 ? "was" : "were");
+        given == 1 && from.empty() ? "was" : "were");
 }
 
 [[noreturn]] void missing(const View& v, int from) {

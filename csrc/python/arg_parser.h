@@ -35,6 +35,27 @@ enum class ParamType : uint8_t {
   OptionalTensorList,
   Object,  // anything, for hand-written signatures
 };
+// As signatures and errors name them; the library's name stands before a dot.
+inline constexpr std::string_view kTypeTexts[] = {
+    "Tensor",
+    "Number",
+    "int",
+    "float",
+    "bool",
+    "str",
+    ".dtype",
+    ".layout",
+    ".device",
+    ".memory_format",
+    ".Generator",
+    "tuple of ints",
+    "tuple of floats",
+    "tuple of bools",
+    "tuple of Scalars",
+    "tuple of Tensors",
+    "tuple of Tensors",
+    "object",
+};
 
 struct Param {
   static constexpr uint8_t kHasDefault = 1;

@@ -84,8 +84,8 @@ py::object run_backward(const py::tuple& tensors,
   return owned(wrap(std::move(found)));
 }
 
-void queue_callback(py::handle callback) {
-  auto held = std::make_shared<Held>(callback.ptr());
+void queue_callback(PyObject* callback) {
+  auto held = std::make_shared<Held>(callback);
   autograd::queue_callback([held] {
     GilAcquire gil;
     checked(PyObject_CallNoArgs(held->get()));
@@ -196,13 +196,19 @@ void run_on_thread(const std::function<void()>& f) {
 }
 }  // namespace
 
-void init_autograd_engine(PyObject* module) {
+void init_autograd_engine(PyObject*) {
+  autograd::make_forward_trace = make_trace;
+  autograd::check_interrupt = check_signals;
+  autograd::run_on_new_thread = run_on_thread;
+}
+
+void bind_autograd_engine(PyObject* module) {
   py::module_ m = as_module(module);
   m.def("_run_backward", run_backward);
   m.def("_queue_callback", queue_callback);
   m.def("_gradient_edge", gradient_edge);
-  m.def("_will_engine_execute_node", [](py::handle node) {
-    return autograd::task_will_run(node_of(node.ptr()).get());
+  m.def("_will_engine_execute_node", [](PyObject* node) {
+    return autograd::task_will_run(node_of(node).get());
   });
   m.def("_current_graph_task_id", task_id);
   m.def("_current_graph_task_keep_graph", autograd::task_keeps_graph);
@@ -213,12 +219,8 @@ void init_autograd_engine(PyObject* module) {
   });
   m.def("_delayed_error", delayed_error);
   m.def("_bump_version", [](const TensorBase& t) { t.impl()->bump_version(); });
-  m.def("_add_node_hooks", [](py::handle node, py::handle hooks, bool before) {
-    add_node_hooks(node.ptr(), hooks.ptr(), before);
-  });
-  m.def("_push_saved_tensors_hooks", [](py::handle pack, py::handle unpack) {
-    push_saved_hooks(pack.ptr(), unpack.ptr());
-  });
+  m.def("_add_node_hooks", add_node_hooks);
+  m.def("_push_saved_tensors_hooks", push_saved_hooks);
   m.def("_pop_saved_tensors_hooks", autograd::pop_saved_hooks);
   m.def("_disable_saved_tensors_hooks", disable_saved_hooks);
   m.def(
@@ -236,9 +238,6 @@ void init_autograd_engine(PyObject* module) {
       "is_anomaly_check_nan_enabled",
       [] { return autograd::anomaly_mode().check_nan; },
       "Whether anomaly mode looks for NaN.");
-  autograd::make_forward_trace = make_trace;
-  autograd::check_interrupt = check_signals;
-  autograd::run_on_new_thread = run_on_thread;
 }
 
 }  // namespace taeda::python

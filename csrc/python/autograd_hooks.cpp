@@ -7,7 +7,13 @@ namespace taeda::python {
 
 namespace {
 // Hooks live in an ordered dict that handles remove them from; C++ holds the
-// dict. A hook may add or remove hooks, so the values are copied first. Each is
+// dict.
+template <class Base>
+struct HookDict : Base {
+  explicit HookDict(PyObject* dict) : hooks(dict) {}
+  Held hooks;
+};
+// A hook may add or remove hooks, so the values are copied first. Each is
 // called with a new tuple of arguments; use() gets what it returned, if
 // anything.
 template <class Arguments, class Use>
@@ -24,8 +30,8 @@ Ref only(const TensorBase& t) {
   return new_tuple(1, [&](size_t) { return wrap(t); });
 }
 
-struct PyTensorHook final : autograd::TensorHook {
-  explicit PyTensorHook(PyObject* dict) : hooks(dict) {}
+struct PyTensorHook final : HookDict<autograd::TensorHook> {
+  using HookDict::HookDict;
   void call(TensorBase& grad) override {
     auto take = [&](PyObject* out) {
       if (!is_tensor(out)) {
@@ -43,11 +49,10 @@ struct PyTensorHook final : autograd::TensorHook {
     };
     call_hooks(hooks, [&] { return only(grad); }, take);
   }
-  Held hooks;
 };
 
-struct PyAccumulateHook final : autograd::AccumulateHook {
-  explicit PyAccumulateHook(PyObject* dict) : hooks(dict) {}
+struct PyAccumulateHook final : HookDict<autograd::AccumulateHook> {
+  using HookDict::HookDict;
   void call(const TensorBase& variable) override {
     auto refuse = [](PyObject*) {
       raise(PyExc_RuntimeError,
@@ -55,7 +60,6 @@ struct PyAccumulateHook final : autograd::AccumulateHook {
     };
     call_hooks(hooks, [&] { return only(variable); }, refuse);
   }
-  Held hooks;
 };
 
 // A tuple as long as `like`, or a single tensor for a single one, into place.
@@ -73,8 +77,8 @@ void take_grads(PyObject* result, Tensors& like, const char* what) {
   }
 }
 
-struct PyNodePreHook final : autograd::NodePreHook {
-  explicit PyNodePreHook(PyObject* dict) : hooks(dict) {}
+struct PyNodePreHook final : HookDict<autograd::NodePreHook> {
+  using HookDict::HookDict;
   void call(Tensors& grads) override {
     auto arguments = [&] {
       return new_tuple(1,
@@ -84,11 +88,10 @@ struct PyNodePreHook final : autograd::NodePreHook {
       take_grads(out, grads, "backward pre-hook");
     });
   }
-  Held hooks;
 };
 
-struct PyNodePostHook final : autograd::NodePostHook {
-  explicit PyNodePostHook(PyObject* dict) : hooks(dict) {}
+struct PyNodePostHook final : HookDict<autograd::NodePostHook> {
+  using HookDict::HookDict;
   void call(Tensors& inputs, const Tensors& outputs) override {
     auto arguments = [&] {
       return new_tuple(2, [&](size_t i) {
@@ -99,7 +102,6 @@ struct PyNodePostHook final : autograd::NodePostHook {
       take_grads(out, inputs, "backward hook");
     });
   }
-  Held hooks;
 };
 
 // Saved tensors --------------------------------------------------------------
@@ -184,29 +186,7 @@ void set_accumulate_hooks(const TensorBase& t, PyObject* dict) {
       t, none_given ? nullptr : std::make_shared<PyAccumulateHook>(dict));
 }
 
-// Registration itself is written in Python.
-template <FixedName Name>
-PyObject* call_helper(PyObject* self, PyObject* hook) {
-  if (TAEDA_UNLIKELY(overrides(self))) {
-    return override_method(self, Name.text, &hook, 1);
-  }
-  return guarded([&] {
-    Ref f = imported("taeda.autograd._tensor_hooks", Name.text);
-    return PyObject_CallFunctionObjArgs(f.get(), self, hook, nullptr);
-  });
-}
-
 PyMethodDef tensor_autograd_methods[] = {
-    {"register_hook",
-     call_helper<"register_hook">,
-     METH_O,
-     "register_hook(hook) -> RemovableHandle\n\nCalls hook(grad) when the "
-     "gradient is computed; what it returns, if anything, takes its place."},
-    {"register_post_accumulate_grad_hook",
-     call_helper<"register_post_accumulate_grad_hook">,
-     METH_O,
-     "register_post_accumulate_grad_hook(hook) -> RemovableHandle\n\nCalls "
-     "hook(tensor) when a leaf's grad has been added to."},
     TAEDA_QUERY("detach", autograd::detach(t)),
     TAEDA_QUERY("retain_grad", retain_grad(t)),
     {"detach_", detach_inplace, METH_NOARGS, nullptr},
@@ -225,9 +205,7 @@ PyGetSetDef tensor_autograd_getset[] = {
 // C++ reads the dict from now on.
 void add_node_hooks(PyObject* o, PyObject* dict, bool before) {
   IntrusivePtr<Node> node = node_of(o);
-  if (!node) {
-    raise(PyExc_TypeError, "register_hook: expected a node of a graph");
-  }
+  TAEDA_CHECK_AS(Type, node, "register_hook: expected a node of a graph");
   if (before) {
     node->extra().pre_hooks.push_back(std::make_shared<PyNodePreHook>(dict));
   } else {

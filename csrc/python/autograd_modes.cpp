@@ -6,7 +6,7 @@
 namespace taeda::python {
 
 namespace {
-// `_C._GradMode(on)` switches when it is entered; `_C._InferenceMode(on)` too.
+// They switch when they are entered.
 struct PyMode {
   PyObject_HEAD bool mode;
   LocalState before;
@@ -14,23 +14,14 @@ struct PyMode {
 
 PyMode* as_mode(PyObject* o) { return reinterpret_cast<PyMode*>(o); }
 
-PyObject* new_mode(PyTypeObject* type, bool mode) {
-  PyObject* o = type->tp_alloc(type, 0);
-  if (o != nullptr) as_mode(o)->mode = mode;
+// (mode), by position; without it the default.
+template <bool Default>
+PyObject* mode_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  int on = Default;
+  if (PyTuple_GET_SIZE(args) > 0) on = PyObject_IsTrue(items_of(args)[0]);
+  PyObject* o = on < 0 ? nullptr : type->tp_alloc(type, 0);
+  if (o != nullptr) as_mode(o)->mode = on != 0;
   return o;
-}
-template <bool On>
-PyObject* fixed_mode_new(PyTypeObject* type, PyObject*, PyObject*) {
-  return new_mode(type, On);
-}
-PyObject* mode_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"mode", nullptr};
-  int mode = 1;
-  if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|p", const_cast<char**>(names), &mode)) {
-    return nullptr;
-  }
-  return new_mode(type, mode != 0);
 }
 
 // Inference mode, or grad mode alone.
@@ -76,8 +67,9 @@ PyMemberDef mode_members[] = {
     {"mode", T_BOOL, offsetof(PyMode, mode), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
-PyObject* get_grad_enabled(PyObject*, PyObject*) {
-  return boolean(grad_enabled());
+template <bool (*IsOn)()>
+PyObject* ask(PyObject*, PyObject*) {
+  return boolean(IsOn());
 }
 PyObject* set_grad_mode(PyObject*, PyObject* on) {
   if (!PyBool_Check(on)) {
@@ -90,49 +82,35 @@ PyObject* set_grad_mode(PyObject*, PyObject* on) {
   set_grad_enabled(on == Py_True);
   Py_RETURN_NONE;
 }
-PyObject* get_inference(PyObject*, PyObject*) {
-  return boolean(inference_mode());
-}
 PyMethodDef functions[] = {
     {"is_grad_enabled",
-     get_grad_enabled,
+     ask<grad_enabled>,
      METH_NOARGS,
      "Whether calls are recorded for backward."},
     {"_set_grad_enabled", set_grad_mode, METH_O, nullptr},
     {"is_inference_mode_enabled",
-     get_inference,
+     ask<inference_mode>,
      METH_NOARGS,
      "Whether inference mode is on."},
     {nullptr, nullptr, 0, nullptr},
 };
 
-void add_mode_type(PyObject* module,
-                   const char* name,
-                   newfunc make,
-                   PyMethodDef* methods) {
-  PyType_Slot slots[] = {
-      {Py_tp_new, reinterpret_cast<void*>(make)},
-      {Py_tp_members, mode_members},
-      {Py_tp_methods, methods},
-      {0, nullptr},
-  };
-  PyType_Spec spec = {
-      name, sizeof(PyMode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
-  add_type(module, spec);
+template <bool Inference, bool Default>
+void add_mode_type(PyObject* module, const char* name) {
+  add_type(module,
+           name,
+           sizeof(PyMode),
+           {slot(Py_tp_new, mode_new<Default>),
+            {Py_tp_members, mode_members},
+            {Py_tp_methods, context_methods<Inference>}},
+           Py_TPFLAGS_BASETYPE);
 }
 }  // namespace
 
 void init_autograd_modes(PyObject* module) {
-  add_mode_type(module,
-                "taeda._C._NoGrad",
-                fixed_mode_new<false>,
-                context_methods<false>);
-  add_mode_type(module,
-                "taeda._C._EnableGrad",
-                fixed_mode_new<true>,
-                context_methods<false>);
-  add_mode_type(
-      module, "taeda._C._InferenceMode", mode_new, context_methods<true>);
+  add_mode_type<false, false>(module, "taeda._C._NoGrad");
+  add_mode_type<false, true>(module, "taeda._C._EnableGrad");
+  add_mode_type<true, true>(module, "taeda._C._InferenceMode");
   check_status(PyModule_AddFunctions(module, functions));
 }
 

@@ -70,15 +70,12 @@ PyTypeObject* type_for(const std::string& name) {
   if (!is_new) return found->second;
   // The spec's name must stay.
   auto* full = new std::string("taeda.autograd.graph." + name);
-  PyType_Slot slots[] = {{0, nullptr}};
-  PyType_Spec spec = {full->c_str(),
-                      sizeof(PyNode),
-                      0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                      slots};
-  Ref bases = checked(PyTuple_Pack(1, node_base_type));
-  Ref type = checked(PyType_FromSpecWithBases(&spec, bases.get()));
-  found->second = reinterpret_cast<PyTypeObject*>(type.release());
+  found->second = add_type(nullptr,
+                           full->c_str(),
+                           sizeof(PyNode),
+                           {},
+                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           node_base_type);
   return found->second;
 }
 
@@ -121,14 +118,10 @@ PyObject* variable(Node& node) {
 
 PyObject* metadata(PyObject* o, void*) {
   return guarded([&] {
-    Ref key = new_text("_metadata");
-    PyObject** dict = _PyObject_GetDictPtr(o);
-    if (*dict == nullptr) *dict = checked(PyDict_New()).release();
-    PyObject* found = PyDict_GetItemWithError(*dict, key.get());
-    if (found != nullptr) return Py_NewRef(found);
+    Ref attributes = checked(PyObject_GenericGetDict(o, nullptr));
     Ref made = checked(PyDict_New());
-    check_status(PyDict_SetItem(*dict, key.get(), made.get()));
-    return made.release();
+    return Py_XNewRef(PyDict_SetDefault(
+        attributes.get(), interned<"_metadata">(), made.get()));
   });
 }
 
@@ -206,22 +199,17 @@ void init_autograd_nodes(PyObject* module) {
       {"variable", of_node<variable>, nullptr, nullptr, nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
-  PyType_Slot slots[] = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
-      {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
-      {Py_tp_call, reinterpret_cast<void*>(node_call)},
-      {Py_tp_members, node_members},
-      {Py_tp_getset, node_getset},
-      {Py_tp_methods, node_methods},
-      {0, nullptr},
-  };
-  PyType_Spec spec = {"taeda._C._NodeBase",
-                      sizeof(PyNode),
-                      0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
-                          Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                      slots};
-  node_base_type = add_type(module, spec);
+  node_base_type =
+      add_type(module,
+               "taeda._C._NodeBase",
+               sizeof(PyNode),
+               {slot(Py_tp_dealloc, node_dealloc),
+                slot(Py_tp_repr, node_repr),
+                slot(Py_tp_call, node_call),
+                {Py_tp_members, node_members},
+                {Py_tp_getset, node_getset},
+                {Py_tp_methods, node_methods}},
+               Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION);
   add_members(node_base_type, no_methods, leaf_getset);
 }
 

@@ -7,6 +7,7 @@
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/type_caster_pyobject_ptr.h>
 
 namespace taeda::python {
 namespace py = pybind11;

@@ -1,6 +1,8 @@
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
+#include <cstring>
+
 namespace taeda::python {
 
 namespace {
@@ -101,11 +103,19 @@ void add_object(PyObject* module, const char* name, PyObject* borrowed) {
   check_status(PyModule_AddObjectRef(module, name, borrowed));
 }
 
-PyTypeObject* add_type(PyObject* module, PyType_Spec& spec) {
-  Ref type = checked(PyType_FromSpec(&spec));
-  std::string_view name = spec.name;
-  name.remove_prefix(name.rfind('.') + 1);
-  add_object(module, std::string(name).c_str(), type.get());
+PyTypeObject* add_type(PyObject* module,
+                       const char* name,
+                       size_t size,
+                       std::vector<PyType_Slot> slots,
+                       unsigned flags,
+                       PyTypeObject* base) {
+  slots.push_back({0, nullptr});
+  flags |= Py_TPFLAGS_DEFAULT;
+  PyType_Spec spec = {name, static_cast<int>(size), 0, flags, slots.data()};
+  Ref type = checked(
+      PyType_FromSpecWithBases(&spec, reinterpret_cast<PyObject*>(base)));
+  if (module != nullptr)
+    add_object(module, std::strrchr(name, '.') + 1, type.get());
   return reinterpret_cast<PyTypeObject*>(type.release());
 }
 

@@ -9,7 +9,9 @@
 #include <taeda/aten/core/tensor_base.h>
 #include <taeda/c10/util/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace taeda::python {
 
@@ -99,8 +101,21 @@ void set_library_name(std::string name);
 inline PyObject* none() { return Py_NewRef(Py_None); }
 inline PyObject* boolean(bool v) { return PyBool_FromLong(v); }
 void add_object(PyObject* module, const char* name, PyObject* borrowed);
-// A heap type from a spec, added to the module under its short name.
-PyTypeObject* add_type(PyObject* module, PyType_Spec& spec);
+template <class F>
+PyType_Slot slot(int id, F* function) {
+  return {id, reinterpret_cast<void*>(function)};
+}
+inline PyType_Slot doc_slot(const char* text) {
+  return {Py_tp_doc, const_cast<char*>(text)};
+}
+// A heap type of these slots; under its short name in the module if there is
+// one.
+PyTypeObject* add_type(PyObject* module,
+                       const char* name,
+                       size_t size,
+                       std::vector<PyType_Slot> slots,
+                       unsigned flags = 0,
+                       PyTypeObject* base = nullptr);
 // A member that says where in its objects a type keeps its dict or weakrefs.
 constexpr PyMemberDef offset_member(const char* name, size_t offset) {
   return {name, T_PYSSIZET, static_cast<Py_ssize_t>(offset), READONLY, nullptr};
@@ -136,6 +151,21 @@ inline bool is_sequence(PyObject* o) {
 }
 inline Ref attribute(PyObject* o, const char* name) {
   return checked(PyObject_GetAttrString(o, name));
+}
+template <size_t N>
+struct FixedName {
+  char text[N];
+  constexpr FixedName(const char (&s)[N]) { std::copy_n(s, N, text); }
+};
+// Names that are looked up often are made into Python's text once.
+template <FixedName Name>
+PyObject* interned() {
+  static PyObject* const text = PyUnicode_InternFromString(Name.text);
+  return text;
+}
+template <FixedName Name>
+Ref attribute(PyObject* o) {
+  return checked(PyObject_GetAttr(o, interned<Name>()));
 }
 // What a module that is imported now has by that name.
 inline Ref imported(const char* module, const char* name) {

@@ -114,20 +114,6 @@ PyMethodDef methods[] = {
     {"__exit__", leave, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(make)},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_str, reinterpret_cast<void*>(str)},
-    {Py_tp_hash, reinterpret_cast<void*>(hash)},
-    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-    {Py_tp_call, reinterpret_cast<void*>(call)},
-    {Py_tp_getset, getset},
-    {Py_tp_methods, methods},
-    {Py_tp_doc, const_cast<char*>("Where a tensor's memory is.")},
-    {0, nullptr},
-};
-PyType_Spec spec = {
-    "taeda.device", sizeof(PyValue<Device>), 0, Py_TPFLAGS_DEFAULT, slots};
 }  // namespace
 
 PyObject* new_device(Device device) {
@@ -142,6 +128,19 @@ Device to_device(PyObject* o) {
   return with_index(Device(DeviceType::CUDA), to_index(o));
 }
 
-void init_device(PyObject* module) { device_type = add_type(module, spec); }
+void init_device(PyObject* module) {
+  device_type = add_type(module,
+                         "taeda.device",
+                         sizeof(PyValue<Device>),
+                         {slot(Py_tp_new, make),
+                          slot(Py_tp_repr, repr),
+                          slot(Py_tp_str, str),
+                          slot(Py_tp_hash, hash),
+                          slot(Py_tp_richcompare, compare),
+                          slot(Py_tp_call, call),
+                          {Py_tp_getset, getset},
+                          {Py_tp_methods, methods},
+                          doc_slot("Where a tensor's memory is.")});
+}
 
 }  // namespace taeda::python

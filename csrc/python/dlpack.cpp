@@ -13,14 +13,13 @@ using dlpack::DLManagedTensor;
 using dlpack::DLManagedTensorVersioned;
 
 template <class Managed>
-constexpr const char* kName = "dltensor";
-template <>
-constexpr const char* kName<DLManagedTensorVersioned> = "dltensor_versioned";
+constexpr bool kVersioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
 template <class Managed>
-constexpr const char* kUsedName = "used_dltensor";
-template <>
-constexpr const char* kUsedName<DLManagedTensorVersioned> =
-    "used_dltensor_versioned";
+constexpr const char* kName =
+    kVersioned<Managed> ? "dltensor_versioned" : "dltensor";
+template <class Managed>
+constexpr const char* kUsedName =
+    kVersioned<Managed> ? "used_dltensor_versioned" : "used_dltensor";
 
 // Null for other capsules and for used ones.
 template <class Managed>
@@ -89,7 +88,7 @@ TensorBase from_dlpack(py::handle capsule) {
 }
 }  // namespace
 
-void init_dlpack(PyObject* module) {
+void bind_dlpack(PyObject* module) {
   py::module_ m = as_module(module);
   m.def("_from_dlpack", from_dlpack);
   m.def("_to_dlpack",

@@ -9,11 +9,10 @@ PyTypeObject* layout_type = nullptr;
 PyTypeObject* memory_format_type = nullptr;
 
 namespace {
-constexpr int kLayouts = 8;
-constexpr int kFormats = 4;
+// Filled at import, constant after that; by value.
 PyObject* dtypes[kNumScalarTypes];
-PyObject* layouts[kLayouts];
-PyObject* formats[kFormats];
+PyObject* layouts[8];
+PyObject* formats[4];
 
 // What all three kinds of objects have; Name gives a value's name.
 template <class T, std::string_view (*Name)(T)>
@@ -31,12 +30,12 @@ struct Kind {
     return new_text(library_name()).release();
   }
 
-  // The type, and its objects under their names.
+  // The type, and its objects under their names. Not all numbers are values.
+  template <size_t N>
   static PyTypeObject* add(PyObject* module,
                            const char* name,
                            const char* doc,
-                           PyObject** objects,
-                           ArrayRef<T> values) {
+                           PyObject* (&objects)[N]) {
     static PyGetSetDef getset[] = {
         {"__module__", get_module, nullptr, nullptr, nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -47,24 +46,20 @@ struct Kind {
         {"__deepcopy__", same, METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
-    PyType_Slot slots[] = {
-        {Py_tp_repr, reinterpret_cast<void*>(repr)},
-        {Py_tp_methods, methods},
-        {Py_tp_getset, getset},
-        {Py_tp_doc, const_cast<char*>(doc)},
-        {0, nullptr},
-    };
-    PyType_Spec spec = {name,
-                        sizeof(PyValue<T>),
-                        0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                        slots};
-    PyTypeObject* type = add_type(module, spec);
-    for (T value : values) {
-      PyObject* object = checked(type->tp_alloc(type, 0)).release();
-      reinterpret_cast<PyValue<T>*>(object)->value = value;
-      add_object(module, std::string(Name(value)).c_str(), object);
-      objects[static_cast<int>(value)] = object;
+    PyTypeObject* type = add_type(module,
+                                  name,
+                                  sizeof(PyValue<T>),
+                                  {slot(Py_tp_repr, repr),
+                                   {Py_tp_methods, methods},
+                                   {Py_tp_getset, getset},
+                                   doc_slot(doc)},
+                                  Py_TPFLAGS_DISALLOW_INSTANTIATION);
+    for (size_t i = 0; i < N; ++i) {
+      auto value = static_cast<T>(i);
+      if (Name(value) == "undefined") continue;
+      objects[i] = checked(type->tp_alloc(type, 0)).release();
+      reinterpret_cast<PyValue<T>*>(objects[i])->value = value;
+      add_object(module, std::string(Name(value)).c_str(), objects[i]);
     }
     return type;
   }
@@ -137,25 +132,16 @@ ScalarType to_dtype(PyObject* o) {
 }
 
 void init_dtype(PyObject* module) {
-#define _(type_name, cpp, number, text) ScalarType::type_name,
-  constexpr ScalarType kTypes[] = {TAEDA_FORALL_TYPES(_)};
-#undef _
   dtype_type = Kind<ScalarType, dtype_name>::add(
-      module, "taeda.dtype", "The element type of a tensor.", dtypes, kTypes);
+      module, "taeda.dtype", "The element type of a tensor.", dtypes);
   add_members(dtype_type, dtype_methods, dtype_getset);
   for (const auto& [name, type] : kOtherNames) {
     add_object(module, name, dtype_object(type));
   }
-  Layout all_layouts[kLayouts];
-  for (int i = 0; i < kLayouts; ++i) all_layouts[i] = static_cast<Layout>(i);
-  layout_type = Kind<Layout, layout_name>::add(
-      module, "taeda.layout", nullptr, layouts, all_layouts);
-  MemoryFormat all_formats[kFormats];
-  for (int i = 0; i < kFormats; ++i) {
-    all_formats[i] = static_cast<MemoryFormat>(i);
-  }
+  layout_type =
+      Kind<Layout, layout_name>::add(module, "taeda.layout", nullptr, layouts);
   memory_format_type = Kind<MemoryFormat, memory_format_name>::add(
-      module, "taeda.memory_format", nullptr, formats, all_formats);
+      module, "taeda.memory_format", nullptr, formats);
 }
 
 }  // namespace taeda::python

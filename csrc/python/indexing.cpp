@@ -49,6 +49,12 @@ class Plan {
   void add_bool(bool value);
   void skip_dims(int64_t count) { dim_ += count; }
   int64_t consumed(PyObject* item) const;
+  void check_count(int64_t indices, int64_t dims) const {
+    TAEDA_CHECK_AS(Index,
+                   indices <= dims,
+                   "too many indices for tensor of dimension ",
+                   self_.dim());
+  }
 
   const TensorBase& self_;
   DimVector sizes_, strides_;
@@ -74,13 +80,11 @@ int64_t Plan::consumed(PyObject* item) const {
 
 void Plan::select(int64_t index) {
   TAEDA_CHECK_AS(Index,
-                 dim_ < static_cast<int64_t>(sizes_.size()),
-                 self_.dim() == 0
-                     ? "invalid index of a 0-dim tensor. Use `tensor.item()` "
-                       "in Python or `tensor.item<T>()` in C++ to convert a "
-                       "0-dim tensor to a number"
-                     : "too many indices for tensor of dimension ",
-                 self_.dim() == 0 ? "" : str_cat(self_.dim()));
+                 self_.dim() > 0,
+                 "invalid index of a 0-dim tensor. Use `tensor.item()` in "
+                 "Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                 "tensor to a number");
+  check_count(dim_ + 1, static_cast<int64_t>(sizes_.size()));
   int64_t size = sizes_[dim_];
   TAEDA_CHECK_AS(
       Index,
@@ -108,10 +112,7 @@ int64_t slice_end(PyObject* o, int64_t otherwise) {
 void Plan::slice(PyObject* item) {
   auto* s = reinterpret_cast<PySliceObject*>(item);
   int64_t step = slice_end(s->step, 1);
-  TAEDA_CHECK_AS(Index,
-                 dim_ < static_cast<int64_t>(sizes_.size()),
-                 "too many indices for tensor of dimension ",
-                 self_.dim());
+  check_count(dim_ + 1, static_cast<int64_t>(sizes_.size()));
   TAEDA_CHECK_AS(Value, step > 0, "step must be greater than zero");
   int64_t size = sizes_[dim_];
   auto clamp = [&](int64_t v) {
@@ -194,10 +195,7 @@ void Plan::parse_item(PyObject* item) {
 void Plan::parse_items(PyObject* const* items, Py_ssize_t count) {
   int64_t used = 0;
   for (Py_ssize_t i = 0; i < count; ++i) used += consumed(items[i]);
-  TAEDA_CHECK_AS(Index,
-                 used <= self_.dim(),
-                 "too many indices for tensor of dimension ",
-                 self_.dim());
+  check_count(used, self_.dim());
   skipped_ = self_.dim() - used;
   for (Py_ssize_t i = 0; i < count; ++i) parse_item(items[i]);
 }

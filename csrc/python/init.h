@@ -5,25 +5,34 @@
 
 namespace taeda::python {
 
-void init_errors(PyObject* module);
-void init_torch_function(PyObject* module);
-void init_dtype(PyObject* module);
-void init_size(PyObject* module);
-void init_device(PyObject* module);
-void init_tensor_type(PyObject* module);
-void init_generator(PyObject* module);
-void init_storage(PyObject* module);
-void init_tensor_new(PyObject* module);
-void init_numpy(PyObject* module);
-void init_dlpack(PyObject* module);
-void init_state(PyObject* module);
-void init_settings(PyObject* module);
-void init_return_types(PyObject* module);
-void init_library(PyObject* module);
-void init_autograd_function(PyObject* module);
-void init_autograd_nodes(PyObject* module);
-void init_autograd_hooks(PyObject* module);
-void init_autograd_engine(PyObject* module);
-void init_autograd_modes(PyObject* module);
+// At import. Each is a function init_NAME(module).
+#define TAEDA_PARTS(_) \
+  _(errors)            \
+  _(torch_function)    \
+  _(dtype)             \
+  _(size)              \
+  _(device)            \
+  _(tensor_type)       \
+  _(generator)         \
+  _(storage)           \
+  _(tensor_new)        \
+  _(numpy)             \
+  _(state)             \
+  _(autograd_function) \
+  _(autograd_nodes)    \
+  _(autograd_hooks)    \
+  _(autograd_engine)   \
+  _(autograd_modes)
+#define _(name) void init_##name(PyObject* module);
+TAEDA_PARTS(_)
+#undef _
+
+// When _C is asked for a name that it does not have: what most programs never
+// touch, for a bound function costs some 50 thousand instructions.
+void bind_autograd_engine(PyObject* module);
+void bind_torch_function(PyObject* module);
+void bind_settings(PyObject* module);
+void bind_dlpack(PyObject* module);
+void bind_library(PyObject* module);
 
 }  // namespace taeda::python

@@ -1,9 +1,9 @@
 // taeda.library and taeda.ops: operators as Python sees them, boxed.
-#include <taeda/csrc/python/init.h>
-
 #include <taeda/aten/core/library.h>
 #include <taeda/aten/record_json.h>
 #include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/return_types.h>
 
 namespace taeda::python {
 
@@ -51,6 +51,16 @@ IValue list_to_ivalue(PyObject* o, const Kind& kind) {
   }
 }
 
+int64_t dtype_number(PyObject* o) {
+  if (!PyLong_CheckExact(o)) return static_cast<int64_t>(to_dtype(o));
+  int64_t n = to_int(o);  // as schemas write their defaults
+  TAEDA_CHECK(n >= 0 && n < kNumScalarTypes &&
+                  element_size(static_cast<ScalarType>(n)) > 0,
+              "no dtype has the number ",
+              n);
+  return n;
+}
+
 IValue to_ivalue(PyObject* o, const Kind& kind) {
   if (o == Py_None) return {};
   if (kind.back() == '[') return list_to_ivalue(o, kind);
@@ -68,7 +78,7 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
     case 'S':
       return IValue(to_scalar(o));
     case 't':
-      return static_cast<int64_t>(to_dtype(o));
+      return dtype_number(o);
     case 'l':
       return static_cast<int64_t>(to_layout(o));
     case 'm':
@@ -227,9 +237,24 @@ bool op_has_kernel(std::string_view name,
   int slot = static_cast<int>(k);
   return op.slots[slot] != nullptr || op.boxed[slot] != nullptr;
 }
+
+// The type of an operator's results; KeyError if it has none.
+py::object return_type(std::string_view name) {
+  for (StructType* s : struct_types()) {
+    if (name != s->name) continue;
+    return py::reinterpret_borrow<py::object>(
+        reinterpret_cast<PyObject*>(struct_type(*s)));
+  }
+  raise(PyExc_KeyError, "{}", name);
+}
+std::vector<const char*> return_type_names() {
+  std::vector<const char*> out;
+  for (StructType* s : struct_types()) out.push_back(s->name);
+  return out;
+}
 }  // namespace
 
-void init_library(PyObject* module) {
+void bind_library(PyObject* module) {
   py::module_ m = as_module(module);
   m.def("_library_def",
         [](const char* ns, const char* schema) { Library(ns).def(schema); });
@@ -240,6 +265,8 @@ void init_library(PyObject* module) {
   m.def("_op_record", [](std::string_view name, std::string_view overload) {
     return record_json(entry_of(name, overload));
   });
+  m.def("_return_type", return_type);
+  m.def("_return_type_names", return_type_names);
 }
 
 }  // namespace taeda::python

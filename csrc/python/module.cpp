@@ -62,21 +62,33 @@ void add_methods() {
   PyType_Modified(tensor_base_type);
 }
 
+PyObject* bind_rest(PyObject* module, PyObject*) {
+  return guarded([&] {
+    // Apart from _C first: other threads shall see all or nothing.
+    Ref fresh = checked(PyModule_New("taeda._C"));
+    for (auto* bind : {bind_autograd_engine,
+                       bind_torch_function,
+                       bind_settings,
+                       bind_dlpack,
+                       bind_library}) {
+      bind(fresh.get());
+    }
+    PyObject* found = PyModule_GetDict(fresh.get());
+    check_status(PyDict_Merge(PyModule_GetDict(module), found, 0));
+    return none();
+  });
+}
+PyMethodDef functions[] = {
+    {"_bind_rest", bind_rest, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 void fill(PyObject* module) {
   check_status(
       PyModule_AddStringConstant(module, "__version__", TAEDA_VERSION));
-  constexpr void (*kParts[])(PyObject*) = {
-      init_errors,          init_torch_function,
-      init_dtype,           init_size,
-      init_device,          init_tensor_type,
-      init_generator,       init_storage,
-      init_tensor_new,      init_numpy,
-      init_dlpack,          init_state,
-      init_settings,        init_return_types,
-      init_library,         init_autograd_function,
-      init_autograd_nodes,  init_autograd_hooks,
-      init_autograd_engine, init_autograd_modes};
-  for (auto* add_part : kParts) add_part(module);
+#define _(name) init_##name(module);
+  TAEDA_PARTS(_)
+#undef _
   for (const char* name : kSpaces) {
     Ref space = make_space(module, name);
     add_functions(space.get(), name);
@@ -88,11 +100,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "taeda._C",
                           "The native part of taeda.",
                           -1,
-                          nullptr,
-                          nullptr,
-                          nullptr,
-                          nullptr,
-                          nullptr};
+                          functions};
 }  // namespace
 
 }  // namespace taeda::python

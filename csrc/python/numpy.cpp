@@ -208,8 +208,7 @@ bool is_numpy_array(PyObject* o) {
   // Only if the program has loaded NumPy. Set once, under the GIL.
   static bool loaded = false;
   if (!loaded) {
-    static PyObject* name = PyUnicode_InternFromString("numpy");
-    loaded = PyDict_GetItem(PyImport_GetModuleDict(), name) != nullptr;
+    loaded = PyDict_GetItem(PyImport_GetModuleDict(), interned<"numpy">());
   }
   return loaded && py::isinstance<py::array>(o);
 }

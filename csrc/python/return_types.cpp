@@ -1,4 +1,3 @@
-#include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/return_types.h>
 
 #include <taeda/csrc/python/arg_parser.h>
@@ -25,37 +24,16 @@ PyObject* repr(PyObject* self) {
         .release();
   });
 }
-
-template <class F>
-void for_each_struct(F&& f) {
-  for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
-    for (StructType* const* s = (*shard)->structs; *s != nullptr; ++s) f(**s);
-  }
-}
-// The type of an operator's results; KeyError if it has none.
-PyObject* find_return_type(PyObject*, PyObject* name) {
-  return guarded([&] {
-    std::string_view wanted = utf8(name);
-    PyTypeObject* found = nullptr;
-    for_each_struct([&](StructType& s) {
-      if (found == nullptr && wanted == s.name) found = struct_type(s);
-    });
-    if (found == nullptr) raise(PyExc_KeyError, "{}", wanted);
-    return Py_NewRef(reinterpret_cast<PyObject*>(found));
-  });
-}
-PyObject* names(PyObject*, PyObject*) {
-  Ref out(PyList_New(0));
-  for_each_struct(
-      [&](StructType& s) { PyList_Append(out.get(), new_text(s.name).get()); });
-  return out.release();
-}
-PyMethodDef functions[] = {
-    {"_return_type", find_return_type, METH_O, nullptr},
-    {"_return_type_names", names, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
 }  // namespace
+
+std::vector<StructType*> struct_types() {
+  std::vector<StructType*> out;
+  for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
+    StructType* const* s = (*shard)->structs;
+    while (*s != nullptr) out.push_back(*s++);
+  }
+  return out;
+}
 
 PyTypeObject* struct_type(StructType& type) {
   if (type.type != nullptr) return type.type;
@@ -88,10 +66,6 @@ PyObject* wrap_struct(StructType& type, PyObject* sequence) {
     PyStructSequence_SetItem(out.get(), i++, Py_NewRef(item));
   }
   return out.release();
-}
-
-void init_return_types(PyObject* module) {
-  check_status(PyModule_AddFunctions(module, functions));
 }
 
 }  // namespace taeda::python

@@ -52,7 +52,7 @@ void add_switch(py::module_ m,
 }
 }  // namespace
 
-void init_settings(PyObject* module) {
+void bind_settings(PyObject* module) {
   py::module_ m = as_module(module);
   m.def("_attention_enabled",
         [](int64_t way) { return settings::attention_enabled(to_way(way)); });

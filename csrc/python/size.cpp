@@ -78,10 +78,14 @@ PyObject* numel(PyObject* self, PyObject*) {
   return product.release();
 }
 
+// The items as a tuple that is no Size.
+Ref plain(PyObject* self) {
+  return new_tuple(static_cast<size_t>(PyTuple_GET_SIZE(self)),
+                   [&](size_t i) { return Py_NewRef(items_of(self)[i]); });
+}
 PyObject* reduce(PyObject* self, PyObject*) {
-  Ref items(PyList_AsTuple(Ref(PySequence_List(self)).get()));
-  if (!items) return nullptr;
-  return Py_BuildValue("(O(O))", size_type, items.get());
+  return guarded(
+      [&] { return Py_BuildValue("(O(O))", size_type, plain(self).get()); });
 }
 
 PyObject* concat(PyObject* a, PyObject* b) {
@@ -115,18 +119,6 @@ PyMethodDef methods[] = {
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(make)},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_sq_concat, reinterpret_cast<void*>(concat)},
-    {Py_nb_add, reinterpret_cast<void*>(add)},
-    {Py_sq_repeat, reinterpret_cast<void*>(repeat)},
-    {Py_mp_subscript, reinterpret_cast<void*>(subscript)},
-    {Py_tp_methods, methods},
-    {Py_tp_doc, const_cast<char*>("The shape of a tensor.")},
-    {0, nullptr},
-};
-PyType_Spec spec = {"taeda.Size", 0, 0, Py_TPFLAGS_DEFAULT, slots};
 }  // namespace
 
 PyObject* new_size(IntArrayRef sizes) {
@@ -140,11 +132,19 @@ PyObject* new_int_tuple(IntArrayRef values) {
 }
 
 void init_size(PyObject* module) {
-  Ref bases =
-      checked(PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyTuple_Type)));
-  Ref type = checked(PyType_FromSpecWithBases(&spec, bases.get()));
-  add_object(module, "Size", type.get());
-  size_type = reinterpret_cast<PyTypeObject*>(type.release());
+  size_type = add_type(module,
+                       "taeda.Size",
+                       0,
+                       {slot(Py_tp_new, make),
+                        slot(Py_tp_repr, repr),
+                        slot(Py_sq_concat, concat),
+                        slot(Py_nb_add, add),
+                        slot(Py_sq_repeat, repeat),
+                        slot(Py_mp_subscript, subscript),
+                        {Py_tp_methods, methods},
+                        doc_slot("The shape of a tensor.")},
+                       0,
+                       &PyTuple_Type);
 }
 
 }  // namespace taeda::python

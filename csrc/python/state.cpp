@@ -31,16 +31,6 @@ void set_default(ScalarType t) {
   taeda::set_default_dtype(t);
 }
 
-py::dict allocator_stats() {
-  AllocatorStats s = cpu_allocator().stats();
-  py::dict out;
-  out["allocated"] = s.allocated;
-  out["peak_allocated"] = s.peak_allocated;
-  out["cached"] = s.cached;
-  out["allocations"] = s.allocations;
-  return out;
-}
-
 // Generators -----------------------------------------------------------------
 
 SharedGenerator make_generator(std::optional<Device> given) {
@@ -63,12 +53,7 @@ uint64_t to_seed(PyObject* o) {
   uint64_t seed = PyLong_AsUnsignedLongLong(o);
   if (!PyErr_Occurred()) return seed;
   PyErr_Clear();
-  int64_t negative = PyLong_AsLongLong(o);
-  if (PyErr_Occurred()) {
-    PyErr_Clear();
-    raise(PyExc_ValueError, "manual_seed: Overflow when unpacking long long");
-  }
-  return static_cast<uint64_t>(negative);
+  return static_cast<uint64_t>(to_int(o));
 }
 
 SharedGenerator manual_seed(const SharedGenerator& g, py::handle seed) {
@@ -161,20 +146,7 @@ void init_state(PyObject* module) {
         set_threads,
         "Sets how many threads one operator uses.");
   m.def("_cpu_capability", cpu_capability_name);
-  m.def("promote_types",
-        promote_types,
-        "promote_types(type1, type2) -> dtype\n\nThe smallest dtype that holds "
-        "values of both.");
-  m.def("can_cast",
-        can_cast,
-        "can_cast(from_, to) -> bool\n\nWhether PyTorch's promotion rules "
-        "allow writing one dtype into another.",
-        py::arg("from_"),
-        py::arg("to"));
   m.def("_set_library_name", set_library_name);
-  m.def("_cpu_allocator_stats", allocator_stats);
-  m.def("_cpu_reset_peak", [] { cpu_allocator().reset_peak(); });
-  m.def("_cpu_empty_cache", [] { cpu_allocator().empty_cache(); });
 }
 
 }  // namespace taeda::python

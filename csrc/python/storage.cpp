@@ -11,7 +11,6 @@ namespace taeda::python {
 
 namespace {
 using SharedStorage = Shared<StorageImpl>;
-py::handle storage_type;
 
 SharedStorage make_empty(size_t nbytes, Device device) {
   return make_intrusive<StorageImpl>(
@@ -78,11 +77,9 @@ SharedStorage resize(const SharedStorage& s, int64_t n) {
   return s;
 }
 
-SharedStorage copy_from(const SharedStorage& to, py::handle source, bool) {
-  if (!py::isinstance(source, storage_type)) {
-    raise(PyExc_TypeError, "copy_: expected an UntypedStorage");
-  }
-  auto from = source.cast<SharedStorage>();
+SharedStorage copy_from(const SharedStorage& to,
+                        const SharedStorage& from,
+                        bool) {
   TAEDA_CHECK(to->nbytes() == from->nbytes(),
               message("size does not match, self was {} bytes but src was {} "
                       "bytes",
@@ -159,7 +156,6 @@ void init_storage(PyObject* module) {
                                            py::module_local(),
                                            py::metaclass(type),
                                            py::custom_type_setup(add_buffer));
-  storage_type = c;
   c.attr("__module__") = "taeda";
   auto nbytes = [](Self s) { return s->nbytes(); };
   auto address = [](Self s) { return reinterpret_cast<uintptr_t>(s.get()); };

@@ -4,15 +4,7 @@
 
 #include <taeda/csrc/python/torch_function.h>
 
-#include <algorithm>
-
 namespace taeda::python {
-
-template <size_t N>
-struct FixedName {
-  char text[N];
-  constexpr FixedName(const char (&s)[N]) { std::copy_n(s, N, text); }
-};
 
 // Arguments of one call of a hand-written method.
 struct MethodArgs {
@@ -118,17 +110,6 @@ class Signature {
   }
 
  private:
-  static constexpr std::pair<std::string_view, ParamType> kTypes[] = {
-      {"object", ParamType::Object},
-      {"Tensor", ParamType::Tensor},
-      {"int", ParamType::Int},
-      {"bool", ParamType::Bool},
-      {"tuple of ints", ParamType::IntList},
-      {"taeda.dtype", ParamType::Dtype},
-      {"taeda.device", ParamType::Device},
-      {"taeda.memory_format", ParamType::MemoryFormat},
-  };
-
   constexpr void add(std::string_view part, uint8_t flags) {
     size_t equals = part.find(" = ");
     std::string_view left = part.substr(0, equals);
@@ -137,13 +118,15 @@ class Signature {
     if (equals != part.npos) flags |= Param::kHasDefault;
     if (part.ends_with(" = None") || type == "object")
       flags |= Param::kNullable;
-    const auto* found = kTypes;
-    while (found->first != type) ++found;
+    if (type.starts_with("taeda.")) type.remove_prefix(5);
+    const auto* found = std::ranges::find(kTypeTexts, type);
+    if (found == std::end(kTypeTexts)) throw "no such type of parameters";
     const char* alias = name == "dim" ? "axis\0" : nullptr;
     char* kept = names_ + used_;
     std::copy(name.begin(), name.end(), kept);
     used_ += name.size() + 1;
-    params_[count_++] = {kept, alias, found->second, flags, 0};
+    auto kind = static_cast<ParamType>(found - kTypeTexts);
+    params_[count_++] = {kept, alias, kind, flags, 0};
   }
 
   const char* shown_;

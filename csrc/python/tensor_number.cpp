@@ -168,57 +168,51 @@ PyObject* iterate(const TensorBase& t) {
 }
 
 Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
-
-template <class F>
-void* slot(F* f) {
-  return reinterpret_cast<void*>(f);
-}
-
-const PyType_Slot kSlots[] = {
-    {Py_nb_add, slot(&commutative<"add">)},
-    {Py_nb_subtract, slot(&subtract)},
-    {Py_nb_multiply, slot(&commutative<"mul">)},
-    {Py_nb_true_divide, slot(&true_divide)},
-    {Py_nb_floor_divide, slot(&ordered<"floor_divide">)},
-    {Py_nb_remainder, slot(&ordered<"remainder">)},
-    {Py_nb_power, slot(&power)},
-    {Py_nb_matrix_multiply, slot(&ordered<"matmul">)},
-    {Py_nb_and, slot(&commutative<"bitwise_and">)},
-    {Py_nb_or, slot(&commutative<"bitwise_or">)},
-    {Py_nb_xor, slot(&commutative<"bitwise_xor">)},
-    {Py_nb_lshift, slot(&ordered<"bitwise_left_shift">)},
-    {Py_nb_rshift, slot(&ordered<"bitwise_right_shift">)},
-    {Py_nb_inplace_add, slot(&call_method<"add_">)},
-    {Py_nb_inplace_subtract, slot(&call_method<"sub_">)},
-    {Py_nb_inplace_multiply, slot(&call_method<"mul_">)},
-    {Py_nb_inplace_true_divide, slot(&call_method<"div_">)},
-    {Py_nb_inplace_floor_divide, slot(&call_method<"floor_divide_">)},
-    {Py_nb_inplace_remainder, slot(&call_method<"remainder_">)},
-    {Py_nb_inplace_power, slot(&power_inplace)},
-    {Py_nb_inplace_and, slot(&call_method<"bitwise_and_">)},
-    {Py_nb_inplace_or, slot(&call_method<"bitwise_or_">)},
-    {Py_nb_inplace_xor, slot(&call_method<"bitwise_xor_">)},
-    {Py_nb_inplace_lshift, slot(&call_method<"bitwise_left_shift_">)},
-    {Py_nb_inplace_rshift, slot(&call_method<"bitwise_right_shift_">)},
-    {Py_nb_negative, slot(&unary<"neg">)},
-    {Py_nb_positive, slot(&unary<"positive">)},
-    {Py_nb_absolute, slot(&unary<"abs">)},
-    {Py_nb_invert, slot(&unary<"bitwise_not">)},
-    {Py_nb_bool, slot(&truth)},
-    {Py_nb_int, slot(&object_slot<"__int__", to_long>)},
-    {Py_nb_float, slot(&object_slot<"__float__", to_float>)},
-    {Py_nb_index, slot(&object_slot<"__index__", to_index>)},
-    {Py_mp_length, slot(&length)},
-    {Py_mp_subscript, slot(&subscript)},
-    {Py_mp_ass_subscript, slot(&assign_subscript)},
-    {Py_tp_iter, slot(&object_slot<"__iter__", iterate>)},
-    {Py_tp_hash, slot(&hash)},
-    {Py_tp_richcompare, slot(&compare)},
-    {Py_tp_new, slot(&legacy_new)},
-    {0, nullptr},
-};
 }  // namespace
 
-const PyType_Slot* tensor_number_slots() { return kSlots; }
+std::vector<PyType_Slot> tensor_number_slots() {
+  return {
+      slot(Py_nb_add, commutative<"add">),
+      slot(Py_nb_subtract, subtract),
+      slot(Py_nb_multiply, commutative<"mul">),
+      slot(Py_nb_true_divide, true_divide),
+      slot(Py_nb_floor_divide, ordered<"floor_divide">),
+      slot(Py_nb_remainder, ordered<"remainder">),
+      slot(Py_nb_power, power),
+      slot(Py_nb_matrix_multiply, ordered<"matmul">),
+      slot(Py_nb_and, commutative<"bitwise_and">),
+      slot(Py_nb_or, commutative<"bitwise_or">),
+      slot(Py_nb_xor, commutative<"bitwise_xor">),
+      slot(Py_nb_lshift, ordered<"bitwise_left_shift">),
+      slot(Py_nb_rshift, ordered<"bitwise_right_shift">),
+      slot(Py_nb_inplace_add, call_method<"add_">),
+      slot(Py_nb_inplace_subtract, call_method<"sub_">),
+      slot(Py_nb_inplace_multiply, call_method<"mul_">),
+      slot(Py_nb_inplace_true_divide, call_method<"div_">),
+      slot(Py_nb_inplace_floor_divide, call_method<"floor_divide_">),
+      slot(Py_nb_inplace_remainder, call_method<"remainder_">),
+      slot(Py_nb_inplace_power, power_inplace),
+      slot(Py_nb_inplace_and, call_method<"bitwise_and_">),
+      slot(Py_nb_inplace_or, call_method<"bitwise_or_">),
+      slot(Py_nb_inplace_xor, call_method<"bitwise_xor_">),
+      slot(Py_nb_inplace_lshift, call_method<"bitwise_left_shift_">),
+      slot(Py_nb_inplace_rshift, call_method<"bitwise_right_shift_">),
+      slot(Py_nb_negative, unary<"neg">),
+      slot(Py_nb_positive, unary<"positive">),
+      slot(Py_nb_absolute, unary<"abs">),
+      slot(Py_nb_invert, unary<"bitwise_not">),
+      slot(Py_nb_bool, truth),
+      slot(Py_nb_int, object_slot<"__int__", to_long>),
+      slot(Py_nb_float, object_slot<"__float__", to_float>),
+      slot(Py_nb_index, object_slot<"__index__", to_index>),
+      slot(Py_mp_length, length),
+      slot(Py_mp_subscript, subscript),
+      slot(Py_mp_ass_subscript, assign_subscript),
+      slot(Py_tp_iter, object_slot<"__iter__", iterate>),
+      slot(Py_tp_hash, hash),
+      slot(Py_tp_richcompare, compare),
+      slot(Py_tp_new, legacy_new),
+  };
+}
 
 }  // namespace taeda::python

@@ -134,51 +134,23 @@ int meta_init(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return 0;
 }
 
-PyType_Slot meta_slots[] = {
-    {Py_tp_init, reinterpret_cast<void*>(meta_init)},
-    {0, nullptr},
-};
-PyType_Spec meta_spec = {"taeda._C._TensorMeta",
-                         0,
-                         0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                         meta_slots};
-
 PyMemberDef members[] = {
     offset_member("__dictoffset__", offsetof(PyTensor, dict)),
     offset_member("__weaklistoffset__", offsetof(PyTensor, weakrefs)),
     {nullptr, 0, 0, 0, nullptr},
 };
 
-PyObject* set_tensor_class(PyObject*, PyObject* type) {
-  tensor_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
-  Py_RETURN_NONE;
-}
-PyObject* set_parameter_class(PyObject*, PyObject* type) {
-  parameter_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+// The class of plain results, or of parameters; set by the package's import.
+template <PyTypeObject** Which>
+PyObject* set_class(PyObject*, PyObject* type) {
+  *Which = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
   Py_RETURN_NONE;
 }
 PyMethodDef functions[] = {
-    {"_set_tensor_class", set_tensor_class, METH_O, nullptr},
-    {"_set_parameter_class", set_parameter_class, METH_O, nullptr},
+    {"_set_tensor_class", set_class<&tensor_class>, METH_O, nullptr},
+    {"_set_parameter_class", set_class<&parameter_class>, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-
-std::vector<PyType_Slot> tensor_slots() {
-  std::vector<PyType_Slot> slots = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-      {Py_tp_clear, reinterpret_cast<void*>(clear)},
-      {Py_tp_members, members},
-      {Py_tp_getset, tensor_getset},
-      {Py_tp_methods, tensor_methods},
-  };
-  for (const PyType_Slot* s = tensor_number_slots(); s->slot != 0; ++s) {
-    slots.push_back(*s);
-  }
-  slots.push_back({0, nullptr});
-  return slots;
-}
 }  // namespace
 
 const TensorBase& unwrap_checked(PyObject* o, const char* where) {
@@ -242,21 +214,29 @@ PyObject* wrap(const DimVector& v) {
 
 void init_tensor_type(PyObject* module) {
   release_python_object = release_object;
-  Ref bases = checked(PyTuple_Pack(1, &PyType_Type));
-  Ref meta = checked(PyType_FromSpecWithBases(&meta_spec, bases.get()));
-  add_object(module, "_TensorMeta", meta.get());
-  std::vector<PyType_Slot> slots = tensor_slots();
-  PyType_Spec spec = {
-      "taeda._C.TensorBase",
-      sizeof(PyTensor),
-      0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-      slots.data()};
-  tensor_base_type = add_type(module, spec);
+  PyTypeObject* meta = add_type(module,
+                                "taeda._C._TensorMeta",
+                                0,
+                                {slot(Py_tp_init, meta_init)},
+                                Py_TPFLAGS_BASETYPE,
+                                &PyType_Type);
+  std::vector<PyType_Slot> slots = tensor_number_slots();
+  slots.insert(slots.end(),
+               {slot(Py_tp_dealloc, dealloc),
+                slot(Py_tp_traverse, traverse),
+                slot(Py_tp_clear, clear),
+                {Py_tp_members, members},
+                {Py_tp_getset, tensor_getset},
+                {Py_tp_methods, tensor_methods}});
+  tensor_base_type = add_type(module,
+                              "taeda._C.TensorBase",
+                              sizeof(PyTensor),
+                              std::move(slots),
+                              Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC);
   // FromSpec cannot name a metaclass before 3.12; without a tp_init call of its
   // own the type takes one over by assignment.
   auto* object = reinterpret_cast<PyObject*>(tensor_base_type);
-  Py_SET_TYPE(object, reinterpret_cast<PyTypeObject*>(meta.release()));
+  Py_SET_TYPE(object, meta);
   PyModule_AddFunctions(module, functions);
 }
 

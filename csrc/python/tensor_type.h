@@ -75,6 +75,6 @@ PyObject* wrap(std::tuple<T...> v) {
 // Getters, methods and slots, defined by their own files.
 extern PyGetSetDef tensor_getset[];
 extern PyMethodDef tensor_methods[];
-const PyType_Slot* tensor_number_slots();
+std::vector<PyType_Slot> tensor_number_slots();
 
 }  // namespace taeda::python

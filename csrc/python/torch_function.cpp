@@ -7,7 +7,6 @@ namespace taeda::python {
 thread_local OverrideState override_state;
 
 namespace {
-PyObject* protocol_name = nullptr;  // "__torch_function__"
 PyObject* disabled_impl = nullptr;
 // The modes of this thread, innermost last; owned references.
 thread_local std::vector<PyObject*> mode_stack;
@@ -75,7 +74,7 @@ Ref call_protocol(PyObject* owner,
                   PyObject* types,
                   PyObject* args,
                   PyObject* kwargs) {
-  Ref method = checked(PyObject_GetAttr(owner, protocol_name));
+  Ref method = attribute<"__torch_function__">(owner);
   return checked(PyObject_CallFunctionObjArgs(
       method.get(), function, types, args, kwargs, nullptr));
 }
@@ -85,11 +84,6 @@ PyObject* run_override(PyObject* function,
                        PyObject* args,
                        PyObject* kwargs) {
   Ref types = overriders.types();
-  Ref no_keywords;
-  if (kwargs == nullptr) {
-    no_keywords = checked(PyDict_New());
-    kwargs = no_keywords.get();
-  }
   if (modes_active()) {
     ModeAside aside;
     Ref out = call_protocol(aside.mode(), function, types.get(), args, kwargs);
@@ -137,6 +131,18 @@ Ref function_object(const Call& call) {
   std::string space = std::string("_") + f.module;
   if (f.module[0] == '\0') space = "_VariableFunctions";
   return attribute(imported("taeda._C", space.c_str()).get(), f.name);
+}
+
+// Gives a call to whoever among its arguments overrides `function`.
+PyObject* hand_over(const Ref& function, const Call& call) {
+  Overriders overriders;
+  if (call.self != nullptr) overriders.add(call.self);
+  for (Py_ssize_t i = 0; i < call.count + call.keywords(); ++i) {
+    overriders.add_with_items(call.args[i]);
+  }
+  Ref args = pack(call.self, call.args, call.count);
+  Ref kwargs = pack_keywords(call.args + call.count, call.names);
+  return run_override(function.get(), overriders, args.get(), kwargs.get());
 }
 
 PyObject* has_one(PyObject*, PyObject* o) { return boolean(overrides(o)); }
@@ -223,33 +229,12 @@ bool has_override(PyObject* o) {
   if (!override_state.subclasses_enabled || is_common_type(type)) return false;
   // _PyType_Lookup would not see a metaclass's attribute, as is right for a
   // special method; it neither allocates nor sets an error.
-  PyObject* found = _PyType_Lookup(type, protocol_name);
+  PyObject* found = _PyType_Lookup(type, interned<"__torch_function__">());
   return found != nullptr && found != disabled_impl;
 }
 
 PyObject* call_overridden(const Call& call) {
-  Overriders overriders;
-  if (call.self != nullptr) overriders.add(call.self);
-  for (Py_ssize_t i = 0; i < call.count + call.keywords(); ++i) {
-    overriders.add_with_items(call.args[i]);
-  }
-  Ref function = function_object(call);
-  Ref args = pack(call.self, call.args, call.count);
-  Ref kwargs = pack_keywords(call.args + call.count, call.names);
-  return run_override(function.get(), overriders, args.get(), kwargs.get());
-}
-
-PyObject* call_override(PyObject* function, PyObject* args, PyObject* kwargs) {
-  Overriders overriders;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
-    overriders.add_with_items(PyTuple_GET_ITEM(args, i));
-  }
-  PyObject *key, *value;
-  Py_ssize_t at = 0;
-  while (kwargs != nullptr && PyDict_Next(kwargs, &at, &key, &value)) {
-    overriders.add_with_items(value);
-  }
-  return run_override(function, overriders, args, kwargs);
+  return hand_over(function_object(call), call);
 }
 
 PyObject* override_method(PyObject* self,
@@ -258,39 +243,32 @@ PyObject* override_method(PyObject* self,
                           Py_ssize_t count,
                           PyObject* names) {
   return guarded([&] {
-    Ref function = tensor_attribute(name);
-    Ref packed = pack(self, args, count);
-    Ref kwargs = pack_keywords(args + count, names);
-    return call_override(function.get(), packed.get(), kwargs.get());
+    return hand_over(tensor_attribute(name),
+                     {nullptr, self, args, count, names});
   });
 }
 
 PyObject* override_function(const char* name, const Call& call) {
-  Ref function = imported("taeda._C", name);
-  Ref args = pack(nullptr, call.args, call.count);
-  Ref kwargs = pack_keywords(call.args + call.count, call.names);
-  return call_override(function.get(), args.get(), kwargs.get());
+  return hand_over(imported("taeda._C", name), call);
 }
 
 PyObject* override_getter(PyObject* self, const char* name) {
   return guarded([&] {
-    Ref get = attribute(tensor_attribute(name).get(), "__get__");
-    Ref args = pack(self, nullptr, 0);
-    return call_override(get.get(), args.get(), nullptr);
+    return hand_over(attribute(tensor_attribute(name).get(), "__get__"),
+                     {nullptr, self, nullptr, 0, nullptr});
   });
 }
 
 int override_setter(PyObject* self, const char* name, PyObject* value) {
   return guarded_status([&] {
-    const char* which = value == nullptr ? "__delete__" : "__set__";
-    Ref set = attribute(tensor_attribute(name).get(), which);
-    Ref args = pack(self, &value, value == nullptr ? 0 : 1);
-    checked(call_override(set.get(), args.get(), nullptr));
+    bool set = value != nullptr;
+    Ref setter =
+        attribute(tensor_attribute(name).get(), set ? "__set__" : "__delete__");
+    checked(hand_over(setter, {nullptr, self, &value, set, nullptr}));
   });
 }
 
 void init_torch_function(PyObject* module) {
-  protocol_name = PyUnicode_InternFromString("__torch_function__");
   check_status(PyModule_AddFunctions(module, queries));
   py::module_ m = as_module(module);
   m.def("_disabled_torch_function_impl",
@@ -301,13 +279,17 @@ void init_torch_function(PyObject* module) {
         py::arg("args") = py::tuple(),
         py::arg("kwargs") = py::none());
   disabled_impl = attribute(module, "_disabled_torch_function_impl").release();
+  m.def("_set_torch_function_enabled", set_enabled);
+}
+
+void bind_torch_function(PyObject* module) {
+  py::module_ m = as_module(module);
   m.def("_handle_torch_function", handle);
   m.def("_is_torch_function_enabled",
         [] { return override_state.subclasses_enabled; });
   m.def("_is_torch_function_all_disabled", [] {
     return !override_state.subclasses_enabled && !override_state.modes_enabled;
   });
-  m.def("_set_torch_function_enabled", set_enabled);
   m.def("_push_on_torch_function_stack", [](py::handle mode) {
     mode_stack.push_back(Py_NewRef(mode.ptr()));
     ++override_state.mode_depth;

@@ -25,9 +25,6 @@ inline bool overrides(PyObject* o) {
 
 // Hands a bound call to whoever overrides it.
 PyObject* call_overridden(const Call& call);
-// The same for hand-written functions. `function` is what the overrider gets;
-// `args` a tuple, `kwargs` a dict or null.
-PyObject* call_override(PyObject* function, PyObject* args, PyObject* kwargs);
 // For a hand-written method or getter of a tensor: looks `name` up on Tensor.
 PyObject* override_method(PyObject* self,
                           const char* name,

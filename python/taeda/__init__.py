@@ -65,6 +65,10 @@ _LAZY_NAMES = {
     "jit": "ScriptModule ScriptFunction",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_functorch.vmap": "vmap",
+    "_C": (
+        "is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled"
+        " set_anomaly_enabled"
+    ),
     "_symbolic": (
         "sym_float sym_int sym_ite sym_max sym_min sym_not"
         " sym_sqrt sym_sum _assert _assert_async _check _check_index _check_is_size"
@@ -126,7 +130,16 @@ def _native_name(name: str):
     return found
 
 
-_C.__getattr__ = _C._nn.__getattr__ = _native_name
+def _first_miss(name: str):
+    """Binds what most programs never touch, then looks again."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    _C._bind_rest()
+    _C.__getattr__ = _native_name
+    return getattr(_C, name)
+
+
+_C.__getattr__, _C._nn.__getattr__ = _first_miss, _native_name
 
 
 def _storage_from_file(filename, shared: bool = False, nbytes: int = 0):

@@ -178,6 +178,31 @@ class Tensor(_C.TensorBase):
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
+    def register_hook(self, hook):
+        """Call hook(grad) when the gradient is there; what it returns replaces it.
+
+        Args:
+            hook: a function of the gradient, a Tensor of self's shape.
+
+        Returns:
+            A handle; its `remove()` takes the hook away.
+        """
+        if _overrides(self):
+            return _override(Tensor.register_hook, (self,), self, hook)
+        from taeda.autograd._tensor_hooks import register_hook
+
+        return register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call hook(self) when a leaf's grad has been added to; see `register_hook`."""
+        if _overrides(self):
+            return _override(
+                Tensor.register_post_accumulate_grad_hook, (self,), self, hook
+            )
+        from taeda.autograd import _tensor_hooks as hooks
+
+        return hooks.register_post_accumulate_grad_hook(self, hook)
+
     def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
         """What `load_state_dict` puts in place of self: `other`'s values.
 

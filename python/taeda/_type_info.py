@@ -123,7 +123,8 @@ class iinfo(_Info):
 
 
 def _checked(dtype):
-    return _C.promote_types(dtype, dtype)  # float, int, ... stand for dtypes too
+    # float, int, ... stand for dtypes too.
+    return _C._VariableFunctions.promote_types(dtype, dtype)
 
 
 def _refuse(name: str, kind: str, other: str):

@@ -33,6 +33,20 @@ def test_import_loads_only_the_standard_library():
     assert loaded == "['taeda']"
 
 
+def test_what_is_seldom_used_is_bound_when_it_is_missed():
+    bound = run(
+        """
+        import taeda
+        names = "_run_backward _op_call _to_dlpack _dnn_enabled _return_type".split()
+        print([name for name in names if name in vars(taeda._C)])
+        print(hasattr(taeda._C, "no_such_name"))
+        print([name for name in names if name not in vars(taeda._C)])
+        print(taeda.is_anomaly_enabled(), taeda.is_warn_always_enabled())
+        """
+    )
+    assert bound.split("\n") == ["[]", "False", "[]", "False False"]
+
+
 def test_import_stays_small():
     loaded = run(
         """

@@ -143,7 +143,7 @@ function(forward=lambda ctx, x: setattr(ctx, 'to_save', 1) or x * 1).apply(Leaf(
   # TypeError: saved_tensors must be a tuple, got int
 function(forward=lambda ctx, x: (ctx.mark_dirty(x), ctx.mark_non_differentiable(x), \
 x)[2]).apply(Leaf(1) * 2)\
-  # RuntimeError: a tensor that is marked dirty cannot be non-differentiable
+  # RuntimeError: a tensor that is marked dirty cannot be marked non-
 function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
 g.long()).apply(Leaf(1)).sum().backward()\
   # RuntimeError: 0 - expected a floating dtype compatible with float32 but got

@@ -21,7 +21,7 @@ m.zeros(2, dtype=m.float64, out=ones(2))  # dtype Double does not match dtype of
 m.zeros(2, device='meta', out=ones(2))  # device meta does not match device of out
 m.Generator('meta')  # Generator: no generator for device meta (this build has the CPU
 m.Generator().manual_seed('x')  # manual_seed expected a long, but got str
-m.Generator().manual_seed(2**70)  # manual_seed: Overflow when unpacking long long
+m.Generator().manual_seed(2**70)  # Overflow when unpacking long long
 T(1.0)[0:1]  # slice() cannot be applied to a 0-dim tensor.
 ones(2).__setitem__(0, 'x')  # can't assign a str to a float32 tensor
 iter(T(1.0))  # iteration over a 0-d tensor
@@ -37,7 +37,7 @@ m.iinfo()  # iinfo() missing 1 required argument: 'type'
 m.UntypedStorage(-1)  # UntypedStorage: negative size -1
 m.UntypedStorage(2)[0:2:2]  # slices of storages must have step 1, got 2
 m.UntypedStorage(2).resize_(-1)  # resize_: negative size -1
-m.UntypedStorage(2).copy_(1)  # copy_: expected an UntypedStorage
+m.UntypedStorage(2).copy_(1)  # copy_(): incompatible function arguments
 m.UntypedStorage(2).copy_(m.UntypedStorage(3))  # match, self was 2 bytes but src was 3
 m.from_numpy(numpy.ones(2)).untyped_storage().resize_(64)\
   # Trying to resize storage that is not resizable
