@@ -15,6 +15,13 @@ void refuse_inference_tensor() {
               "allowed. Change a clone of it instead.");
 }
 
+void check_pinned(std::string_view op, Device device) {
+  TAEDA_CHECK(!device.is_cpu(),
+              op,
+              ": pin_memory=True requires a CUDA or other accelerator backend, "
+              "which this build does not have");
+}
+
 void check_inplace(std::string_view op,
                    const TensorBase& computed,
                    const TensorBase& self) {

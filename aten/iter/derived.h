@@ -46,6 +46,11 @@ inline void check_writable(const TensorBase& t) {
   }
 }
 
+// What was asked for with pin_memory=True: an error on the CPU, for no
+// accelerator is there whose copies page-locked memory would serve. On other
+// devices the option means nothing.
+TAEDA_API void check_pinned(std::string_view op, Device device);
+
 TAEDA_API void check_inplace(std::string_view op,
                              const TensorBase& computed,
                              const TensorBase& self);

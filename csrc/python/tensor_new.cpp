@@ -3,6 +3,7 @@
 #include <taeda/csrc/python/tensor_functions.h>
 
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/derived.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/csrc/autograd/variable.h>
 
@@ -141,6 +142,9 @@ struct Options : DataOptions {
 constexpr Signature kCopying(
     "(object data, *, taeda.dtype dtype = None, taeda.device device = None, "
     "bool requires_grad = False, bool pin_memory = False)");
+constexpr Signature kNew(
+    "(object data, *, taeda.dtype dtype = None, taeda.device device = None, "
+    "bool requires_grad = False)");
 constexpr Signature kSharing(
     "(object data, taeda.dtype dtype = None, taeda.device device = None)");
 
@@ -153,7 +157,11 @@ Options options_of(const char* name,
   out.object = a[0];
   out.dtype = a.maybe<ScalarType>(1);
   out.device = a.maybe<Device>(2);
-  out.requires_grad = a.overload().count > 3 && a.flag(3);
+  int count = a.overload().count;
+  out.requires_grad = count > 3 && a.flag(3);
+  if (count > 4 && a.flag(4)) {
+    derived::check_pinned(name, out.device.value_or(default_device()));
+  }
   return out;
 }
 
@@ -186,11 +194,6 @@ PyObject* as_tensor(Options o) {
   return wrap(convert(t, dtype, device, false, false, MemoryFormat::Preserve));
 }
 
-PyObject* scalar_tensor(Options o) {
-  if (!o.dtype) o.dtype = default_dtype();
-  return made(o);
-}
-
 template <FixedName Name, const auto& S, auto Body>
 PyObject* factory(PyObject*,
                   PyObject* const* args,
@@ -217,11 +220,6 @@ PyMethodDef functions[] = {
         "as_tensor(data, dtype=None, device=None) -> Tensor\n\nData as a "
         "tensor, sharing memory where that is possible.",
         factory<"as_tensor", kSharing, as_tensor>),
-    TAEDA_PY_ROW(
-        "scalar_tensor",
-        "scalar_tensor(data, *, dtype=None, device=None, requires_grad=False) "
-        "-> Tensor\n\nA 0-d tensor of a number, in the default dtype.",
-        factory<"scalar_tensor", kCopying, scalar_tensor>),
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -360,7 +358,7 @@ PyObject* finish_factory(TensorBase t, bool requires_grad) {
 }
 
 PyObject* new_tensor_method(const MethodArgs& m) {
-  Options o = options_of("new_tensor", kCopying, m);
+  Options o = options_of("new_tensor", kNew, m);
   warn_about_copy(o.object, "tensor.new_tensor");
   if (!o.dtype) o.dtype = m.tensor().dtype();
   if (!o.device) o.device = m.tensor().device();

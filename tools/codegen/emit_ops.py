@@ -244,8 +244,22 @@ def _backend(op: Operator) -> list[str]:
     """The function that stands in the backend slots."""
     head = f"{op.result} {op.ident}__backend({op.parameters()}) {{"
     checks = [f"derived::check_writable({a.name});" for a in _written(op)]
-    body = checks + _backend_body(op)
+    body = checks + _pinning(op) + _backend_body(op)
     return [head, *("  " + line for line in body), "}"]
+
+
+def _pinning(op: Operator) -> list[str]:
+    """Refuses page-locked memory where the result would be on the CPU."""
+    if op.form != "functional" or not op.schema.makes_memory:
+        return []
+    like_self = any(a.name == "self" for a in op.schema.tensor_args)
+    otherwise = "self.device()" if like_self else "default_device()"
+    device = f"device ? *device : {otherwise}"
+    return [
+        "if (TAEDA_UNLIKELY(pin_memory.value_or(false))) {",
+        f'  derived::check_pinned("{op.record.name}", {device});',
+        "}",
+    ]
 
 
 def _backend_body(op: Operator) -> list[str]:

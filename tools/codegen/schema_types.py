@@ -192,6 +192,13 @@ class Schema:
         names = {a.name for a in self.arguments}
         return all(option in names for option in TENSOR_OPTIONS)
 
+    @property
+    def makes_memory(self) -> bool:
+        """A factory that is no copy: copies are pinned only beside an accelerator."""
+        return self.is_factory and all(
+            a.name != "non_blocking" for a in self.arguments
+        )
+
     def argument(self, name: str) -> Argument:
         for argument in self.arguments:
             if argument.name == name:
