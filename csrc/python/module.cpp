@@ -100,7 +100,11 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "taeda._C",
                           "The native part of taeda.",
                           -1,
-                          functions};
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 }  // namespace
 
 }  // namespace taeda::python
