@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import os
 import pathlib
@@ -375,7 +376,7 @@ def test_flipped_bits_are_noticed(path, sound) -> None:
 @pytest.fixture(params=["taeda", "torch"])
 def saver(request):
     """A library that saves without checksums."""
-    lib = pytest.importorskip(request.param)
+    lib = importlib.import_module(request.param)
     lib.serialization.set_crc32_options(False)
     assert lib.serialization.get_crc32_options() is False
     yield lib
@@ -388,7 +389,7 @@ def test_files_without_checksums(path, saver) -> None:
         assert {record.CRC for record in archive.infolist()} == {0}
     with pytest.raises(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
         archive.read(archive.infolist()[0])
-    for reader in (taeda, pytest.importorskip("torch")):
+    for reader in (taeda, importlib.import_module("torch")):
         found = reader.load(path)
         assert found["a"].tolist() == [0, 1, 2] and found["b"] == [1]
 
