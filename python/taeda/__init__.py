@@ -15,6 +15,8 @@ from taeda._lazy import _placeholder
 from taeda._lazy import attributes as _attributes
 from taeda._tensor import Tensor
 
+del TensorBase  # noqa: F821  Tensor's native half
+
 _native = _C._VariableFunctions
 globals().update(
     (name, f) for name, f in vars(_native).items() if not name.startswith("__")
