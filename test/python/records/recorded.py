@@ -10,6 +10,7 @@ import itertools
 import warnings
 from collections.abc import Iterable, Iterator
 
+import expecttest  # noqa: F401  PyTorch's testing modules import it
 import taeda
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
