@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 import expecttest  # noqa: F401  PyTorch's testing modules import it
 import taeda
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -103,6 +102,18 @@ def calls_of(op) -> Iterator[tuple]:
             yield call
 
 
+def _database() -> list:
+    """PyTorch's operators with their samples.
+
+    Importing them freezes the switches of `torch.backends`, which other tests set.
+    """
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    switches = torch.backends.flags_frozen.__globals__
+    switches["__allow_nonbracketed_mutation_flag"] = True
+    return [op for op in op_db if not op.name.startswith("jiterator")]
+
+
 def record(wanted: dict[str, Schema]) -> dict[str, list[dict]]:
     """Calls of the wanted overloads by name, each a value for every argument."""
     recorder = _Recorder(wanted)
@@ -111,7 +122,7 @@ def record(wanted: dict[str, Schema]) -> dict[str, list[dict]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for op in (o for o in op_db if not o.name.startswith("jiterator")):
+            for op in _database():
                 _run(op, recorder)
     finally:
         torch.set_num_threads(threads)
