@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from taeda import _C
 from taeda._schema import Mismatch, Schema
 
@@ -36,7 +38,7 @@ class OpOverload:
         qualname = self._packet._qualified_op_name
         return f"{qualname}.{self._native[1]}" if self._native[1] else qualname
 
-    @property
+    @cached_property
     def record(self):
         """What the operator's record says, as a tree of namespaces and lists.
 
@@ -56,7 +58,7 @@ class OpOverload:
             object_hook=lambda fields: SimpleNamespace(**fields),
         )
 
-    @property
+    @cached_property
     def tags(self) -> list:
         """The `taeda.Tag`s that the operator has."""
         from taeda._tags import Tag
