@@ -33,6 +33,8 @@ _FORWARD = {
     "qr": "T.linalg.qr(a)",
     "eigh": "T.linalg.eigh(s)",
     "eigvalsh": "T.linalg.eigvalsh(s)",
+    "eig": "T.linalg.eig(a)",
+    "eigvals": "T.linalg.eigvals(a)",
     "svd": "T.linalg.svd(a, full_matrices=False)",
     "svdvals": "T.linalg.svdvals(a)",
 }

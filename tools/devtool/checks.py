@@ -59,9 +59,9 @@ def _read_junit(report: pathlib.Path, status: int) -> Counts:
 
 
 def lint() -> int:
-    """Layers, sizes, READMEs, ruff and clang-format."""
+    """Layers, sizes, READMEs, requirements, ruff and clang-format."""
     failures = 0
-    for check in ("layers", "sizes", "readmes"):
+    for check in ("layers", "sizes", "readmes", "requirements"):
         failures += run([python(), f"tools/lint/{check}.py"], check=False) != 0
     paths = ["python", "tools", "tools/dev", "test", "benchmarks", "docs", "setup.py"]
     failures += (

@@ -1,9 +1,12 @@
 // Eigenvalues and eigenvectors.
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/two_by_two.h>
+#include <taeda/gen/native/_linalg_eigvals.h>
 #include <taeda/gen/native/linalg_eig.h>
 #include <taeda/gen/native/linalg_eigh.h>
 #include <taeda/gen/native/linalg_eigvals.h>
 #include <taeda/gen/native/linalg_eigvalsh.h>
+#include <taeda/gen/ops/_linalg_eigvals.h>
 #include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/isfinite.h>
 #include <taeda/gen/ops/linalg_eig.h>
@@ -117,17 +120,18 @@ int hermitian(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
   return info;
 }
 
-// One matrix of real numbers. LAPACK gives pairs of conjugate eigenvectors as
-// one column of real and one of imaginary parts.
+// One matrix of real numbers; no vectors where that is null. LAPACK gives pairs
+// of conjugate eigenvectors as one column of real and one of imaginary parts.
 template <typename T>
 int general(Int n, T* matrix, complex<T>* w, complex<T>* vectors) {
   Int info = 0, lda = leading(n), query = -1, one = 1;
   std::vector<T> re(static_cast<size_t>(n)), im(static_cast<size_t>(n));
-  std::vector<T> v(static_cast<size_t>(n) * static_cast<size_t>(n));
+  std::vector<T> v(
+      vectors != nullptr ? static_cast<size_t>(n) * static_cast<size_t>(n) : 0);
   T size{};
   auto call = [&](T* work, Int* count) {
     lapack<T>().geev("N",
-                     "V",
+                     vectors != nullptr ? "V" : "N",
                      &n,
                      matrix,
                      &lda,
@@ -149,6 +153,7 @@ int general(Int n, T* matrix, complex<T>* w, complex<T>* vectors) {
   call(work.data(), &count);
   for (Int j = 0; j < n; ++j) {
     w[j] = complex<T>(re[j], im[j]);
+    if (vectors == nullptr) continue;
     // Of a pair the one with the positive imaginary part comes first.
     Int first = im[j] < 0 ? j - 1 : j;
     for (Int i = 0; i < n; ++i) {
@@ -168,7 +173,7 @@ int general(Int n, complex<T>* matrix, complex<T>* w, complex<T>* vectors) {
   C size{};
   auto call = [&](C* work, Int* count) {
     lapack<C>().geev("N",
-                     "V",
+                     vectors != nullptr ? "V" : "N",
                      &n,
                      matrix,
                      &lda,
@@ -221,6 +226,46 @@ void hermitian_all(const Tensor& a,
       kernels.eigh, job, lower ? reader : reader.adjoint(), {}, n, 0, one);
 }
 
+void check_general(std::string_view op, const Tensor& self) {
+  // LAPACK's answer to these is a message on the terminal, or no end.
+  TAEDA_CHECK(
+      self.is_meta() || *ops::all(ops::isfinite(self)).const_data<bool>(),
+      op,
+      ": input tensor should not contain infs or NaNs");
+  check_square(op, self);
+}
+
+Tensor new_eigenvalues(std::string_view op, const Tensor& a) {
+  bool single = a.dtype() == kFloat || a.dtype() == kComplexFloat;
+  return make_tensor(
+      op, vector_sizes(a), single ? kComplexFloat : kComplexDouble, a.device());
+}
+
+// Eigenvalues of the column-major matrices `a`, which are overwritten, to `w`;
+// eigenvectors to `v` where that is defined.
+void general_all(std::string_view op,
+                 const Tensor& a,
+                 const Tensor& w,
+                 const Tensor& v) {
+  if (a.numel() == 0) return;
+  Tensor info = new_infos(op, a);
+  Int n = rows_of(a);
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    using C = complex<real_t<T>>;
+    each_matrix(batch_count(a), n, n, [&](int64_t i) {
+      T* matrix = item<T>(a, i, int64_t{n} * n);
+      C* values = item<C>(w, i, n);
+      C* vectors = v.defined() ? item<C>(v, i, int64_t{n} * n) : nullptr;
+      if constexpr (std::is_same_v<T, real_t<T>>) {
+        if (n == 2 && eig_two_by_two(matrix, values, vectors)) return;
+      }
+      *item<int>(info, i, 1) = general(n, matrix, values, vectors);
+    });
+  });
+  check_converged(op, info);
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view uplo) {
@@ -248,37 +293,27 @@ Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) {
 }
 
 std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) {
-  // LAPACK's answer to these is a message on the terminal, or no end.
-  TAEDA_CHECK(
-      self.is_meta() || *ops::all(ops::isfinite(self)).const_data<bool>(),
-      "linalg.eig: input tensor should not contain infs or NaNs");
   constexpr std::string_view op = "linalg.eig";
-  check_square(op, self);
-  Tensor a = column_major(op, self);
-  ScalarType type = self.dtype() == kFloat || self.dtype() == kComplexFloat
-                        ? kComplexFloat
-                        : kComplexDouble;
-  Tensor w = make_tensor(op, vector_sizes(a), type, a.device());
+  check_general(op, self);
+  Tensor a = column_major(op, self), w = new_eigenvalues(op, a);
   Tensor v = new_matrices(op, batch_sizes(a), a.size(-1), a.size(-1), w);
-  Int n = rows_of(a);
-  if (a.numel() == 0) return {w, v};
-  Tensor info = new_infos(op, a);
-  visit_lapack(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    using C = complex<real_t<T>>;
-    each_matrix(batch_count(a), n, n, [&](int64_t i) {
-      *item<int>(info, i, 1) = general(n,
-                                       item<T>(a, i, int64_t{n} * n),
-                                       item<C>(w, i, n),
-                                       item<C>(v, i, int64_t{n} * n));
-    });
-  });
-  check_converged(op, info);
+  general_all(op, a, w, v);
   return {w, v};
 }
 
+Tensor _linalg_eigvals(const Tensor& self) {
+  constexpr std::string_view op = "linalg.eigvals";
+  check_general(op, self);
+  Tensor a = column_major(op, self), w = new_eigenvalues(op, a);
+  general_all(op, a, w, {});
+  return w;
+}
+
 Tensor linalg_eigvals(const Tensor& self) {
-  return std::get<0>(ops::linalg_eig(self));
+  // The derivative needs eigenvectors that belong to these very values.
+  return grad_enabled() && self.requires_grad()
+             ? std::get<0>(ops::linalg_eig(self))
+             : ops::_linalg_eigvals(self);
 }
 
 }  // namespace taeda::native

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "
 
 import layers
 import readmes
+import requirements
 import sizes
 
 
@@ -111,3 +112,20 @@ def test_python_functions_count_code_without_docstring_and_comments() -> None:
 def test_machine_paths_are_found() -> None:
     assert readmes.MACHINE.search("see " + "/ho" + "me/me/x")
     assert not readmes.MACHINE.search("build/tmp/x and https://a.org/work")
+
+
+@pytest.mark.parametrize("name", sorted(requirements.HEADERS))
+def test_requirements_notices_a_library_that_is_not_included(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert requirements.included(*requirements.HEADERS[name])
+    monkeypatch.setattr(requirements, "included", lambda *_: False)
+    assert requirements.main() == 1
+
+
+def test_requirements_notices_a_requirement_without_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert requirements.main() == 0
+    monkeypatch.setattr(requirements, "required", lambda: {"cmake", "boost"})
+    assert requirements.main() == 1
