@@ -12,7 +12,7 @@ struct Boxing;
 template <class R, class... A>
 struct Boxing<R(A...)> {
   static R to_boxed(const OperatorEntry& op, DispatchKeySet keys, A... args);
-  static void from_stack(const OperatorEntry& op, Stack& stack);
+  static void from_stack(const OperatorEntry& op, void* function, Stack& stack);
 };
 
 }  // namespace taeda

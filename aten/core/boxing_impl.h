@@ -160,15 +160,16 @@ R Boxing<R(A...)>::to_boxed(const OperatorEntry& op,
   Stack stack;
   stack.reserve(sizeof...(A));
   (stack.push_back(boxing::pack(args)), ...);
-  int slot = static_cast<int>(op.select(keys));
-  op.boxed[slot]->call(op, keys, stack);
+  boxed_kernel(op, keys).call(op, keys, stack);
   if constexpr (!std::is_void_v<R>) return boxing::Result<R>::pop(stack, 0);
 }
 
 template <class R, class... A>
-void Boxing<R(A...)>::from_stack(const OperatorEntry& op, Stack& stack) {
+void Boxing<R(A...)>::from_stack(const OperatorEntry& op,
+                                 void* pointer,
+                                 Stack& stack) {
   size_t base = stack.size() - sizeof...(A);
-  auto* function = reinterpret_cast<R (*)(A...)>(op.public_function);
+  auto* function = reinterpret_cast<R (*)(A...)>(pointer);
   [&]<size_t... K>(std::index_sequence<K...>) {
     std::tuple<boxing::Holder<A>...> held{
         boxing::Holder<A>(stack[base + K])...};

@@ -3,6 +3,7 @@
 
 namespace taeda {
 
+void register_level_kernels(Dispatcher& dispatcher);  // level.h
 // Generated: hands over the entries of all records.
 void register_generated(Dispatcher& dispatcher);
 
@@ -24,6 +25,14 @@ void no_kernel(const OperatorEntry& op, DispatchKeySet keys) {
               "' backend: the operator has no kernel for it in this build"));
 }
 
+BoxedKernel& boxed_kernel(const OperatorEntry& op, DispatchKeySet keys) {
+  DispatchKey key = op.select(keys);
+  BoxedKernel* kernel = op.boxed[static_cast<int>(key)];
+  if (kernel == nullptr) kernel = Dispatcher::get().fallback(key);
+  if (kernel == nullptr) no_kernel(op, keys);
+  return *kernel;
+}
+
 DispatchKeySet keys_without_tensors(const OperatorEntry& op) {
   bool lists_alone = false;
   for (const ArgInfo& a : arguments_of(*op.info)) {
@@ -41,6 +50,7 @@ Dispatcher& Dispatcher::get() {
   static Dispatcher* dispatcher = [] {
     auto* d = new Dispatcher;
     register_generated(*d);
+    register_level_kernels(*d);
     return d;
   }();
   return *dispatcher;
@@ -48,13 +58,12 @@ Dispatcher& Dispatcher::get() {
 
 void Dispatcher::add(OperatorEntry* const* entries, size_t count) {
   entries_.insert(entries_.end(), entries, entries + count);
-  for (size_t i = 0; i < count; ++i) {
-    for (int k = 0; k < kNumDispatchKeys; ++k) {
-      if (fallbacks_[k] == nullptr || entries[i]->slots[k] != nullptr) continue;
-      entries[i]->boxed[k] = fallbacks_[k];
-      entries[i]->present |= uint64_t{1} << k;
-    }
+  uint64_t everywhere = 0;
+  for (int k = 0; k < kNumDispatchKeys; ++k) {
+    if (fallbacks_[k] != nullptr) everywhere |= uint64_t{1} << k;
   }
+  if ((everywhere & ~kLevelKeys.bits()) == 0) return;
+  for (size_t i = 0; i < count; ++i) entries[i]->present |= everywhere;
 }
 
 OperatorEntry* Dispatcher::find(std::string_view name,
@@ -66,12 +75,10 @@ OperatorEntry* Dispatcher::find(std::string_view name,
 }
 
 void Dispatcher::set_fallback(DispatchKey k, BoxedKernel* kernel) {
-  int slot = static_cast<int>(k);
-  fallbacks_[slot] = kernel;
+  fallbacks_[static_cast<int>(k)] = kernel;
+  if (kLevelKeys.has(k)) return;
   for (OperatorEntry* entry : entries_) {
-    if (entry->slots[slot] != nullptr) continue;
-    entry->boxed[slot] = kernel;
-    entry->present |= uint64_t{1} << slot;
+    entry->present |= DispatchKeySet(k).bits();
   }
 }
 

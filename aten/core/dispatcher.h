@@ -23,25 +23,30 @@ struct BoxedKernel {
                     Stack& stack) = 0;
 };
 
+// Answered for every operator, by the kernels of level.cpp.
+inline constexpr DispatchKeySet kLevelKeys{DispatchKey::Wrapped,
+                                           DispatchKey::Intercept};
+
 // Note [Operator entries]
 // Entries of the records are constant-initialised objects of the generated
 // code; those of user libraries live on the heap. `present` has the keys with a
-// kernel and, always, the backend keys, so that a feature key without kernel
-// falls through at no cost, while a backend key without kernel is an error.
+// kernel and, always, those of backends and levels, so that a feature key
+// without kernel falls through at no cost, while a backend key without kernel
+// is an error.
 // `to_boxed` has the type R(*)(const OperatorEntry&, DispatchKeySet, A...) and
-// puts the arguments on a stack for a boxed kernel; `from_stack` calls the
-// typed operator with arguments from a stack. Both are shared by all operators
-// of the same C++ signature.
+// puts the arguments on a stack for a boxed kernel; `from_stack` calls a
+// function of the operator's type (the public one, a kernel) with arguments
+// from a stack. Both are shared by all operators of the same C++ signature.
 struct OperatorEntry {
   const char* name;
   const char* overload;
   const char* schema;
   const OpInfo* info;  // what the record says, see op_info.h
   void* to_boxed = nullptr;
-  void (*from_stack)(const OperatorEntry&, Stack&) = nullptr;
+  void (*from_stack)(const OperatorEntry&, void* function, Stack&) = nullptr;
   void* slots[kNumDispatchKeys] = {};
   BoxedKernel* boxed[kNumDispatchKeys] = {};
-  uint64_t present = kBackendKeys.bits();
+  uint64_t present = (kBackendKeys | kLevelKeys).bits();
   // The public entry: `R(*)(A...)`, computes keys and dispatches.
   void* public_function = nullptr;
   // Which arguments are the results of an in-place or out= operator.
@@ -65,6 +70,10 @@ struct OperatorEntry {
 [[noreturn]] TAEDA_API void no_kernel(const OperatorEntry& op,
                                       DispatchKeySet keys);
 
+// The boxed kernel of the operator or of all operators; as no_kernel without.
+TAEDA_API BoxedKernel& boxed_kernel(const OperatorEntry& op,
+                                    DispatchKeySet keys);
+
 // For calls whose arguments hold no tensor: an operator of lists alone runs on
 // the CPU and says itself what it thinks of empty ones; others are an error.
 TAEDA_API DispatchKeySet keys_without_tensors(const OperatorEntry& op);
@@ -77,7 +86,6 @@ inline R dispatch(const OperatorEntry& op, DispatchKeySet keys, A... args) {
   if (TAEDA_LIKELY(kernel != nullptr)) {
     return reinterpret_cast<R (*)(A...)>(kernel)(args...);
   }
-  if (op.boxed[static_cast<int>(k)] == nullptr) no_kernel(op, keys);
   using Boxing = R (*)(const OperatorEntry&, DispatchKeySet, A...);
   return reinterpret_cast<Boxing>(op.to_boxed)(op, keys, args...);
 }
@@ -113,6 +121,9 @@ class TAEDA_API Dispatcher {
   const std::vector<OperatorEntry*>& all() const { return entries_; }
   // Called for every operator at `k` that has no kernel of its own there.
   void set_fallback(DispatchKey k, BoxedKernel* kernel);
+  BoxedKernel* fallback(DispatchKey k) const {
+    return fallbacks_[static_cast<int>(k)];
+  }
 
  private:
   Dispatcher() = default;

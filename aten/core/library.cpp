@@ -146,7 +146,7 @@ size_t argument_count(const OperatorEntry& op) { return op.info->arguments; }
 
 void call_boxed(const OperatorEntry& op, Stack& stack, size_t count) {
   if (op.from_stack != nullptr) {
-    op.from_stack(op, stack);
+    op.from_stack(op, op.public_function, stack);
     return;
   }
   DispatchKeySet keys;
@@ -154,10 +154,7 @@ void call_boxed(const OperatorEntry& op, Stack& stack, size_t count) {
     keys = keys | keys_in(stack[i]);
   }
   if (keys.empty()) keys = DispatchKeySet(DispatchKey::CPU);
-  DispatchKey key = op.select(keys);
-  BoxedKernel* kernel = op.boxed[static_cast<int>(key)];
-  if (kernel == nullptr) no_kernel(op, keys);
-  kernel->call(op, keys, stack);
+  boxed_kernel(op, keys).call(op, keys, stack);
 }
 
 }  // namespace taeda

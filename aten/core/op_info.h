@@ -88,6 +88,9 @@ struct RecordInfo {
   // See Note [Expression words] in aten/expr/graph.h; null without expressions.
   const uint16_t* expressions = nullptr;
   const char* axes = nullptr;  // null outside the kernel family
+  // A function of the operator's type that computes it by other operators; null
+  // where the record has no such definition.
+  void* means = nullptr;
 };
 
 struct OpInfo {

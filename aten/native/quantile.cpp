@@ -1,4 +1,5 @@
 // Quantiles: elements of the sorted row, and mixtures of two neighbours.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/core/tensor_base.h>
 #include <taeda/c10/util/check.h>
 #include <taeda/gen/native/nanquantile.h>
@@ -53,7 +54,7 @@ void check_arguments(const Tensor& self,
       interpolation);
   Tensor inside =
       ops::logical_and(ops::ge(q, Scalar(0)), ops::le(q, Scalar(1)));
-  TAEDA_CHECK(*ops::all(inside).const_data<bool>(),
+  TAEDA_CHECK(*ops::all(innermost_value(inside)).const_data<bool>(),
               "quantile() q values must be in the range [0, 1]");
 }
 

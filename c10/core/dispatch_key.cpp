@@ -16,13 +16,12 @@ constexpr std::string_view kNames[] = {"CPU",
                                        "Negative",
                                        "Conjugate",
                                        "ZeroTensor",
+                                       "Python",
+                                       "Wrapped",
                                        "Functionalize",
                                        "Autograd",
                                        "Autocast",
-                                       "Batched",
-                                       "Tracer",
-                                       "Python",
-                                       "PythonMode"};
+                                       "Intercept"};
 static_assert(std::size(kNames) == kNumDispatchKeys);
 }  // namespace
 
@@ -40,8 +39,8 @@ bool parse_dispatch_key(std::string_view name, DispatchKey* out) {
   for (auto [prefix, key] :
        {std::pair{std::string_view("Autograd"), DispatchKey::Autograd},
         {"Autocast", DispatchKey::Autocast},
-        {"FuncTorchBatched", DispatchKey::Batched},
-        {"PythonTLSSnapshot", DispatchKey::PythonMode}}) {
+        {"FuncTorch", DispatchKey::Intercept},
+        {"PythonTLSSnapshot", DispatchKey::Intercept}}) {
     if (name.starts_with(prefix)) {
       *out = key;
       return true;

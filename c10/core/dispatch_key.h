@@ -11,7 +11,8 @@
 
 namespace taeda {
 
-// Backends first, then features from the innermost to the outermost.
+// Backends first, then features from the innermost to the outermost. Python,
+// Wrapped and Intercept belong to the levels of aten/core/level.h.
 enum class DispatchKey : uint8_t {
   CPU,
   CUDA,
@@ -23,13 +24,12 @@ enum class DispatchKey : uint8_t {
   Negative,
   Conjugate,
   ZeroTensor,
+  Python,     // modes and subclasses of Python, below autograd
+  Wrapped,    // the value in a wrapper of a level, below autograd
   Functionalize,
   Autograd,
   Autocast,
-  Batched,
-  Tracer,
-  Python,
-  PythonMode,
+  Intercept,  // the innermost level of the thread
   NumKeys,
 };
 inline constexpr int kNumDispatchKeys = static_cast<int>(DispatchKey::NumKeys);

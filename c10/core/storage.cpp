@@ -25,10 +25,14 @@ StorageImpl::StorageImpl(size_t nbytes, Allocator& allocator, Device device)
     : memory_(allocator.allocate(nbytes)),
       nbytes_(nbytes),
       device_(device),
-      allocator_(&allocator) {}
+      allocator_(&allocator),
+      has_shrunk_(memory_.data == nullptr) {}
 
 StorageImpl::StorageImpl(DataPtr memory, size_t nbytes, Device device)
-    : memory_(memory), nbytes_(nbytes), device_(device) {}
+    : memory_(memory),
+      nbytes_(nbytes),
+      device_(device),
+      has_shrunk_(memory.data == nullptr) {}
 
 StorageImpl::StorageImpl(CowBlock* cow, const StorageImpl& like)
     : memory_(like.memory_),

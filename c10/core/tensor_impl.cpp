@@ -94,6 +94,12 @@ int64_t product(IntArrayRef sizes) {
 
 void TensorImpl::check_memory() const {
   size_t need = required_bytes(sizes(), strides(), storage_offset_, itemsize());
+  if (need == 0) return;
+  TAEDA_CHECK_AS(NotImplemented,
+                 !device().is_meta(),
+                 "Cannot access the data of a meta tensor: it has none (shape ",
+                 sizes(),
+                 ")");
   TAEDA_CHECK(need <= storage_->nbytes(),
               "The tensor has a non-zero number of elements, but its data is "
               "not allocated: shape ",
@@ -179,6 +185,7 @@ IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
   copy->layout_ = layout_;
   copy->is_inference = is_inference;
   copy->is_wrapped_number = is_wrapped_number;
+  if (extra_ && extra_->wrapped) copy->extra().wrapped = extra_->wrapped;
   if (share) copy->set_version_counter(share_version());
   return copy;
 }

@@ -48,6 +48,10 @@ struct TensorExtra {
   std::shared_ptr<ViewReplay> replay;
   // Slot for symbolic sizes, strides and offset (the graph compiler's).
   IntrusivePtr<IntrusiveTarget> symbolic;
+  // Of a wrapper: the level and the value inside (aten/core/level.h).
+  IntrusivePtr<IntrusiveTarget> wrapped;
+  // Tangents by level of forward mode.
+  IntrusivePtr<IntrusiveTarget> tangents;
 };
 
 // Note [Inline geometry]

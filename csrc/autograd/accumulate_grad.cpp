@@ -1,5 +1,6 @@
 #include <taeda/csrc/autograd/accumulate_grad.h>
 
+#include <taeda/csrc/autograd/formulas.h>
 #include <taeda/csrc/autograd/inplace.h>
 
 #include <taeda/gen/ops/add.h>
@@ -34,17 +35,10 @@ bool has_wanted_strides(const Tensor& grad, const Tensor& variable) {
 
 Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
   if (grad.layout() != Layout::Strided) return ops::clone(grad);
-  Tensor out;
-  if (variable.is_non_overlapping_and_dense()) {
-    out = make_tensor_strided("AccumulateGrad",
-                              grad.sizes(),
-                              variable.strides(),
-                              grad.dtype(),
-                              grad.device());
-  } else {
-    out = make_tensor(
-        "AccumulateGrad", grad.sizes(), grad.dtype(), grad.device());
-  }
+  bool dense = variable.is_non_overlapping_and_dense();
+  DimVector rows = dense ? DimVector() : contiguous_strides(grad.sizes());
+  Tensor out = empty_beside(
+      grad, grad.sizes(), dense ? variable.strides() : IntArrayRef(rows));
   ops::copy_(out, grad);
   return out;
 }

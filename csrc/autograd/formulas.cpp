@@ -3,8 +3,11 @@
 #if __has_include(<taeda/gen/ops/conj.h>)
 #include <taeda/gen/ops/conj.h>
 #endif
+#include <taeda/aten/core/level.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/as_strided.h>
-#include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/new_empty_strided.h>
+#include <taeda/gen/ops/real.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/zeros.h>
@@ -27,13 +30,20 @@ Tensor sum_to(const Tensor& t, IntArrayRef sizes) {
 
 Tensor cast_to(const Tensor& t, ScalarType dtype) {
   if (t.dtype() == dtype) return t;
-  Tensor out = make_tensor("cast", t.sizes(), dtype, t.device());
-  ops::copy_(out, t);
-  return out;
+  bool drops_imaginary = t.is_complex() && !is_complex(dtype);
+  return ops::_to_copy(drops_imaginary ? ops::real(t) : t, dtype);
+}
+
+bool may_hold(const Tensor& condition) {
+  return wrapped_or_null(condition) != nullptr || *condition.const_data<bool>();
+}
+
+Tensor empty_beside(const Tensor& t, IntArrayRef sizes, IntArrayRef strides) {
+  if (wrapped_or_null(t) != nullptr) return ops::new_empty_strided(t, sizes, strides);
+  return make_tensor_strided("empty", sizes, strides, t.dtype(), t.device());
 }
 
 Tensor real_if_needed(const Tensor& t, ScalarType wanted) {
-  // Copying complex into real memory keeps the real part.
   return t.is_complex() && !is_complex(wanted) ? cast_to(t, wanted) : t;
 }
 

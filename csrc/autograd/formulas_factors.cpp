@@ -138,7 +138,7 @@ Tensor linalg_det_gradient(const Tensor& grad,
                            const Tensor& det) {
   if (a.size(-1) == 0) return ops::mul(a, Scalar(0));
   Tensor singular = ops::any(ops::eq(det, Scalar(0)));
-  if (*singular.const_data<bool>()) return ops::mul(column(grad), cofactors(a));
+  if (may_hold(singular)) return ops::mul(column(grad), cofactors(a));
   Tensor scale = column(ops::mul(grad, conj_of(det)));
   return ops::mul(scale, ops::linalg_inv(adjoint_of(a)));
 }

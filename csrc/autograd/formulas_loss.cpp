@@ -1,12 +1,9 @@
 #include <taeda/csrc/autograd/formulas_loss.h>
 
-#include <taeda/gen/ops/_cross_entropy_rows_backward.h>
 #include <taeda/gen/ops/_embedding_bag_dense_backward.h>
 #include <taeda/gen/ops/embedding.h>
 #include <taeda/gen/ops/embedding_dense_backward.h>
 #include <taeda/gen/ops/eq.h>
-#include <taeda/gen/ops/exp.h>
-#include <taeda/gen/ops/log_softmax.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/nll_loss2d_backward.h>
@@ -14,7 +11,6 @@
 #include <taeda/gen/ops/nll_loss_backward.h>
 #include <taeda/gen/ops/nll_loss_forward.h>
 #include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 
 namespace taeda::autograd {
@@ -35,38 +31,6 @@ Tensor nll_double_backward(const Tensor& grad,
                    : ops::nll_loss_forward(
                          grad, target, given(weight), reduction, ignore_index);
   return std::get<0>(found);
-}
-
-Tensor cross_entropy_gradient(const Tensor& grad,
-                              const Tensor& self,
-                              const Tensor& target,
-                              const Tensor& weight,
-                              int64_t reduction,
-                              int64_t ignore_index,
-                              const Tensor& log_sum_exp,
-                              const Tensor& total_weight) {
-  if (!grad_enabled()) {
-    return ops::_cross_entropy_rows_backward(grad,
-                                             self,
-                                             target,
-                                             given(weight),
-                                             reduction,
-                                             ignore_index,
-                                             log_sum_exp,
-                                             total_weight);
-  }
-  // Through log_softmax, whose derivative can be differentiated again.
-  GradModeGuard on(true);
-  Tensor logs = ops::log_softmax(self, 1, self.dtype());
-  Tensor inner = ops::nll_loss_backward(grad,
-                                        logs,
-                                        target,
-                                        given(weight),
-                                        reduction,
-                                        ignore_index,
-                                        cast_to(total_weight, self.dtype()));
-  Tensor sums = ops::sum(inner, IntArrayRef{1}, true);
-  return ops::sub(inner, ops::mul(ops::exp(logs), sums));
 }
 
 Tensor embedding_gradient(const Tensor& grad,

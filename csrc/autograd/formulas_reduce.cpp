@@ -53,7 +53,7 @@ double reduced_count(IntArrayRef sizes, OptionalDims dims) {
 }
 
 bool has_zero(const Tensor& t) {
-  return *ops::any(ops::eq(t, Scalar(0))).const_data<bool>();
+  return may_hold(ops::any(ops::eq(t, Scalar(0))));
 }
 
 Scalar minus_one(const Scalar& s) {

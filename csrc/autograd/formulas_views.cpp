@@ -128,8 +128,7 @@ namespace {
 
 // The gradient with the strides of the tensor it belongs to.
 Tensor laid_out(const Tensor& grad, const TensorGeometry& input) {
-  Tensor shaped = make_tensor_strided(
-      "as_strided", input.sizes, input.strides, grad.dtype(), grad.device());
+  Tensor shaped = empty_beside(grad, input.sizes, input.strides);
   return ops::copy(shaped, grad);
 }
 

@@ -1,5 +1,6 @@
 #include <taeda/csrc/autograd/inplace.h>
 
+#include <taeda/csrc/autograd/formulas.h>
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
@@ -103,8 +104,7 @@ Tensor slice_of(const Tensor& base,
 // The gradient with the base's strides, so that a slice of it is where the
 // slice of the base was. Holes of the base's storage are never read.
 Tensor laid_out_like(const TensorGeometry& g, const Tensor& grad) {
-  Tensor shaped = make_tensor_strided(
-      "CopySlices", g.sizes, g.strides, grad.dtype(), grad.device());
+  Tensor shaped = empty_beside(grad, g.sizes, g.strides);
   ops::copy_(shaped, grad);
   return shaped;
 }

@@ -34,5 +34,6 @@ void bind_torch_function(PyObject* module);
 void bind_settings(PyObject* module);
 void bind_dlpack(PyObject* module);
 void bind_library(PyObject* module);
+void bind_functorch(PyObject* module);
 
 }  // namespace taeda::python

@@ -70,7 +70,8 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
                        bind_torch_function,
                        bind_settings,
                        bind_dlpack,
-                       bind_library}) {
+                       bind_library,
+                       bind_functorch}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());

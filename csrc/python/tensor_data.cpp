@@ -1,12 +1,32 @@
 #include <taeda/csrc/python/tensor_functions.h>
 
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 
 namespace taeda::python {
 
 namespace {
+constexpr DispatchKeySet kNotPlain{DispatchKey::Wrapped,
+                                   DispatchKey::Conjugate,
+                                   DispatchKey::Negative};
+
+// The value in wrappers; under vmap there is none for the mapped function.
+TensorBase unwrapped(TensorBase t) {
+  while (const Wrapped* w = wrapped_or_null(t)) {
+    TAEDA_CHECK(w->batch_dim < 0,
+                "vmap: It looks like you're calling .item() on a Tensor, or "
+                "using one in data-dependent control flow. We don't support "
+                "vmap over that, for its elements may differ; please try to "
+                "rewrite it with other operations (torch.where, say).");
+    TensorBase inner = w->value;
+    t = std::move(inner);
+  }
+  return t;
+}
+
 // Memory to read elements from: on the CPU, lazy conjugation resolved.
-TensorBase readable(const TensorBase& t) {
+TensorBase memory_of(const TensorBase& given) {
+  TensorBase t = unwrapped(given);
   TAEDA_CHECK(!t.is_meta(),
               "Tensor.item() cannot be called on meta tensors: they have no "
               "elements");
@@ -47,20 +67,20 @@ Scalar item_of(const TensorBase& t) {
   TAEDA_CHECK(t.numel() == 1,
               message("a Tensor with {} elements cannot be converted to Scalar",
                       t.numel()));
-  TensorBase r = readable(t);
+  TensorBase r = memory_of(t);
   return Scalar::load(r.dtype(), r.const_raw_data());
 }
 
 PyObject* item_object(const TensorBase& t) {
-  if (TAEDA_LIKELY(t.numel() == 1 && t.is_cpu() && !t.is_conj() &&
-                   !t.is_neg())) {
+  bool plain = (t.keys() & kNotPlain).empty();
+  if (TAEDA_LIKELY(t.numel() == 1 && t.is_cpu() && plain)) {
     return element(t.dtype(), t.const_raw_data());
   }
   return wrap(item_of(t));
 }
 
 PyObject* list_of(const TensorBase& t) {
-  TensorBase r = readable(t);
+  TensorBase r = memory_of(t);
   return lists(r, 0, static_cast<const char*>(r.const_raw_data()));
 }
 

@@ -25,7 +25,7 @@ from .autograd_plan import (
 )
 from .emit_info import fused_rule
 from .emit_ops import isa_tables
-from .model import Operator, has_wrapper, load_operators, shard_of
+from .model import Operator, has_wrapper, load_operators, means_name, shard_of
 from .record_types import View
 from .writer import Output
 
@@ -63,7 +63,11 @@ def _shard(ops: list[Operator]) -> str:
     lines = [f"#include <taeda/csrc/autograd/{name}>" for name in sorted(headers)]
     lines += [f"#include <taeda/csrc/autograd/{name}>" for name in formula_headers()]
     lines += [f"#include <taeda/gen/ops/{base}.h>" for base in sorted(bases)]
-    lines += ["", "namespace taeda {", *dict.fromkeys(tables)]
+    lines += ["", "namespace taeda {", *dict.fromkeys(tables), "namespace native {"]
+    lines += [
+        f"{op.result} {means_name(op)}({op.types()});" for op in ops if means_name(op)
+    ]
+    lines += ["}  // namespace native"]
     lines += ["namespace autograd {", "namespace {", *nodes, "}  // namespace"]
     lines += ["namespace wrappers {"]
     lines += [f"{op.result} {op.ident}({op.types()});" for op in ops]
@@ -315,6 +319,15 @@ def _save_results(op: Operator, plan: Plan | None, values: dict[str, str]) -> li
 
 
 def _functional_body(op: Operator, plan: Plan | None) -> list[str]:
+    defined = means_name(op)
+    if plan is None and defined is not None:
+        return [
+            f"if (grad_enabled() && any_needs_grad({_tensor_names(op)})) {{",
+            f"  return native::{defined}({op.names()});",
+            "}",
+            "BelowAutograd below;",
+            f"return {_call(op)};",
+        ]
     lines = _record(op, plan) + _save(op, plan)
     lines.append(f"auto result = [&] {{ BelowAutograd below; return {_call(op)}; }}();")
     names = result_names(op)

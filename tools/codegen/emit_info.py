@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_sections
-from .model import Operator
+from .model import Operator, means_name
 from .pointwise import PointwiseKernel, backward_of, kernel_of
 from .record_types import (
     FAMILY_TAGS,
@@ -130,13 +130,19 @@ def _record_tables(op: Operator, name: str) -> list[str]:
     rule = rule_of(op) if formula else _NO_RULE
     backward = overload.backward
     differentiable = backward is None or backward.differentiable
+    means = means_name(op)
     axes = "nullptr"
     if isinstance(body, Kernel) and body.axes is not None:
         axes = f'"{body.axes}"'
-    lines.append(
-        f"static constexpr RecordInfo {name} = {{Family::{_FAMILIES[type(body)]}, "
-        f"{str(differentiable).lower()}, {rule}, {pointer}, {axes}}};"
+    fields = (
+        f"Family::{_FAMILIES[type(body)]}, {str(differentiable).lower()}, {rule}, "
+        f"{pointer}, {axes}"
     )
+    constant = "constexpr"
+    if means is not None:
+        constant = "const"
+        fields += f", reinterpret_cast<void*>(&native::{means})"
+    lines.append(f"static {constant} RecordInfo {name} = {{{fields}}};")
     return lines
 
 

@@ -18,6 +18,7 @@ from .model import (
     cpp_type,
     has_wrapper,
     is_factory_like,
+    means_name,
     shard_of,
 )
 from .pointwise import PointwiseForm, pointwise_form
@@ -121,8 +122,10 @@ def native_functions(op: Operator) -> list[tuple[str, str]]:
     if not isinstance(body, Kernel):
         return []
     if body.structured is not None:
-        return [(body.structured.shape, "shape"), (body.structured.cpu, "impl")]
-    names = [body.explicit, body.cpu, body.cuda, body.meta]
+        named = [(body.structured.shape, "shape"), (body.structured.cpu, "impl")]
+        means = body.means is not None and _is_name(body.means)
+        return [*named, (body.means, "plain")] if means else named
+    names = [body.explicit, body.cpu, body.cuda, body.meta, body.means]
     return [(name, "plain") for name in names if name is not None and _is_name(name)]
 
 
@@ -187,7 +190,8 @@ def _shard(index: int, ops: list[Operator]) -> str:
     lines += ["}", "namespace native {", "namespace {"]
     for op in ops:
         lines += _backend(op)
-    lines += ["}", "}  // namespace native", "namespace ops {"]
+    lines += ["}", *(line for op in ops for line in _means(op))]
+    lines += ["}  // namespace native", "namespace ops {"]
     lines += [line for op in ops for line in info_tables(op)]
     for op in ops:
         lines += _public(op)
@@ -205,7 +209,7 @@ def _composite_includes(ops: list[Operator]) -> set[str]:
         if isinstance(body, Composite):
             text = body.call
         elif isinstance(body, Kernel):
-            text = body.explicit or ""
+            text = (body.explicit or "") + (body.means or "")
         for name in re.findall(r"ops::(\w+)\(", text):
             base = op.known_base(name)
             if base is not None:
@@ -277,6 +281,18 @@ def _backend_body(op: Operator) -> list[str]:
     if isinstance(body, Kernel) and body.structured is not None:
         return _structured_derived(op, body.structured) + bump
     return _derived(op, isinstance(body, Composite)) + bump
+
+
+def _means(op: Operator) -> list[str]:
+    """The definition of a kernel by other operators, as a function of its type."""
+    name = means_name(op)
+    if name is None:
+        return []
+    text = op.overload.body.means.strip()
+    if _is_name(text):
+        text = f"return {text}({op.names()});"
+    head = f"{op.result} {name}({op.parameters()})"
+    return [f"{head};", f"{head} {{", *("  " + t for t in text.splitlines()), "}"]
 
 
 def _check(op: Operator, function: str | None) -> list[str]:
@@ -443,7 +459,10 @@ BACKENDS = (
     "SparseCUDA",
     "QuantizedCPU",
 )
-FEATURES = ("Negative", "Conjugate", "ZeroTensor", "Functionalize", "Autograd")
+FEATURES = (
+    *("Negative", "Conjugate", "ZeroTensor"),
+    *("Python", "Wrapped", "Functionalize", "Autograd"),
+)
 
 
 def _slots(op: Operator) -> list[str]:
@@ -479,10 +498,10 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
 
 
 def _present(op: Operator) -> str:
-    base = "kBackendKeys.bits()"
+    keys = "kBackendKeys | kLevelKeys"
     if has_wrapper(op):
-        return f"{base} | DispatchKeySet(DispatchKey::Autograd).bits()"
-    return base
+        keys += " | DispatchKeySet(DispatchKey::Autograd)"
+    return f"({keys}).bits()"
 
 
 def _keys(op: Operator) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .record_types import Composite, Overload, Pointwise, Record
+from .record_types import Composite, Kernel, Overload, Pointwise, Record
 from .records import load_records
 from .schema import Argument, Schema, Type
 
@@ -226,6 +226,14 @@ def has_wrapper(op: Operator) -> bool:
         # What is written in place still loses its history.
         return op.form == "inplace" and isinstance(op.overload.body, Pointwise)
     return any(a.type.is_tensor_like for a in op.functional.arguments)
+
+
+def means_name(op: Operator) -> str | None:
+    """The function in taeda::native that defines a kernel; None where none does."""
+    body = op.overload.body
+    if op.form != "functional" or not isinstance(body, Kernel) or body.means is None:
+        return None
+    return f"{op.ident}__means"
 
 
 def is_factory_like(schema: Schema) -> bool:

@@ -207,6 +207,8 @@ class Kernel:
     """A hand-written function per backend, or one for all.
 
     `explicit` is its name or, as in composites, C++ text; with a derivative of its own.
+    `means` is its definition by other operators, written as in composites: what it is
+    differentiated and mapped by where its record says nothing nearer.
     """
 
     structured: Structured | None = entry(struct(Structured, "structured"), None)
@@ -215,6 +217,7 @@ class Kernel:
     cuda: Text | None = entry(text, None)
     meta: Text | None = entry(text, None)
     axes: Axes | None = entry(_axes, None)
+    means: Text | None = entry(text, None)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
 
 

@@ -1,4 +1,5 @@
 // Cholesky factors and triangular systems.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/cholesky_solve.h>
 #include <taeda/gen/native/linalg_cholesky.h>
@@ -19,7 +20,8 @@ using blas::lapack;
 
 namespace {
 
-void check_definite(std::string_view op, const Tensor& info) {
+void check_definite(std::string_view op, const Tensor& given) {
+  Tensor info = innermost_value(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   TAEDA_CHECK_AS(LinAlg,

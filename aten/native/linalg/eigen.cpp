@@ -1,4 +1,5 @@
 // Eigenvalues and eigenvectors.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/aten/native/linalg/two_by_two.h>
 #include <taeda/gen/native/_linalg_eigvals.h>
@@ -22,7 +23,8 @@ using blas::real_t;
 
 namespace {
 
-void check_converged(std::string_view op, const Tensor& info) {
+void check_converged(std::string_view op, const Tensor& given) {
+  Tensor info = innermost_value(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   TAEDA_CHECK_AS(LinAlg,

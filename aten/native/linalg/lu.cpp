@@ -1,4 +1,5 @@
 // LU decompositions, determinants, and what they solve.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/linalg_det.h>
@@ -31,7 +32,8 @@ using blas::real_t;
 
 namespace {
 
-void check_no_zero(std::string_view op, const Tensor& info) {
+void check_no_zero(std::string_view op, const Tensor& given) {
+  Tensor info = innermost_value(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   int order = info.const_data<int>()[i];

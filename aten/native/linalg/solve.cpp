@@ -1,4 +1,5 @@
 // Systems of linear equations by LU decomposition.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/linalg_inv.h>
 #include <taeda/gen/native/linalg_inv_ex.h>
@@ -90,7 +91,8 @@ Tensor solved(std::string_view op,
 }
 
 // Where a matrix is singular.
-void check_solved(std::string_view op, const Tensor& info) {
+void check_solved(std::string_view op, const Tensor& given) {
+  Tensor info = innermost_value(given);
   int64_t i = first_failure(info);
   TAEDA_CHECK_AS(LinAlg,
                  i < 0,
@@ -101,7 +103,8 @@ void check_solved(std::string_view op, const Tensor& info) {
                  "The solver failed because the input matrix is singular.");
 }
 
-void check_inverted(std::string_view op, const Tensor& info) {
+void check_inverted(std::string_view op, const Tensor& given) {
+  Tensor info = innermost_value(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   TAEDA_CHECK_AS(LinAlg,

@@ -1,4 +1,5 @@
 // The singular value decomposition.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/linalg_svd.h>
 #include <taeda/gen/native/linalg_svdvals.h>
@@ -123,7 +124,8 @@ void decompose_in_lanes(const Parts& p, const Tensor& a, const Tensor& info) {
   run_in_lanes<T>(kernels.svd, job, tall, {}, k, 0, again);
 }
 
-void check_converged(const Tensor& info) {
+void check_converged(const Tensor& given) {
+  Tensor info = innermost_value(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   int code = info.const_data<int>()[i];

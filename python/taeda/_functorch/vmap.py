@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import taeda
-from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from taeda._functorch.levels import batch_level
+from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["vmap"]
 
 
-def _spread(dims, values) -> list:
+def _spread(dims, values, what: str = "in_dims") -> list:
     """The dims of each leaf of `values`, where `dims` may stop further up."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(tree_flatten(values)[0])
     if isinstance(values, (list, tuple)) and isinstance(dims, (list, tuple)):
         if len(values) == len(dims):
             return [
-                d for pair in zip(dims, values, strict=False) for d in _spread(*pair)
+                d
+                for pair in zip(dims, values, strict=True)
+                for d in _spread(*pair, what)
             ]
     elif isinstance(values, dict) and isinstance(dims, dict):
         if values.keys() == dims.keys():
-            return [d for key in values for d in _spread(dims[key], values[key])]
+            return [d for key in values for d in _spread(dims[key], values[key], what)]
     raise ValueError(
-        "vmap: in_dims is not compatible with the structure of inputs: "
-        f"in_dims {dims!r}, inputs of {type(values).__name__}"
+        f"vmap: {what} is not compatible with the structure of the values: "
+        f"{what} {dims!r}, values of {type(values).__name__}"
     )
 
 
@@ -54,48 +57,30 @@ def _batch_size(leaves: list, dims: list) -> int:
     return sizes.pop()
 
 
-def _stacked(results: list, out_dims):
-    flat = [tree_flatten(result) for result in results]
-    leaves, spec = flat[0]
+def _shown(level, result, out_dims):
+    """The results with the mapped dim where `out_dims` wants it."""
+    leaves, spec = tree_flatten(result)
     for leaf in leaves:
         if not isinstance(leaf, taeda.Tensor):
             raise ValueError(
                 "vmap: the function must only return Tensors, got type "
                 f"{type(leaf)}. Did you mean to set out_dims= to None for output?"
             )
-    dims = _spread(out_dims, tree_unflatten(leaves, spec))
-    joined = []
-    for place, dim in enumerate(dims):
-        if dim is None:
-            joined.append(leaves[place])
-        else:
-            joined.append(taeda.stack([each[place] for each, _ in flat], dim))
-    return tree_unflatten(joined, spec)
+    dims = _spread(out_dims, result, "out_dims")
+    return tree_unflatten(
+        [_placed(level, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)],
+        spec,
+    )
 
 
-class _Draws:
-    """Random numbers of the calls: refused, the same, or going on."""
-
-    def __init__(self, randomness: str) -> None:
-        if randomness not in ("error", "different", "same"):
-            raise RuntimeError(
-                "Only allowed values for randomness are 'error', 'different', or "
-                f"'same'. Got {randomness}"
-            )
-        self.kind = randomness
-        self.start = None if randomness == "different" else taeda.get_rng_state()
-
-    def before(self) -> None:
-        if self.kind == "same":
-            taeda.set_rng_state(self.start)
-
-    def after(self) -> None:
-        if self.kind == "error" and not taeda.equal(self.start, taeda.get_rng_state()):
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please "
-                "either use the 'same' or 'different' randomness flags on vmap or "
-                "perform the randomness operation out of vmap"
-            )
+def _placed(level, leaf, dim: int | None):
+    if dim is not None:
+        return level.unwrap(leaf, dim)
+    if level.has_batch(leaf):
+        raise ValueError(
+            "vmap: the function can not return a BatchedTensor when out_dim is None"
+        )
+    return leaf
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None):
@@ -108,7 +93,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
         out_dims: where the mapped dim stands in the results.
         randomness: "error" refuses random operators, "same" draws the same numbers
             for each element, "different" others.
-        chunk_size: accepted; elements go one by one.
+        chunk_size: how many elements are mapped at once (all of them if None).
 
     Returns:
         The function; its named arguments are mapped over dim 0.
@@ -129,33 +114,42 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
         leaves, spec = tree_flatten((args, kwargs))
         spots = _spread(dims, args) + _spread(0, kwargs)
         count = _batch_size(leaves, spots)
-        draws, results = _Draws(randomness), []
-        for i in range(count):
-            picked = [
-                leaf if dim is None else leaf.select(dim, i)
-                for leaf, dim in zip(leaves, spots, strict=False)
+        if chunk_size is None or chunk_size >= count:
+            return _run(func, leaves, spots, spec, out_dims, count, randomness)
+        parts = []
+        for start in range(0, count, chunk_size):
+            size = min(chunk_size, count - start)
+            some = [
+                leaf if dim is None else leaf.narrow(dim, start, size)
+                for leaf, dim in zip(leaves, spots, strict=True)
             ]
-            own, named = tree_unflatten(picked, spec)
-            draws.before()
-            results.append(func(*own, **named))
-            draws.after()
-        if results:
-            return _stacked(results, out_dims)
-        return _empty(func, leaves, spots, spec, out_dims)
+            parts.append(_run(func, some, spots, spec, out_dims, size, randomness))
+        return _joined(parts, out_dims)
 
     from functools import wraps
 
     return wraps(func)(mapped) if hasattr(func, "__name__") else mapped
 
 
-def _empty(func, leaves: list, spots: list, spec, out_dims):
-    """The result of a batch of no elements, by the shapes of one made of zeros."""
-    picked = [
-        leaf if dim is None else leaf.sum(dim).to(leaf.dtype)
-        for leaf, dim in zip(leaves, spots, strict=False)
+def _run(func, leaves: list, dims: list, spec, out_dims, count: int, randomness: str):
+    level = batch_level(count, randomness)
+    inside = [
+        leaf if dim is None else level.wrap(leaf, dim)
+        for leaf, dim in zip(leaves, dims, strict=True)
     ]
-    own, named = tree_unflatten(picked, spec)
-    one = _stacked([func(*own, **named)], out_dims)
-    if isinstance(out_dims, int):
-        return tree_map(lambda t: t.narrow(out_dims, 0, 0), one)
-    raise NotImplementedError("vmap: out_dims per result of an empty batch")
+    args, kwargs = tree_unflatten(inside, spec)
+    with level:
+        result = func(*args, **kwargs)
+    return _shown(level, result, out_dims)
+
+
+def _joined(parts: list, out_dims):
+    """The results of chunks one behind the other."""
+    flat = [tree_flatten(part) for part in parts]
+    leaves, spec = flat[0]
+    dims = _spread(out_dims, parts[0], "out_dims")
+    joined = [
+        leaves[i] if dim is None else taeda.cat([each[i] for each, _ in flat], dim)
+        for i, dim in enumerate(dims)
+    ]
+    return tree_unflatten(joined, spec)

@@ -1,8 +1,11 @@
-"""Forward mode: dual numbers. The names exist; the derivatives are still to come."""
+"""Forward mode: tensors with tangents, within a level."""
 
 from __future__ import annotations
 
+import threading
 from collections import namedtuple
+
+from taeda._functorch.levels import dual_level as _new_level
 
 __all__ = [
     "UnpackedDualTensor",
@@ -14,52 +17,99 @@ __all__ = [
 ]
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
+UnpackedDualTensor.__doc__ = "A tensor and its tangent, None where that is zero."
 
-_level = -1
+
+class _Current(threading.local):
+    """The level that this thread is in; there is one at most."""
+
+    level = None
+
+
+_current = _Current()
 
 
 def enter_dual_level() -> int:
-    """Begin a level of dual numbers."""
-    global _level
-    if _level >= 0:
+    """Begins a level; the number 0, for there is one at a time.
+
+    Raises:
+        RuntimeError: inside of a level.
+    """
+    if _current.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _level += 1
-    return _level
+    _current.level = _new_level()
+    _current.level.__enter__()
+    return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the current level."""
-    global _level
-    if level is not None and level != _level:
+    """Ends the level; its tensors are plain tensors from here on.
+
+    Raises:
+        RuntimeError: outside of a level, or for another number.
+    """
+    if _current.level is None or level not in (None, 0):
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was "
             "created. This is not supported."
         )
-    _level -= 1
+    _current.level.__exit__(None, None, None)
+    _current.level = None
 
 
 def make_dual(tensor, tangent, *, level: int | None = None):
-    """A tensor with a direction to differentiate in."""
-    if _level < 0:
+    """A view of a tensor that carries a tangent.
+
+    Args:
+        tensor: floating or complex, of any shape.
+        tangent: of the same shape and dtype.
+        level: 0, the only one.
+
+    Raises:
+        RuntimeError: outside of a level; other shapes or dtypes.
+
+    Example:
+        >>> with taeda.autograd.forward_ad.dual_level():
+        ...     x = make_dual(taeda.zeros(2), taeda.ones(2))
+        ...     unpack_dual(x.sin()).tangent
+        tensor([1., 1.])
+    """
+    if _current.level is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make "
             "sure to enter_dual_level() first."
         )
-    raise NotImplementedError("make_dual: forward mode is not implemented yet")
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(
+            f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
+        )
+    if not (tangent.is_floating_point() or tangent.is_complex()):
+        raise ValueError(
+            "Expected tangent to be floating point or complex, but got: "
+            f"{tangent.dtype}"
+        )
+    return _current.level.make_dual(tensor, tangent)
 
 
 def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor and its derivative, None where there is none."""
-    if _level < 0:
+    """A tensor without its tangent, and the tangent (None where it is zero)."""
+    if _current.level is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(
+        _current.level.primal(tensor), _current.level.tangent(tensor)
+    )
 
 
 class dual_level:
-    """A level of dual numbers for the length of a block."""
+    """A level for the length of a block.
+
+    Example:
+        >>> with dual_level():
+        ...     x = make_dual(taeda.zeros(2), taeda.ones(2))
+    """
 
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, exc_type, exc_value, traceback) -> None:
+    def __exit__(self, *exc) -> None:
         exit_dual_level()

@@ -1,13 +1,14 @@
-#include <taeda/csrc/autograd/formulas_convolution.h>
-
+// Gradients of convolutions by convolutions: what they are differentiated and
+// mapped by.
+#include <taeda/gen/native/convolution_backward.h>
+#include <taeda/gen/ops/conj.h>
 #include <taeda/gen/ops/convolution.h>
-#include <taeda/gen/ops/convolution_backward.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/transpose.h>
 
-namespace taeda::autograd {
+namespace taeda::native {
 
 namespace {
 
@@ -85,38 +86,25 @@ Tensor weight_gradient(const Tensor& grad,
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> convolution_gradients(
+std::tuple<Tensor, Tensor, Tensor> convolution_backward_means(
     const Tensor& grad,
     const Tensor& input,
     const Tensor& weight,
-    IntArrayRef bias_sizes,
+    std::optional<IntArrayRef>,
     IntArrayRef stride,
     IntArrayRef padding,
     IntArrayRef dilation,
     bool transposed,
-    IntArrayRef output_padding,
+    IntArrayRef,
     int64_t groups,
-    std::array<bool, 3> wanted) {
-  if (!grad_enabled()) {
-    return ops::convolution_backward(grad,
-                                     input,
-                                     weight,
-                                     bias_sizes,
-                                     stride,
-                                     padding,
-                                     dilation,
-                                     transposed,
-                                     output_padding,
-                                     groups,
-                                     wanted);
-  }
+    ArrayRef<bool> wanted) {
   size_t dims = static_cast<size_t>(weight.dim() - 2);
   Geometry g{spread(stride, dims),
              spread(padding, dims),
              spread(dilation, dims),
              groups};
-  Tensor w = weight.is_complex() ? conj_of(weight) : weight;
-  Tensor x = input.is_complex() ? conj_of(input) : input;
+  Tensor w = weight.is_complex() ? ops::conj(weight) : weight;
+  Tensor x = input.is_complex() ? ops::conj(input) : input;
   Tensor gi, gw, gb;
   if (wanted[0]) {
     gi = transposed ? ops::convolution(grad,
@@ -142,4 +130,4 @@ std::tuple<Tensor, Tensor, Tensor> convolution_gradients(
   return {gi, gw, gb};
 }
 
-}  // namespace taeda::autograd
+}  // namespace taeda::native

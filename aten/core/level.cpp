@@ -1,0 +1,200 @@
+#include <taeda/aten/core/level.h>
+#include <taeda/aten/core/library.h>
+
+namespace taeda {
+
+namespace {
+
+constexpr DispatchKeySet kIntercept{DispatchKey::Intercept};
+
+std::vector<LevelPtr>& stack_of_levels() {
+  thread_local std::vector<LevelPtr> levels;
+  return levels;
+}
+
+void refresh_included() {
+  if (stack_of_levels().empty()) {
+    local_state.included &= ~kIntercept.bits();
+  } else {
+    local_state.included |= kIntercept.bits();
+  }
+}
+
+// Wrappers whose level has ended are replaced by the value inside.
+void unwrap_ended(const OperatorEntry& op, Stack& stack) {
+  each_tensor(arguments_on(op, stack), [&](TensorBase& t) {
+    while (const Wrapped* w = wrapped_or_null(t)) {
+      if (w->level->is_alive()) return;
+      TAEDA_CHECK(w->level->may_outlive(),
+                  op.qualified_name(),
+                  ": a tensor of a ",
+                  w->level->kind(),
+                  " level is used after the level has ended (",
+                  t,
+                  ")");
+      TensorBase inner = w->value;
+      t = std::move(inner);
+    }
+  });
+}
+
+struct InterceptKernel final : BoxedKernel {
+  void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
+    unwrap_ended(op, stack);
+    if (stack_of_levels().empty()) {
+      ExcludeKeysGuard past(kIntercept);
+      call_operator(op, stack);
+      return;
+    }
+    LevelPtr innermost = stack_of_levels().back();
+    if (is_transparent(op) && !innermost->keeps(op)) {
+      run_composite(op, stack);
+    } else {
+      innermost->call(op, stack);
+    }
+  }
+};
+
+struct WrappedKernel final : BoxedKernel {
+  void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
+    LevelPtr level;
+    for (const LevelPtr& candidate : stack_of_levels()) {
+      each_tensor(arguments_on(op, stack), [&](TensorBase& t) {
+        if (level_of(t) == candidate.get()) level = candidate;
+      });
+    }
+    TAEDA_CHECK(level,
+                op.qualified_name(),
+                ": a wrapper of another thread's or an ended level");
+    level->call_below_autograd(op, stack);
+  }
+};
+
+}  // namespace
+
+void Level::call_below_autograd(const OperatorEntry& op, Stack& stack) {
+  call(op, stack);
+}
+
+ArrayRef<LevelPtr> levels() { return stack_of_levels(); }
+
+void push_level(LevelPtr level) {
+  level->alive_ = true;
+  stack_of_levels().push_back(std::move(level));
+  refresh_included();
+}
+
+void pop_levels(size_t depth) {
+  std::vector<LevelPtr>& all = stack_of_levels();
+  while (all.size() > depth) {
+    all.back()->alive_ = false;
+    all.pop_back();
+  }
+  refresh_included();
+}
+
+BelowLevel::BelowLevel(const Level& level) {
+  std::vector<LevelPtr>& all = stack_of_levels();
+  auto from = all.begin();
+  while (from != all.end() && from->get() != &level) ++from;
+  hidden_.assign(std::make_move_iterator(from),
+                 std::make_move_iterator(all.end()));
+  all.erase(from, all.end());
+  DispatchKeySet off{DispatchKey::Intercept,
+                     DispatchKey::Wrapped,
+                     DispatchKey::Autograd};
+  local_state.excluded &= ~off.bits();
+  refresh_included();
+  local_state.refresh();
+}
+
+BelowLevel::~BelowLevel() {
+  std::vector<LevelPtr>& all = stack_of_levels();
+  for (LevelPtr& level : hidden_) all.push_back(std::move(level));
+}
+
+TensorBase make_wrapper(LevelPtr level,
+                        TensorBase value,
+                        IntArrayRef sizes,
+                        IntArrayRef strides,
+                        int64_t batch_dim) {
+  const TensorImpl& inner = *value.impl();
+  // A storage whose bytes were taken away: it has the device, and an access to
+  // its memory is an error.
+  TensorBase empty = make_tensor("wrapper", {1}, kByte, value.device());
+  empty.storage()->resize(0);
+  auto impl = make_intrusive<TensorImpl>(
+      empty.storage(),
+      inner.dtype(),
+      DispatchKeySet{DispatchKey::Wrapped, DispatchKey::Intercept});
+  impl->is_wrapped_number = inner.is_wrapped_number;
+  impl->set_version_counter(value.impl()->share_version());
+  impl->set_sizes_and_strides(sizes, strides);
+  impl->extra().wrapped =
+      make_intrusive<Wrapped>(std::move(level), std::move(value), batch_dim);
+  return TensorBase(std::move(impl));
+}
+
+void set_wrapped(const TensorBase& wrapper,
+                 TensorBase value,
+                 IntArrayRef sizes,
+                 IntArrayRef strides,
+                 int64_t batch_dim) {
+  TensorImpl& impl = *wrapper.impl();
+  LevelPtr level = wrapped_or_null(wrapper)->level;
+  impl.set_dtype(value.dtype());
+  impl.set_sizes_and_strides(sizes, strides);
+  impl.extra().wrapped =
+      make_intrusive<Wrapped>(std::move(level), std::move(value), batch_dim);
+}
+
+bool is_transparent(const OperatorEntry& op) {
+  constexpr int kCpu = static_cast<int>(DispatchKey::CPU);
+  constexpr int kMeta = static_cast<int>(DispatchKey::Meta);
+  constexpr int kAutograd = static_cast<int>(DispatchKey::Autograd);
+  if (op.slots[kAutograd] != nullptr || op.boxed[kAutograd] != nullptr) {
+    return false;
+  }
+  Family family = op.info->record->family;
+  // A library's composite has one kernel for all backends.
+  bool composite_of_library = family == Family::User &&
+                              op.boxed[kCpu] != nullptr &&
+                              op.boxed[kCpu] == op.boxed[kMeta];
+  return family == Family::Composite || composite_of_library;
+}
+
+void run_composite(const OperatorEntry& op, Stack& stack) {
+  constexpr int kSlot = static_cast<int>(DispatchKey::CPU);
+  if (op.from_stack != nullptr) {
+    op.from_stack(op, op.slots[kSlot], stack);
+  } else {
+    op.boxed[kSlot]->call(op, DispatchKey::CPU, stack);  // a library's
+  }
+}
+
+bool run_means(const OperatorEntry& op, Stack& stack) {
+  void* means = op.info->record->means;
+  if (means == nullptr || op.info->form != Form::Functional) return false;
+  op.from_stack(op, means, stack);
+  return true;
+}
+
+void call_operator(const OperatorEntry& op, Stack& stack) {
+  call_boxed(op, stack, op.info->arguments);
+}
+
+Stack call_with(const OperatorEntry& op,
+                    std::span<const IValue> arguments) {
+  Stack stack(arguments.begin(), arguments.end());
+  call_operator(op, stack);
+  return stack;
+}
+
+void register_level_kernels(Dispatcher& dispatcher) {
+  static InterceptKernel intercept;
+  static WrappedKernel wrapped;
+  dispatcher.set_fallback(DispatchKey::Intercept, &intercept);
+  dispatcher.set_fallback(DispatchKey::Wrapped, &wrapped);
+}
+
+}  // namespace taeda

@@ -1,0 +1,294 @@
+#include <taeda/csrc/functorch/dual_level.h>
+
+#include <taeda/csrc/autograd/engine.h>
+#include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/functorch/grad_level.h>
+
+#include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/alias.h>
+#include <taeda/gen/ops/as_strided.h>
+#include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/zeros_like.h>
+
+namespace taeda::functorch {
+
+namespace {
+
+using Tensors = std::vector<TensorBase>;
+
+struct Tangents final : IntrusiveTarget {
+  std::vector<std::pair<const Level*, TensorBase>> by_level;
+};
+
+Tangents* tangents_of(const TensorBase& t) {
+  const TensorExtra* extra = t.impl()->extra_or_null();
+  return extra == nullptr ? nullptr
+                          : static_cast<Tangents*>(extra->tangents.get());
+}
+
+bool is_differentiable(const TensorBase& t) {
+  return t.defined() && autograd::is_differentiable(t.dtype());
+}
+
+// The results of a call with, for each tensor among them (lists one after the
+// other), its tangent, undefined for zero.
+struct Pushed {
+  Stack results;
+  Tensors tangents;
+};
+
+Tensors tensors_in(Stack& values) {
+  Tensors found;
+  for (IValue& v : values) {
+    each_tensor(v, [&](TensorBase& t) { found.push_back(t); });
+  }
+  return found;
+}
+
+std::vector<autograd::Edge> edges_of(const Tensors& tensors) {
+  std::vector<autograd::Edge> edges;
+  for (const TensorBase& t : tensors) {
+    edges.push_back(autograd::gradient_edge(t));
+  }
+  return edges;
+}
+
+TensorBase leaf(GradLevel& level, const TensorBase& value) {
+  TensorBase t = level.wrap(level.unwrap(value));
+  autograd::set_requires_grad(t, true);
+  return t;
+}
+
+// Note [Tangents by two products]
+// The product u -> u^T J is linear in u, and its own derivative by u along a
+// tangent t is J t. So each operator that can be differentiated twice in reverse
+// has a tangent. The derivatives are taken in a level of their own.
+Pushed push_by_products(const OperatorEntry& op,
+                        std::span<const IValue> args,
+                        const DualLevel& dual) {
+  auto level = make_intrusive<GradLevel>();
+  LevelScope scope(level);
+  GradModeGuard on(true);
+  Tensors leaves, moved;
+  Stack stack(args.begin(), args.end());
+  each_tensor(std::span<IValue>(stack), [&](TensorBase& t) {
+    TensorBase tangent = dual.tangent(t);
+    if (!tangent.defined()) return;
+    t = leaf(*level, t);
+    leaves.push_back(t);
+    moved.push_back(tangent);
+  });
+  call_operator(op, stack);
+  Tensors outputs, factors, all = tensors_in(stack);
+  for (const TensorBase& t : all) {
+    if (!is_differentiable(t) || !t.requires_grad()) continue;
+    outputs.push_back(t);
+    factors.push_back(leaf(*level, ops::zeros_like(level->unwrap(t))));
+  }
+  Tensors found(outputs.size());
+  if (!outputs.empty()) {
+    autograd::BackwardOptions graph{true, true, false};
+    Tensors products = autograd::run_backward(
+        edges_of(outputs), factors, edges_of(leaves), graph);
+    Tensors roots, grads;
+    for (size_t i = 0; i < products.size(); ++i) {
+      if (!products[i].defined() || !products[i].requires_grad()) continue;
+      roots.push_back(products[i]);
+      grads.push_back(moved[i]);
+    }
+    if (!roots.empty()) {
+      autograd::BackwardOptions last{false, false, false};
+      GradModeGuard off(false);
+      found = autograd::run_backward(
+          edges_of(roots), grads, edges_of(factors), last);
+    }
+  }
+  Pushed pushed;
+  size_t next = 0;
+  for (const TensorBase& t : all) {
+    bool has = is_differentiable(t) && t.requires_grad();
+    pushed.tangents.push_back(has ? level->unwrap(found[next++])
+                                  : TensorBase());
+  }
+  each_tensor(std::span<IValue>(stack),
+              [&](TensorBase& t) { t = level->unwrap(t); });
+  pushed.results = std::move(stack);
+  return pushed;
+}
+
+// Views are linear: the tangent is the same view of the tangent.
+Pushed push_view(const OperatorEntry& op,
+                 std::span<const IValue> args,
+                 const DualLevel& dual) {
+  Pushed pushed{call_with(op, args), {}};
+  std::vector<IValue> moved(args.begin(), args.end());
+  moved[0] = dual.tangent(args[0].get<TensorBase>());
+  Stack tangents = call_with(op, moved);
+  pushed.tangents = tensors_in(tangents);
+  return pushed;
+}
+
+Pushed push(const OperatorEntry& op,
+            std::span<const IValue> args,
+            const DualLevel& dual) {
+  bool view = op.info->record->family == Family::View;
+  if (view && std::string_view(op.overload) != "dtype") {
+    return push_view(op, args, dual);
+  }
+  return push_by_products(op, args, dual);
+}
+
+// `add` of `add_`.
+const OperatorEntry& functional_of(const OperatorEntry& op) {
+  std::string_view name = op.name;
+  if (name.ends_with('_')) name.remove_suffix(1);
+  const OperatorEntry* found = Dispatcher::get().find(name, op.overload);
+  if (found == nullptr || found->info->arguments != op.info->arguments) {
+    throw_error(ErrorKind::NotImplemented,
+                str_cat("Trying to use forward AD with ",
+                        op.qualified_name(),
+                        " that does not support it because it has not been "
+                        "implemented yet"));
+  }
+  return *found;
+}
+
+}  // namespace
+
+TensorBase DualLevel::tangent(const TensorBase& t) const {
+  if (!t.defined()) return {};
+  const Tangents* all = tangents_of(t);
+  if (all == nullptr) return {};
+  for (const auto& [level, tangent] : all->by_level) {
+    if (level == this) return tangent;
+  }
+  return {};
+}
+
+void DualLevel::set_tangent(const TensorBase& t, TensorBase tangent) {
+  Tangents* all = tangents_of(t);
+  if (all == nullptr) {
+    auto fresh = make_intrusive<Tangents>();
+    all = fresh.get();
+    t.impl()->extra().tangents = std::move(fresh);
+  }
+  for (auto& [level, old] : all->by_level) {
+    if (level != this) continue;
+    old = std::move(tangent);
+    return;
+  }
+  all->by_level.emplace_back(this, std::move(tangent));
+}
+
+// After a change in place: views of the tensor have views of its tangent.
+void DualLevel::update_tangent(const TensorBase& t, TensorBase tangent) {
+  TensorBase old = this->tangent(t);
+  if (!old.defined() && t.is_view()) {
+    TensorBase base(t.impl()->base());
+    TensorBase whole = this->tangent(base);
+    if (!whole.defined()) {
+      whole = ops::zeros_like(base);
+      set_tangent(base, whole);
+    }
+    old = ops::as_strided(whole, t.sizes(), t.strides(), t.storage_offset());
+    set_tangent(t, old);
+  }
+  if (!old.defined()) {
+    if (tangent.defined()) set_tangent(t, std::move(tangent));
+  } else if (tangent.defined()) {
+    ops::copy_(old, tangent);
+  } else {
+    ops::copy_(old, ops::zeros_like(old));
+  }
+}
+
+TensorBase DualLevel::make_dual(const TensorBase& primal,
+                                const TensorBase& tangent) {
+  TAEDA_CHECK(is_differentiable(primal),
+              "Expected primal to be floating point or complex, but got: ",
+              primal.dtype());
+  TAEDA_CHECK(tangent.dtype() == primal.dtype(),
+              "Expected tensor and tangent to have the same dtype: ",
+              primal.dtype(),
+              " and ",
+              tangent.dtype());
+  TAEDA_CHECK(tangent.sizes() == primal.sizes(),
+              "Trying to set a forward gradient that has a different size than "
+              "that of the original Tensor, this is not supported. Tensor is of "
+              "size ",
+              primal.sizes(),
+              " while the given forward gradient is of size ",
+              tangent.sizes(),
+              ".");
+  BelowLevel below(*this);
+  TensorBase dual = ops::alias(primal);
+  set_tangent(dual, tangent);
+  return dual;
+}
+
+TensorBase DualLevel::primal(const TensorBase& t) const {
+  if (!tangent(t).defined()) return t;
+  BelowLevel below(*this);
+  return ops::alias(t);
+}
+
+void DualLevel::call(const OperatorEntry& op, Stack& stack) {
+  std::span<IValue> args = arguments_on(op, stack);
+  bool any = false;
+  each_tensor(args, [&](TensorBase& t) { any = any || tangent(t).defined(); });
+  bool writes = op.info->form != Form::Functional;
+  if (any && writes && local_state.fw_grad_enabled) {
+    call_in_place(op, stack);
+    return;
+  }
+  BelowLevel below(*this);
+  if (!any || !local_state.fw_grad_enabled) {
+    call_operator(op, stack);
+    return;
+  }
+  Pushed pushed = push(op, args, *this);
+  size_t next = 0;
+  for (IValue& v : pushed.results) {
+    each_tensor(v, [&](TensorBase& t) {
+      const TensorBase& moved = pushed.tangents[next++];
+      if (!moved.defined()) return;
+      for (IValue& arg : args) {
+        // A call may give back an argument, whose tangent is to stay.
+        if (arg.is<TensorBase>() && arg.get<TensorBase>().is_same(t)) {
+          t = ops::alias(t);
+        }
+      }
+      set_tangent(t, moved);
+    });
+  }
+  stack.resize(stack.size() - args.size());
+  for (IValue& v : pushed.results) stack.push_back(std::move(v));
+}
+
+// The tangent follows from the values before the change.
+void DualLevel::call_in_place(const OperatorEntry& op, Stack& stack) {
+  TAEDA_CHECK(op.info->form != Form::Out,
+              op.qualified_name(),
+              "(): functions with out=... arguments don't support automatic "
+              "differentiation, but one of the arguments has a tangent.");
+  std::span<IValue> args = arguments_on(op, stack);
+  std::vector<IValue> given(args.begin(), args.end());
+  BelowLevel below(*this);
+  TensorBase self = given[0].get<TensorBase>();
+  if (op.info->has(OpTag::InPlaceView)) {
+    TensorBase moved = tangent(self);
+    call_operator(op, stack);
+    given[0] = moved;
+    call_operator(op, given);
+    return;
+  }
+  Tensors moved = push(functional_of(op), given, *this).tangents;
+  call_operator(op, stack);
+  TensorBase fresh = moved.empty() ? TensorBase() : moved[0];
+  if (fresh.defined() && fresh.dtype() != self.dtype()) {
+    fresh = ops::_to_copy(fresh, self.dtype());
+  }
+  update_tangent(self, fresh);
+}
+
+}  // namespace taeda::functorch
