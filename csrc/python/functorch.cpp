@@ -102,7 +102,7 @@ py::module_ make_module() {
 }  // namespace
 
 void bind_functorch(PyObject* module) {
-  as_module(module).def("_functorch_module", make_module);
+  as_module(module).attr("_functorch") = make_module();
 }
 
 }  // namespace taeda::python

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from taeda import _C
 
 __all__ = ["batch_level", "describe", "dual_level", "grad_level"]
-
-
-@cache
-def _natives():
-    return _C._functorch_module()
 
 
 def grad_level():
@@ -20,7 +13,7 @@ def grad_level():
     Its `wrap(tensor)` gives a new leaf, `unwrap(tensor)` the value inside. A wrapper
     that outlives the level stands for the value inside.
     """
-    return _natives().GradLevel()
+    return _C._functorch.GradLevel()
 
 
 def batch_level(size: int, randomness: str):
@@ -32,7 +25,7 @@ def batch_level(size: int, randomness: str):
     Raises:
         RuntimeError: randomness is not "error", "different" or "same".
     """
-    return _natives().BatchLevel(size, randomness)
+    return _C._functorch.BatchLevel(size, randomness)
 
 
 def dual_level():
@@ -41,7 +34,7 @@ def dual_level():
     Its `make_dual(primal, tangent)` gives an alias with a tangent, `primal(tensor)` an
     alias without, `tangent(tensor)` the tangent, None where it is zero.
     """
-    return _natives().DualLevel()
+    return _C._functorch.DualLevel()
 
 
 def describe(tensor):
@@ -49,4 +42,4 @@ def describe(tensor):
 
     The depth counts from the outermost level; it is -1 where the level has ended.
     """
-    return _natives().describe(tensor)
+    return _C._functorch.describe(tensor)
