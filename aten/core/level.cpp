@@ -100,9 +100,8 @@ BelowLevel::BelowLevel(const Level& level) {
   hidden_.assign(std::make_move_iterator(from),
                  std::make_move_iterator(all.end()));
   all.erase(from, all.end());
-  DispatchKeySet off{DispatchKey::Intercept,
-                     DispatchKey::Wrapped,
-                     DispatchKey::Autograd};
+  DispatchKeySet off{
+      DispatchKey::Intercept, DispatchKey::Wrapped, DispatchKey::Autograd};
   local_state.excluded &= ~off.bits();
   refresh_included();
   local_state.refresh();
@@ -183,8 +182,7 @@ void call_operator(const OperatorEntry& op, Stack& stack) {
   call_boxed(op, stack, op.info->arguments);
 }
 
-Stack call_with(const OperatorEntry& op,
-                    std::span<const IValue> arguments) {
+Stack call_with(const OperatorEntry& op, std::span<const IValue> arguments) {
   Stack stack(arguments.begin(), arguments.end());
   call_operator(op, stack);
   return stack;

@@ -34,8 +34,8 @@ class TAEDA_API Level : public IntrusiveTarget {
   virtual void call_below_autograd(const OperatorEntry& op, Stack& stack);
   // Whether a composite is to be seen as it is.
   virtual bool keeps(const OperatorEntry&) const { return false; }
-  // Whether wrappers of the level, once it has ended, stand for the value inside
-  // (else using them is an error).
+  // Whether wrappers of the level, once it has ended, stand for the value
+  // inside (else using them is an error).
   virtual bool may_outlive() const { return false; }
   virtual const char* kind() const = 0;
 
@@ -154,8 +154,8 @@ TAEDA_API Stack call_with(const OperatorEntry& op,
                           std::span<const IValue> arguments);
 // Runs a composite's definition: what it calls is dispatched from the top.
 TAEDA_API void run_composite(const OperatorEntry& op, Stack& stack);
-// Runs a kernel's definition by other operators in the same way; false where the
-// record has none.
+// Runs a kernel's definition by other operators in the same way; false where
+// the record has none.
 TAEDA_API bool run_means(const OperatorEntry& op, Stack& stack);
 // A composite that records no derivative of its own.
 TAEDA_API bool is_transparent(const OperatorEntry& op);

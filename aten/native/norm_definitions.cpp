@@ -34,8 +34,8 @@ struct RowMean {
   }
 };
 
-// 1 / deviation as a function of the variance. What was added to the variance is
-// told by the value that the forward call had.
+// 1 / deviation as a function of the variance. What was added to the variance
+// is told by the value that the forward call had.
 Tensor inverse_deviation(const Tensor& variance, const Tensor& known) {
   Tensor square = ops::pow(ops::detach(known), Scalar(-2));
   Tensor added = ops::sub(square, ops::detach(variance));
@@ -120,9 +120,8 @@ std::tuple<Tensor, Tensor, Tensor> group_norm_backward_means(
   RowMean average(IntArrayRef(&size, 1));
   int64_t by_group[] = {n, groups, size}, by_channel[] = {n, channels, plane};
   Tensor x = ops::reshape(input, by_group);
-  RowNorm norm(average,
-               ops::sub(x, average(x)),
-               ops::reshape(rstd, {n, groups, 1}));
+  RowNorm norm(
+      average, ops::sub(x, average(x)), ops::reshape(rstd, {n, groups, 1}));
   Tensor dy = ops::reshape(grad, by_channel);
   Tensor gi, gw, gb;
   if (wanted[0]) {

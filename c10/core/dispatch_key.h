@@ -24,8 +24,8 @@ enum class DispatchKey : uint8_t {
   Negative,
   Conjugate,
   ZeroTensor,
-  Python,     // modes and subclasses of Python, below autograd
-  Wrapped,    // the value in a wrapper of a level, below autograd
+  Python,   // modes and subclasses of Python, below autograd
+  Wrapped,  // the value in a wrapper of a level, below autograd
   Functionalize,
   Autograd,
   Autocast,

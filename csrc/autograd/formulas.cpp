@@ -39,7 +39,8 @@ bool may_hold(const Tensor& condition) {
 }
 
 Tensor empty_beside(const Tensor& t, IntArrayRef sizes, IntArrayRef strides) {
-  if (wrapped_or_null(t) != nullptr) return ops::new_empty_strided(t, sizes, strides);
+  if (wrapped_or_null(t) != nullptr)
+    return ops::new_empty_strided(t, sizes, strides);
   return make_tensor_strided("empty", sizes, strides, t.dtype(), t.device());
 }
 

@@ -19,8 +19,9 @@ TAEDA_API Tensor cast_to(const Tensor& t, ScalarType dtype);
 // The real part of a complex gradient of something real.
 TAEDA_API Tensor real_if_needed(const Tensor& t, ScalarType wanted);
 TAEDA_API Tensor conj_of(const Tensor& t);
-// Whether a condition of one element holds; true for a wrapper of a level, whose
-// elements may differ: it stands for the formula that is right in both cases.
+// Whether a condition of one element holds; true for a wrapper of a level,
+// whose elements may differ: it stands for the formula that is right in both
+// cases.
 TAEDA_API bool may_hold(const Tensor& condition);
 // Memory for values like those of `t`, in the same levels.
 TAEDA_API Tensor empty_beside(const Tensor& t,

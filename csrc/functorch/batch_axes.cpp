@@ -87,8 +87,8 @@ bool names_dims(const Pattern& p) {
                              [](const Axis& a) { return a.kind == Axis::At; });
 }
 
-// The steps are those of test/python/records/axes_law.py, which is the law's own
-// text; a call that it has no place for is none.
+// The steps are those of test/python/records/axes_law.py, which is the law's
+// own text; a call that it has no place for is none.
 class AxesBatch {
  public:
   AxesBatch(BatchCall& call, const Axes& axes)
@@ -225,7 +225,8 @@ class AxesBatch {
       const IValue& v = values_[at];
       bool named = v.is<int64_t>() || (v.is<Ints>() && !v.get<Ints>().empty());
       if (named) return;
-      flat_ = Ints(b.tensor.sizes().begin() + b.batched, b.tensor.sizes().end());
+      flat_ =
+          Ints(b.tensor.sizes().begin() + b.batched, b.tensor.sizes().end());
       b.give_batch(size_);
       b.tensor = ops::reshape(b.tensor, {size_, -1});
       for (size_t i = 0; i < b.counts.size(); ++i) {
@@ -266,8 +267,7 @@ class AxesBatch {
       }
     };
     for (Bound* b : carriers()) {
-      bool longer =
-          model == nullptr || b->count(key_) > model->count(key_);
+      bool longer = model == nullptr || b->count(key_) > model->count(key_);
       if (!b->is_list && longer) model = b;
     }
     for (Bound* b : carriers()) {
@@ -420,10 +420,13 @@ class AxesBatch {
   }
 
   // Where a term lies in a result: from the left, or from a group's right.
-  int64_t position_in_result(const Pattern& p, size_t term, int64_t rank) const {
-    auto group = std::find_if(p.axes.begin(),
-                              p.axes.begin() + static_cast<std::ptrdiff_t>(term),
-                              [](const Axis& a) { return a.is_group(); });
+  int64_t position_in_result(const Pattern& p,
+                             size_t term,
+                             int64_t rank) const {
+    auto group =
+        std::find_if(p.axes.begin(),
+                     p.axes.begin() + static_cast<std::ptrdiff_t>(term),
+                     [](const Axis& a) { return a.is_group(); });
     bool behind = group != p.axes.begin() + static_cast<std::ptrdiff_t>(term);
     int64_t width = 0;
     size_t from = behind ? term + 1 : 0;

@@ -137,7 +137,8 @@ void BatchLevel::call(const OperatorEntry& op, Stack& stack) {
   }
   check_out(op);
   // With a derivative of its own or not: what it is made of has rules.
-  if (op.info->record->family == Family::Composite && named_rule(op) == nullptr) {
+  if (op.info->record->family == Family::Composite &&
+      named_rule(op) == nullptr) {
     run_composite(op, stack);
     return;
   }

@@ -36,9 +36,9 @@ class TAEDA_API BatchLevel final : public Level {
   Randomness randomness_;
 };
 
-// One call that a rule answers. `args` are what the mapped function gave; a rule
-// calls the operator, or others, on the values inside, with the level out of the
-// way, and returns results with the batch as their dim 0.
+// One call that a rule answers. `args` are what the mapped function gave; a
+// rule calls the operator, or others, on the values inside, with the level out
+// of the way, and returns results with the batch as their dim 0.
 struct BatchCall {
   BatchLevel& level;
   const OperatorEntry& op;

@@ -11,8 +11,8 @@ namespace taeda::functorch {
 
 namespace {
 
-// Restores the generator's state for every element of a call that is to draw the
-// same numbers for all of them.
+// Restores the generator's state for every element of a call that is to draw
+// the same numbers for all of them.
 class SameNumbers {
  public:
   explicit SameNumbers(const BatchCall& call) {
@@ -51,8 +51,9 @@ IValue joined(const Results& each, size_t i) {
       std::vector<TensorBase> parts;
       for (const Stack& s : each) {
         const auto& list = s[i].get<std::vector<TensorBase>>();
-        TAEDA_CHECK(list.size() == count,
-                    "vmap: elements of the batch give lists of different lengths");
+        TAEDA_CHECK(
+            list.size() == count,
+            "vmap: elements of the batch give lists of different lengths");
         parts.push_back(list[k]);
       }
       out.push_back(ops::stack(parts, 0));
@@ -97,9 +98,8 @@ Stack loop_batch(BatchCall& call) {
   Stack results;
   for (size_t i = 0; i < each[0].size(); ++i) {
     // What was written is in the memory that the slices share.
-    results.push_back(i < op.written_count
-                          ? call.args[op.written_first + i]
-                          : joined(each, i));
+    results.push_back(i < op.written_count ? call.args[op.written_first + i]
+                                           : joined(each, i));
     if (i < op.written_count) take_inside(call.level, results.back());
   }
   return results;

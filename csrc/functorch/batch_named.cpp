@@ -7,8 +7,8 @@
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/flatten.h>
 #include <taeda/gen/ops/matmul.h>
-#include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/movedim.h>
+#include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/new_empty_strided.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/squeeze.h>

@@ -26,17 +26,18 @@ int64_t largest_rank(std::span<IValue> args) {
 void refuse_inplace(const BatchCall& call) {
   throw_error(
       ErrorKind::Runtime,
-      str_cat("vmap: inplace arithmetic(self, *extra_args) is not possible "
-              "because there exists a Tensor `other` in extra_args that has "
-              "more elements than `self`. This happened due to `other` being "
-              "vmapped over but `self` not being vmapped over in a vmap. Please "
-              "try to use out-of-place operators instead of inplace arithmetic (",
-              call.op.qualified_name(),
-              ")"));
+      str_cat(
+          "vmap: inplace arithmetic(self, *extra_args) is not possible "
+          "because there exists a Tensor `other` in extra_args that has "
+          "more elements than `self`. This happened due to `other` being "
+          "vmapped over but `self` not being vmapped over in a vmap. Please "
+          "try to use out-of-place operators instead of inplace arithmetic (",
+          call.op.qualified_name(),
+          ")"));
 }
 
-// A batch of numbers has a dim and would take part in promotion as a tensor with
-// dims does: it gets the dtype that the mapped function would see.
+// A batch of numbers has a dim and would take part in promotion as a tensor
+// with dims does: it gets the dtype that the mapped function would see.
 void convert_numbers(const BatchCall& call, int64_t rank) {
   const DtypeRule& rule = call.op.info->record->dtypes;
   if (rank == 0 || rule.promote == Promote::First) return;
@@ -102,7 +103,8 @@ std::optional<Stack> reduce_everything(BatchCall& call) {
       stack.push_back(call.args[static_cast<size_t>(given)]);
     } else if (name == "dim") {
       bool list = a.has(ArgInfo::kList);
-      stack.push_back(list ? IValue(std::vector<int64_t>{1}) : IValue(int64_t{1}));
+      stack.push_back(list ? IValue(std::vector<int64_t>{1})
+                           : IValue(int64_t{1}));
     } else if (a.type == ValueType::Bool) {
       stack.emplace_back(false);  // keepdim
     } else {
@@ -153,7 +155,8 @@ std::optional<Stack> reduction_batch(BatchCall& call) {
   chosen = single ? IValue(dims[0]) : IValue(dims);
   call_operator(call.op, stack);
   int keep = call.argument("keepdim");
-  if (rank == 0 && keep >= 0 && call.args[static_cast<size_t>(keep)].to_bool()) {
+  if (rank == 0 && keep >= 0 &&
+      call.args[static_cast<size_t>(keep)].to_bool()) {
     for (IValue& v : stack) {
       each_tensor(v, [](TensorBase& t) { t = ops::squeeze(t, 1); });
     }

@@ -75,7 +75,8 @@ std::optional<Stack> matrix_transposed(BatchCall& call) {
               self.dim(),
               "D");
   TensorBase value = call.level.inside(self);
-  return Stack{self.dim() < 2 ? ops::alias(value) : ops::transpose(value, 1, 2)};
+  return Stack{self.dim() < 2 ? ops::alias(value)
+                              : ops::transpose(value, 1, 2)};
 }
 
 // Every dim of size 1, but the batch.

@@ -61,8 +61,8 @@ TensorBase leaf(GradLevel& level, const TensorBase& value) {
 
 // Note [Tangents by two products]
 // The product u -> u^T J is linear in u, and its own derivative by u along a
-// tangent t is J t. So each operator that can be differentiated twice in reverse
-// has a tangent. The derivatives are taken in a level of their own.
+// tangent t is J t. So each operator that can be differentiated twice in
+// reverse has a tangent. The derivatives are taken in a level of their own.
 Pushed push_by_products(const OperatorEntry& op,
                         std::span<const IValue> args,
                         const DualLevel& dual) {
@@ -212,14 +212,15 @@ TensorBase DualLevel::make_dual(const TensorBase& primal,
               primal.dtype(),
               " and ",
               tangent.dtype());
-  TAEDA_CHECK(tangent.sizes() == primal.sizes(),
-              "Trying to set a forward gradient that has a different size than "
-              "that of the original Tensor, this is not supported. Tensor is of "
-              "size ",
-              primal.sizes(),
-              " while the given forward gradient is of size ",
-              tangent.sizes(),
-              ".");
+  TAEDA_CHECK(
+      tangent.sizes() == primal.sizes(),
+      "Trying to set a forward gradient that has a different size than "
+      "that of the original Tensor, this is not supported. Tensor is of "
+      "size ",
+      primal.sizes(),
+      " while the given forward gradient is of size ",
+      tangent.sizes(),
+      ".");
   BelowLevel below(*this);
   TensorBase dual = ops::alias(primal);
   set_tangent(dual, tangent);

@@ -9,8 +9,8 @@ namespace taeda::functorch {
 // A dual tensor is no wrapper: it is the primal (an alias of it) with a tangent
 // kept beside it under the level that it belongs to. A call runs on the primals
 // as they are, in the levels outside, and those results are given tangents.
-// Levels outside see no tangents but their own, so nested levels do not mix, and
-// reverse mode records primals and tangents alike.
+// Levels outside see no tangents but their own, so nested levels do not mix,
+// and reverse mode records primals and tangents alike.
 class TAEDA_API DualLevel final : public Level {
  public:
   void call(const OperatorEntry& op, Stack& stack) override;

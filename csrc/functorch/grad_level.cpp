@@ -30,13 +30,14 @@ void refuse_captured(const OperatorEntry& op,
   for (size_t i = 0; i < args.size(); ++i) {
     if (!is_written(op, i)) continue;
     each_tensor(args[i], [&](TensorBase& t) {
-      TAEDA_CHECK(level_of(t) == level,
-                  "During a grad (vjp, jvp, grad, etc) transform, the function "
-                  "provided attempted to call in-place operation (",
-                  op.qualified_name(),
-                  ") that would mutate a captured Tensor. This is not supported; "
-                  "please rewrite the function being transformed to explicitly "
-                  "accept the mutated Tensor(s) as inputs.");
+      TAEDA_CHECK(
+          level_of(t) == level,
+          "During a grad (vjp, jvp, grad, etc) transform, the function "
+          "provided attempted to call in-place operation (",
+          op.qualified_name(),
+          ") that would mutate a captured Tensor. This is not supported; "
+          "please rewrite the function being transformed to explicitly "
+          "accept the mutated Tensor(s) as inputs.");
     });
   }
 }
@@ -96,7 +97,8 @@ void GradLevel::call_below_autograd(const OperatorEntry& op, Stack& stack) {
       TensorBase inner = t;
       t = wrap(inner);
       if (viewed < 0 || !inner.is_view()) return;
-      const TensorBase& of = given[static_cast<size_t>(viewed)].get<TensorBase>();
+      const TensorBase& of =
+          given[static_cast<size_t>(viewed)].get<TensorBase>();
       if (level_of(of) != this) return;
       const auto& root = of.impl()->base();
       t.impl()->set_base(root ? root : of.impl_ptr(),

@@ -5,11 +5,11 @@
 
 namespace taeda::functorch {
 
-// Values of the level are wrappers, which autograd records like any tensor; what
-// comes from outside is wrapped when it meets them, and so is a constant. Below
-// autograd the call goes on with the values inside, and there with the levels
-// outside: each level has its own graph. Once the level has ended, a wrapper
-// stands for the value inside.
+// Values of the level are wrappers, which autograd records like any tensor;
+// what comes from outside is wrapped when it meets them, and so is a constant.
+// Below autograd the call goes on with the values inside, and there with the
+// levels outside: each level has its own graph. Once the level has ended, a
+// wrapper stands for the value inside.
 class TAEDA_API GradLevel final : public Level {
  public:
   GradLevel() : outer_grad_mode_(grad_enabled()) {}

@@ -6,9 +6,8 @@
 namespace taeda::python {
 
 namespace {
-constexpr DispatchKeySet kNotPlain{DispatchKey::Wrapped,
-                                   DispatchKey::Conjugate,
-                                   DispatchKey::Negative};
+constexpr DispatchKeySet kNotPlain{
+    DispatchKey::Wrapped, DispatchKey::Conjugate, DispatchKey::Negative};
 
 // The value in wrappers; under vmap there is none for the mapped function.
 TensorBase unwrapped(TensorBase t) {

@@ -79,14 +79,11 @@ def make_dual(tensor, tangent, *, level: int | None = None):
             "Trying to create a dual Tensor for forward AD but no level exists, make "
             "sure to enter_dual_level() first."
         )
-    if not (tensor.is_floating_point() or tensor.is_complex()):
+    for role, value in (("primal", tensor), ("tangent", tangent)):
+        if value.is_floating_point() or value.is_complex():
+            continue
         raise ValueError(
-            f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
-        )
-    if not (tangent.is_floating_point() or tangent.is_complex()):
-        raise ValueError(
-            "Expected tangent to be floating point or complex, but got: "
-            f"{tangent.dtype}"
+            f"Expected {role} to be floating point or complex, but got: {value.dtype}"
         )
     return _current.level.make_dual(tensor, tangent)
 
