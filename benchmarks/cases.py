@@ -7,6 +7,7 @@ A case is a set-up, run once, and a statement that is timed; both see the librar
 from __future__ import annotations
 
 from linalg_cases import LINALG, LINALG_BACKWARD
+from transform_cases import TRANSFORMS
 
 SETUP = """
 import numpy
@@ -98,4 +99,8 @@ _TRAINING = {
 # group -> name -> (set-up, statement)
 CASES = {"call": _CALLS, "operator": _OPERATORS, "training": _TRAINING}
 # Long tables, measured when they are named.
-MORE_CASES = {"linalg": LINALG, "linalg_backward": LINALG_BACKWARD}
+MORE_CASES = {
+    "linalg": LINALG,
+    "linalg_backward": LINALG_BACKWARD,
+    "transform": TRANSFORMS,
+}

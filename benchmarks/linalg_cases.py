@@ -72,9 +72,7 @@ def _each(operators: dict, case: object) -> dict[str, tuple[str, str]]:
 
 def _backward(parts: tuple[str, str, str]) -> tuple[str, str]:
     source, call, gradients = parts
-    setup = (
-        f"x = {source}.clone().requires_grad_()\ny = ({call})\ng = {gradients}\n"
-    )
+    setup = f"x = {source}.clone().requires_grad_()\ny = ({call})\ng = {gradients}\n"
     return _SETUP + setup, "T.autograd.grad(y, x, g, retain_graph=True)"
 
 
