@@ -21,12 +21,15 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path=None, target=None):
-        if name != "torch" and not name.startswith("torch."):
+        if name == "functorch":  # the old place of taeda.func
+            own = "taeda.func"
+        elif name == "torch" or name.startswith("torch."):
+            own = "taeda" + name[len("torch") :]
+        else:
             return None
         from importlib.machinery import ModuleSpec
         from importlib.util import find_spec
 
-        own = "taeda" + name[len("torch") :]
         try:
             found = own in sys.modules or find_spec(own) is not None
         except ModuleNotFoundError:
@@ -84,7 +87,8 @@ def uninstall() -> None:
 
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
     taeda.__name__ = "taeda"
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+    taken = ("torch", "functorch")
+    for name in [n for n in sys.modules if n in taken or n.startswith("torch.")]:
         module = sys.modules[name]
         if getattr(module, "__name__", "").startswith("taeda"):
             del sys.modules[name]

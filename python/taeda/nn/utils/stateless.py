@@ -88,11 +88,15 @@ class swapped:
         known |= {name for name, _ in self.module.named_buffers(remove_duplicate=False)}
         missing, unknown = known - self.tensors.keys(), given.keys() - known
         if missing or unknown:
-            parts = [f"Unexpected key(s): {sorted(unknown)}."] if unknown else []
-            parts += [f"Missing key(s): {sorted(missing)}."] if missing else []
-            text = " ".join(parts)
+            named = (("Unexpected", unknown), ("Missing", missing))
+            lines = [
+                f"\n\t{what} key(s): {', '.join(map(repr, sorted(names)))}."
+                for what, names in named
+                if names
+            ]
             raise RuntimeError(
-                f"Error(s) in swapping {type(self.module).__name__}: {text}"
+                f"Error(s) in reparametrizing for {type(self.module).__name__}:"
+                + "".join(lines)
             )
 
     def __enter__(self) -> None:
