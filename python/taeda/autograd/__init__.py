@@ -171,27 +171,42 @@ def grad(
 
 
 def _batched(outputs, grads, keep, create_graph, inputs, unused) -> tuple:
-    """One pass for each row of the gradients, their results stacked."""
-    import taeda
+    """One pass with a batch of gradients, in a level of vmap."""
+    from taeda._functorch.levels import batch_level
 
-    given = [g for g in grads if g is not None]
-    counts = {g.shape[0] if g.dim() else None for g in given}
-    if len(given) != len(outputs) or len(counts) != 1 or counts & {None, 0}:
+    _check_batched(outputs, grads)
+    level = batch_level(grads[0].size(0), "error")
+    with level:
+        rows = tuple(level.wrap(g, 0) for g in grads)
+        found = _C._run_backward(
+            outputs, rows, keep, create_graph, inputs, unused, False
+        )
+        return tuple(None if g is None else level.unwrap(g, 0) for g in found)
+
+
+def _check_batched(outputs, grads) -> None:
+    if any(g is None for g in grads):
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs: with "
+            "is_grads_batched=True each output needs a gradient"
+        )
+    for i, (output, g) in enumerate(zip(outputs, grads, strict=True)):
+        if _is_edge(output) or g.shape[1:] == output.shape and g.dim():
+            continue
+        raise RuntimeError(
+            "If `is_grads_batched=True`, we interpret the first dimension of each "
+            "grad_output as the batch dimension. The sizes of the remaining "
+            "dimensions are expected to match the shape of corresponding output, but "
+            f"a mismatch was detected: grad_output[{i}] has a shape of "
+            f"{tuple(g.shape[1:])} and output[{i}] has a shape of "
+            f"{tuple(output.shape)}."
+        )
+    sizes = sorted({g.size(0) for g in grads})
+    if len(sizes) > 1:
         raise ValueError(
-            "grad: is_grads_batched=True wants a gradient for each output, all with "
-            f"the same first dim, got {[tuple(g.shape) for g in given]} for "
-            f"{len(outputs)} outputs"
+            "vmap: Expected all tensors to have the same size in the mapped "
+            f"dimension, got sizes {sizes} for the mapped dimension"
         )
-    (count,) = counts
-    rows = []
-    for i in range(count):
-        row = tuple(g[i] for g in grads)
-        kept = keep or i < count - 1
-        rows.append(
-            _C._run_backward(outputs, row, kept, create_graph, inputs, unused, False)
-        )
-    columns = zip(*rows, strict=True)
-    return tuple(None if c[0] is None else taeda.stack(c) for c in columns)
 
 
 def _zeros_like(tensor):

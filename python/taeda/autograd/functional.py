@@ -150,28 +150,106 @@ def jacobian(
         inputs: where the Jacobian is taken.
         create_graph: results can be differentiated.
         strict: an input that an output does not depend on is an error.
-        vectorize: accepted; rows are computed one after the other.
-        strategy: "reverse-mode"; "forward-mode" is not there yet.
+        vectorize: rows (or columns) are computed at once, as a batch.
+        strategy: "reverse-mode", by rows; "forward-mode", by columns, which needs
+            vectorize and gives results without graph of their own making.
+
+    Raises:
+        AssertionError: another strategy.
+        RuntimeError: strict together with vectorize or "forward-mode"; with strict, an
+            input that an output does not depend on.
+        NotImplementedError: "forward-mode" with create_graph or without vectorize.
+
+    Example:
+        >>> taeda.autograd.functional.jacobian(taeda.sin, taeda.zeros(1))
+        tensor([[1.]])
     """
+    _check_options(strategy, create_graph, strict, vectorize)
+    is_tuple, given = _tuple_of(inputs, "inputs")
+    if strategy == "forward-mode":
+        return _forward_jacobian(func, given, is_tuple)
+    with taeda.autograd.enable_grad():
+        given = _fresh(given, create_graph)
+        several, outputs = _tuple_of(func(*given), "outputs of the function")
+        if vectorize:
+            rows = _batched_jacobian(outputs, given, create_graph)
+        else:
+            rows = tuple(
+                _output_jacobian(o, given, create_graph, strict) for o in outputs
+            )
+    if not is_tuple:
+        rows = tuple(row[0] for row in rows)
+    return _finish(_like(several, rows), create_graph)
+
+
+def _check_options(strategy: str, create_graph, strict, vectorize) -> None:
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode", got '
             f"{strategy!r}"
         )
-    if strategy == "forward-mode":
-        if strict:
-            raise RuntimeError(
-                'jacobian: strict=True is not supported with strategy="forward-mode"'
-            )
-        raise NotImplementedError("jacobian: forward mode is not implemented yet")
-    with taeda.autograd.enable_grad():
-        is_tuple, given = _tuple_of(inputs, "inputs")
-        given = _fresh(given, create_graph)
-        several, outputs = _tuple_of(func(*given), "outputs of the function")
-        rows = tuple(_output_jacobian(o, given, create_graph, strict) for o in outputs)
-    if not is_tuple:
-        rows = tuple(row[0] for row in rows)
-    return _finish(_like(several, rows), create_graph)
+    forward = strategy == "forward-mode"
+    if strict and (forward or vectorize):
+        other = 'strategy="forward-mode"' if forward else "vectorize=True"
+        raise RuntimeError(
+            f"jacobian: `strict=True` and `{other}` are not supported together"
+        )
+    if forward and create_graph:
+        raise NotImplementedError(
+            'jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
+            "supported together"
+        )
+    if forward and not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is "
+            "only implemented for `vectorize=True`."
+        )
+
+
+def _forward_jacobian(func: Callable, given: tuple, is_tuple: bool):
+    """By columns: the derivatives along all unit vectors of the inputs at once."""
+    from taeda._functorch.jacobians import jacfwd
+
+    several = False
+
+    def outputs(*args):
+        nonlocal several
+        several, found = _tuple_of(func(*args), "outputs of the function")
+        return found
+
+    places = tuple(range(len(given)))
+    rows = jacfwd(outputs, places)(*given)
+    return _like(several, tuple(_like(is_tuple, row) for row in rows))
+
+
+def _batched_jacobian(outputs: tuple, inputs: tuple, create_graph: bool) -> tuple:
+    """By rows: one backward of a batch of unit vectors."""
+    from taeda._functorch.jacobians import _blocks, _units
+
+    needed = [o for o in outputs if o.requires_grad]
+    found: tuple = (None,) * len(inputs)
+    if needed:
+        found = taeda.autograd.grad(
+            needed,
+            inputs,
+            _units(needed),
+            create_graph=create_graph,
+            retain_graph=True,
+            allow_unused=True,
+            is_grads_batched=True,
+        )
+    total = sum(o.numel() for o in needed)
+    columns = [
+        i.new_zeros((total, *i.shape)) if g is None else g
+        for g, i in zip(found, inputs, strict=True)
+    ]
+    blocks = iter(_blocks(columns, needed, front=True))
+    return tuple(
+        tuple(next(blocks))
+        if o.requires_grad
+        else tuple(o.new_zeros((*o.shape, *i.shape)) for i in inputs)
+        for o in outputs
+    )
 
 
 def _output_jacobian(output, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
@@ -217,10 +295,34 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ):
-    """The second derivatives of a scalar function, by pairs of inputs."""
+    """The second derivatives of a scalar function, by pairs of inputs.
+
+    Args:
+        func: takes the inputs, returns a tensor with one element.
+        inputs: where the derivatives are taken.
+        create_graph: results can be differentiated.
+        strict: an input that the output does not depend on is an error.
+        vectorize: rows are computed at once, as a batch.
+        outer_jacobian_strategy: as `strategy` of `jacobian`, for the second
+            derivative.
+
+    Raises:
+        AssertionError, RuntimeError, NotImplementedError: as `jacobian`.
+
+    Example:
+        >>> square = lambda x: (x * x).sum()
+        >>> taeda.autograd.functional.hessian(square, taeda.zeros(1))
+        tensor([[2.]])
+    """
     is_tuple, given = _tuple_of(inputs, "inputs")
+    _check_options(outer_jacobian_strategy, create_graph, strict, vectorize)
+    forward = outer_jacobian_strategy == "forward-mode"
 
     def gradient(*args):
+        if forward:
+            from taeda._functorch.jacobians import jacrev
+
+            return jacrev(_single(func), tuple(range(len(args))))(*args)
         found = jacobian(_single(func), args, create_graph=True, strict=strict)
         return tuple(found)
 
@@ -229,6 +331,7 @@ def hessian(
         given,
         create_graph=create_graph,
         strict=strict,
+        vectorize=vectorize,
         strategy=outer_jacobian_strategy,
     )
     return rows if is_tuple else rows[0][0]

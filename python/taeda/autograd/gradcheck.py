@@ -324,24 +324,22 @@ def _run(func: Callable, inputs: tuple, options) -> None:
     if not outputs:
         _check_no_outputs(func, inputs, options)
         return
-    check = _check_fast if options["fast_mode"] else _check_slow
-    check(func, inputs, outputs, options)
-    if options["check_undefined_grad"]:
-        _check_undefined(func, inputs)
+    if options["check_backward_ad"]:
+        check = _check_fast if options["fast_mode"] else _check_slow
+        check(func, inputs, outputs, options)
+        if options["check_undefined_grad"]:
+            _check_undefined(func, inputs)
+    if options["check_forward_ad"] or options["check_batched_grad"]:
+        from taeda.autograd import _gradcheck_modes as modes
+
+        modes.check(func, inputs, outputs, options)
 
 
-_NOT_YET = ("check_batched_grad", "check_batched_forward_grad", "check_forward_ad")
 # What gradgradcheck tells gradcheck.
 _PASSED_ON = (
     "eps atol rtol raise_exception nondet_tol check_undefined_grad check_grad_dtypes "
     "check_batched_grad fast_mode"
 ).split()
-
-
-def _refuse(options: dict, names) -> None:
-    for name in names:
-        if options[name]:
-            raise NotImplementedError(f"gradcheck: {name}=True is not implemented yet")
 
 
 def gradcheck(
@@ -371,12 +369,32 @@ def gradcheck(
         atol, rtol: the tolerance.
         raise_exception: raise GradcheckError instead of returning False.
         nondet_tol: how much two equal backward passes may differ.
+        check_undefined_grad: backward must do with gradients for some outputs alone.
+        check_grad_dtypes: gradients must have their input's dtype.
+        check_batched_grad: backward of a batch of gradients must be that of each.
+        check_batched_forward_grad: the same for tangents.
+        check_forward_ad: whether forward mode is checked.
+        check_backward_ad: whether backward is checked.
         fast_mode: compare in one random direction only.
+
+    Raises:
+        GradcheckError: a derivative is wrong.
+        AssertionError: options that do not go together.
     """
     options = locals()
-    _refuse(options, _NOT_YET)
-    if not check_backward_ad:
-        raise AssertionError("gradcheck: neither forward nor backward is to be checked")
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be "
+            "True"
+        )
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True"
+        )
     try:
         _run(func, _tensors(inputs), options)
     except GradcheckError:
@@ -405,9 +423,28 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """gradcheck of the gradients, as functions of the inputs and grad_outputs."""
+    """gradcheck of the gradients, as functions of the inputs and grad_outputs.
+
+    Args:
+        check_fwd_over_rev: whether forward mode of backward is checked.
+        check_rev_over_rev: whether backward of backward is checked.
+        others: as those of `gradcheck`.
+
+    Raises:
+        GradcheckError: a second derivative is wrong.
+        AssertionError: options that do not go together.
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError(
+            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be "
+            "True"
+        )
+    for name in ("check_undefined_grad", "check_batched_grad"):
+        if locals()[name] and not check_rev_over_rev:
+            raise AssertionError(
+                f"Setting {name}=True requires check_rev_over_rev to be True"
+            )
     options = locals()
-    _refuse(options, ("check_fwd_over_rev",))
     given = _tensors(inputs)
     if grad_outputs is None:
         grad_outputs = [
@@ -431,6 +468,8 @@ def gradgradcheck(
     return gradcheck(
         gradients,
         (*given, *seeds),
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         **{name: options[name] for name in _PASSED_ON},
     )
 
