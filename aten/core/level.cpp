@@ -1,6 +1,8 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/core/library.h>
 
+#include <algorithm>
+
 namespace taeda {
 
 namespace {
@@ -25,13 +27,7 @@ void unwrap_ended(const OperatorEntry& op, Stack& stack) {
   each_tensor(arguments_on(op, stack), [&](TensorBase& t) {
     while (const Wrapped* w = wrapped_or_null(t)) {
       if (w->level->is_alive()) return;
-      TAEDA_CHECK(w->level->may_outlive(),
-                  op.qualified_name(),
-                  ": a tensor of a ",
-                  w->level->kind(),
-                  " level is used after the level has ended (",
-                  t,
-                  ")");
+      check_alive(*w, op.qualified_name());
       TensorBase inner = w->value;
       t = std::move(inner);
     }
@@ -77,6 +73,24 @@ void Level::call_below_autograd(const OperatorEntry& op, Stack& stack) {
 }
 
 ArrayRef<LevelPtr> levels() { return stack_of_levels(); }
+
+bool in_transform() {
+  return std::ranges::any_of(
+      stack_of_levels(), [](const LevelPtr& l) { return l->is_transform(); });
+}
+
+void check_alive(const Wrapped& wrapped, std::string_view user) {
+  const Level& level = *wrapped.level;
+  TAEDA_CHECK(level.is_alive() || level.may_outlive(),
+              user,
+              ": Either your tensor may have escaped from inside a function "
+              "being vmapped and this is a user error, or a level ended too "
+              "early: the tensor (",
+              wrapped.value,
+              " inside) belongs to a ",
+              level.kind(),
+              " level that has ended");
+}
 
 void push_level(LevelPtr level) {
   level->alive_ = true;

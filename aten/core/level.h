@@ -37,6 +37,9 @@ class TAEDA_API Level : public IntrusiveTarget {
   // Whether wrappers of the level, once it has ended, stand for the value
   // inside (else using them is an error).
   virtual bool may_outlive() const { return false; }
+  // Whether it is one of taeda.func's transforms, in which autograd's own calls
+  // (backward, requires_grad_) are refused.
+  virtual bool is_transform() const { return true; }
   virtual const char* kind() const = 0;
 
   bool is_alive() const { return alive_; }
@@ -88,6 +91,10 @@ TAEDA_API void set_wrapped(const TensorBase& wrapper,
 
 // The levels of this thread, outermost first.
 TAEDA_API ArrayRef<LevelPtr> levels();
+// Whether a transform of taeda.func is among them.
+TAEDA_API bool in_transform();
+// Throws for a wrapper that cannot be used: its level has ended.
+TAEDA_API void check_alive(const Wrapped& wrapped, std::string_view user);
 
 TAEDA_API void push_level(LevelPtr level);
 // Ends the innermost levels until `depth` are left.

@@ -12,6 +12,7 @@
 #include <taeda/gen/ops/logical_xor.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
+#include <taeda/gen/ops/new_empty.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/where.h>
@@ -129,7 +130,7 @@ Tensor rrelu(const Tensor& self,
               " and ",
               high);
   if (!training) return ops::leaky_relu(self, Scalar((low + high) / 2));
-  Tensor drawn = make_tensor("rrelu", self.sizes(), self.dtype());
+  Tensor drawn = ops::new_empty(self, self.sizes());
   ops::uniform_(drawn, low, high, generator);
   Tensor factor = ops::where(ops::le(self, Scalar(0)), drawn, Scalar(1.0));
   return ops::mul(self, factor);

@@ -10,8 +10,10 @@
 #include <taeda/gen/native/native_dropout.h>
 #include <taeda/gen/native/native_dropout_backward.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/bernoulli.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/new_empty.h>
 #include <taeda/gen/ops/zeros.h>
 
 #include <cmath>
@@ -33,7 +35,7 @@ Tensor channel_noise(const Tensor& input) {
   DimVector sizes(static_cast<size_t>(input.dim()), 1);
   sizes[0] = input.sizes()[0];
   sizes[1] = input.sizes()[1];
-  return make_tensor("dropout", sizes, input.dtype(), input.device());
+  return ops::new_empty(input, sizes);
 }
 
 struct Kind {
@@ -50,9 +52,7 @@ struct Noise {
 Noise noise_for(const Tensor& input, double p, Kind kind) {
   BelowAutograd below;
   Noise n;
-  n.factor = kind.feature ? channel_noise(input)
-                          : new_like("dropout", input, {}, {}, {});
-  bernoulli_(n.factor, 1 - p, std::nullopt);
+  n.factor = ops::bernoulli(kind.feature ? channel_noise(input) : input, 1 - p);
   if (!kind.alpha) {
     ops::div_(n.factor, Scalar(1 - p));
     return n;

@@ -100,6 +100,11 @@ void TensorImpl::check_memory() const {
                  "Cannot access the data of a meta tensor: it has none (shape ",
                  sizes(),
                  ")");
+  TAEDA_CHECK(!keys().has(DispatchKey::Wrapped),
+              "Cannot access data pointer of Tensor that doesn't have storage: "
+              "it is a value of a function transform (shape ",
+              sizes(),
+              ")");
   TAEDA_CHECK(need <= storage_->nbytes(),
               "The tensor has a non-zero number of elements, but its data is "
               "not allocated: shape ",

@@ -1,3 +1,4 @@
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/csrc/autograd/function.h>
 #include <taeda/csrc/autograd/inplace.h>
@@ -15,6 +16,13 @@ bool among(const Tensor& t, const std::vector<Tensor>& list) {
   return std::any_of(list.begin(), list.end(), [&](const Tensor& other) {
     return other.is_same(t);
   });
+}
+
+bool is_wrapper(const Tensor& t) { return wrapped_or_null(t) != nullptr; }
+// Another wrapper of the value: wrappers have no memory to make a view of.
+Tensor fresh_wrapper(const Tensor& t) {
+  const Wrapped& w = *wrapped_or_null(t);
+  return make_wrapper(w.level, w.value, t.sizes(), t.strides(), w.batch_dim);
 }
 }  // namespace
 
@@ -86,7 +94,7 @@ void record_result(const IntrusivePtr<Node>& node, Tensor& t, ResultKind kind) {
                 ": a tensor that is marked dirty cannot be marked "
                 "non-differentiable");
     node->add_undefined_output();
-    if (kind.through) t = detach(t);
+    if (kind.through) t = is_wrapper(t) ? fresh_wrapper(t) : detach(t);
     return;
   }
   if (kind.dirty) {
@@ -94,8 +102,11 @@ void record_result(const IntrusivePtr<Node>& node, Tensor& t, ResultKind kind) {
     rebase_history(t, node);
     return;
   }
-  if (kind.through)
-    t = make_view(t, t.sizes(), t.strides(), t.storage_offset());
+  if (kind.through) {
+    t = is_wrapper(t)
+            ? fresh_wrapper(t)
+            : make_view(t, t.sizes(), t.strides(), t.storage_offset());
+  }
   if (t.is_view()) {
     t.impl()->set_view_creation(kind.alone ? ViewCreation::CustomFunction
                                            : ViewCreation::MultiOutput);

@@ -4,6 +4,7 @@
 #include <taeda/gen/ops/movedim.h>
 #include <taeda/gen/ops/unsqueeze.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -42,21 +43,43 @@ BatchRule rule_of(const OperatorEntry& op) {
   return at->second;
 }
 
-void check_random(const OperatorEntry& op, Randomness randomness) {
-  TAEDA_CHECK(randomness != Randomness::Error ||
-                  !op.info->has(OpTag::NondeterministicSeeded),
-              "vmap: called random operation while in randomness error mode. "
-              "Please either use the 'same' or 'different' randomness flags on "
-              "vmap or perform the randomness operation out of vmap (",
-              op.qualified_name(),
-              ")");
-}
-
 void check_out(const OperatorEntry& op) {
   TAEDA_CHECK(op.info->form != Form::Out,
               "Batching rule not implemented for ",
               op.qualified_name(),
               ": the out= form writes into a tensor that has no batch");
+}
+
+// Operators whose results' sizes, or numbers, differ between the elements.
+void check_data_dependence(const BatchLevel& level,
+                           const OperatorEntry& op,
+                           std::span<IValue> args) {
+  std::string_view name = op.name;
+  TAEDA_CHECK(!op.info->has(OpTag::DataDependentOutput),
+              "vmap: It looks like you're calling .item() on a Tensor (",
+              op.qualified_name(),
+              "). We don't support vmap over calling .item() on a Tensor, "
+              "please try to rewrite what you're doing with other operations.");
+  bool asks_size = std::ranges::any_of(
+      arguments_of(*op.info),
+      [&](const ArgInfo& a) { return name_of(a, op.schema) == "output_size"; });
+  TAEDA_CHECK(!op.info->has(OpTag::DynamicOutputShape) || asks_size,
+              "vmap: We do not support batching operators that can output "
+              "dynamic shape. Attempted to vmap over ",
+              op.qualified_name(),
+              " with ",
+              level.size(),
+              " elements, whose results could have different shapes.");
+  if (name != "index" || op.info->form != Form::Functional) return;
+  each_tensor(args[1], [&](TensorBase& t) {
+    bool mask = t.dtype() == kBool || t.dtype() == kByte;
+    TAEDA_CHECK(!mask || !level.has_batch(t),
+                "vmap: We do not support batching operators that can support "
+                "dynamic shape. Attempting to batch over indexing with a "
+                "boolean mask (of shape ",
+                t.sizes(),
+                ").");
+  });
 }
 
 void wrap_results(BatchLevel& level,
@@ -129,13 +152,14 @@ void BatchLevel::call(const OperatorEntry& op, Stack& stack) {
   bool batched = false;
   each_tensor(args, [&](TensorBase& t) { batched = batched || has_batch(t); });
   bool random = op.info->has(OpTag::NondeterministicSeeded);
-  check_random(op, randomness_);
-  if (!batched && !(random && randomness_ == Randomness::Different)) {
+  if (random) batched = begin_random(*this, op, args, batched);
+  if (!batched) {
     BelowLevel below(*this);
     call_operator(op, stack);
     return;
   }
   check_out(op);
+  check_data_dependence(*this, op, args);
   // With a derivative of its own or not: what it is made of has rules.
   if (op.info->record->family == Family::Composite &&
       named_rule(op) == nullptr) {

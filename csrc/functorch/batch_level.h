@@ -52,6 +52,14 @@ struct BatchCall {
 // Nothing: the rule has no answer for these arguments, which it left alone.
 using BatchRule = std::optional<Stack> (*)(BatchCall& call);
 
+// For an operator that draws random numbers: whether the call is to be batched.
+// Gives all its tensors the batch where each element draws numbers of its own.
+// RuntimeError in "error" mode.
+bool begin_random(BatchLevel& level,
+                  const OperatorEntry& op,
+                  std::span<IValue> args,
+                  bool batched);
+
 // Rules by name; null where there is none.
 BatchRule view_rule(const OperatorEntry& op);
 BatchRule named_rule(const OperatorEntry& op);

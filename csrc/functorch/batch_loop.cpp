@@ -61,8 +61,9 @@ IValue joined(const Results& each, size_t i) {
     return out;
   }
   TAEDA_CHECK(first.is<TensorBase>(),
-              "vmap: a result that is no tensor depends on the element of the "
-              "batch");
+              "Batching rule not implemented: each element of the batch has a "
+              "result of its own, which is no tensor. We could not generate a "
+              "fallback.");
   std::vector<TensorBase> parts;
   for (const Stack& s : each) parts.push_back(s[i].get<TensorBase>());
   if (!parts[0].defined()) return TensorBase();

@@ -7,8 +7,11 @@
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/alias.h>
 #include <taeda/gen/ops/as_strided.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/zeros_like.h>
+
+#include <atomic>
 
 namespace taeda::functorch {
 
@@ -16,8 +19,16 @@ namespace {
 
 using Tensors = std::vector<TensorBase>;
 
+// By the number of their level: an undefined one is a zero.
 struct Tangents final : IntrusiveTarget {
-  std::vector<std::pair<const Level*, TensorBase>> by_level;
+  std::vector<std::pair<uint64_t, TensorBase>> by_level;
+
+  TensorBase* find(uint64_t level) {
+    for (auto& [each, tangent] : by_level) {
+      if (each == level) return &tangent;
+    }
+    return nullptr;
+  }
 };
 
 Tangents* tangents_of(const TensorBase& t) {
@@ -63,6 +74,7 @@ TensorBase leaf(GradLevel& level, const TensorBase& value) {
 // The product u -> u^T J is linear in u, and its own derivative by u along a
 // tangent t is J t. So each operator that can be differentiated twice in
 // reverse has a tangent. The derivatives are taken in a level of their own.
+// An operator that writes does so on a copy.
 Pushed push_by_products(const OperatorEntry& op,
                         std::span<const IValue> args,
                         const DualLevel& dual) {
@@ -78,6 +90,11 @@ Pushed push_by_products(const OperatorEntry& op,
     leaves.push_back(t);
     moved.push_back(tangent);
   });
+  for (size_t i = 0; i < op.written_count; ++i) {
+    TensorBase written = stack[op.written_first + i].get<TensorBase>();
+    if (level_of(written) != level.get()) written = level->wrap(written);
+    stack[op.written_first + i] = ops::clone(written);
+  }
   call_operator(op, stack);
   Tensors outputs, factors, all = tensors_in(stack);
   for (const TensorBase& t : all) {
@@ -138,49 +155,58 @@ Pushed push(const OperatorEntry& op,
   return push_by_products(op, args, dual);
 }
 
-// `add` of `add_`.
+// `add` of `add_`, `add_` itself where there is none.
 const OperatorEntry& functional_of(const OperatorEntry& op) {
   std::string_view name = op.name;
   if (name.ends_with('_')) name.remove_suffix(1);
   const OperatorEntry* found = Dispatcher::get().find(name, op.overload);
-  if (found == nullptr || found->info->arguments != op.info->arguments) {
-    throw_error(ErrorKind::NotImplemented,
-                str_cat("Trying to use forward AD with ",
-                        op.qualified_name(),
-                        " that does not support it because it has not been "
-                        "implemented yet"));
-  }
-  return *found;
+  bool fits = found != nullptr &&
+              found->info->arguments == op.info->arguments &&
+              found->info->form == Form::Functional;
+  return fits ? *found : op;
 }
 
 }  // namespace
 
-TensorBase DualLevel::tangent(const TensorBase& t) const {
-  if (!t.defined()) return {};
-  const Tangents* all = tangents_of(t);
-  if (all == nullptr) return {};
-  for (const auto& [level, tangent] : all->by_level) {
-    if (level == this) return tangent;
-  }
-  return {};
+DualLevel::DualLevel(bool is_transform) : is_transform_(is_transform) {
+  // Tensors may outlive a level; numbers are never used again.
+  static std::atomic<uint64_t> last{0};
+  id_ = ++last;
 }
 
-void DualLevel::set_tangent(const TensorBase& t, TensorBase tangent) {
+TensorBase DualLevel::tangent(const TensorBase& t) const {
+  if (!t.defined()) return {};
+  Tangents* all = tangents_of(t);
+  if (TensorBase* own = all == nullptr ? nullptr : all->find(id_)) return *own;
+  if (!t.is_view()) return {};
+  // The base may have been given a tangent after the view was made.
+  TensorBase base(t.impl()->base());
+  Tangents* of_base = tangents_of(base);
+  TensorBase* whole = of_base == nullptr ? nullptr : of_base->find(id_);
+  bool same_form = whole != nullptr && whole->defined() &&
+                   whole->strides() == base.strides() &&
+                   t.dtype() == base.dtype();
+  if (!same_form) return {};
+  BelowLevel below(*this);
+  int64_t offset = t.storage_offset() - base.storage_offset();
+  return ops::as_strided(
+      *whole, t.sizes(), t.strides(), whole->storage_offset() + offset);
+}
+
+void DualLevel::set_tangent(const TensorBase& t, TensorBase tangent) const {
   Tangents* all = tangents_of(t);
   if (all == nullptr) {
     auto fresh = make_intrusive<Tangents>();
     all = fresh.get();
     t.impl()->extra().tangents = std::move(fresh);
   }
-  for (auto& [level, old] : all->by_level) {
-    if (level != this) continue;
-    old = std::move(tangent);
-    return;
+  if (TensorBase* old = all->find(id_)) {
+    *old = std::move(tangent);
+  } else {
+    all->by_level.emplace_back(id_, std::move(tangent));
   }
-  all->by_level.emplace_back(this, std::move(tangent));
 }
 
-// After a change in place: views of the tensor have views of its tangent.
 void DualLevel::update_tangent(const TensorBase& t, TensorBase tangent) {
   TensorBase old = this->tangent(t);
   if (!old.defined() && t.is_view()) {
@@ -202,25 +228,35 @@ void DualLevel::update_tangent(const TensorBase& t, TensorBase tangent) {
   }
 }
 
-TensorBase DualLevel::make_dual(const TensorBase& primal,
-                                const TensorBase& tangent) {
-  TAEDA_CHECK(is_differentiable(primal),
-              "Expected primal to be floating point or complex, but got: ",
-              primal.dtype());
-  TAEDA_CHECK(tangent.dtype() == primal.dtype(),
-              "Expected tensor and tangent to have the same dtype: ",
-              primal.dtype(),
-              " and ",
-              tangent.dtype());
+void DualLevel::check_tangent(const TensorBase& t, const TensorBase& tangent) {
   TAEDA_CHECK(
-      tangent.sizes() == primal.sizes(),
+      tangent.sizes() == t.sizes(),
       "Trying to set a forward gradient that has a different size than "
       "that of the original Tensor, this is not supported. Tensor is of "
       "size ",
-      primal.sizes(),
+      t.sizes(),
       " while the given forward gradient is of size ",
       tangent.sizes(),
       ".");
+}
+
+TensorBase DualLevel::make_dual(const TensorBase& primal,
+                                const TensorBase& tangent) {
+  for (const TensorBase* t : {&primal, &tangent}) {
+    TAEDA_CHECK_AS(Value,
+                   is_differentiable(*t),
+                   "Expected ",
+                   t == &primal ? "primal" : "tangent",
+                   " to be floating point or complex, but got: ",
+                   t->dtype());
+  }
+  TAEDA_CHECK(
+      !this->tangent(primal).defined(),
+      "Making a dual Tensor based on a Tensor that already has a forward "
+      "gradient at the same level is not supported (shape ",
+      primal.sizes(),
+      ").");
+  check_tangent(primal, tangent);
   BelowLevel below(*this);
   TensorBase dual = ops::alias(primal);
   set_tangent(dual, tangent);
@@ -230,7 +266,9 @@ TensorBase DualLevel::make_dual(const TensorBase& primal,
 TensorBase DualLevel::primal(const TensorBase& t) const {
   if (!tangent(t).defined()) return t;
   BelowLevel below(*this);
-  return ops::alias(t);
+  TensorBase alias = ops::alias(t);
+  set_tangent(alias, {});
+  return alias;
 }
 
 void DualLevel::call(const OperatorEntry& op, Stack& stack) {
@@ -268,10 +306,11 @@ void DualLevel::call(const OperatorEntry& op, Stack& stack) {
 
 // The tangent follows from the values before the change.
 void DualLevel::call_in_place(const OperatorEntry& op, Stack& stack) {
-  TAEDA_CHECK(op.info->form != Form::Out,
-              op.qualified_name(),
-              "(): functions with out=... arguments don't support automatic "
-              "differentiation, but one of the arguments has a tangent.");
+  TAEDA_CHECK_AS(NotImplemented,
+                 op.info->form != Form::Out,
+                 "Trying to use forward AD with ",
+                 op.qualified_name(),
+                 " that does not support it because it is an out= function");
   std::span<IValue> args = arguments_on(op, stack);
   std::vector<IValue> given(args.begin(), args.end());
   BelowLevel below(*this);

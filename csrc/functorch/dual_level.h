@@ -13,8 +13,11 @@ namespace taeda::functorch {
 // and reverse mode records primals and tangents alike.
 class TAEDA_API DualLevel final : public Level {
  public:
+  // Of func.jvp, or of autograd.forward_ad, in which autograd goes on as usual.
+  explicit DualLevel(bool is_transform = true);
   void call(const OperatorEntry& op, Stack& stack) override;
   const char* kind() const override { return "dual"; }
+  bool is_transform() const override { return is_transform_; }
 
   // An alias of `primal` with a tangent. RuntimeError unless shape and dtype
   // agree.
@@ -23,11 +26,17 @@ class TAEDA_API DualLevel final : public Level {
   TensorBase tangent(const TensorBase& t) const;
   // An alias without tangent.
   TensorBase primal(const TensorBase& t) const;
+  // RuntimeError unless the tangent is of t's shape.
+  static void check_tangent(const TensorBase& t, const TensorBase& tangent);
+  // For a result; the tangent is of its shape.
+  void set_tangent(const TensorBase& t, TensorBase tangent) const;
+  // After a change in place: views of the tensor have views of its tangent.
+  void update_tangent(const TensorBase& t, TensorBase tangent);
 
  private:
   void call_in_place(const OperatorEntry& op, Stack& stack);
-  void set_tangent(const TensorBase& t, TensorBase tangent);
-  void update_tangent(const TensorBase& t, TensorBase tangent);
+  bool is_transform_;
+  uint64_t id_;
 };
 
 }  // namespace taeda::functorch

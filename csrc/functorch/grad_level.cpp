@@ -44,7 +44,9 @@ void refuse_captured(const OperatorEntry& op,
 
 }  // namespace
 
-TensorBase GradLevel::wrap(const TensorBase& value) {
+TensorBase GradLevel::wrap(const TensorBase& t) {
+  // What the level itself made is a wrapper already.
+  TensorBase value = unwrap(t);
   return make_wrapper(
       LevelPtr::share(this), value, value.sizes(), value.strides());
 }

@@ -18,9 +18,10 @@ class TAEDA_API GradLevel final : public Level {
   bool may_outlive() const override { return true; }
   const char* kind() const override { return "grad"; }
 
-  TensorBase wrap(const TensorBase& value);
+  TensorBase wrap(const TensorBase& t);
   // The value inside a wrapper of this level; others as they are.
   TensorBase unwrap(const TensorBase& t) const;
+  bool outer_grad_mode() const { return outer_grad_mode_; }
 
  private:
   bool outer_grad_mode_;  // no_grad inside the level is the level's own affair

@@ -1,4 +1,5 @@
 // Function.apply: one call of a function written in Python.
+#include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/function.h>
 #include <taeda/csrc/python/autograd_function.h>
 
@@ -12,9 +13,14 @@ bool contains(ArrayRef<PyObject*> objects, PyObject* o) {
 // One call of Function.apply.
 class Application {
  public:
-  Application(PyObject* cls, ArrayRef<PyObject*> args, bool two_steps)
-      : cls_(cls), args_(args), two_steps_(two_steps) {}
+  // `forward` is called in place of the class's own if it is not null.
+  Application(PyObject* cls,
+              ArrayRef<PyObject*> args,
+              bool two_steps,
+              PyObject* forward = nullptr)
+      : cls_(cls), args_(args), two_steps_(two_steps), forward_(forward) {}
   PyObject* run();
+  PyObject* context() const { return context_.get(); }
 
  private:
   void inspect_inputs();
@@ -34,6 +40,7 @@ class Application {
   PyObject* cls_;
   ArrayRef<PyObject*> args_;
   bool two_steps_;  // forward, then setup_context
+  PyObject* forward_;
   Ref context_;
   IntrusivePtr<FunctionNode> node_;
 };
@@ -58,7 +65,8 @@ void Application::inspect_inputs() {
 
 // With setup_context, forward has no ctx and the outputs are shown to it later.
 Ref Application::call_forward() {
-  Ref forward = attribute<"forward">(cls_);
+  Ref forward =
+      forward_ == nullptr ? attribute<"forward">(cls_) : Ref::borrow(forward_);
   GradModeGuard off(false);
   if (!two_steps_) {
     SmallVector<PyObject*, 8> all;
@@ -164,7 +172,26 @@ PyObject* Application::run() {
   }
   return out.release();
 }
+
+// The innermost level of the thread answers.
+PyObject* apply_in_levels(PyObject* cls,
+                          PyObject* const* args,
+                          size_t count,
+                          PyObject* keywords) {
+  Ref bind = attribute<"_bind_arguments">(cls);
+  Ref all = checked(PyObject_Vectorcall(bind.get(), args, count, keywords));
+  Ref call = imported("taeda._functorch.custom_function", "call");
+  return PyObject_CallFunctionObjArgs(call.get(), cls, all.get(), nullptr);
+}
 }  // namespace
+
+PyObject* apply_function(PyObject* cls, PyObject* args, PyObject* forward) {
+  bool two_steps = attribute<"_has_setup_context">(cls).get() == Py_True;
+  PyObject* given = forward == Py_None ? nullptr : forward;
+  Application application(cls, items_of(args), two_steps, given);
+  Ref out = checked(application.run());
+  return PyTuple_Pack(2, application.context(), out.get());
+}
 
 PyObject* function_apply(PyObject* cls,
                          PyObject* const* args,
@@ -174,6 +201,9 @@ PyObject* function_apply(PyObject* cls,
     auto n = static_cast<size_t>(count);
     bool named = keywords != nullptr && PyTuple_GET_SIZE(keywords) > 0;
     bool two_steps = attribute<"_has_setup_context">(cls).get() == Py_True;
+    if (TAEDA_UNLIKELY(!levels().empty())) {
+      return apply_in_levels(cls, args, n, keywords);
+    }
     if (!named && !two_steps) return Application(cls, {args, n}, false).run();
     // Keyword arguments and defaults become positions, for backward's sake.
     Ref bind = attribute<"_bind_arguments">(cls);

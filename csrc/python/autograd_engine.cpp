@@ -1,4 +1,5 @@
 // What the Python side of autograd calls: the engine, hooks, anomaly mode.
+#include <taeda/aten/core/level.h>
 #include <taeda/csrc/python/autograd_common.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
@@ -59,6 +60,11 @@ py::object run_backward(const py::tuple& tensors,
                         const py::tuple& inputs,
                         bool allow_unused,
                         bool accumulate) {
+  TAEDA_CHECK(!accumulate || !in_transform(),
+              "backward() called inside a functorch transform (",
+              tensors.size(),
+              " tensors). This is not supported, please use func.grad or "
+              "func.vjp instead or call backward() outside of the transform.");
   std::vector<Edge> roots, edges;
   std::vector<TensorBase> seeds;
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -29,6 +29,10 @@ PyObject* function_apply(PyObject* cls,
                          Py_ssize_t count,
                          PyObject* keywords);
 
+// One call within the innermost level, whose forward is `forward` unless that
+// is None: a tuple (ctx, what apply returns).
+PyObject* apply_function(PyObject* cls, PyObject* args, PyObject* forward);
+
 class FunctionNode final : public Node {
  public:
   explicit FunctionNode(PyObject* ctx)

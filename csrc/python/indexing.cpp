@@ -172,7 +172,9 @@ void Plan::parse_item(PyObject* item) {
   if (PyBool_Check(item)) return add_bool(item == Py_True);
   if (is_tensor(item)) {
     const TensorBase& t = unwrap(item);
-    if (t.dim() == 0 && is_integral(t.dtype(), /*include_bool=*/true)) {
+    bool number = t.dim() == 0 && is_integral(t.dtype(), /*include_bool=*/true);
+    // A wrapper has no number to choose a dim by: it indexes as a tensor.
+    if (number && !t.keys().has(DispatchKey::Wrapped)) {
       int64_t value = item_of(t).to_int();
       return is_mask(t) ? add_bool(value != 0) : select(value);
     }

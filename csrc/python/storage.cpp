@@ -142,8 +142,10 @@ void set_from_tensor(const TensorBase& t, const TensorBase& source) {
 
 PyObject* untyped_storage_method(const TensorBase& t) {
   TAEDA_CHECK_AS(NotImplemented,
-                 t.storage(),
-                 "Cannot access storage of a tensor that has none");
+                 t.storage() && !t.keys().has(DispatchKey::Wrapped),
+                 "Cannot access storage of a tensor that has none (shape ",
+                 t.sizes(),
+                 ")");
   return py::cast(SharedStorage(t.storage())).release().ptr();
 }
 

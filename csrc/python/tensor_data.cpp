@@ -10,13 +10,21 @@ constexpr DispatchKeySet kNotPlain{
     DispatchKey::Wrapped, DispatchKey::Conjugate, DispatchKey::Negative};
 
 // The value in wrappers; under vmap there is none for the mapped function.
-TensorBase unwrapped(TensorBase t) {
+TensorBase unwrapped(TensorBase t, Reading reading) {
   while (const Wrapped* w = wrapped_or_null(t)) {
+    check_alive(*w, "item");
+    TAEDA_CHECK(w->batch_dim < 0 || reading == Reading::Number,
+                "vmap: It looks like you're attempting to use a Tensor in some "
+                "data-dependent control flow. The elements of the batch (",
+                w->value,
+                ") may go different ways; torch.where chooses for each.");
     TAEDA_CHECK(w->batch_dim < 0,
-                "vmap: It looks like you're calling .item() on a Tensor, or "
-                "using one in data-dependent control flow. We don't support "
-                "vmap over that, for its elements may differ; please try to "
-                "rewrite it with other operations (torch.where, say).");
+                "vmap: It looks like you're calling .item() on a Tensor. We "
+                "don't support vmap over calling .item() on a Tensor: each "
+                "element of the batch (",
+                w->value,
+                ") has a number of its own. Please try to rewrite what you're "
+                "doing with other operations.");
     TensorBase inner = w->value;
     t = std::move(inner);
   }
@@ -24,8 +32,8 @@ TensorBase unwrapped(TensorBase t) {
 }
 
 // Memory to read elements from: on the CPU, lazy conjugation resolved.
-TensorBase memory_of(const TensorBase& given) {
-  TensorBase t = unwrapped(given);
+TensorBase memory_of(const TensorBase& given, Reading reading) {
+  TensorBase t = unwrapped(given, reading);
   TAEDA_CHECK(!t.is_meta(),
               "Tensor.item() cannot be called on meta tensors: they have no "
               "elements");
@@ -62,11 +70,11 @@ PyObject* lists(const TensorBase& t, int64_t dim, const char* p) {
 }
 }  // namespace
 
-Scalar item_of(const TensorBase& t) {
+Scalar item_of(const TensorBase& t, Reading reading) {
   TAEDA_CHECK(t.numel() == 1,
               message("a Tensor with {} elements cannot be converted to Scalar",
                       t.numel()));
-  TensorBase r = memory_of(t);
+  TensorBase r = memory_of(t, reading);
   return Scalar::load(r.dtype(), r.const_raw_data());
 }
 
@@ -79,7 +87,7 @@ PyObject* item_object(const TensorBase& t) {
 }
 
 PyObject* list_of(const TensorBase& t) {
-  TensorBase r = memory_of(t);
+  TensorBase r = memory_of(t, Reading::Number);
   return lists(r, 0, static_cast<const char*>(r.const_raw_data()));
 }
 

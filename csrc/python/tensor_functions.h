@@ -9,7 +9,9 @@
 namespace taeda::python {
 
 // The one element of a tensor; RuntimeError when there are more or fewer.
-Scalar item_of(const TensorBase& t);
+// What an element is read for: errors under vmap say so.
+enum class Reading : uint8_t { Number, Truth };
+Scalar item_of(const TensorBase& t, Reading reading = Reading::Number);
 // The same as a Python number.
 PyObject* item_object(const TensorBase& t);
 // Nested lists; a number for a 0-d tensor.

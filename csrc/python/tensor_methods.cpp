@@ -1,4 +1,5 @@
 // Methods that answer questions about a tensor, and its elements as numbers.
+#include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/python/tensor_functions.h>
 
@@ -33,6 +34,14 @@ PyObject* is_contiguous(const MethodArgs& m) {
 
 PyObject* requires_grad_(const MethodArgs& m) {
   BoundArgs a("requires_grad_", kOn, m);
+  TAEDA_CHECK(!in_transform(),
+              "You are attempting to call Tensor.requires_grad_() (or perhaps "
+              "using torch.autograd.functional.* APIs) inside of a function "
+              "being transformed by a functorch transform (shape ",
+              m.tensor().sizes(),
+              "). This is unsupported, please use the transforms (grad, vjp, "
+              "jacrev, jacfwd, hessian) or call requires_grad_() outside of "
+              "the function.");
   autograd::set_requires_grad(m.tensor(), a.flag(1, true));
   return Py_NewRef(m.self);
 }

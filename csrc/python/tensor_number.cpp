@@ -98,7 +98,7 @@ int truth(PyObject* self) {
     TAEDA_CHECK(t.numel() == 1,
                 "Boolean value of Tensor with more than one value is "
                 "ambiguous");
-    Scalar s = item_of(t);
+    Scalar s = item_of(t, Reading::Truth);
     result = s.is_complex() ? !s.equal(0.0) : s.to_double() != 0;
   });
   return status < 0 ? -1 : result;

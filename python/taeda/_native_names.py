@@ -6,8 +6,10 @@ __all__: list[str] = []
 
 
 def _are_functorch_transforms_active() -> bool:
-    """Whether tensors are wrapped by a transform: none are."""
-    return False
+    """Whether a function transform is in force in this thread."""
+    from taeda import _C
+
+    return _C._functorch.in_transform()
 
 
 def _get_tracing_state() -> None:

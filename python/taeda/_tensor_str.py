@@ -7,9 +7,11 @@ tensor is summarised, so that printing needs no operators.
 from __future__ import annotations
 
 import math
+import sys
 
 import taeda
 from taeda import _C
+from taeda._functorch.levels import wrapper_text
 
 __all__ = ["set_printoptions", "tensor_text"]
 
@@ -236,6 +238,12 @@ def _plain(tensor):
     return found.resolve_neg() if found.is_neg() else found
 
 
+def _tangent(tensor):
+    """The tangent at the current level of forward mode, if any."""
+    forward_ad = sys.modules.get("taeda.autograd.forward_ad")
+    return None if forward_ad is None else forward_ad.tangent_of(tensor)
+
+
 def tensor_text(tensor, *, tensor_contents: str | None = None) -> str:
     """The text of `repr(tensor)`.
 
@@ -251,6 +259,9 @@ def tensor_text(tensor, *, tensor_contents: str | None = None) -> str:
 
 
 def _tensor_text(tensor, contents: str | None) -> str:
+    wrapper = wrapper_text(tensor)
+    if wrapper is not None:
+        return wrapper
     kind = type(tensor)
     is_plain = kind is taeda.Tensor or kind.__name__ == "Parameter"
     prefix = "tensor(" if is_plain else f"{kind.__name__}("
@@ -258,8 +269,11 @@ def _tensor_text(tensor, contents: str | None) -> str:
     suffixes: list[str] = []
     if tensor.device.type != _C._get_default_device().type:
         suffixes.append(f"device='{tensor.device}'")
-    text, facts = _parts(_plain(tensor), indent)
+    plain, tangent = _plain(tensor), _tangent(tensor)
+    text, facts = _parts(plain if tangent is None else plain.detach(), indent)
     suffixes += facts + _grad_suffix(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     return _with_suffixes(prefix + (contents or text), suffixes, indent)
 
 

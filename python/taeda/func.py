@@ -1,7 +1,7 @@
 """Functions of functions: derivatives and mapping over a batch.
 
-Derivatives are those of `autograd.grad`; `vmap` calls the function for each element and
-stacks what it returns.
+The transforms nest in any order; each runs the function once, in a level of its own
+(csrc/functorch).
 """
 
 from __future__ import annotations
@@ -9,18 +9,22 @@ from __future__ import annotations
 from taeda._functorch.derivatives import (
     grad,
     grad_and_value,
-    hessian,
-    jacfwd,
-    jacrev,
     jvp,
     linearize,
     vjp,
 )
-from taeda._functorch.modules import functional_call, stack_module_state
+from taeda._functorch.jacobians import hessian, jacfwd, jacrev
+from taeda._functorch.levels import debug_unwrap
+from taeda._functorch.modules import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from taeda._functorch.vmap import vmap
 from taeda._lazy import attributes
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
     "grad",
     "grad_and_value",
@@ -29,6 +33,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -1,27 +1,21 @@
-"""Gradients, products with Jacobians, and Jacobians of functions."""
+"""Gradients of functions, and products of vectors with their Jacobians."""
 
 from __future__ import annotations
 
+import functools
+
 import taeda
 from taeda._functorch.levels import dual_level, grad_level
-from taeda._functorch.vmap import vmap
 from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-__all__ = [
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "vjp",
-]
+__all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
 
 def _leaf(level, t):
-    """A new leaf of the level around a tensor; what is no tensor stays."""
-    return level.wrap(t).requires_grad_() if isinstance(t, taeda.Tensor) else t
+    """A new leaf of the level around a tensor."""
+    if not isinstance(t, taeda.Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
+    return level.leaf(t)
 
 
 def _outside(level, tree):
@@ -33,9 +27,8 @@ def _outside(level, tree):
 
 def _gradients(outputs, inputs, cotangents, create_graph: bool = False):
     """Gradients within one level; zeros where there is no way."""
-    pairs = [
-        (o, c) for o, c in zip(outputs, cotangents, strict=False) if o.requires_grad
-    ]
+    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True)]
+    pairs = [(o, c) for o, c in pairs if o.requires_grad]
     if not pairs:
         return [taeda.zeros_like(t) for t in inputs]
     found = taeda.autograd.grad(
@@ -48,37 +41,54 @@ def _gradients(outputs, inputs, cotangents, create_graph: bool = False):
     )
     return [
         taeda.zeros_like(t) if g is None else g
-        for t, g in zip(inputs, found, strict=False)
+        for t, g in zip(inputs, found, strict=True)
     ]
 
 
-def _places(argnums, count: int) -> tuple[int, ...]:
-    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+def places_of(argnums, count: int) -> tuple[int, ...]:
+    """The positions that `argnums` names among `count` arguments.
+
+    Raises:
+        RuntimeError: no integer or tuple of them, or one that is not there.
+    """
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(
+            f"argnums must be int or Tuple[int, ...], got: {type(argnums)}"
+        )
+    places = (argnums,) if isinstance(argnums, int) else argnums
+    if not places:
+        raise RuntimeError("argnums must be non-empty")
     for place in places:
+        if not isinstance(place, int):
+            raise RuntimeError(f"argnums: expected integers, got {place!r}")
         if not -count <= place < count:
             raise RuntimeError(
                 f"Got argnum={place}, but only {count} positional inputs"
             )
-    return tuple(place % count for place in places)
+    found = tuple(place % count for place in places)
+    if len(set(found)) < len(found):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return found
 
 
-def _split(level, func, args: tuple, kwargs: dict, argnums, has_aux: bool):
-    """(values of func, aux, leaves, spec of the chosen arguments); inside `level`."""
-    places = _places(argnums, len(args))
-    args = list(args)
-    chosen, spec = tree_flatten(tuple(args[place] for place in places))
-    leaves = [_leaf(level, t) for t in chosen]
-    for place, value in zip(places, tree_unflatten(leaves, spec), strict=True):
-        args[place] = value
-    value, aux = _with_aux(func(*args, **kwargs), has_aux)
-    return value, aux, leaves, spec
+def by_places(func, places: tuple, args: tuple, kwargs: dict):
+    """`func` as a function of the arguments at some places alone."""
+
+    def chosen(*values):
+        given = list(args)
+        for place, value in zip(places, values, strict=True):
+            given[place] = value
+        return func(*given, **kwargs)
+
+    return chosen
 
 
-def _with_aux(result, has_aux: bool):
+def _with_aux(result, has_aux: bool, who: str):
     """(value, aux) of what a function returned."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
         raise RuntimeError(
-            "expected the function to return a tuple (output, aux) when has_aux=True"
+            f"{who}: output of function f should be a tuple: (output, aux) if has_aux "
+            f"is True, got {type(result).__name__}"
         )
     return result if has_aux else (result, None)
 
@@ -87,30 +97,50 @@ def grad_and_value(func, argnums=0, has_aux: bool = False):
     """A function that returns (gradients, value) of a scalar function.
 
     Args:
-        func: returns a tensor of one element, or (it, anything) with has_aux.
-        argnums: the positional argument, or several, to differentiate by.
+        func: returns a tensor without dims, or (it, anything) with has_aux.
+        argnums: the positional argument, or several, to differentiate by; tensors
+            or nested containers of tensors.
         has_aux: whether func returns a second value, handed on as (value, aux).
-    """
 
+    Raises:
+        RuntimeError: no such argument; func returns something else.
+        ValueError: what is differentiated by is no tensor.
+
+    Example:
+        >>> taeda.func.grad_and_value(lambda x: (x * x).sum())(taeda.ones(2))
+        (tensor([2., 2.]), tensor(2.))
+    """
+    who = "grad_and_value(f)(*args)"
+
+    @functools.wraps(func)
     def differentiated(*args, **kwargs):
+        places = places_of(argnums, len(args))
+        chosen, spec = tree_flatten(tuple(args[place] for place in places))
         with grad_level() as level, taeda.enable_grad():
-            value, aux, leaves, spec = _split(
-                level, func, args, kwargs, argnums, has_aux
-            )
+            leaves = [_leaf(level, t) for t in chosen]
+            call = by_places(func, places, args, kwargs)
+            result = call(*tree_unflatten(leaves, spec))
+            value, aux = _with_aux(result, has_aux, who)
             if not isinstance(value, taeda.Tensor):
                 raise RuntimeError(
-                    f"Expected f(*args) to return a Tensor, got type {type(value)}"
+                    f"{who}: Expected f(*args) to return a Tensor, got {type(value)}"
                 )
             if value.dim() != 0:
                 raise RuntimeError(
-                    "Expected f(*args) to return a scalar tensor, got tensor with "
-                    f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev "
-                    "APIs instead?"
+                    f"{who}: Expected f(*args) to return a scalar Tensor, got tensor "
+                    f"with {value.dim()} dims. Maybe you wanted to use the vjp or "
+                    "jacrev APIs instead?"
+                )
+            if value.is_complex():
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but "
+                    f"got {value.dtype}"
                 )
             found = _gradients([value], leaves, [taeda.ones_like(value)])
+            found = [level.unwrap(g) for g in found]
         gradients = tree_unflatten(found, spec)
         gradients = gradients[0] if isinstance(argnums, int) else gradients
-        gradients, value, aux = _outside(level, (gradients, value, aux))
+        value, aux = level.unwrap(value), _outside(level, aux)
         return gradients, ((value, aux) if has_aux else value)
 
     return differentiated
@@ -120,9 +150,12 @@ def grad(func, argnums=0, has_aux: bool = False):
     """A function that returns the gradient of a scalar function.
 
     Args:
-        func: returns a tensor of one element, or (it, anything) with has_aux.
+        func: returns a tensor without dims, or (it, anything) with has_aux.
         argnums: the positional argument, or several, to differentiate by.
         has_aux: whether to return (gradient, aux).
+
+    Raises:
+        RuntimeError, ValueError: as `grad_and_value`.
 
     Example:
         >>> taeda.func.grad(lambda x: (x * x).sum())(taeda.ones(2))
@@ -130,6 +163,7 @@ def grad(func, argnums=0, has_aux: bool = False):
     """
     both = grad_and_value(func, argnums, has_aux)
 
+    @functools.wraps(func)
     def gradient(*args, **kwargs):
         gradients, value = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
@@ -137,32 +171,83 @@ def grad(func, argnums=0, has_aux: bool = False):
     return gradient
 
 
-def vjp(func, *primals, has_aux: bool = False):
-    """(func(*primals), a function from cotangents to gradients)."""
-    places = tuple(range(len(primals)))
-    with grad_level() as level, taeda.enable_grad():
-        value, aux, leaves, spec = _split(level, func, primals, {}, places, has_aux)
-    outputs, out_spec = tree_flatten(value)
+def _only_tensors(outputs: list, who: str) -> None:
     for output in outputs:
         if not isinstance(output, taeda.Tensor):
             raise RuntimeError(
-                "vjp(f, *primals): expected f(*primals) to return only tensors, got "
-                f"{type(output).__name__}"
+                f"{who}: expected f(*primals) to return only tensors, got unsupported "
+                f"type {type(output)}"
             )
 
-    def product(cotangents, retain_graph: bool = True, create_graph: bool = True):
+
+def vjp(func, *primals, has_aux: bool = False):
+    """(func(*primals), a function from cotangents to gradients).
+
+    Args:
+        func: returns tensors in nested containers, or (them, anything) with has_aux.
+        primals: its arguments, tensors in nested containers.
+        has_aux: whether to return (value, function, aux).
+
+    Returns:
+        The function takes cotangents shaped like the value and returns a tuple of
+        gradients, one for each argument.
+
+    Raises:
+        RuntimeError: func returns no tensors; cotangents of another structure.
+
+    Example:
+        >>> value, product = taeda.func.vjp(taeda.sin, taeda.zeros(2))
+        >>> product(taeda.ones(2))
+        (tensor([1., 1.]),)
+    """
+    who = "vjp(f, *primals)"
+    inputs, spec = tree_flatten(primals)
+    with grad_level() as level, taeda.enable_grad():
+        leaves = [_leaf(level, t) for t in inputs]
+        result = func(*tree_unflatten(leaves, spec))
+        value, aux = _with_aux(result, has_aux, who)
+    outputs, out_spec = tree_flatten(value)
+    if not outputs:
+        raise RuntimeError(
+            f"{who}: Expected f to be a function that has non-empty output (got "
+            f"output = {value!r})"
+        )
+    _only_tensors(outputs, who)
+
+    def product(cotangents, retain_graph: bool = True, create_graph=None):
         given, given_spec = tree_flatten(cotangents)
-        if len(given) != len(outputs):
+        if given_spec != out_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree "
                 f"structure of outputs to the function. cotangents: {given_spec}, "
                 f"primal output: {out_spec}"
             )
-        found = _gradients(outputs, leaves, given, taeda.is_grad_enabled())
+        follow = taeda.is_grad_enabled() if create_graph is None else create_graph
+        found = _gradients(outputs, leaves, given, follow)
         return _outside(level, tree_unflatten(found, spec))
 
     shown, aux = _outside(level, (value, aux))
     return (shown, product, aux) if has_aux else (shown, product)
+
+
+def _checked_tuple(name: str, given) -> None:
+    if not isinstance(given, tuple):
+        raise RuntimeError(
+            f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should "
+            f"be valid to call f(*primals). Got {type(given)}"
+        )
+    leaves = tree_flatten(given)[0]
+    if not leaves:
+        raise RuntimeError(
+            f"jvp(f, primals, tangents): Expected {name} to contain at least one "
+            "Tensor."
+        )
+    for leaf in leaves:
+        if not isinstance(leaf, taeda.Tensor):
+            raise RuntimeError(
+                f"jvp(f, primals, tangents): Expected {name} to only contain Tensors, "
+                f"got {type(leaf)}"
+            )
 
 
 def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False):
@@ -176,51 +261,44 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
         has_aux: whether to return (value, derivative, aux).
 
     Raises:
-        RuntimeError: primals and tangents differ in structure; an output that is no
-            tensor; with strict, one that depends on no argument.
+        RuntimeError: primals and tangents differ in structure or shape; an output
+            that is no tensor; with strict, one that depends on no argument.
+        ValueError: primals or tangents that are neither floating nor complex.
 
     Example:
         >>> taeda.func.jvp(taeda.sin, (taeda.zeros(2),), (taeda.ones(2),))
         (tensor([0., 0.]), tensor([1., 1.]))
     """
-    for name, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, tuple):
-            raise RuntimeError(
-                f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it "
-                f"should be valid to call f(*primals). Got {type(given)}"
-            )
+    _checked_tuple("primals", primals)
+    _checked_tuple("tangents", tangents)
     points, spec = tree_flatten(primals)
     directions, other = tree_flatten(tangents)
-    if spec != other or not points:
+    if spec != other:
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals and tangents to have the same "
-            f"python structure and at least one tensor. primals: {spec}, tangents: "
-            f"{other}"
+            "python structure. For example, if primals is a tuple of 3 tensors, "
+            f"tangents also must be. Got primals with structure {spec} and tangents "
+            f"with structure {other}"
         )
     with dual_level() as level:
         duals = [
             level.make_dual(*pair) for pair in zip(points, directions, strict=True)
         ]
-        value, aux = _with_aux(func(*tree_unflatten(duals, spec)), has_aux)
-    outputs, out_spec = tree_flatten(value)
-    moved = [_direction(level, output, strict) for output in outputs]
-    shown = tree_unflatten([level.primal(t) for t in outputs], out_spec)
-    moved = tree_unflatten(moved, out_spec)
-    if not has_aux:
-        return shown, moved
-    plain = tree_map(
-        lambda t: level.primal(t) if isinstance(t, taeda.Tensor) else t, aux
-    )
-    return shown, moved, plain
+        result = func(*tree_unflatten(duals, spec))
+        value, aux = _with_aux(result, has_aux, "jvp(f, primals, tangents)")
+        outputs, out_spec = tree_flatten(value)
+        _only_tensors(outputs, "jvp(f, primals, tangents)")
+        moved = [_direction(level, output, strict) for output in outputs]
+        shown = [level.primal(t) for t in outputs]
+        aux = tree_map(
+            lambda t: level.primal(t) if isinstance(t, taeda.Tensor) else t, aux
+        )
+    shown, moved = tree_unflatten(shown, out_spec), tree_unflatten(moved, out_spec)
+    return (shown, moved, aux) if has_aux else (shown, moved)
 
 
 def _direction(level, output, strict: bool):
     """An output's tangent; zeros where it has none."""
-    if not isinstance(output, taeda.Tensor):
-        raise RuntimeError(
-            "jvp(f, primals, tangents): Expected f(*primals) to return only tensors, "
-            f"got output with type {type(output)}"
-        )
     found = level.tangent(output)
     if found is None and strict:
         raise RuntimeError(
@@ -231,145 +309,53 @@ def _direction(level, output, strict: bool):
 
 
 def linearize(func, *primals):
-    """(func(*primals), the linear function that approximates it there)."""
-    value = func(*primals)
+    """(func(*primals), the linear function that approximates it there).
+
+    Args:
+        func: of tensors in nested containers, to tensors; it runs once.
+        primals: where it is linearized.
+
+    Returns:
+        The function takes tangents shaped like the primals, any number of times.
+
+    Raises:
+        RuntimeError: tangents of another structure, shape or dtype than the primals.
+
+    Example:
+        >>> value, line = taeda.func.linearize(taeda.sin, taeda.zeros(2))
+        >>> line(taeda.ones(2))
+        tensor([1., 1.])
+    """
+    inputs, spec = tree_flatten(primals)
+    with grad_level() as level, taeda.enable_grad():
+        leaves = [_leaf(level, t) for t in inputs]
+        outputs, out_spec = tree_flatten(func(*tree_unflatten(leaves, spec)))
+        _only_tensors(outputs, "linearize(f, *primals)")
+        # u -> u^T J is linear, and its derivative along a tangent t is J t.
+        factors = [level.leaf(taeda.zeros_like(level.unwrap(t))) for t in outputs]
+        products = _gradients(outputs, leaves, factors, create_graph=True)
+    value = tree_unflatten([level.unwrap(t) for t in outputs], out_spec)
 
     def line(*tangents):
-        return jvp(func, primals, tangents)[1]
+        directions, other = tree_flatten(tangents)
+        if spec != other:
+            raise RuntimeError(
+                f"Expected the tangents {other} to have the same argspec as the "
+                f"primals {spec}"
+            )
+        for i, (point, direction) in enumerate(zip(inputs, directions, strict=True)):
+            _same_form(i, point, direction)
+        moved = _gradients(products, factors, directions, taeda.is_grad_enabled())
+        return tree_unflatten([level.unwrap(t) for t in moved], out_spec)
 
     return value, line
 
 
-def jacrev(
-    func,
-    argnums=0,
-    *,
-    has_aux: bool = False,
-    chunk_size=None,
-    _preallocate_and_copy: bool = False,
-):
-    """A function that returns the Jacobian by products from the left.
-
-    Args:
-        func: returns tensors, or (them, anything) with has_aux.
-        argnums: the positional argument, or several, to differentiate by.
-        has_aux: whether to return (Jacobian, aux).
-        chunk_size: how many rows are computed at once (all of them if None).
-    """
-
-    def jacobian(*args, **kwargs):
-        places = _places(argnums, len(args))
-
-        def chosen(*values):
-            given = list(args)
-            for place, value in zip(places, values, strict=True):
-                given[place] = value
-            return func(*given, **kwargs)
-
-        primals = tuple(args[place] for place in places)
-        value, product, *aux = vjp(chosen, *primals, has_aux=has_aux)
-        outputs, out_spec = tree_flatten(value)
-        units = _units(outputs)
-        rows = vmap(
-            lambda *cotangents: product(tree_unflatten(list(cotangents), out_spec)),
-            chunk_size=chunk_size,
-        )(*units)
-        leaves, in_spec = tree_flatten(rows)
-        blocks = _blocks(leaves, outputs, front=True)
-        trees = [tree_unflatten(block, in_spec) for block in blocks]
-        if isinstance(argnums, int):
-            trees = [tree[0] for tree in trees]
-        result = tree_unflatten(trees, out_spec)
-        return (result, aux[0]) if has_aux else result
-
-    return jacobian
-
-
-def _units(tensors: list) -> list:
-    """For each tensor, as rows, what it has in every unit vector of them all."""
-    total = sum(t.numel() for t in tensors)
-    units, start = [], 0
-    for t in tensors:
-        unit = taeda.zeros(total, t.numel(), dtype=t.dtype, device=t.device)
-        unit.diagonal(-start).fill_(1)
-        units.append(unit.view(total, *t.shape))
-        start += t.numel()
-    return units
-
-
-def _blocks(columns: list, tensors: list, front: bool) -> list:
-    """Products with unit vectors, cut by the tensor that the unit belongs to.
-
-    `columns[i]` has the units in dim 0. The result is a list by tensor of lists by
-    column, with the tensor's shape in the front or at the end.
-    """
-    blocks, start = [], 0
-    for t in tensors:
-        count, block = t.numel(), []
-        for column in columns:
-            part = column.narrow(0, start, count)
-            if front:
-                block.append(part.reshape(*t.shape, *column.shape[1:]))
-            else:
-                moved = part.movedim(0, -1)
-                block.append(moved.reshape(*column.shape[1:], *t.shape))
-        blocks.append(block)
-        start += count
-    return blocks
-
-
-def jacfwd(
-    func,
-    argnums=0,
-    has_aux: bool = False,
-    *,
-    chunk_size=None,
-    randomness: str = "error",
-):
-    """A function that returns the Jacobian by products from the right.
-
-    Args:
-        func: returns tensors, or (them, anything) with has_aux.
-        argnums: the positional argument, or several, to differentiate by.
-        has_aux: whether to return (Jacobian, aux).
-        chunk_size: how many columns are computed at once (all of them if None).
-        randomness: what random operators in func do, as in `vmap`.
-    """
-
-    def jacobian(*args, **kwargs):
-        places = _places(argnums, len(args))
-
-        def chosen(*values):
-            given = list(args)
-            for place, value in zip(places, values, strict=True):
-                given[place] = value
-            return func(*given, **kwargs)
-
-        primals = tuple(args[place] for place in places)
-        inputs, in_spec = tree_flatten(primals)
-        kept = []
-
-        def push(*units):
-            tangents = tree_unflatten(list(units), in_spec)
-            value, moved, *aux = jvp(chosen, primals, tangents, has_aux=has_aux)
-            kept[:] = [tree_flatten(value)[0], *aux]
-            return moved
-
-        moved = vmap(push, chunk_size=chunk_size, randomness=randomness)(
-            *_units(inputs)
-        )
-        columns, out_spec = tree_flatten(moved)
-        by_input = _blocks(columns, inputs, front=False)
-        trees = []
-        for i in range(len(columns)):
-            tree = tree_unflatten([block[i] for block in by_input], in_spec)
-            trees.append(tree[0] if isinstance(argnums, int) else tree)
-        result = tree_unflatten(trees, out_spec)
-        return (result, kept[1]) if has_aux else result
-
-    return jacobian
-
-
-def hessian(func, argnums=0):
-    """A function that returns the second derivatives: the Jacobian of the Jacobian."""
-    return jacfwd(jacrev(func, argnums), argnums)
+def _same_form(index: int, point, direction) -> None:
+    for fact in ("shape", "dtype"):
+        mine, wanted = getattr(direction, fact), getattr(point, fact)
+        if mine != wanted:
+            raise RuntimeError(
+                f"tangent:{index} with {fact} {mine} in flattened pytree doesn't "
+                f"match the {fact} {wanted} of the corresponding primal."
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import namedtuple
 
+from taeda import _C
 from taeda._functorch.levels import dual_level as _new_level
 
 __all__ = [
@@ -37,7 +38,7 @@ def enter_dual_level() -> int:
     """
     if _current.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _current.level = _new_level()
+    _current.level = _new_level(is_transform=False)
     _current.level.__enter__()
     return 0
 
@@ -57,16 +58,22 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _current.level = None
 
 
+def _check_level(level: int | None, user: str) -> None:
+    if level not in (None, 0):
+        raise RuntimeError(f"Invalid level given to {user}: {level}; there is level 0")
+
+
 def make_dual(tensor, tangent, *, level: int | None = None):
     """A view of a tensor that carries a tangent.
 
     Args:
         tensor: floating or complex, of any shape.
-        tangent: of the same shape and dtype.
+        tangent: floating or complex, of the same shape.
         level: 0, the only one.
 
     Raises:
-        RuntimeError: outside of a level; other shapes or dtypes.
+        RuntimeError: outside of a level; another shape; a tensor that has a tangent.
+        ValueError: a tensor or tangent that is neither floating nor complex.
 
     Example:
         >>> with taeda.autograd.forward_ad.dual_level():
@@ -74,11 +81,12 @@ def make_dual(tensor, tangent, *, level: int | None = None):
         ...     unpack_dual(x.sin()).tangent
         tensor([1., 1.])
     """
-    if _current.level is None:
+    if _current.level is None or level == -1:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make "
             "sure to enter_dual_level() first."
         )
+    _check_level(level, "make_dual")
     for role, value in (("primal", tensor), ("tangent", tangent)):
         if value.is_floating_point() or value.is_complex():
             continue
@@ -89,12 +97,44 @@ def make_dual(tensor, tangent, *, level: int | None = None):
 
 
 def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor without its tangent, and the tangent (None where it is zero)."""
+    """A tensor without its tangent, and the tangent (None where it is zero).
+
+    Args:
+        tensor: any tensor; outside of a level it is returned as it is.
+        level: 0, the only one.
+
+    Raises:
+        RuntimeError: another level.
+    """
     if _current.level is None:
         return UnpackedDualTensor(tensor, None)
+    _check_level(level, "unpack_dual")
     return UnpackedDualTensor(
         _current.level.primal(tensor), _current.level.tangent(tensor)
     )
+
+
+def tangent_of(tensor):
+    """The tangent at the current level of this thread; None without."""
+    return None if _current.level is None else _current.level.tangent(tensor)
+
+
+class _set_fwd_grad_enabled:
+    """Switches the propagation of tangents, from the call on; restores it as context.
+
+    Args:
+        mode: whether operators give their results tangents.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self._before = _C._functorch.fwd_grad_enabled()
+        _C._functorch.set_fwd_grad_enabled(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc) -> None:
+        _C._functorch.set_fwd_grad_enabled(self._before)
 
 
 class dual_level:

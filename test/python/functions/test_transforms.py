@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy
 import pytest
 import taeda
@@ -109,3 +112,159 @@ def test_refused_alike(call) -> None:
             call(library)
         raised.append(type(caught.value))
     assert raised[0] is raised[1]
+
+
+def test_the_modules_of_pytorch_have_the_same_functions() -> None:
+    from importlib import import_module
+
+    for name in ("apis", "eager_transforms", "functional_call"):
+        module = import_module(f"taeda._functorch.{name}")
+        assert hasattr(torch._functorch, name)
+        for each in module.__all__:
+            assert getattr(taeda.func, each) is getattr(module, each)
+            assert hasattr(getattr(torch._functorch, name), each)
+
+
+def test_the_old_package_is_an_alias() -> None:
+    code = (
+        "from taeda import as_torch; as_torch.install()\n"
+        "import functorch, torch\n"
+        "assert functorch.vmap is torch.vmap is torch.func.vmap\n"
+        "assert torch._C._are_functorch_transforms_active() is False\n"
+        "torch.vmap(lambda x: seen.append("
+        "torch._C._are_functorch_transforms_active()) or x)(torch.ones(2))\n"
+        "assert seen == [True]"
+    )
+    subprocess.run([sys.executable, "-c", "seen = []\n" + code], check=True)
+
+
+MODULE_STATE = {
+    "nothing": lambda t: t.func.stack_module_state([]),
+    "modes": lambda t: t.func.stack_module_state(
+        [t.nn.Linear(2, 2), t.nn.Linear(2, 2).eval()]
+    ),
+    "classes": lambda t: t.func.stack_module_state([t.nn.Linear(2, 2), t.nn.Tanh()]),
+    "requires_grad": lambda t: t.func.stack_module_state(
+        [t.nn.Linear(2, 2), t.nn.Linear(2, 2).requires_grad_(False)]
+    ),
+    "no dictionary": lambda t: t.func.functional_call(t.nn.Tanh(), 3, t.ones(1)),
+    "list of none": lambda t: t.func.functional_call(t.nn.Tanh(), [3], t.ones(1)),
+    "name twice": lambda t: t.func.functional_call(
+        t.nn.Linear(1, 1), ({"bias": t.ones(1)}, {"bias": t.ones(1)}), t.ones(1)
+    ),
+    "missing": lambda t: t.func.functional_call(
+        t.nn.Linear(1, 1), {"bias": t.ones(1), "q": t.ones(1)}, t.ones(1), strict=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODULE_STATE)
+def test_modules_refused_alike(name) -> None:
+    raised = []
+    for library in (taeda, torch):
+        with pytest.raises((ValueError, RuntimeError)) as caught:
+            MODULE_STATE[name](library)
+        raised.append(caught)
+    assert raised[0].type is raised[1].type
+    assert str(raised[1].value).split(";")[0][:40] in str(raised[0].value)
+
+
+def test_tied_weights() -> None:
+    class Tied(taeda.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = taeda.nn.Linear(2, 2, bias=False)
+            self.tied = self.layer.weight
+
+        def forward(self, x):
+            return self.layer(x) + x @ self.tied
+
+    net, x, zeros = Tied(), taeda.ones(1, 2), taeda.zeros(2, 2)
+    call = taeda.func.functional_call
+    assert call(net, {"layer.weight": zeros}, x).tolist() == [[0, 0]]
+    kept = call(net, {"layer.weight": zeros}, x, tie_weights=False)
+    assert taeda.equal(kept, x @ net.tied)
+    with pytest.raises(ValueError, match="which are tied"):
+        call(net, {"layer.weight": zeros, "tied": zeros + 1}, x)
+
+
+def test_batch_norm_without_statistics() -> None:
+    net = taeda.nn.Sequential(taeda.nn.BatchNorm1d(3), taeda.nn.Linear(3, 2))
+    assert taeda.func.replace_all_batch_norm_modules_(net) is net
+    assert net[0].running_mean is None and not net[0].track_running_stats
+    params = dict(net.named_parameters())
+    x = taeda.randn(4, 5, 3)
+    out = taeda.vmap(lambda x: taeda.func.functional_call(net, params, x))(x)
+    assert taeda.allclose(out, taeda.stack([net(each) for each in x]), atol=1e-6)
+
+
+def test_unwrapped() -> None:
+    seen = []
+
+    def f(v):
+        seen.append((taeda.func.debug_unwrap(v), repr(v)))
+        seen.append(repr(taeda.func.debug_unwrap(v, recurse=False)))
+        return v.sum()
+
+    x = taeda.ones(2, 3)
+    taeda.vmap(taeda.func.grad(f))(x)
+    assert taeda.equal(seen[0][0], x)
+    assert seen[1].startswith("BatchedTensor(lvl=1, bdim=0")
+    with pytest.raises(TypeError, match="expected a Tensor, got int"):
+        taeda.func.debug_unwrap(3)
+
+
+DEEP = {
+    "vmap of grad of jvp": lambda t, x, w: t.vmap(
+        t.func.grad(lambda v: t.func.jvp(t.sin, (v,), (w,))[1].sum())
+    )(x),
+    "grad of vmap of grad": lambda t, x, w: t.func.grad(
+        lambda u: t.vmap(t.func.grad(loss(t)), (None, 0))(u, x).pow(2).sum()
+    )(w),
+    "jvp of vmap of vjp": lambda t, x, w: t.func.jvp(
+        lambda u: t.vmap(lambda r: t.func.vjp(t.tanh, u * r)[1](r)[0])(x), (w,), (w,)
+    ),
+    "jacfwd of jacrev of grad": lambda t, x, w: t.func.jacfwd(
+        t.func.jacrev(t.func.grad(lambda v: (v**4).sum()))
+    )(w),
+    "jvp of jvp of jvp": lambda t, x, w: t.func.jvp(
+        lambda v: t.func.jvp(lambda v: t.func.jvp(t.exp, (v,), (w,))[1], (v,), (w,))[1],
+        (w,),
+        (w,),
+    ),
+    "vmap of hessian": lambda t, x, w: t.vmap(
+        t.func.hessian(lambda v: (v * w).tanh().sum())
+    )(x),
+    "vmap of vmap of grad": lambda t, x, w: t.vmap(
+        t.vmap(t.func.grad(lambda v, u: (v * u).exp()), (0, None)), (0, 0)
+    )(x, x[:, 0]),
+    "chunks of rows": lambda t, x, w: t.func.jacrev(t.sin, chunk_size=3)(w),
+    "aux of columns": lambda t, x, w: t.vmap(
+        lambda v: t.func.jacfwd(lambda u: (u.sin(), u * v), has_aux=True)(w)
+    )(x),
+    "aux of the inner one": lambda t, x, w: t.func.grad(
+        lambda u: t.func.grad(lambda v: ((v**3).sum(), v * u), has_aux=True)(u)[1].sum()
+    )(w),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_nested_same(name) -> None:
+    got = leaves(DEEP[name](taeda, *data(taeda)))
+    want = leaves(DEEP[name](torch, *data(torch)))
+    for g, w in zip(got, want, strict=True):
+        assert g.shape == w.shape and not g.requires_grad
+        numpy.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_linearize_runs_the_function_once() -> None:
+    calls = []
+    value, line = taeda.func.linearize(lambda v: calls.append(1) or v**2, taeda.ones(2))
+    assert line(taeda.ones(2)).tolist() == line(taeda.ones(2)).tolist() == [2, 2]
+    assert len(calls) == 1
+    lines = taeda.vmap(lambda v: taeda.func.linearize(taeda.sin, v)[1](v))
+    x = taeda.tensor([[1.0, 2.0]])
+    assert taeda.allclose(lines(x), x.cos() * x)
+    for wrong in (taeda.ones(3), taeda.ones(2).double()):
+        with pytest.raises(RuntimeError, match="tangent:0 with"):
+            line(wrong)
