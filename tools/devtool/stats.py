@@ -16,6 +16,14 @@ MAX_LINES_PER_RECORD = 220.0
 MAX_KBYTES_PER_RECORD = 13.0
 MAX_KERNEL_KBYTES = 35.0
 MAX_KERNEL_SECONDS = 0.8
+# The contract of kernels and formulas (docs/design/records.md).
+MAX_EXPLICIT = 0
+MAX_OPAQUE_RECORDS = 120
+MAX_HELPER_RECORDS = 8
+MAX_FOREACH_FILES = 0
+MIN_FORMULA_PERCENT = 45.0
+# Everything else is written by hand: composites and kernels.
+BY_HAND = ("composite", "kernel")
 # A file that took less came out of ccache: its time says nothing.
 LEAST_COMPILE_SECONDS = 0.3
 
@@ -41,6 +49,42 @@ def axes_lines(records: list) -> list[str]:
     opaque = f"opaque: {reasons.total()}"
     head = f"kernel overloads: {len(overloads)}, with axes: {named}, {opaque}"
     return [head, *(f"  {n} opaque: {why}" for why, n in reasons.most_common())]
+
+
+def _opaque(overload) -> bool:
+    return overload.family == "kernel" and bool(overload.body.axes.opaque)
+
+
+def helper_records(records: list) -> list[str]:
+    """Operators that only formulas and composites call: private, under `_` names."""
+    return [r.name for r in records if r.python.private and r.name.startswith("_")]
+
+
+def contract(records: list) -> list[tuple[str, float, float, bool]]:
+    """(what, how many, the bar, whether it is a least) of what records still lack."""
+    overloads = [o for r in records for o in r.overloads]
+    kernels = [o.body for o in overloads if o.family == "kernel"]
+    formulas = [o for o in overloads if o.family not in BY_HAND]
+    opaque = [r for r in records if any(map(_opaque, r.overloads))]
+    bare = [k for k in kernels if k.axes is None]
+    foreach = list((ROOT / "aten" / "ops").glob("foreach*.yaml"))
+    percent = 100 * len(formulas) / len(overloads)
+    explicit = sum(getattr(k, "explicit", None) is not None for k in kernels)
+    return [
+        ("explicit kernel overloads", explicit, MAX_EXPLICIT, False),
+        ("opaque kernel records", len(opaque), MAX_OPAQUE_RECORDS, False),
+        ("kernel overloads without axes", len(bare), 0, False),
+        ("helper records", len(helper_records(records)), MAX_HELPER_RECORDS, False),
+        ("foreach YAML files", len(foreach), MAX_FOREACH_FILES, False),
+        ("percent of overloads by formula", percent, MIN_FORMULA_PERCENT, True),
+    ]
+
+
+def family_line(records: list) -> str:
+    """How many overloads each family has."""
+    families = collections.Counter(o.family for r in records for o in r.overloads)
+    parts = (f"{name} {count}" for name, count in families.most_common())
+    return f"overloads: {families.total()}: {', '.join(parts)}"
 
 
 def _generated(tree: pathlib.Path) -> list[tuple[str, int, int, int]]:
@@ -92,8 +136,15 @@ def main() -> int:
     for kind, files, lines, size in rows:
         say(f"gen/{kind}: {files} files, {lines} lines, {size / 1e3:.0f} kB")
     say(f"records: {records}, with generated kernels: {kernels}")
+    say(family_line(loaded))
     for line in axes_lines(loaded):
         say(line)
+    say("helper records: " + " ".join(helper_records(loaded)))
+    for name, value, bar, least in contract(loaded):
+        met = value >= bar if least else value <= bar
+        over.extend([] if met else [name])
+        word = "at least" if least else "at most"
+        say(f"{name}: {value:g} ({word} {bar:g}) {'ok' if met else 'OVER'}")
     lines, size = sum(r[2] for r in rows), sum(r[3] for r in rows)
     figure("generated lines per record", lines / records, MAX_LINES_PER_RECORD, "")
     figure(

@@ -43,6 +43,39 @@ def test_axes_are_counted_by_reason() -> None:
     assert all(" opaque: " in line for line in reasons)
 
 
+RECORDS = """
+- name: twice
+  doc: Twice.
+  family: pointwise
+  dtypes: {in: float}
+  overloads: [{schema: "twice(Tensor self) -> Tensor", expr: "self + self"}]
+- name: _half
+  doc: Half.
+  family: kernel
+  python: {private: true}
+  axes: "opaque: it reads everything"
+  overloads: [{schema: "_half(Tensor self) -> Tensor", explicit: half}]
+- name: _third
+  doc: A third.
+  family: kernel
+  axes: "* -> *"
+  overloads: [{schema: "_third(Tensor self) -> Tensor", cpu: third}]
+"""
+
+
+def test_contract_is_counted() -> None:
+    from tools.codegen.records import load_text
+
+    records = load_text(RECORDS)
+    found = {name: value for name, value, *_ in stats.contract(records)}
+    assert found["explicit kernel overloads"] == 1
+    assert found["opaque kernel records"] == 1
+    assert found["kernel overloads without axes"] == 0
+    assert found["percent of overloads by formula"] == pytest.approx(100 / 3)
+    assert stats.helper_records(records) == ["_half"]
+    assert stats.family_line(records) == "overloads: 3: kernel 2, pointwise 1"
+
+
 def test_unknown_section_is_named() -> None:
     with pytest.raises(shell.Failure, match="no such section: nonsense"):
         checks.run_sections(["nonsense"])
