@@ -7,6 +7,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -19,7 +20,7 @@ modules nn.Linear 1
 
 @pytest.fixture(scope="module")
 def conform():
-    spec = importlib.util.spec_from_file_location("ci_conform", CI / "conform.py")
+    spec = importlib.util.spec_from_file_location("ci_by_name", CI / "by_name.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -122,3 +123,80 @@ def test_absent_baseline_fails(tree) -> None:
 def test_clone_without_judges_says_so(tree) -> None:
     assert _judges(tree, "none").returncode == 0
     assert "none beside this checkout" in _judges(tree, None).stdout
+
+
+# Stands for every judge: writes one passing check where results are asked for, notes
+# its call, and fails as often as the file beside it says.
+JUDGE = """
+import json, pathlib, sys
+
+def main():
+    here, name = pathlib.Path(__file__).parents[1], pathlib.Path(__file__).parent.name
+    with open(here / "calls", "a") as file:
+        print(name, *sys.argv[1:], file=file)
+    if name == "conform":
+        tool = sys.argv[1]
+        row = {"tool": tool, "unit": "A", "case": "c", "check": "k", "status": "pass"}
+        pathlib.Path(sys.argv[sys.argv.index("--out") + 1]).write_text(json.dumps(row))
+    failures = here / f"fails-{name}"
+    left = int(failures.read_text()) if failures.exists() else 0
+    failures.write_text(str(left - 1))
+    return int(left > 0)
+"""
+
+
+@pytest.fixture
+def judged(tree) -> pathlib.Path:
+    """A checkout with baselines and a library, and judges beside it that agree."""
+    judges = tree.parent / "judges"
+    for name in ("bench", "conform", "opcheck", "originality"):
+        (judges / name).mkdir(parents=True)
+        (judges / name / "__init__.py").write_text("")
+        (judges / name / "cli.py").write_text(JUDGE)
+        entry = f"import sys; from {name}.cli import main; sys.exit(main())"
+        (judges / name / "__main__.py").write_text(entry)
+    script = JUDGE + "sys.exit(main())"
+    (judges / "originality" / "originality.py").write_text(script)
+    for folder in ("test", "build/lib", ".venv/bin"):
+        (tree / folder).mkdir(parents=True)
+    tools = ("train", "modules", "optim", "checkpoint")
+    lines = "".join(f"{tool} A 1\n" for tool in tools)
+    (tree / "test" / "conform_baseline.list").write_text(lines)
+    for name in ("opcheck", "opcheck_further"):
+        (tree / "test" / f"{name}_baseline.list").write_text("abs/bool/forward\n")
+    (tree / "build" / "lib" / "libtaeda.so").write_bytes(b"library")
+    # Not a link: Python would take the folder of the link for a bare environment.
+    start = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
+    (tree / ".venv" / "bin" / "python").write_text(start)
+    (tree / ".venv" / "bin" / "python").chmod(0o755)
+    return tree
+
+
+def test_every_judge_is_asked_at_every_level(judged) -> None:
+    done = _judges(judged, "../judges")
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = (judged.parent / "judges" / "calls").read_text().splitlines()
+    words = [tuple(call.split()[:2]) for call in calls]
+    for tool in ("train", "modules", "optim", "checkpoint"):
+        assert words.count(("conform", tool)) == 1
+    levels = done.stdout.count("TAEDA_CPU_CAPABILITY=")
+    assert words.count(("opcheck", "run")) == levels + 1 > 1
+    assert all("--baseline" in call for call in calls if call.startswith("opcheck"))
+    assert sum("jvp,gradgrad,vmap,meta" in call for call in calls) == 1
+    assert [name for name, *_ in words].count("bench") == 1
+
+
+@pytest.mark.parametrize(
+    ("judge", "failures", "status"),
+    [("conform", 1, 1), ("opcheck", 1, 1), ("originality", 1, 1)]
+    + [("bench", 2, 0), ("bench", 3, 1)],
+)
+def test_a_judge_that_fails_fails_all(judged, judge, failures, status) -> None:
+    (judged.parent / "judges" / f"fails-{judge}").write_text(str(failures))
+    assert _judges(judged, "../judges").returncode == status
+
+
+def test_large_library_fails(judged) -> None:
+    with open(judged / "build" / "lib" / "libtaeda.so", "wb") as file:
+        file.truncate(24_000_001)
+    assert _judges(judged, "../judges").returncode == 1

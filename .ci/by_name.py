@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds every named class, optimizer, schedule and model to the reference.
 
-`conform.py BASELINE RESULTS...` reads what `conform TOOL --out RESULTS` wrote. A line
+`by_name.py BASELINE RESULTS...` reads what `conform TOOL --out RESULTS` wrote. A line
 of the baseline names a subject and how many checks it has at least; all must pass but
 those that follow it, indented, as `case / check`. A subject that the baseline does not
 name, or that the results lack, fails too. With `--write` the baseline is written.
