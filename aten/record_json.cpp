@@ -28,6 +28,8 @@ constexpr const char* kPromotions[] = {"default",
                                        "first",
                                        "int_to_long",
                                        "float_only"};
+constexpr const char* kAutocast[] = {
+    "keep", "lower", "float32", "float32_result", "promote", "refuse"};
 constexpr const char* kOutKinds[] = {"same", "bool", "real"};
 constexpr const char* kRoles[] = {
     "forward", "gradient", "init", "map", "combine", "finish"};
@@ -140,6 +142,13 @@ std::string dtypes_json(const DtypeRule& rule) {
   return std::move(out).closed();
 }
 
+std::string autocast_json(const RecordInfo& record) {
+  Json out('{');
+  out.string("cpu", name_in(kAutocast, record.autocast_cpu));
+  out.string("cuda", name_in(kAutocast, record.autocast_cuda));
+  return std::move(out).closed();
+}
+
 std::string expressions_json(const OperatorEntry& op) {
   std::vector<std::string> names;
   for (const ArgInfo& a : arguments_of(*op.info)) {
@@ -180,6 +189,8 @@ std::string record_json(const OperatorEntry& op) {
   out.member("results", values_json(results_of(info), op.schema));
   bool typed = record.dtypes.computes != 0;
   out.member("dtypes", typed ? dtypes_json(record.dtypes) : "null");
+  bool cast = info.form == Form::Functional;
+  out.member("autocast", autocast_json(cast ? record : RecordInfo{}));
   bool has_axes = record.axes != nullptr;
   out.member("axes", has_axes ? quoted(record.axes) : "null");
   bool formula = record.expressions != nullptr;

@@ -3,7 +3,13 @@
 
 namespace taeda {
 
-void register_level_kernels(Dispatcher& dispatcher);  // level.h
+void register_level_kernels(Dispatcher& dispatcher);    // level.h
+void register_autocast_kernel(Dispatcher& dispatcher);  // autocast.h
+// Keys whose bit in `present` comes with the entry (Note [Autocast]): setting
+// their fallback leaves it as it is.
+constexpr uint64_t kOwnKeys =
+    (kLevelKeys | DispatchKeySet(DispatchKey::Autocast)).bits();
+
 // Generated: hands over the entries of all records.
 void register_generated(Dispatcher& dispatcher);
 
@@ -51,6 +57,7 @@ Dispatcher& Dispatcher::get() {
     auto* d = new Dispatcher;
     register_generated(*d);
     register_level_kernels(*d);
+    register_autocast_kernel(*d);
     return d;
   }();
   return *dispatcher;
@@ -62,7 +69,8 @@ void Dispatcher::add(OperatorEntry* const* entries, size_t count) {
   for (int k = 0; k < kNumDispatchKeys; ++k) {
     if (fallbacks_[k] != nullptr) everywhere |= uint64_t{1} << k;
   }
-  if ((everywhere & ~kLevelKeys.bits()) == 0) return;
+  everywhere &= ~kOwnKeys;
+  if (everywhere == 0) return;
   for (size_t i = 0; i < count; ++i) entries[i]->present |= everywhere;
 }
 
@@ -76,7 +84,7 @@ OperatorEntry* Dispatcher::find(std::string_view name,
 
 void Dispatcher::set_fallback(DispatchKey k, BoxedKernel* kernel) {
   fallbacks_[static_cast<int>(k)] = kernel;
-  if (kLevelKeys.has(k)) return;
+  if ((kOwnKeys & DispatchKeySet(k).bits()) != 0) return;
   for (OperatorEntry* entry : entries_) {
     entry->present |= DispatchKeySet(k).bits();
   }

@@ -5,6 +5,11 @@
 
 namespace taeda {
 
+// autocast.h: whether it has something to do before a level sees the call.
+namespace autocast {
+bool comes_first(const OperatorEntry& op, Stack& stack);
+}
+
 namespace {
 
 constexpr DispatchKeySet kIntercept{DispatchKey::Intercept};
@@ -35,8 +40,17 @@ void unwrap_ended(const OperatorEntry& op, Stack& stack) {
 }
 
 struct InterceptKernel final : BoxedKernel {
-  void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
+  void call(const OperatorEntry& op,
+            DispatchKeySet keys,
+            Stack& stack) override {
     unwrap_ended(op, stack);
+    if (TAEDA_UNLIKELY(autocast::comes_first(op, stack))) {
+      constexpr DispatchKey kKey = DispatchKey::Autocast;
+      BoxedKernel* own = op.boxed[static_cast<int>(kKey)];
+      BoxedKernel* all = Dispatcher::get().fallback(kKey);
+      (own != nullptr ? own : all)->call(op, keys, stack);
+      return;
+    }
     if (stack_of_levels().empty()) {
       ExcludeKeysGuard past(kIntercept);
       call_operator(op, stack);

@@ -80,10 +80,23 @@ enum class OpTag : uint8_t {
   Reduction = 18,
 };
 
+// What autocast does to calls of the functional form. The order is that of
+// AUTOCAST in tools/codegen/record_types.py.
+enum class Autocast : uint8_t {
+  Keep,
+  Lower,          // floating-point arguments become the thread's smaller dtype
+  Float32,        // they become float32
+  Float32Result,  // `dtype` is float32 where the caller gives none
+  Promote,        // they become the widest dtype among them
+  Refuse,         // an error: unsafe in small dtypes
+};
+
 // What the forms of one overload share.
 struct RecordInfo {
   Family family = Family::User;
   bool differentiable = true;
+  Autocast autocast_cpu = Autocast::Keep;
+  Autocast autocast_cuda = Autocast::Keep;
   DtypeRule dtypes{};
   // See Note [Expression words] in aten/expr/graph.h; null without expressions.
   const uint16_t* expressions = nullptr;

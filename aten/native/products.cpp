@@ -11,6 +11,7 @@
 #include <taeda/gen/native/outer.h>
 #include <taeda/gen/native/tensordot.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/dot.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/eye.h>
 #include <taeda/gen/ops/matmul.h>
@@ -112,6 +113,7 @@ Tensor inner(const Tensor& self, const Tensor& other) {
               self.sizes(),
               " and ",
               other.sizes());
+  if (self.dim() == 1 && other.dim() == 1) return ops::dot(self, other);
   int64_t k = self.size(-1);
   DimVector sizes(self.sizes());
   sizes.pop_back();
@@ -179,9 +181,15 @@ Tensor tensordot(const Tensor& self,
     sizes.push_back(y.sizes()[d]);
     columns *= y.sizes()[d];
   }
-  Tensor product =
-      ops::mm(ops::reshape(ops::permute(x, order_x), {rows, inner_size}),
-              ops::reshape(ops::permute(y, order_y), {inner_size, columns}));
+  x = ops::permute(x, order_x);
+  y = ops::permute(y, order_y);
+  if (rows == 1 && columns == 1) {
+    Tensor product =
+        ops::dot(ops::reshape(x, {inner_size}), ops::reshape(y, {inner_size}));
+    return ops::reshape(product, sizes);
+  }
+  Tensor product = ops::mm(ops::reshape(x, {rows, inner_size}),
+                           ops::reshape(y, {inner_size, columns}));
   return ops::reshape(product, sizes);
 }
 

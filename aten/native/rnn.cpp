@@ -18,6 +18,7 @@
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/select.h>
 #include <taeda/gen/ops/stack.h>
+#include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/transpose.h>
 
 namespace taeda::native {
@@ -42,6 +43,14 @@ struct States {
 
 OptionalTensor maybe(TensorList list, size_t i, bool there) {
   return there ? OptionalTensor(list[i]) : std::nullopt;
+}
+
+// Gates mix a state with the one before it, so that the result has the wider
+// dtype of the two where autocast computed the layer in a smaller one. (In a
+// whole LSTM all is of the smaller one, as in PyTorch's fused layer.)
+Tensor in_dtype_of(const Tensor& computed, const Tensor& state) {
+  if (computed.dtype() == state.dtype()) return computed;
+  return ops::to(computed, state.dtype());
 }
 
 // `data` has the rows of all steps; see Note [Packed rows].
@@ -83,6 +92,10 @@ States run(const Network& n,
                           maybe(p, plain, each > plain),
                           counts,
                           d == 1);
+      if (n.mode == kGru) {
+        out = in_dtype_of(out, h0);
+        h = in_dtype_of(h, h0);
+      }
       outs.push_back(out);
       hs.push_back(h);
       if (n.mode == kLstm) cs.push_back(cell);
@@ -265,7 +278,8 @@ std::pair<Tensor, Tensor> cell(int64_t mode,
                       std::nullopt,
                       DimVector{input.sizes()[0]},
                       false);
-  return {out, cn};
+  if (mode == kGru || mode == kLstm) out = in_dtype_of(out, h);
+  return {out, mode == kLstm ? in_dtype_of(cn, *c) : cn};
 }
 
 }  // namespace

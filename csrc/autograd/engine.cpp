@@ -1,6 +1,7 @@
 #include <taeda/csrc/autograd/engine.h>
 
 #include <taeda/csrc/autograd/accumulate_grad.h>
+#include <taeda/csrc/autograd/autocast.h>
 #include <taeda/csrc/autograd/node_table.h>
 #include <taeda/csrc/autograd/validate.h>
 
@@ -337,8 +338,10 @@ std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
   }
   std::vector<Tensor> results;
   LocalState state = local_state;
+  autocast::Settings casts = autocast::settings();
   run_on_new_thread([&] {
     LocalStateGuard guard(state);
+    autocast::restore(casts);
     results = pass.run(roots, std::move(grads), inputs);
   });
   return results;

@@ -35,5 +35,6 @@ void bind_settings(PyObject* module);
 void bind_dlpack(PyObject* module);
 void bind_library(PyObject* module);
 void bind_functorch(PyObject* module);
+void bind_autocast(PyObject* module);
 
 }  // namespace taeda::python

@@ -71,7 +71,8 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
                        bind_settings,
                        bind_dlpack,
                        bind_library,
-                       bind_functorch}) {
+                       bind_functorch,
+                       bind_autocast}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());

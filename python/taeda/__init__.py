@@ -55,14 +55,6 @@ _LAZY_NAMES = {
         " ShortTensor CharTensor ByteTensor BoolTensor"
     ),
     "amp": "autocast GradScaler",
-    "amp.state": (
-        "is_autocast_enabled is_autocast_cpu_enabled set_autocast_enabled"
-        " get_autocast_dtype set_autocast_dtype get_autocast_cpu_dtype"
-        " get_autocast_gpu_dtype set_autocast_cpu_enabled set_autocast_cpu_dtype"
-        " is_autocast_cache_enabled set_autocast_cache_enabled"
-        " clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting"
-        " is_autocast_available"
-    ),
     "_compile": "compile",
     "jit": "ScriptModule ScriptFunction",
     "_lowrank": "pca_lowrank svd_lowrank",
@@ -70,6 +62,12 @@ _LAZY_NAMES = {
     "_C": (
         "is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled"
         " set_anomaly_enabled"
+        " is_autocast_enabled is_autocast_cpu_enabled set_autocast_enabled"
+        " get_autocast_dtype set_autocast_dtype get_autocast_cpu_dtype"
+        " get_autocast_gpu_dtype set_autocast_cpu_enabled set_autocast_cpu_dtype"
+        " set_autocast_gpu_dtype"
+        " is_autocast_cache_enabled set_autocast_cache_enabled"
+        " clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting"
     ),
     "_symbolic": (
         "sym_float sym_int sym_ite sym_max sym_min sym_not"

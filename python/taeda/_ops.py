@@ -44,7 +44,8 @@ class OpOverload:
 
         Attributes: name, schema, form ("functional", "inplace", "out"), family, tags,
         differentiable, arguments and results (name, type, default, alias, ...), dtypes
-        (accepts, computes, promotes, result), axes, expressions (role, kind, text).
+        (accepts, computes, promotes, result), autocast (cpu, cuda), axes, expressions
+        (role, kind, text).
 
         Example:
             >>> taeda.ops.aten.exp.default.record.expressions[0].text

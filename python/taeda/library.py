@@ -21,6 +21,7 @@ __all__ = [
     "impl",
     "infer_schema",
     "opcheck",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -267,6 +268,55 @@ def _autograd_function(target: OpOverload, backward, setup):
     return UserOperator
 
 
+def register_autocast(
+    op, device_type: str, cast_inputs, /, *, lib: Library | None = None
+) -> None:
+    """Says what autocast does to a custom operator: the dtype its tensors are cast to.
+
+    Args:
+        op: name, overload or custom operator.
+        device_type: "cpu" or "cuda".
+        cast_inputs: dtype of the floating-point tensors of the device, float64 apart;
+            the operator runs on them with autocast disabled.
+
+    Raises:
+        ValueError: op is none of these, or another device.
+
+    Example:
+        >>> @taeda.library.custom_op("mine::product", mutates_args=())
+        ... def product(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return x @ x
+        >>> taeda.library.register_autocast("mine::product", "cpu", taeda.float32)
+    """
+    if not isinstance(op, (str, OpOverload, CustomOpDef)):
+        raise ValueError(
+            f"register_autocast({op}): got unexpected type for op: {type(op)}"
+        )
+    if device_type not in ("cpu", "cuda"):
+        raise ValueError(f"register_autocast: Unknown device type: {device_type}")
+    target = _overload_of(op)
+    casts = target.__dict__.setdefault("_autocast_dtypes", {})
+    casts[device_type] = cast_inputs
+    if len(casts) == 1:  # the kernel serves both devices
+        library = lib or Library(target.namespace, "IMPL")
+        library.impl(target, _casting(target, casts), "Autocast")
+
+
+def _casting(target: OpOverload, casts: dict):
+    """A kernel that casts by device, then calls the operator without autocast."""
+
+    def kernel(*args, **keywords):
+        from taeda.amp.autocast_mode import _cast, autocast
+
+        for device, dtype in casts.items():
+            if _C.is_autocast_enabled(device):
+                args, keywords = _cast((args, keywords), device, dtype)
+        with autocast("cpu", enabled=False), autocast("cuda", enabled=False):
+            return target(*args, **keywords)
+
+    return kernel
+
+
 class CustomOpDef:
     """An operator made of a Python function; see `custom_op`."""
 
@@ -297,6 +347,10 @@ class CustomOpDef:
     def register_fake(self, fn, /):
         """Sets the kernel for tensors without data."""
         return register_fake(self, fn, lib=self._lib)
+
+    def register_autocast(self, device_type: str, cast_inputs, /) -> None:
+        """See `taeda.library.register_autocast`."""
+        register_autocast(self, device_type, cast_inputs, lib=self._lib)
 
     def register_autograd(self, backward, /, *, setup_context=None) -> None:
         """Sets the derivative."""

@@ -15,10 +15,12 @@ from .expr_code import encode_sections
 from .model import Operator, means_name
 from .pointwise import PointwiseKernel, backward_of, kernel_of
 from .record_types import (
+    AUTOCAST,
     FAMILY_TAGS,
     FORM_TAGS,
     KIND_OF_DTYPE,
     TAGS,
+    Autocast,
     Composite,
     Dtypes,
     Kernel,
@@ -112,6 +114,11 @@ def _tags(op: Operator) -> int:
     return sum(1 << number for number in numbers if number is not None)
 
 
+def _policies(autocast: Autocast) -> str:
+    devices = (autocast.cpu, autocast.cuda)
+    return ", ".join(f"Autocast::{AUTOCAST[policy]}" for policy in devices)
+
+
 def _functional_ident(op: Operator) -> str:
     parts = [op.functional.base, op.functional.overload]
     return "_".join(part for part in parts if part)
@@ -135,8 +142,8 @@ def _record_tables(op: Operator, name: str) -> list[str]:
     if isinstance(body, Kernel) and body.axes is not None:
         axes = f'"{body.axes}"'
     fields = (
-        f"Family::{_FAMILIES[type(body)]}, {str(differentiable).lower()}, {rule}, "
-        f"{pointer}, {axes}"
+        f"Family::{_FAMILIES[type(body)]}, {str(differentiable).lower()}, "
+        f"{_policies(overload.autocast)}, {rule}, {pointer}, {axes}"
     )
     constant = "constexpr"
     if means is not None:

@@ -22,7 +22,7 @@ from .model import (
     shard_of,
 )
 from .pointwise import PointwiseForm, pointwise_form
-from .record_types import Composite, Kernel, Pointwise, Reduction, View
+from .record_types import Autocast, Composite, Kernel, Pointwise, Reduction, View
 from .reduction import descriptor as reduce_descriptor
 from .reduction import reduction_call
 from .schema import Schema
@@ -501,7 +501,17 @@ def _present(op: Operator) -> str:
     keys = "kBackendKeys | kLevelKeys"
     if has_wrapper(op):
         keys += " | DispatchKeySet(DispatchKey::Autograd)"
+    if _answers_autocast(op):
+        keys += " | DispatchKeySet(DispatchKey::Autocast)"
     return f"({keys}).bits()"
+
+
+def _answers_autocast(op: Operator) -> bool:
+    """See Note [Autocast] in csrc/autograd/autocast.h."""
+    body = op.overload.body
+    if op.overload.autocast != Autocast():
+        return True
+    return isinstance(body, Kernel) or (isinstance(body, Composite) and has_wrapper(op))
 
 
 def _keys(op: Operator) -> str:

@@ -81,6 +81,15 @@ TAGS = {
 FAMILY_TAGS = {"pointwise": 16, "reduction": 18}
 FORM_TAGS = {"inplace": 6, "out": 14}
 FORMS = ("inplace", "out")
+# What autocast does to a call; the order is that of Autocast in aten/core/op_info.h.
+AUTOCAST = {
+    "keep": "Keep",
+    "lower": "Lower",
+    "float32": "Float32",
+    "float32_result": "Float32Result",
+    "promote": "Promote",
+    "refuse": "Refuse",
+}
 
 
 def _dtype_set(node: Node) -> tuple[str, ...]:
@@ -308,6 +317,21 @@ def _doc(node: Node) -> Doc:
 
 
 @dataclass(frozen=True)
+class Autocast:
+    """What autocast does to calls: one word for all devices, or one for each."""
+
+    cpu: str = entry(one_of(*AUTOCAST), "keep")
+    cuda: str = entry(one_of(*AUTOCAST), "keep")
+
+
+def _autocast(node: Node) -> Autocast:
+    if node.tag == "str":
+        policy = one_of(*AUTOCAST)(node)
+        return Autocast(policy, policy)
+    return struct(Autocast, "autocast")(node)
+
+
+@dataclass(frozen=True)
 class Shared:
     """Keys that an overload may set for itself and otherwise takes from its record."""
 
@@ -319,6 +343,8 @@ class Shared:
     )
     forms: Forms = entry(_forms, Forms({}))
     tags: tuple[str, ...] = entry(list_of(one_of(*TAGS)), ())
+    # Of the functional form; the others are never cast.
+    autocast: Autocast = entry(_autocast, Autocast())
     differentiable_outputs: tuple[Text, ...] | None = entry(list_of(text), None)
     # The name of its autograd node where PyTorch's differs from Name + "Backward" +
     # number; or a C++ expression for it over `rank` (dims of the first output) and

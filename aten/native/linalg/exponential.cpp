@@ -56,6 +56,8 @@ Tensor plus(const Tensor& a, const Tensor& b, double factor) {
 
 Tensor linalg_matrix_exp(const Tensor& self) {
   check_square("linalg.matrix_exp", self);
+  // As for a kernel: the products below are not autocast's business.
+  ExcludeKeysGuard as_given(DispatchKey::Autocast);
   if (self.numel() == 0) return ops::mul(self, Scalar(1.0));
   int count = halvings(self);
   Tensor a =

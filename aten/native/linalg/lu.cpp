@@ -183,6 +183,8 @@ Tensor linalg_lu_solve(const Tensor& lu,
                        bool left,
                        bool adjoint) {
   check_square("linalg.lu_solve", lu);
+  // As for a kernel: the products below are not autocast's business.
+  ExcludeKeysGuard as_given(DispatchKey::Autocast);
   auto flip = [](const Tensor& t) {
     Tensor turned = ops::transpose(t, -2, -1);
     return t.is_complex() ? ops::conj(turned) : turned;

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from taeda.amp.autocast_mode import autocast, custom_bwd, custom_fwd
+from taeda.amp.autocast_mode import _enter_autocast as _enter_autocast
+from taeda.amp.autocast_mode import _exit_autocast as _exit_autocast
+from taeda.amp.autocast_mode import (
+    autocast,
+    custom_bwd,
+    custom_fwd,
+    is_autocast_available,
+)
 from taeda.amp.grad_scaler import GradScaler
-from taeda.amp.state import is_autocast_available
 
 __all__ = [
     "GradScaler",

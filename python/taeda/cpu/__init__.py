@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from taeda._lazy import attributes
+
 __all__ = [
     "current_device",
     "device_count",
@@ -10,6 +12,9 @@ __all__ = [
     "set_device",
     "synchronize",
 ]
+
+
+__getattr__ = attributes("taeda.cpu", None, ("amp",))
 
 
 def is_available() -> bool:

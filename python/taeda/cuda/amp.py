@@ -1,25 +1,23 @@
-"""Old names of `taeda.amp`."""
+"""Old names of `taeda.amp`, for the GPU."""
 
 from __future__ import annotations
 
+import taeda
 from taeda import amp as _amp
+from taeda.amp._old_names import deprecated, names_of
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
-
-class autocast(_amp.autocast):
-    """`taeda.amp.autocast("cuda", ...)`."""
-
-    def __init__(self, enabled=True, dtype=None, cache_enabled=True) -> None:
-        super().__init__("cuda", dtype, enabled, cache_enabled)
+autocast, GradScaler = names_of("cuda", taeda.float16)
 
 
-class GradScaler(_amp.GradScaler):
-    """`taeda.amp.GradScaler("cuda", ...)`."""
+def custom_fwd(fwd=None, *, cast_inputs=None):
+    """`taeda.amp.custom_fwd` with `device_type="cuda"`."""
+    deprecated("cuda", "custom_fwd", "custom_fwd(args..., device_type='cuda')")
+    return _amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__("cuda", *args, **kwargs)
 
-
-custom_fwd = _amp.custom_fwd
-custom_bwd = _amp.custom_bwd
+def custom_bwd(bwd=None):
+    """`taeda.amp.custom_bwd` with `device_type="cuda"`."""
+    deprecated("cuda", "custom_bwd", "custom_bwd(args..., device_type='cuda')")
+    return _amp.custom_bwd(bwd, device_type="cuda")

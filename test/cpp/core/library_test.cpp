@@ -120,7 +120,7 @@ TEST(Boxing, WrongTypesAreErrors) {
 struct Counting final : BoxedKernel {
   void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
     ++calls;
-    ExcludeKeysGuard inner(DispatchKey::Autocast);
+    ExcludeKeysGuard inner(DispatchKey::ZeroTensor);
     call_boxed(op, stack, argument_count(op));
   }
   int calls = 0;
@@ -128,11 +128,11 @@ struct Counting final : BoxedKernel {
 
 TEST(Dispatcher, AFallbackSeesEveryOperator) {
   static Counting fallback;
-  Dispatcher::get().set_fallback(DispatchKey::Autocast, &fallback);
+  Dispatcher::get().set_fallback(DispatchKey::ZeroTensor, &fallback);
   ops::add(tensor({1}), tensor({2}));
   EXPECT_EQ(fallback.calls, 0);
   {
-    IncludeKeysGuard on(DispatchKey::Autocast);
+    IncludeKeysGuard on(DispatchKey::ZeroTensor);
     TensorBase sum = ops::add(ops::mul(tensor({2}), 3), tensor({1}));
     EXPECT_EQ(values(sum), Values({7}));
   }

@@ -65,6 +65,26 @@ def _error(text: str) -> str:
     return str(caught.value)
 
 
+def test_autocast_is_one_word_or_one_for_each_device() -> None:
+    text = (
+        "- name: f\n  family: composite\n  doc: Does.\n"
+        "  overloads:\n"
+        "    - schema: 'f(Tensor self) -> Tensor'\n"
+        "      call: g\n"
+    )
+    for field, expected in (
+        ("lower", ("lower", "lower")),
+        ("{cuda: promote}", ("keep", "promote")),
+        ("{cpu: float32, cuda: refuse}", ("float32", "refuse")),
+    ):
+        (record,) = load_text(f"{text}      autocast: {field}\n")
+        found = record.overloads[0].autocast
+        assert (found.cpu, found.cuda) == expected
+    for field in ("higher", "{cpu: higher}", "{xpu: lower}"):
+        with pytest.raises(CodegenError, match=r"a\.yaml:7: "):
+            load_text(f"{text}      autocast: {field}\n", "a.yaml")
+
+
 def test_a_pointwise_record() -> None:
     record = _one(ADD)
     assert record.name == "add" and record.location.line == 1

@@ -12,7 +12,7 @@ from devtool.shell import ROOT, python
 from tools.codegen.emit_info import expression_sections
 from tools.codegen.expr import to_text
 from tools.codegen.model import load_operators
-from tools.codegen.record_types import Pointwise, Reduction
+from tools.codegen.record_types import Autocast, Pointwise, Reduction
 
 OPERATORS = load_operators(ROOT / "aten" / "ops")
 
@@ -35,6 +35,8 @@ def test_every_operator_has_its_record() -> None:
         written = {a.name for a in record.arguments if hasattr(a, "written")}
         assert written == {a.name for a in op.schema.mutable_args}
         assert set(op.overload.tags) <= set(record.tags)
+        cast = op.overload.autocast if op.form == "functional" else Autocast()
+        assert (record.autocast.cpu, record.autocast.cuda) == (cast.cpu, cast.cuda)
     assert len(OPERATORS) > 1700
 
 

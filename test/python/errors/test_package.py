@@ -13,9 +13,9 @@ m.set_grad_enabled('x')  # set_grad_enabled(): argument 'enabled' (position 1) m
 m.compile(1)  # compile: expected a callable, got int
 m.compile(print, mode='x', options={})  # Either mode or options can be specified, but
 m.set_deterministic_debug_mode('x')  # expected one of ('default', 'warn', 'error'), got
-m.amp.autocast(1)  # autocast: Expected `device_type` of type `str`, got: 1
-m.amp.autocast('x')  # User specified an unsupported autocast device_type 'x'
-m.get_autocast_dtype('x')  # unknown device type for autocast: 'x'; known are cpu, cuda,
+m.amp.autocast(1)  # autocast: Expected `device_type` of type `str`, got: `<class
+m.amp.autocast('meta')  # User specified an unsupported autocast device_type 'meta'
+m.get_autocast_dtype('meta')  # unknown device type for autocast: 'meta'
 m.amp.GradScaler('cpu', growth_factor=1)  # The growth factor must be > 1.0.
 m.amp.GradScaler('cpu', backoff_factor=1)  # The backoff factor must be < 1.0.
 m.amp.GradScaler('cpu').scale(1)  # outputs must be a Tensor or an iterable of Tensors
