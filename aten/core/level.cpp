@@ -157,6 +157,8 @@ TensorBase make_wrapper(LevelPtr level,
   impl->is_wrapped_number = inner.is_wrapped_number;
   impl->set_version_counter(value.impl()->share_version());
   impl->set_sizes_and_strides(sizes, strides);
+  // As if the wrapper lay in the memory inside: a view of it begins there.
+  impl->set_storage_offset(value.storage_offset());
   impl->extra().wrapped =
       make_intrusive<Wrapped>(std::move(level), std::move(value), batch_dim);
   return TensorBase(std::move(impl));
@@ -171,6 +173,7 @@ void set_wrapped(const TensorBase& wrapper,
   LevelPtr level = wrapped_or_null(wrapper)->level;
   impl.set_dtype(value.dtype());
   impl.set_sizes_and_strides(sizes, strides);
+  impl.set_storage_offset(value.storage_offset());
   impl.extra().wrapped =
       make_intrusive<Wrapped>(std::move(level), std::move(value), batch_dim);
 }

@@ -5,7 +5,7 @@
 #endif
 #include <taeda/aten/core/level.h>
 #include <taeda/gen/ops/_to_copy.h>
-#include <taeda/gen/ops/as_strided.h>
+#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/new_empty_strided.h>
 #include <taeda/gen/ops/real.h>
 #include <taeda/gen/ops/reshape.h>
@@ -75,19 +75,6 @@ Tensor unreduce(const Tensor& t,
   return ops::reshape(t, kept);
 }
 
-namespace {
-// A view with stride 0 where dims are stretched.
-Tensor expand_to(const Tensor& t, IntArrayRef sizes) {
-  if (t.sizes() == sizes) return t;
-  DimVector strides(sizes.size(), 0);
-  size_t extra = sizes.size() - t.sizes().size();
-  for (size_t i = extra; i < sizes.size(); ++i) {
-    if (t.sizes()[i - extra] == sizes[i]) strides[i] = t.strides()[i - extra];
-  }
-  return ops::as_strided(t, sizes, strides, t.storage_offset());
-}
-}  // namespace
-
 Tensor copy_backward(const Tensor& grad, IntArrayRef sizes, ScalarType dtype) {
   return cast_to(sum_to(real_if_needed(grad, dtype), sizes), dtype);
 }
@@ -96,7 +83,7 @@ Tensor sum_backward(const Tensor& grad,
                     IntArrayRef sizes,
                     std::optional<IntArrayRef> dims,
                     bool keepdim) {
-  return expand_to(unreduce(grad, sizes, dims, keepdim), sizes);
+  return ops::expand(unreduce(grad, sizes, dims, keepdim), sizes);
 }
 
 Tensor as_strided_backward(const Tensor& grad,

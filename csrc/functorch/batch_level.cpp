@@ -1,4 +1,5 @@
 #include <taeda/csrc/functorch/batch_level.h>
+#include <taeda/csrc/functorch/view_relation.h>
 
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/movedim.h>
@@ -99,7 +100,10 @@ void wrap_results(BatchLevel& level,
       }
       continue;
     }
-    each_tensor(results[i], [&](TensorBase& t) { t = level.wrap(t); });
+    each_tensor(results[i], [&](TensorBase& t) {
+      t = level.wrap(t);
+      relate_view(op, given, i, t);
+    });
   }
 }
 

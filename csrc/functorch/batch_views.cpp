@@ -119,9 +119,7 @@ std::optional<Stack> restrided(BatchCall& call) {
   sizes.insert(sizes.begin(), value.size(0));
   strides.insert(strides.begin(), value.stride(0));
   std::optional<int64_t> offset;
-  if (!call.args[3].is_none()) {
-    offset = call.args[3].to_int() + value.storage_offset();
-  }
+  if (!call.args[3].is_none()) offset = call.args[3].to_int();
   return Stack{ops::as_strided(value, sizes, strides, offset)};
 }
 

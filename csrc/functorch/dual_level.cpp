@@ -9,8 +9,11 @@
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/new_empty_strided.h>
+#include <taeda/gen/ops/new_zeros.h>
 #include <taeda/gen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace taeda::functorch {
@@ -145,6 +148,25 @@ Pushed push_view(const OperatorEntry& op,
   return pushed;
 }
 
+// Results that are no views have tangents of their own: an operator that adds a
+// constant gives its argument's on, which a change in place would reach.
+void own_tangents(Pushed& pushed,
+                  std::span<const IValue> args,
+                  const DualLevel& dual) {
+  std::vector<const void*> given;
+  std::vector<IValue> values(args.begin(), args.end());
+  each_tensor(std::span<IValue>(values), [&](TensorBase& t) {
+    TensorBase tangent = dual.tangent(t);
+    if (!tangent.defined()) return;
+    given.push_back(innermost_value(tangent).storage().get());
+  });
+  for (TensorBase& t : pushed.tangents) {
+    if (!t.defined()) continue;
+    const void* storage = innermost_value(t).storage().get();
+    if (std::ranges::find(given, storage) != given.end()) t = ops::clone(t);
+  }
+}
+
 Pushed push(const OperatorEntry& op,
             std::span<const IValue> args,
             const DualLevel& dual) {
@@ -152,7 +174,9 @@ Pushed push(const OperatorEntry& op,
   if (view && std::string_view(op.overload) != "dtype") {
     return push_view(op, args, dual);
   }
-  return push_by_products(op, args, dual);
+  Pushed pushed = push_by_products(op, args, dual);
+  own_tangents(pushed, args, dual);
+  return pushed;
 }
 
 // `add` of `add_`, `add_` itself where there is none.
@@ -183,14 +207,25 @@ TensorBase DualLevel::tangent(const TensorBase& t) const {
   TensorBase base(t.impl()->base());
   Tangents* of_base = tangents_of(base);
   TensorBase* whole = of_base == nullptr ? nullptr : of_base->find(id_);
-  bool same_form = whole != nullptr && whole->defined() &&
-                   whole->strides() == base.strides() &&
-                   t.dtype() == base.dtype();
-  if (!same_form) return {};
+  bool has = whole != nullptr && whole->defined() && t.dtype() == base.dtype();
+  return has ? part_of_tangent(base, t) : TensorBase();
+}
+
+// The same view of the base's tangent, which gets the base's strides for it.
+TensorBase DualLevel::part_of_tangent(const TensorBase& base,
+                                      const TensorBase& view) const {
   BelowLevel below(*this);
-  int64_t offset = t.storage_offset() - base.storage_offset();
+  TensorBase whole = *tangents_of(base)->find(id_);
+  if (whole.strides() != base.strides()) {
+    TensorBase laid =
+        ops::new_empty_strided(whole, base.sizes(), base.strides());
+    ops::copy_(laid, whole);
+    whole = laid;
+    set_tangent(base, whole);
+  }
+  int64_t offset = view.storage_offset() - base.storage_offset();
   return ops::as_strided(
-      *whole, t.sizes(), t.strides(), whole->storage_offset() + offset);
+      whole, view.sizes(), view.strides(), whole.storage_offset() + offset);
 }
 
 void DualLevel::set_tangent(const TensorBase& t, TensorBase tangent) const {
@@ -209,14 +244,13 @@ void DualLevel::set_tangent(const TensorBase& t, TensorBase tangent) const {
 
 void DualLevel::update_tangent(const TensorBase& t, TensorBase tangent) {
   TensorBase old = this->tangent(t);
-  if (!old.defined() && t.is_view()) {
+  if (!old.defined() && tangent.defined() && t.is_view()) {
     TensorBase base(t.impl()->base());
-    TensorBase whole = this->tangent(base);
-    if (!whole.defined()) {
-      whole = ops::zeros_like(base);
-      set_tangent(base, whole);
+    if (!this->tangent(base).defined()) {
+      // Of the tangent's kind: it may have a batch that the base has not.
+      set_tangent(base, ops::new_zeros(tangent, base.sizes(), base.dtype()));
     }
-    old = ops::as_strided(whole, t.sizes(), t.strides(), t.storage_offset());
+    old = part_of_tangent(base, t);
     set_tangent(t, old);
   }
   if (!old.defined()) {
@@ -275,7 +309,7 @@ void DualLevel::call(const OperatorEntry& op, Stack& stack) {
   std::span<IValue> args = arguments_on(op, stack);
   bool any = false;
   each_tensor(args, [&](TensorBase& t) { any = any || tangent(t).defined(); });
-  bool writes = op.info->form != Form::Functional;
+  bool writes = op.written_count > 0;
   if (any && writes && local_state.fw_grad_enabled) {
     call_in_place(op, stack);
     return;

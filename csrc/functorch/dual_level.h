@@ -35,6 +35,8 @@ class TAEDA_API DualLevel final : public Level {
 
  private:
   void call_in_place(const OperatorEntry& op, Stack& stack);
+  TensorBase part_of_tangent(const TensorBase& base,
+                             const TensorBase& view) const;
   bool is_transform_;
   uint64_t id_;
 };

@@ -1,5 +1,7 @@
 #include <taeda/csrc/functorch/grad_level.h>
 
+#include <taeda/csrc/functorch/view_relation.h>
+
 namespace taeda::functorch {
 
 namespace {
@@ -8,20 +10,6 @@ constexpr DispatchKeySet kIntercept{DispatchKey::Intercept};
 
 bool is_written(const OperatorEntry& op, size_t argument) {
   return op.info->values[argument].has(ArgInfo::kWritten);
-}
-
-// The argument whose memory result `index` shares; -1 if none.
-int viewed_argument(const OpInfo& info, size_t index) {
-  const ArgInfo& result = results_of(info)[index];
-  if (result.alias == 0 || result.has(ArgInfo::kWritten)) return -1;
-  for (size_t i = 0; i < info.arguments; ++i) {
-    const ArgInfo& a = info.values[i];
-    bool shares = (a.alias & result.alias) != 0;
-    if (shares && a.is_tensor() && !a.has(ArgInfo::kList)) {
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
 }
 
 void refuse_captured(const OperatorEntry& op,
@@ -94,18 +82,9 @@ void GradLevel::call_below_autograd(const OperatorEntry& op, Stack& stack) {
       }
       continue;
     }
-    int viewed = viewed_argument(*op.info, i);
     each_tensor(result, [&](TensorBase& t) {
-      TensorBase inner = t;
-      t = wrap(inner);
-      if (viewed < 0 || !inner.is_view()) return;
-      const TensorBase& of =
-          given[static_cast<size_t>(viewed)].get<TensorBase>();
-      if (level_of(of) != this) return;
-      const auto& root = of.impl()->base();
-      t.impl()->set_base(root ? root : of.impl_ptr(),
-                         grad_enabled() ? inner.impl()->view_creation()
-                                        : ViewCreation::NoGrad);
+      t = wrap(t);
+      relate_view(op, given, i, t);
     });
   }
 }

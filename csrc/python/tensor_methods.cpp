@@ -32,6 +32,15 @@ PyObject* is_contiguous(const MethodArgs& m) {
       a.get<MemoryFormat>(1, MemoryFormat::Contiguous)));
 }
 
+PyObject* data_pointer(const TensorBase& t) {
+  TAEDA_CHECK(!t.keys().has(DispatchKey::Wrapped),
+              "Cannot access data pointer of Tensor that doesn't have storage: "
+              "it is a value of a function transform (shape ",
+              t.sizes(),
+              ")");
+  return PyLong_FromVoidPtr(t.impl()->address());
+}
+
 PyObject* requires_grad_(const MethodArgs& m) {
   BoundArgs a("requires_grad_", kOn, m);
   TAEDA_CHECK(!in_transform(),
@@ -93,7 +102,7 @@ PyMethodDef tensor_methods[] = {
     TAEDA_QUERY("nelement", t.numel()),
     TAEDA_QUERY("element_size", t.itemsize()),
     TAEDA_QUERY("storage_offset", t.storage_offset()),
-    TAEDA_QUERY("data_ptr", PyLong_FromVoidPtr(t.impl()->address())),
+    TAEDA_QUERY("data_ptr", data_pointer(t)),
     TAEDA_QUERY("get_device", t.device().index),
     TAEDA_QUERY("is_floating_point", t.is_floating_point()),
     TAEDA_QUERY("is_complex", t.is_complex()),

@@ -191,7 +191,12 @@ def _check_batched(outputs, grads) -> None:
             "is_grads_batched=True each output needs a gradient"
         )
     for i, (output, g) in enumerate(zip(outputs, grads, strict=True)):
-        if _is_edge(output) or g.shape[1:] == output.shape and g.dim():
+        if g.dim() == 0:
+            raise IndexError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each "
+                f"grad_output as the batch dimension, but grad_output[{i}] is 0-dim"
+            )
+        if _is_edge(output) or g.shape[1:] == output.shape:
             continue
         raise RuntimeError(
             "If `is_grads_batched=True`, we interpret the first dimension of each "

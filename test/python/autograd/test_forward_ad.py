@@ -27,6 +27,8 @@ PROGRAMS = {
     "in place": lambda t, a, b: pushed(t, lambda a: t.zeros_like(b).add_(a).mul_(a), a),
     "into a view": lambda t, a, b: pushed(t, lambda a: into(t.ones_like(b), a), a),
     "view of it": lambda t, a, b: pushed(t, lambda a: view_after(t.ones_like(b), a), a),
+    "copied": lambda t, a, b: pushed(t, lambda a: t.zeros_like(b).copy_(a), a),
+    "set item": lambda t, a, b: pushed(t, lambda a: put(a.clone(), b), a),
     "detached": lambda t, a, b: pushed(t, lambda a: a.detach(), a),
     "data": lambda t, a, b: pushed(t, lambda a: a.data, a),
     "integers": lambda t, a, b: pushed(t, lambda a: a.argmax(), a),
@@ -45,6 +47,11 @@ def view_after(x, a):
     view = x[:1]
     x.mul_(a)
     return view
+
+
+def put(a, b):
+    a[0] = b[0]
+    return a
 
 
 def off(t, a):

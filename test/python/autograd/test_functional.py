@@ -123,6 +123,7 @@ REFUSED = {
         x.requires_grad_().sin(), x, None, is_grads_batched=True
     ),
     "batch's shape": lambda t, F, x: batched(t, x, t.ones(2, 4)),
+    "0-dim": lambda t, F, x: batched(t, x, t.ones(())),
     "no batch": lambda t, F, x: batched(t, x, t.ones(3)),
     "batches differ": lambda t, F, x: t.autograd.grad(
         [x.requires_grad_().sin(), x.cos()],

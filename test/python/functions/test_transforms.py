@@ -268,3 +268,59 @@ def test_linearize_runs_the_function_once() -> None:
     for wrong in (taeda.ones(3), taeda.ones(2).double()):
         with pytest.raises(RuntimeError, match="tangent:0 with"):
             line(wrong)
+
+
+def changed(v):
+    """Views of a copy are written, one after the other and across each other."""
+    y = v.clone()
+    y[1] = v[2] * 2
+    y[1:3].mul_(3)
+    y[..., 0].add_(v[1])
+    return y * y
+
+
+IN_PLACE = {
+    "itself": lambda f, g, x: g(x[0]),
+    "grad": lambda f, g, x: f.grad(lambda v: g(v).sum())(x[0]),
+    "jvp": lambda f, g, x: f.jvp(g, (x[0],), (x[1],)),
+    "jacfwd": lambda f, g, x: f.jacfwd(g)(x[0]),
+    "jacrev": lambda f, g, x: f.jacrev(g)(x[0]),
+    "vmap": lambda f, g, x: f.vmap(g)(x),
+    "vmap of grad": lambda f, g, x: f.vmap(f.grad(lambda v: g(v).sum()))(x),
+    "vmap of vjp": lambda f, g, x: f.vmap(lambda v: f.vjp(g, v)[1](v)[0])(x),
+    "vmap of jvp": lambda f, g, x: f.vmap(lambda v: f.jvp(g, (v,), (v,)))(x),
+    "grad of vmap": lambda f, g, x: f.grad(lambda x: f.vmap(g)(x).sum())(x),
+    "jvp of grad": lambda f, g, x: f.jvp(
+        f.grad(lambda v: g(v).sum()), (x[0],), (x[1],)
+    ),
+    "jvp of jvp": lambda f, g, x: f.jvp(
+        lambda v: f.jvp(g, (v,), (x[1],))[1], (x[0],), (x[1],)
+    ),
+    "vmap of jacrev": lambda f, g, x: f.vmap(f.jacrev(g))(x),
+    "hessian": lambda f, g, x: f.hessian(lambda v: g(v).sum())(x[0]),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_changes_in_place_through_views(name) -> None:
+    """As the same function without changes in place, in every nesting."""
+
+    def pure(v):
+        y = taeda.stack([v[0] + v[1], v[2] * 6, v[2] * 3, v[3]])
+        return y * y
+
+    x = taeda.from_numpy(data(taeda)[0].numpy().copy())
+    got, want = (leaves(IN_PLACE[name](taeda.func, g, x)) for g in (changed, pure))
+    for g, w in zip(got, want, strict=True):
+        numpy.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_tangents_are_left_alone() -> None:
+    x, w = taeda.ones(3), taeda.tensor([1.0, 2.0, 3.0])
+    for change in (
+        lambda v: v.clone().mul_(2),
+        lambda v: (v + 1).mul_(2),
+        lambda v: v.contiguous().clone().sin_(),
+    ):
+        taeda.func.jvp(change, (x,), (w,))
+        assert w.tolist() == [1, 2, 3]

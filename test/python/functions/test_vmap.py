@@ -124,6 +124,10 @@ REFUSED = {
         lambda t, x: t.vmap(lambda v: v.numpy())(x),
         "Cannot access data pointer of Tensor that doesn't have storage",
     ),
+    "data_ptr": (
+        lambda t, x: t.vmap(lambda v: v.data_ptr())(x),
+        "Cannot access data pointer of Tensor that doesn't have storage",
+    ),
     "storage": (
         lambda t, x: t.vmap(lambda v: v.untyped_storage())(x),
         "Cannot access storage",
