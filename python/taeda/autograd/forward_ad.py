@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import namedtuple
 
@@ -137,8 +138,8 @@ class _set_fwd_grad_enabled:
         _C._functorch.set_fwd_grad_enabled(self._before)
 
 
-class dual_level:
-    """A level for the length of a block.
+class dual_level(contextlib.ContextDecorator):
+    """A level for the length of a block, or of each call of a decorated function.
 
     Example:
         >>> with dual_level():

@@ -135,6 +135,17 @@ def test_an_exception_ends_the_level() -> None:
     fwd.exit_dual_level()
 
 
+def test_a_decorated_function_has_a_level_of_its_own() -> None:
+    @fwd.dual_level()
+    def push(x):
+        return fwd.unpack_dual(fwd.make_dual(x, taeda.ones(2)) ** 2).tangent
+
+    for _ in range(2):
+        assert push(taeda.tensor([1.0, 2.0])).tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fwd.make_dual(taeda.ones(1), taeda.ones(1))
+
+
 def test_text() -> None:
     x = taeda.ones(2)
     with fwd.dual_level():
