@@ -23,9 +23,9 @@ struct BoxedKernel {
                     Stack& stack) = 0;
 };
 
-// Answered for every operator, by the kernels of level.cpp.
-inline constexpr DispatchKeySet kLevelKeys{DispatchKey::Wrapped,
-                                           DispatchKey::Intercept};
+// Answered for every operator, by the kernels of level.cpp and of the bindings.
+inline constexpr DispatchKeySet kLevelKeys{
+    DispatchKey::Python, DispatchKey::Wrapped, DispatchKey::Intercept};
 
 // Note [Operator entries]
 // Entries of the records are constant-initialised objects of the generated
@@ -110,6 +110,15 @@ inline DispatchKeySet keys_of(ArrayRef<OptionalTensor> list) {
 // Of a factory function's `device` argument.
 inline DispatchKeySet keys_of_device(const std::optional<Device>& d) {
   return backend_key((d ? *d : default_device()).type);
+}
+
+// Whether a call with this tensor gets to Python: the thread has a mode, or the
+// tensor is of a class with __torch_dispatch__. What reads or makes memory past
+// the dispatcher asks first.
+inline bool meets_python(const TensorBase& t) {
+  DispatchKeySet keys = keys_of(t) | DispatchKeySet::raw(local_state.included);
+  return DispatchKeySet::raw(keys.bits() & local_state.mask)
+      .has(DispatchKey::Python);
 }
 
 // All operators, in registration order and by name.

@@ -178,6 +178,19 @@ void set_wrapped(const TensorBase& wrapper,
       make_intrusive<Wrapped>(std::move(level), std::move(value), batch_dim);
 }
 
+int viewed_argument(const OpInfo& info, size_t index) {
+  const ArgInfo& result = results_of(info)[index];
+  if (result.alias == 0 || result.has(ArgInfo::kWritten)) return -1;
+  for (size_t i = 0; i < info.arguments; ++i) {
+    const ArgInfo& a = info.values[i];
+    bool shares = (a.alias & result.alias) != 0;
+    if (shares && a.is_tensor() && !a.has(ArgInfo::kList)) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
 bool is_transparent(const OperatorEntry& op) {
   constexpr int kCpu = static_cast<int>(DispatchKey::CPU);
   constexpr int kMeta = static_cast<int>(DispatchKey::Meta);

@@ -164,6 +164,8 @@ TAEDA_API void run_composite(const OperatorEntry& op, Stack& stack);
 // Runs a kernel's definition by other operators in the same way; false where
 // the record has none.
 TAEDA_API bool run_means(const OperatorEntry& op, Stack& stack);
+// The argument whose memory result `index` shares; -1 if none.
+TAEDA_API int viewed_argument(const OpInfo& info, size_t index);
 // A composite that records no derivative of its own.
 TAEDA_API bool is_transparent(const OperatorEntry& op);
 

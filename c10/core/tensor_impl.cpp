@@ -184,7 +184,7 @@ void TensorImpl::refresh_facts() {
 }
 
 IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
-  DispatchKeySet keys = keys_ - DispatchKeySet(DispatchKey::Autograd);
+  DispatchKeySet keys = keys_ - kOwnKeys;
   auto copy = make_intrusive<TensorImpl>(storage_, dtype_, keys);
   copy->set_sizes_and_strides(sizes(), strides(), storage_offset_);
   copy->layout_ = layout_;
@@ -196,12 +196,11 @@ IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
 }
 
 void TensorImpl::shallow_copy_from(const TensorImpl& other) {
-  bool had_grad = requires_grad();
+  DispatchKeySet own = keys() & kOwnKeys;
   storage_ = other.storage_;
   dtype_ = other.dtype_;
   layout_ = other.layout_;
-  keys_ = other.keys_ - DispatchKeySet(DispatchKey::Autograd);
-  if (had_grad) add_key(DispatchKey::Autograd);
+  keys_ = (other.keys_ - kOwnKeys) | own;
   set_sizes_and_strides(other.sizes(), other.strides(), other.storage_offset_);
 }
 

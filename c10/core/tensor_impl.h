@@ -54,6 +54,11 @@ struct TensorExtra {
   IntrusivePtr<IntrusiveTarget> tangents;
 };
 
+// What views and copies of a tensor do not take over: its history, and the
+// Python class that answers for it.
+inline constexpr DispatchKeySet kOwnKeys{DispatchKey::Autograd,
+                                         DispatchKey::Python};
+
 // Note [Inline geometry]
 // Sizes and strides live inside the object up to five dimensions, in one buffer
 // (sizes first, then strides at kInlineDims), so that neither a view nor a

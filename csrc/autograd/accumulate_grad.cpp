@@ -6,6 +6,7 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/detach.h>
 
 namespace taeda::autograd {
 
@@ -44,13 +45,28 @@ Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
 }
 
 Tensor sum_of(Tensor a, const Tensor& b) {
-  bool in_place =
-      !grad_enabled() && is_sole_owner(a) && a.dtype() == b.dtype() &&
-      a.sizes() == b.sizes() && a.is_non_overlapping_and_dense() &&
-      a.layout() == Layout::Strided && b.layout() == Layout::Strided;
+  bool in_place = !meets_python(a) && !meets_python(b) && !grad_enabled() &&
+                  is_sole_owner(a) && a.dtype() == b.dtype() &&
+                  a.sizes() == b.sizes() && a.is_non_overlapping_and_dense() &&
+                  a.layout() == Layout::Strided &&
+                  b.layout() == Layout::Strided;
   if (!in_place) return ops::add(a, b);
   ops::add_(a, b);
   return a;
+}
+
+// What becomes the grad of a variable that has none.
+static Tensor first_grad(Tensor grad, const Tensor& variable) {
+  bool fits = !grad_enabled() && has_wanted_strides(grad, variable);
+  if (meets_python(grad)) {
+    // Whether others hold the memory is known to the class alone.
+    bool alone = fits && grad.impl()->use_count() == 1;
+    return alone ? ops::detach(grad) : ops::clone(grad);
+  }
+  bool steal =
+      fits && is_sole_owner(grad) && grad.impl()->python_object() == nullptr;
+  if (!steal) return clone_for_grad(grad, variable);
+  return grad.is_view() ? variable_data(grad) : grad;
 }
 
 Tensors AccumulateGrad::apply(Tensors&& grads) {
@@ -59,14 +75,7 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
   AutogradMeta& meta = meta_of(variable_);
   std::unique_lock<std::mutex> guard = lock();
   if (!meta.grad.defined()) {
-    bool steal = !grad_enabled() && is_sole_owner(grad) &&
-                 grad.impl()->python_object() == nullptr &&
-                 has_wanted_strides(grad, variable_);
-    if (!steal) {
-      meta.grad = clone_for_grad(grad, variable_);
-    } else {
-      meta.grad = grad.is_view() ? variable_data(grad) : std::move(grad);
-    }
+    meta.grad = first_grad(std::move(grad), variable_);
   } else if (!grad_enabled()) {
     ops::add_(meta.grad, grad);
   } else {

@@ -35,12 +35,16 @@ Tensor cast_to(const Tensor& t, ScalarType dtype) {
 }
 
 bool may_hold(const Tensor& condition) {
-  return wrapped_or_null(condition) != nullptr || *condition.const_data<bool>();
+  if (wrapped_or_null(condition) != nullptr || meets_python(condition)) {
+    return true;
+  }
+  return *condition.const_data<bool>();
 }
 
 Tensor empty_beside(const Tensor& t, IntArrayRef sizes, IntArrayRef strides) {
-  if (wrapped_or_null(t) != nullptr)
+  if (wrapped_or_null(t) != nullptr || meets_python(t)) {
     return ops::new_empty_strided(t, sizes, strides);
+  }
   return make_tensor_strided("empty", sizes, strides, t.dtype(), t.device());
 }
 

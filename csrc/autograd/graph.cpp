@@ -1,11 +1,16 @@
 #include <taeda/csrc/autograd/graph.h>
 
 #include <taeda/csrc/autograd/validate.h>
+#include <taeda/gen/ops/ones_like.h>
 
 namespace taeda::autograd {
 
 namespace {
 Tensor one_like(const Tensor& t) {
+  if (meets_python(t)) {
+    BelowAutograd below;
+    return ops::ones_like(t);
+  }
   Tensor one = make_tensor_strided(
       "backward", t.sizes(), t.strides(), t.dtype(), t.device());
   if (t.is_cpu()) Scalar(1).store(t.dtype(), one.mutable_raw_data());

@@ -2,6 +2,7 @@
 
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/autograd/inplace.h>
+#include <taeda/gen/ops/detach.h>
 
 #include <mutex>
 
@@ -227,11 +228,21 @@ bool retains_grad(const Tensor& t) {
   return meta != nullptr && meta->retains_grad && !is_leaf(t);
 }
 
+namespace {
+// Below autograd, so that a class or mode of Python makes the copy.
+Tensor detached_by_python(const Tensor& t) {
+  BelowAutograd below;
+  return ops::detach(t);
+}
+}  // namespace
+
 Tensor detach(const Tensor& t) {
+  if (TAEDA_UNLIKELY(meets_python(t))) return detached_by_python(t);
   return Tensor(t.impl()->shallow_copy(/*share_version=*/true));
 }
 
 Tensor variable_data(const Tensor& t) {
+  if (TAEDA_UNLIKELY(meets_python(t))) return detached_by_python(t);
   return Tensor(t.impl()->shallow_copy(/*share_version=*/false));
 }
 

@@ -9,6 +9,7 @@ namespace taeda::python {
 #define TAEDA_PARTS(_) \
   _(errors)            \
   _(torch_function)    \
+  _(torch_dispatch)    \
   _(dtype)             \
   _(size)              \
   _(device)            \
@@ -36,5 +37,6 @@ void bind_dlpack(PyObject* module);
 void bind_library(PyObject* module);
 void bind_functorch(PyObject* module);
 void bind_autocast(PyObject* module);
+void bind_torch_dispatch(PyObject* module);
 
 }  // namespace taeda::python

@@ -72,7 +72,8 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
                        bind_dlpack,
                        bind_library,
                        bind_functorch,
-                       bind_autocast}) {
+                       bind_autocast,
+                       bind_torch_dispatch}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());

@@ -6,6 +6,7 @@
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_functions.h>
+#include <taeda/gen/ops/lift_fresh.h>
 #include <taeda/gen/ops/resolve_conj.h>
 
 #include <pybind11/numpy.h>
@@ -87,6 +88,8 @@ TensorBase forced(TensorBase t) {
 }
 
 void check_for_numpy(const TensorBase& t) {
+  TAEDA_CHECK(!t.keys().has(DispatchKey::Python) || !meets_python(t),
+              ".numpy() is not supported for tensor subclasses.");
   TAEDA_CHECK_AS(
       Type,
       t.is_cpu(),
@@ -194,7 +197,8 @@ TensorBase from_numpy(py::handle array) {
           "expected np.ndarray (got {})",
           type_name_of(array.ptr()));
   }
-  return tensor_from_numpy(array.ptr(), /*warn_if_readonly=*/true);
+  TensorBase t = tensor_from_numpy(array.ptr(), /*warn_if_readonly=*/true);
+  return meets_python(t) ? ops::lift_fresh(t) : t;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
+#include <taeda/gen/ops/item.h>
 
 namespace taeda::python {
 
@@ -74,11 +75,13 @@ Scalar item_of(const TensorBase& t, Reading reading) {
   TAEDA_CHECK(t.numel() == 1,
               message("a Tensor with {} elements cannot be converted to Scalar",
                       t.numel()));
+  if (meets_python(t)) return ops::item(t);
   TensorBase r = memory_of(t, reading);
   return Scalar::load(r.dtype(), r.const_raw_data());
 }
 
 PyObject* item_object(const TensorBase& t) {
+  if (TAEDA_UNLIKELY(meets_python(t))) return wrap(ops::item(t));
   bool plain = (t.keys() & kNotPlain).empty();
   if (TAEDA_LIKELY(t.numel() == 1 && t.is_cpu() && plain)) {
     return element(t.dtype(), t.const_raw_data());
@@ -87,6 +90,8 @@ PyObject* item_object(const TensorBase& t) {
 }
 
 PyObject* list_of(const TensorBase& t) {
+  TAEDA_CHECK(!t.keys().has(DispatchKey::Python) || !meets_python(t),
+              ".tolist() is not supported for tensor subclasses.");
   TensorBase r = memory_of(t, Reading::Number);
   return lists(r, 0, static_cast<const char*>(r.const_raw_data()));
 }

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/python/tensor_functions.h>
+#include <taeda/csrc/python/torch_dispatch.h>
 
 namespace taeda::python {
 
@@ -78,13 +79,13 @@ PyObject* make_subclass(PyObject*,
     const TensorBase& from = unwrap_checked(a[1], "_make_subclass");
     TensorBase t(from.impl()->shallow_copy(/*share_version=*/true));
     if (a.flag(2)) autograd::set_requires_grad(t, true);
-    return wrap_as(std::move(t), type);
+    return wrap_for(std::move(t), type);
   });
 }
 
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&] {
-    return wrap_as(alias_with_history(unwrap(self)), subclass_of(cls));
+    return wrap_for(alias_with_history(unwrap(self)), subclass_of(cls));
   });
 }
 }  // namespace

@@ -6,6 +6,7 @@
 #include <taeda/aten/iter/derived.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/csrc/autograd/variable.h>
+#include <taeda/gen/ops/lift_fresh.h>
 
 #include <algorithm>
 #include <string_view>
@@ -176,8 +177,13 @@ void warn_about_copy(PyObject* o, std::string_view where) {
   check_status(PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1));
 }
 
+// Data that comes from outside is handed to the thread's modes.
+TensorBase lifted(TensorBase t) {
+  return meets_python(t) ? ops::lift_fresh(t) : t;
+}
+
 PyObject* made(const Options& o) {
-  return finish_factory(tensor_from_data(o.object, o), o.requires_grad);
+  return finish_factory(lifted(tensor_from_data(o.object, o)), o.requires_grad);
 }
 
 PyObject* tensor(const Options& o) {
@@ -187,7 +193,7 @@ PyObject* tensor(const Options& o) {
 
 PyObject* as_tensor(Options o) {
   o.copy = false;
-  if (!is_tensor(o.object)) return wrap(tensor_from_data(o.object, o));
+  if (!is_tensor(o.object)) return wrap(lifted(tensor_from_data(o.object, o)));
   const TensorBase& t = unwrap(o.object);
   ScalarType dtype = o.dtype.value_or(t.dtype());
   Device device = o.device.value_or(t.device());

@@ -19,8 +19,20 @@ TensorBase convert(const TensorBase& t,
       format == MemoryFormat::Preserve || t.suggest_memory_format() == format;
   if (!copy && same_device && t.dtype() == dtype && same_format) return t;
   GilRelease gil(t.numel() > kReleaseGilAbove);
-  return ops::_to_copy(
-      t, dtype, std::nullopt, device, std::nullopt, non_blocking, format);
+  // Only what changes is named, for modes that look at the call.
+  std::optional<ScalarType> new_dtype;
+  if (t.dtype() != dtype) new_dtype = dtype;
+  std::optional<Device> new_device;
+  if (!same_device) new_device = device;
+  std::optional<MemoryFormat> new_format;
+  if (format != MemoryFormat::Preserve) new_format = format;
+  return ops::_to_copy(t,
+                       new_dtype,
+                       std::nullopt,
+                       new_device,
+                       std::nullopt,
+                       non_blocking,
+                       new_format);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_type.h>
 
+#include <taeda/csrc/python/torch_dispatch.h>
 #include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
@@ -130,8 +131,9 @@ void release_object(void* object) {
 // not know about survival.
 int meta_init(PyObject* cls, PyObject* args, PyObject* kwargs) {
   if (PyType_Type.tp_init(cls, args, kwargs) < 0) return -1;
-  reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
-  return 0;
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  type->tp_dealloc = dealloc;
+  return guarded_status([&] { settle_protocols(type); });
 }
 
 PyMemberDef members[] = {

@@ -17,8 +17,10 @@ class OpOverload:
     def __init__(self, packet: OpOverloadPacket, overload: str, schema: str) -> None:
         self._packet = packet
         self._overloadname = overload or "default"
+        self._opname = packet.__name__
         self._native = (packet._native_name, overload)
-        self._schema = Schema(schema)
+        self._schema = Schema(schema, packet._namespace)
+        self._entry = _C._op_entry(*self._native)
         self.__name__ = f"{packet.__name__}.{self._overloadname}"
         self.__qualname__ = self.__name__
         self.__module__ = packet.__module__
@@ -67,9 +69,14 @@ class OpOverload:
         return [Tag[name] for name in self.record.tags]
 
     def __call__(self, /, *args, **kwargs):
-        schema = self._schema
-        values = schema.bind(self.name(), args, kwargs)
-        return _C._op_call(*self._native, values, schema.kinds, schema.return_kinds)
+        values = self._schema.bind(self.name(), args, kwargs)
+        return _C._op_call(self._entry, values)
+
+    @cached_property
+    def is_view(self) -> bool:
+        """Whether a result shares an argument's memory that is not written."""
+        shared = [r.alias_info for r in self._schema.returns if r.alias_info]
+        return any(not info.is_write for info in shared)
 
     def has_kernel_for_dispatch_key(self, key) -> bool:
         """Whether a kernel is registered at the key."""
@@ -212,3 +219,10 @@ class Ops:
 
 
 ops = Ops()
+
+
+def overload_of(name: str, overload: str) -> OpOverload:
+    """The object of an operator by its native name: `add` or `mylib::add`."""
+    namespace, _, op = name.rpartition("::")
+    packet = getattr(getattr(ops, namespace or "aten"), op)
+    return getattr(packet, overload or "default")

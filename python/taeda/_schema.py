@@ -28,36 +28,73 @@ class Mismatch(RuntimeError):
     """The arguments of a call do not fit the schema; another overload may."""
 
 
-class Argument:
-    """One parameter: name, type text, native kind, default, keyword-only, written."""
+class AliasInfo:
+    """The memory that a value shares, as names of sets, and whether it is written."""
 
-    __slots__ = (
-        "default",
-        "has_default",
-        "kind",
-        "kwarg_only",
-        "name",
-        "type",
-        "written",
-    )
+    __slots__ = ("after_set", "before_set", "is_write")
+
+    def __init__(self, text: str) -> None:
+        before, arrow, after = text.partition("->")
+        self.is_write = "!" in before
+        self.before_set = _names_of_sets(before)
+        self.after_set = _names_of_sets(after) if arrow else self.before_set
+
+
+class Result:
+    """One result: name or None, type text, alias info or None."""
+
+    __slots__ = ("alias_info", "name", "type")
+
+    def __init__(self, text: str) -> None:
+        self.type, self.alias_info, self.name = _parts(text)
+
+
+class Argument(Result):
+    """A parameter: also native kind, default, keyword-only, written."""
+
+    __slots__ = ("default", "has_default", "kind", "kwarg_only")
 
     def __init__(self, text: str, kwarg_only: bool) -> None:
         text, equals, default = text.partition("=")
-        head, _, self.name = text.strip().rpartition(" ")
-        self.type, self.written = _strip_alias(head)
+        super().__init__(text)
         self.kind = _kind(self.type)
         self.has_default = bool(equals)
         self.default = _literal(default.strip()) if equals else None
         self.kwarg_only = kwarg_only
 
+    @property
+    def written(self) -> bool:
+        """Whether a call changes it."""
+        return self.alias_info is not None and self.alias_info.is_write
+
+    @property
+    def default_value(self):
+        """What it is where a call leaves it out; None without a default."""
+        return self.default
+
+    def has_default_value(self) -> bool:
+        """Whether a call may leave it out."""
+        return self.has_default
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is the `out` of an operator."""
+        return self.kwarg_only and self.written
+
 
 class Schema:
-    """A parsed schema; `str()` gives the text back."""
+    """A parsed schema; `str()` gives the text back.
 
-    def __init__(self, text: str) -> None:
+    Attributes: name ("aten::add" where the namespace is given), overload_name,
+    arguments, returns, is_mutable (some argument is written).
+    """
+
+    def __init__(self, text: str, namespace: str = "") -> None:
         self.text = text
         name, rest = text.split("(", 1)
         self.name, _, self.overload_name = name.strip().partition(".")
+        if namespace and "::" not in self.name:
+            self.name = f"{namespace}::{self.name}"
         arguments, returns = _split_arrow(rest)
         self.arguments = []
         kwarg_only = False
@@ -69,13 +106,17 @@ class Schema:
         inner = returns.strip()
         if inner.startswith("(") and inner.endswith(")"):
             inner = inner[1:-1]
-        types = [_strip_alias(part)[0].split(" ")[0] for part in _split_commas(inner)]
-        self.returns = types
+        self.returns = [Result(part) for part in _split_commas(inner)]
+        self.is_mutable = any(a.written for a in self.arguments)
         self.kinds = tuple(a.kind for a in self.arguments)
-        self.return_kinds = tuple(_kind(t) for t in types)
+        self.return_kinds = tuple(_kind(r.type) for r in self.returns)
 
     def __str__(self) -> str:
-        return self.text
+        space = self.name.rpartition("::")[0]
+        prefix = f"{space}::" if space and not self.text.startswith(space) else ""
+        return prefix + self.text
+
+    __repr__ = __str__
 
     def bind(self, qualname: str, args: tuple, kwargs: dict) -> tuple:
         """All arguments in order; Mismatch where the call does not fit."""
@@ -125,14 +166,19 @@ def _split_commas(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _strip_alias(text: str) -> tuple[str, bool]:
-    """`Tensor(a!)[]` to (`Tensor[]`, True)."""
-    text = text.strip()
-    start = text.find("(")
-    if start < 0:
-        return text, False
-    end = text.index(")", start)
-    return text[:start] + text[end + 1 :], "!" in text[start:end]
+def _parts(text: str) -> tuple:
+    """`Tensor(a!)[] out` to (`Tensor[]`, alias info, `out`); None where not given."""
+    head, _, tail = text.strip().rpartition(")")
+    if not head:
+        kind, _, name = text.strip().partition(" ")
+        return kind, None, name or None
+    base, _, alias = head.partition("(")
+    suffix, _, name = tail.partition(" ")
+    return base + suffix, AliasInfo(alias), name or None
+
+
+def _names_of_sets(text: str) -> set[str]:
+    return {name.strip(" !") for name in text.split("|") if name.strip(" !")}
 
 
 def _kind(text: str) -> str:

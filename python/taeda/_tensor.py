@@ -328,6 +328,50 @@ class Tensor(_C.TensorBase):
         """The name that old programs gave to a variable: none."""
         return None
 
+    # Classes that define it compute operators on their tensors themselves.
+    __torch_dispatch__ = _C._disabled_torch_dispatch_impl
+
+    @staticmethod
+    def _make_wrapper_subclass(
+        cls,
+        size,
+        *,
+        strides=None,
+        storage_offset=None,
+        memory_format=None,
+        dtype=None,
+        layout=_C.strided,
+        device=None,
+        pin_memory=False,
+        requires_grad=False,
+        dispatch_sizes_strides_policy=None,
+        dispatch_device=False,
+        dispatch_layout=False,
+        storage_size=None,
+    ):
+        """A tensor without memory of a class that has `__torch_dispatch__`.
+
+        Raises:
+            TypeError: `cls` has no `__torch_dispatch__` of its own.
+            NotImplementedError: a layout other than strided, or geometry that is to be
+                asked of the class.
+        """
+        from taeda._tensor_copy import make_wrapper
+
+        if dispatch_sizes_strides_policy or dispatch_device or dispatch_layout:
+            raise NotImplementedError(
+                "_make_wrapper_subclass: sizes, device and layout are those given; "
+                "they cannot be left to __torch_dispatch__"
+            )
+        if layout is not _C.strided or pin_memory:
+            raise NotImplementedError(
+                f"_make_wrapper_subclass: layout {layout}, pin_memory {pin_memory}"
+            )
+        made = make_wrapper(
+            cls, size, strides, storage_offset, memory_format, dtype, device
+        )
+        return made.requires_grad_() if requires_grad else made
+
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """The default for subclasses: results become instances of the class."""

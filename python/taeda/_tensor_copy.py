@@ -32,7 +32,36 @@ def deepcopy_tensor(tensor, memo):
     return made
 
 
+def make_wrapper(cls, size, strides, offset, memory_format, dtype, device):
+    """See `Tensor._make_wrapper_subclass`."""
+    if not _C._has_torch_dispatch(cls):
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if memory_format is not None and strides is None:
+        like = _C._VariableFunctions.empty(
+            tuple(size), device="meta", memory_format=memory_format
+        )
+        strides = like.stride()
+    device = taeda.get_default_device() if device is None else taeda.device(device)
+    return _C._make_wrapper_subclass(
+        cls,
+        tuple(size),
+        strides if strides is None else tuple(strides),
+        offset or 0,
+        taeda.get_default_dtype() if dtype is None else dtype,
+        device,
+    )
+
+
 def _copied(tensor, memo):
+    if _C._has_torch_dispatch(type(tensor)) and tensor.data_ptr() == 0:
+        made = tensor.detach().clone()
+        if type(made) is not type(tensor):
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for wrapper subclasses "
+                "only works for subclass types that properly implement clone(): "
+                f"{type(tensor).__name__}.clone() gives a {type(made).__name__}"
+            )
+        return made
     if tensor.is_meta:
         return _C._VariableFunctions.empty_strided(
             tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device="meta"

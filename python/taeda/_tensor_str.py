@@ -209,12 +209,21 @@ def _grad_suffix(tensor) -> list[str]:
     return [f"grad_fn=<{type(node).__name__}>"]
 
 
+def _is_hollow(tensor) -> bool:
+    """Whether there are no values: on the meta device, or in a wrapper."""
+    if tensor.is_meta:
+        return True
+    if type(tensor) is taeda.Tensor or type(tensor).__name__ == "Parameter":
+        return False
+    return _C._has_torch_dispatch(type(tensor)) and tensor.data_ptr() == 0
+
+
 def _parts(tensor, indent: int) -> tuple[str, list[str]]:
     """The values as text, and what is said about shape and dtype."""
     default = _C.get_default_dtype()
     size = f"size={tuple(tensor.shape)}"
     dtype = f"dtype={tensor.dtype}"
-    if tensor.is_meta:
+    if _is_hollow(tensor):
         return "...", [size] if tensor.dtype == default else [size, dtype]
     suffixes: list[str] = []
     if tensor.numel() == 0:
@@ -251,9 +260,15 @@ def tensor_text(tensor, *, tensor_contents: str | None = None) -> str:
         tensor: any tensor.
         tensor_contents: shown in place of the values.
     """
+    import sys
+    from contextlib import nullcontext
+
+    # Modes can only be there when their module is.
+    dispatch = sys.modules.get("taeda.utils._python_dispatch")
     before = _C._set_torch_function_enabled(False, False)
     try:
-        return _tensor_text(tensor, tensor_contents)
+        with dispatch._disable_current_modes() if dispatch else nullcontext():
+            return _tensor_text(tensor, tensor_contents)
     finally:
         _C._set_torch_function_enabled(*before)
 
@@ -269,12 +284,16 @@ def _tensor_text(tensor, contents: str | None) -> str:
     suffixes: list[str] = []
     if tensor.device.type != _C._get_default_device().type:
         suffixes.append(f"device='{tensor.device}'")
-    plain, tangent = _plain(tensor), _tangent(tensor)
+    hollow = _is_hollow(tensor)
+    plain = tensor if hollow else _plain(tensor)
+    tangent = None if hollow else _tangent(tensor)
     text, facts = _parts(plain if tangent is None else plain.detach(), indent)
     suffixes += facts + _grad_suffix(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    return _with_suffixes(prefix + (contents or text), suffixes, indent)
+    text = _with_suffixes(prefix + (contents or text), suffixes, indent)
+    is_wrapped = not is_plain and getattr(tensor, "_is_param", False)
+    return f"Parameter({text})" if is_wrapped else text
 
 
 # Names that subclasses of Tensor print themselves with.

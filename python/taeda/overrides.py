@@ -217,14 +217,9 @@ class DisableTorchFunction(_Setting):
     states = (False, False)
 
 
-class enable_reentrant_dispatch:
-    """Nothing to enable: dispatch is always reentrant here."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *exception) -> None:
-        return None
+def enable_reentrant_dispatch():
+    """A context for `__torch_dispatch__`: inside, calls are recorded by autograd."""
+    return _C._ReenterDispatch()
 
 
 def _get_current_function_mode():

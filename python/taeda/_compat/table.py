@@ -18,7 +18,6 @@ TABLE = {
     "": "PyTorchFileReader Stream SymBool SymFloat SymInt",
     "_C": "Graph Value",
     "_dynamo.config": "",
-    "_subclasses.fake_tensor": "FakeTensor FakeTensorMode",
     "autograd.profiler": "EventList(builtins.list) emit_nvtx profile",
     "cuda": "CUDAGraph StreamContext graph",
     "distributed": "ProcessGroup",

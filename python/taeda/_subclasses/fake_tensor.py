@@ -1,13 +1,337 @@
-"""Tensors that have shapes and no data: none can be made."""
+"""Tensors that have everything but data: a program's shapes without its memory."""
 
 from __future__ import annotations
 
-from taeda._lazy import attributes
+import contextlib
+import weakref
 
-__all__ = ["is_fake"]
-__getattr__ = attributes(__name__)
+import taeda
+from taeda import _C
+from taeda.utils._mode_utils import no_dispatch
+from taeda.utils._python_dispatch import (
+    TorchDispatchMode,
+    _disable_current_modes,
+    _get_current_dispatch_mode_stack,
+    _pop_mode,
+    _push_mode,
+    return_and_correct_aliasing,
+)
+from taeda.utils._pytree import tree_leaves, tree_map, tree_map_only
+
+__all__ = [
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorDeviceMismatchError",
+    "FakeTensorMode",
+    "is_fake",
+    "maybe_get_fake_mode",
+    "unset_fake_temporarily",
+]
+
+_META = taeda.device("meta")
+
+
+class _OperatorError(RuntimeError):
+    def __init__(self, func) -> None:
+        super().__init__(str(func))
+        self.func = func
+
+
+class DataDependentOutputException(_OperatorError):
+    """An operator's result depends on values, which a fake tensor does not have.
+
+    Attributes: func, the operator.
+    """
+
+
+class DynamicOutputShapeException(_OperatorError):
+    """The shape of an operator's result depends on values.
+
+    Attributes: func, the operator.
+    """
+
+
+class FakeTensorDeviceMismatchError(RuntimeError):
+    """Tensors of different devices meet in one operator."""
+
+
+class FakeTensor(taeda.Tensor):
+    """A tensor without data, on any device whether it is here or not.
+
+    Args:
+        fake_mode: the mode that computes its operators.
+        elem: a meta tensor of the same geometry and dtype.
+        device: where it pretends to be.
+        constant: the real tensor that it stands for, while that is known.
+
+    Attributes: fake_mode, fake_device, constant.
+    """
+
+    @staticmethod
+    def __new__(cls, fake_mode, elem, device, constant=None):
+        device = _with_index(taeda.device(device))
+        made = taeda.Tensor._make_wrapper_subclass(
+            cls,
+            elem.shape,
+            strides=elem.stride(),
+            storage_offset=elem.storage_offset(),
+            dtype=elem.dtype,
+            device=device,
+        )
+        made.fake_mode = fake_mode
+        made.fake_device = device
+        made.constant = constant
+        made._elem = elem
+        return made
+
+    def __init__(self, fake_mode, elem, device, constant=None) -> None:
+        pass
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        modes = [t.fake_mode for t in tree_leaves((args, kwargs)) if is_fake(t)]
+        return modes[0].__torch_dispatch__(func, types, args, kwargs)
+
+    @staticmethod
+    def from_tensor(t, fake_mode):
+        """What `fake_mode.from_tensor(t)` gives."""
+        return fake_mode.from_tensor(t)
+
+    def tolist(self):
+        """Nested lists of values: there are none, unless it has no elements."""
+        if self.dim() == 0:
+            return self.item()
+        return [element.tolist() for element in self]
+
+    def __deepcopy__(self, memo):
+        made = memo.get(id(self))
+        if made is None:
+            made = FakeTensor(self.fake_mode, self._elem.clone(), self.fake_device)
+            made.requires_grad_(self.requires_grad)
+            memo[id(self)] = made
+        return made
+
+
+class FakeTensorMode(TorchDispatchMode):
+    """A context in which operators compute geometry, dtype and device alone.
+
+    Kernels run on meta tensors; nothing is allocated. Tensors that are made inside are
+    fake; real ones are refused or, on request, made fake.
+
+    Args:
+        allow_non_fake_inputs: real tensors may be arguments.
+
+    Raises:
+        DataDependentOutputException: an operator gives values (`item`).
+        DynamicOutputShapeException: a result's shape depends on values (`nonzero`).
+        FakeTensorDeviceMismatchError: tensors of two devices in one operator.
+        AssertionError: a real tensor, or another mode's.
+
+    Example:
+        >>> with FakeTensorMode():
+        ...     taeda.ones(2, 3, device="cuda") @ taeda.ones(3, 4, device="cuda")
+        FakeTensor(..., device='cuda:0', size=(2, 4))
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_fallback_kernels: bool = True,
+        allow_non_fake_inputs: bool = False,
+        shape_env=None,
+        static_shapes: bool | None = None,
+        export: bool = False,
+    ) -> None:
+        super().__init__()
+        if shape_env is not None or static_shapes is False:
+            raise NotImplementedError(
+                "FakeTensorMode: sizes are integers; shape_env is not there yet"
+            )
+        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.static_shapes = True
+        self.shape_env = None
+        # By the id of a real tensor: what stands for it, as long as that one lives.
+        self._fakes: dict[int, tuple] = {}
+        self._was_active: list[bool] = []
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """True: programs do not write it."""
+        return True
+
+    def __enter__(self):
+        # Inside of itself it changes nothing.
+        active = _innermost_fake_mode() is self
+        self._was_active.append(active)
+        return self if active else super().__enter__()
+
+    def __exit__(self, *exception) -> None:
+        if not self._was_active.pop():
+            super().__exit__(*exception)
+
+    def from_tensor(self, tensor, *, static_shapes=None, **ignored):
+        """The fake tensor that stands for a real one: the same one each time.
+
+        Args:
+            tensor: a real tensor.
+
+        Raises:
+            AssertionError: a fake tensor of another mode.
+        """
+        if is_fake(tensor):
+            self._check_own(tensor)
+            return tensor
+        key, fakes = id(tensor), self._fakes
+        known = fakes.get(key)
+        if known is not None and known[0]() is tensor:
+            return known[1]
+        with _disable_current_modes(), no_dispatch():
+            elem = taeda.empty_strided(
+                tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=_META
+            )
+        made = FakeTensor(self, elem, tensor.device)
+        made.requires_grad_(tensor.requires_grad)
+        if isinstance(tensor, taeda.nn.Parameter):
+            made._is_param = True
+        fakes[key] = (weakref.ref(tensor, lambda _: fakes.pop(key, None)), made)
+        return made
+
+    def _check_own(self, tensor) -> None:
+        if tensor.fake_mode is not self:
+            raise AssertionError(
+                f"Mixing fake modes: a tensor of {tensor.fake_mode} in {self}"
+            )
+
+    def _checked(self, func, values):
+        """Real tensors made fake where that is allowed."""
+
+        def fake(t):
+            if is_fake(t):
+                self._check_own(t)
+                return t
+            if not self.allow_non_fake_inputs:
+                raise AssertionError(
+                    "Please convert all Tensors to FakeTensors first or instantiate "
+                    f"FakeTensorMode with 'allow_non_fake_inputs'. Found in {func} "
+                    f"(a tensor of shape {tuple(t.shape)})"
+                )
+            return self.from_tensor(t)
+
+        return tree_map_only(taeda.Tensor, fake, values)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if any(not issubclass(t, (FakeTensor, taeda.nn.Parameter)) for t in types):
+            return NotImplemented
+        if func is taeda.ops.aten.lift_fresh.default and not is_fake(args[0]):
+            made = self.from_tensor(args[0])
+            made.constant = args[0] if args[0].numel() == 1 else None
+            return made
+        if func is taeda.ops.aten._local_scalar_dense.default:
+            return self._constant_of(func, args[0])
+        if taeda.Tag.data_dependent_output in func.tags:
+            raise DataDependentOutputException(func)
+        if taeda.Tag.dynamic_output_shape in func.tags:
+            raise DynamicOutputShapeException(func)
+        args, kwargs = self._checked(func, (args, kwargs))
+        return self._compute(func, args, kwargs)
+
+    def _constant_of(self, func, tensor):
+        if not is_fake(tensor) or tensor.constant is None:
+            raise DataDependentOutputException(func)
+        with no_dispatch():
+            return tensor.constant.item()
+
+    def _compute(self, func, args, kwargs):
+        tensors = [t for t in tree_leaves((args, kwargs)) if is_fake(t)]
+        device = kwargs.get("device") or _common_device(func, tensors)
+        meta_args, meta_kwargs = tree_map(_to_meta, (args, kwargs))
+        if not tensors and any(a.name == "device" for a in func._schema.arguments):
+            meta_kwargs["device"] = _META
+        with no_dispatch():
+            out = func(*meta_args, **meta_kwargs)
+        for value in _written(func, args, kwargs):
+            for t in tree_leaves(value):
+                _follow(t)
+        wrap = lambda t: FakeTensor(self, t, device)
+        wrapped = tree_map_only(taeda.Tensor, wrap, out)
+        return return_and_correct_aliasing(func, args, kwargs, wrapped)
+
+
+def _common_device(func, tensors):
+    """Where the results of an operator are. Numbers may meet any device."""
+    found = taeda.get_default_device()
+    for i, t in enumerate(sorted(tensors, key=_is_number)):
+        if i == 0:
+            found = t.fake_device
+        elif t.fake_device != found and not _is_number(t):
+            raise FakeTensorDeviceMismatchError(
+                f"{func}: Expected all tensors to be on the same device, but found at "
+                f"least two devices, {found} and {t.fake_device}!"
+            )
+    return found
+
+
+def _is_number(t) -> bool:
+    return t.dim() == 0 and t.fake_device.type == "cpu"
+
+
+def _written(func, args, kwargs) -> list:
+    arguments = func._schema.arguments
+    given = dict(zip((a.name for a in arguments), args, strict=False)) | kwargs
+    return [given[a.name] for a in arguments if a.written and a.name in given]
+
+
+def _to_meta(value):
+    if is_fake(value):
+        return value._elem
+    return _META if isinstance(value, taeda.device) else value
+
+
+def _follow(t) -> None:
+    """After a change in place: the geometry that it left, and no known value."""
+    if not is_fake(t):
+        return
+    t.constant = None
+    elem = t._elem
+    if t.shape != elem.shape or t.stride() != elem.stride():
+        _C._set_geometry(t, tuple(elem.shape), elem.stride(), elem.storage_offset())
+
+
+def _with_index(device):
+    if device.type in ("cpu", "meta") or device.index is not None:
+        return device
+    return taeda.device(device.type, 0)
+
+
+def _innermost_fake_mode():
+    for mode in reversed(_get_current_dispatch_mode_stack()):
+        if isinstance(mode, FakeTensorMode):
+            return mode
+    return None
 
 
 def is_fake(x) -> bool:
-    """Whether a tensor has no data of its own: never."""
-    return False
+    """Whether a tensor is a fake one."""
+    return isinstance(x, taeda.Tensor) and issubclass(type(x), FakeTensor)
+
+
+def maybe_get_fake_mode(t):
+    """The mode of a fake tensor, else None."""
+    return t.fake_mode if is_fake(t) else None
+
+
+@contextlib.contextmanager
+def unset_fake_temporarily():
+    """Inside, no fake mode is active; gives the innermost that was, or None."""
+    mode = _innermost_fake_mode()
+    with _disable_current_modes() as modes:
+        kept = [each for each in modes if not isinstance(each, FakeTensorMode)]
+        for each in kept:
+            _push_mode(each)
+        try:
+            yield mode
+        finally:
+            for _ in kept:
+                _pop_mode()

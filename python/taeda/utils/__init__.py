@@ -8,6 +8,8 @@ from __future__ import annotations
 from taeda._lazy import attributes
 
 _MODULES = {
+    "_mode_utils",
+    "_python_dispatch",
     "_pytree",
     "checkpoint",
     "data",
