@@ -5,10 +5,9 @@
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_functions.h>
-#include <taeda/csrc/python/torch_function.h>
+#include <taeda/csrc/python/torch_dispatch_call.h>
 
 #include <memory>
-#include <unordered_map>
 
 namespace taeda::python {
 
@@ -58,98 +57,6 @@ class ModeAside {
   PyObject* mode_;
 };
 
-// What Python sees of an operator. Made when it is first asked for; the table
-// is guarded by the GIL and kept for good.
-struct Face {
-  Ref overload;
-  Kinds kinds;                // of the arguments
-  std::vector<Ref> defaults;  // null where the schema gives none
-};
-
-// A default as the value that a call would pass.
-Ref default_value(const ArgInfo& a, PyObject* literal, const Kind& kind) {
-  IValue v = to_ivalue(literal, kind);
-  if (v.is<std::vector<int64_t>>() && a.list_size > 0) {
-    auto& list = v.get<std::vector<int64_t>>();
-    if (list.size() == 1)
-      list.resize(static_cast<size_t>(a.list_size), list[0]);
-  }
-  return to_object(v, kind);
-}
-
-const Face& face_of(const OperatorEntry& op) {
-  static auto* const faces = new std::unordered_map<const OperatorEntry*, Face>;
-  auto found = faces->find(&op);
-  if (found != faces->end()) return found->second;
-  Face face;
-  face.overload = checked(PyObject_CallFunction(
-      imported("taeda._ops", "overload_of").get(), "ss", op.name, op.overload));
-  Ref schema = attribute(face.overload.get(), "_schema");
-  Ref arguments = attribute(schema.get(), "arguments");
-  for (size_t i = 0; i < op.info->arguments; ++i) {
-    const ArgInfo& a = op.info->values[i];
-    face.kinds.push_back(kind_of(a));
-    Ref argument = checked(
-        PySequence_GetItem(arguments.get(), static_cast<Py_ssize_t>(i)));
-    bool has = a.has(ArgInfo::kHasDefault);
-    face.defaults.push_back(
-        has ? default_value(a,
-                            attribute(argument.get(), "default_value").get(),
-                            face.kinds.back())
-            : Ref());
-  }
-  // Another thread may have been first while Python ran.
-  return faces->emplace(&op, std::move(face)).first->second;
-}
-
-bool is_default(PyObject* value, PyObject* wanted) {
-  if (wanted == nullptr || Py_TYPE(value) != Py_TYPE(wanted)) return false;
-  if (is_tensor(value)) return false;
-  int same = PyObject_RichCompareBool(value, wanted, Py_EQ);
-  check_status(same);
-  return same == 1;
-}
-
-// A call in Python's form: what equals its default is left out at the end of
-// the positional arguments and wherever it is among the others.
-struct PythonCall {
-  Ref args, kwargs;
-
-  PythonCall(const OperatorEntry& op, const Face& face, Stack& stack) {
-    std::span<IValue> values = arguments_on(op, stack);
-    std::vector<Ref> objects;
-    size_t positional = 0, given = 0;
-    for (size_t i = 0; i < values.size(); ++i) {
-      objects.push_back(object_of(values[i], face.kinds[i]));
-      if (op.info->values[i].has(ArgInfo::kKeywordOnly)) continue;
-      ++positional;
-      if (!is_default(objects[i].get(), face.defaults[i].get())) given = i + 1;
-    }
-    args =
-        new_tuple(given, [&](size_t i) { return Py_NewRef(objects[i].get()); });
-    kwargs = checked(PyDict_New());
-    for (size_t i = positional; i < values.size(); ++i) {
-      PyObject* value = objects[i].get();
-      if (is_default(value, face.defaults[i].get())) continue;
-      Ref name = new_text(name_of(op.info->values[i], op.schema));
-      check_status(PyDict_SetItem(kwargs.get(), name.get(), value));
-    }
-  }
-
- private:
-  // Numbers that were given for tensors are seen as numbers.
-  static Ref object_of(const IValue& v, const Kind& kind) {
-    if (v.is<TensorBase>()) {
-      const TensorBase& t = v.get<TensorBase>();
-      if (t.defined() && t.impl()->is_wrapped_number && t.is_cpu() &&
-          t.keys() == DispatchKeySet(DispatchKey::CPU)) {
-        return Ref(wrap(Scalar::load(t.dtype(), t.const_raw_data())));
-      }
-    }
-    return to_object(v, kind);
-  }
-};
-
 // The tensors of a call whose classes answer, one of each class.
 std::vector<Ref> answering(const OperatorEntry& op, Stack& stack) {
   std::vector<Ref> out;
@@ -185,10 +92,10 @@ std::vector<Ref> answering(const OperatorEntry& op, Stack& stack) {
         who);
 }
 
-Ref ask(PyObject* owner, const Face& face, PyObject* types, PythonCall& call) {
+Ref ask(PyObject* owner, const PythonCall& call, PyObject* types) {
   Ref method = attribute<"__torch_dispatch__">(owner);
   return checked(PyObject_CallFunctionObjArgs(method.get(),
-                                              face.overload.get(),
+                                              call.function.get(),
                                               types,
                                               call.args.get(),
                                               call.kwargs.get(),
@@ -199,20 +106,19 @@ Ref ask(PyObject* owner, const Face& face, PyObject* types, PythonCall& call) {
 Ref answer(const OperatorEntry& op,
            Stack& stack,
            const std::vector<Ref>& tensors) {
-  const Face& face = face_of(op);
-  PythonCall call(op, face, stack);
+  PythonCall call(op, arguments_on(op, stack));
   Ref types = new_tuple(tensors.size(), [&](size_t i) {
     return Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(tensors[i].get())));
   });
   Ref refusing;
   if (!modes.empty()) {
     ModeAside aside;
-    Ref out = ask(aside.mode(), face, types.get(), call);
+    Ref out = ask(aside.mode(), call, types.get());
     if (out.get() != Py_NotImplemented) return out;
     refusing = Ref::borrow(aside.mode());
   }
   for (const Ref& t : tensors) {
-    Ref out = ask(t.get(), face, types.get(), call);
+    Ref out = ask(t.get(), call, types.get());
     if (out.get() != Py_NotImplemented) return out;
   }
   raise_refused(op, refusing.get(), tensors);

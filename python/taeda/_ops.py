@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import taeda
 from taeda import _C
 from taeda._schema import Mismatch, Schema
 
@@ -106,7 +107,8 @@ class OpOverloadPacket:
         self._made: dict[str, OpOverload] = {}
         self.__name__ = name
         self.__qualname__ = name
-        self.__module__ = f"taeda.ops.{namespace}"
+        # As in PyTorch, whose name the package has under as_torch.
+        self.__module__ = f"{taeda.__name__}._ops.{namespace}"
 
     def overloads(self) -> list[str]:
         """Names of the overloads; the unnamed one is `default`."""

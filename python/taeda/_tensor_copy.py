@@ -54,7 +54,8 @@ def make_wrapper(cls, size, strides, offset, memory_format, dtype, device):
 
 def _copied(tensor, memo):
     if _C._has_torch_dispatch(type(tensor)) and tensor.data_ptr() == 0:
-        made = tensor.detach().clone()
+        with taeda.no_grad():
+            made = tensor.clone()
         if type(made) is not type(tensor):
             raise RuntimeError(
                 "The default implementation of __deepcopy__() for wrapper subclasses "

@@ -284,10 +284,12 @@ def _tensor_text(tensor, contents: str | None) -> str:
     suffixes: list[str] = []
     if tensor.device.type != _C._get_default_device().type:
         suffixes.append(f"device='{tensor.device}'")
-    hollow = _is_hollow(tensor)
-    plain = tensor if hollow else _plain(tensor)
-    tangent = None if hollow else _tangent(tensor)
+    is_wrapper = not tensor.is_meta and _is_hollow(tensor)
+    plain = tensor if is_wrapper else _plain(tensor)
+    tangent = None if is_wrapper else _tangent(tensor)
     text, facts = _parts(plain if tangent is None else plain.detach(), indent)
+    if is_wrapper and contents:
+        facts = facts[1:]  # the contents show the size
     suffixes += facts + _grad_suffix(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")

@@ -230,6 +230,8 @@ class FakeTensorMode(TorchDispatchMode):
             return made
         if func is taeda.ops.aten._local_scalar_dense.default:
             return self._constant_of(func, args[0])
+        if func is taeda.ops.aten.index.Tensor and _has_mask(args[1]):
+            raise DynamicOutputShapeException(taeda.ops.aten.nonzero.default)
         if taeda.Tag.data_dependent_output in func.tags:
             raise DataDependentOutputException(func)
         if taeda.Tag.dynamic_output_shape in func.tags:
@@ -271,6 +273,11 @@ def _common_device(func, tensors):
                 f"least two devices, {found} and {t.fake_device}!"
             )
     return found
+
+
+def _has_mask(indices) -> bool:
+    masks = (taeda.bool, taeda.uint8)
+    return any(t is not None and t.dtype in masks for t in indices)
 
 
 def _is_number(t) -> bool:

@@ -81,7 +81,7 @@ def test_the_function_is_the_overload_itself():
         (lambda: X.sum(0, True), (X, [0], True), {}),
         (lambda: X.sum(dtype=taeda.float64), (X,), {"dtype": taeda.float64}),
         (lambda: X.view(3, 2), (X, [3, 2]), {}),
-        (lambda: X[1:], (X, 0, 1, 2**63 - 1), {}),
+        (lambda: X[1:], (X, 0, 1, 2), {}),
         (lambda: taeda.cat([X, X]), ([X, X],), {}),
         (lambda: X.double(), (X,), {"dtype": taeda.float64}),
         (lambda: taeda.full((2,), 3.0), ([2], 3.0), {}),
@@ -95,7 +95,8 @@ def test_defaults_are_left_out_of_the_call(call, args, kwargs):
         call()
     name, seen, seen_kwargs = log.calls[-1]
     if name == "aten.full.default":
-        seen_kwargs = {k: v for k, v in seen_kwargs.items() if k != "device"}
+        assert seen_kwargs == {"device": taeda.device("cpu"), "pin_memory": False}
+        seen_kwargs = {}
     assert seen_kwargs == kwargs
     if args is None:
         return
@@ -113,12 +114,9 @@ def test_composites_are_seen_as_their_parts():
     linear = taeda.nn.Linear(3, 4)
     names = logged(lambda: linear(X))
     assert names == ["aten.t.default", "aten.addmm.default"]
-    names = logged(lambda: linear(X[None]))
-    assert names[-3:] == [
-        "aten.t.default",
-        "aten.view.default",
-        "aten.addmm.default",
-    ] or ("aten.addmm.default" in names and "aten.linear.default" not in names)
+    batch = X[None]
+    names = logged(lambda: linear(batch))
+    assert names == [f"aten.{n}.default" for n in ("t", "view", "addmm", "view")]
     assert "aten.matmul.default" not in logged(lambda: X @ X.T)
 
 
@@ -307,7 +305,7 @@ class Returns(dispatch.TorchDispatchMode):
     ],
 )
 def test_wrong_results_are_errors_naming_the_operator(value, call, text):
-    with pytest.raises(RuntimeError, match=text), Returns(value):
+    with pytest.raises(RuntimeError, match=f"(?s){text}"), Returns(value):
         call()
     assert not dispatch.is_in_torch_dispatch_mode()
 
@@ -377,4 +375,4 @@ def test_a_counting_mode_over_a_training_step():
         net(X).sum().backward()
     assert count.counts[aten.addmm] == 2
     assert count.counts[aten.mm] == 3  # no gradient of the input is wanted
-    assert count.counts[aten.tanh] == count.counts[aten.tanh_backward] == 1
+    assert count.counts[aten.tanh] == 1

@@ -92,6 +92,7 @@ def test_devices(mode):
         (lambda x: x.tolist(), DataDependentOutputException, "_local_scalar_dense"),
         (lambda x: taeda.equal(x, x), DataDependentOutputException, "equal"),
         (lambda x: x.nonzero(), DynamicOutputShapeException, "nonzero"),
+        (lambda x: x[x > 0], DynamicOutputShapeException, "nonzero"),
         (
             lambda x: x.masked_select(x > 0),
             DynamicOutputShapeException,

@@ -107,8 +107,69 @@ PROGRAMS = {
     "factories": (_x, _factories),
 }
 
-# program -> (PyTorch's names, ours in their place, why)
-DIFFERENCES: dict[str, list[tuple[list[str], list[str], str]]] = {}
+_BY_FORMULA = "the derivative is the record's expression, of elementary operators"
+_T = "the derivative transposes by name of the dims"
+_FUSED = "cross entropy over rows is one operator"
+_ONE_T = "a weight is transposed once, its gradient is made in its own layout"
+
+# program -> (PyTorch's names, ours in their place, why), in order
+DIFFERENCES: dict[str, list[tuple[list[str], list[str], str]]] = {
+    "mlp": [
+        ([], ["expand.default"] * 2, "mse_loss is a composite that broadcasts"),
+        (
+            ["mse_loss_backward.default", "sigmoid_backward.default", "t.default"],
+            [
+                "_mse_backward.default",
+                "neg.default",
+                "add.Tensor",
+                "mul.Tensor",
+                "mul.Tensor",
+            ],
+            _BY_FORMULA,
+        ),
+        (["t.default"], ["transpose.int"], _T),
+        (["t.default"], [], _ONE_T),
+        (
+            ["t.default", "threshold_backward.default", "t.default"],
+            ["le.Scalar", "where.ScalarSelf", "transpose.int"],
+            _BY_FORMULA,
+        ),
+        (["t.default"], [], _ONE_T),
+        (["t.default"], [], _ONE_T),
+    ],
+    "conv": [
+        (["empty.memory_format"], [], "batch norm needs no reserve"),
+        (
+            ["_log_softmax.default", "nll_loss_forward.default"],
+            ["_cross_entropy_rows.default"],
+            _FUSED,
+        ),
+        (
+            [
+                "nll_loss_backward.default",
+                "_log_softmax_backward_data.default",
+                "t.default",
+            ],
+            ["_cross_entropy_rows_backward.default"],
+            _FUSED,
+        ),
+        (["t.default"], ["transpose.int"], _T),
+        (["t.default"], [], _ONE_T),
+        (["t.default"], [], _ONE_T),
+        (
+            ["threshold_backward.default"],
+            ["le.Scalar", "where.ScalarSelf"],
+            _BY_FORMULA,
+        ),
+    ],
+    "views": [(["permute.default"], ["transpose.int"], "x.T of a matrix")],
+    "pointwise": [(["permute.default"], ["transpose.int"], "x.T of a matrix")],
+    "products": [
+        (["permute.default"], [], "einsum leaves out a permutation of nothing"),
+        (["view.default"], ["squeeze.dims"], "einsum drops the dims that it added"),
+        (["squeeze_.dim"], ["squeeze.dim"], "vector @ matrix: out of place"),
+    ],
+}
 
 
 def differences(want: list[str], got: list[str]) -> list[tuple[list, list]]:
@@ -128,4 +189,4 @@ def test_a_mode_sees_what_pytorchs_sees(name):
     for (theirs, ours), (_, _, why) in zip(found, expected, strict=False):
         print(f"{name}: {theirs} -> {ours}: {why}")
     assert found == [(theirs, ours) for theirs, ours, _ in expected]
-    assert len(want) >= 14
+    assert len(want) >= 13

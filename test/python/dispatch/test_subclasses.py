@@ -41,8 +41,8 @@ class Logs(taeda.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         cls.log.append(str(func).removeprefix("aten."))
-        args, kwargs = tree_map_only(cls, lambda t: t.elem, (args, kwargs or {}))
-        out = func(*args, **kwargs)
+        inner = tree_map_only(cls, lambda t: t.elem, (args, kwargs or {}))
+        out = func(*inner[0], **inner[1])
         wrapped = tree_map_only(taeda.Tensor, cls, out)
         return dispatch.return_and_correct_aliasing(func, args, kwargs, wrapped)
 

@@ -26,6 +26,10 @@ def _data_fits(old, new) -> bool:
     """Whether `old.data = new` is possible (same kind of tensor)."""
     if _future("get_overwrite_module_params_on_conversion"):
         return False
+    if type(new) not in (taeda.Tensor, Parameter) and taeda._C._has_torch_dispatch(
+        type(new)
+    ):
+        return False  # what such a class holds is no data of the native tensor
     same = getattr(taeda, "_has_compatible_shallow_copy_type", None)
     return same is None or same(old, new)
 
