@@ -67,6 +67,12 @@ struct InterceptKernel final : BoxedKernel {
 
 struct WrappedKernel final : BoxedKernel {
   void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
+    // A level has let autograd record a kernel's definition; what that calls is
+    // recorded too, and not a composite as a whole.
+    if (is_transparent(op)) {
+      run_composite(op, stack);
+      return;
+    }
     LevelPtr level;
     for (const LevelPtr& candidate : stack_of_levels()) {
       each_tensor(arguments_on(op, stack), [&](TensorBase& t) {

@@ -2,8 +2,9 @@
 // right when autograd calls, but anybody may call an operator.
 #pragma once
 
-#include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/core/level.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace taeda::native {
@@ -34,6 +35,15 @@ inline void check_count(std::string_view op,
               numel,
               " elements, got ",
               t.sizes());
+}
+
+// Whether a condition of one element holds: in all samples that a wrapper
+// stands for, and as far as is known where there is no data.
+inline bool holds_throughout(const Tensor& condition) {
+  Tensor plain = innermost_value(condition);
+  if (plain.is_meta()) return true;
+  const bool* values = plain.const_data<bool>();
+  return std::all_of(values, values + plain.numel(), [](bool v) { return v; });
 }
 
 inline void check_index_dtype(std::string_view op, const Tensor& indices) {

@@ -7,6 +7,7 @@
 #include <taeda/gen/native/isin.h>
 #include <taeda/gen/native/rrelu.h>
 #include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/le.h>
 #include <taeda/gen/ops/leaky_relu.h>
 #include <taeda/gen/ops/logical_xor.h>
@@ -32,6 +33,7 @@ Tensor diff(const Tensor& self,
               "diff expects input to be at least one-dimensional");
   TAEDA_CHECK(n >= 0, "order must be non-negative but got ", n);
   int64_t at = wrap_dim(dim, self.dim());
+  if (n == 0) return ops::clone(self);
   std::vector<Tensor> parts;
   if (prepend && prepend->defined()) parts.push_back(*prepend);
   parts.push_back(self);
@@ -99,22 +101,28 @@ Tensor isin(const Scalar& element,
   return member(wrap_number(element), test_elements, invert);
 }
 
-std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
+void frexp_shape(const Tensor& self, OutputPlan& plan) {
   TAEDA_CHECK(self.is_floating_point(),
               "torch.frexp() only supports floating-point dtypes, got ",
               self.dtype());
+  plan.set(0, self.sizes(), self.dtype());
+  plan.set(1, self.sizes(), kInt);
+}
+
+void frexp_cpu(const Tensor& self,
+               const Tensor& mantissa,
+               const Tensor& exponent) {
   Tensor plain = contiguous_as(self, kDouble);
-  Tensor mantissa = make_tensor("frexp", self.sizes(), kDouble, self.device());
-  Tensor exponent = make_tensor("frexp", self.sizes(), kInt, self.device());
+  Tensor wide = make_tensor("frexp", self.sizes(), kDouble);
   const double* x = plain.const_data<double>();
-  double* m = mantissa.mutable_data<double>();
+  double* m = wide.mutable_data<double>();
   int32_t* e = exponent.mutable_data<int32_t>();
   for (int64_t i = 0, n = plain.numel(); i < n; ++i) {
     int power = 0;
     m[i] = std::frexp(x[i], &power);
     e[i] = power;
   }
-  return {cast(mantissa, self.dtype()), exponent};
+  copy_into(mantissa, wide);
 }
 
 Tensor rrelu(const Tensor& self,

@@ -1,6 +1,5 @@
 // Group norm, and instance norm through it.
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/derived.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -8,8 +7,16 @@
 #include <taeda/gen/native/instance_norm.h>
 #include <taeda/gen/native/native_group_norm.h>
 #include <taeda/gen/native/native_group_norm_backward.h>
+#include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/alias.h>
+#include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/lerp.h>
+#include <taeda/gen/ops/mean.h>
+#include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/native_batch_norm.h>
 #include <taeda/gen/ops/native_group_norm.h>
+#include <taeda/gen/ops/reciprocal.h>
+#include <taeda/gen/ops/sub.h>
 
 #include <algorithm>
 #include <cmath>
@@ -263,6 +270,22 @@ Tensor group_norm(const Tensor& input,
       input, weight, bias, n, c, plane, num_groups, eps));
 }
 
+namespace {
+
+// Running statistics go some way to the mean of the instances' own, which are
+// [n, c]. The alias may be written to where a level refuses `running` itself.
+void follow(const Tensor& running, const Tensor& instances, double momentum) {
+  if (!running.defined()) return;
+  GradModeGuard off(false);
+  int64_t rows[] = {0};
+  Tensor now = ops::mean(ops::_to_copy(instances, kDouble), IntArrayRef(rows));
+  Tensor before = ops::_to_copy(running, kDouble);
+  Tensor next = ops::lerp(before, now, Scalar(momentum));
+  ops::copy_(ops::alias(running), next);
+}
+
+}  // namespace
+
 Tensor instance_norm(const Tensor& input,
                      const OptionalTensor& weight,
                      const OptionalTensor& bias,
@@ -289,29 +312,13 @@ Tensor instance_norm(const Tensor& input,
   auto [out, means, scales] =
       ops::native_group_norm(input, weight, bias, n, c, plane, c, eps);
   if (!mean.defined() && !var.defined()) return out;
-  // The running statistics follow the batch's mean of the instances' own.
-  Tensor m = contiguous_as(means, kDouble), s = contiguous_as(scales, kDouble);
-  Tensor fresh[2] = {cast(mean.defined() ? mean : var, kDouble),
-                     cast(var.defined() ? var : mean, kDouble)};
   double unbiased = static_cast<double>(plane) / static_cast<double>(plane - 1);
-  for (int i = 0; i < 2; ++i) {
-    const Tensor& target = i == 0 ? mean : var;
-    if (!target.defined()) continue;
-    derived::check_writable(target);
-    Tensor next = make_tensor("instance_norm", {c}, kDouble);
-    copy_into(next, fresh[i]);
-    for (int64_t k = 0; k < c; ++k) {
-      double sum = 0;
-      for (int64_t b = 0; b < n; ++b) {
-        double scale = s.const_data<double>()[b * c + k];
-        sum += i == 0 ? m.const_data<double>()[b * c + k]
-                      : (1 / (scale * scale) - eps) * unbiased;
-      }
-      double& value = next.mutable_data<double>()[k];
-      value = (1 - momentum) * value + momentum * sum / static_cast<double>(n);
-    }
-    copy_into(target, next);
-    target.impl()->bump_version();
+  follow(mean, means, momentum);
+  if (var.defined()) {
+    Tensor wide = ops::_to_copy(scales, kDouble);
+    Tensor spread =
+        ops::sub(ops::reciprocal(ops::mul(wide, wide)), Scalar(eps));
+    follow(var, ops::mul(spread, Scalar(unbiased)), momentum);
   }
   return out;
 }

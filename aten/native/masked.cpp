@@ -1,4 +1,5 @@
 // Elements chosen by masks or by positions in the row of all elements.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/creation.h>
@@ -12,12 +13,18 @@
 #include <taeda/gen/native/put.h>
 #include <taeda/gen/native/take.h>
 #include <taeda/gen/native/take_along_dim.h>
+#include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/arange.h>
+#include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/gather.h>
+#include <taeda/gen/ops/lt.h>
 #include <taeda/gen/ops/nonzero.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/unbind.h>
 #include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/where.h>
 
 #include <algorithm>
 
@@ -84,17 +91,25 @@ std::vector<Tensor> nonzero_numpy(const Tensor& self) {
   return ops::unbind(ops::nonzero(self), 1);
 }
 
-Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+void nonzero_static_shape(const Tensor& self,
+                          int64_t size,
+                          int64_t,
+                          OutputPlan& plan) {
   TAEDA_CHECK(size >= 0,
               "nonzero_static: 'size' must be an non-negative integer");
+  plan.set(0, {size, self.dim()}, kLong);
+}
+
+void nonzero_static_cpu(const Tensor& self,
+                        int64_t size,
+                        int64_t fill_value,
+                        const Tensor& out) {
   Tensor found = positions_of(self);
   int64_t rank = self.dim(), rows = std::min(size, found.sizes()[0]);
-  Tensor out = make_tensor("nonzero_static", {size, rank}, kLong);
   copy_into(make_view(out, {rows, rank}, out.strides(), 0),
             make_view(found, {rows, rank}, found.strides(), 0));
   int64_t* rest = out.mutable_data<int64_t>() + rows * rank;
   std::fill_n(rest, (size - rows) * rank, fill_value);
-  return out;
 }
 
 // masked_select, masked_scatter
@@ -290,9 +305,14 @@ Tensor take_along_dim(const Tensor& self,
       indices.dtype() == kLong || indices.dtype() == kInt,
       "torch.take_along_dim(): dtype of indices should be Long but got ",
       indices.dtype());
+  // Those below 0 count from the end, which gather does not know.
+  auto from_start = [&](int64_t size) {
+    Tensor behind = ops::add(indices, Scalar(size));
+    return ops::where(ops::lt(indices, Scalar(0)), behind, indices);
+  };
   if (!dim) {
-    return ops::gather(
-        ops::reshape(self, {-1}), 0, ops::reshape(indices, {-1}), false);
+    Tensor places = ops::reshape(from_start(self.numel()), {-1});
+    return ops::gather(ops::reshape(self, {-1}), 0, places, false);
   }
   TAEDA_CHECK(self.dim() == indices.dim(),
               "torch.take_along_dim(): input and indices should have the same "
@@ -307,9 +327,10 @@ Tensor take_along_dim(const Tensor& self,
   DimVector index_shape = broadcast_shapes<int64_t>("take_along_dim", a, b);
   DimVector self_shape = index_shape;
   if (!self_shape.empty()) self_shape[along] = self.sizes()[along];
+  int64_t size = self_shape.empty() ? 1 : self_shape[along];
   return ops::gather(ops::expand(self, self_shape),
                      along,
-                     ops::expand(indices, index_shape),
+                     ops::expand(from_start(size), index_shape),
                      false);
 }
 
@@ -318,6 +339,16 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
       self.dtype() == kLong,
       "one_hot is only applicable to index tensor of type LongTensor, got ",
       self.dtype());
+  if (wrapped_or_null(self) != nullptr || self.is_meta()) {
+    TAEDA_CHECK(
+        num_classes > 0,
+        "one_hot: num_classes must be given where the classes cannot be "
+        "looked at, got ",
+        num_classes);
+    Tensor all = ops::arange(
+        Scalar(num_classes), kLong, std::nullopt, self.device(), std::nullopt);
+    return ops::_to_copy(ops::eq(ops::unsqueeze(self, -1), all), kLong);
+  }
   Tensor classes = contiguous(self);
   const int64_t* c = classes.const_data<int64_t>();
   int64_t n = classes.numel(), largest = -1;

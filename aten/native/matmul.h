@@ -41,4 +41,11 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& out);
 Tensor view_over(const Tensor& t, IntArrayRef sizes, IntArrayRef strides);
 void check_inner_sizes(const Tensor& a, const Tensor& b);
 
+// Integers compute with whole factors, as PyTorch's do.
+inline Scalar factor_for(ScalarType t, const Scalar& s) {
+  return is_integral(t, true) && s.is_floating()
+             ? Scalar(static_cast<int64_t>(s.to_double()))
+             : s;
+}
+
 }  // namespace taeda::native

@@ -59,13 +59,6 @@ Scalar start_from(const Tensor& self, const Tensor& out, const Scalar& beta) {
   return beta;
 }
 
-// Integers compute with whole factors, as PyTorch's do.
-Scalar factor_for(ScalarType t, const Scalar& s) {
-  return is_integral(t, true) && s.is_floating()
-             ? Scalar(static_cast<int64_t>(s.to_double()))
-             : s;
-}
-
 }  // namespace
 
 void addmm_shape(const Tensor& self,

@@ -41,8 +41,8 @@ Tensor outer(const Tensor& self, const Tensor& vec2) {
 Tensor addr(const Tensor& self,
             const Tensor& vec1,
             const Tensor& vec2,
-            const Scalar& beta,
-            const Scalar& alpha) {
+            const Scalar& given_beta,
+            const Scalar& given_alpha) {
   TAEDA_CHECK(vec1.dim() == 1,
               "addr: Expected 1-D argument vec1, but got ",
               vec1.dim(),
@@ -54,6 +54,12 @@ Tensor addr(const Tensor& self,
   int64_t sizes[] = {vec1.numel(), vec2.numel()};
   if (self.sizes() != IntArrayRef(sizes)) ops::expand(self, sizes, false);
   Tensor product = ops::mul(ops::reshape(vec1, {vec1.numel(), 1}), vec2);
+  // Truth values have no factors but themselves.
+  bool truth = self.dtype() == kBool && product.dtype() == kBool;
+  auto factor = [&](const Scalar& s) {
+    return truth ? Scalar(!s.equal(0.0)) : s;
+  };
+  Scalar beta = factor(given_beta), alpha = factor(given_alpha);
   if (!alpha.equal(1.0)) product = ops::mul(product, alpha);
   if (beta.equal(0.0)) {
     ScalarType t = promote_types(self.dtype(), product.dtype());
@@ -67,8 +73,8 @@ Tensor addr(const Tensor& self,
 Tensor addbmm(const Tensor& self,
               const Tensor& batch1,
               const Tensor& batch2,
-              const Scalar& beta,
-              const Scalar& alpha) {
+              const Scalar& given_beta,
+              const Scalar& given_alpha) {
   TAEDA_CHECK(
       batch1.dim() == 3, "addbmm: batch1 must be a 3D tensor, got ", batch1);
   TAEDA_CHECK_AS(Index,
@@ -92,6 +98,8 @@ Tensor addbmm(const Tensor& self,
               batch2.sizes()[2],
               ")");
   int64_t m = batch2.sizes()[2];
+  Scalar beta = factor_for(self.dtype(), given_beta);
+  Scalar alpha = factor_for(self.dtype(), given_alpha);
   // The sum over the batch is part of one product.
   Tensor left = ops::reshape(ops::transpose(batch1, 0, 1), {n, b * k});
   Tensor product = ops::mm(left, ops::reshape(batch2, {b * k, m}));

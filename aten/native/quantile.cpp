@@ -1,6 +1,6 @@
 // Quantiles: elements of the sorted row, and mixtures of two neighbours.
-#include <taeda/aten/core/level.h>
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/c10/util/check.h>
 #include <taeda/gen/native/nanquantile.h>
 #include <taeda/gen/native/quantile.h>
@@ -14,6 +14,7 @@
 #include <taeda/gen/ops/flatten.h>
 #include <taeda/gen/ops/floor.h>
 #include <taeda/gen/ops/full.h>
+#include <taeda/gen/ops/full_like.h>
 #include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/ge.h>
 #include <taeda/gen/ops/isnan.h>
@@ -54,7 +55,7 @@ void check_arguments(const Tensor& self,
       interpolation);
   Tensor inside =
       ops::logical_and(ops::ge(q, Scalar(0)), ops::le(q, Scalar(1)));
-  TAEDA_CHECK(*ops::all(innermost_value(inside)).const_data<bool>(),
+  TAEDA_CHECK(holds_throughout(ops::all(inside)),
               "quantile() q values must be in the range [0, 1]");
 }
 
@@ -100,7 +101,7 @@ Tensor quantiles(const Tensor& self,
   if (kind == "linear" || kind == "midpoint") {
     Tensor weights =
         kind == "midpoint"
-            ? ops::full(ranks.sizes(), Scalar(0.5), ranks.dtype())
+            ? ops::full_like(ranks, Scalar(0.5))
             : ops::sub(ranks, ops::_to_copy(below, ranks.dtype()), Scalar(1));
     Tensor above =
         ops::gather(sorted, -1, ops::_to_copy(ops::ceil(ranks), kLong));
@@ -118,7 +119,8 @@ Tensor quantiles(const Tensor& self,
 Tensor one(double q, const Tensor& self) {
   TAEDA_CHECK(
       q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got ", q);
-  return ops::full({}, Scalar(q), self.dtype());
+  return ops::full(
+      {}, Scalar(q), self.dtype(), std::nullopt, self.device(), std::nullopt);
 }
 
 }  // namespace

@@ -293,9 +293,23 @@ Scalar bound_of(std::string_view op, const Tensor& t) {
               "start with ",
               t.dim(),
               " dimension(s).");
-  return ops::item(t);
+  if (!t.is_meta()) return ops::item(t);
+  return t.is_complex() ? Scalar(complex<double>()) : Scalar(0.0);
 }
 const Scalar& bound_of(std::string_view, const Scalar& s) { return s; }
+
+// Where the sequence goes without a device being named.
+template <class A, class B>
+MaybeDevice device_beside(const A& start, const B& end, MaybeDevice device) {
+  auto one = [&](const auto& bound) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(bound)>, Tensor>) {
+      if (!device && bound.is_meta()) device = bound.device();
+    }
+  };
+  one(start);
+  one(end);
+  return device;
+}
 
 template <class A, class B>
 Tensor linspace_of(const A& start,
@@ -310,7 +324,7 @@ Tensor linspace_of(const A& start,
                steps,
                dtype,
                layout,
-               device,
+               device_beside(start, end, device),
                Same());
 }
 
@@ -335,7 +349,7 @@ Tensor logspace_of(const A& start,
                steps,
                dtype,
                layout,
-               device,
+               device_beside(start, end, device),
                [base](auto v) { return power(base, v); });
 }
 

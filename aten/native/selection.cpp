@@ -11,6 +11,7 @@
 #include <taeda/gen/native/where.h>
 #include <taeda/gen/ops/_clamp_between.h>
 #include <taeda/gen/ops/_clamp_numbers.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/all.h>
@@ -235,8 +236,8 @@ Tensor isclose(const Tensor& self,
     close = ops::bitwise_or(close, both);
   }
   if (rtol == 0 && atol == 0) return close;
-  Tensor a = exact ? self : cast(self, kDouble);
-  Tensor b = exact ? other : cast(other, kDouble);
+  Tensor a = exact ? self : ops::_to_copy(self, kDouble);
+  Tensor b = exact ? other : ops::_to_copy(other, kDouble);
   Tensor allowed = ops::add(ops::abs(ops::mul(b, Scalar(rtol))), Scalar(atol));
   Tensor actual = ops::abs(ops::sub(a, b));
   Tensor near =

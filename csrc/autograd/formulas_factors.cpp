@@ -6,6 +6,8 @@
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/any.h>
+#include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/diag_embed.h>
 #include <taeda/gen/ops/diagonal.h>
 #include <taeda/gen/ops/div.h>
@@ -14,6 +16,7 @@
 #include <taeda/gen/ops/imag.h>
 #include <taeda/gen/ops/linalg_det.h>
 #include <taeda/gen/ops/linalg_inv.h>
+#include <taeda/gen/ops/linalg_matrix_exp.h>
 #include <taeda/gen/ops/linalg_solve.h>
 #include <taeda/gen/ops/linalg_solve_triangular.h>
 #include <taeda/gen/ops/linalg_svd.h>
@@ -21,6 +24,7 @@
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/prod.h>
 #include <taeda/gen/ops/real.h>
@@ -30,6 +34,7 @@
 #include <taeda/gen/ops/tril.h>
 #include <taeda/gen/ops/triu.h>
 #include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/zeros_like.h>
 
 namespace taeda::autograd {
 
@@ -45,6 +50,11 @@ Tensor plus(const Tensor& a, const Tensor& b) {
 Tensor minus(const Tensor& a, const Tensor& b) { return ops::sub(a, b, kOne); }
 Tensor column(const Tensor& t) {
   return ops::unsqueeze(ops::unsqueeze(t, -1), -1);
+}
+// As many rows as `t` has values in its last dim.
+Tensor identity_beside(const Tensor& t) {
+  return ops::eye(
+      t.size(-1), t.dtype(), std::nullopt, t.device(), std::nullopt);
 }
 Tensor diagonal_of(const Tensor& m) { return ops::diagonal(m, 0, -2, -1); }
 Tensor complex_like(const Tensor& t, const Tensor& like) {
@@ -95,24 +105,78 @@ std::tuple<Tensor, Tensor> solve_triangular_gradients(
   return {ga, wanted[1] ? sum_to(gb, b.sizes()) : Tensor()};
 }
 
-// A = P L U: gA = P L^-H (tril(L^H G_L, -1) + triu(G_U U^H)) U^-H.
+namespace {
+
+// For a square A = L U: gA = L^-H (tril(L^H G_L, -1) + triu(G_U U^H)) U^-H.
+Tensor lu_square_gradient(const Tensor& grad_l,
+                          const Tensor& grad_u,
+                          const Tensor& l,
+                          const Tensor& u) {
+  Tensor lh = adjoint_of(l), uh = adjoint_of(u);
+  Tensor m =
+      plus(ops::tril(times(lh, grad_l), -1), ops::triu(times(grad_u, uh), 0));
+  m = ops::linalg_solve_triangular(
+      lh, m, /*upper=*/true, /*left=*/true, /*unitriangular=*/true);
+  return ops::linalg_solve_triangular(uh, m, /*upper=*/false, /*left=*/false);
+}
+
+}  // namespace
+
+// A = P L U. Where A is tall, L = [L1; L2] and dL2 = (dA2 - L2 dU) U^-1; where
+// it is wide, U = [U1, U2] and dU2 = L^-1 (dA2 - dL U2); the square rest as
+// above.
 Tensor linalg_lu_gradient(const Tensor& grad,
                           const Tensor& lu,
                           const Tensor& pivots) {
   if (!grad.defined()) return {};
-  TAEDA_CHECK_AS(NotImplemented,
-                 lu.size(-2) == lu.size(-1),
-                 "linalg.lu_factor: the derivative of matrices that are not "
-                 "square is not implemented, got ",
-                 lu.sizes());
+  int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
+  auto rows = [](const Tensor& t, int64_t from, int64_t count) {
+    return ops::narrow(t, -2, from, count);
+  };
+  auto columns = [](const Tensor& t, int64_t from, int64_t count) {
+    return ops::narrow(t, -1, from, count);
+  };
   auto [p, l, u] = ops::lu_unpack(lu, pivots, true, true);
-  Tensor lh = adjoint_of(l), uh = adjoint_of(u);
-  Tensor below = ops::tril(times(lh, ops::tril(grad, -1)), -1);
-  Tensor above = ops::triu(times(ops::triu(grad, 0), uh), 0);
-  Tensor m = ops::linalg_solve_triangular(
-      lh, plus(below, above), true, true, /*unitriangular=*/true);
-  m = ops::linalg_solve_triangular(uh, m, /*upper=*/false, /*left=*/false);
-  return times(p, m);
+  Tensor grad_l = ops::tril(columns(grad, 0, k), -1);
+  Tensor grad_u = ops::triu(rows(grad, 0, k), 0);
+  Tensor l1 = rows(l, 0, k), u1 = columns(u, 0, k);
+  Tensor gl = rows(grad_l, 0, k), gu = columns(grad_u, 0, k), rest, whole;
+  if (m > n) {
+    rest = ops::linalg_solve_triangular(adjoint_of(u1),
+                                        rows(grad_l, k, m - k),
+                                        /*upper=*/false,
+                                        /*left=*/false);
+    gu = minus(gu, ops::triu(times(adjoint_of(rows(l, k, m - k)), rest), 0));
+  } else if (n > m) {
+    rest = ops::linalg_solve_triangular(adjoint_of(l1),
+                                        columns(grad_u, k, n - k),
+                                        /*upper=*/true,
+                                        /*left=*/true,
+                                        /*unitriangular=*/true);
+    Tensor u2 = columns(u, k, n - k);
+    gl = minus(gl, ops::tril(times(rest, adjoint_of(u2)), -1));
+  }
+  whole = lu_square_gradient(gl, gu, l1, u1);
+  if (rest.defined()) whole = ops::cat({whole, rest}, m > n ? -2 : -1);
+  return times(p, whole);
+}
+
+// Each part back to its triangle of the packed matrix.
+Tensor lu_unpack_gradient(const Tensor& grad_l,
+                          const Tensor& grad_u,
+                          const Tensor& lu) {
+  if (!grad_l.defined() && !grad_u.defined()) return {};
+  int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
+  auto padded = [](const Tensor& t, int64_t rows, int64_t columns) {
+    if (rows == 0 && columns == 0) return t;
+    return ops::constant_pad_nd(t, {0, columns, 0, rows}, Scalar(0));
+  };
+  Tensor sum;
+  if (grad_l.defined()) sum = padded(ops::tril(grad_l, -1), 0, n - k);
+  if (grad_u.defined()) {
+    sum = plus(sum, padded(ops::triu(grad_u, 0), m - k, 0));
+  }
+  return sum;
 }
 
 namespace {
@@ -169,7 +233,7 @@ Tensor linalg_eigh_gradient(const Tensor& grad_values,
   Tensor middle, vh = adjoint_of(v);
   if (grad_vectors.defined()) {
     Tensor e = minus(ops::unsqueeze(values, -2), ops::unsqueeze(values, -1));
-    e = plus(e, ops::eye(values.size(-1), values.dtype()));
+    e = plus(e, identity_beside(values));
     Tensor turn = times(vh, grad_vectors);
     turn = times_scalar(minus(turn, adjoint_of(turn)), Scalar(0.5));
     turn = minus(turn, ops::diag_embed(diagonal_of(turn)));
@@ -194,7 +258,7 @@ Tensor linalg_eig_gradient(const Tensor& grad_values,
     Tensor norm = complex_like(ops::real(diagonal_of(turn)), v);
     turn = minus(turn, ops::mul(times(vh, v), ops::unsqueeze(norm, -2)));
     Tensor e = minus(ops::unsqueeze(values, -2), ops::unsqueeze(values, -1));
-    e = plus(conj_of(e), ops::eye(values.size(-1), values.dtype()));
+    e = plus(conj_of(e), identity_beside(values));
     turn = ops::div(turn, e);
     middle = minus(turn, ops::diag_embed(diagonal_of(turn)));
   }
@@ -204,6 +268,18 @@ Tensor linalg_eig_gradient(const Tensor& grad_values,
   if (!middle.defined()) return {};
   Tensor out = solved_adjoint(v, times(middle, vh));
   return dtype == kFloat || dtype == kDouble ? ops::real(out) : out;
+}
+
+// The derivative of exp at A^H along G is the upper right block of the
+// exponential of [A^H, G; 0, A^H] (Higham, "Functions of matrices", 2008,
+// theorem 3.6).
+Tensor matrix_exp_gradient(const Tensor& grad, const Tensor& a) {
+  int64_t n = a.size(-1);
+  Tensor ah = adjoint_of(a);
+  Tensor upper = ops::cat({ah, grad}, -1);
+  Tensor lower = ops::cat({ops::zeros_like(grad), ah}, -1);
+  Tensor whole = ops::linalg_matrix_exp(ops::cat({upper, lower}, -2));
+  return ops::narrow(ops::narrow(whole, -2, 0, n), -1, n, n);
 }
 
 // G. Golub and V. Pereyra, "The differentiation of pseudo-inverses", 1973.

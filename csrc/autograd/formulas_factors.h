@@ -23,6 +23,9 @@ TAEDA_API std::tuple<Tensor, Tensor> solve_triangular_gradients(
 TAEDA_API Tensor linalg_lu_gradient(const Tensor& grad,
                                     const Tensor& lu,
                                     const Tensor& pivots);
+TAEDA_API Tensor lu_unpack_gradient(const Tensor& grad_l,
+                                    const Tensor& grad_u,
+                                    const Tensor& lu);
 TAEDA_API Tensor linalg_det_gradient(const Tensor& grad,
                                      const Tensor& a,
                                      const Tensor& det);
@@ -39,6 +42,7 @@ TAEDA_API Tensor linalg_eig_gradient(const Tensor& grad_values,
                                      const Tensor& values,
                                      const Tensor& vectors,
                                      ScalarType dtype);
+TAEDA_API Tensor matrix_exp_gradient(const Tensor& grad, const Tensor& a);
 TAEDA_API Tensor linalg_pinv_gradient(const Tensor& grad,
                                       const Tensor& a,
                                       const Tensor& inverse);

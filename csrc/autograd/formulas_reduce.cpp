@@ -5,9 +5,7 @@
 #include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/any.h>
-#include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/copy_.h>
-#include <taeda/gen/ops/cumprod.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/exp.h>
@@ -21,7 +19,6 @@
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/neg.h>
-#include <taeda/gen/ops/ones_like.h>
 #include <taeda/gen/ops/pow.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sgn.h>
@@ -100,33 +97,6 @@ Tensor extremum_grad(const Tensor& grad,
   return ops::mul(share, mask);
 }
 
-namespace {
-
-// The derivative of cumprod without dividing by its factors: slice k is the
-// product before it times the sum of what it multiplies afterwards. Operators
-// when that shall be derived again, else one pass.
-Tensor cumprod_slopes(const Tensor& grad, const Tensor& x, int64_t dim) {
-  if (!grad_enabled() || x.dim() == 0) {
-    return ops::_cumprod_backward(grad, x, dim);
-  }
-  int64_t n = x.size(dim), dims[] = {dim};
-  Tensor before = ops::ones_like(ops::narrow(x, dim, int64_t{0}, 1));
-  std::vector<Tensor> slices;
-  for (int64_t k = 0; k < n; ++k) {
-    int64_t rest = n - k - 1;
-    std::vector<Tensor> factors{ops::ones_like(before),
-                                ops::narrow(x, dim, k + 1, rest)};
-    Tensor after = ops::cumprod(ops::cat(factors, dim), dim, std::nullopt);
-    Tensor weighted = ops::mul(ops::narrow(grad, dim, k, rest + 1), after);
-    Tensor slope = ops::sum(weighted, IntArrayRef(dims), /*keepdim=*/true);
-    slices.push_back(ops::mul(before, slope));
-    before = ops::mul(before, ops::narrow(x, dim, k, 1));
-  }
-  return ops::cat(slices, dim);
-}
-
-}  // namespace
-
 Tensor prod_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
   if (self.dim() == 0) return grad;
   if (!has_zero(self)) {
@@ -153,7 +123,7 @@ Tensor prod_grad(const Tensor& grad,
   // The product is the last one of cumprod.
   Tensor last = ops::zeros_like(self);
   ops::copy_(ops::narrow(last, dim, self.size(dim) - 1, 1), full);
-  return cumprod_slopes(last, conj_of(self), dim);
+  return ops::_cumprod_backward(last, conj_of(self), dim);
 }
 
 Tensor bce_target_grad(const Tensor& grad,
@@ -276,24 +246,10 @@ Tensor cumprod_grad(const Tensor& grad,
   // Sums of 16-bit results that cancel have too few digits.
   bool narrow = self.dtype() == kHalf || self.dtype() == kBFloat16;
   if ((narrow && !grad_enabled()) || has_zero(self)) {
-    return cumprod_slopes(grad, conj_of(self), dim);
+    return ops::_cumprod_backward(grad, conj_of(self), dim);
   }
   Tensor weighted = ops::mul(grad, conj_of(result));
   return ops::div(ops::_reverse_cumsum(weighted, dim), conj_of(self));
-}
-
-Tensor logcumsumexp_grad(const Tensor& grad,
-                         const Tensor& self,
-                         const Tensor& result,
-                         int64_t dim) {
-  // In double, since exponentials of the ends of float's range meet here.
-  Tensor x = cast_to(self, kDouble), total = cast_to(result, kDouble);
-  Tensor inverse = ops::exp(ops::neg(total));
-  Tensor nothing =
-      ops::eq(total, Scalar(-std::numeric_limits<double>::infinity()));
-  Tensor safe = ops::masked_fill(inverse, nothing, Scalar(0.0));
-  Tensor weighted = ops::mul(cast_to(grad, kDouble), safe);
-  return ops::mul(ops::exp(x), ops::_reverse_cumsum(weighted, dim));
 }
 
 Tensor logsumexp_grad(const Tensor& grad,

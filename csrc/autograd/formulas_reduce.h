@@ -64,10 +64,6 @@ TAEDA_API Tensor cumprod_grad(const Tensor& grad,
                               const Tensor& self,
                               const Tensor& result,
                               int64_t dim);
-TAEDA_API Tensor logcumsumexp_grad(const Tensor& grad,
-                                   const Tensor& self,
-                                   const Tensor& result,
-                                   int64_t dim);
 TAEDA_API Tensor logsumexp_grad(const Tensor& grad,
                                 const Tensor& self,
                                 const Tensor& result,

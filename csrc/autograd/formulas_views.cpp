@@ -218,14 +218,13 @@ Tensor as_strided_grad(const Tensor& grad,
       zeros_as(grad, {count}), 0, index, ops::reshape(grad, {-1}));
   if (may_overlap(input.sizes, input.strides)) {
     Tensor in = places(grad, count, input.sizes, input.strides, in_start);
-    Tensor ones = ops::reshape(ops::zeros(in.sizes(),
-                                          grad.dtype(),
-                                          std::nullopt,
-                                          grad.device(),
-                                          std::nullopt),
-                               {-1});
+    auto numbers = [&](IntArrayRef shape) {
+      ScalarType type = real_type_of(grad.dtype());
+      return ops::zeros(shape, type, std::nullopt, grad.device(), std::nullopt);
+    };
+    Tensor ones = numbers(in.sizes());
     ops::fill_(ones, Scalar(1));
-    Tensor shares = ops::index_add(zeros_as(grad, {count}), 0, in, ones);
+    Tensor shares = ops::index_add(numbers({count}), 0, in, ones);
     flat = ops::div(flat, ops::clamp_min(shares, Scalar(1)));
   }
   return ops::as_strided(flat, input.sizes, input.strides, in_start);

@@ -2,6 +2,7 @@
 #include <taeda/csrc/functorch/axes.h>
 #include <taeda/csrc/functorch/batch_level.h>
 
+#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/flatten.h>
 #include <taeda/gen/ops/mean.h>
@@ -471,12 +472,44 @@ const std::optional<Axes>& known_axes(const OperatorEntry& op) {
 
 }  // namespace
 
-std::optional<Stack> kernel_batch(BatchCall& call) {
+namespace {
+
+std::optional<Stack> by_axes(BatchCall& call) {
   const std::optional<Axes>& axes = known_axes(call.op);
   if (!axes) return std::nullopt;
   AxesBatch batch(call, *axes);
   if (!batch.prepare()) return std::nullopt;
   return batch.run();
+}
+
+// The dims of each result in an order that speaks of four or five: the batch
+// and the first of them lie together in front.
+void put_in_format(const BatchCall& call, Stack& results, MemoryFormat format) {
+  for (IValue& v : results) {
+    each_tensor(v, [&](TensorBase& t) {
+      int64_t n = t.dim() > 1 ? t.size(1) : 1;
+      TensorBase joined = ops::contiguous(ops::flatten(t, 0, 1), format);
+      t = ops::unflatten(joined, 0, {call.level.size(), n});
+    });
+  }
+}
+
+}  // namespace
+
+std::optional<Stack> kernel_batch(BatchCall& call) {
+  int at = call.argument("memory_format");
+  IValue* asked = at < 0 ? nullptr : &call.args[static_cast<size_t>(at)];
+  if (asked == nullptr || asked->is_none()) return by_axes(call);
+  auto format = static_cast<MemoryFormat>(asked->to_int());
+  bool named = format == MemoryFormat::ChannelsLast ||
+               format == MemoryFormat::ChannelsLast3d;
+  if (!named) return by_axes(call);
+  IValue before = *asked;
+  *asked = static_cast<int64_t>(MemoryFormat::Contiguous);
+  std::optional<Stack> results = by_axes(call);
+  *asked = before;
+  if (results) put_in_format(call, *results, format);
+  return results;
 }
 
 }  // namespace taeda::functorch

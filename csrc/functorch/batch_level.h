@@ -47,7 +47,7 @@ struct BatchCall {
   int argument(std::string_view name) const;
   const ArgInfo& info(size_t i) const { return op.info->values[i]; }
   bool is_batched(size_t i) const;
-  bool in_place() const { return op.info->form == Form::InPlace; }
+  bool in_place() const { return op.written_count > 0; }
 };
 // Nothing: the rule has no answer for these arguments, which it left alone.
 using BatchRule = std::optional<Stack> (*)(BatchCall& call);

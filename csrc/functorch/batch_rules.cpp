@@ -1,5 +1,5 @@
 // What pointwise operators and reductions make of a batch.
-#include <taeda/csrc/functorch/batch_level.h>
+#include <taeda/csrc/functorch/batch_helpers.h>
 
 #include <taeda/aten/core/dtype_rule.h>
 #include <taeda/gen/ops/_to_copy.h>
@@ -10,12 +10,6 @@
 namespace taeda::functorch {
 
 namespace {
-
-// Dims of size 1 behind the batch dim, until the rank is `rank` without it.
-TensorBase padded(TensorBase value, int64_t rank) {
-  while (value.dim() - 1 < rank) value = ops::unsqueeze(value, 1);
-  return value;
-}
 
 int64_t largest_rank(std::span<IValue> args) {
   int64_t rank = 0;

@@ -4,6 +4,7 @@
 #include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/functorch/grad_level.h>
 
+#include <taeda/gen/linear.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/alias.h>
 #include <taeda/gen/ops/as_strided.h>
@@ -11,10 +12,12 @@
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/new_empty_strided.h>
 #include <taeda/gen/ops/new_zeros.h>
+#include <taeda/gen/ops/zeros.h>
 #include <taeda/gen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_map>
 
 namespace taeda::functorch {
 
@@ -136,13 +139,80 @@ Pushed push_by_products(const OperatorEntry& op,
   return pushed;
 }
 
-// Views are linear: the tangent is the same view of the tangent.
-Pushed push_view(const OperatorEntry& op,
-                 std::span<const IValue> args,
-                 const DualLevel& dual) {
+uint32_t linear_arguments(const OperatorEntry& op) {
+  static const auto* known = [] {
+    auto* map = new std::unordered_map<const OperatorEntry*, uint32_t>;
+    for (const LinearOperator& row : kLinearOperators) {
+      size_t dot = row.name.find('.');
+      auto overload = dot == std::string_view::npos ? std::string_view()
+                                                    : row.name.substr(dot + 1);
+      (*map)[Dispatcher::get().find(row.name.substr(0, dot), overload)] =
+          row.arguments;
+    }
+    return map;
+  }();
+  auto found = known->find(&op);
+  return found == known->end() ? 0 : found->second;
+}
+
+// The only argument that has a tangent, where the operator is linear in it.
+std::optional<size_t> linear_argument(const OperatorEntry& op,
+                                      std::span<const IValue> args,
+                                      const DualLevel& dual) {
+  uint32_t linear = linear_arguments(op);
+  std::optional<size_t> found;
+  for (size_t i = 0; linear != 0 && i < args.size(); ++i) {
+    bool moves = false;
+    IValue arg = args[i];
+    each_tensor(arg, [&](TensorBase& t) {
+      moves = moves || dual.tangent(t).defined();
+    });
+    if (!moves) continue;
+    if (found || (linear >> i & 1) == 0) return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
+// The tangent in a storage like the primal's, zero elsewhere: as_strided looks
+// beyond the tensor that it is given.
+TensorBase with_storage(const TensorBase& primal, const TensorBase& tangent) {
+  if (wrapped_or_null(primal) != nullptr ||
+      wrapped_or_null(tangent) != nullptr) {
+    return tangent;
+  }
+  auto bytes = [](const TensorBase& t) { return t.storage()->nbytes(); };
+  bool same = bytes(primal) == bytes(tangent) &&
+              primal.strides() == tangent.strides() &&
+              primal.storage_offset() == tangent.storage_offset();
+  if (same || primal.is_meta()) return tangent;
+  auto count = static_cast<int64_t>(bytes(primal) / primal.itemsize());
+  TensorBase flat = ops::zeros(
+      {count}, tangent.dtype(), std::nullopt, tangent.device(), std::nullopt);
+  TensorBase view = ops::as_strided(
+      flat, primal.sizes(), primal.strides(), primal.storage_offset());
+  ops::copy_(view, tangent);
+  return view;
+}
+
+bool is_expanded(const TensorBase& t) {
+  for (size_t d = 0; d < t.sizes().size(); ++d) {
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
+  }
+  return false;
+}
+
+Pushed push_linear(const OperatorEntry& op,
+                   std::span<const IValue> args,
+                   const DualLevel& dual,
+                   size_t argument) {
   Pushed pushed{call_with(op, args), {}};
   std::vector<IValue> moved(args.begin(), args.end());
-  moved[0] = dual.tangent(args[0].get<TensorBase>());
+  const TensorBase& primal = args[argument].get<TensorBase>();
+  TensorBase tangent = dual.tangent(primal);
+  bool beyond = std::string_view(op.name) == "as_strided";
+  if (beyond && !is_expanded(primal)) tangent = with_storage(primal, tangent);
+  moved[argument] = tangent;
   Stack tangents = call_with(op, moved);
   pushed.tangents = tensors_in(tangents);
   return pushed;
@@ -172,7 +242,10 @@ Pushed push(const OperatorEntry& op,
             const DualLevel& dual) {
   bool view = op.info->record->family == Family::View;
   if (view && std::string_view(op.overload) != "dtype") {
-    return push_view(op, args, dual);
+    return push_linear(op, args, dual, 0);
+  }
+  if (auto argument = linear_argument(op, args, dual)) {
+    return push_linear(op, args, dual, *argument);
   }
   Pushed pushed = push_by_products(op, args, dual);
   own_tangents(pushed, args, dual);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import taeda
 from taeda import _C
 from taeda._C import _has_torch_function as _overrides_in
@@ -388,11 +390,10 @@ def unravel_index(indices, shape):
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    found, rest = [], indices
-    for size in reversed(sizes):
-        found.append(rest % size)
-        rest = rest // size
-    return tuple(reversed(found))
+    steps = [prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    device = indices.device
+    steps, sizes = (taeda.tensor(s, device=device) for s in (steps, sizes))
+    return (indices.unsqueeze(-1) // steps % sizes).unbind(-1)
 
 
 def stft(input, n_fft: int, *args, **kwargs):

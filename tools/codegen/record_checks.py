@@ -33,6 +33,9 @@ def check_overload(overload: Overload) -> None:
     if overload.backward is not None:
         for names, formula in overload.backward.formulas.items():
             _require(names, arguments, f"{schema.name}: backward", formula.location)
+    for name in overload.linear:
+        tensors = {a.name for a in schema.tensor_args}
+        _require([name], tensors, f"{schema.name}: linear", overload.location)
     if isinstance(overload.body, Pointwise):
         _check_pointwise(overload, overload.body)
     axes = getattr(overload.body, "axes", None)

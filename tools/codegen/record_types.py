@@ -337,7 +337,9 @@ class Shared:
 
     family: str = entry(one_of(*FAMILIES))
     backward: Backward | None = entry(_backward, None)
-    forward: dict[str, Text] = entry(map_of(text), {})
+    # Tensor arguments in each of which the operator is linear while all others stay:
+    # its tangent along one of them is the operator itself.
+    linear: tuple[Text, ...] = entry(list_of(text), ())
     variants: tuple[str, ...] = entry(
         list_of(one_of("function", "method")), ("function", "method")
     )

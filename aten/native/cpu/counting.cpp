@@ -93,13 +93,17 @@ void visit_real(std::string_view op, ScalarType type, F&& f) {
   not_implemented_for(op, type);
 }
 
-Tensor find_places(const Tensor& sequence,
-                   const Tensor& self,
-                   bool out_int32,
-                   bool right,
-                   const OptionalTensor& sorter) {
-  check_search(sequence, self, sorter);
-  Tensor out = make_tensor("searchsorted", self.sizes(), kLong, self.device());
+void plan_places(const Tensor& self, bool out_int32, OutputPlan& plan) {
+  plan.set(0, self.sizes(), out_int32 ? kInt : kLong);
+}
+
+void find_places(const Tensor& sequence,
+                 const Tensor& self,
+                 bool right,
+                 const OptionalTensor& sorter,
+                 const Tensor& result) {
+  bool wide = result.dtype() == kLong;
+  Tensor out = wide ? result : make_tensor("searchsorted", self.sizes(), kLong);
   int64_t n = sequence.sizes()[sequence.dim() - 1];
   ScalarType type = wide_type(sequence.dtype());
   Tensor rows = contiguous_as(sequence, type);
@@ -128,7 +132,7 @@ Tensor find_places(const Tensor& sequence,
       }
     });
   });
-  return out_int32 ? cast(out, kInt) : out;
+  if (!wide) copy_into(result, out);
 }
 
 Tensor number(const Scalar& s, const Tensor& like) {
@@ -137,53 +141,105 @@ Tensor number(const Scalar& s, const Tensor& like) {
   return t;
 }
 
-}  // namespace
-
-Tensor searchsorted(const Tensor& sorted_sequence,
-                    const Tensor& self,
-                    bool out_int32,
-                    bool right,
-                    Side side,
-                    const OptionalTensor& sorter) {
-  return find_places(
-      sorted_sequence, self, out_int32, is_right(right, side), sorter);
-}
-Tensor searchsorted(const Tensor& sorted_sequence,
-                    const Scalar& self,
-                    bool out_int32,
-                    bool right,
-                    Side side,
-                    const OptionalTensor& sorter) {
-  return find_places(sorted_sequence,
-                     number(self, sorted_sequence),
-                     out_int32,
-                     is_right(right, side),
-                     sorter);
-}
-
-Tensor bucketize(const Tensor& self,
-                 const Tensor& boundaries,
-                 bool out_int32,
-                 bool right) {
+void check_buckets(const Tensor& boundaries) {
   TAEDA_CHECK(boundaries.dim() == 1,
               "bucketize: boundaries tensor must be 1 dimension, but got dim(",
               boundaries.dim(),
               ")");
-  return find_places(boundaries, self, out_int32, right, std::nullopt);
-}
-Tensor bucketize(const Scalar& self,
-                 const Tensor& boundaries,
-                 bool out_int32,
-                 bool right) {
-  return bucketize(number(self, boundaries), boundaries, out_int32, right);
 }
 
-Tensor histc(const Tensor& self,
-             int64_t bins,
-             const Scalar& min,
-             const Scalar& max) {
+}  // namespace
+
+void searchsorted_shape(const Tensor& sorted_sequence,
+                        const Tensor& self,
+                        bool out_int32,
+                        bool right,
+                        Side side,
+                        const OptionalTensor& sorter,
+                        OutputPlan& plan) {
+  is_right(right, side);
+  check_search(sorted_sequence, self, sorter);
+  plan_places(self, out_int32, plan);
+}
+void searchsorted_cpu(const Tensor& sorted_sequence,
+                      const Tensor& self,
+                      bool,
+                      bool right,
+                      Side side,
+                      const OptionalTensor& sorter,
+                      const Tensor& out) {
+  find_places(sorted_sequence, self, is_right(right, side), sorter, out);
+}
+
+void searchsorted_shape(const Tensor& sorted_sequence,
+                        const Scalar& self,
+                        bool out_int32,
+                        bool right,
+                        Side side,
+                        const OptionalTensor& sorter,
+                        OutputPlan& plan) {
+  Tensor value = number(self, sorted_sequence);
+  searchsorted_shape(
+      sorted_sequence, value, out_int32, right, side, sorter, plan);
+}
+void searchsorted_cpu(const Tensor& sorted_sequence,
+                      const Scalar& self,
+                      bool,
+                      bool right,
+                      Side side,
+                      const OptionalTensor& sorter,
+                      const Tensor& out) {
+  Tensor value = number(self, sorted_sequence);
+  find_places(sorted_sequence, value, is_right(right, side), sorter, out);
+}
+
+void bucketize_shape(const Tensor& self,
+                     const Tensor& boundaries,
+                     bool out_int32,
+                     bool,
+                     OutputPlan& plan) {
+  check_buckets(boundaries);
+  check_search(boundaries, self, std::nullopt);
+  plan_places(self, out_int32, plan);
+}
+void bucketize_cpu(const Tensor& self,
+                   const Tensor& boundaries,
+                   bool,
+                   bool right,
+                   const Tensor& out) {
+  find_places(boundaries, self, right, std::nullopt, out);
+}
+
+void bucketize_shape(const Scalar& self,
+                     const Tensor& boundaries,
+                     bool out_int32,
+                     bool right,
+                     OutputPlan& plan) {
+  bucketize_shape(number(self, boundaries), boundaries, out_int32, right, plan);
+}
+void bucketize_cpu(const Scalar& self,
+                   const Tensor& boundaries,
+                   bool,
+                   bool right,
+                   const Tensor& out) {
+  find_places(boundaries, number(self, boundaries), right, std::nullopt, out);
+}
+
+void histc_shape(const Tensor& self,
+                 int64_t bins,
+                 const Scalar&,
+                 const Scalar&,
+                 OutputPlan& plan) {
   TAEDA_CHECK(bins > 0, "torch.histc(): bins must be > 0, but got ", bins);
   if (!self.is_floating_point()) not_implemented_for("histc", self.dtype());
+  plan.set(0, {bins}, self.dtype());
+}
+
+void histc_cpu(const Tensor& self,
+               int64_t bins,
+               const Scalar& min,
+               const Scalar& max,
+               const Tensor& result) {
   Tensor plain = contiguous_as(self, kDouble);
   const double* x = plain.const_data<double>();
   int64_t n = plain.numel();
@@ -217,7 +273,7 @@ Tensor histc(const Tensor& self,
     int64_t at = static_cast<int64_t>((x[i] - low) * scale);
     c[std::min(at, bins - 1)] += 1;
   }
-  return cast(counts, self.dtype());
+  copy_into(result, counts);
 }
 
 Tensor bincount(const Tensor& self,

@@ -4,6 +4,7 @@
 #include <taeda/aten/native/dim_frame.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cumprod_backward.h>
+#include <taeda/gen/native/_logcumsumexp_backward.h>
 #include <taeda/gen/native/_reverse_cumsum.h>
 #include <taeda/gen/native/cummax.h>
 #include <taeda/gen/native/cummin.h>
@@ -278,11 +279,21 @@ void cummin_cpu(const Tensor& self,
 
 // With p[k] the product of all elements before k, the result is p[k] s[k],
 // where s[k] = grad[k] + self[k + 1] s[k + 1]: right where elements are 0.
-Tensor _cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
+void cumprod_backward_shape(const Tensor& grad,
+                            const Tensor& self,
+                            int64_t dim,
+                            OutputPlan& plan) {
   check_shape("cumprod_backward", "grad", grad, self.sizes());
+  wrap_dim(dim, self.dim());
+  plan.set(0, self.sizes(), self.dtype());
+}
+void cumprod_backward_cpu(const Tensor& grad,
+                          const Tensor& self,
+                          int64_t dim,
+                          const Tensor& result) {
   ScalarType type = wide_type(self.dtype());
-  Tensor out = make_tensor("cumprod", self.sizes(), type, self.device());
-  if (self.is_meta() || self.numel() == 0) return cast(out, self.dtype());
+  if (self.numel() == 0) return;
+  Tensor out = make_tensor("cumprod", self.sizes(), type);
   DimFrame f = frame_of(self, dim, type);
   Tensor plain = contiguous_as(grad, type);
   visit_wide(type, [&](auto tag) {
@@ -306,7 +317,52 @@ Tensor _cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
       }
     }
   });
-  return cast(out, self.dtype());
+  copy_into(result, out);
+}
+
+// Totals never fall, so that no factor of s[k] = grad[k] + e^(total[k] -
+// total[k + 1]) s[k + 1] exceeds 1; the result is e^(self[k] - total[k]) s[k].
+void logcumsumexp_backward_shape(const Tensor& grad,
+                                 const Tensor& self,
+                                 const Tensor& result,
+                                 int64_t dim,
+                                 OutputPlan& plan) {
+  check_shape("logcumsumexp_backward", "grad", grad, self.sizes());
+  check_shape("logcumsumexp_backward", "result", result, self.sizes());
+  wrap_dim(dim, self.dim());
+  plan.set(0, self.sizes(), self.dtype());
+}
+void logcumsumexp_backward_cpu(const Tensor& grad,
+                               const Tensor& self,
+                               const Tensor& result,
+                               int64_t dim,
+                               const Tensor& out) {
+  if (self.numel() == 0) return;
+  DimFrame f = frame_of(cast(self, kDouble), dim, kDouble);
+  Tensor grads = contiguous_as(grad, kDouble);
+  Tensor totals = contiguous_as(result, kDouble);
+  Tensor wide = make_tensor("logcumsumexp", self.sizes(), kDouble);
+  const double* x = f.in<double>();
+  const double* g = grads.const_data<double>();
+  const double* total = totals.const_data<double>();
+  double* y = wide.mutable_data<double>();
+  // Where the sum is 0, so is each share of it.
+  auto share = [](double of, double all) {
+    return std::isinf(all) && all < 0 ? 0.0 : std::exp(of - all);
+  };
+  parallel_for(0, f.rows(), 1 + kGrain / f.n, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      int64_t first = r / f.inner * f.n * f.inner + r % f.inner;
+      double tail = 0;
+      for (int64_t i = f.n; i-- > 0;) {
+        int64_t at = first + i * f.inner;
+        double kept = tail == 0 ? 0 : share(total[at], total[at + f.inner]);
+        tail = g[at] + kept * tail;
+        y[at] = share(x[at], total[at]) * tail;
+      }
+    }
+  });
+  copy_into(out, wide);
 }
 
 }  // namespace taeda::native

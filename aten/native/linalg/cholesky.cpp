@@ -81,21 +81,25 @@ void factor_all(const Tensor& a,
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& a,
-                                              bool upper,
-                                              bool check_errors) {
-  constexpr std::string_view op = "linalg.cholesky_ex";
+void linalg_cholesky_ex_shape(const Tensor& a, bool, bool, OutputPlan& plan) {
   check_square("linalg.cholesky", a);
-  Tensor info = new_infos(op, a);
-  Tensor l = new_matrices(op, batch_sizes(a), a.size(-1), a.size(-1), a);
+  plan_matrices(plan, 0, batch_sizes(a), a.size(-1), a.size(-1), a.dtype());
+  plan.set(1, batch_sizes(a), kInt);
+}
+
+void linalg_cholesky_ex_cpu(const Tensor& a,
+                            bool upper,
+                            bool check_errors,
+                            const Tensor& l,
+                            const Tensor& info) {
+  fill_with(info, Scalar(0));
   if (l.numel() > 0) {
     Tensor from = readable(a);
     visit_lapack(a.dtype(), [&](auto t) {
       factor_all<decltype(t)>(from, l, info, upper);
     });
   }
-  if (check_errors) check_definite(op, info);
-  return {l, info};
+  if (check_errors) check_definite("linalg.cholesky_ex", info);
 }
 
 Tensor linalg_cholesky(const Tensor& self, bool upper) {
@@ -188,11 +192,8 @@ void solve_triangles(const Tensor& a,
 
 }  // namespace
 
-Tensor linalg_solve_triangular(const Tensor& a,
-                               const Tensor& b,
-                               bool upper,
-                               bool left,
-                               bool unitriangular) {
+void linalg_solve_triangular_shape(
+    const Tensor& a, const Tensor& b, bool, bool left, bool, OutputPlan& plan) {
   constexpr std::string_view op = "linalg.solve_triangular";
   check_square(op, a);
   check_matrices(op, b);
@@ -218,14 +219,21 @@ Tensor linalg_solve_triangular(const Tensor& a,
               ")");
   DimVector batch =
       broadcast_shapes<int64_t>(op, batch_sizes(a), batch_sizes(b));
-  Tensor matrix = readable(spread(a, batch));
-  Tensor from = readable(spread(b, batch));
-  Tensor x = new_matrices(op, batch, b.size(-2), b.size(-1), b);
-  if (x.numel() == 0) return x;
+  plan_matrices(plan, 0, batch, b.size(-2), b.size(-1), b.dtype());
+}
+
+void linalg_solve_triangular_cpu(const Tensor& a,
+                                 const Tensor& b,
+                                 bool upper,
+                                 bool left,
+                                 bool unitriangular,
+                                 const Tensor& x) {
+  if (x.numel() == 0) return;
+  Tensor matrix = readable(spread(a, batch_sizes(x)));
+  Tensor from = readable(spread(b, batch_sizes(x)));
   visit_lapack(a.dtype(), [&](auto t) {
     solve_triangles<decltype(t)>(matrix, from, x, {upper, left, unitriangular});
   });
-  return x;
 }
 
 Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {

@@ -2,15 +2,12 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/aten/native/linalg/two_by_two.h>
-#include <taeda/gen/native/_linalg_eigvals.h>
 #include <taeda/gen/native/linalg_eig.h>
 #include <taeda/gen/native/linalg_eigh.h>
 #include <taeda/gen/native/linalg_eigvals.h>
 #include <taeda/gen/native/linalg_eigvalsh.h>
-#include <taeda/gen/ops/_linalg_eigvals.h>
 #include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/isfinite.h>
-#include <taeda/gen/ops/linalg_eig.h>
 #include <taeda/gen/ops/linalg_eigh.h>
 
 #include <type_traits>
@@ -37,12 +34,6 @@ void check_converged(std::string_view op, const Tensor& given) {
                  "(error code: ",
                  info.const_data<int>()[i],
                  ").");
-}
-
-DimVector vector_sizes(const Tensor& a) {
-  DimVector sizes(batch_sizes(a));
-  sizes.push_back(a.size(-1));
-  return sizes;
 }
 
 // One Hermitian matrix: its eigenvalues go to w, its eigenvectors over it.
@@ -228,19 +219,15 @@ void hermitian_all(const Tensor& a,
       kernels.eigh, job, lower ? reader : reader.adjoint(), {}, n, 0, one);
 }
 
-void check_general(std::string_view op, const Tensor& self) {
+void check_finite(std::string_view op, const Tensor& self) {
   // LAPACK's answer to these is a message on the terminal, or no end.
-  TAEDA_CHECK(
-      self.is_meta() || *ops::all(ops::isfinite(self)).const_data<bool>(),
-      op,
-      ": input tensor should not contain infs or NaNs");
-  check_square(op, self);
+  TAEDA_CHECK(*ops::all(ops::isfinite(self)).const_data<bool>(),
+              op,
+              ": input tensor should not contain infs or NaNs");
 }
 
-Tensor new_eigenvalues(std::string_view op, const Tensor& a) {
-  bool single = a.dtype() == kFloat || a.dtype() == kComplexFloat;
-  return make_tensor(
-      op, vector_sizes(a), single ? kComplexFloat : kComplexDouble, a.device());
+ScalarType complex_of(ScalarType t) {
+  return t == kFloat || t == kComplexFloat ? kComplexFloat : kComplexDouble;
 }
 
 // Eigenvalues of the column-major matrices `a`, which are overwritten, to `w`;
@@ -270,52 +257,59 @@ void general_all(std::string_view op,
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view uplo) {
-  constexpr std::string_view op = "linalg.eigh";
-  check_square(op, a);
-  bool lower = uplo == "L" || uplo == "l";
-  TAEDA_CHECK(lower || uplo == "U" || uplo == "u",
+void linalg_eigh_shape(const Tensor& a,
+                       std::string_view uplo,
+                       OutputPlan& plan) {
+  check_square("linalg.eigh", a);
+  TAEDA_CHECK(uplo == "L" || uplo == "l" || uplo == "U" || uplo == "u",
               "Expected UPLO argument to be 'L' or 'U', but got ",
               uplo);
   int64_t n = a.size(-1);
-  Tensor v = new_matrices(op, batch_sizes(a), n, n, a);
-  Tensor w =
-      make_tensor(op, vector_sizes(a), real_type_of(a.dtype()), a.device());
-  if (v.numel() == 0) return {w, v};
+  plan.set(0, vectors_of(a, n), real_type_of(a.dtype()));
+  plan_matrices(plan, 1, batch_sizes(a), n, n, a.dtype());
+}
+
+void linalg_eigh_cpu(const Tensor& a,
+                     std::string_view uplo,
+                     const Tensor& w,
+                     const Tensor& v) {
+  constexpr std::string_view op = "linalg.eigh";
+  bool lower = uplo == "L" || uplo == "l";
+  if (v.numel() == 0) return;
   Tensor info = new_infos(op, a), from = readable(a);
   visit_lapack(a.dtype(), [&](auto t) {
     hermitian_all<decltype(t)>(from, v, w, info, lower);
   });
   check_converged(op, info);
-  return {w, v};
 }
 
 Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) {
   return std::get<0>(ops::linalg_eigh(self, uplo));
 }
 
-std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) {
+void linalg_eig_shape(const Tensor& self, OutputPlan& plan) {
+  check_square("linalg.eig", self);
+  int64_t n = self.size(-1);
+  ScalarType type = complex_of(self.dtype());
+  plan.set(0, vectors_of(self, n), type);
+  plan_matrices(plan, 1, batch_sizes(self), n, n, type);
+}
+
+void linalg_eig_cpu(const Tensor& self, const Tensor& w, const Tensor& v) {
   constexpr std::string_view op = "linalg.eig";
-  check_general(op, self);
-  Tensor a = column_major(op, self), w = new_eigenvalues(op, a);
-  Tensor v = new_matrices(op, batch_sizes(a), a.size(-1), a.size(-1), w);
-  general_all(op, a, w, v);
-  return {w, v};
+  check_finite(op, self);
+  general_all(op, column_major(op, self), w, v);
 }
 
-Tensor _linalg_eigvals(const Tensor& self) {
+void linalg_eigvals_shape(const Tensor& self, OutputPlan& plan) {
+  check_square("linalg.eigvals", self);
+  plan.set(0, vectors_of(self, self.size(-1)), complex_of(self.dtype()));
+}
+
+void linalg_eigvals_cpu(const Tensor& self, const Tensor& w) {
   constexpr std::string_view op = "linalg.eigvals";
-  check_general(op, self);
-  Tensor a = column_major(op, self), w = new_eigenvalues(op, a);
-  general_all(op, a, w, {});
-  return w;
-}
-
-Tensor linalg_eigvals(const Tensor& self) {
-  // The derivative needs eigenvectors that belong to these very values.
-  return grad_enabled() && self.requires_grad()
-             ? std::get<0>(ops::linalg_eig(self))
-             : ops::_linalg_eigvals(self);
+  check_finite(op, self);
+  general_all(op, column_major(op, self), w, {});
 }
 
 }  // namespace taeda::native

@@ -1,22 +1,29 @@
 // The exponential of matrices by scaling and squaring (Higham, "The scaling and
-// squaring method for the matrix exponential revisited", 2005), written with
-// operators, so that it can be differentiated as often as wanted.
+// squaring method for the matrix exponential revisited", 2005).
+#include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/matrices.h>
 #include <taeda/gen/native/linalg_matrix_exp.h>
 #include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/amax.h>
-#include <taeda/gen/ops/detach.h>
+#include <taeda/gen/ops/ceil.h>
+#include <taeda/gen/ops/clamp.h>
+#include <taeda/gen/ops/div.h>
+#include <taeda/gen/ops/exp2.h>
 #include <taeda/gen/ops/eye.h>
+#include <taeda/gen/ops/gt.h>
+#include <taeda/gen/ops/isfinite.h>
 #include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/linalg_solve.h>
+#include <taeda/gen/ops/log2.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
-
-#include <algorithm>
-#include <cmath>
+#include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/where.h>
+#include <taeda/gen/ops/zeros_like.h>
 
 namespace taeda::native {
 
@@ -40,12 +47,18 @@ constexpr double kPade[] = {64764752532480000.0,
                             1.0};
 constexpr double kPadeRadius = 5.371920351148152;
 
-int halvings(const Tensor& a) {
-  int64_t rows[] = {-2};
-  Tensor columns = ops::sum(ops::abs(ops::detach(a)), IntArrayRef(rows));
-  double norm = ops::item(ops::amax(columns)).to<double>();
-  if (!std::isfinite(norm) || norm <= kPadeRadius) return 0;
-  return static_cast<int>(std::ceil(std::log2(norm / kPadeRadius)));
+// How often each matrix is to be halved, as a column of matrices, until its
+// norm is in the radius.
+Tensor halvings(const Tensor& a) {
+  int64_t rows[] = {-2}, columns[] = {-1};
+  Tensor norm =
+      ops::amax(ops::sum(ops::abs(a), IntArrayRef(rows)), IntArrayRef(columns));
+  Tensor count = ops::ceil(ops::log2(ops::div(norm, Scalar(kPadeRadius))));
+  // Of what is not finite nothing is gained by it.
+  count = ops::where(ops::isfinite(count),
+                     ops::clamp(count, Scalar(0)),
+                     ops::zeros_like(count));
+  return ops::unsqueeze(ops::unsqueeze(count, -1), -1);
 }
 
 Tensor plus(const Tensor& a, const Tensor& b, double factor) {
@@ -54,14 +67,18 @@ Tensor plus(const Tensor& a, const Tensor& b, double factor) {
 
 }  // namespace
 
-Tensor linalg_matrix_exp(const Tensor& self) {
+void linalg_matrix_exp_shape(const Tensor& self, OutputPlan& plan) {
   check_square("linalg.matrix_exp", self);
-  // As for a kernel: the products below are not autocast's business.
+  plan.set(0, self.sizes(), self.dtype());
+}
+
+void linalg_matrix_exp_cpu(const Tensor& self, const Tensor& out) {
+  // The products below are not autocast's business.
   ExcludeKeysGuard as_given(DispatchKey::Autocast);
-  if (self.numel() == 0) return ops::mul(self, Scalar(1.0));
-  int count = halvings(self);
-  Tensor a =
-      count == 0 ? self : ops::mul(self, Scalar(std::ldexp(1.0, -count)));
+  if (self.numel() == 0) return;
+  Tensor count = halvings(self);
+  double most = ops::item(ops::amax(count)).to<double>();
+  Tensor a = most == 0 ? self : ops::mul(self, ops::exp2(ops::neg(count)));
   Tensor one = ops::eye(self.size(-1), self.dtype());
   Tensor a2 = ops::matmul(a, a), a4 = ops::matmul(a2, a2);
   Tensor a6 = ops::matmul(a4, a2);
@@ -80,8 +97,11 @@ Tensor linalg_matrix_exp(const Tensor& self) {
   Tensor odd = ops::matmul(a, half(1)), even = half(0);
   Tensor result = ops::linalg_solve(
       ops::sub(even, odd, Scalar(1)), ops::add(even, odd, Scalar(1)), true);
-  for (int i = 0; i < count; ++i) result = ops::matmul(result, result);
-  return result;
+  for (double i = 0; i < most; ++i) {
+    Tensor squared = ops::matmul(result, result);
+    result = ops::where(ops::gt(count, Scalar(i)), squared, result);
+  }
+  copy_into(out, result);
 }
 
 }  // namespace taeda::native

@@ -8,9 +8,8 @@
 #include <taeda/gen/native/linalg_lu_solve.h>
 #include <taeda/gen/native/linalg_slogdet.h>
 #include <taeda/gen/native/lu_unpack.h>
-#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/conj.h>
-#include <taeda/gen/ops/eye.h>
+#include <taeda/gen/ops/diagonal.h>
 #include <taeda/gen/ops/linalg_lu_factor_ex.h>
 #include <taeda/gen/ops/linalg_lu_solve.h>
 #include <taeda/gen/ops/linalg_solve_triangular.h>
@@ -94,28 +93,34 @@ void factor_all(const Tensor& a,
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& a,
-                                                       bool pivot,
-                                                       bool check_errors) {
-  constexpr std::string_view op = "linalg.lu_factor_ex";
-  check_matrices(op, a);
+void linalg_lu_factor_ex_shape(const Tensor& a,
+                               bool pivot,
+                               bool,
+                               OutputPlan& plan) {
+  check_matrices("linalg.lu_factor_ex", a);
   TAEDA_CHECK(pivot,
               "linalg.lu_factor: LU without pivoting is not implemented on the "
               "CPU");
   int64_t m = a.size(-2), n = a.size(-1);
-  Tensor lu = new_matrices(op, batch_sizes(a), m, n, a);
-  Tensor info = new_infos(op, a);
-  DimVector sizes(batch_sizes(a));
-  sizes.push_back(std::min(m, n));
-  Tensor pivots = make_tensor(op, sizes, kInt, a.device());
+  plan_matrices(plan, 0, batch_sizes(a), m, n, a.dtype());
+  plan.set(1, vectors_of(a, std::min(m, n)), kInt);
+  plan.set(2, batch_sizes(a), kInt);
+}
+
+void linalg_lu_factor_ex_cpu(const Tensor& a,
+                             bool,
+                             bool check_errors,
+                             const Tensor& lu,
+                             const Tensor& pivots,
+                             const Tensor& info) {
+  fill_with(info, Scalar(0));
   if (lu.numel() > 0) {
     Tensor from = readable(a);
     visit_lapack(a.dtype(), [&](auto t) {
       factor_all<decltype(t)>(from, lu, pivots, info);
     });
   }
-  if (check_errors) check_no_zero(op, info);
-  return {lu, pivots, info};
+  if (check_errors) check_no_zero("linalg.lu_factor_ex", info);
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
@@ -125,40 +130,11 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
   return {lu, pivots};
 }
 
-namespace {
-
-// P with A = P L U: the rows of the identity exchanged, the last pivot first.
-Tensor permutation(const Tensor& lu, const Tensor& pivots) {
-  int64_t m = lu.size(-2), k = pivots.size(-1);
-  Tensor p = new_matrices("lu_unpack", batch_sizes(lu), m, m, lu);
-  fill_with(p, Scalar(0));
-  Tensor plain = make_tensor("lu_unpack", pivots.sizes(), kInt);
-  copy_into(plain, pivots);
-  visit_lapack(lu.dtype(), [&](auto t) {
-    using T = decltype(t);
-    std::vector<int64_t> order(static_cast<size_t>(m));
-    for (int64_t b = 0, all = batch_count(lu); b < all; ++b) {
-      for (int64_t i = 0; i < m; ++i) order[i] = i;
-      const int* swaps = item<int>(plain, b, k);
-      for (int64_t i = 0; i < k; ++i) {
-        TAEDA_CHECK(swaps[i] >= 1 && swaps[i] <= m,
-                    "pivots passed to lu_unpack must be between 1 and "
-                    "LU.size(-2) inclusive.");
-        std::swap(order[i], order[swaps[i] - 1]);
-      }
-      T* matrix = item<T>(p, b, m * m);
-      for (int64_t i = 0; i < m; ++i) matrix[order[i] + i * m] = T(1);
-    }
-  });
-  return p;
-}
-
-}  // namespace
-
-std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu,
-                                             const Tensor& pivots,
-                                             bool unpack_data,
-                                             bool unpack_pivots) {
+void lu_unpack_shape(const Tensor& lu,
+                     const Tensor& pivots,
+                     bool unpack_data,
+                     bool unpack_pivots,
+                     OutputPlan& plan) {
   check_matrices("lu_unpack", lu);
   TAEDA_CHECK(
       !unpack_pivots || pivots.dtype() == kInt,
@@ -166,14 +142,63 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu,
       "of torch.int32 dtype.\nNote: this function is intended to be "
       "used with the output produced by torch.linalg.lu_factor");
   int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
-  Tensor none = make_tensor("lu_unpack", {0}, lu.dtype(), lu.device());
-  Tensor p = unpack_pivots ? permutation(lu, pivots) : none;
-  if (!unpack_data) return {p, none, none};
-  Tensor one = ops::eye(m, k, lu.dtype());
-  Tensor below = ops::tril(ops::narrow(lu, -1, 0, k), -1);
-  return {p,
-          ops::add(below, one, Scalar(1)),
-          ops::triu(ops::narrow(lu, -2, 0, k), 0)};
+  DimVector wanted = vectors_of(lu, k);
+  TAEDA_CHECK(!unpack_pivots || pivots.sizes() == IntArrayRef(wanted),
+              "torch.lu_unpack: expected pivots of shape ",
+              wanted,
+              ", got ",
+              pivots.sizes());
+  auto matrices =
+      [&](size_t index, bool wanted, int64_t rows, int64_t columns) {
+        DimVector sizes = vectors_of(lu, rows);
+        sizes.push_back(columns);
+        plan.set(index, wanted ? sizes : DimVector{0}, lu.dtype());
+      };
+  matrices(0, unpack_pivots, m, m);
+  matrices(1, unpack_data, m, k);
+  matrices(2, unpack_data, k, n);
+}
+
+namespace {
+
+// P with A = P L U: the rows of the identity exchanged, the last pivot first.
+void write_permutations(const Tensor& pivots, const Tensor& p) {
+  int64_t m = p.size(-2), k = pivots.size(-1);
+  fill_with(p, Scalar(0));
+  Tensor plain = contiguous(pivots);
+  visit_lapack(p.dtype(), [&](auto t) {
+    using T = decltype(t);
+    std::vector<int64_t> order(static_cast<size_t>(m));
+    for (int64_t b = 0, all = batch_count(p); b < all; ++b) {
+      for (int64_t i = 0; i < m; ++i) order[i] = i;
+      const int* swaps = plain.const_data<int>() + b * k;
+      for (int64_t i = 0; i < k; ++i) {
+        TAEDA_CHECK(swaps[i] >= 1 && swaps[i] <= m,
+                    "pivots passed to lu_unpack must be between 1 and "
+                    "LU.size(-2) inclusive.");
+        std::swap(order[i], order[swaps[i] - 1]);
+      }
+      T* matrix = item<T>(p, b, m * m);
+      for (int64_t i = 0; i < m; ++i) matrix[order[i] * m + i] = T(1);
+    }
+  });
+}
+
+}  // namespace
+
+void lu_unpack_cpu(const Tensor& lu,
+                   const Tensor& pivots,
+                   bool unpack_data,
+                   bool unpack_pivots,
+                   const Tensor& p,
+                   const Tensor& l,
+                   const Tensor& u) {
+  if (unpack_pivots) write_permutations(pivots, p);
+  if (!unpack_data) return;
+  int64_t k = std::min(lu.size(-2), lu.size(-1));
+  copy_into(l, ops::tril(ops::narrow(lu, -1, 0, k), -1));
+  fill_with(ops::diagonal(l, 0, -2, -1), Scalar(1));
+  copy_into(u, ops::triu(ops::narrow(lu, -2, 0, k), 0));
 }
 
 // P L U X = B; the adjoint and X A = B lead to the same triangles.
@@ -200,7 +225,9 @@ Tensor linalg_lu_solve(const Tensor& lu,
   }
   Tensor y = ops::linalg_solve_triangular(flip(u), b, /*upper=*/false);
   y = ops::linalg_solve_triangular(flip(l), y, true, true, true);
-  return ops::matmul(p, y);
+  // Column-major, as the other solutions are.
+  auto turned = [](const Tensor& t) { return ops::transpose(t, -2, -1); };
+  return turned(ops::matmul(turned(y), turned(p)));
 }
 
 namespace {
@@ -249,10 +276,13 @@ void each_determinant(SmallKernel<T> SmallSystems<T>::*kernel,
 
 }  // namespace
 
-Tensor linalg_det(const Tensor& a) {
+void linalg_det_shape(const Tensor& a, OutputPlan& plan) {
   check_square("linalg.det", a);
-  Tensor out = make_tensor("linalg.det", batch_sizes(a), a.dtype(), a.device());
-  if (out.numel() == 0) return out;
+  plan.set(0, batch_sizes(a), a.dtype());
+}
+
+void linalg_det_cpu(const Tensor& a, const Tensor& out) {
+  if (out.numel() == 0) return;
   Tensor from = readable(a);
   visit_lapack(a.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -268,16 +298,18 @@ Tensor linalg_det(const Tensor& a) {
           *item<T>(out, i, 1) = product;
         });
   });
-  return out;
 }
 
-std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& a) {
-  constexpr std::string_view op = "linalg.slogdet";
-  check_square(op, a);
-  Tensor sign = make_tensor(op, batch_sizes(a), a.dtype(), a.device());
-  Tensor logs =
-      make_tensor(op, batch_sizes(a), real_type_of(a.dtype()), a.device());
-  if (sign.numel() == 0) return {sign, logs};
+void linalg_slogdet_shape(const Tensor& a, OutputPlan& plan) {
+  check_square("linalg.slogdet", a);
+  plan.set(0, batch_sizes(a), a.dtype());
+  plan.set(1, batch_sizes(a), real_type_of(a.dtype()));
+}
+
+void linalg_slogdet_cpu(const Tensor& a,
+                        const Tensor& sign,
+                        const Tensor& logs) {
+  if (sign.numel() == 0) return;
   Tensor from = readable(a);
   visit_lapack(a.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -301,7 +333,6 @@ std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& a) {
           *item<R>(logs, i, 1) = sum;
         });
   });
-  return {sign, logs};
 }
 
 }  // namespace taeda::native

@@ -33,11 +33,15 @@ void check_square(std::string_view op, const Tensor& t) {
               " matrices");
 }
 
-Tensor new_matrices(std::string_view op,
-                    IntArrayRef batch,
-                    int64_t rows,
-                    int64_t columns,
-                    const Tensor& like) {
+namespace {
+
+struct Geometry {
+  DimVector sizes, strides;
+};
+
+Geometry column_major_geometry(IntArrayRef batch,
+                               int64_t rows,
+                               int64_t columns) {
   DimVector sizes(batch);
   sizes.push_back(rows);
   sizes.push_back(columns);
@@ -46,7 +50,29 @@ Tensor new_matrices(std::string_view op,
   flipped.push_back(rows);
   DimVector strides = contiguous_strides(flipped);
   std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
-  return make_tensor_strided(op, sizes, strides, like.dtype(), like.device());
+  return {sizes, strides};
+}
+
+}  // namespace
+
+Tensor new_matrices(std::string_view op,
+                    IntArrayRef batch,
+                    int64_t rows,
+                    int64_t columns,
+                    const Tensor& like) {
+  Geometry g = column_major_geometry(batch, rows, columns);
+  return make_tensor_strided(
+      op, g.sizes, g.strides, like.dtype(), like.device());
+}
+
+void plan_matrices(OutputPlan& plan,
+                   size_t index,
+                   IntArrayRef batch,
+                   int64_t rows,
+                   int64_t columns,
+                   ScalarType dtype) {
+  Geometry g = column_major_geometry(batch, rows, columns);
+  plan.set(index, g.sizes, g.strides, dtype);
 }
 
 Tensor column_major(std::string_view op, const Tensor& t) {
@@ -62,6 +88,7 @@ Tensor new_infos(std::string_view op, const Tensor& a) {
 }
 
 int64_t first_failure(const Tensor& info) {
+  if (info.is_meta()) return -1;
   const int* values = info.const_data<int>();
   for (int64_t i = 0, n = info.numel(); i < n; ++i) {
     if (values[i] != 0) return i;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/blas/lapack.h>
 #include <taeda/c10/util/check.h>
 
@@ -20,16 +21,29 @@ Tensor new_matrices(std::string_view op,
                     int64_t rows,
                     int64_t columns,
                     const Tensor& like);
+// Plans such matrices as result `index`.
+void plan_matrices(OutputPlan& plan,
+                   size_t index,
+                   IntArrayRef batch,
+                   int64_t rows,
+                   int64_t columns,
+                   ScalarType dtype);
 // A copy of `t` in this form.
 Tensor column_major(std::string_view op, const Tensor& t);
 
 // Zeros, one int32 for each matrix: what LAPACK reports.
 Tensor new_infos(std::string_view op, const Tensor& a);
-// The first matrix whose info is not 0, or -1.
+// The first matrix whose info is not 0, or -1; also where there is no data.
 int64_t first_failure(const Tensor& info);
 
 inline IntArrayRef batch_sizes(const Tensor& t) {
   return t.sizes().slice(0, static_cast<size_t>(t.dim() - 2));
+}
+// The batch of `t` and a vector of `length`.
+inline DimVector vectors_of(const Tensor& t, int64_t length) {
+  DimVector sizes(batch_sizes(t));
+  sizes.push_back(length);
+  return sizes;
 }
 inline int64_t batch_count(const Tensor& t) {
   int64_t count = 1;

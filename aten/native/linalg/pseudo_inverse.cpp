@@ -30,7 +30,12 @@ namespace taeda::native {
 namespace {
 
 Tensor number(double value, const Tensor& a) {
-  return ops::full({}, Scalar(value), real_type_of(a.dtype()));
+  return ops::full({},
+                   Scalar(value),
+                   real_type_of(a.dtype()),
+                   std::nullopt,
+                   a.device(),
+                   std::nullopt);
 }
 
 // The relative tolerance where none is given.

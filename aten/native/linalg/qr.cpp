@@ -3,6 +3,7 @@
 #include <taeda/gen/native/geqrf.h>
 #include <taeda/gen/native/linalg_householder_product.h>
 #include <taeda/gen/native/linalg_qr.h>
+#include <taeda/gen/ops/geqrf.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/triu.h>
 
@@ -13,14 +14,17 @@ namespace taeda::native {
 using blas::Int;
 using blas::lapack;
 
-std::tuple<Tensor, Tensor> geqrf(const Tensor& self) {
+void geqrf_shape(const Tensor& self, OutputPlan& plan) {
   check_matrices("geqrf", self);
-  Tensor a = column_major("geqrf", self);
+  int64_t m = self.size(-2), n = self.size(-1);
+  plan_matrices(plan, 0, batch_sizes(self), m, n, self.dtype());
+  plan.set(1, vectors_of(self, std::min(m, n)), self.dtype());
+}
+
+void geqrf_cpu(const Tensor& self, const Tensor& a, const Tensor& tau) {
+  copy_into(a, self);
   Int m = rows_of(a), n = columns_of(a), k = std::min(m, n), lda = leading(m);
-  DimVector sizes(batch_sizes(a));
-  sizes.push_back(k);
-  Tensor tau = make_tensor("geqrf", sizes, a.dtype(), a.device());
-  if (a.numel() == 0) return {a, tau};
+  if (a.numel() == 0) return;
   visit_lapack(a.dtype(), [&](auto t) {
     using T = decltype(t);
     with_workspace<T>([&](T* work, Int size) {
@@ -37,10 +41,11 @@ std::tuple<Tensor, Tensor> geqrf(const Tensor& self) {
       }
     });
   });
-  return {a, tau};
 }
 
-Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
+void linalg_householder_product_shape(const Tensor& input,
+                                      const Tensor& tau,
+                                      OutputPlan& plan) {
   constexpr std::string_view op = "linalg.householder_product";
   check_matrices(op, input);
   TAEDA_CHECK(input.size(-2) >= input.size(-1),
@@ -63,12 +68,22 @@ Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
       tau.sizes(),
       " of ",
       tau.dtype());
-  Tensor q = column_major(op, input);
-  Tensor factors = make_tensor(op, tau.sizes(), tau.dtype(), tau.device());
-  copy_into(factors, tau);
+  plan_matrices(plan,
+                0,
+                batch_sizes(input),
+                input.size(-2),
+                input.size(-1),
+                input.dtype());
+}
+
+void linalg_householder_product_cpu(const Tensor& input,
+                                    const Tensor& tau,
+                                    const Tensor& q) {
+  copy_into(q, input);
+  Tensor factors = contiguous(tau);
   Int m = rows_of(q), n = columns_of(q), k = static_cast<Int>(tau.size(-1));
   Int lda = leading(m);
-  if (q.numel() == 0) return q;
+  if (q.numel() == 0) return;
   visit_lapack(q.dtype(), [&](auto t) {
     using T = decltype(t);
     with_workspace<T>([&](T* work, Int size) {
@@ -86,19 +101,18 @@ Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
       }
     });
   });
-  return q;
 }
 
 namespace {
 
-// By LAPACK, for any number of columns of Q.
-std::tuple<Tensor, Tensor> qr_by_lapack(const Tensor& a,
-                                        std::string_view mode) {
-  auto [packed, tau] = geqrf(a);
+// By LAPACK, for any number of columns of Q; Q is not computed where it is
+// undefined.
+void qr_by_lapack(const Tensor& a, const Tensor& q, const Tensor& r) {
+  auto [packed, tau] = ops::geqrf(a);
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  int64_t wide = mode == "complete" ? m : k;
-  Tensor r = ops::triu(ops::narrow(packed, -2, 0, wide == m ? m : k));
-  if (mode == "r") return {make_tensor("linalg.qr", {0}, a.dtype()), r};
+  copy_into(r, ops::triu(ops::narrow(packed, -2, 0, r.size(-2))));
+  if (!q.defined()) return;
+  int64_t wide = q.size(-1);
   Tensor below = new_matrices("linalg.qr", batch_sizes(a), m, wide, a);
   if (n > 0)
     copy_into(ops::narrow(below, -1, 0, k), ops::narrow(packed, -1, 0, k));
@@ -108,16 +122,13 @@ std::tuple<Tensor, Tensor> qr_by_lapack(const Tensor& a,
     Tensor rest = ops::narrow(below, -1, k, wide - k);
     fill_with(rest, Scalar(0.0));
   }
-  return {linalg_householder_product(below, tau), r};
+  linalg_householder_product_cpu(below, tau, q);
 }
 
 // Q of r.size(-2) columns, if it is wanted, and R. Matrices that lanes leave
 // undecided come from LAPACK.
 template <class T>
-void qr_in_lanes(const Tensor& a,
-                 const Tensor& q,
-                 const Tensor& r,
-                 std::string_view mode) {
+void qr_in_lanes(const Tensor& a, const Tensor& q, const Tensor& r) {
   MatrixReader<T> reader(a);
   SmallBatch<T> job;
   job.count = batch_count(a);
@@ -129,7 +140,11 @@ void qr_in_lanes(const Tensor& a,
   auto again = [&](int64_t i) {
     Tensor one = new_matrices("linalg.qr", {}, a.size(-2), a.size(-1), a);
     reader.copy(i, one.mutable_data<T>(), a.size(-2), a.size(-1));
-    auto [new_q, new_r] = qr_by_lapack(one, mode);
+    auto like = [&](const Tensor& t) {
+      return new_matrices("linalg.qr", {}, t.size(-2), t.size(-1), t);
+    };
+    Tensor new_q = q.defined() ? like(q) : q, new_r = like(r);
+    qr_by_lapack(one, new_q, new_r);
     MatrixReader<T>(new_r).copy(
         0, item<T>(r, i, job.second.step), r.size(-2), r.size(-1));
     if (!q.defined()) return;
@@ -142,27 +157,37 @@ void qr_in_lanes(const Tensor& a,
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
+void linalg_qr_shape(const Tensor& a, std::string_view mode, OutputPlan& plan) {
   TAEDA_CHECK(mode == "reduced" || mode == "complete" || mode == "r",
               "qr received unrecognized mode '",
               mode,
               "' but expected one of 'reduced' (default), 'r', or 'complete'");
   check_matrices("linalg.qr", a);
+  int64_t m = a.size(-2), n = a.size(-1);
+  int64_t columns = mode == "complete" ? m : std::min(m, n);
+  if (mode == "r") {
+    plan.set(0, {0}, a.dtype());
+  } else {
+    plan_matrices(plan, 0, batch_sizes(a), m, columns, a.dtype());
+  }
+  plan_matrices(plan, 1, batch_sizes(a), columns, n, a.dtype());
+}
+
+void linalg_qr_cpu(const Tensor& a,
+                   std::string_view mode,
+                   const Tensor& q,
+                   const Tensor& r) {
   int64_t m = a.size(-2), n = a.size(-1), count = batch_count(a);
+  Tensor wanted = mode == "r" ? Tensor() : q;
   bool small = false;
   visit_lapack(a.dtype(), [&](auto t) {
     int lanes = TAEDA_ISA_TABLE(kSmallSpectra).of<decltype(t)>().lanes;
     small = a.numel() > 0 && in_lanes(count, m, n, lanes);
   });
-  if (!small) return qr_by_lapack(a, mode);
-  int64_t columns = mode == "complete" ? m : std::min(m, n);
-  Tensor r = new_matrices("linalg.qr", batch_sizes(a), columns, n, a), q;
-  if (mode != "r") q = new_matrices("linalg.qr", batch_sizes(a), m, columns, a);
+  if (!small) return qr_by_lapack(a, wanted, r);
   Tensor from = readable(a);
   visit_lapack(a.dtype(),
-               [&](auto t) { qr_in_lanes<decltype(t)>(from, q, r, mode); });
-  if (!q.defined()) q = make_tensor("linalg.qr", {0}, a.dtype());
-  return {q, r};
+               [&](auto t) { qr_in_lanes<decltype(t)>(from, wanted, r); });
 }
 
 }  // namespace taeda::native

@@ -6,7 +6,6 @@
 #include <taeda/gen/native/linalg_solve.h>
 #include <taeda/gen/native/linalg_solve_ex.h>
 #include <taeda/gen/ops/expand.h>
-#include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/unsqueeze.h>
 
@@ -72,22 +71,20 @@ void solve_all(const Tensor& a,
   }
 }
 
-// X with A X = B; both have the same batch, A is square, B undefined for the
-// identity. `info` gets LAPACK's report on each matrix.
-Tensor solved(std::string_view op,
-              const Tensor& a,
-              const Tensor& b,
-              const Tensor& info) {
-  int64_t columns = b.defined() ? b.size(-1) : a.size(-1);
-  Tensor x = new_matrices(op, batch_sizes(a), a.size(-1), columns, a);
-  if (a.numel() == 0) return x;
+// X, column-major, with A X = B; all have the same batch, A is square, B
+// undefined for the identity. `info` gets LAPACK's report on each matrix.
+void solve_into(const Tensor& a,
+                const Tensor& b,
+                const Tensor& x,
+                const Tensor& info) {
+  fill_with(info, Scalar(0));
+  if (a.numel() == 0) return;
   Tensor from = readable(a), right = b.defined() ? readable(b) : b;
   visit_lapack(a.dtype(), [&](auto t) {
     using T = decltype(t);
     auto reader = right.defined() ? MatrixReader<T>(right) : MatrixReader<T>();
     solve_all<T>(from, reader, x, info);
   });
-  return x;
 }
 
 // Where a matrix is singular.
@@ -118,11 +115,18 @@ void check_inverted(std::string_view op, const Tensor& given) {
                  "input matrix is singular.");
 }
 
-Tensor solution(std::string_view op,
-                const Tensor& a,
-                const Tensor& b,
-                bool left,
-                Tensor& info) {
+bool is_vector(const Tensor& a, const Tensor& b) {
+  IntArrayRef rows = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
+  return b.dim() == 1 || (b.dim() == a.dim() - 1 && b.sizes() == rows);
+}
+
+// Plans X as result 0: column-major, or the transpose of what is where A stands
+// at the right. Gives the batch.
+DimVector plan_solution(std::string_view op,
+                        const Tensor& a,
+                        const Tensor& b,
+                        bool left,
+                        OutputPlan& plan) {
   check_square(op, a);
   TAEDA_CHECK(a.dtype() == b.dtype(),
               op,
@@ -131,17 +135,14 @@ Tensor solution(std::string_view op,
               " and B of type ",
               b.dtype(),
               " instead");
-  IntArrayRef rows = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
-  bool vector = b.dim() == 1 || (b.dim() == a.dim() - 1 && b.sizes() == rows);
+  bool vector = is_vector(a, b);
   TAEDA_CHECK(left || !vector,
               op,
               ": Vector broadcasting of the left hand side is not supported "
               "for left=False. In this case linalg.solve is equivalent to B / "
               "A.squeeze(-1)");
   TAEDA_CHECK(b.dim() >= 1, op, ": B must have at least 1 dimension");
-  Tensor right = vector ? ops::unsqueeze(b, -1) : b;
-  if (!left) right = ops::transpose(right, -2, -1);
-  TAEDA_CHECK(right.size(-2) == a.size(-1),
+  TAEDA_CHECK(b.size(vector || !left ? -1 : -2) == a.size(-1),
               op,
               ": Incompatible shapes of A and B for the equation ",
               left ? "AX = B" : "XA = B",
@@ -150,51 +151,96 @@ Tensor solution(std::string_view op,
               " and ",
               b.sizes(),
               ")");
-  DimVector batch =
-      broadcast_shapes<int64_t>(op, batch_sizes(a), batch_sizes(right));
+  size_t own = static_cast<size_t>(vector ? 1 : 2);
+  DimVector batch = broadcast_shapes<int64_t>(
+      op, batch_sizes(a), b.sizes().slice(0, b.sizes().size() - own));
+  DimVector sizes(batch);
+  for (size_t d = b.sizes().size() - own; d < b.sizes().size(); ++d) {
+    sizes.push_back(b.sizes()[d]);
+  }
+  if (vector || !left) {
+    plan.set(0, sizes, a.dtype());
+  } else {
+    plan_matrices(plan, 0, batch, b.size(-2), b.size(-1), a.dtype());
+  }
+  return batch;
+}
+
+void solve_system(const Tensor& a,
+                  const Tensor& b,
+                  bool left,
+                  const Tensor& x,
+                  const Tensor& info) {
+  bool vector = is_vector(a, b);
+  auto columns = [&](const Tensor& t) {
+    Tensor matrix = vector ? ops::unsqueeze(t, -1) : t;
+    return left ? matrix : ops::transpose(matrix, -2, -1);
+  };
+  Tensor result = columns(x);
+  IntArrayRef batch = batch_sizes(result);
   Tensor matrix = left ? a : ops::transpose(a, -2, -1);
-  matrix = expanded(matrix, batch);
-  info = new_infos(op, matrix);
-  Tensor x = solved(op, matrix, expanded(right, batch), info);
-  if (vector) return ops::squeeze(x, -1);
-  return left ? x : ops::transpose(x, -2, -1);
+  solve_into(
+      expanded(matrix, batch), expanded(columns(b), batch), result, info);
 }
 
 }  // namespace
 
-Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
-  Tensor info;
-  Tensor x = solution("linalg.solve", a, b, left, info);
+void linalg_solve_shape(const Tensor& a,
+                        const Tensor& b,
+                        bool left,
+                        OutputPlan& plan) {
+  plan_solution("linalg.solve", a, b, left, plan);
+}
+
+void linalg_solve_cpu(const Tensor& a,
+                      const Tensor& b,
+                      bool left,
+                      const Tensor& x) {
+  size_t own = is_vector(a, b) ? 1 : 2;
+  IntArrayRef batch = x.sizes().slice(0, x.sizes().size() - own);
+  Tensor info = make_tensor("linalg.solve", batch, kInt, a.device());
+  solve_system(a, b, left, x, info);
   check_solved("linalg.solve", info);
-  return x;
 }
 
-std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& a,
-                                           const Tensor& b,
-                                           bool left,
-                                           bool check_errors) {
-  Tensor info;
-  Tensor x = solution("linalg.solve_ex", a, b, left, info);
+void linalg_solve_ex_shape(
+    const Tensor& a, const Tensor& b, bool left, bool, OutputPlan& plan) {
+  plan.set(1, plan_solution("linalg.solve_ex", a, b, left, plan), kInt);
+}
+
+void linalg_solve_ex_cpu(const Tensor& a,
+                         const Tensor& b,
+                         bool left,
+                         bool check_errors,
+                         const Tensor& x,
+                         const Tensor& info) {
+  solve_system(a, b, left, x, info);
   if (check_errors) check_solved("linalg.solve_ex", info);
-  return {x, info};
 }
 
-std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& a, bool check_errors) {
-  constexpr std::string_view op = "linalg.inv_ex";
-  check_square(op, a);
-  Tensor info = new_infos(op, a);
-  Tensor x = solved(op, a, Tensor(), info);
-  if (check_errors) check_inverted(op, info);
-  return {x, info};
+void linalg_inv_ex_shape(const Tensor& a, bool, OutputPlan& plan) {
+  check_square("linalg.inv_ex", a);
+  plan_matrices(plan, 0, batch_sizes(a), a.size(-1), a.size(-1), a.dtype());
+  plan.set(1, batch_sizes(a), kInt);
 }
 
-Tensor linalg_inv(const Tensor& a) {
-  constexpr std::string_view op = "linalg.inv";
-  check_square(op, a);
-  Tensor info = new_infos(op, a);
-  Tensor x = solved(op, a, Tensor(), info);
-  check_inverted(op, info);
-  return x;
+void linalg_inv_ex_cpu(const Tensor& a,
+                       bool check_errors,
+                       const Tensor& x,
+                       const Tensor& info) {
+  solve_into(a, Tensor(), x, info);
+  if (check_errors) check_inverted("linalg.inv_ex", info);
+}
+
+void linalg_inv_shape(const Tensor& a, OutputPlan& plan) {
+  check_square("linalg.inv", a);
+  plan_matrices(plan, 0, batch_sizes(a), a.size(-1), a.size(-1), a.dtype());
+}
+
+void linalg_inv_cpu(const Tensor& a, const Tensor& x) {
+  Tensor info = make_tensor("linalg.inv", batch_sizes(a), kInt, a.device());
+  solve_into(a, Tensor(), x, info);
+  check_inverted("linalg.inv", info);
 }
 
 }  // namespace taeda::native

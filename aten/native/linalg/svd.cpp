@@ -150,29 +150,37 @@ void check_converged(const Tensor& given) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> linalg_svd(
-    const Tensor& a,
-    bool full_matrices,
-    std::optional<std::string_view> driver) {
+void linalg_svd_shape(const Tensor& a,
+                      bool full_matrices,
+                      std::optional<std::string_view> driver,
+                      OutputPlan& plan) {
   constexpr std::string_view op = "linalg.svd";
   check_matrices(op, a);
   TAEDA_CHECK(!driver,
               op,
               ": keyword argument `driver=` is only supported on CUDA inputs");
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  DimVector sizes(batch_sizes(a));
-  sizes.push_back(k);
-  Parts p{new_matrices(op, batch_sizes(a), m, n, a),
-          new_matrices(op, batch_sizes(a), m, full_matrices ? m : k, a),
-          make_tensor(op, sizes, real_type_of(a.dtype()), a.device()),
-          new_matrices(op, batch_sizes(a), full_matrices ? n : k, n, a),
-          full_matrices};
+  IntArrayRef batch = batch_sizes(a);
+  plan_matrices(plan, 0, batch, m, full_matrices ? m : k, a.dtype());
+  plan.set(1, vectors_of(a, k), real_type_of(a.dtype()));
+  plan_matrices(plan, 2, batch, full_matrices ? n : k, n, a.dtype());
+}
+
+void linalg_svd_cpu(const Tensor& a,
+                    bool full_matrices,
+                    std::optional<std::string_view>,
+                    const Tensor& u,
+                    const Tensor& s,
+                    const Tensor& vh) {
+  constexpr std::string_view op = "linalg.svd";
+  int64_t m = a.size(-2), n = a.size(-1);
+  Parts p{new_matrices(op, batch_sizes(a), m, n, a), u, s, vh, full_matrices};
   if (p.a.numel() == 0) {
     if (full_matrices) {
       copy_into(p.u, ops::eye(m, a.dtype()));
       copy_into(p.vh, ops::eye(n, a.dtype()));
     }
-    return {p.u, p.s, p.vh};
+    return;
   }
   Tensor info = new_infos(op, a), from = readable(a);
   visit_lapack(a.dtype(), [&](auto t) {
@@ -186,7 +194,6 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd(
     }
   });
   check_converged(info);
-  return {p.u, p.s, p.vh};
 }
 
 Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {

@@ -67,6 +67,8 @@ def _along_dims() -> Iterator[tuple]:
         x = real(*shape)
         yield "_reverse_cumsum", x, dim
         yield "_cumprod_backward", real(*shape), x, dim
+        total = x.logcumsumexp(dim)
+        yield "_logcumsumexp_backward", real(*shape), x, total, dim
         yield "norm.ScalarOpt_dim_dtype", x, 2, [dim], False, taeda.float64
         yield "norm.ScalarOpt_dim_dtype", x, 2, [], True, taeda.float64
         if not shape:
@@ -119,7 +121,8 @@ def _products() -> Iterator[tuple]:
 def _factors() -> Iterator[tuple]:
     for batch in ((), (2,)):
         a = real(*batch, 4, 4)
-        for name in ("linalg_det", "linalg_slogdet", "linalg_inv", "linalg_svd"):
+        names = ("linalg_det", "linalg_slogdet", "linalg_inv", "linalg_svd")
+        for name in (*names, "linalg_eigvals"):
             yield name, a
         yield "linalg_svd", real(*batch, 4, 3), False
         yield "linalg_eigh", a

@@ -89,7 +89,11 @@ def masked(call: dict) -> list[dict]:
 
 
 def regular(overload: Overload, call: dict) -> bool:
-    """Scattering takes an empty index of any rank, which no pattern describes."""
+    """What no pattern describes: scattering takes an empty index of any rank, and
+    what is not unpacked is an empty vector.
+    """
+    if call.get("unpack_data") is False or call.get("unpack_pivots") is False:
+        return False
     arguments = zip(overload.schema.tensor_args, overload.body.axes.inputs, strict=True)
     along = [call[a.name] for a, p in arguments if p.find("@dim") and not p.is_list]
     ranks = {t.dim() for t in along}
