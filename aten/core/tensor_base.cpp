@@ -150,7 +150,7 @@ TensorBase make_view(const TensorBase& self,
                      IntArrayRef strides,
                      int64_t offset) {
   TensorImpl& from = *self.impl();
-  DispatchKeySet keys = from.keys() - kOwnKeys;
+  DispatchKeySet keys = from.keys() - kKeysLeftBehind;
   auto impl = make_intrusive<TensorImpl>(from.storage(), from.dtype(), keys);
   impl->set_sizes_and_strides(sizes, strides, offset);
   impl->set_version_counter(from.share_version());

@@ -184,7 +184,7 @@ void TensorImpl::refresh_facts() {
 }
 
 IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
-  DispatchKeySet keys = keys_ - kOwnKeys;
+  DispatchKeySet keys = keys_ - kKeysLeftBehind;
   auto copy = make_intrusive<TensorImpl>(storage_, dtype_, keys);
   copy->set_sizes_and_strides(sizes(), strides(), storage_offset_);
   copy->layout_ = layout_;
@@ -196,11 +196,11 @@ IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
 }
 
 void TensorImpl::shallow_copy_from(const TensorImpl& other) {
-  DispatchKeySet own = keys() & kOwnKeys;
+  DispatchKeySet own = keys() & kKeysLeftBehind;
   storage_ = other.storage_;
   dtype_ = other.dtype_;
   layout_ = other.layout_;
-  keys_ = (other.keys_ - kOwnKeys) | own;
+  keys_ = (other.keys_ - kKeysLeftBehind) | own;
   set_sizes_and_strides(other.sizes(), other.strides(), other.storage_offset_);
 }
 

@@ -56,8 +56,8 @@ struct TensorExtra {
 
 // What views and copies of a tensor do not take over: its history, and the
 // Python class that answers for it.
-inline constexpr DispatchKeySet kOwnKeys{DispatchKey::Autograd,
-                                         DispatchKey::Python};
+inline constexpr DispatchKeySet kKeysLeftBehind{DispatchKey::Autograd,
+                                                DispatchKey::Python};
 
 // Note [Inline geometry]
 // Sizes and strides live inside the object up to five dimensions, in one buffer
