@@ -21,15 +21,10 @@ class Logs(taeda.Tensor):
 
     @staticmethod
     def __new__(cls, elem, requires_grad=False):
+        facts = {name: getattr(elem, name) for name in ("dtype", "layout", "device")}
+        facts |= {"strides": elem.stride(), "storage_offset": elem.storage_offset()}
         return taeda.Tensor._make_wrapper_subclass(
-            cls,
-            elem.size(),
-            strides=elem.stride(),
-            storage_offset=elem.storage_offset(),
-            dtype=elem.dtype,
-            layout=elem.layout,
-            device=elem.device,
-            requires_grad=requires_grad,
+            cls, elem.shape, requires_grad=requires_grad, **facts
         )
 
     def __init__(self, elem, requires_grad=False):
