@@ -2,24 +2,6 @@
 
 namespace taeda::functorch {
 
-namespace {
-
-// The argument whose memory result `index` shares; -1 if none.
-int viewed_argument(const OpInfo& info, size_t index) {
-  const ArgInfo& result = results_of(info)[index];
-  if (result.alias == 0 || result.has(ArgInfo::kWritten)) return -1;
-  for (size_t i = 0; i < info.arguments; ++i) {
-    const ArgInfo& a = info.values[i];
-    bool shares = (a.alias & result.alias) != 0;
-    if (shares && a.is_tensor() && !a.has(ArgInfo::kList)) {
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
-}
-
-}  // namespace
-
 void relate_view(const OperatorEntry& op,
                  std::span<const IValue> given,
                  size_t index,
