@@ -56,11 +56,13 @@ void check_data_dependence(const BatchLevel& level,
                            const OperatorEntry& op,
                            std::span<IValue> args) {
   std::string_view name = op.name;
-  TAEDA_CHECK(!op.info->has(OpTag::DataDependentOutput),
-              "vmap: It looks like you're calling .item() on a Tensor (",
-              op.qualified_name(),
-              "). We don't support vmap over calling .item() on a Tensor, "
-              "please try to rewrite what you're doing with other operations.");
+  TAEDA_CHECK(
+      !op.info->has(OpTag::DataDependentOutput),
+      "vmap: It looks like you're calling .item() on a Tensor (Batching "
+      "rule not implemented for ",
+      op.qualified_name(),
+      "). We don't support vmap over calling .item() on a Tensor, "
+      "please try to rewrite what you're doing with other operations.");
   bool asks_size = std::ranges::any_of(
       arguments_of(*op.info),
       [&](const ArgInfo& a) { return name_of(a, op.schema) == "output_size"; });

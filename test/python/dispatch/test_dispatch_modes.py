@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 import taeda
 from taeda.utils import _python_dispatch as dispatch
@@ -326,7 +327,6 @@ def test_numbers_are_asked_of_the_mode():
 
 def test_data_from_outside_is_lifted():
     assert logged(lambda: taeda.tensor([1.0])) == ["aten.lift_fresh.default"]
-    np = pytest.importorskip("numpy")
     names = logged(lambda: (taeda.from_numpy(np.ones(2)), taeda.as_tensor([1])))
     assert names == ["aten.lift_fresh.default"] * 2
 

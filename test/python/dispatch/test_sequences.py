@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import pytest
 import taeda
-
-torch = pytest.importorskip("torch")
+import torch
 
 
 def sequence(lib, make, run) -> list[str]:

@@ -129,23 +129,24 @@ m.stack((ones(1), 2))  # expected Tensor as element 1 in argument 0, but got int
 m.einsum(1, ones(1))  # only integer tensors of a single element can be converted to an
 m.randint(0, 2**70, (3,))  # Overflow when unpacking long long
 float(ones(2))  # only one element tensors can be converted to Python scalars
-m.func.vmap(lambda x: x, in_dims=(0, 1))(ones(2))  # of inputs: in_dims (0, 1), inputs
+m.func.vmap(lambda x: x, in_dims=(0, 1))(ones(2))  # in_dims is not compatible
 m.func.vmap(lambda x: x, in_dims=0, chunk_size=-1)(ones(2))\
-  # vmap: chunk_size should be None or > 0. (got -1)
+  # vmap: chunk_size should be None or greater than 0. (got -1)
 m.func.vmap(lambda x: 1)(ones(2))  # must only return Tensors, got type <class 'int'>.
 m.func.vmap(lambda x: x, randomness='x')(ones(2))  # 'error', 'different', or 'same'.
-m.func.vmap(lambda x: x)(1)  # vmap: Got in_dim=0 for an input but the input is of type
-m.func.vmap(lambda x: x)()  # vmap: at least one input must be mapped over
+m.func.vmap(lambda x: x)(1)  # Got in_dim=0 for an input but the input is of type
+m.func.vmap(lambda x: x)()  # got no inputs. Maybe you forgot to add inputs
 m.func.vmap(lambda x: x, in_dims=5)(ones(2))  # 1 so expected in_dim to satisfy -1 <=
 m.func.vmap(lambda x, y: x)(ones(2), ones(3))  # the mapped dimension, got sizes [2, 3]
 m.func.grad(lambda x: x.sum(), argnums=5)(ones(2))  # Got argnum=5, but only 1
-m.func.grad(lambda x: 1)(ones(2))  # f(*args) to return a Tensor, got type <class 'int'>
-m.func.grad(lambda x: x)(ones(2))  # tensor, got tensor with 1 dims. Maybe you wanted to
+m.func.grad(lambda x: 1)(ones(2))  # f(*args) to return a Tensor, got <class 'int'>
+m.func.grad(lambda x: x)(ones(2))  # Tensor, got tensor with 1 dims. Maybe you wanted to
 m.func.grad(lambda x: x.sum(), has_aux=True)(ones(2))\
-  # expected the function to return a tuple (output, aux) when has_aux=True
+  # output of function f should be a tuple: (output, aux) if has_aux is True
 m.func.vjp(lambda x: x, ones(2))[1]((ones(2), ones(2)))\
   # Expected pytree structure of cotangents to be the same as pytree structure of
-m.func.vjp(lambda x: 1, ones(2))  # expected f(*primals) to return only tensors, got int
+m.func.vjp(lambda x: 1, ones(2))\
+  # expected f(*primals) to return only tensors, got unsupported type <class 'int'>
 m.func.stack_module_state([])  # stack_module_state: Expected at least one model, got 0.
 m.func.stack_module_state([nn.Linear(1, 1), nn.Linear(1, 1).eval()])\
   # stack_module_state: Expected all models to have the same training/eval mode.
@@ -153,9 +154,9 @@ m.func.stack_module_state([nn.Linear(1, 1), nn.ReLU()])\
   # stack_module_state: Expected all models to be of the same class.
 m.func.functional_call(nn.Linear(1, 1), [{'weight': ones(1, 1)}, {'weight': ones(1, \
 1)}], ones(1))\
-  # ['weight'] appear in multiple dictionaries, so behavior of functional call is
+  # ['weight'] appeared in multiple dictionaries; behavior of functional call is
 m.func.functional_call(nn.Linear(1, 1), 1, ones(1))\
-  # functional_call: expected a dict, or a list or tuple of dicts, but got int
+  # to be a dict, or a list/tuple of dicts, but got <class 'int'>
 m.func.vmap(lambda x: x + m.rand(1))(ones(2))  # 'same' or 'different' randomness flags
 m._check(1)  # cond must be a bool, but got <class 'int'>
 m._check(False)  # Expected cond to be True, but got False. (Could this error message be

@@ -8,7 +8,6 @@ import sys
 import pytest
 import taeda
 from taeda import nn
-from taeda.autograd import forward_ad
 
 
 def refuses(kind, text: str):
@@ -22,8 +21,6 @@ def test_dual_levels(torch) -> None:
             levels.make_dual(library.ones(1), library.ones(1))
         with levels.dual_level(), refuses(RuntimeError, "Nested forward mode"):
             levels.enter_dual_level()
-    with forward_ad.dual_level(), refuses(NotImplementedError, "forward mode"):
-        forward_ad.make_dual(taeda.ones(1), taeda.ones(1))
 
 
 def test_hooks_of_the_two_kinds_do_not_mix_globally(torch) -> None:
@@ -54,10 +51,6 @@ def test_a_hook_of_a_module_that_is_gone(torch) -> None:
 def test_what_is_not_there_yet() -> None:
     with refuses(NotImplementedError, "skip_data"):
         taeda.serialization.skip_data().__enter__()
-    with refuses(NotImplementedError, "forward mode"):
-        taeda.autograd.functional.jacobian(
-            lambda x: x, taeda.ones(1), strategy="forward-mode"
-        )
 
 
 def test_names_of_trusted_classes() -> None:

@@ -157,7 +157,7 @@ utils.rnn.pad_packed_sequence(utils.rnn.pack_padded_sequence(ones(2, 1, 1), [2])
 total_length=1)\
   # sequence in input, but got total_length=1 and max sequence length being 2
 utils.stateless.functional_call(nn.Linear(2, 2), {'x': ones(1)}, ones(2), strict=True)\
-  # swapping Linear: Unexpected key(s): ['x']. Missing key(s): ['bias', 'weight'].
+  # Error(s) in reparametrizing for Linear:
 (sub('utils'), utils.parametrizations)[0].set_module(1, 1)\
   # The mod argument should be a string
 """

@@ -14,7 +14,7 @@ m.amp.GradScaler('cpu'), s.scale(ones(1)), s.step(o), s.unscale_(o))\
   # unscale_() is being called after step().
 (p := nn.Parameter(ones(1)), setattr(p, 'grad', ones(1)), o := optim.SGD([p]), s := \
 m.amp.GradScaler('cpu'), s.scale(ones(1)), s.step(o, closure=print))\
-  # GradScaler.step: a closure is not supported while it is enabled
+  # Closure use is not currently supported
 (p := nn.Parameter(ones(1)), setattr(p, 'grad', ones(1)), o := optim.SGD([p]), s := \
 m.amp.GradScaler('cpu'), s.scale(ones(1)), s.step(o), s.step(o))\
   # step() has already been called since the last update().
@@ -96,7 +96,7 @@ optim.swa_utils.SWALR(optim.SGD([Leaf(1)]), 0.1, anneal_epochs=-1)\
   # anneal_epochs must be equal or greater than 0, got -1
 (p := nn.Parameter(ones(1)), o := optim.SGD([p]), s := m.amp.GradScaler('cpu'), \
 s.scale(ones(1)), s.step(o))\
-  # GradScaler.step: no parameter of the optimizer has a gradient
+  # No inf checks were recorded for this optimizer.
 optim.Optimizer(Leaf(1), {})  # be an iterable of Tensors or dicts, but got taeda.Tensor
 optim.Optimizer([1], {})  # optimizer can only optimize Tensors, but one of the params
 optim.Optimizer([Leaf(1) * 2], {})  # can't optimize a non-leaf Tensor
