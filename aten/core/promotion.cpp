@@ -21,11 +21,10 @@ ScalarType combine(ScalarType higher, ScalarType lower) {
 }
 }  // namespace
 
-void ResultType::add(const TensorBase& t) {
-  ScalarType dtype = t.dtype();
-  if (t.impl()->is_wrapped_number) {
+void ResultType::add(ScalarType dtype, int64_t dim, bool is_wrapped_number) {
+  if (is_wrapped_number) {
     number_ = promote_types(number_, number_type(dtype));
-  } else if (t.dim() > 0) {
+  } else if (dim > 0) {
     dim_ = promote_types(dim_, dtype);
   } else {
     zero_ = promote_types(zero_, dtype);

@@ -8,7 +8,17 @@ namespace taeda {
 
 class TAEDA_API ResultType {
  public:
-  void add(const TensorBase& t);
+  void add(const TensorBase& t) {
+    add(t.dtype(), t.dim(), t.impl()->is_wrapped_number);
+  }
+  // Of a Spec (aten/iter/spec.h).
+  template <class S>
+    requires requires(const S& s) { s.is_wrapped_number(); }
+  void add(const S& spec) {
+    add(spec.dtype(), spec.dim(), spec.is_wrapped_number());
+  }
+  // By the facts of a tensor.
+  void add(ScalarType dtype, int64_t dim, bool is_wrapped_number);
   void add(const Scalar& s);
   ScalarType get() const;
 

@@ -1,4 +1,5 @@
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/c10/core/strides.h>
 
 namespace taeda {
 
@@ -81,7 +82,7 @@ bool TensorBase::is_contiguous(MemoryFormat f) const {
 }
 
 MemoryFormat TensorBase::suggest_memory_format() const {
-  if (!channels_last_like(sizes(), strides())) return MemoryFormat::Contiguous;
+  if (!strides::channels_last_like(sizes(), strides())) return MemoryFormat::Contiguous;
   return dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
@@ -90,12 +91,17 @@ void append_to(std::string& out, const TensorBase& t) {
     out.append("undefined");
     return;
   }
-  append_to(out, t.sizes());
-  out.push_back(' ');
-  out.append(short_dtype(t.dtype()));
-  if (!t.is_cpu()) {
+  append_tensor_text(out, str_cat(t.sizes()), t.dtype(), t.device());
+}
+
+void append_tensor_text(std::string& out,
+                        std::string_view sizes,
+                        ScalarType dtype,
+                        Device device) {
+  out.append(sizes).append(" ").append(short_dtype(dtype));
+  if (!device.is_cpu()) {
     out.push_back(' ');
-    append_to(out, t.device());
+    append_to(out, device);
   }
 }
 

@@ -79,6 +79,10 @@ using TensorBaseList = ArrayRef<TensorBase>;
 
 // "[3, 5] f32": how error messages show an operand.
 TAEDA_API void append_to(std::string& out, const TensorBase& t);
+TAEDA_API void append_tensor_text(std::string& out,
+                                  std::string_view sizes,
+                                  ScalarType dtype,
+                                  Device device);
 
 // The short names that everything below the user's API is written in.
 #define TAEDA_INTERNAL_NAMES          \

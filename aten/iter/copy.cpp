@@ -326,23 +326,65 @@ void copy_strided(char* dst,
 }
 
 namespace {
+
 bool is_zero(const char* element, size_t size) {
   return std::all_of(element, element + size, [](char c) { return c == 0; });
 }
+
+void zero_block(const TensorBase& dst) {
+  char* to = static_cast<char*>(dst.mutable_raw_data());
+  int64_t bytes = static_cast<int64_t>(dst.nbytes());
+  parallel_for(0, bytes, int64_t{1} << 20, [&](int64_t begin, int64_t end) {
+    std::memset(to + begin, 0, static_cast<size_t>(end - begin));
+  });
+}
+
+// Bits is an unsigned integer as wide as an element.
+template <class Bits>
+void fill_block(char* to, const char* element, int64_t count) {
+  Bits value;
+  std::memcpy(&value, element, sizeof(Bits));
+  parallel_for(0, count, kCopyGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::memcpy(to + i * int64_t{sizeof(Bits)}, &value, sizeof(Bits));
+    }
+  });
+}
+
+// The elements of a dense tensor are one block, whatever the order of its dims.
+// False where they have a width of no integer.
+bool fill_dense(const TensorBase& dst, const char* element) {
+  char* to = static_cast<char*>(dst.mutable_raw_data());
+  if (is_zero(element, dst.itemsize())) return zero_block(dst), true;
+  switch (dst.itemsize()) {
+    case 1:
+      return fill_block<uint8_t>(to, element, dst.numel()), true;
+    case 2:
+      return fill_block<uint16_t>(to, element, dst.numel()), true;
+    case 4:
+      return fill_block<uint32_t>(to, element, dst.numel()), true;
+    case 8:
+      return fill_block<uint64_t>(to, element, dst.numel()), true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+void zero_fill(const TensorBase& dst) {
+  if (dst.is_cpu() && dst.is_non_overlapping_and_dense()) {
+    zero_block(dst);
+  } else {
+    fill_with(dst, int64_t{0});
+  }
+}
 
 void fill_with(const TensorBase& dst, const Scalar& value) {
   if (dst.numel() == 0 || !dst.is_cpu()) return;
   alignas(16) char element[16];
   value.store(dst.dtype(), element);
-  if (dst.is_non_overlapping_and_dense() && is_zero(element, dst.itemsize())) {
-    char* to = static_cast<char*>(dst.mutable_raw_data());
-    int64_t bytes = static_cast<int64_t>(dst.nbytes());
-    parallel_for(0, bytes, int64_t{1} << 20, [&](int64_t begin, int64_t end) {
-      std::memset(to + begin, 0, static_cast<size_t>(end - begin));
-    });
-    return;
-  }
+  if (dst.is_non_overlapping_and_dense() && fill_dense(dst, element)) return;
   DimVector ds;
   byte_strides(dst, ds);
   DimVector zero(ds.size(), 0);

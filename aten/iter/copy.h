@@ -10,6 +10,8 @@ namespace taeda {
 // touch version counters.
 TAEDA_API void copy_into(const TensorBase& dst, const TensorBase& src);
 TAEDA_API void fill_with(const TensorBase& dst, const Scalar& value);
+// The same with zeros.
+TAEDA_API void zero_fill(const TensorBase& dst);
 
 // Copies between two places of any geometry that do not overlap; strides in
 // elements, of any sign.

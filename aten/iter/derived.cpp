@@ -2,6 +2,14 @@
 
 namespace taeda::derived {
 
+std::vector<TensorBase> allocate_all(const Plan<int64_t>& plan, Device device) {
+  std::vector<TensorBase> all;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    all.push_back(allocate(plan, i, device));
+  }
+  return all;
+}
+
 Device device_of_tensors(const Tensors& tensors) {
   for (const TensorBase& t : tensors) {
     if (t.dim() > 0) return t.device();

@@ -37,6 +37,22 @@ Device device_of(const A&... arguments) {
   return device_of_tensors(tensors_of(arguments...));
 }
 
+// What a shape rule sees of a list.
+inline SmallVector<Spec<int64_t>, 4> specs_of(TensorBaseList list) {
+  return {list.begin(), list.end()};
+}
+inline SmallVector<Spec<int64_t>, 4> specs_of(ArrayRef<OptionalTensor> list) {
+  return {list.begin(), list.end()};
+}
+
+inline bool on_meta(const TensorBase& t) { return t.is_meta(); }
+inline bool on_meta(TensorBaseList list) {
+  return !list.empty() && list[0].is_meta();
+}
+
+TAEDA_API std::vector<TensorBase> allocate_all(const Plan<int64_t>& plan,
+                                               Device device);
+
 [[noreturn]] TAEDA_API void refuse_inference_tensor();
 // Raises where `t` was made in inference mode and the thread has left it: such
 // tensors have no version by which autograd could notice the change.

@@ -16,29 +16,20 @@ void warn(const std::string& message) {
   }
 }
 
-void OutputPlan::set(size_t index,
-                     IntArrayRef sizes,
-                     IntArrayRef strides,
-                     ScalarType dtype) {
-  if (outputs_.size() <= index) outputs_.resize(index + 1);
-  outputs_[index] = {DimVector(sizes), DimVector(strides), {}, dtype};
+namespace {
+// A rule leaves out what is not wanted (a gradient that a mask excludes).
+bool is_planned(const Plan<int64_t>& plan, size_t index) {
+  return index < plan.size() && plan[index].dtype != ScalarType::Undefined;
 }
+}  // namespace
 
-void OutputPlan::set(size_t index,
-                     IntArrayRef sizes,
-                     MemoryFormat format,
-                     ScalarType dtype) {
-  if (format == MemoryFormat::Contiguous) {
-    set(index, sizes, IntArrayRef(), dtype);
-  } else {
-    set(index, sizes, format_strides(sizes, format), dtype);
+TensorBase allocate(const Plan<int64_t>& plan, size_t index, Device device) {
+  if (!is_planned(plan, index)) return {};
+  PlannedOutput<int64_t> o = plan[index];
+  if (o.strides.empty()) {
+    return make_tensor(plan.op(), o.sizes, o.dtype, device);
   }
-}
-
-TensorBase OutputPlan::allocate(size_t i, Device device) const {
-  const PlannedOutput& o = outputs_[i];
-  if (o.strides.empty()) return make_tensor(op_, o.sizes, o.dtype, device);
-  return make_tensor_strided(op_, o.sizes, o.strides, o.dtype, device);
+  return make_tensor_strided(plan.op(), o.sizes, o.strides, o.dtype, device);
 }
 
 void resize_tensor_strided(const TensorBase& t,
@@ -193,13 +184,25 @@ void write_inplace(std::string_view op,
   copy_into(self, computed);
 }
 
-OutputTarget OutputTarget::for_out(const OutputPlan& plan,
+OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
                                    size_t index,
                                    const TensorBase& out,
                                    TensorBaseList inputs) {
-  const PlannedOutput& planned = plan[index];
+  if (!is_planned(plan, index)) return {};
+  PlannedOutput<int64_t> planned = plan[index];
+  if (planned.exact_dtype) {
+    TAEDA_CHECK(out.dtype() == planned.dtype,
+                "Expected out tensor to have dtype ",
+                dtype_name(planned.dtype),
+                ", but got ",
+                dtype_name(out.dtype()),
+                " instead");
+  }
   check_castable(plan.op(), planned.dtype, out.dtype());
   for (const TensorBase& in : inputs) {
+    if (plan.refuses_overlap() && in.defined()) {
+      check_no_overlap(plan.op(), out, in);
+    }
     if (!in.defined() || in.dim() == 0) continue;
     check_same_device(plan.op(), in, out);
   }
@@ -211,8 +214,8 @@ OutputTarget OutputTarget::for_out(const OutputPlan& plan,
         return in.is_same(out);
       });
   if (is_input && out.sizes() != IntArrayRef(planned.sizes)) {
-    target.resize_last_ = &planned;
-    target.work_ = plan.allocate(index, out.device());
+    target.resize_last_ = planned;
+    target.work_ = allocate(plan, index, out.device());
     return target;
   }
   target.resize_wanted(planned);
@@ -226,13 +229,13 @@ OutputTarget OutputTarget::for_out(const OutputPlan& plan,
     if (!in.defined()) continue;
     direct = direct && overlap_of(out, in) == Overlap::None;
   }
-  if (!direct) target.work_ = plan.allocate(index, out.device());
+  if (!direct) target.work_ = allocate(plan, index, out.device());
   return target;
 }
 
-OutputTarget OutputTarget::for_inplace(const OutputPlan& plan,
+OutputTarget OutputTarget::for_inplace(const Plan<int64_t>& plan,
                                        const TensorBase& self) {
-  const PlannedOutput& planned = plan[0];
+  PlannedOutput<int64_t> planned = plan[0];
   check_castable(plan.op(), planned.dtype, self.dtype());
   check_no_internal_overlap(plan.op(), self);
   TAEDA_CHECK(self.sizes() == IntArrayRef(planned.sizes),
@@ -243,11 +246,30 @@ OutputTarget OutputTarget::for_inplace(const OutputPlan& plan,
               IntArrayRef(planned.sizes));
   OutputTarget target;
   target.wanted_ = self;
-  target.work_ = plan.allocate(0, self.device());
+  target.work_ = allocate(plan, 0, self.device());
   return target;
 }
 
-void OutputTarget::resize_wanted(const PlannedOutput& planned) const {
+OutputTarget OutputTarget::for_inplace(const Plan<int64_t>& plan,
+                                       const TensorBase& self,
+                                       TensorBaseList others) {
+  OutputTarget target;
+  target.wanted_ = target.work_ = self;
+  bool direct = self.dtype() == plan[0].dtype && !self.is_conj() &&
+                !self.is_neg() && self.sizes() == IntArrayRef(plan[0].sizes);
+  for (const TensorBase& other : others) {
+    direct = direct && overlap_of(self, other) == Overlap::None;
+  }
+  if (!direct) return for_inplace(plan, self);
+  check_no_internal_overlap(plan.op(), self);
+  return target;
+}
+
+void OutputTarget::begin_with(const TensorBase& source) const {
+  if (!work_.is_same(source)) copy_into(work_, source);
+}
+
+void OutputTarget::resize_wanted(const PlannedOutput<int64_t>& planned) const {
   if (!planned.made_as.empty()) {
     resize_output(wanted_, planned.made_as);
     resize_tensor(wanted_, planned.sizes);
@@ -258,7 +280,7 @@ void OutputTarget::resize_wanted(const PlannedOutput& planned) const {
 }
 
 void OutputTarget::finish() const {
-  if (resize_last_ != nullptr) resize_wanted(*resize_last_);
+  if (resize_last_) resize_wanted(*resize_last_);
   if (!wanted_.is_same(work_)) copy_into(wanted_, work_);
 }
 

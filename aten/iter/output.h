@@ -1,48 +1,14 @@
 // What in-place and out= forms check, the same for every operator.
 #pragma once
 
-#include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/iter/spec.h>
 
 namespace taeda {
 
-// One planned output: decided by a shape rule before memory is touched.
-struct PlannedOutput {
-  DimVector sizes;
-  DimVector strides;  // empty: row-major
-  // Not empty: an out= tensor takes these sizes first, and loses its strides if
-  // it had others (PyTorch computes vector times matrix as a one-row product).
-  DimVector made_as;
-  ScalarType dtype = ScalarType::Undefined;
-};
-
-// Filled by the shape rule of a structured kernel.
-class TAEDA_API OutputPlan {
- public:
-  explicit OutputPlan(std::string_view op) : op_(op) {}
-  std::string_view op() const { return op_; }
-  void set(size_t index, IntArrayRef sizes, ScalarType dtype) {
-    set(index, sizes, IntArrayRef(), dtype);
-  }
-  void set(size_t index,
-           IntArrayRef sizes,
-           IntArrayRef strides,
-           ScalarType dtype);
-  void set(size_t index,
-           IntArrayRef sizes,
-           MemoryFormat format,
-           ScalarType dtype);
-  void made_as(size_t index, IntArrayRef sizes) {
-    outputs_[index].made_as = DimVector(sizes);
-  }
-  const PlannedOutput& operator[](size_t i) const { return outputs_[i]; }
-  size_t size() const { return outputs_.size(); }
-  // The planned output as a new tensor.
-  TensorBase allocate(size_t i, Device device) const;
-
- private:
-  std::string_view op_;
-  SmallVector<PlannedOutput, 3> outputs_;
-};
+// The planned output as a new tensor; none where nothing was planned.
+TAEDA_API TensorBase allocate(const Plan<int64_t>& plan,
+                              size_t index,
+                              Device device);
 
 // Gives `out` the size, with PyTorch's warning when a non-empty tensor changes
 // its shape. True when it was resized.
@@ -89,21 +55,28 @@ TAEDA_API void write_inplace(std::string_view op,
 class TAEDA_API OutputTarget {
  public:
   // For out=: resizes. `inputs` are the tensors that the kernel reads.
-  static OutputTarget for_out(const OutputPlan& plan,
+  static OutputTarget for_out(const Plan<int64_t>& plan,
                               size_t index,
                               const TensorBase& out,
                               TensorBaseList inputs);
-  static OutputTarget for_inplace(const OutputPlan& plan,
+  static OutputTarget for_inplace(const Plan<int64_t>& plan,
                                   const TensorBase& self);
+  // For kernels that change a part of `self`: itself where it can be.
+  static OutputTarget for_inplace(const Plan<int64_t>& plan,
+                                  const TensorBase& self,
+                                  TensorBaseList others);
+  // Gives the target the values of `source`, unless it has them.
+  void begin_with(const TensorBase& source) const;
   const TensorBase& tensor() const { return work_; }
   void finish() const;
 
  private:
-  void resize_wanted(const PlannedOutput& planned) const;
+  void resize_wanted(const PlannedOutput<int64_t>& planned) const;
 
   TensorBase wanted_;
   TensorBase work_;
-  const PlannedOutput* resize_last_ = nullptr;  // of the plan, which stays
+  // What finish() resizes to, if anything; of the plan, which stays.
+  std::optional<PlannedOutput<int64_t>> resize_last_;
 };
 
 // A message for Python's warnings; the bindings install the handler.

@@ -6,13 +6,20 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace taeda::native {
 
-inline void check_shape(std::string_view op,
-                        std::string_view name,
-                        const Tensor& t,
-                        IntArrayRef sizes) {
+// The type of t.sizes().
+template <class T>
+using SizesOf = std::remove_cvref_t<decltype(std::declval<T>().sizes())>;
+
+template <class T>
+void check_shape(std::string_view op,
+                 std::string_view name,
+                 const T& t,
+                 const SizesOf<T>& sizes) {
   TAEDA_CHECK(t.sizes() == sizes,
               op,
               ": expected ",
@@ -23,10 +30,11 @@ inline void check_shape(std::string_view op,
               t.sizes());
 }
 
-inline void check_count(std::string_view op,
-                        std::string_view name,
-                        const Tensor& t,
-                        int64_t numel) {
+template <class T>
+void check_count(std::string_view op,
+                 std::string_view name,
+                 const T& t,
+                 const auto& numel) {
   TAEDA_CHECK(t.numel() == numel,
               op,
               ": expected ",
@@ -46,7 +54,8 @@ inline bool holds_throughout(const Tensor& condition) {
   return std::all_of(values, values + plain.numel(), [](bool v) { return v; });
 }
 
-inline void check_index_dtype(std::string_view op, const Tensor& indices) {
+template <class T>
+void check_index_dtype(std::string_view op, const T& indices) {
   TAEDA_CHECK(indices.dtype() == kLong,
               op,
               ": expected indices of dtype int64, got ",

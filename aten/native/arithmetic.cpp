@@ -244,19 +244,17 @@ void div_mode_(const Tensor& self,
   divide_(self, other, rounding_mode);
 }
 
-void pow_scalar_shape(const Tensor& self,
+template <class I>
+void pow_scalar_shape(const Spec<I>& self,
                       const Scalar& exponent,
-                      OutputPlan& plan) {
+                      Plan<I>& plan) {
   ScalarType common = result_type(self, exponent);
   bool whole = is_integral(common, true);
   TAEDA_CHECK(!whole || exponent.is_bool() || exponent.to_int() >= 0,
               "pow: Integers to negative integer powers are not allowed.");
-  if (self.is_non_overlapping_and_dense()) {
-    plan.set(0, self.sizes(), self.strides(), common);
-  } else {
-    plan.set(0, self.sizes(), dense_strides(self), common);
-  }
+  plan.set_like(0, self, common);
 }
+TAEDA_SHAPE(pow_scalar_shape);
 
 void pow_scalar_cpu(const Tensor& self,
                     const Scalar& exponent,

@@ -4,7 +4,6 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/cpu/kernels/attention.h>
-#include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -56,18 +55,17 @@ struct Shape {
   }
 };
 
-Shape shape_of(const Tensor& q,
-               const Tensor& k,
-               const Tensor& v,
-               const OptionalTensor& mask,
-               bool causal,
-               std::optional<double> scale) {
+template <class I>
+void check_heads(const Spec<I>& q,
+                 const Spec<I>& k,
+                 const Spec<I>& v,
+                 const Spec<I>& mask) {
   constexpr std::string_view kName = "scaled_dot_product_attention";
   const auto bad = [&] {
     return q.dim() != 4 || k.dim() != 4 || v.dim() != 4 ||
-           k.sizes()[3] != q.sizes()[3] ||
-           k.sizes().slice(0, 2) != q.sizes().slice(0, 2) ||
-           v.sizes().slice(0, 3) != k.sizes().slice(0, 3);
+           !(k.sizes()[3] == q.sizes()[3]) ||
+           !(k.sizes().slice(0, 2) == q.sizes().slice(0, 2)) ||
+           !(v.sizes().slice(0, 3) == k.sizes().slice(0, 3));
   };
   TAEDA_CHECK(!bad(),
               kName,
@@ -78,18 +76,21 @@ Shape shape_of(const Tensor& q,
               k.sizes(),
               " and ",
               v.sizes());
-  if (mask) {
-    const int64_t scores[] = {
-        q.sizes()[0], q.sizes()[1], q.sizes()[2], k.sizes()[2]};
-    const auto both =
-        broadcast_shapes<int64_t>(kName, mask->sizes(), IntArrayRef(scores));
-    TAEDA_CHECK(IntArrayRef(both) == IntArrayRef(scores),
-                kName,
-                ": expected an attn_mask that broadcasts to ",
-                IntArrayRef(scores),
-                ", got ",
-                mask->sizes());
-  }
+  if (!mask.defined()) return;
+  const Dims<I> scores{q.sizes()[0], q.sizes()[1], q.sizes()[2], k.sizes()[2]};
+  TAEDA_CHECK(broadcast_shapes<I>(kName, mask.sizes(), scores) == scores,
+              kName,
+              ": expected an attn_mask that broadcasts to ",
+              ArrayRef<I>(scores),
+              ", got ",
+              mask.sizes());
+}
+
+Shape shape_of(const Tensor& q,
+               const Tensor& k,
+               const Tensor& v,
+               bool causal,
+               std::optional<double> scale) {
   Shape s{q.sizes()[0],
           q.sizes()[1],
           q.sizes()[2],
@@ -323,28 +324,38 @@ struct AttendBackward {
 };
 
 // Laid out as [b, t, h, d], so that joining the heads again is a view.
-Tensor make_heads(int64_t b,
-                  int64_t h,
-                  int64_t t,
-                  int64_t d,
-                  ScalarType type,
-                  Device device) {
-  int64_t sizes[] = {b, h, t, d}, strides[] = {t * h * d, d, h * d, 1};
-  return make_tensor_strided(
-      "scaled_dot_product_attention", sizes, strides, type, device);
+// [b, h, t, d] in the memory order [b, t, h, d].
+template <class I>
+void plan_heads(size_t index,
+                const Spec<I>& like,
+                ScalarType dtype,
+                Plan<I>& plan) {
+  ArrayRef<I> n = like.sizes();
+  Dims<I> strides{n[2] * n[1] * n[3], n[3], n[1] * n[3], 1};
+  plan.set(index, n, strides, dtype);
 }
 
 // In the query's memory order: of heads split from [b, t, h, d] the results
 // join by a view again. The kernel needs rows without gaps.
-Tensor make_result(const Tensor& query, int64_t width, ScalarType type) {
-  DimVector sizes(query.sizes());
+template <class I>
+void plan_result(const Spec<I>& query, const I& width, Plan<I>& plan) {
+  Dims<I> sizes(query.sizes());
   bool same = sizes[3] == width;
   sizes[3] = width;
-  DimVector strides =
-      same ? dense_strides(query) : contiguous_strides(IntArrayRef(sizes));
-  if (strides[3] != 1) strides = contiguous_strides(sizes);
+  Dims<I> strides = same ? strides::preserved(query.sizes(), query.strides())
+                         : strides::contiguous<I>(sizes);
+  if (!(strides[3] == 1)) strides = strides::contiguous<I>(sizes);
+  plan.set(0, sizes, strides, query.dtype());
+}
+
+// `out` itself where it has the type of sums.
+Tensor summed_in(const Tensor& out, ScalarType type) {
+  if (out.dtype() == type) return out;
   return make_tensor_strided(
-      "scaled_dot_product_attention", sizes, strides, type, query.device());
+      "scaled_dot_product_attention", out.sizes(), out.strides(), type);
+}
+void finish(const Tensor& computed, const Tensor& out) {
+  if (!computed.is_same(out)) copy_into(out, computed);
 }
 
 template <class F>
@@ -354,67 +365,92 @@ void visit_sum_type(ScalarType t, F&& f) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
+template <class I>
+void _scaled_dot_product_flash_attention_for_cpu_shape(const Spec<I>& query,
+                                                       const Spec<I>& key,
+                                                       const Spec<I>& value,
+                                                       double dropout_p,
+                                                       bool,
+                                                       const Spec<I>& attn_mask,
+                                                       std::optional<double>,
+                                                       Plan<I>& plan) {
+  TAEDA_CHECK(dropout_p == 0,
+              "scaled_dot_product_attention: the fused kernel has no dropout");
+  check_heads(query, key, value, attn_mask);
+  plan_result(query, value.sizes()[3], plan);
+  plan.set(1, query.sizes().slice(0, 3), compute_type(query.dtype()));
+}
+TAEDA_SHAPE(_scaled_dot_product_flash_attention_for_cpu_shape);
+
+void _scaled_dot_product_flash_attention_for_cpu_cpu(
     const Tensor& query,
     const Tensor& key,
     const Tensor& value,
-    double dropout_p,
+    double,
     bool is_causal,
     const OptionalTensor& attn_mask,
-    std::optional<double> scale) {
-  TAEDA_CHECK(dropout_p == 0,
-              "scaled_dot_product_attention: the fused kernel has no dropout");
-  Shape s = shape_of(query, key, value, attn_mask, is_causal, scale);
-  ScalarType type = compute_type(query.dtype());
-  Device device = query.device();
-  Tensor out = make_result(query, s.value_width, type);
-  Tensor sums = make_tensor("scaled_dot_product_attention",
-                            {s.batch, s.heads, s.queries},
-                            type,
-                            device);
-  if (!device.is_meta() && sums.numel() > 0) {
-    Heads q(query, type), k(key, type), v(value, type), y(out, type);
-    visit_sum_type(type, [&](auto tag) {
-      using A = decltype(tag);
-      MaskRows<A> mask(or_undefined(attn_mask), type);
-      attend<A>(s, q, k, v, mask, y, sums.mutable_data<A>());
-    });
-  }
-  if (type == query.dtype()) return {out, sums};
-  Tensor narrow = make_result(query, s.value_width, query.dtype());
-  if (!device.is_meta()) copy_into(narrow, out);
-  return {narrow, sums};
+    std::optional<double> scale,
+    const Tensor& output,
+    const Tensor& logsumexp) {
+  if (logsumexp.numel() == 0) return;
+  Shape s = shape_of(query, key, value, is_causal, scale);
+  ScalarType type = logsumexp.dtype();
+  Tensor out = summed_in(output, type);
+  Heads q(query, type), k(key, type), v(value, type), y(out, type);
+  visit_sum_type(type, [&](auto tag) {
+    using A = decltype(tag);
+    MaskRows<A> mask(or_undefined(attn_mask), type);
+    attend<A>(s, q, k, v, mask, y, logsumexp.mutable_data<A>());
+  });
+  finish(out, output);
 }
 
-std::tuple<Tensor, Tensor, Tensor>
-_scaled_dot_product_flash_attention_for_cpu_backward(
+template <class I>
+void _scaled_dot_product_flash_attention_for_cpu_backward_shape(
+    const Spec<I>& grad_out,
+    const Spec<I>& query,
+    const Spec<I>& key,
+    const Spec<I>& value,
+    const Spec<I>&,
+    const Spec<I>&,
+    double,
+    bool,
+    const Spec<I>& attn_mask,
+    std::optional<double>,
+    Plan<I>& plan) {
+  check_heads(query, key, value, attn_mask);
+  Dims<I> wanted(query.sizes());
+  wanted[3] = value.sizes()[3];
+  check_shape("scaled_dot_product_attention_backward",
+              "grad_out",
+              grad_out,
+              ArrayRef<I>(wanted));
+  plan_heads(0, query, query.dtype(), plan);
+  plan_heads(1, key, query.dtype(), plan);
+  plan_heads(2, value, query.dtype(), plan);
+}
+TAEDA_SHAPE(_scaled_dot_product_flash_attention_for_cpu_backward_shape);
+
+void _scaled_dot_product_flash_attention_for_cpu_backward_cpu(
     const Tensor& grad_out,
     const Tensor& query,
     const Tensor& key,
     const Tensor& value,
-    const Tensor& out,
+    const Tensor&,
     const Tensor& logsumexp,
-    double dropout_p,
+    double,
     bool is_causal,
     const OptionalTensor& attn_mask,
-    std::optional<double> scale) {
-  (void)dropout_p, (void)out;
-  Shape s = shape_of(query, key, value, attn_mask, is_causal, scale);
-  check_shape("scaled_dot_product_attention_backward",
-              "grad_out",
-              grad_out,
-              {s.batch, s.heads, s.queries, s.value_width});
+    std::optional<double> scale,
+    const Tensor& grad_query,
+    const Tensor& grad_key,
+    const Tensor& grad_value) {
+  Shape s = shape_of(query, key, value, is_causal, scale);
   ScalarType type = compute_type(query.dtype());
-  Device device = query.device();
-  Tensor dq = make_heads(s.batch, s.heads, s.queries, s.width, type, device);
-  Tensor dk = make_heads(s.batch, s.heads, s.keys, s.width, type, device);
-  Tensor dv = make_heads(s.batch, s.heads, s.keys, s.value_width, type, device);
-  if (!device.is_meta()) {
-    fill_with(dq, int64_t{0});
-    fill_with(dk, int64_t{0});
-    fill_with(dv, int64_t{0});
-  }
-  if (!device.is_meta() && logsumexp.numel() > 0 && s.keys > 0) {
+  Tensor dq = summed_in(grad_query, type), dk = summed_in(grad_key, type);
+  Tensor dv = summed_in(grad_value, type);
+  for (const Tensor* t : {&dq, &dk, &dv}) fill_with(*t, int64_t{0});
+  if (logsumexp.numel() > 0 && s.keys > 0) {
     Heads q(query, type), k(key, type), v(value, type);
     Heads g(grad_out, type), gq(dq, type), gk(dk, type), gv(dv, type);
     visit_sum_type(type, [&](auto tag) {
@@ -423,9 +459,9 @@ _scaled_dot_product_flash_attention_for_cpu_backward(
       AttendBackward<A>{s, g, q, k, v, mask, gq, gk, gv}.run();
     });
   }
-  return {cast(dq, query.dtype()),
-          cast(dk, query.dtype()),
-          cast(dv, query.dtype())};
+  finish(dq, grad_query);
+  finish(dk, grad_key);
+  finish(dv, grad_value);
 }
 
 }  // namespace taeda::native

@@ -1,6 +1,7 @@
 // Averages over windows or bins.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/pooling.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -154,100 +155,116 @@ void visit_average_type(std::string_view op, ScalarType t, bool longs, F&& f) {
   }
 }
 
-Tensor format_like(const Tensor& plain, const Tensor& like) {
-  MemoryFormat f = like.suggest_memory_format();
-  if (f == MemoryFormat::Contiguous) return plain;
-  Tensor out = make_tensor_strided("pool",
-                                   plain.sizes(),
-                                   format_strides(plain.sizes(), f),
-                                   plain.dtype(),
-                                   plain.device());
-  if (!plain.is_meta()) copy_into(out, plain);
-  return out;
+template <class I>
+void plan_average(const Spec<I>& self,
+                  const PoolOver<I>& p,
+                  int64_t dims,
+                  Plan<I>& plan) {
+  plan.set(0,
+           pooled_sizes(self, p, dims),
+           self.suggest_memory_format(),
+           self.dtype());
 }
 
-Tensor average(std::string_view op,
-               const Tensor& self,
-               const Pool& p,
-               int64_t dims,
-               bool longs,
-               const Windows& windows) {
-  Tensor out =
-      make_tensor(op, pooled_sizes(self, p, dims), self.dtype(), self.device());
-  if (!self.is_meta()) {
-    Tensor x = contiguous(self);
-    visit_average_type(op, self.dtype(), longs, [&](auto tag) {
-      using T = decltype(tag);
-      const T* in = x.const_data<T>();
-      T* y = out.mutable_data<T>();
-      int64_t grain =
-          std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
-      parallel_for(0, p.planes, grain, [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; ++i) {
-          average_plane(p, in + i * p.in_size(), y + i * p.out_size(), windows);
-        }
-      });
+void average(std::string_view op,
+             const Tensor& self,
+             const Pool& p,
+             bool longs,
+             const Windows& windows,
+             const Tensor& out) {
+  Tensor x = contiguous(self);
+  RowMajor means(out);
+  visit_average_type(op, self.dtype(), longs, [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = x.const_data<T>();
+    T* y = means.tensor().mutable_data<T>();
+    int64_t grain =
+        std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
+    parallel_for(0, p.planes, grain, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        average_plane(p, in + i * p.in_size(), y + i * p.out_size(), windows);
+      }
     });
-  }
-  return format_like(out, self);
+  });
+  means.finish();
 }
 
-Tensor spread(std::string_view op,
-              const Tensor& grad,
-              const Tensor& self,
-              const Pool& p,
-              int64_t dims,
-              const Windows& windows) {
-  TAEDA_CHECK(grad.sizes() == IntArrayRef(pooled_sizes(self, p, dims)),
+template <class I>
+void plan_spread(std::string_view op,
+                 const Spec<I>& grad,
+                 const Spec<I>& self,
+                 const PoolOver<I>& p,
+                 int64_t dims,
+                 Plan<I>& plan) {
+  Dims<I> sizes = pooled_sizes(self, p, dims);
+  TAEDA_CHECK(grad.sizes() == ArrayRef<I>(sizes),
               op,
               ": expected gradient of shape ",
-              IntArrayRef(pooled_sizes(self, p, dims)),
+              ArrayRef<I>(sizes),
               ", got ",
               grad.sizes());
-  Tensor out = make_tensor(op, self.sizes(), self.dtype(), self.device());
-  if (!self.is_meta()) {
-    Tensor g = contiguous_as(grad, self.dtype());
-    visit_average_type(op, self.dtype(), true, [&](auto tag) {
-      using T = decltype(tag);
-      const T* dy = g.const_data<T>();
-      T* dx = out.mutable_data<T>();
-      int64_t grain =
-          std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
-      parallel_for(0, p.planes, grain, [&](int64_t from, int64_t to) {
-        std::vector<sum_t<T>> plane(static_cast<size_t>(p.in_size()));
-        for (int64_t i = from; i < to; ++i) {
-          std::fill(plane.begin(), plane.end(), sum_t<T>(0));
-          spread_plane(p, dy + i * p.out_size(), plane.data(), windows);
-          T* to_plane = dx + i * p.in_size();
-          for (size_t j = 0; j < plane.size(); ++j) {
-            to_plane[j] = static_cast<T>(plane[j]);
-          }
-        }
-      });
-    });
-  }
-  return format_like(out, self);
+  plan.set(0, self.sizes(), self.suggest_memory_format(), self.dtype());
 }
 
-int64_t divisor_of(std::string_view op, std::optional<int64_t> divisor) {
+void spread(std::string_view op,
+            const Tensor& grad,
+            const Pool& p,
+            const Windows& windows,
+            const Tensor& out) {
+  Tensor g = contiguous_as(grad, out.dtype());
+  RowMajor sums(out);
+  visit_average_type(op, out.dtype(), true, [&](auto tag) {
+    using T = decltype(tag);
+    const T* dy = g.const_data<T>();
+    T* dx = sums.tensor().mutable_data<T>();
+    int64_t grain =
+        std::max<int64_t>(1, 16384 / std::max<int64_t>(p.in_size(), 1));
+    parallel_for(0, p.planes, grain, [&](int64_t from, int64_t to) {
+      std::vector<sum_t<T>> plane(static_cast<size_t>(p.in_size()));
+      for (int64_t i = from; i < to; ++i) {
+        std::fill(plane.begin(), plane.end(), sum_t<T>(0));
+        spread_plane(p, dy + i * p.out_size(), plane.data(), windows);
+        T* to_plane = dx + i * p.in_size();
+        for (size_t j = 0; j < plane.size(); ++j) {
+          to_plane[j] = static_cast<T>(plane[j]);
+        }
+      }
+    });
+  });
+  sums.finish();
+}
+
+void check_divisor(std::string_view op, std::optional<int64_t> divisor) {
   TAEDA_CHECK(!divisor || *divisor != 0, op, ": divisor must be not zero");
-  return divisor.value_or(0);
 }
 
 constexpr int64_t kOne[] = {1};
 
+template <class I>
+ArrayRef<I> last_sizes(std::string_view op, const Spec<I>& t, int64_t dims) {
+  TAEDA_CHECK(t.dim() >= dims,
+              op,
+              ": expected a gradient with at least ",
+              dims,
+              " dims, got ",
+              t.sizes());
+  return t.sizes().slice(static_cast<size_t>(t.dim() - dims));
+}
+
 }  // namespace
 
 #define TAEDA_AVG_POOL(D)                                                     \
-  Tensor avg_pool##D##d(const Tensor& self,                                   \
-                        ArrayRef<int64_t> kernel_size,                        \
-                        ArrayRef<int64_t> stride,                             \
-                        ArrayRef<int64_t> padding,                            \
-                        bool ceil_mode,                                       \
-                        bool count_include_pad,                               \
-                        std::optional<int64_t> divisor_override) {            \
-    int64_t divisor = divisor_of("avg_pool" #D "d", divisor_override);        \
-    Pool p = make_pool("avg_pool" #D "d",                                     \
+  template <class I>                                                          \
+  void avg_pool##D##d_shape(const Spec<I>& self,                              \
+                            ArrayRef<int64_t> kernel_size,                    \
+                            ArrayRef<int64_t> stride,                         \
+                            ArrayRef<int64_t> padding,                        \
+                            bool ceil_mode,                                   \
+                            bool,                                             \
+                            std::optional<int64_t> divisor_override,          \
+                            Plan<I>& plan) {                                  \
+    check_divisor("avg_pool" #D "d", divisor_override);                       \
+    auto p = make_pool("avg_pool" #D "d",                                     \
                        self,                                                  \
                        D,                                                     \
                        kernel_size,                                           \
@@ -255,57 +272,105 @@ constexpr int64_t kOne[] = {1};
                        padding,                                               \
                        kOne,                                                  \
                        ceil_mode);                                            \
-    return average("avg_pool" #D "d",                                         \
-                   self,                                                      \
-                   p,                                                         \
-                   D,                                                         \
-                   true,                                                      \
-                   pool_windows(p, count_include_pad, divisor));              \
+    plan_average(self, p, D, plan);                                           \
   }                                                                           \
-  Tensor avg_pool##D##d_backward(const Tensor& grad_output,                   \
-                                 const Tensor& self,                          \
-                                 ArrayRef<int64_t> kernel_size,               \
-                                 ArrayRef<int64_t> stride,                    \
-                                 ArrayRef<int64_t> padding,                   \
-                                 bool ceil_mode,                              \
-                                 bool count_include_pad,                      \
-                                 std::optional<int64_t> divisor_override) {   \
-    int64_t divisor = divisor_of("avg_pool" #D "d", divisor_override);        \
-    Pool p = make_pool("avg_pool" #D "d_backward",                            \
-                       self,                                                  \
-                       D,                                                     \
-                       kernel_size,                                           \
-                       stride,                                                \
-                       padding,                                               \
-                       kOne,                                                  \
-                       ceil_mode);                                            \
-    return spread("avg_pool" #D "d_backward",                                 \
-                  grad_output,                                                \
-                  self,                                                       \
-                  p,                                                          \
-                  D,                                                          \
-                  pool_windows(p, count_include_pad, divisor));               \
-  }                                                                           \
-  Tensor _adaptive_avg_pool##D##d(const Tensor& self,                         \
-                                  ArrayRef<int64_t> output_size) {            \
-    Pool p =                                                                  \
-        make_adaptive_pool("adaptive_avg_pool" #D "d", self, D, output_size); \
-    return average(                                                           \
-        "adaptive_avg_pool" #D "d", self, p, D, false, bin_windows(p));       \
-  }                                                                           \
-  Tensor _adaptive_avg_pool##D##d_backward(const Tensor& grad_output,         \
-                                           const Tensor& self) {              \
-    size_t rank = grad_output.sizes().size();                                 \
-    Pool p = make_adaptive_pool("adaptive_avg_pool" #D "d_backward",          \
+  TAEDA_SHAPE(avg_pool##D##d_shape);                                          \
+  void avg_pool##D##d_cpu(const Tensor& self,                                 \
+                          ArrayRef<int64_t> kernel_size,                      \
+                          ArrayRef<int64_t> stride,                           \
+                          ArrayRef<int64_t> padding,                          \
+                          bool ceil_mode,                                     \
+                          bool count_include_pad,                             \
+                          std::optional<int64_t> divisor_override,            \
+                          const Tensor& out) {                                \
+    Pool p = make_pool<int64_t>("avg_pool" #D "d",                            \
                                 self,                                         \
                                 D,                                            \
-                                grad_output.sizes().slice(rank - D));         \
-    return spread("adaptive_avg_pool" #D "d_backward",                        \
-                  grad_output,                                                \
-                  self,                                                       \
-                  p,                                                          \
-                  D,                                                          \
-                  bin_windows(p));                                            \
+                                kernel_size,                                  \
+                                stride,                                       \
+                                padding,                                      \
+                                kOne,                                         \
+                                ceil_mode);                                   \
+    average("avg_pool" #D "d",                                                \
+            self,                                                             \
+            p,                                                                \
+            true,                                                             \
+            pool_windows(p, count_include_pad, divisor_override.value_or(0)), \
+            out);                                                             \
+  }                                                                           \
+  template <class I>                                                          \
+  void avg_pool##D##d_backward_shape(const Spec<I>& grad_output,              \
+                                     const Spec<I>& self,                     \
+                                     ArrayRef<int64_t> kernel_size,           \
+                                     ArrayRef<int64_t> stride,                \
+                                     ArrayRef<int64_t> padding,               \
+                                     bool ceil_mode,                          \
+                                     bool,                                    \
+                                     std::optional<int64_t> divisor_override, \
+                                     Plan<I>& plan) {                         \
+    check_divisor("avg_pool" #D "d", divisor_override);                       \
+    auto p = make_pool("avg_pool" #D "d_backward",                            \
+                       self,                                                  \
+                       D,                                                     \
+                       kernel_size,                                           \
+                       stride,                                                \
+                       padding,                                               \
+                       kOne,                                                  \
+                       ceil_mode);                                            \
+    plan_spread("avg_pool" #D "d_backward", grad_output, self, p, D, plan);   \
+  }                                                                           \
+  TAEDA_SHAPE(avg_pool##D##d_backward_shape);                                 \
+  void avg_pool##D##d_backward_cpu(const Tensor& grad_output,                 \
+                                   const Tensor& self,                        \
+                                   ArrayRef<int64_t> kernel_size,             \
+                                   ArrayRef<int64_t> stride,                  \
+                                   ArrayRef<int64_t> padding,                 \
+                                   bool ceil_mode,                            \
+                                   bool count_include_pad,                    \
+                                   std::optional<int64_t> divisor_override,   \
+                                   const Tensor& out) {                       \
+    Pool p = make_pool<int64_t>("avg_pool" #D "d_backward",                   \
+                                self,                                         \
+                                D,                                            \
+                                kernel_size,                                  \
+                                stride,                                       \
+                                padding,                                      \
+                                kOne,                                         \
+                                ceil_mode);                                   \
+    spread("avg_pool" #D "d_backward",                                        \
+           grad_output,                                                       \
+           p,                                                                 \
+           pool_windows(p, count_include_pad, divisor_override.value_or(0)),  \
+           out);                                                              \
+  }                                                                           \
+  template <class I>                                                          \
+  void _adaptive_avg_pool##D##d_shape(                                        \
+      const Spec<I>& self, ArrayRef<I> output_size, Plan<I>& plan) {          \
+    auto p =                                                                  \
+        make_adaptive_pool("adaptive_avg_pool" #D "d", self, D, output_size); \
+    plan_average(self, p, D, plan);                                           \
+  }                                                                           \
+  TAEDA_SHAPE(_adaptive_avg_pool##D##d_shape);                                \
+  void _adaptive_avg_pool##D##d_cpu(                                          \
+      const Tensor& self, ArrayRef<int64_t> output_size, const Tensor& out) { \
+    Pool p = make_adaptive_pool<int64_t>(                                     \
+        "adaptive_avg_pool" #D "d", self, D, output_size);                    \
+    average("adaptive_avg_pool" #D "d", self, p, false, bin_windows(p), out); \
+  }                                                                           \
+  template <class I>                                                          \
+  void _adaptive_avg_pool##D##d_backward_shape(                               \
+      const Spec<I>& grad_output, const Spec<I>& self, Plan<I>& plan) {       \
+    const char* op = "adaptive_avg_pool" #D "d_backward";                     \
+    auto p = make_adaptive_pool(op, self, D, last_sizes(op, grad_output, D)); \
+    plan_spread(op, grad_output, self, p, D, plan);                           \
+  }                                                                           \
+  TAEDA_SHAPE(_adaptive_avg_pool##D##d_backward_shape);                       \
+  void _adaptive_avg_pool##D##d_backward_cpu(                                 \
+      const Tensor& grad_output, const Tensor& self, const Tensor& out) {     \
+    const char* op = "adaptive_avg_pool" #D "d_backward";                     \
+    Pool p = make_adaptive_pool<int64_t>(                                     \
+        op, self, D, last_sizes<int64_t>(op, grad_output, D));                \
+    spread(op, grad_output, p, bin_windows(p), out);                          \
   }
 TAEDA_AVG_POOL(2)
 TAEDA_AVG_POOL(3)

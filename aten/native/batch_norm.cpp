@@ -1,5 +1,5 @@
 // Batch norm: statistics per channel, over planes or over rows of channels.
-#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -36,8 +36,8 @@ Layout2 layout_of(const Tensor& t, ScalarType dtype) {
   Tensor x = cast(t, dtype);
   int64_t per_channel = l.channels == 0 ? 0 : t.numel() / l.channels;
   bool flat = per_channel == l.batch;  // no spatial extent
-  if (l.format != MemoryFormat::Contiguous && !x.is_conj() && !x.is_neg()) {
-    if (!x.is_contiguous(l.format)) {
+  if (l.format != MemoryFormat::Contiguous) {
+    if (!x.is_contiguous(l.format) || x.is_neg()) {
       Tensor copy = make_tensor_strided(
           "batch_norm", x.sizes(), format_strides(x.sizes(), l.format), dtype);
       copy_into(copy, x);
@@ -236,7 +236,8 @@ void update_running(const Tensor& running, const A* seen, double momentum) {
   if (!direct) copy_into(running, fresh);
 }
 
-void check_channels(const char* name, const Tensor& t, int64_t channels) {
+template <class I>
+void check_channels(const char* name, const Spec<I>& t, const I& channels) {
   if (!t.defined()) return;
   TAEDA_CHECK(t.numel() == channels,
               "batch_norm: ",
@@ -251,88 +252,105 @@ struct Parameters {
   Tensor weight, bias, mean, var;
 };
 
+// Normalises; the statistics of the batch are kept in training.
+template <class T>
+void forward_channels(const Layout2& layout,
+                      const Parameters& p,
+                      bool training,
+                      double momentum,
+                      double eps,
+                      const Tensor& out,
+                      const Tensor& save_mean,
+                      const Tensor& save_scale) {
+  using A = lane_sum_t<T>;
+  constexpr ScalarType kType = scalar_type_of<A>;
+  BatchNorm<T> run{layout};
+  int64_t channels = layout.channels;
+  std::vector<A> a(static_cast<size_t>(channels)), b(a), var(a), own, inv;
+  if (!training) own = inv = a;
+  A* m = training ? save_mean.mutable_data<A>() : own.data();
+  A* s = training ? save_scale.mutable_data<A>() : inv.data();
+  if (training) {
+    run.statistics(m, var.data());
+  } else {
+    std::copy_n(contiguous_as(p.mean, kType).const_data<A>(), channels, m);
+    std::copy_n(
+        contiguous_as(p.var, kType).const_data<A>(), channels, var.data());
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    s[c] = A(1) / std::sqrt(var[c] + static_cast<A>(eps));
+  }
+  Tensor w = parameter_as(p.weight, kType), d = parameter_as(p.bias, kType);
+  for (int64_t c = 0; c < channels; ++c) {
+    a[c] = w.defined() ? s[c] * w.const_data<A>()[c] : s[c];
+    b[c] = (d.defined() ? d.const_data<A>()[c] : A(0)) - m[c] * a[c];
+  }
+  run.transform(a.data(), b.data(), out.mutable_data<T>());
+  if (!training) return;
+  double n = static_cast<double>(run.count());
+  if (p.mean.defined()) update_running<A>(p.mean, m, momentum);
+  if (p.var.defined()) {
+    // The running variance is the unbiased one.
+    for (A& v : var) v = static_cast<A>(v * (n / (n - 1)));
+    update_running<A>(p.var, var.data(), momentum);
+  }
+}
+
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm(
-    const Tensor& input,
-    const OptionalTensor& weight,
-    const OptionalTensor& bias,
-    const OptionalTensor& running_mean,
-    const OptionalTensor& running_var,
-    bool training,
-    double momentum,
-    double eps) {
+template <class I>
+void native_batch_norm_shape(const Spec<I>& input,
+                             const Spec<I>& weight,
+                             const Spec<I>& bias,
+                             const Spec<I>& running_mean,
+                             const Spec<I>& running_var,
+                             bool training,
+                             double,
+                             double,
+                             Plan<I>& plan) {
   TAEDA_CHECK_AS(Index,
                  input.dim() >= 2,
                  "batch_norm: expected at least 2 dims, got input ",
                  input);
+  I channels = input.sizes()[1];
+  check_channels("running_mean", running_mean, channels);
+  check_channels("running_var", running_var, channels);
+  check_channels("weight", weight, channels);
+  check_channels("bias", bias, channels);
+  TAEDA_CHECK(training || (running_mean.defined() && running_var.defined()),
+              "batch_norm: Expected running_mean and running_var to be defined "
+              "when training is false");
+  ScalarType kept = statistics_type(input, weight, running_mean);
+  plan.set(0, input.sizes(), input.suggest_memory_format(), input.dtype());
+  plan.set(1, {training ? channels : I(0)}, kept);
+  plan.set(2, {training ? channels : I(0)}, kept);
+}
+TAEDA_SHAPE(native_batch_norm_shape);
+
+void native_batch_norm_cpu(const Tensor& input,
+                           const OptionalTensor& weight,
+                           const OptionalTensor& bias,
+                           const OptionalTensor& running_mean,
+                           const OptionalTensor& running_var,
+                           bool training,
+                           double momentum,
+                           double eps,
+                           const Tensor& out,
+                           const Tensor& save_mean,
+                           const Tensor& save_invstd) {
   Parameters p{or_undefined(weight),
                or_undefined(bias),
                or_undefined(running_mean),
                or_undefined(running_var)};
-  int64_t channels = input.sizes()[1];
-  check_channels("running_mean", p.mean, channels);
-  check_channels("running_var", p.var, channels);
-  check_channels("weight", p.weight, channels);
-  check_channels("bias", p.bias, channels);
-  TAEDA_CHECK(training || (p.mean.defined() && p.var.defined()),
-              "batch_norm: Expected running_mean and running_var to be defined "
-              "when training is false");
   ScalarType type = compute_type(input.dtype());
-  Device device = input.device();
-  MemoryFormat format = input.suggest_memory_format();
-  Tensor out = make_tensor_strided("batch_norm",
-                                   input.sizes(),
-                                   format_strides(input.sizes(), format),
-                                   input.dtype(),
-                                   device);
-  int64_t kept = training ? channels : 0;
-  ScalarType kept_type = statistics_type(input, p.weight, p.mean);
-  if (device.is_meta()) {
-    return {out,
-            make_tensor("batch_norm", {kept}, kept_type, device),
-            make_tensor("batch_norm", {kept}, kept_type, device)};
-  }
-  Tensor mean = make_tensor("batch_norm", {channels}, type);
-  Tensor scale = make_tensor("batch_norm", {channels}, type);
+  RowMajor mean(save_mean, type), scale(save_invstd, type);
   Layout2 layout = layout_of(input, input.dtype());
   visit_norm_type("batch_norm", input.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using A = lane_sum_t<T>;
-    BatchNorm<T> run{layout};
-    std::vector<A> a(static_cast<size_t>(channels)), b(a), var(a);
-    A* m = mean.mutable_data<A>();
-    A* s = scale.mutable_data<A>();
-    if (training) {
-      run.statistics(m, var.data());
-    } else {
-      std::copy_n(contiguous_as(p.mean, type).const_data<A>(), channels, m);
-      std::copy_n(
-          contiguous_as(p.var, type).const_data<A>(), channels, var.data());
-    }
-    for (int64_t c = 0; c < channels; ++c) {
-      s[c] = A(1) / std::sqrt(var[c] + static_cast<A>(eps));
-    }
-    Tensor w = parameter_as(p.weight, type), d = parameter_as(p.bias, type);
-    for (int64_t c = 0; c < channels; ++c) {
-      a[c] = w.defined() ? s[c] * w.const_data<A>()[c] : s[c];
-      b[c] = (d.defined() ? d.const_data<A>()[c] : A(0)) - m[c] * a[c];
-    }
-    run.transform(a.data(), b.data(), out.mutable_data<T>());
-    if (!training) return;
-    double n = static_cast<double>(run.count());
-    if (p.mean.defined()) update_running<A>(p.mean, m, momentum);
-    if (p.var.defined()) {
-      // The running variance is the unbiased one.
-      for (A& v : var) v = static_cast<A>(v * (n / (n - 1)));
-      update_running<A>(p.var, var.data(), momentum);
-    }
+    forward_channels<decltype(tag)>(
+        layout, p, training, momentum, eps, out, mean.tensor(), scale.tensor());
   });
-  if (!training) {
-    mean = make_tensor("batch_norm", {0}, kept_type);
-    scale = make_tensor("batch_norm", {0}, kept_type);
-  }
-  return {out, cast(mean, kept_type), cast(scale, kept_type)};
+  mean.finish();
+  scale.finish();
 }
 
 namespace {
@@ -345,27 +363,20 @@ struct BackwardStatistics {
   Tensor weight;
 };
 
-void check_backward(const Tensor& grad_out,
-                    const Tensor& input,
-                    ArrayRef<bool> mask) {
+template <class I>
+void check_statistics(bool train,
+                      const Spec<I>& mean,
+                      const Spec<I>& spread,
+                      const Spec<I>& weight,
+                      const I& channels) {
   constexpr std::string_view kName = "batch_norm_backward";
-  check_mask(kName, mask, 3);
-  TAEDA_CHECK(input.dim() >= 2,
+  TAEDA_CHECK(mean.defined() && spread.defined(),
               kName,
-              ": expected an input with at least 2 dims, got ",
-              input.sizes());
-  check_shape(kName, "grad_out", grad_out, input.sizes());
-}
-
-void check_statistics(const BackwardStatistics& p, int64_t channels) {
-  constexpr std::string_view kName = "batch_norm_backward";
-  TAEDA_CHECK(p.mean.defined() && p.spread.defined(),
-              kName,
-              p.train ? ": save_mean and save_invstd are needed in training"
-                      : ": running_mean and running_var are needed");
-  check_count(kName, "a mean", p.mean, channels);
-  check_count(kName, "a variance", p.spread, channels);
-  if (p.weight.defined()) check_count(kName, "weight", p.weight, channels);
+              train ? ": save_mean and save_invstd are needed in training"
+                    : ": running_mean and running_var are needed");
+  check_count(kName, "a mean", mean, channels);
+  check_count(kName, "a variance", spread, channels);
+  if (weight.defined()) check_count(kName, "weight", weight, channels);
 }
 
 template <class T>
@@ -404,57 +415,69 @@ void backward_channels(const Layout2& layout,
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
-    const Tensor& grad_out,
-    const Tensor& input,
-    const OptionalTensor& weight,
-    const OptionalTensor& running_mean,
-    const OptionalTensor& running_var,
-    const OptionalTensor& save_mean,
-    const OptionalTensor& save_invstd,
-    bool train,
-    double eps,
-    ArrayRef<bool> output_mask) {
-  ScalarType type = compute_type(input.dtype());
-  check_backward(grad_out, input, output_mask);
-  int64_t channels = input.sizes()[1];
-  Device device = input.device();
-  Tensor dx, dw, db;
-  MemoryFormat format = input.suggest_memory_format();
+template <class I>
+void native_batch_norm_backward_shape(const Spec<I>& grad_out,
+                                      const Spec<I>& input,
+                                      const Spec<I>& weight,
+                                      const Spec<I>& running_mean,
+                                      const Spec<I>& running_var,
+                                      const Spec<I>& save_mean,
+                                      const Spec<I>& save_invstd,
+                                      bool train,
+                                      double,
+                                      ArrayRef<bool> output_mask,
+                                      Plan<I>& plan) {
+  constexpr std::string_view kName = "batch_norm_backward";
+  check_mask(kName, output_mask, 3);
+  TAEDA_CHECK(input.dim() >= 2,
+              kName,
+              ": expected an input with at least 2 dims, got ",
+              input.sizes());
+  check_shape(kName, "grad_out", grad_out, input.sizes());
+  I channels = input.sizes()[1];
+  check_statistics(train,
+                   train ? save_mean : running_mean,
+                   train ? save_invstd : running_var,
+                   weight,
+                   channels);
+  ScalarType kept = weight.defined() ? weight.dtype() : input.dtype();
   if (output_mask[0]) {
-    dx = make_tensor_strided("batch_norm_backward",
-                             input.sizes(),
-                             format_strides(input.sizes(), format),
-                             input.dtype(),
-                             device);
+    plan.set(0, input.sizes(), input.suggest_memory_format(), input.dtype());
   }
-  Tensor w = or_undefined(weight);
-  ScalarType kept = w.defined() ? w.dtype() : input.dtype();
-  auto make = [&](ScalarType t) {
-    return make_tensor("batch_norm_backward", {channels}, t, device);
-  };
-  if (device.is_meta()) {
-    if (output_mask[1]) dw = make(kept);
-    if (output_mask[2]) db = make(kept);
-    return {dx, dw, db};
-  }
+  if (output_mask[1]) plan.set(1, {channels}, kept);
+  if (output_mask[2]) plan.set(2, {channels}, kept);
+}
+TAEDA_SHAPE(native_batch_norm_backward_shape);
+
+void native_batch_norm_backward_cpu(const Tensor& grad_out,
+                                    const Tensor& input,
+                                    const OptionalTensor& weight,
+                                    const OptionalTensor& running_mean,
+                                    const OptionalTensor& running_var,
+                                    const OptionalTensor& save_mean,
+                                    const OptionalTensor& save_invstd,
+                                    bool train,
+                                    double eps,
+                                    ArrayRef<bool>,
+                                    const Tensor& grad_input,
+                                    const Tensor& grad_weight,
+                                    const Tensor& grad_bias) {
+  ScalarType type = compute_type(input.dtype());
   BackwardStatistics p{
       train,
       eps,
       parameter_as(or_undefined(train ? save_mean : running_mean), type),
       parameter_as(or_undefined(train ? save_invstd : running_var), type),
-      parameter_as(w, type)};
-  check_statistics(p, channels);
+      parameter_as(or_undefined(weight), type)};
   Layout2 layout = layout_of(input, input.dtype());
   Tensor dy = laid_out(grad_out, layout, input.dtype());
-  if (output_mask[1]) dw = make(type);
-  if (output_mask[2]) db = make(type);
+  RowMajor dw(grad_weight, type), db(grad_bias, type);
   visit_norm_type("batch_norm_backward", input.dtype(), [&](auto tag) {
-    backward_channels<decltype(tag)>(layout, dy, p, dx, dw, db);
+    backward_channels<decltype(tag)>(
+        layout, dy, p, grad_input, dw.tensor(), db.tensor());
   });
-  if (dw.defined()) dw = cast(dw, kept);
-  if (db.defined()) db = cast(db, kept);
-  return {dx, dw, db};
+  dw.finish();
+  db.finish();
 }
 
 Tensor batch_norm(const Tensor& input,

@@ -2,7 +2,8 @@
 #include <taeda/aten/native/convolution.h>
 
 #include <taeda/aten/cpu_capability.h>
-#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/row_major.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/dnn/dnn.h>
 #include <taeda/aten/settings.h>
 #include <taeda/gen/native/convolution.h>
@@ -64,13 +65,16 @@ class Convolution {
       : args_(args),
         weight_(weight),
         type_(computed_in(input.dtype(), biased && args.transposed)) {
-    channels_last_ = conv_format(input, weight) != MemoryFormat::Contiguous;
+    channels_last_ =
+        conv_format<int64_t>(input, weight) != MemoryFormat::Contiguous;
     format_ = format_for(input.dim(), channels_last_);
   }
 
-  Tensor make(IntArrayRef sizes) const {
+  // `out` itself where it has the type that is computed in.
+  Tensor computed(const Tensor& out) const {
+    if (out.dtype() == type_) return out;
     return make_tensor_strided(
-        "convolution", sizes, format_strides(sizes, format_), type_);
+        "convolution", out.sizes(), out.strides(), type_);
   }
 
   void forward(const Tensor& input, const Tensor& bias, const Tensor& out) {
@@ -166,112 +170,157 @@ class Convolution {
 };
 
 // Sums over all dims but the channels'.
-Tensor bias_gradient(const Tensor& grad) {
+void bias_gradient(const Tensor& grad, const Tensor& out) {
   DimVector dims;
   for (int64_t d = 0; d < grad.dim(); ++d) {
     if (d != 1) dims.push_back(d);
   }
-  return ops::sum(grad, IntArrayRef(dims), false);
+  ops::sum_out(grad, IntArrayRef(dims), false, std::nullopt, out);
+}
+
+void finish(const Tensor& computed, const Tensor& out) {
+  if (!computed.is_same(out)) copy_into(out, computed);
 }
 
 }  // namespace
 
-Tensor convolution(const Tensor& input,
-                   const Tensor& weight,
-                   const OptionalTensor& bias,
-                   ArrayRef<int64_t> stride,
-                   ArrayRef<int64_t> padding,
-                   ArrayRef<int64_t> dilation,
-                   bool transposed,
-                   ArrayRef<int64_t> output_padding,
-                   int64_t groups) {
-  ConvArgs args = conv_args(input,
-                            weight,
-                            bias,
-                            stride,
-                            padding,
-                            dilation,
-                            transposed,
-                            output_padding,
-                            groups);
-  DimVector sizes = conv_output_sizes(input, weight, args);
-  if (input.is_meta()) {
-    MemoryFormat f = conv_format(input, weight);
-    return make_tensor_strided("convolution",
-                               sizes,
-                               format_strides(sizes, f),
-                               input.dtype(),
-                               input.device());
-  }
+template <class I>
+void convolution_shape(const Spec<I>& input,
+                       const Spec<I>& weight,
+                       const Spec<I>& bias,
+                       ArrayRef<I> stride,
+                       ArrayRef<I> padding,
+                       ArrayRef<I> dilation,
+                       bool transposed,
+                       ArrayRef<I> output_padding,
+                       I groups,
+                       Plan<I>& plan) {
+  auto args = conv_args(input,
+                        weight,
+                        bias,
+                        stride,
+                        padding,
+                        dilation,
+                        transposed,
+                        output_padding,
+                        groups);
+  plan.set(0,
+           conv_output_sizes(input, weight, args),
+           conv_format(input, weight),
+           input.dtype());
+}
+TAEDA_SHAPE(convolution_shape);
+
+void convolution_cpu(const Tensor& input,
+                     const Tensor& weight,
+                     const OptionalTensor& bias,
+                     ArrayRef<int64_t> stride,
+                     ArrayRef<int64_t> padding,
+                     ArrayRef<int64_t> dilation,
+                     bool transposed,
+                     ArrayRef<int64_t> output_padding,
+                     int64_t groups,
+                     const Tensor& out) {
+  if (out.numel() == 0) return;
+  ConvArgs args = conv_args<int64_t>(input,
+                                     weight,
+                                     bias,
+                                     stride,
+                                     padding,
+                                     dilation,
+                                     transposed,
+                                     output_padding,
+                                     groups);
   Convolution run(input, weight, args, bias.has_value());
-  Tensor out = run.make(sizes);
-  if (out.numel() == 0) return cast(out, input.dtype());
+  Tensor y = run.computed(out);
   Tensor b = bias ? *bias : Tensor();
   if (input.numel() == 0 || weight.numel() == 0) {
-    fill_with(out, int64_t{0});
-    add_bias(out, b);
+    fill_with(y, int64_t{0});
+    add_bias(y, b);
   } else {
-    run.forward(input, b, out);
+    run.forward(input, b, y);
   }
-  return cast(out, input.dtype());
+  finish(y, out);
 }
 
-std::tuple<Tensor, Tensor, Tensor> convolution_backward(
-    const Tensor& grad_output,
-    const Tensor& input,
-    const Tensor& weight,
-    std::optional<ArrayRef<int64_t>> bias_sizes,
-    ArrayRef<int64_t> stride,
-    ArrayRef<int64_t> padding,
-    ArrayRef<int64_t> dilation,
-    bool transposed,
-    ArrayRef<int64_t> output_padding,
-    int64_t groups,
-    ArrayRef<bool> output_mask) {
-  (void)bias_sizes;
-  ConvArgs args = conv_args(input,
-                            weight,
-                            std::nullopt,
-                            stride,
-                            padding,
-                            dilation,
-                            transposed,
-                            output_padding,
-                            groups);
-  Device device = input.device();
-  Tensor gi, gw, gb;
-  if (device.is_meta()) {
-    auto like = [&](const Tensor& t) {
-      return make_tensor("convolution_backward", t.sizes(), t.dtype(), device);
-    };
-    if (output_mask[0]) gi = like(input);
-    if (output_mask[1]) gw = like(weight);
-    if (output_mask[2]) {
-      int64_t channels = grad_output.sizes()[1];
-      gb = make_tensor(
-          "convolution_backward", {channels}, grad_output.dtype(), device);
-    }
-    return {gi, gw, gb};
+template <class I>
+void convolution_backward_shape(const Spec<I>& grad_output,
+                                const Spec<I>& input,
+                                const Spec<I>& weight,
+                                std::optional<ArrayRef<I>>,
+                                ArrayRef<I> stride,
+                                ArrayRef<I> padding,
+                                ArrayRef<I> dilation,
+                                bool transposed,
+                                ArrayRef<I> output_padding,
+                                I groups,
+                                ArrayRef<bool> output_mask,
+                                Plan<I>& plan) {
+  auto args = conv_args<I>(input,
+                           weight,
+                           {},
+                           stride,
+                           padding,
+                           dilation,
+                           transposed,
+                           output_padding,
+                           groups);
+  check_mask("convolution_backward", output_mask, 3);
+  check_shape("convolution_backward",
+              "grad_output",
+              grad_output,
+              ArrayRef<I>(conv_output_sizes(input, weight, args)));
+  if (output_mask[0]) {
+    plan.set(0, input.sizes(), conv_format(input, weight), input.dtype());
   }
+  if (output_mask[1]) plan.set(1, weight.sizes(), weight.dtype());
+  if (output_mask[2]) {
+    plan.set(2, {grad_output.sizes()[1]}, grad_output.dtype());
+  }
+}
+TAEDA_SHAPE(convolution_backward_shape);
+
+void convolution_backward_cpu(const Tensor& grad_output,
+                              const Tensor& input,
+                              const Tensor& weight,
+                              std::optional<ArrayRef<int64_t>>,
+                              ArrayRef<int64_t> stride,
+                              ArrayRef<int64_t> padding,
+                              ArrayRef<int64_t> dilation,
+                              bool transposed,
+                              ArrayRef<int64_t> output_padding,
+                              int64_t groups,
+                              ArrayRef<bool>,
+                              const Tensor& grad_input,
+                              const Tensor& grad_weight,
+                              const Tensor& grad_bias) {
+  ConvArgs args = conv_args<int64_t>(input,
+                                     weight,
+                                     {},
+                                     stride,
+                                     padding,
+                                     dilation,
+                                     transposed,
+                                     output_padding,
+                                     groups);
   // The derivative of w * x by x is conj(w); plain copies are made of it.
   Tensor x = input.is_complex() ? ops::conj(input) : input;
   Tensor w = weight.is_complex() ? ops::conj(weight) : weight;
   Convolution run(x, w, args);
   bool empty =
       grad_output.numel() == 0 || input.numel() == 0 || weight.numel() == 0;
-  if (output_mask[0]) {
-    gi = run.make(input.sizes());
-    empty ? fill_with(gi, int64_t{0}) : run.input_gradient(grad_output, gi);
-    gi = cast(gi, input.dtype());
+  if (grad_input.defined()) {
+    Tensor dx = run.computed(grad_input);
+    empty ? fill_with(dx, int64_t{0}) : run.input_gradient(grad_output, dx);
+    finish(dx, grad_input);
   }
-  if (output_mask[1]) {
-    ScalarType type = computed_in(weight.dtype());
-    gw = make_tensor("convolution", weight.sizes(), type);
-    empty ? fill_with(gw, int64_t{0}) : run.weight_gradient(x, grad_output, gw);
-    gw = cast(gw, weight.dtype());
+  if (grad_weight.defined()) {
+    RowMajor dw(grad_weight, computed_in(weight.dtype()));
+    empty ? fill_with(dw.tensor(), int64_t{0})
+          : run.weight_gradient(x, grad_output, dw.tensor());
+    dw.finish();
   }
-  if (output_mask[2]) gb = bias_gradient(grad_output);
-  return {gi, gw, gb};
+  if (grad_bias.defined()) bias_gradient(grad_output, grad_bias);
 }
 
 }  // namespace taeda::native

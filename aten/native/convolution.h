@@ -1,7 +1,7 @@
 // Convolution geometry, and the two ways of computing one.
 #pragma once
 
-#include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/iter/spec.h>
 #include <taeda/aten/native/dnn/geometry.h>
 
 #include <array>
@@ -9,27 +9,38 @@
 namespace taeda::native {
 
 // The arguments of a convolution, with one entry per spatial dim.
-struct ConvArgs {
-  DimVector stride, padding, dilation, output_padding;
+template <class I>
+struct ConvArgsOver {
+  Dims<I> stride, padding, dilation, output_padding;
   bool transposed = false;
-  int64_t groups = 1;
+  I groups = 1;
 };
+using ConvArgs = ConvArgsOver<int64_t>;
 
 // Checks everything that PyTorch checks; spreads single values over all dims.
-ConvArgs conv_args(const Tensor& input,
-                   const Tensor& weight,
-                   const OptionalTensor& bias,
-                   IntArrayRef stride,
-                   IntArrayRef padding,
-                   IntArrayRef dilation,
-                   bool transposed,
-                   IntArrayRef output_padding,
-                   int64_t groups);
-DimVector conv_output_sizes(const Tensor& input,
-                            const Tensor& weight,
-                            const ConvArgs& args);
+// Made for int64_t and SymInt, as the others are.
+template <class I>
+ConvArgsOver<I> conv_args(const Spec<I>& input,
+                          const Spec<I>& weight,
+                          const Spec<I>& bias,
+                          ArrayRef<I> stride,
+                          ArrayRef<I> padding,
+                          ArrayRef<I> dilation,
+                          bool transposed,
+                          ArrayRef<I> output_padding,
+                          const I& groups);
+template <class I>
+Dims<I> conv_output_sizes(const Spec<I>& input,
+                          const Spec<I>& weight,
+                          const ConvArgsOver<I>& args);
 // Channels-last when either operand is.
-MemoryFormat conv_format(const Tensor& input, const Tensor& weight);
+template <class I>
+MemoryFormat conv_format(const Spec<I>& input, const Spec<I>& weight) {
+  if (input.dim() < 4) return MemoryFormat::Contiguous;
+  MemoryFormat f = input.suggest_memory_format();
+  if (f != MemoryFormat::Contiguous) return f;
+  return weight.suggest_memory_format();
+}
 
 // A plain convolution that maps `in` to `out` (so a transposed one maps its
 // output to its input), as dnn.h describes it.

@@ -7,9 +7,10 @@ namespace taeda::native {
 
 namespace {
 
-DimVector spread(const char* what, IntArrayRef values, int64_t dims) {
+template <class I>
+Dims<I> spread(const char* what, ArrayRef<I> values, int64_t dims) {
   if (values.size() == 1) {
-    return DimVector(static_cast<size_t>(dims), values[0]);
+    return Dims<I>(static_cast<size_t>(dims), values[0]);
   }
   TAEDA_CHECK(static_cast<int64_t>(values.size()) == dims,
               "convolution: expected ",
@@ -20,15 +21,17 @@ DimVector spread(const char* what, IntArrayRef values, int64_t dims) {
               what,
               "=",
               values);
-  return DimVector(values);
+  return Dims<I>(values);
 }
 
-bool any_below(IntArrayRef values, int64_t bound) {
+template <class I>
+bool any_below(ArrayRef<I> values, int64_t bound) {
   return std::any_of(
-      values.begin(), values.end(), [&](int64_t v) { return v < bound; });
+      values.begin(), values.end(), [&](const I& v) { return v < bound; });
 }
 
-std::string joined(IntArrayRef sizes) {
+template <class I>
+std::string joined(ArrayRef<I> sizes) {
   std::string out;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (i > 0) out += " x ";
@@ -37,7 +40,8 @@ std::string joined(IntArrayRef sizes) {
   return out;
 }
 
-void check_bias(const Tensor& weight, const Tensor& bias, int64_t channels) {
+template <class I>
+void check_bias(const Spec<I>& weight, const Spec<I>& bias, const I& channels) {
   TAEDA_CHECK(bias.dim() == 1 && bias.sizes()[0] == channels,
               "Given ",
               "weight of size ",
@@ -49,7 +53,10 @@ void check_bias(const Tensor& weight, const Tensor& bias, int64_t channels) {
               " instead");
 }
 
-void check_plain(const Tensor& input, const Tensor& weight, const ConvArgs& a) {
+template <class I>
+void check_plain(const Spec<I>& input,
+                 const Spec<I>& weight,
+                 const ConvArgsOver<I>& a) {
   TAEDA_CHECK(input.sizes()[1] == weight.sizes()[1] * a.groups,
               "Given groups=",
               a.groups,
@@ -70,7 +77,7 @@ void check_plain(const Tensor& input, const Tensor& weight, const ConvArgs& a) {
               " at dimension 0, but got weight of size ",
               weight.sizes(),
               " instead");
-  DimVector padded, reach;
+  Dims<I> padded, reach;
   bool fits = true;
   for (size_t d = 0; d < a.stride.size(); ++d) {
     padded.push_back(input.sizes()[d + 2] + 2 * a.padding[d]);
@@ -79,15 +86,16 @@ void check_plain(const Tensor& input, const Tensor& weight, const ConvArgs& a) {
   }
   TAEDA_CHECK(fits,
               "Calculated padded input size per channel: (",
-              joined(padded),
+              joined<I>(padded),
               "). Kernel size: (",
-              joined(reach),
+              joined<I>(reach),
               "). Kernel size can't be greater than actual input size");
 }
 
-void check_transposed(const Tensor& input,
-                      const Tensor& weight,
-                      const ConvArgs& a) {
+template <class I>
+void check_transposed(const Spec<I>& input,
+                      const Spec<I>& weight,
+                      const ConvArgsOver<I>& a) {
   TAEDA_CHECK(input.sizes()[1] == weight.sizes()[0],
               "Given transposed=1, weight of size ",
               weight.sizes(),
@@ -111,25 +119,26 @@ void check_transposed(const Tensor& input,
                     a.output_padding[d] < a.dilation[d],
                 "output padding must be smaller than either stride or "
                 "dilation, but got output_padding ",
-                IntArrayRef(a.output_padding),
+                ArrayRef<I>(a.output_padding),
                 ", stride ",
-                IntArrayRef(a.stride),
+                ArrayRef<I>(a.stride),
                 ", dilation ",
-                IntArrayRef(a.dilation));
+                ArrayRef<I>(a.dilation));
   }
 }
 
 }  // namespace
 
-ConvArgs conv_args(const Tensor& input,
-                   const Tensor& weight,
-                   const OptionalTensor& bias,
-                   IntArrayRef stride,
-                   IntArrayRef padding,
-                   IntArrayRef dilation,
-                   bool transposed,
-                   IntArrayRef output_padding,
-                   int64_t groups) {
+template <class I>
+ConvArgsOver<I> conv_args(const Spec<I>& input,
+                          const Spec<I>& weight,
+                          const Spec<I>& bias,
+                          ArrayRef<I> stride,
+                          ArrayRef<I> padding,
+                          ArrayRef<I> dilation,
+                          bool transposed,
+                          ArrayRef<I> output_padding,
+                          const I& groups) {
   int64_t dims = weight.dim() - 2;
   TAEDA_CHECK(dims > 0,
               "convolution: weight should have at least three dimensions, got ",
@@ -149,20 +158,21 @@ ConvArgs conv_args(const Tensor& input,
               "-dimensional input of size ",
               input.sizes(),
               " instead");
-  ConvArgs a;
+  ConvArgsOver<I> a;
   a.stride = spread("stride", stride, dims);
   a.padding = spread("padding", padding, dims);
   a.dilation = spread("dilation", dilation, dims);
   a.output_padding = spread("output_padding", output_padding, dims);
   a.transposed = transposed;
   a.groups = groups;
-  TAEDA_CHECK(!any_below(a.padding, 0), "negative padding is not supported");
-  TAEDA_CHECK(!any_below(a.output_padding, 0),
+  TAEDA_CHECK(!any_below<I>(a.padding, 0), "negative padding is not supported");
+  TAEDA_CHECK(!any_below<I>(a.output_padding, 0),
               "negative output_padding is not supported");
-  TAEDA_CHECK(!any_below(a.stride, 1), "non-positive stride is not supported");
-  TAEDA_CHECK(!any_below(a.dilation, 1),
+  TAEDA_CHECK(!any_below<I>(a.stride, 1),
+              "non-positive stride is not supported");
+  TAEDA_CHECK(!any_below<I>(a.dilation, 1),
               "convolution: dilation should be greater than zero, got ",
-              IntArrayRef(a.dilation));
+              ArrayRef<I>(a.dilation));
   TAEDA_CHECK(dims <= 3, "convolution: at most 3 spatial dims, got ", dims);
   TAEDA_CHECK(input.dtype() == weight.dtype(),
               "Input type (",
@@ -181,15 +191,15 @@ ConvArgs conv_args(const Tensor& input,
               " at dimension 0, but got weight of size ",
               weight.sizes(),
               " instead");
-  if (bias && bias->defined()) {
-    TAEDA_CHECK(bias->dtype() == input.dtype(),
+  if (bias.defined()) {
+    TAEDA_CHECK(bias.dtype() == input.dtype(),
                 "Input type (",
                 dtype_name(input.dtype()),
                 ") and bias type (",
-                dtype_name(bias->dtype()),
+                dtype_name(bias.dtype()),
                 ") should be the same");
     check_bias(weight,
-               *bias,
+               bias,
                transposed ? weight.sizes()[1] * groups : weight.sizes()[0]);
   }
   transposed ? check_transposed(input, weight, a)
@@ -197,19 +207,19 @@ ConvArgs conv_args(const Tensor& input,
   return a;
 }
 
-DimVector conv_output_sizes(const Tensor& input,
-                            const Tensor& weight,
-                            const ConvArgs& a) {
-  DimVector sizes{
+template <class I>
+Dims<I> conv_output_sizes(const Spec<I>& input,
+                          const Spec<I>& weight,
+                          const ConvArgsOver<I>& a) {
+  Dims<I> sizes{
       input.sizes()[0],
       a.transposed ? weight.sizes()[1] * a.groups : weight.sizes()[0]};
   for (size_t d = 0; d < a.stride.size(); ++d) {
-    int64_t in = input.sizes()[d + 2];
-    int64_t reach = a.dilation[d] * (weight.sizes()[d + 2] - 1) + 1;
-    int64_t out = a.transposed
-                      ? (in - 1) * a.stride[d] - 2 * a.padding[d] + reach +
-                            a.output_padding[d]
-                      : (in + 2 * a.padding[d] - reach) / a.stride[d] + 1;
+    I in = input.sizes()[d + 2];
+    I reach = a.dilation[d] * (weight.sizes()[d + 2] - 1) + 1;
+    I out = a.transposed ? (in - 1) * a.stride[d] - 2 * a.padding[d] + reach +
+                               a.output_padding[d]
+                         : (in + 2 * a.padding[d] - reach) / a.stride[d] + 1;
     TAEDA_CHECK(out >= 0 && (!a.transposed || out > 0),
                 "convolution: Given input size per channel: (",
                 joined(input.sizes().slice(2)),
@@ -220,12 +230,21 @@ DimVector conv_output_sizes(const Tensor& input,
   return sizes;
 }
 
-MemoryFormat conv_format(const Tensor& input, const Tensor& weight) {
-  if (input.dim() < 4) return MemoryFormat::Contiguous;
-  MemoryFormat f = input.suggest_memory_format();
-  if (f != MemoryFormat::Contiguous) return f;
-  return weight.suggest_memory_format();
-}
+#define TAEDA_CONV(I)                                \
+  template ConvArgsOver<I> conv_args(const Spec<I>&, \
+                                     const Spec<I>&, \
+                                     const Spec<I>&, \
+                                     ArrayRef<I>,    \
+                                     ArrayRef<I>,    \
+                                     ArrayRef<I>,    \
+                                     bool,           \
+                                     ArrayRef<I>,    \
+                                     const I&);      \
+  template Dims<I> conv_output_sizes(                \
+      const Spec<I>&, const Spec<I>&, const ConvArgsOver<I>&);
+TAEDA_CONV(int64_t)
+TAEDA_CONV(SymInt)
+#undef TAEDA_CONV
 
 dnn::Conv conv_geometry(const Tensor& in,
                         const Tensor& out,

@@ -27,22 +27,28 @@ void copy_(const Tensor& self, const Tensor& src, bool) {
   copy_into(self, src);
 }
 
-Tensor copy(const Tensor& self, const Tensor& src, bool) {
-  bool dense = self.is_non_overlapping_and_dense();
-  Tensor out = dense ? make_tensor_strided("copy",
-                                           self.sizes(),
-                                           self.strides(),
-                                           self.dtype(),
-                                           self.device())
-                     : new_like("copy", self, {}, {}, {});
+template <class I>
+void copy_shape(const Spec<I>& self, const Spec<I>&, bool, Plan<I>& plan) {
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(copy_shape);
+
+void copy_cpu(const Tensor&, const Tensor& src, bool, const Tensor& out) {
   copy_into(out, src);
-  return out;
 }
 
-Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
-  Tensor out = new_like("clone", self, {}, {}, memory_format);
+template <class I>
+void clone_shape(const Spec<I>& self,
+                 std::optional<MemoryFormat> memory_format,
+                 Plan<I>& plan) {
+  plan_like(plan, self, std::nullopt, std::nullopt, memory_format);
+}
+TAEDA_SHAPE(clone_shape);
+
+void clone_cpu(const Tensor& self,
+               std::optional<MemoryFormat>,
+               const Tensor& out) {
   copy_into(out, self);
-  return out;
 }
 
 Tensor lift(const Tensor& self) {
@@ -60,17 +66,29 @@ Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
   return ops::clone(self, memory_format);
 }
 
-Tensor _to_copy(const Tensor& self,
-                std::optional<ScalarType> dtype,
-                std::optional<Layout> layout,
-                std::optional<Device> device,
-                std::optional<bool>,
-                bool,
-                std::optional<MemoryFormat> memory_format) {
+template <class I>
+void to_copy_shape(const Spec<I>& self,
+                   std::optional<ScalarType> dtype,
+                   std::optional<Layout> layout,
+                   std::optional<Device>,
+                   std::optional<bool>,
+                   bool,
+                   std::optional<MemoryFormat> memory_format,
+                   Plan<I>& plan) {
   check_layout("to", layout);
-  Tensor out = new_like("to", self, dtype, device, memory_format);
+  plan_like(plan, self, dtype, std::nullopt, memory_format);
+}
+TAEDA_SHAPE(to_copy_shape);
+
+void to_copy_cpu(const Tensor& self,
+                 std::optional<ScalarType>,
+                 std::optional<Layout>,
+                 std::optional<Device>,
+                 std::optional<bool>,
+                 bool,
+                 std::optional<MemoryFormat>,
+                 const Tensor& out) {
   copy_into(out, self);
-  return out;
 }
 
 namespace {

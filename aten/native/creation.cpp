@@ -1,5 +1,6 @@
 // Factories of one value.
 #include <taeda/aten/native/creation.h>
+#include <taeda/c10/core/strides.h>
 
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/settings.h>
@@ -27,13 +28,7 @@
 
 namespace taeda::native {
 
-using Dtype = std::optional<ScalarType>;
-using MaybeLayout = std::optional<Layout>;
-using MaybeDevice = std::optional<Device>;
-using MaybeBool = std::optional<bool>;
-using MaybeFormat = std::optional<MemoryFormat>;
-
-void check_layout(std::string_view op, std::optional<Layout> layout) {
+void check_layout(std::string_view op, MaybeLayout layout) {
   TAEDA_CHECK_AS(NotImplemented,
                  !layout || *layout == Layout::Strided,
                  op,
@@ -42,23 +37,11 @@ void check_layout(std::string_view op, std::optional<Layout> layout) {
                  " is not supported yet");
 }
 
-Tensor new_tensor(std::string_view op,
-                  IntArrayRef size,
-                  Dtype dtype,
-                  MaybeLayout layout,
-                  MaybeDevice device) {
-  check_layout(op, layout);
-  return make_tensor(op,
-                     size,
-                     dtype.value_or(default_dtype()),
-                     device.value_or(default_device()));
-}
-
 Tensor new_like(std::string_view op,
                 const Tensor& self,
-                std::optional<ScalarType> dtype,
-                std::optional<Device> device,
-                std::optional<MemoryFormat> format) {
+                Dtype dtype,
+                MaybeDevice device,
+                MaybeFormat format) {
   ScalarType t = dtype.value_or(self.dtype());
   Device d = device.value_or(self.device());
   MemoryFormat f = format.value_or(MemoryFormat::Preserve);
@@ -74,38 +57,8 @@ Tensor new_like(std::string_view op,
 }
 
 DimVector dense_strides(const Tensor& self) {
-  int64_t rank = self.dim();
-  SmallVector<int64_t, 8> order;
-  for (int64_t d = rank; d-- > 0;) order.push_back(d);
-  // Innermost first: by stride, of equal ones the shorter dim. The comparison
-  // is no order where strides are 0, so dims are inserted one by one.
-  auto before = [&](int64_t a, int64_t b) {
-    int64_t x = self.strides()[a], y = self.strides()[b];
-    if (x == 0 || y == 0) return 0;
-    if (x != y) return x < y ? 1 : -1;
-    return self.sizes()[a] < self.sizes()[b] ? 1 : 0;
-  };
-  for (size_t i = 1; i < order.size(); ++i) {
-    size_t at = i;
-    for (size_t j = i; j-- > 0;) {
-      int compared = before(order[at], order[j]);
-      if (compared < 0) break;
-      if (compared > 0) {
-        std::swap(order[at], order[j]);
-        at = j;
-      }
-    }
-  }
-  DimVector strides(static_cast<size_t>(rank));
-  int64_t running = 1;
-  for (int64_t d : order) {
-    strides[d] = running;
-    running *= std::max<int64_t>(self.sizes()[d], 1);
-  }
-  return strides;
+  return strides::preserved(self.sizes(), self.strides());
 }
-
-void zero_fill(const Tensor& t) { fill_with(t, int64_t{0}); }
 
 ScalarType type_of_fill(const Scalar& value, Dtype dtype) {
   if (dtype) return *dtype;
@@ -115,11 +68,48 @@ ScalarType type_of_fill(const Scalar& value, Dtype dtype) {
                             : default_dtype();
 }
 
+// Shapes that many factories have ---------------------------------------------
+
+template <class I>
+void sized_shape(ArrayRef<I> size,
+                 Dtype dtype,
+                 MaybeLayout layout,
+                 MaybeDevice,
+                 MaybeBool,
+                 Plan<I>& plan) {
+  plan_size(plan, size, dtype.value_or(default_dtype()), layout);
+}
+TAEDA_SHAPE(sized_shape);
+
+template <class I>
+void like_shape(const Spec<I>& self,
+                Dtype dtype,
+                MaybeLayout layout,
+                MaybeDevice,
+                MaybeBool,
+                MaybeFormat format,
+                Plan<I>& plan) {
+  plan_like(plan, self, dtype, layout, format);
+}
+TAEDA_SHAPE(like_shape);
+
+template <class I>
+void new_shape(const Spec<I>& self,
+               ArrayRef<I> size,
+               Dtype dtype,
+               MaybeLayout layout,
+               MaybeDevice,
+               MaybeBool,
+               Plan<I>& plan) {
+  plan_size(plan, size, dtype.value_or(self.dtype()), layout);
+}
+TAEDA_SHAPE(new_shape);
+
 // Without values -------------------------------------------------------------
 
-Tensor unset(Tensor t) {
-  if (!settings::fill_uninitialized.load(std::memory_order_relaxed)) return t;
-  if (t.is_meta() || t.numel() == 0) return t;
+void unset(const Tensor& t) {
+  if (!settings::fill_uninitialized.load(std::memory_order_relaxed)) return;
+  if (t.is_meta() || t.numel() == 0) return;
   ScalarType type = t.dtype();
   if (!is_integral(type, /*include_bool=*/true)) {
     fill_with(t, std::numeric_limits<double>::quiet_NaN());
@@ -131,65 +121,77 @@ Tensor unset(Tensor t) {
   } else {
     std::memset(t.mutable_raw_data(), 0xff, t.nbytes());
   }
-  return t;
 }
 
-Tensor empty(ArrayRef<int64_t> size,
-             Dtype dtype,
-             MaybeLayout layout,
-             MaybeDevice device,
-             MaybeBool,
-             MaybeFormat memory_format) {
+template <class I>
+void empty_shape(ArrayRef<I> size,
+                 Dtype dtype,
+                 MaybeLayout layout,
+                 MaybeDevice,
+                 MaybeBool,
+                 MaybeFormat memory_format,
+                 Plan<I>& plan) {
   MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   TAEDA_CHECK(format != MemoryFormat::Preserve,
               "empty: preserve_format needs a tensor to take the order of; use "
               "empty_like");
-  if (format == MemoryFormat::Contiguous) {
-    return unset(new_tensor("empty", size, dtype, layout, device));
-  }
-  check_layout("empty", layout);
-  return unset(make_tensor_strided("empty",
-                                   size,
-                                   format_strides(size, format),
-                                   dtype.value_or(default_dtype()),
-                                   device.value_or(default_device())));
+  check_layout(plan.op(), layout);
+  plan.set(0, size, format, dtype.value_or(default_dtype()));
 }
+TAEDA_SHAPE(empty_shape);
 
-Tensor empty_like(const Tensor& self,
-                  Dtype dtype,
-                  MaybeLayout layout,
-                  MaybeDevice device,
-                  MaybeBool,
-                  MaybeFormat memory_format) {
-  check_layout("empty_like", layout);
-  return unset(new_like("empty_like", self, dtype, device, memory_format));
-}
+namespace {
 
-Tensor empty_strided(ArrayRef<int64_t> size,
-                     ArrayRef<int64_t> stride,
-                     Dtype dtype,
-                     MaybeLayout layout,
-                     MaybeDevice device,
-                     MaybeBool) {
-  check_layout("empty_strided", layout);
+template <class I>
+void plan_strided(Plan<I>& plan,
+                  ArrayRef<I> size,
+                  ArrayRef<I> stride,
+                  ScalarType dtype,
+                  MaybeLayout layout) {
+  check_layout(plan.op(), layout);
   TAEDA_CHECK(size.size() == stride.size(),
               "empty_strided: mismatch in length of strides and shape, got ",
               stride,
               " and ",
               size);
-  return unset(make_tensor_strided("empty_strided",
-                                   size,
-                                   stride,
-                                   dtype.value_or(default_dtype()),
-                                   device.value_or(default_device())));
+  plan.set(0, size, stride, dtype);
 }
 
-Tensor empty_permuted(ArrayRef<int64_t> size,
-                      ArrayRef<int64_t> physical_layout,
-                      Dtype dtype,
-                      MaybeLayout layout,
-                      MaybeDevice device,
-                      MaybeBool pin) {
+}  // namespace
+
+template <class I>
+void empty_strided_shape(ArrayRef<I> size,
+                         ArrayRef<I> stride,
+                         Dtype dtype,
+                         MaybeLayout layout,
+                         MaybeDevice,
+                         MaybeBool,
+                         Plan<I>& plan) {
+  plan_strided(plan, size, stride, dtype.value_or(default_dtype()), layout);
+}
+TAEDA_SHAPE(empty_strided_shape);
+
+template <class I>
+void new_empty_strided_shape(const Spec<I>& self,
+                             ArrayRef<I> size,
+                             ArrayRef<I> stride,
+                             Dtype dtype,
+                             MaybeLayout layout,
+                             MaybeDevice,
+                             MaybeBool,
+                             Plan<I>& plan) {
+  plan_strided(plan, size, stride, dtype.value_or(self.dtype()), layout);
+}
+TAEDA_SHAPE(new_empty_strided_shape);
+
+template <class I>
+void empty_permuted_shape(ArrayRef<I> size,
+                          ArrayRef<int64_t> physical_layout,
+                          Dtype dtype,
+                          MaybeLayout layout,
+                          MaybeDevice,
+                          MaybeBool,
+                          Plan<I>& plan) {
   TAEDA_CHECK(physical_layout.size() == size.size(),
               "Number of dimensions in size does not match the length of the "
               "physical_layout; i.e. len(size) = ",
@@ -197,8 +199,9 @@ Tensor empty_permuted(ArrayRef<int64_t> size,
               " is not equal to len(physical_layout) = ",
               physical_layout.size());
   int64_t rank = static_cast<int64_t>(size.size());
-  DimVector strides(size.size(), -1);
-  int64_t running = 1;
+  SmallVector<bool, 8> seen(size.size(), false);
+  Dims<I> strides(size.size());
+  I running = 1;
   for (int64_t i = rank; i-- > 0;) {
     int64_t d = physical_layout[i];
     TAEDA_CHECK(d >= 0 && d < rank,
@@ -210,175 +213,249 @@ Tensor empty_permuted(ArrayRef<int64_t> size,
                 i,
                 "). NB: negative dims not currently supported; file an issue "
                 "if you want it.");
-    TAEDA_CHECK(strides[d] < 0, "Duplicate dim not allowed");
+    TAEDA_CHECK(!seen[d], "Duplicate dim not allowed");
+    seen[d] = true;
     strides[d] = running;
-    running *= std::max<int64_t>(size[d], 1);
+    running *= sym_max(size[d], I(1));
   }
-  return empty_strided(size, strides, dtype, layout, device, pin);
+  plan_strided<I>(plan, size, strides, dtype.value_or(default_dtype()), layout);
 }
+TAEDA_SHAPE(empty_permuted_shape);
 
-Tensor new_empty(const Tensor& self,
-                 ArrayRef<int64_t> size,
-                 Dtype dtype,
-                 MaybeLayout layout,
-                 MaybeDevice device,
-                 MaybeBool) {
-  return unset(new_tensor("new_empty",
-                          size,
-                          dtype.value_or(self.dtype()),
-                          layout,
-                          device.value_or(self.device())));
+void empty_cpu(ArrayRef<int64_t>,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               MaybeFormat,
+               const Tensor& out) {
+  unset(out);
 }
-
-Tensor new_empty_strided(const Tensor& self,
-                         ArrayRef<int64_t> size,
-                         ArrayRef<int64_t> stride,
-                         Dtype dtype,
-                         MaybeLayout layout,
-                         MaybeDevice device,
-                         MaybeBool pin) {
-  return empty_strided(size,
-                       stride,
-                       dtype.value_or(self.dtype()),
-                       layout,
-                       device.value_or(self.device()),
-                       pin);
+void empty_cpu(const Tensor&,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               MaybeFormat,
+               const Tensor& out) {
+  unset(out);
+}
+void empty_cpu(const Tensor&,
+               ArrayRef<int64_t>,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               const Tensor& out) {
+  unset(out);
+}
+void empty_strided_cpu(ArrayRef<int64_t>,
+                       ArrayRef<int64_t>,
+                       Dtype,
+                       MaybeLayout,
+                       MaybeDevice,
+                       MaybeBool,
+                       const Tensor& out) {
+  unset(out);
+}
+void empty_strided_cpu(const Tensor&,
+                       ArrayRef<int64_t>,
+                       ArrayRef<int64_t>,
+                       Dtype,
+                       MaybeLayout,
+                       MaybeDevice,
+                       MaybeBool,
+                       const Tensor& out) {
+  unset(out);
 }
 
 // Filled ---------------------------------------------------------------------
 
-Tensor zeros(ArrayRef<int64_t> size,
-             Dtype dtype,
-             MaybeLayout layout,
-             MaybeDevice device,
-             MaybeBool) {
-  Tensor out = new_tensor("zeros", size, dtype, layout, device);
+void zeros_cpu(ArrayRef<int64_t>,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               const Tensor& out) {
   zero_fill(out);
-  return out;
+}
+void zeros_cpu(const Tensor&,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               MaybeFormat,
+               const Tensor& out) {
+  zero_fill(out);
+}
+void zeros_cpu(const Tensor&,
+               ArrayRef<int64_t>,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               const Tensor& out) {
+  zero_fill(out);
 }
 
-Tensor ones(ArrayRef<int64_t> size,
-            Dtype dtype,
-            MaybeLayout layout,
-            MaybeDevice device,
-            MaybeBool) {
-  Tensor out = new_tensor("ones", size, dtype, layout, device);
+void ones_cpu(ArrayRef<int64_t>,
+              Dtype,
+              MaybeLayout,
+              MaybeDevice,
+              MaybeBool,
+              const Tensor& out) {
   fill_with(out, int64_t{1});
-  return out;
 }
-
-Tensor full(ArrayRef<int64_t> size,
-            const Scalar& fill_value,
-            Dtype dtype,
-            MaybeLayout layout,
-            MaybeDevice device,
-            MaybeBool) {
-  ScalarType t = type_of_fill(fill_value, dtype);
-  Tensor out = new_tensor("full", size, t, layout, device);
-  fill_with(out, fill_value);
-  return out;
-}
-
-Tensor scalar_tensor(const Scalar& s,
-                     Dtype dtype,
-                     MaybeLayout layout,
-                     MaybeDevice device,
-                     MaybeBool) {
-  Tensor out = new_tensor("scalar_tensor", {}, dtype, layout, device);
-  fill_with(out, s);
-  return out;
-}
-
-Tensor zeros_like(const Tensor& self,
-                  Dtype dtype,
-                  MaybeLayout layout,
-                  MaybeDevice device,
-                  MaybeBool,
-                  MaybeFormat memory_format) {
-  check_layout("zeros_like", layout);
-  Tensor out = new_like("zeros_like", self, dtype, device, memory_format);
-  zero_fill(out);
-  return out;
-}
-
-Tensor ones_like(const Tensor& self,
-                 Dtype dtype,
-                 MaybeLayout layout,
-                 MaybeDevice device,
-                 MaybeBool,
-                 MaybeFormat memory_format) {
-  check_layout("ones_like", layout);
-  Tensor out = new_like("ones_like", self, dtype, device, memory_format);
+void ones_cpu(const Tensor&,
+              Dtype,
+              MaybeLayout,
+              MaybeDevice,
+              MaybeBool,
+              MaybeFormat,
+              const Tensor& out) {
   fill_with(out, int64_t{1});
-  return out;
+}
+void ones_cpu(const Tensor&,
+              ArrayRef<int64_t>,
+              Dtype,
+              MaybeLayout,
+              MaybeDevice,
+              MaybeBool,
+              const Tensor& out) {
+  fill_with(out, int64_t{1});
 }
 
-Tensor full_like(const Tensor& self,
-                 const Scalar& fill_value,
-                 Dtype dtype,
-                 MaybeLayout layout,
-                 MaybeDevice device,
-                 MaybeBool,
-                 MaybeFormat memory_format) {
-  check_layout("full_like", layout);
-  Tensor out = new_like("full_like", self, dtype, device, memory_format);
-  fill_with(out, fill_value);
-  return out;
-}
-
-Tensor new_zeros(const Tensor& self,
-                 ArrayRef<int64_t> size,
-                 Dtype dtype,
-                 MaybeLayout layout,
-                 MaybeDevice device,
-                 MaybeBool pin) {
-  Tensor out = new_empty(self, size, dtype, layout, device, pin);
-  zero_fill(out);
-  return out;
-}
-
-Tensor new_ones(const Tensor& self,
-                ArrayRef<int64_t> size,
-                Dtype dtype,
-                MaybeLayout layout,
-                MaybeDevice device,
-                MaybeBool pin) {
-  return new_full(self, size, int64_t{1}, dtype, layout, device, pin);
-}
-
-Tensor new_full(const Tensor& self,
-                ArrayRef<int64_t> size,
+template <class I>
+void full_shape(ArrayRef<I> size,
                 const Scalar& fill_value,
                 Dtype dtype,
                 MaybeLayout layout,
-                MaybeDevice device,
-                MaybeBool pin) {
-  Tensor out = new_empty(self, size, dtype, layout, device, pin);
-  fill_with(out, fill_value);
-  return out;
+                MaybeDevice,
+                MaybeBool,
+                Plan<I>& plan) {
+  plan_size(plan, size, type_of_fill(fill_value, dtype), layout);
+}
+TAEDA_SHAPE(full_shape);
+
+template <class I>
+void full_like_shape(const Spec<I>& self,
+                     const Scalar&,
+                     Dtype dtype,
+                     MaybeLayout layout,
+                     MaybeDevice,
+                     MaybeBool,
+                     MaybeFormat format,
+                     Plan<I>& plan) {
+  plan_like(plan, self, dtype, layout, format);
+}
+TAEDA_SHAPE(full_like_shape);
+
+template <class I>
+void new_full_shape(const Spec<I>& self,
+                    ArrayRef<I> size,
+                    const Scalar&,
+                    Dtype dtype,
+                    MaybeLayout layout,
+                    MaybeDevice,
+                    MaybeBool,
+                    Plan<I>& plan) {
+  plan_size(plan, size, dtype.value_or(self.dtype()), layout);
+}
+TAEDA_SHAPE(new_full_shape);
+
+template <class I>
+void scalar_tensor_shape(const Scalar&,
+                         Dtype dtype,
+                         MaybeLayout layout,
+                         MaybeDevice,
+                         MaybeBool,
+                         Plan<I>& plan) {
+  plan_size(plan, ArrayRef<I>(), dtype.value_or(default_dtype()), layout);
+}
+TAEDA_SHAPE(scalar_tensor_shape);
+
+void full_cpu(ArrayRef<int64_t>,
+              const Scalar& value,
+              Dtype,
+              MaybeLayout,
+              MaybeDevice,
+              MaybeBool,
+              const Tensor& out) {
+  fill_with(out, value);
+}
+void full_cpu(const Tensor&,
+              const Scalar& value,
+              Dtype,
+              MaybeLayout,
+              MaybeDevice,
+              MaybeBool,
+              MaybeFormat,
+              const Tensor& out) {
+  fill_with(out, value);
+}
+void full_cpu(const Tensor&,
+              ArrayRef<int64_t>,
+              const Scalar& value,
+              Dtype,
+              MaybeLayout,
+              MaybeDevice,
+              MaybeBool,
+              const Tensor& out) {
+  fill_with(out, value);
+}
+void scalar_tensor_cpu(const Scalar& value,
+                       Dtype,
+                       MaybeLayout,
+                       MaybeDevice,
+                       MaybeBool,
+                       const Tensor& out) {
+  fill_with(out, value);
 }
 
-Tensor eye(int64_t n,
-           int64_t m,
-           Dtype dtype,
-           MaybeLayout layout,
-           MaybeDevice device,
-           MaybeBool) {
+template <class I>
+void eye_m_shape(I n,
+                 I m,
+                 Dtype dtype,
+                 MaybeLayout layout,
+                 MaybeDevice,
+                 MaybeBool,
+                 Plan<I>& plan) {
   TAEDA_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
   TAEDA_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
-  Tensor out = new_tensor("eye", {n, m}, dtype, layout, device);
+  plan_size<I>(plan, {n, m}, dtype.value_or(default_dtype()), layout);
+}
+TAEDA_SHAPE(eye_m_shape);
+
+template <class I>
+void eye_shape(I n,
+               Dtype dtype,
+               MaybeLayout layout,
+               MaybeDevice device,
+               MaybeBool pin,
+               Plan<I>& plan) {
+  eye_m_shape<I>(n, n, dtype, layout, device, pin, plan);
+}
+TAEDA_SHAPE(eye_shape);
+
+void eye_cpu(int64_t n,
+             int64_t m,
+             Dtype,
+             MaybeLayout,
+             MaybeDevice,
+             MaybeBool,
+             const Tensor& out) {
   zero_fill(out);
   Tensor diagonal =
       make_view(out, {std::min(n, m)}, {m + 1}, out.storage_offset());
   fill_with(diagonal, int64_t{1});
-  return out;
 }
-Tensor eye(int64_t n,
-           Dtype dtype,
-           MaybeLayout layout,
-           MaybeDevice device,
-           MaybeBool pin) {
-  return eye(n, n, dtype, layout, device, pin);
+void eye_cpu(int64_t n,
+             Dtype dtype,
+             MaybeLayout layout,
+             MaybeDevice device,
+             MaybeBool pin,
+             const Tensor& out) {
+  eye_cpu(n, n, dtype, layout, device, pin, out);
 }
 
 }  // namespace taeda::native

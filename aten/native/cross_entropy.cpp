@@ -43,16 +43,17 @@ const auto& kernels() {
   }
 }
 
+template <class I>
 void check_rows(std::string_view op,
-                const Tensor& self,
-                const Tensor& target,
-                const OptionalTensor& weight) {
+                const Spec<I>& self,
+                const Spec<I>& target,
+                const Spec<I>& weight) {
   TAEDA_CHECK(self.dim() == 2,
               op,
               ": expected scores of shape [rows, classes], got ",
               self.sizes());
-  check_shape(op, "target", target, {self.sizes()[0]});
-  if (weight) check_count(op, "weight", *weight, self.sizes()[1]);
+  check_shape(op, "target", target, ArrayRef<I>(self.sizes()[0]));
+  if (weight.defined()) check_count(op, "weight", weight, self.sizes()[1]);
 }
 
 int64_t grain_of(int64_t n) {
@@ -61,37 +62,46 @@ int64_t grain_of(int64_t n) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> _cross_entropy_rows(
-    const Tensor& self,
-    const Tensor& target,
-    const OptionalTensor& weight,
-    int64_t reduction,
-    int64_t ignore_index) {
+template <class I>
+void _cross_entropy_rows_shape(const Spec<I>& self,
+                               const Spec<I>& target,
+                               const Spec<I>& weight,
+                               int64_t reduction,
+                               int64_t,
+                               Plan<I>& plan) {
+  check_rows("cross_entropy_loss", self, target, weight);
+  ScalarType type = compute_type(self.dtype());
+  plan.set(
+      0, reduction == kNone ? target.sizes() : ArrayRef<I>(), self.dtype());
+  plan.set(1, target.sizes(), type);
+  plan.set(2, ArrayRef<I>(), type);
+}
+TAEDA_SHAPE(_cross_entropy_rows_shape);
+
+void _cross_entropy_rows_cpu(const Tensor& self,
+                             const Tensor& target,
+                             const OptionalTensor& weight,
+                             int64_t reduction,
+                             int64_t ignore_index,
+                             const Tensor& output,
+                             const Tensor& log_sum_exp,
+                             const Tensor& total_weight) {
   constexpr std::string_view kName = "cross_entropy_loss";
-  check_rows(kName, self, target, weight);
   int64_t rows = self.sizes()[0], n = self.sizes()[1];
   ScalarType type = compute_type(self.dtype());
-  Device device = self.device();
-  Tensor out = make_tensor(kName,
-                           reduction == kNone ? target.sizes() : IntArrayRef(),
-                           self.dtype(),
-                           device);
-  Tensor lse = make_tensor(kName, {rows}, type, device);
-  Tensor total = make_tensor(kName, IntArrayRef(), type, device);
-  if (device.is_meta()) return {out, lse, total};
   Tensor x = contiguous(self), t = contiguous_as(target, kLong);
   Tensor w = parameter_as(or_undefined(weight), type);
   visit_norm_type(kName, self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     using A = lane_sum_t<T>;
     const T* in = x.const_data<T>();
-    A* l = lse.mutable_data<A>();
+    A* l = log_sum_exp.mutable_data<A>();
     parallel_for(0, rows, grain_of(n), [&](int64_t from, int64_t to) {
       kernels<T>().log_sum_exp(in + from * n, l + from, to - from, n);
     });
     const int64_t* goal = t.const_data<int64_t>();
     const A* factors = data_or_null<A>(w);
-    T* y = out.mutable_data<T>();
+    T* y = output.mutable_data<T>();
     double sum = 0, weights = 0;
     for (int64_t r = 0; r < rows; ++r) {
       A loss = 0;
@@ -109,26 +119,40 @@ std::tuple<Tensor, Tensor, Tensor> _cross_entropy_rows(
     }
     if (reduction == kMean) sum /= weights;
     if (reduction != kNone) *y = static_cast<T>(static_cast<A>(sum));
-    *total.mutable_data<A>() = static_cast<A>(weights);
+    *total_weight.mutable_data<A>() = static_cast<A>(weights);
   });
-  return {out, lse, total};
 }
 
-Tensor _cross_entropy_rows_backward(const Tensor& grad,
-                                    const Tensor& self,
-                                    const Tensor& target,
-                                    const OptionalTensor& weight,
-                                    int64_t reduction,
-                                    int64_t ignore_index,
-                                    const Tensor& log_sum_exp,
-                                    const Tensor& total_weight) {
+template <class I>
+void _cross_entropy_rows_backward_shape(const Spec<I>& grad,
+                                        const Spec<I>& self,
+                                        const Spec<I>& target,
+                                        const Spec<I>& weight,
+                                        int64_t reduction,
+                                        int64_t,
+                                        const Spec<I>& log_sum_exp,
+                                        const Spec<I>& total_weight,
+                                        Plan<I>& plan) {
   constexpr std::string_view kName = "cross_entropy_loss_backward";
   check_rows(kName, self, target, weight);
-  check_count(kName, "grad", grad, reduction == kNone ? self.sizes()[0] : 1);
-  check_count(kName, "log_sum_exp", log_sum_exp, self.sizes()[0]);
+  I rows = self.sizes()[0];
+  check_count(kName, "grad", grad, reduction == kNone ? rows : I(1));
+  check_count(kName, "log_sum_exp", log_sum_exp, rows);
   check_count(kName, "total_weight", total_weight, 1);
-  Tensor out = make_tensor(kName, self.sizes(), self.dtype(), self.device());
-  if (self.is_meta()) return out;
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(_cross_entropy_rows_backward_shape);
+
+void _cross_entropy_rows_backward_cpu(const Tensor& grad,
+                                      const Tensor& self,
+                                      const Tensor& target,
+                                      const OptionalTensor& weight,
+                                      int64_t reduction,
+                                      int64_t ignore_index,
+                                      const Tensor& log_sum_exp,
+                                      const Tensor& total_weight,
+                                      const Tensor& out) {
+  constexpr std::string_view kName = "cross_entropy_loss_backward";
   int64_t rows = self.sizes()[0], n = self.sizes()[1];
   ScalarType type = compute_type(self.dtype());
   Tensor x = contiguous(self), t = contiguous_as(target, kLong);
@@ -168,7 +192,6 @@ Tensor _cross_entropy_rows_backward(const Tensor& grad,
                             n);
     });
   });
-  return out;
 }
 
 // The composed forms ----------------------------------------------------------

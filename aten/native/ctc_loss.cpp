@@ -41,8 +41,9 @@ int64_t longest(IntArrayRef lengths) {
   return most;
 }
 
-void check_arguments(const Tensor& log_probs,
-                     const Tensor& targets,
+template <class T>
+void check_arguments(const T& log_probs,
+                     const T& targets,
                      IntArrayRef input_lengths,
                      IntArrayRef target_lengths,
                      int64_t blank) {
@@ -52,7 +53,7 @@ void check_arguments(const Tensor& log_probs,
   TAEDA_CHECK(targets.dtype() == kLong || targets.dtype() == kInt,
               "ctc_loss: expected targets of type Long or Int, got ",
               targets.dtype());
-  int64_t steps = log_probs.sizes()[0], batch = log_probs.sizes()[1];
+  const auto steps = log_probs.sizes()[0], batch = log_probs.sizes()[1];
   TAEDA_CHECK(log_probs.numel() > 0, "ctc_loss: log_probs must not be empty");
   TAEDA_CHECK(blank >= 0 && blank < log_probs.sizes()[2],
               "blank must be in label range, got ",
@@ -207,19 +208,21 @@ void visit_ctc_type(ScalarType t, F&& f) {
 
 }  // namespace
 
-void _ctc_loss_shape(const Tensor& log_probs,
-                     const Tensor& targets,
+template <class I>
+void _ctc_loss_shape(const Spec<I>& log_probs,
+                     const Spec<I>& targets,
                      ArrayRef<int64_t> input_lengths,
                      ArrayRef<int64_t> target_lengths,
                      int64_t blank,
                      bool,
-                     OutputPlan& plan) {
+                     Plan<I>& plan) {
   check_arguments(log_probs, targets, input_lengths, target_lengths, blank);
-  int64_t steps = log_probs.sizes()[0], batch = log_probs.sizes()[1];
+  I steps = log_probs.sizes()[0], batch = log_probs.sizes()[1];
   plan.set(0, {batch}, log_probs.dtype());
   plan.set(
       1, {batch, steps, 2 * longest(target_lengths) + 1}, log_probs.dtype());
 }
+TAEDA_SHAPE(_ctc_loss_shape);
 
 void _ctc_loss_cpu(const Tensor& log_probs,
                    const Tensor& targets,
@@ -249,19 +252,21 @@ void _ctc_loss_cpu(const Tensor& log_probs,
   });
 }
 
-void _ctc_loss_backward_shape(const Tensor&,
-                              const Tensor& log_probs,
-                              const Tensor& targets,
+template <class I>
+void _ctc_loss_backward_shape(const Spec<I>&,
+                              const Spec<I>& log_probs,
+                              const Spec<I>& targets,
                               ArrayRef<int64_t> input_lengths,
                               ArrayRef<int64_t> target_lengths,
-                              const Tensor&,
-                              const Tensor&,
+                              const Spec<I>&,
+                              const Spec<I>&,
                               int64_t blank,
                               bool,
-                              OutputPlan& plan) {
+                              Plan<I>& plan) {
   check_arguments(log_probs, targets, input_lengths, target_lengths, blank);
   plan.set(0, log_probs.sizes(), log_probs.dtype());
 }
+TAEDA_SHAPE(_ctc_loss_backward_shape);
 
 void _ctc_loss_backward_cpu(const Tensor& grad,
                             const Tensor& log_probs,

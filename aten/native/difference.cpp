@@ -7,7 +7,7 @@
 #include <taeda/gen/native/isin.h>
 #include <taeda/gen/native/rrelu.h>
 #include <taeda/gen/ops/cat.h>
-#include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/isin.h>
 #include <taeda/gen/ops/le.h>
 #include <taeda/gen/ops/leaky_relu.h>
 #include <taeda/gen/ops/logical_xor.h>
@@ -53,12 +53,36 @@ Tensor diff(const Tensor& self,
 
 namespace {
 
-Tensor member(const Tensor& elements, const Tensor& tests, bool invert) {
-  ScalarType common = result_type(elements, tests);
-  ScalarType type = is_integral(common, true) ? kLong : kDouble;
+template <class I>
+ScalarType common_type(const Spec<I>& elements, const Spec<I>& tests) {
+  ResultType type;
+  type.add(elements);
+  type.add(tests);
+  return type.get();
+}
+}  // namespace
+
+template <class I>
+void isin_shape(const Spec<I>& elements,
+                const Spec<I>& test_elements,
+                bool,
+                bool,
+                Plan<I>& plan) {
+  ScalarType common = common_type(elements, test_elements);
   if (is_complex(common)) not_implemented_for("isin", common);
-  Tensor a = contiguous_as(elements, type), b = contiguous_as(tests, type);
-  Tensor out = make_tensor("isin", elements.sizes(), kBool, elements.device());
+  plan.set(0, elements.sizes(), kBool);
+}
+TAEDA_SHAPE(isin_shape);
+
+void isin_cpu(const Tensor& elements,
+              const Tensor& test_elements,
+              bool,
+              bool invert,
+              const Tensor& out) {
+  ScalarType common = common_type<int64_t>(elements, test_elements);
+  ScalarType type = is_integral(common, true) ? kLong : kDouble;
+  Tensor a = contiguous_as(elements, type);
+  Tensor b = contiguous_as(test_elements, type);
   bool* to = out.mutable_data<bool>();
   auto run = [&](auto tag) {
     using T = decltype(tag);
@@ -77,52 +101,46 @@ Tensor member(const Tensor& elements, const Tensor& tests, bool invert) {
     }
   };
   type == kLong ? run(int64_t{}) : run(double{});
-  return out;
-}
-
-}  // namespace
-
-Tensor isin(const Tensor& elements,
-            const Tensor& test_elements,
-            bool,
-            bool invert) {
-  return member(elements, test_elements, invert);
 }
 Tensor isin(const Tensor& elements,
             const Scalar& test_element,
-            bool,
+            bool assume_unique,
             bool invert) {
-  return member(elements, wrap_number(test_element), invert);
+  return ops::isin(elements, wrap_number(test_element), assume_unique, invert);
 }
 Tensor isin(const Scalar& element,
             const Tensor& test_elements,
-            bool,
+            bool assume_unique,
             bool invert) {
-  return member(wrap_number(element), test_elements, invert);
+  return ops::isin(wrap_number(element), test_elements, assume_unique, invert);
 }
 
-void frexp_shape(const Tensor& self, OutputPlan& plan) {
+template <class I>
+void frexp_shape(const Spec<I>& self, Plan<I>& plan) {
   TAEDA_CHECK(self.is_floating_point(),
               "torch.frexp() only supports floating-point dtypes, got ",
               self.dtype());
-  plan.set(0, self.sizes(), self.dtype());
-  plan.set(1, self.sizes(), kInt);
+  plan.set_like(0, self, self.dtype());
+  plan.set_like(1, self, kInt);
 }
+TAEDA_SHAPE(frexp_shape);
 
 void frexp_cpu(const Tensor& self,
                const Tensor& mantissa,
                const Tensor& exponent) {
   Tensor plain = contiguous_as(self, kDouble);
-  Tensor wide = make_tensor("frexp", self.sizes(), kDouble);
+  Tensor m = make_tensor("frexp", self.sizes(), kDouble);
+  Tensor e = make_tensor("frexp", self.sizes(), kInt);
   const double* x = plain.const_data<double>();
-  double* m = wide.mutable_data<double>();
-  int32_t* e = exponent.mutable_data<int32_t>();
+  double* fractions = m.mutable_data<double>();
+  int32_t* powers = e.mutable_data<int32_t>();
   for (int64_t i = 0, n = plain.numel(); i < n; ++i) {
     int power = 0;
-    m[i] = std::frexp(x[i], &power);
-    e[i] = power;
+    fractions[i] = std::frexp(x[i], &power);
+    powers[i] = power;
   }
-  copy_into(mantissa, wide);
+  copy_into(mantissa, m);
+  copy_into(exponent, e);
 }
 
 Tensor rrelu(const Tensor& self,

@@ -72,21 +72,4 @@ DimFrame frame_of(const Tensor& self,
   return frame;
 }
 
-DimVector without_dim(const Tensor& self, int64_t dim, bool keepdim) {
-  if (self.dim() == 0) return {};
-  return reduced_shape(
-      self.sizes(), uint64_t{1} << wrap_dim(dim, self.dim()), keepdim);
-}
-
-void check_not_empty(std::string_view op, const Tensor& self, int64_t dim) {
-  if (self.dim() == 0) return;
-  int64_t at = wrap_dim(dim, self.dim());
-  TAEDA_CHECK_AS(Index,
-                 self.sizes()[at] != 0,
-                 op,
-                 "(): Expected reduction dim ",
-                 at,
-                 " to have non-zero size.");
-}
-
 }  // namespace taeda::native

@@ -120,27 +120,49 @@ void feature_alpha_dropout_(const Tensor& self, double p, bool train) {
   drop_inplace(self, p, train, kFeatureAlpha);
 }
 
-std::tuple<Tensor, Tensor> native_dropout(const Tensor& input,
-                                          double p,
-                                          std::optional<bool> train) {
-  Tensor mask = new_like("native_dropout", input, kBool, {}, {});
-  if (train && !*train) {
+template <class I>
+void native_dropout_shape(const Spec<I>& input,
+                          double p,
+                          std::optional<bool> train,
+                          Plan<I>& plan) {
+  if (train.value_or(true)) check_probability(p);
+  plan.set_like(0, input, input.dtype());
+  plan.set_like(1, input, kBool);
+}
+TAEDA_SHAPE(native_dropout_shape);
+
+void native_dropout_cpu(const Tensor& input,
+                        double p,
+                        std::optional<bool> train,
+                        const Tensor& out,
+                        const Tensor& mask) {
+  if (!train.value_or(true)) {
     fill_with(mask, true);
-    Tensor same = new_like("native_dropout", input, {}, {}, {});
-    copy_into(same, input);
-    return {same, mask};
+    return copy_into(out, input);
   }
-  check_probability(p);
   bernoulli_(mask, 1 - p, std::nullopt);
-  Tensor out = ops::mul(input, mask);
+  ops::mul_out(input, mask, out);
   ops::mul_(out, Scalar(p == 1 ? 0.0 : 1 / (1 - p)));
-  return {out, mask};
 }
 
-Tensor native_dropout_backward(const Tensor& grad_output,
-                               const Tensor& mask,
-                               double scale) {
-  return ops::mul(ops::mul(grad_output, mask), Scalar(scale));
+template <class I>
+void native_dropout_backward_shape(const Spec<I>& grad_output,
+                                   const Spec<I>& mask,
+                                   double scale,
+                                   Plan<I>& plan) {
+  ResultType type;
+  type.add(grad_output);
+  type.add(mask);
+  type.add(Scalar(scale));
+  plan_pairs(plan, grad_output, mask, type.get());
+}
+TAEDA_SHAPE(native_dropout_backward_shape);
+
+void native_dropout_backward_any(const Tensor& grad_output,
+                                 const Tensor& mask,
+                                 double scale,
+                                 const Tensor& out) {
+  ops::mul_out(ops::mul(grad_output, mask), Scalar(scale), out);
 }
 
 }  // namespace taeda::native

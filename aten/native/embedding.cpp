@@ -14,7 +14,8 @@ namespace taeda::native {
 
 namespace {
 
-void check_indices(std::string_view op, const Tensor& indices) {
+template <class T>
+void check_indices(std::string_view op, const T& indices) {
   TAEDA_CHECK(indices.dtype() == kLong || indices.dtype() == kInt,
               "Expected tensor for argument #1 'indices' to have one of the "
               "following scalar types: Long, Int; but got ",
@@ -50,18 +51,20 @@ void add_row(const T* from, T* to, lane_sum_t<T> scale, int64_t n) {
 
 }  // namespace
 
-void embedding_shape(const Tensor& weight,
-                     const Tensor& indices,
-                     int64_t,
+template <class I>
+void embedding_shape(const Spec<I>& weight,
+                     const Spec<I>& indices,
+                     I,
                      bool,
                      bool,
-                     OutputPlan& plan) {
+                     Plan<I>& plan) {
   TAEDA_CHECK(weight.dim() == 2, "'weight' must be 2-D, got ", weight);
   check_indices("embedding", indices);
-  DimVector sizes(indices.sizes());
+  Dims<I> sizes(indices.sizes());
   sizes.push_back(weight.sizes()[1]);
   plan.set(0, sizes, weight.dtype());
 }
+TAEDA_SHAPE(embedding_shape);
 
 void embedding_cpu(const Tensor& weight,
                    const Tensor& indices,
@@ -91,17 +94,19 @@ void embedding_cpu(const Tensor& weight,
   });
 }
 
-void embedding_dense_backward_shape(const Tensor& grad_output,
-                                    const Tensor& indices,
-                                    int64_t num_weights,
-                                    int64_t,
+template <class I>
+void embedding_dense_backward_shape(const Spec<I>& grad_output,
+                                    const Spec<I>& indices,
+                                    I num_weights,
+                                    I,
                                     bool,
-                                    OutputPlan& plan) {
+                                    Plan<I>& plan) {
   check_indices("embedding_dense_backward", indices);
   plan.set(0,
            {num_weights, grad_output.sizes()[grad_output.dim() - 1]},
            grad_output.dtype());
 }
+TAEDA_SHAPE(embedding_dense_backward_shape);
 
 void embedding_dense_backward_cpu(const Tensor& grad_output,
                                   const Tensor& indices,

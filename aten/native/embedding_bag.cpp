@@ -17,7 +17,8 @@ namespace {
 
 enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
 
-void check_index_type(const char* what, const Tensor& t) {
+template <class T>
+void check_index_type(const char* what, const T& t) {
   TAEDA_CHECK(t.dtype() == kLong || t.dtype() == kInt,
               "embedding_bag: expected ",
               what,
@@ -25,8 +26,9 @@ void check_index_type(const char* what, const Tensor& t) {
               t.dtype());
 }
 
-int64_t bags_of(const Tensor& offsets, bool include_last_offset) {
-  int64_t n = offsets.sizes()[0];
+template <class T>
+auto bags_of(const T& offsets, bool include_last_offset) {
+  auto n = offsets.sizes()[0];
   if (!include_last_offset) return n;
   TAEDA_CHECK(n >= 1,
               "embedding_bag: include_last_offset: number of offsets should be "
@@ -34,9 +36,10 @@ int64_t bags_of(const Tensor& offsets, bool include_last_offset) {
   return n - 1;
 }
 
-void check_weights(const Tensor& weight,
-                   const Tensor& indices,
-                   const Tensor& factors,
+template <class T>
+void check_weights(const T& weight,
+                   const T& indices,
+                   const T& factors,
                    int64_t mode) {
   TAEDA_CHECK(mode == kSum,
               "embedding_bag: per_sample_weights was not None. "
@@ -180,16 +183,17 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
                              padding);
 }
 
-void _embedding_bag_shape(const Tensor& weight,
-                          const Tensor& indices,
-                          const Tensor& offsets,
+template <class I>
+void _embedding_bag_shape(const Spec<I>& weight,
+                          const Spec<I>& indices,
+                          const Spec<I>& offsets,
                           bool,
                           int64_t mode,
                           bool,
-                          const OptionalTensor& per_sample_weights,
+                          const Spec<I>& per_sample_weights,
                           bool include_last_offset,
                           int64_t,
-                          OutputPlan& plan) {
+                          Plan<I>& plan) {
   TAEDA_CHECK(indices.dim() == 1 && offsets.dim() == 1,
               "embedding_bag: input and offsets have to be a 1D Tensor, but "
               "got Tensors of dimension ",
@@ -204,17 +208,18 @@ void _embedding_bag_shape(const Tensor& weight,
   TAEDA_CHECK(mode >= kSum && mode <= kMax,
               "embedding_bag: mode must be 0, 1 or 2, got ",
               mode);
-  if (per_sample_weights) {
-    check_weights(weight, indices, *per_sample_weights, mode);
+  if (per_sample_weights.defined()) {
+    check_weights(weight, indices, per_sample_weights, mode);
   }
-  int64_t bags = bags_of(offsets, include_last_offset);
-  DimVector maxima{mode == kMax ? bags : 0};
+  I bags = bags_of(offsets, include_last_offset);
+  Dims<I> maxima{mode == kMax ? bags : I(0)};
   if (mode == kMax) maxima.push_back(weight.sizes()[1]);
   plan.set(0, {bags, weight.sizes()[1]}, weight.dtype());
   plan.set(1, indices.sizes(), kLong);
   plan.set(2, {bags}, kLong);
   plan.set(3, maxima, kLong);
 }
+TAEDA_SHAPE(_embedding_bag_shape);
 
 void _embedding_bag_cpu(const Tensor& weight,
                         const Tensor& indices,
@@ -274,17 +279,18 @@ void _embedding_bag_cpu(const Tensor& weight,
   });
 }
 
-void _embedding_bag_dense_backward_shape(const Tensor& grad,
-                                         const Tensor& indices,
-                                         const Tensor& offset2bag,
-                                         const Tensor&,
-                                         const Tensor&,
-                                         int64_t num_weights,
+template <class I>
+void _embedding_bag_dense_backward_shape(const Spec<I>& grad,
+                                         const Spec<I>& indices,
+                                         const Spec<I>& offset2bag,
+                                         const Spec<I>&,
+                                         const Spec<I>&,
+                                         I num_weights,
                                          bool,
                                          int64_t,
-                                         const OptionalTensor&,
+                                         const Spec<I>&,
                                          int64_t,
-                                         OutputPlan& plan) {
+                                         Plan<I>& plan) {
   TAEDA_CHECK(grad.dim() == 2 && offset2bag.numel() == indices.numel(),
               "_embedding_bag_dense_backward: expected a gradient [bags, "
               "width] and a bag for every index, got ",
@@ -293,6 +299,7 @@ void _embedding_bag_dense_backward_shape(const Tensor& grad,
               offset2bag);
   plan.set(0, {num_weights, grad.sizes()[1]}, grad.dtype());
 }
+TAEDA_SHAPE(_embedding_bag_dense_backward_shape);
 
 void _embedding_bag_dense_backward_cpu(const Tensor& grad,
                                        const Tensor& indices,
@@ -354,14 +361,15 @@ void _embedding_bag_dense_backward_cpu(const Tensor& grad,
   if (!total.is_same(out)) copy_into(out, total);
 }
 
-void _embedding_bag_per_sample_weights_backward_shape(const Tensor& grad,
-                                                      const Tensor& weight,
-                                                      const Tensor& indices,
-                                                      const Tensor&,
-                                                      const Tensor& offset2bag,
+template <class I>
+void _embedding_bag_per_sample_weights_backward_shape(const Spec<I>& grad,
+                                                      const Spec<I>& weight,
+                                                      const Spec<I>& indices,
+                                                      const Spec<I>&,
+                                                      const Spec<I>& offset2bag,
                                                       int64_t mode,
                                                       int64_t,
-                                                      OutputPlan& plan) {
+                                                      Plan<I>& plan) {
   TAEDA_CHECK(mode == kSum,
               "embedding_bag_backward: per_sample_weights only supported for "
               "mode='sum'");
@@ -379,6 +387,7 @@ void _embedding_bag_per_sample_weights_backward_shape(const Tensor& grad,
   check_count(kName, "offset2bag", offset2bag, indices.numel());
   plan.set(0, indices.sizes(), grad.dtype());
 }
+TAEDA_SHAPE(_embedding_bag_per_sample_weights_backward_shape);
 
 void _embedding_bag_per_sample_weights_backward_cpu(const Tensor& grad,
                                                     const Tensor& weight,

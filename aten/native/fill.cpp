@@ -11,26 +11,50 @@
 
 namespace taeda::native {
 
-namespace {
+template <class I>
+void fill_scalar_shape(const Spec<I>& self, const Scalar&, Plan<I>& plan) {
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(fill_scalar_shape);
 
-Scalar only_value(const Tensor& value) {
+template <class I>
+void fill_tensor_inplace_shape(const Spec<I>&, const Spec<I>& value, Plan<I>&) {
   TAEDA_CHECK(
       value.dim() == 0,
       "fill_ only supports 0-dimension value tensor but got tensor with ",
       value.dim(),
       " dimensions.");
+}
+TAEDA_SHAPE(fill_tensor_inplace_shape);
+
+template <class I>
+void fill_tensor_shape(const Spec<I>& self,
+                       const Spec<I>& value,
+                       Plan<I>& plan) {
+  fill_tensor_inplace_shape(self, value, plan);
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(fill_tensor_shape);
+
+template <class I>
+void zero_shape(const Spec<I>& self, Plan<I>& plan) {
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(zero_shape);
+
+namespace {
+
+Scalar only_value(const Tensor& value) {
   return Scalar::load(value.dtype(), value.const_raw_data());
 }
 
 }  // namespace
 
-Tensor fill(const Tensor& self, const Scalar& value) {
-  Tensor out = new_like("fill", self, {}, {}, {});
+void fill_cpu(const Tensor&, const Scalar& value, const Tensor& out) {
   fill_with(out, value);
-  return out;
 }
-Tensor fill(const Tensor& self, const Tensor& value) {
-  return fill(self, only_value(value));
+void fill_cpu(const Tensor&, const Tensor& value, const Tensor& out) {
+  fill_with(out, only_value(value));
 }
 // A number written twice to one place is still that number.
 void fill_(const Tensor& self, const Scalar& value) { fill_with(self, value); }
@@ -39,11 +63,7 @@ void fill_(const Tensor& self, const Tensor& value) {
   fill_with(self, only_value(value));
 }
 
-Tensor zero(const Tensor& self) {
-  Tensor out = new_like("zero", self, {}, {}, {});
-  zero_fill(out);
-  return out;
-}
+void zero_cpu(const Tensor&, const Tensor& out) { zero_fill(out); }
 void zero_(const Tensor& self) { zero_fill(self); }
 
 namespace {

@@ -64,36 +64,41 @@ double norm_of(const A* x, int64_t n, double order) {
 
 }  // namespace
 
-std::vector<Tensor> _foreach_norm(TensorList self,
-                                  const Scalar& ord,
-                                  std::optional<ScalarType> dtype) {
+template <class I>
+void _foreach_norm_shape(SpecList<I> self,
+                         const Scalar& ord,
+                         std::optional<ScalarType> dtype,
+                         Plan<I>& plan) {
   TAEDA_CHECK(!self.empty(), "Tensor list must have at least one tensor.");
   double order = ord.to_double();
   TAEDA_CHECK_AS(NotImplemented,
                  !(std::isinf(order) && order < 0),
                  "_foreach_norm: order -inf is not implemented");
-  std::vector<Tensor> out;
-  out.reserve(self.size());
-  for (const Tensor& t : self) {
-    TAEDA_CHECK(t.is_floating_point(),
+  for (size_t i = 0; i < self.size(); ++i) {
+    TAEDA_CHECK(self[i].is_floating_point(),
                 "_foreach_norm: expected floating-point tensors, got ",
-                t.dtype());
-    ScalarType result = dtype.value_or(t.dtype());
-    Tensor norm =
-        make_tensor("_foreach_norm", IntArrayRef(), result, t.device());
-    if (!t.is_meta()) {
-      ScalarType type = compute_type(result);
-      bool plain =
-          t.is_non_overlapping_and_dense() && t.dtype() == type && !t.is_neg();
-      Tensor x = plain ? t : contiguous_as(t, type);
-      double value = type == kDouble
-                         ? norm_of(x.const_data<double>(), x.numel(), order)
-                         : norm_of(x.const_data<float>(), x.numel(), order);
-      Scalar(value).store(result, norm.mutable_raw_data());
-    }
-    out.push_back(norm);
+                self[i].dtype());
+    plan.set(i, ArrayRef<I>(), dtype.value_or(self[i].dtype()));
   }
-  return out;
+}
+TAEDA_SHAPE(_foreach_norm_shape);
+
+void _foreach_norm_cpu(TensorList self,
+                       const Scalar& ord,
+                       std::optional<ScalarType>,
+                       TensorList out) {
+  double order = ord.to_double();
+  for (size_t i = 0; i < self.size(); ++i) {
+    const Tensor& t = self[i];
+    ScalarType type = compute_type(out[i].dtype());
+    bool plain =
+        t.is_non_overlapping_and_dense() && t.dtype() == type && !t.is_neg();
+    Tensor x = plain ? t : contiguous_as(t, type);
+    double value = type == kDouble
+                       ? norm_of(x.const_data<double>(), x.numel(), order)
+                       : norm_of(x.const_data<float>(), x.numel(), order);
+    Scalar(value).store(out[i].dtype(), out[i].mutable_raw_data());
+  }
 }
 
 }  // namespace taeda::native

@@ -13,12 +13,13 @@ namespace taeda::native {
 namespace {
 
 // Windows of `kernel` elements; where they begin is drawn.
-Pool make_fractional_pool(std::string_view op,
-                          const Tensor& self,
-                          int64_t dims,
-                          IntArrayRef kernel,
-                          IntArrayRef output_size) {
-  Pool p = make_adaptive_pool(op, self, dims, output_size);
+template <class I>
+PoolOver<I> make_fractional_pool(std::string_view op,
+                                 const Spec<I>& self,
+                                 int64_t dims,
+                                 IntArrayRef kernel,
+                                 IntArrayRef output_size) {
+  auto p = make_adaptive_pool<I>(op, self, dims, dims_of<I>(output_size));
   TAEDA_CHECK(static_cast<int64_t>(kernel.size()) == dims,
               op,
               ": kernel_size must either be a single Int or tuple of Ints");
@@ -82,13 +83,14 @@ std::vector<int64_t> all_starts(const Pool& p,
   return starts;
 }
 
+template <class I>
 void check_samples(std::string_view op,
-                   const Tensor& self,
-                   const Tensor& samples,
+                   const Spec<I>& self,
+                   const Spec<I>& samples,
                    int64_t dims) {
   bool batch = self.dim() == dims + 2;
-  int64_t n = batch ? self.sizes()[0] : 1;
-  int64_t channels = self.sizes()[batch ? 1 : 0];
+  I n = batch ? self.sizes()[0] : I(1);
+  I channels = self.sizes()[batch ? 1 : 0];
   TAEDA_CHECK(samples.dim() == 3 && samples.sizes()[0] >= n &&
                   samples.sizes()[1] == channels && samples.sizes()[2] == dims,
               op,
@@ -108,31 +110,31 @@ void check_samples(std::string_view op,
               self.dtype());
 }
 
-std::tuple<Tensor, Tensor> fractional_max_pool(std::string_view op,
-                                               const Tensor& self,
-                                               int64_t dims,
-                                               IntArrayRef kernel,
-                                               IntArrayRef output_size,
-                                               const Tensor& samples) {
-  Pool p = make_fractional_pool(op, self, dims, kernel, output_size);
-  check_samples(op, self, samples, dims);
-  std::vector<int64_t> starts;
-  if (!self.is_meta()) starts = all_starts(p, samples, dims);
+void fractional_max_pool(std::string_view op,
+                         const Tensor& self,
+                         const Pool& p,
+                         int64_t dims,
+                         const Tensor& samples,
+                         const Tensor& out,
+                         const Tensor& indices) {
+  std::vector<int64_t> starts = all_starts(p, samples, dims);
   int64_t each = p.out[0] + p.out[1] + p.out[2];
   const int64_t before[3] = {0, p.out[0], p.out[0] + p.out[1]};
   auto range = [&](int64_t plane, size_t d, int64_t i) {
     int64_t at = starts[static_cast<size_t>(plane * each + before[d] + i)];
     return Range{at, at + p.kernel[d], 1};
   };
-  return max_pool(op, contiguous(self), p, dims, false, range);
+  max_pool(op, contiguous(self), p, dims, false, out, indices, range);
 }
 
 // What was pooled has its sizes from the caller.
-Tensor unpool(std::string_view op,
-              const Tensor& self,
-              const Tensor& indices,
-              IntArrayRef output_size,
-              int64_t dims) {
+template <class I>
+void plan_unpool(std::string_view op,
+                 const Spec<I>& self,
+                 const Spec<I>& indices,
+                 ArrayRef<I> output_size,
+                 int64_t dims,
+                 Plan<I>& plan) {
   TAEDA_CHECK(indices.dtype() == kLong,
               "elements in indices should be type int64 but got: ",
               indices.dtype());
@@ -158,13 +160,6 @@ Tensor unpool(std::string_view op,
               self.sizes(),
               ") but got indices tensor with shape: ",
               indices.sizes());
-  DimVector sizes(self.sizes());
-  int64_t in_size = 1, out_size = 1;
-  for (size_t d = 0; d < output_size.size(); ++d) {
-    size_t at = sizes.size() - output_size.size() + d;
-    in_size *= sizes[at];
-    out_size *= sizes[at] = output_size[d];
-  }
   for (int64_t d = self.dim() - dims - 1; d < self.dim(); ++d) {
     TAEDA_CHECK(self.sizes()[d] > 0,
                 op,
@@ -172,15 +167,31 @@ Tensor unpool(std::string_view op,
                 "dimensions, but got ",
                 self.sizes());
   }
-  Tensor out = make_tensor(op, sizes, self.dtype(), self.device());
-  if (self.is_meta()) return in_format_of(out, self);
-  fill_with(out, int64_t{0});
+  Dims<I> sizes(self.sizes());
+  for (size_t d = 0; d < output_size.size(); ++d) {
+    sizes[sizes.size() - output_size.size() + d] = output_size[d];
+  }
+  plan.set(0, sizes, self.suggest_memory_format(), self.dtype());
+}
+
+void unpool(std::string_view op,
+            const Tensor& self,
+            const Tensor& indices,
+            IntArrayRef output_size,
+            const Tensor& out) {
+  int64_t in_size = 1, out_size = 1;
+  for (size_t d = 0; d < output_size.size(); ++d) {
+    in_size *= self.sizes()[static_cast<size_t>(self.dim()) - 1 - d];
+    out_size *= output_size[d];
+  }
+  RowMajor planes(out);
+  fill_with(planes.tensor(), int64_t{0});
   Tensor x = contiguous(self), at = contiguous(indices);
   visit_max_type(op, self.dtype(), false, [&](auto tag) {
     using T = decltype(tag);
     const T* from = x.const_data<T>();
     const int64_t* index = at.const_data<int64_t>();
-    T* to = out.mutable_data<T>();
+    T* to = planes.tensor().mutable_data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) {
       TAEDA_CHECK(index[i] >= 0 && index[i] < out_size,
                   op,
@@ -192,47 +203,86 @@ Tensor unpool(std::string_view op,
       to[i / in_size * out_size + index[i]] = from[i];
     }
   });
-  return in_format_of(out, self);
+  planes.finish();
 }
 
 }  // namespace
 
-#define TAEDA_FRACTIONAL(D)                                                    \
-  std::tuple<Tensor, Tensor> fractional_max_pool##D##d(                        \
-      const Tensor& self,                                                      \
-      ArrayRef<int64_t> kernel_size,                                           \
-      ArrayRef<int64_t> output_size,                                           \
-      const Tensor& random_samples) {                                          \
-    return fractional_max_pool("fractional_max_pool" #D "d",                   \
-                               self,                                           \
-                               D,                                              \
-                               kernel_size,                                    \
-                               output_size,                                    \
-                               random_samples);                                \
-  }                                                                            \
-  Tensor fractional_max_pool##D##d_backward(const Tensor& grad_output,         \
-                                            const Tensor& self,                \
-                                            ArrayRef<int64_t>,                 \
-                                            ArrayRef<int64_t>,                 \
-                                            const Tensor& indices) {           \
-    return scatter_planes(                                                     \
-        "fractional_max_pool" #D "d_backward", grad_output, self, indices, D); \
+#define TAEDA_FRACTIONAL(D)                                                   \
+  template <class I>                                                          \
+  void fractional_max_pool##D##d_shape(const Spec<I>& self,                   \
+                                       ArrayRef<int64_t> kernel_size,         \
+                                       ArrayRef<int64_t> output_size,         \
+                                       const Spec<I>& random_samples,         \
+                                       Plan<I>& plan) {                       \
+    const char* op = "fractional_max_pool" #D "d";                            \
+    auto p = make_fractional_pool(op, self, D, kernel_size, output_size);     \
+    check_samples(op, self, random_samples, D);                               \
+    plan_max_pool(self, p, D, MemoryFormat::Contiguous, plan);                \
+  }                                                                           \
+  TAEDA_SHAPE(fractional_max_pool##D##d_shape);                               \
+  void fractional_max_pool##D##d_cpu(const Tensor& self,                      \
+                                     ArrayRef<int64_t> kernel_size,           \
+                                     ArrayRef<int64_t> output_size,           \
+                                     const Tensor& random_samples,            \
+                                     const Tensor& out,                       \
+                                     const Tensor& indices) {                 \
+    const char* op = "fractional_max_pool" #D "d";                            \
+    Pool p =                                                                  \
+        make_fractional_pool<int64_t>(op, self, D, kernel_size, output_size); \
+    fractional_max_pool(op, self, p, D, random_samples, out, indices);        \
+  }                                                                           \
+  template <class I>                                                          \
+  void fractional_max_pool##D##d_backward_shape(const Spec<I>& grad_output,   \
+                                                const Spec<I>& self,          \
+                                                ArrayRef<int64_t>,            \
+                                                ArrayRef<int64_t>,            \
+                                                const Spec<I>& indices,       \
+                                                Plan<I>& plan) {              \
+    scatter_planes_shape("fractional_max_pool" #D "d_backward",               \
+                         grad_output,                                         \
+                         self,                                                \
+                         indices,                                             \
+                         D,                                                   \
+                         plan);                                               \
+  }                                                                           \
+  TAEDA_SHAPE(fractional_max_pool##D##d_backward_shape);                      \
+  void fractional_max_pool##D##d_backward_cpu(const Tensor& grad_output,      \
+                                              const Tensor&,                  \
+                                              ArrayRef<int64_t>,              \
+                                              ArrayRef<int64_t>,              \
+                                              const Tensor& indices,          \
+                                              const Tensor& out) {            \
+    scatter_planes(                                                           \
+        "fractional_max_pool" #D "d_backward", grad_output, indices, D, out); \
   }
 TAEDA_FRACTIONAL(2)
 TAEDA_FRACTIONAL(3)
 #undef TAEDA_FRACTIONAL
 
-Tensor max_unpool2d(const Tensor& self,
-                    const Tensor& indices,
-                    ArrayRef<int64_t> output_size) {
-  return unpool("max_unpool2d", self, indices, output_size, 2);
+template <class I>
+void max_unpool2d_shape(const Spec<I>& self,
+                        const Spec<I>& indices,
+                        ArrayRef<I> output_size,
+                        Plan<I>& plan) {
+  plan_unpool("max_unpool2d", self, indices, output_size, 2, plan);
+}
+TAEDA_SHAPE(max_unpool2d_shape);
+
+void max_unpool2d_cpu(const Tensor& self,
+                      const Tensor& indices,
+                      ArrayRef<int64_t> output_size,
+                      const Tensor& out) {
+  unpool("max_unpool2d", self, indices, output_size, out);
 }
 
-Tensor max_unpool3d(const Tensor& self,
-                    const Tensor& indices,
-                    ArrayRef<int64_t> output_size,
-                    ArrayRef<int64_t> stride,
-                    ArrayRef<int64_t> padding) {
+template <class I>
+void max_unpool3d_shape(const Spec<I>& self,
+                        const Spec<I>& indices,
+                        ArrayRef<I> output_size,
+                        ArrayRef<int64_t> stride,
+                        ArrayRef<int64_t> padding,
+                        Plan<I>& plan) {
   TAEDA_CHECK(stride.size() == 3 && padding.size() == 3,
               "max_unpool3d: stride and padding should have 3 elements, got ",
               stride,
@@ -242,7 +292,17 @@ Tensor max_unpool3d(const Tensor& self,
               "max_unpool3d: strides should be greater than zero, but got "
               "stride: ",
               stride);
-  return unpool("max_unpool3d", self, indices, output_size, 3);
+  plan_unpool("max_unpool3d", self, indices, output_size, 3, plan);
+}
+TAEDA_SHAPE(max_unpool3d_shape);
+
+void max_unpool3d_cpu(const Tensor& self,
+                      const Tensor& indices,
+                      ArrayRef<int64_t> output_size,
+                      ArrayRef<int64_t>,
+                      ArrayRef<int64_t>,
+                      const Tensor& out) {
+  unpool("max_unpool3d", self, indices, output_size, out);
 }
 
 }  // namespace taeda::native

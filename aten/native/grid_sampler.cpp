@@ -201,9 +201,9 @@ void visit_sampled(ScalarType t, F&& f) {
   not_implemented_for("grid_sampler", t);
 }
 
-template <size_t D>
-void check_grid(const Tensor& input,
-                const Tensor& grid,
+template <size_t D, class T>
+void check_grid(const T& input,
+                const T& grid,
                 int64_t interpolation,
                 int64_t beyond) {
   TAEDA_CHECK(
@@ -251,13 +251,13 @@ void check_grid(const Tensor& input,
               beyond);
 }
 
-template <size_t D>
-void sample_shape(const Tensor& input,
-                  const Tensor& grid,
+template <size_t D, class I>
+void sample_shape(const Spec<I>& input,
+                  const Spec<I>& grid,
                   const Sampling& how,
-                  OutputPlan& plan) {
+                  Plan<I>& plan) {
   check_grid<D>(input, grid, how.interpolation, how.beyond);
-  DimVector sizes{input.sizes()[0], input.sizes()[1]};
+  Dims<I> sizes{input.sizes()[0], input.sizes()[1]};
   for (size_t d = 0; d < D; ++d) sizes.push_back(grid.sizes()[d + 1]);
   plan.set(0, sizes, input.dtype());
 }
@@ -311,22 +311,25 @@ void place_gradients(const PlaceTaps<T, D>& taps,
   for (size_t d = 0; d < D; ++d) dgrid[D - 1 - d] = sums[d];
 }
 
-template <size_t D>
-std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad,
-                                           const Tensor& input,
-                                           const Tensor& grid,
-                                           const Sampling& how,
-                                           ArrayRef<bool> wanted) {
+template <size_t D, class I>
+void sample_backward_shape(const Spec<I>& input,
+                           const Spec<I>& grid,
+                           const Sampling& how,
+                           ArrayRef<bool> wanted,
+                           Plan<I>& plan) {
   check_grid<D>(input, grid, how.interpolation, how.beyond);
-  Tensor dx, dgrid;
-  auto made = [](const Tensor& like) {
-    return make_tensor(
-        "grid_sampler_backward", like.sizes(), like.dtype(), like.device());
-  };
-  if (wanted[0]) dx = made(input);
-  if (wanted[1]) dgrid = made(grid);
-  if (input.is_meta()) return {dx, dgrid};
-  if (wanted[0]) fill_with(dx, int64_t{0});
+  if (wanted[0]) plan.set(0, input.sizes(), input.dtype());
+  if (wanted[1]) plan.set(1, grid.sizes(), grid.dtype());
+}
+
+template <size_t D>
+void sample_backward(const Tensor& grad,
+                     const Tensor& input,
+                     const Tensor& grid,
+                     const Sampling& how,
+                     const Tensor& dx,
+                     const Tensor& dgrid) {
+  if (dx.defined()) fill_with(dx, int64_t{0});
   Tensor x = contiguous(input), where = contiguous(grid);
   Tensor g = contiguous(grad);
   Grid<D> shape = make_grid<D>(input, grid);
@@ -343,43 +346,62 @@ std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad,
             shape,
             x.const_data<T>() + n * block,
             g.const_data<T>() + n * shape.channels * shape.places + p,
-            wanted[0] ? dx.mutable_data<T>() + n * block : nullptr,
-            wanted[1] ? dgrid.mutable_data<T>() + at : nullptr);
+            dx.defined() ? dx.mutable_data<T>() + n * block : nullptr,
+            dgrid.defined() ? dgrid.mutable_data<T>() + at : nullptr);
       }
     });
   });
-  return {dx, dgrid};
 }
 
 }  // namespace
 
-#define TAEDA_GRID_SAMPLER(D)                                            \
-  void grid_sampler_##D##d_shape(const Tensor& input,                    \
-                                 const Tensor& grid,                     \
-                                 int64_t mode,                           \
-                                 int64_t beyond,                         \
-                                 bool corners,                           \
-                                 OutputPlan& plan) {                     \
-    sample_shape<D>(input, grid, {mode, beyond, corners}, plan);         \
-  }                                                                      \
-  void grid_sampler_##D##d_cpu(const Tensor& input,                      \
-                               const Tensor& grid,                       \
-                               int64_t mode,                             \
-                               int64_t beyond,                           \
-                               bool corners,                             \
-                               const Tensor& out) {                      \
-    sample<D>(input, grid, {mode, beyond, corners}, out);                \
-  }                                                                      \
-  std::tuple<Tensor, Tensor> grid_sampler_##D##d_backward(               \
-      const Tensor& grad_output,                                         \
-      const Tensor& input,                                               \
-      const Tensor& grid,                                                \
-      int64_t mode,                                                      \
-      int64_t beyond,                                                    \
-      bool corners,                                                      \
-      ArrayRef<bool> output_mask) {                                      \
-    return sample_backward<D>(                                           \
-        grad_output, input, grid, {mode, beyond, corners}, output_mask); \
+#define TAEDA_GRID_SAMPLER(D)                                         \
+  template <class I>                                                  \
+  void grid_sampler_##D##d_shape(const Spec<I>& input,                \
+                                 const Spec<I>& grid,                 \
+                                 int64_t mode,                        \
+                                 int64_t beyond,                      \
+                                 bool corners,                        \
+                                 Plan<I>& plan) {                     \
+    sample_shape<D>(input, grid, {mode, beyond, corners}, plan);      \
+  }                                                                   \
+  TAEDA_SHAPE(grid_sampler_##D##d_shape);                             \
+  void grid_sampler_##D##d_cpu(const Tensor& input,                   \
+                               const Tensor& grid,                    \
+                               int64_t mode,                          \
+                               int64_t beyond,                        \
+                               bool corners,                          \
+                               const Tensor& out) {                   \
+    sample<D>(input, grid, {mode, beyond, corners}, out);             \
+  }                                                                   \
+  template <class I>                                                  \
+  void grid_sampler_##D##d_backward_shape(const Spec<I>&,             \
+                                          const Spec<I>& input,       \
+                                          const Spec<I>& grid,        \
+                                          int64_t mode,               \
+                                          int64_t beyond,             \
+                                          bool corners,               \
+                                          ArrayRef<bool> output_mask, \
+                                          Plan<I>& plan) {            \
+    sample_backward_shape<D>(                                         \
+        input, grid, {mode, beyond, corners}, output_mask, plan);     \
+  }                                                                   \
+  TAEDA_SHAPE(grid_sampler_##D##d_backward_shape);                    \
+  void grid_sampler_##D##d_backward_cpu(const Tensor& grad_output,    \
+                                        const Tensor& input,          \
+                                        const Tensor& grid,           \
+                                        int64_t mode,                 \
+                                        int64_t beyond,               \
+                                        bool corners,                 \
+                                        ArrayRef<bool>,               \
+                                        const Tensor& grad_input,     \
+                                        const Tensor& grad_grid) {    \
+    sample_backward<D>(grad_output,                                   \
+                       input,                                         \
+                       grid,                                          \
+                       {mode, beyond, corners},                       \
+                       grad_input,                                    \
+                       grad_grid);                                    \
   }
 TAEDA_GRID_SAMPLER(2)
 TAEDA_GRID_SAMPLER(3)

@@ -1,5 +1,7 @@
 // Group norm, and instance norm through it.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/derived.h>
+#include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -129,22 +131,23 @@ void backward_groups(const Groups& s,
   }
 }
 
-Tensor laid_out_as(const Tensor& plain, const Tensor& like) {
-  MemoryFormat f = like.suggest_memory_format();
-  if (f == MemoryFormat::Contiguous) return plain;
-  Tensor out = make_tensor_strided("group_norm",
-                                   plain.sizes(),
-                                   format_strides(plain.sizes(), f),
-                                   plain.dtype(),
-                                   plain.device());
-  copy_into(out, plain);
-  return out;
+// N * C * HxW is the number of elements; nothing overflows.
+bool fill(const IntArrayRef& sizes, int64_t elements) {
+  int64_t count = 1;
+  for (int64_t s : sizes) {
+    if (s < 0 || __builtin_mul_overflow(count, s, &count)) return false;
+  }
+  return count == elements;
+}
+bool fill(const SymIntArrayRef& sizes, const SymInt& elements) {
+  SymInt count = 1;
+  for (const SymInt& s : sizes) count *= s;
+  return count == elements;
 }
 
-}  // namespace
-
-static void check_groups(
-    const Tensor& input, int64_t N, int64_t C, int64_t HxW, int64_t group) {
+template <class I>
+void check_groups(
+    const Spec<I>& input, const I& N, const I& C, const I& HxW, int64_t group) {
   TAEDA_CHECK(
       group > 0, "Expected num groups to be greater than 0, got ", group);
   TAEDA_CHECK(C % group == 0,
@@ -153,11 +156,7 @@ static void check_groups(
               input.sizes(),
               " and num_groups=",
               group);
-  bool fits = N >= 0 && C >= 0 && HxW >= 0;
-  int64_t count = 0;
-  fits = fits && !__builtin_mul_overflow(N, C, &count) &&
-         !__builtin_mul_overflow(count, HxW, &count);
-  TAEDA_CHECK(fits && count == input.numel(),
+  TAEDA_CHECK(fill({N, C, HxW}, input.numel()),
               "group_norm: expected an input of N * C * HxW elements, got N = ",
               N,
               ", C = ",
@@ -168,89 +167,125 @@ static void check_groups(
               input.sizes());
 }
 
-std::tuple<Tensor, Tensor, Tensor> native_group_norm(
-    const Tensor& input,
-    const OptionalTensor& weight,
-    const OptionalTensor& bias,
-    int64_t N,
-    int64_t C,
-    int64_t HxW,
-    int64_t group,
-    double eps) {
-  Tensor w = or_undefined(weight), b = or_undefined(bias);
-  check_groups(input, N, C, HxW, group);
-  for (const Tensor* t : {&w, &b}) {
-    TAEDA_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == C),
-                "Expected ",
-                t == &w ? "weight" : "bias",
-                " to be a vector of size equal to the number of channels in "
-                "input, but got ",
-                t == &w ? "weight" : "bias",
-                " of shape ",
-                t->sizes(),
-                " and input of shape ",
-                input.sizes());
-  }
-  Groups s{N, C, HxW, group};
-  ScalarType type = compute_type(input.dtype());
-  ScalarType kept = statistics_type(input, w, b);
-  Device device = input.device();
-  Tensor out = make_tensor("group_norm", input.sizes(), input.dtype(), device);
-  if (device.is_meta()) {
-    return {out,
-            make_tensor("group_norm", {N, group}, kept, device),
-            make_tensor("group_norm", {N, group}, kept, device)};
-  }
-  Tensor mean = make_tensor("group_norm", {N, group}, type);
-  Tensor rstd = make_tensor("group_norm", {N, group}, type);
-  Tensor x = contiguous(input);
-  w = parameter_as(w, type), b = parameter_as(b, type);
-  visit_norm_type("GroupNormKernelImpl", x.dtype(), [&](auto tag) {
-    forward_groups<decltype(tag)>(s, x, w, b, out, mean, rstd, eps);
-  });
-  return {laid_out_as(out, input), cast(mean, kept), cast(rstd, kept)};
+template <class I>
+void check_vector(const char* name,
+                  const Spec<I>& t,
+                  const I& channels,
+                  const Spec<I>& input) {
+  TAEDA_CHECK(!t.defined() || (t.dim() == 1 && t.numel() == channels),
+              "Expected ",
+              name,
+              " to be a vector of size equal to the number of channels in "
+              "input, but got ",
+              name,
+              " of shape ",
+              t.sizes(),
+              " and input of shape ",
+              input.sizes());
 }
 
-std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(
-    const Tensor& grad_out,
-    const Tensor& input,
-    const Tensor& mean,
-    const Tensor& rstd,
-    const OptionalTensor& weight,
-    int64_t N,
-    int64_t C,
-    int64_t HxW,
-    int64_t group,
-    ArrayRef<bool> output_mask) {
+}  // namespace
+
+template <class I>
+void native_group_norm_shape(const Spec<I>& input,
+                             const Spec<I>& weight,
+                             const Spec<I>& bias,
+                             I N,
+                             I C,
+                             I HxW,
+                             int64_t group,
+                             double,
+                             Plan<I>& plan) {
+  check_groups(input, N, C, HxW, group);
+  check_vector("weight", weight, C, input);
+  check_vector("bias", bias, C, input);
+  ScalarType kept = statistics_type(input, weight, bias);
+  plan.set(0, input.sizes(), input.suggest_memory_format(), input.dtype());
+  plan.set(1, {N, I(group)}, kept);
+  plan.set(2, {N, I(group)}, kept);
+}
+TAEDA_SHAPE(native_group_norm_shape);
+
+void native_group_norm_cpu(const Tensor& input,
+                           const OptionalTensor& weight,
+                           const OptionalTensor& bias,
+                           int64_t N,
+                           int64_t C,
+                           int64_t HxW,
+                           int64_t group,
+                           double eps,
+                           const Tensor& out,
+                           const Tensor& mean,
+                           const Tensor& rstd) {
+  Groups s{N, C, HxW, group};
+  ScalarType type = compute_type(input.dtype());
+  Tensor x = contiguous(input);
+  Tensor w = parameter_as(or_undefined(weight), type);
+  Tensor b = parameter_as(or_undefined(bias), type);
+  RowMajor y(out), m(mean, type), r(rstd, type);
+  visit_norm_type("GroupNormKernelImpl", x.dtype(), [&](auto tag) {
+    forward_groups<decltype(tag)>(
+        s, x, w, b, y.tensor(), m.tensor(), r.tensor(), eps);
+  });
+  y.finish();
+  m.finish();
+  r.finish();
+}
+
+template <class I>
+void native_group_norm_backward_shape(const Spec<I>& grad_out,
+                                      const Spec<I>& input,
+                                      const Spec<I>& mean,
+                                      const Spec<I>& rstd,
+                                      const Spec<I>& weight,
+                                      I N,
+                                      I C,
+                                      I HxW,
+                                      int64_t group,
+                                      ArrayRef<bool> output_mask,
+                                      Plan<I>& plan) {
   constexpr std::string_view kName = "group_norm_backward";
   check_mask(kName, output_mask, 3);
   check_groups(input, N, C, HxW, group);
   check_shape(kName, "grad_out", grad_out, input.sizes());
   check_count(kName, "mean", mean, N * group);
   check_count(kName, "rstd", rstd, N * group);
+  if (weight.defined()) check_count(kName, "weight", weight, C);
+  ScalarType kept = weight.defined() ? weight.dtype() : input.dtype();
+  if (output_mask[0]) {
+    plan.set(0, input.sizes(), input.suggest_memory_format(), input.dtype());
+  }
+  if (output_mask[1]) plan.set(1, {C}, kept);
+  if (output_mask[2]) plan.set(2, {C}, kept);
+}
+TAEDA_SHAPE(native_group_norm_backward_shape);
+
+void native_group_norm_backward_cpu(const Tensor& grad_out,
+                                    const Tensor& input,
+                                    const Tensor& mean,
+                                    const Tensor& rstd,
+                                    const OptionalTensor& weight,
+                                    int64_t N,
+                                    int64_t C,
+                                    int64_t HxW,
+                                    int64_t group,
+                                    ArrayRef<bool>,
+                                    const Tensor& grad_input,
+                                    const Tensor& grad_weight,
+                                    const Tensor& grad_bias) {
   Groups s{N, C, HxW, group};
   ScalarType type = compute_type(input.dtype());
-  Device device = input.device();
-  Tensor w = or_undefined(weight);
-  if (w.defined()) check_count(kName, "weight", w, C);
-  ScalarType kept = w.defined() ? w.dtype() : input.dtype();
-  Tensor dx, dw, db;
-  if (output_mask[0]) {
-    dx = make_tensor(kName, input.sizes(), input.dtype(), device);
-  }
-  if (output_mask[1]) dw = make_tensor(kName, {C}, type, device);
-  if (output_mask[2]) db = make_tensor(kName, {C}, type, device);
-  if (device.is_meta()) return {dx, dw, db};
   Tensor g = contiguous_as(grad_out, input.dtype()), x = contiguous(input);
-  w = parameter_as(w, type);
+  Tensor w = parameter_as(or_undefined(weight), type);
   Tensor m = parameter_as(mean, type), r = parameter_as(rstd, type);
-  visit_norm_type(kName, x.dtype(), [&](auto tag) {
-    backward_groups<decltype(tag)>(s, g, x, w, m, r, dx, dw, db);
+  RowMajor dx(grad_input), dw(grad_weight, type), db(grad_bias, type);
+  visit_norm_type("group_norm_backward", x.dtype(), [&](auto tag) {
+    backward_groups<decltype(tag)>(
+        s, g, x, w, m, r, dx.tensor(), dw.tensor(), db.tensor());
   });
-  if (dx.defined()) dx = laid_out_as(dx, input);
-  if (dw.defined()) dw = cast(dw, kept);
-  if (db.defined()) db = cast(db, kept);
-  return {dx, dw, db};
+  dx.finish();
+  dw.finish();
+  db.finish();
 }
 
 Tensor group_norm(const Tensor& input,

@@ -28,8 +28,13 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
+// A 0-d tensor counts as a row of one.
+template <class I>
+I dim_size(const Spec<I>& t, int64_t dim) {
+  return t.dim() == 0 ? I(1) : t.sizes()[dim];
+}
 int64_t dim_size(const Tensor& t, int64_t dim) {
-  return t.dim() == 0 ? 1 : t.sizes()[dim];
+  return dim_size<int64_t>(Spec<int64_t>(t), dim);
 }
 
 // The positions as int64, negative ones counted from the end if allowed.
@@ -58,7 +63,8 @@ std::vector<int64_t> positions(const char* op,
   return out;
 }
 
-void check_index(const char* op, const Tensor& index) {
+template <class T>
+void check_index(const char* op, const T& index) {
   TAEDA_CHECK_AS(
       Index, index.dim() <= 1, op, "(): Index is supposed to be a vector");
   TAEDA_CHECK(index.dtype() == kLong || index.dtype() == kInt,
@@ -92,13 +98,14 @@ void copy_picked(T* __restrict to,
 
 }  // namespace
 
-void index_select_shape(const Tensor& self,
+template <class I>
+void index_select_shape(const Spec<I>& self,
                         int64_t dim,
-                        const Tensor& index,
-                        OutputPlan& plan) {
+                        const Spec<I>& index,
+                        Plan<I>& plan) {
   check_index("index_select", index);
   dim = wrap_dim(dim, self.dim());
-  DimVector sizes(self.sizes());
+  Dims<I> sizes(self.sizes());
   if (self.dim() > 0) sizes[dim] = index.numel();
   TAEDA_CHECK(self.dim() > 0 || index.numel() == 1,
               "index_select(): Index to scalar can have only 1 value, got ",
@@ -106,6 +113,7 @@ void index_select_shape(const Tensor& self,
               " value(s)");
   plan.set(0, sizes, self.dtype());
 }
+TAEDA_SHAPE(index_select_shape);
 
 void index_select_cpu(const Tensor& self,
                       int64_t dim,
@@ -142,12 +150,13 @@ void index_select_cpu(const Tensor& self,
 namespace {
 
 // `count`: the error of another number of indices than slices.
+template <class I>
 void check_source(const char* op,
                   ErrorKind count,
-                  const Tensor& self,
+                  const Spec<I>& self,
                   int64_t dim,
-                  const Tensor& index,
-                  const Tensor& source) {
+                  const Spec<I>& index,
+                  const Spec<I>& source) {
   TAEDA_CHECK_AS(Index,
                  index.dim() <= 1,
                  op,
@@ -184,7 +193,7 @@ void check_source(const char* op,
                         "), for dim: ",
                         dim));
   }
-  DimVector own(self.sizes()), given(source.sizes());
+  Dims<I> own(self.sizes()), given(source.sizes());
   if (!own.empty()) own.erase(own.begin() + dim);
   if (!given.empty()) given.erase(given.begin() + dim);
   TAEDA_CHECK(own == given,
@@ -193,9 +202,9 @@ void check_source(const char* op,
               "except at dimension ",
               dim,
               " Destination slice shape: ",
-              IntArrayRef(own),
+              ArrayRef<I>(own),
               " and source slice shape: ",
-              IntArrayRef(given));
+              ArrayRef<I>(given));
 }
 
 // write(place, value) for every element of the slices, in the order of index.
@@ -223,14 +232,26 @@ void write_slices(const Tensor& self,
 
 }  // namespace
 
-void index_add_(const Tensor& self,
-                int64_t dim,
-                const Tensor& index,
-                const Tensor& source,
-                const Scalar& alpha) {
+template <class I>
+void index_add_shape(const Spec<I>& self,
+                     int64_t dim,
+                     const Spec<I>& index,
+                     const Spec<I>& source,
+                     const Scalar&,
+                     Plan<I>& plan) {
   dim = wrap_dim(dim, self.dim());
   check_source("index_add", ErrorKind::Runtime, self, dim, index, source);
-  check_no_internal_overlap("index_add_", self);
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(index_add_shape);
+
+void index_add_cpu(const Tensor& self,
+                   int64_t dim,
+                   const Tensor& index,
+                   const Tensor& source,
+                   const Scalar& alpha,
+                   const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
   // PyTorch raises IndexError from its loop over one dim alone.
   ErrorKind outside = self.dim() <= 1 ? ErrorKind::Index : ErrorKind::Runtime;
   auto at =
@@ -239,27 +260,18 @@ void index_add_(const Tensor& self,
   Tensor scaled = alpha.equal(1.0) ? source : ops::mul(source, alpha);
   visit_type(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    write_slices<T>(self, dim, at, scaled, [](T& place, T value) {
+    write_slices<T>(out, dim, at, scaled, [](T& place, T value) {
       place = sum_of<T>(place, value);
     });
   });
 }
 
-Tensor index_add(const Tensor& self,
-                 int64_t dim,
-                 const Tensor& index,
-                 const Tensor& source,
-                 const Scalar& alpha) {
-  Tensor out = new_like("index_add", self, {}, {}, {});
-  copy_into(out, self);
-  index_add_(out, dim, index, source, alpha);
-  return out;
-}
-
-void index_copy_(const Tensor& self,
-                 int64_t dim,
-                 const Tensor& index,
-                 const Tensor& source) {
+template <class I>
+void index_copy_shape(const Spec<I>& self,
+                      int64_t dim,
+                      const Spec<I>& index,
+                      const Spec<I>& source,
+                      Plan<I>& plan) {
   dim = wrap_dim(dim, self.dim());
   TAEDA_CHECK_AS(Index,
                  index.dim() < 2,
@@ -270,45 +282,65 @@ void index_copy_(const Tensor& self,
               "index_copy_(): Expected a long tensor for index, but got ",
               index.dtype());
   check_source("index_copy", ErrorKind::Index, self, dim, index, source);
-  check_no_internal_overlap("index_copy_", self);
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(index_copy_shape);
+
+void index_copy_cpu(const Tensor& self,
+                    int64_t dim,
+                    const Tensor& index,
+                    const Tensor& source,
+                    const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
   auto at = positions("index_copy_()", index, dim, dim_size(self, dim), false);
   if (source.numel() == 0) return;
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
     write_slices<T>(
-        self, dim, at, source, [](T& place, T value) { place = value; });
+        out, dim, at, source, [](T& place, T value) { place = value; });
   });
 }
 
-Tensor index_copy(const Tensor& self,
-                  int64_t dim,
-                  const Tensor& index,
-                  const Tensor& source) {
-  Tensor out = new_like("index_copy", self, {}, {}, {});
-  copy_into(out, self);
-  index_copy_(out, dim, index, source);
-  return out;
-}
-
-void index_fill_(const Tensor& self,
-                 int64_t dim,
-                 const Tensor& index,
-                 const Scalar& value) {
+namespace {
+template <class I>
+void plan_index_fill(const Spec<I>& self,
+                     int64_t dim,
+                     const Spec<I>& index,
+                     Plan<I>& plan) {
   TAEDA_CHECK_AS(Index,
                  index.dtype() == kLong || index.dtype() == kInt,
                  "index_fill_(): Expected dtype int32/int64 for index.");
   TAEDA_CHECK(index.dim() <= 1,
               "index_fill_(): Index has to be a vector/scalar, got ",
               index);
+  wrap_dim(dim, self.dim());
+  plan.set_like(0, self, self.dtype());
+}
+}  // namespace
+
+template <class I>
+void index_fill_shape(const Spec<I>& self,
+                      int64_t dim,
+                      const Spec<I>& index,
+                      const Scalar& value,
+                      Plan<I>& plan) {
   TAEDA_CHECK(self.is_complex() || !value.is_complex(),
               "index_fill_(): Converting complex Scalar to non-complex type is "
               "not supported");
+  plan_index_fill(self, dim, index, plan);
+}
+TAEDA_SHAPE(index_fill_shape);
+
+void index_fill_cpu(const Tensor& self,
+                    int64_t dim,
+                    const Tensor& index,
+                    const Scalar& value,
+                    const Tensor& out) {
   dim = wrap_dim(dim, self.dim());
-  check_no_internal_overlap("index_fill_", self);
   alignas(16) char element[16];
   value.store(self.dtype(), element);
   auto at = positions("index_fill_()", index, dim, dim_size(self, dim), true);
-  WorkingCopy work(self);
+  WorkingCopy work(out);
   AroundDim around(self.sizes(), dim);
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
@@ -325,46 +357,41 @@ void index_fill_(const Tensor& self,
   work.finish();
 }
 
-namespace {
-Scalar only_value(const Tensor& value) {
+template <class I>
+void index_fill_tensor_shape(const Spec<I>& self,
+                             int64_t dim,
+                             const Spec<I>& index,
+                             const Spec<I>& value,
+                             Plan<I>& plan) {
   TAEDA_CHECK(value.dim() == 0,
               "index_fill_(): Only supports 0-dimensional value tensor, but "
-              "got value tensor "
-              "with ",
+              "got value tensor with ",
               value.dim(),
               " dimension(s).");
-  return Scalar::load(value.dtype(), value.const_raw_data());
+  plan_index_fill(self, dim, index, plan);
 }
-}  // namespace
+TAEDA_SHAPE(index_fill_tensor_shape);
 
-void index_fill_(const Tensor& self,
-                 int64_t dim,
-                 const Tensor& index,
-                 const Tensor& value) {
-  index_fill_(self, dim, index, only_value(value));
-}
-Tensor index_fill(const Tensor& self,
-                  int64_t dim,
-                  const Tensor& index,
-                  const Scalar& value) {
-  Tensor out = new_like("index_fill", self, {}, {}, {});
-  copy_into(out, self);
-  index_fill_(out, dim, index, value);
-  return out;
-}
-Tensor index_fill(const Tensor& self,
-                  int64_t dim,
-                  const Tensor& index,
-                  const Tensor& value) {
-  return index_fill(self, dim, index, only_value(value));
+void index_fill_tensor_cpu(const Tensor& self,
+                           int64_t dim,
+                           const Tensor& index,
+                           const Tensor& value,
+                           const Tensor& out) {
+  Scalar number = Scalar::load(value.dtype(), value.const_raw_data());
+  TAEDA_CHECK(self.is_complex() || !number.is_complex(),
+              "index_fill_(): Converting complex Scalar to non-complex type is "
+              "not supported");
+  index_fill_cpu(self, dim, index, number, out);
 }
 
-Tensor index_reduce(const Tensor& self,
-                    int64_t dim,
-                    const Tensor& index,
-                    const Tensor& source,
-                    std::string_view reduce,
-                    bool include_self) {
+template <class I>
+void index_reduce_shape(const Spec<I>& self,
+                        int64_t dim,
+                        const Spec<I>& index,
+                        const Spec<I>& source,
+                        std::string_view reduce,
+                        bool,
+                        Plan<I>& plan) {
   TAEDA_CHECK(
       reduce == "prod" || reduce == "mean" || reduce == "amax" ||
           reduce == "amin",
@@ -374,8 +401,18 @@ Tensor index_reduce(const Tensor& self,
       ".");
   dim = wrap_dim(dim, self.dim());
   check_source("index_reduce", ErrorKind::Index, self, dim, index, source);
-  Tensor out = new_like("index_reduce", self, {}, {}, {});
-  copy_into(out, self);
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(index_reduce_shape);
+
+void index_reduce_cpu(const Tensor& self,
+                      int64_t dim,
+                      const Tensor& index,
+                      const Tensor& source,
+                      std::string_view reduce,
+                      bool include_self,
+                      const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
   // Every element of a slice goes to the same position along dim.
   Tensor at = make_tensor("index_reduce", source.sizes(), kLong);
   DimVector line(source.sizes().size(), 1);
@@ -384,7 +421,6 @@ Tensor index_reduce(const Tensor& self,
   copy_into(
       at, make_view(row, line, contiguous_strides(line), row.storage_offset()));
   scatter_reduced(out, dim, at, source, reduce, include_self);
-  return out;
 }
 
 }  // namespace taeda::native

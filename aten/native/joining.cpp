@@ -1,7 +1,7 @@
 // Tensors one behind another: cat, stack and what is made of them.
 #include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/derived.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/block_diag.h>
 #include <taeda/gen/native/cartesian_prod.h>
@@ -31,13 +31,17 @@ namespace {
 constexpr size_t kParallelBytes = 1 << 18;
 
 // PyTorch lets tensors of shape [0] pass beside any others.
-bool is_skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
+template <class T>
+bool is_skipped(const T& t) {
+  return t.dim() == 1 && t.sizes()[0] == 0;
+}
 
-const Tensor& check_cat(TensorList tensors) {
+template <class I>
+const Spec<I>& check_cat(SpecList<I> tensors) {
   TAEDA_CHECK_AS(Value,
                  !tensors.empty(),
                  "torch.cat(): expected a non-empty list of Tensors");
-  const Tensor* model = nullptr;
+  const Spec<I>* model = nullptr;
   for (size_t i = 0; i < tensors.size(); ++i) {
     TAEDA_CHECK(tensors[i].dim() > 0,
                 "zero-dimensional tensor (at position ",
@@ -48,7 +52,8 @@ const Tensor& check_cat(TensorList tensors) {
   return model == nullptr ? tensors[0] : *model;
 }
 
-void check_fits(const Tensor& model, const Tensor& t, size_t i, int64_t dim) {
+template <class I>
+void check_fits(const Spec<I>& model, const Spec<I>& t, size_t i, int64_t dim) {
   TAEDA_CHECK(t.dim() == model.dim(),
               "Tensors must have same number of dimensions: got ",
               model.dim(),
@@ -68,9 +73,10 @@ void check_fits(const Tensor& model, const Tensor& t, size_t i, int64_t dim) {
   }
 }
 
-MemoryFormat common_format(TensorList tensors) {
+template <class I>
+MemoryFormat common_format(SpecList<I> tensors) {
   MemoryFormat format = tensors[0].suggest_memory_format();
-  for (const Tensor& t : tensors) {
+  for (const Spec<I>& t : tensors) {
     if (t.suggest_memory_format() != format) return MemoryFormat::Contiguous;
   }
   return format;
@@ -103,10 +109,11 @@ void copy_rows(ArrayRef<Piece> pieces, int64_t rows, size_t width, char* out) {
 
 }  // namespace
 
-void cat_shape(TensorList tensors, int64_t dim, OutputPlan& plan) {
-  const Tensor& model = check_cat(tensors);
+template <class I>
+void cat_shape(SpecList<I> tensors, int64_t dim, Plan<I>& plan) {
+  const Spec<I>& model = check_cat(tensors);
   dim = wrap_dim(dim, model.dim());
-  DimVector sizes(model.sizes());
+  Dims<I> sizes(model.sizes());
   sizes[dim] = 0;
   ResultType type;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -117,6 +124,7 @@ void cat_shape(TensorList tensors, int64_t dim, OutputPlan& plan) {
   }
   plan.set(0, sizes, common_format(tensors), type.get());
 }
+TAEDA_SHAPE(cat_shape);
 
 void cat_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
   if (out.numel() == 0) return;
@@ -152,9 +160,10 @@ void cat_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
   }
 }
 
-void stack_shape(TensorList tensors, int64_t dim, OutputPlan& plan) {
+template <class I>
+void stack_shape(SpecList<I> tensors, int64_t dim, Plan<I>& plan) {
   TAEDA_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
-  const Tensor& first = tensors[0];
+  const Spec<I>& first = tensors[0];
   dim = wrap_dim(dim, first.dim() + 1);
   ResultType type;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -167,10 +176,11 @@ void stack_shape(TensorList tensors, int64_t dim, OutputPlan& plan) {
                 " at entry ",
                 i);
   }
-  DimVector sizes(first.sizes());
+  Dims<I> sizes(first.sizes());
   sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
   plan.set(0, sizes, type.get());
 }
+TAEDA_SHAPE(stack_shape);
 
 void stack_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
   if (out.numel() == 0) return;
@@ -204,7 +214,7 @@ void stack_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
 
 namespace {
 
-using ShapeRule = void (*)(TensorList, int64_t, OutputPlan&);
+using ShapeRule = void (*)(SpecList<int64_t>, int64_t, Plan<int64_t>&);
 using Writer = void (*)(TensorList, int64_t, const Tensor&);
 
 // out= of cat and stack: PyTorch's refusal is a TypeError here.
@@ -214,8 +224,8 @@ void write_joined(const char* op,
                   TensorList tensors,
                   int64_t dim,
                   const Tensor& out) {
-  OutputPlan plan(op);
-  shape(tensors, dim, plan);
+  Plan<int64_t> plan(op);
+  shape(derived::specs_of(tensors), dim, plan);
   TAEDA_CHECK_AS(Type,
                  can_cast(plan[0].dtype, out.dtype()),
                  "torch.cat(): input types can't be cast to the desired output "
@@ -273,10 +283,10 @@ Joined columns(TensorList tensors) {
 }  // namespace
 
 void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
-  write_joined("cat", cat_shape, cat_cpu, tensors, dim, out);
+  write_joined("cat", cat_shape<int64_t>, cat_cpu, tensors, dim, out);
 }
 void stack_out(TensorList tensors, int64_t dim, const Tensor& out) {
-  write_joined("stack", stack_shape, stack_cpu, tensors, dim, out);
+  write_joined("stack", stack_shape<int64_t>, stack_cpu, tensors, dim, out);
 }
 
 Tensor hstack(TensorList tensors) { return beside(tensors, "hstack").make(); }

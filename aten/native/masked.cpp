@@ -77,7 +77,7 @@ void nonzero_out(const Tensor& self, const Tensor& out) {
               "scalar type ",
               out.dtype());
   Tensor found = positions_of(self);
-  OutputPlan plan("nonzero");
+  Plan<int64_t> plan("nonzero");
   plan.set(0, found.sizes(), found.strides(), kLong);
   OutputTarget target = OutputTarget::for_out(plan, 0, out, self);
   copy_into(target.tensor(), found);
@@ -91,14 +91,13 @@ std::vector<Tensor> nonzero_numpy(const Tensor& self) {
   return ops::unbind(ops::nonzero(self), 1);
 }
 
-void nonzero_static_shape(const Tensor& self,
-                          int64_t size,
-                          int64_t,
-                          OutputPlan& plan) {
+template <class I>
+void nonzero_static_shape(const Spec<I>& self, I size, int64_t, Plan<I>& plan) {
   TAEDA_CHECK(size >= 0,
               "nonzero_static: 'size' must be an non-negative integer");
-  plan.set(0, {size, self.dim()}, kLong);
+  plan.set(0, {size, I(self.dim())}, kLong);
 }
+TAEDA_SHAPE(nonzero_static_shape);
 
 void nonzero_static_cpu(const Tensor& self,
                         int64_t size,
@@ -106,7 +105,7 @@ void nonzero_static_cpu(const Tensor& self,
                         const Tensor& out) {
   Tensor found = positions_of(self);
   int64_t rank = self.dim(), rows = std::min(size, found.sizes()[0]);
-  copy_into(make_view(out, {rows, rank}, out.strides(), 0),
+  copy_into(make_view(out, {rows, rank}, out.strides(), out.storage_offset()),
             make_view(found, {rows, rank}, found.strides(), 0));
   int64_t* rest = out.mutable_data<int64_t>() + rows * rank;
   std::fill_n(rest, (size - rows) * rank, fill_value);
@@ -151,9 +150,11 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   return out;
 }
 
-void masked_scatter_(const Tensor& self,
-                     const Tensor& mask,
-                     const Tensor& source) {
+template <class I>
+void masked_scatter_shape(const Spec<I>& self,
+                          const Spec<I>& mask,
+                          const Spec<I>& source,
+                          Plan<I>& plan) {
   TAEDA_CHECK(self.dtype() == source.dtype(),
               "masked_scatter_: expected self and source to have same dtypes "
               "but got ",
@@ -164,23 +165,25 @@ void masked_scatter_(const Tensor& self,
               "masked_scatter_ only supports boolean masks, but got mask with "
               "dtype ",
               mask.dtype());
-  DimVector shape =
-      broadcast_shapes<int64_t>("masked_scatter_", self.sizes(), mask.sizes());
-  TAEDA_CHECK(shape == DimVector(self.sizes()),
-              "output with shape ",
-              self.sizes(),
-              " doesn't match the broadcast shape ",
-              IntArrayRef(shape));
-  check_no_internal_overlap("masked_scatter_", self);
-  Tensor bits = spread(mask, shape, kBool), from = contiguous(source);
+  plan.set(0,
+           broadcast_shapes<I>("masked_scatter", self.sizes(), mask.sizes()),
+           self.dtype());
+}
+TAEDA_SHAPE(masked_scatter_shape);
+
+void masked_scatter_cpu(const Tensor&,
+                        const Tensor& mask,
+                        const Tensor& source,
+                        const Tensor& out) {
+  Tensor bits = spread(mask, out.sizes(), kBool), from = contiguous(source);
   const uint8_t* bit = bytes_of(bits);
   int64_t n = bits.numel();
   TAEDA_CHECK(
       n - std::count(bit, bit + n, 0) <= source.numel(),
       "masked_scatter_: expected self and source to have enough "
       "elements: Number of elements of source < number of ones in mask");
-  WorkingCopy work(self);
-  visit_size(self.itemsize(), [&](auto tag) {
+  WorkingCopy work(out);
+  visit_size(out.itemsize(), [&](auto tag) {
     using T = decltype(tag);
     const T* in = static_cast<const T*>(from.const_raw_data());
     T* to = static_cast<T*>(work.tensor().mutable_raw_data());
@@ -189,17 +192,6 @@ void masked_scatter_(const Tensor& self,
     }
   });
   work.finish();
-}
-
-Tensor masked_scatter(const Tensor& self,
-                      const Tensor& mask,
-                      const Tensor& source) {
-  DimVector shape =
-      broadcast_shapes<int64_t>("masked_scatter", self.sizes(), mask.sizes());
-  Tensor out = make_tensor("masked_scatter", shape, self.dtype());
-  copy_into(out, self);
-  masked_scatter_(out, mask, source);
-  return out;
 }
 
 // take, put
@@ -227,7 +219,8 @@ std::vector<int64_t> wrapped(const Tensor& index, int64_t numel) {
 
 }  // namespace
 
-void take_shape(const Tensor& self, const Tensor& index, OutputPlan& plan) {
+template <class I>
+void take_shape(const Spec<I>& self, const Spec<I>& index, Plan<I>& plan) {
   TAEDA_CHECK(index.dtype() == kLong,
               "take(): Expected a long tensor for index, but got ",
               index.dtype());
@@ -236,6 +229,7 @@ void take_shape(const Tensor& self, const Tensor& index, OutputPlan& plan) {
                  "take(): tried to take from an empty tensor");
   plan.set(0, index.sizes(), self.dtype());
 }
+TAEDA_SHAPE(take_shape);
 
 void take_cpu(const Tensor& self, const Tensor& index, const Tensor& out) {
   auto at = wrapped(index, self.numel());
@@ -248,10 +242,12 @@ void take_cpu(const Tensor& self, const Tensor& index, const Tensor& out) {
   });
 }
 
-void put_(const Tensor& self,
-          const Tensor& index,
-          const Tensor& source,
-          bool accumulate) {
+template <class I>
+void put_shape(const Spec<I>& self,
+               const Spec<I>& index,
+               const Spec<I>& source,
+               bool,
+               Plan<I>& plan) {
   TAEDA_CHECK(index.dtype() == kLong,
               "put_(): Expected a long tensor for index, but got ",
               index.dtype());
@@ -271,9 +267,17 @@ void put_(const Tensor& self,
   TAEDA_CHECK_AS(Index,
                  self.numel() != 0 || index.numel() == 0,
                  "put_(): Tried to put elements into an empty tensor");
-  check_no_internal_overlap("put_", self);
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(put_shape);
+
+void put_cpu(const Tensor& self,
+             const Tensor& index,
+             const Tensor& source,
+             bool accumulate,
+             const Tensor& out) {
   auto at = wrapped(index, self.numel());
-  WorkingCopy work(self);
+  WorkingCopy work(out);
   Tensor from = contiguous(source);
   visit_type(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -284,16 +288,6 @@ void put_(const Tensor& self,
     }
   });
   work.finish();
-}
-
-Tensor put(const Tensor& self,
-           const Tensor& index,
-           const Tensor& source,
-           bool accumulate) {
-  Tensor out = new_like("put", self, {}, {}, {});
-  copy_into(out, self);
-  put_(out, index, source, accumulate);
-  return out;
 }
 
 // Composed -------------------------------------------------------------------

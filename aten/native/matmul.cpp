@@ -245,21 +245,9 @@ void dot_into(std::string_view op,
 
 // mm, bmm ---------------------------------------------------------------------
 
-void check_inner_sizes(const Tensor& a, const Tensor& b) {
-  TAEDA_CHECK(a.sizes()[1] == b.sizes()[0],
-              "mat1 and mat2 shapes cannot be multiplied (",
-              a.sizes()[0],
-              "x",
-              a.sizes()[1],
-              " and ",
-              b.sizes()[0],
-              "x",
-              b.sizes()[1],
-              ")");
-}
-
 namespace {
-void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
+template <class T>
+void check_same_dtype(std::string_view op, const T& a, const T& b) {
   TAEDA_CHECK(a.dtype() == b.dtype(),
               op,
               ": expected m1 and m2 to have the same dtype, but got: ",
@@ -269,22 +257,25 @@ void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
 }
 }  // namespace
 
-void mm_shape(const Tensor& self, const Tensor& mat2, OutputPlan& plan) {
+template <class I>
+void mm_shape(const Spec<I>& self, const Spec<I>& mat2, Plan<I>& plan) {
   TAEDA_CHECK(self.dim() == 2, "mm: self must be a matrix, got ", self);
   TAEDA_CHECK(mat2.dim() == 2, "mm: mat2 must be a matrix, got ", mat2);
   check_inner_sizes(self, mat2);
   check_same_dtype("mm", self, mat2);
   plan.set(0, {self.sizes()[0], mat2.sizes()[1]}, self.dtype());
 }
+TAEDA_SHAPE(mm_shape);
 
 void mm_cpu(const Tensor& self, const Tensor& mat2, const Tensor& out) {
   gemm_into("addmm_impl_cpu_", self, mat2, out, int64_t{1}, int64_t{0});
 }
 
-void bmm_shape(const Tensor& self, const Tensor& mat2, OutputPlan& plan) {
+template <class I>
+void bmm_shape(const Spec<I>& self, const Spec<I>& mat2, Plan<I>& plan) {
   TAEDA_CHECK(self.dim() == 3, "bmm: batch1 must be a 3D tensor, got ", self);
   TAEDA_CHECK(mat2.dim() == 3, "bmm: batch2 must be a 3D tensor, got ", mat2);
-  int64_t b = self.sizes()[0], k = self.sizes()[2];
+  I b = self.sizes()[0], k = self.sizes()[2];
   TAEDA_CHECK(
       mat2.sizes()[0] == b && mat2.sizes()[1] == k,
       "Expected size for first two dimensions of batch2 tensor to be: [",
@@ -303,6 +294,7 @@ void bmm_shape(const Tensor& self, const Tensor& mat2, OutputPlan& plan) {
               mat2.dtype());
   plan.set(0, {b, self.sizes()[1], mat2.sizes()[2]}, self.dtype());
 }
+TAEDA_SHAPE(bmm_shape);
 
 void bmm_cpu(const Tensor& self, const Tensor& mat2, const Tensor& out) {
   batched_gemm_into("bmm", self, mat2, out, int64_t{1}, int64_t{0});
@@ -310,7 +302,8 @@ void bmm_cpu(const Tensor& self, const Tensor& mat2, const Tensor& out) {
 
 // mv, dot ---------------------------------------------------------------------
 
-void mv_shape(const Tensor& self, const Tensor& vec, OutputPlan& plan) {
+template <class I>
+void mv_shape(const Spec<I>& self, const Spec<I>& vec, Plan<I>& plan) {
   TAEDA_CHECK(self.dim() == 2 && vec.dim() == 1,
               "mv: vector + matrix @ vector expected, got 1, ",
               self.dim(),
@@ -333,12 +326,14 @@ void mv_shape(const Tensor& self, const Tensor& vec, OutputPlan& plan) {
               vec.dtype());
   plan.set(0, {self.sizes()[0]}, self.dtype());
 }
+TAEDA_SHAPE(mv_shape);
 
 void mv_cpu(const Tensor& self, const Tensor& vec, const Tensor& out) {
   gemv_into("addmv_impl_cpu", self, vec, out, int64_t{1}, int64_t{0});
 }
 
-void dot_shape(const Tensor& self, const Tensor& tensor, OutputPlan& plan) {
+template <class I>
+void dot_shape(const Spec<I>& self, const Spec<I>& tensor, Plan<I>& plan) {
   TAEDA_CHECK(self.dim() == 1 && tensor.dim() == 1,
               "1D tensors expected, but got ",
               self.dim(),
@@ -360,8 +355,9 @@ void dot_shape(const Tensor& self, const Tensor& tensor, OutputPlan& plan) {
               " and ",
               tensor.numel(),
               " elements respectively");
-  plan.set(0, IntArrayRef(), self.dtype());
+  plan.set(0, ArrayRef<I>(), self.dtype());
 }
+TAEDA_SHAPE(dot_shape);
 
 void dot_cpu(const Tensor& self, const Tensor& tensor, const Tensor& out) {
   dot_into("dot", self, tensor, out, false);
@@ -373,7 +369,8 @@ void vdot_cpu(const Tensor& self, const Tensor& other, const Tensor& out) {
 
 // matmul ----------------------------------------------------------------------
 
-void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
+template <class I>
+void matmul_shape(const Spec<I>& self, const Spec<I>& other, Plan<I>& plan) {
   int64_t da = self.dim(), db = other.dim();
   TAEDA_CHECK(da > 0 && db > 0,
               "both arguments to matmul need to be at least 1D, but they are ",
@@ -384,11 +381,11 @@ void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
   if (da == 1 && db == 1) return dot_shape(self, other, plan);
   if (da == 2 && db == 1) return mv_shape(self, other, plan);
   check_same_dtype("matmul", self, other);
-  int64_t k = self.sizes()[da - 1], n = da > 1 ? self.sizes()[da - 2] : 1;
-  int64_t kb = db > 1 ? other.sizes()[db - 2] : other.sizes()[0];
-  int64_t m = db > 1 ? other.sizes()[db - 1] : 1;
+  I k = self.sizes()[da - 1], n = da > 1 ? self.sizes()[da - 2] : 1;
+  I kb = db > 1 ? other.sizes()[db - 2] : other.sizes()[0];
+  I m = db > 1 ? other.sizes()[db - 1] : 1;
   bool folds = da <= 2 || db <= 2;
-  DimVector batch;
+  Dims<I> batch;
   if (da <= 2 && db <= 2) {
     TAEDA_CHECK(k == kb,
                 "mat1 and mat2 shapes cannot be multiplied (",
@@ -401,15 +398,15 @@ void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
                 m,
                 ")");
   } else {
-    auto lead = [](const Tensor& t) {
+    auto lead = [](const Spec<I>& t) {
       size_t rank = static_cast<size_t>(t.dim());
-      return rank > 2 ? t.sizes().slice(0, rank - 2) : IntArrayRef();
+      return rank > 2 ? t.sizes().slice(0, rank - 2) : ArrayRef<I>();
     };
-    batch = broadcast_shapes<int64_t>("matmul", lead(self), lead(other));
+    batch = broadcast_shapes<I>("matmul", lead(self), lead(other));
   }
   if (folds) {
-    int64_t rows = n;
-    for (int64_t s : batch) rows *= s;
+    I rows = n;
+    for (I s : batch) rows *= s;
     TAEDA_CHECK(k == kb,
                 "mat1 and mat2 shapes cannot be multiplied (",
                 rows,
@@ -421,8 +418,8 @@ void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
                 m,
                 ")");
   }
-  int64_t count = 1;
-  for (int64_t s : batch) count *= s;
+  I count = 1;
+  for (I s : batch) count *= s;
   TAEDA_CHECK(
       k == kb,
       "Expected size for first two dimensions of batch2 tensor to be: [",
@@ -439,6 +436,7 @@ void matmul_shape(const Tensor& self, const Tensor& other, OutputPlan& plan) {
   plan.set(0, batch, self.dtype());
   if (da == 1 && db == 2) plan.made_as(0, {1, m});
 }
+TAEDA_SHAPE(matmul_shape);
 
 namespace {
 

@@ -39,7 +39,19 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& out);
 
 // The same memory under another geometry, outside of autograd's sight.
 Tensor view_over(const Tensor& t, IntArrayRef sizes, IntArrayRef strides);
-void check_inner_sizes(const Tensor& a, const Tensor& b);
+template <class T>
+void check_inner_sizes(const T& a, const T& b) {
+  TAEDA_CHECK(a.sizes()[1] == b.sizes()[0],
+              "mat1 and mat2 shapes cannot be multiplied (",
+              a.sizes()[0],
+              "x",
+              a.sizes()[1],
+              " and ",
+              b.sizes()[0],
+              "x",
+              b.sizes()[1],
+              ")");
+}
 
 // Integers compute with whole factors, as PyTorch's do.
 inline Scalar factor_for(ScalarType t, const Scalar& s) {

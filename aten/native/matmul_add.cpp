@@ -12,7 +12,8 @@ namespace taeda::native {
 
 namespace {
 
-void check_expands(std::string_view op, IntArrayRef from, IntArrayRef to) {
+template <class I>
+void check_expands(std::string_view op, ArrayRef<I> from, ArrayRef<I> to) {
   int64_t extra = static_cast<int64_t>(to.size() - from.size());
   TAEDA_CHECK(from.size() <= to.size(),
               op,
@@ -23,7 +24,7 @@ void check_expands(std::string_view op, IntArrayRef from, IntArrayRef to) {
               from.size(),
               ")");
   for (size_t d = from.size(); d-- > 0;) {
-    int64_t want = to[d + static_cast<size_t>(extra)];
+    const I& want = to[d + static_cast<size_t>(extra)];
     TAEDA_CHECK(from[d] == want || from[d] == 1,
                 op,
                 ": The expanded size of the tensor (",
@@ -39,7 +40,8 @@ void check_expands(std::string_view op, IntArrayRef from, IntArrayRef to) {
   }
 }
 
-void check_dtypes(const Tensor& self, const Tensor& a, const Tensor& b) {
+template <class T>
+void check_dtypes(const T& self, const T& a, const T& b) {
   TAEDA_CHECK(self.dtype() == b.dtype(),
               "self and mat2 must have the same dtype, but got ",
               self.dtype(),
@@ -61,22 +63,24 @@ Scalar start_from(const Tensor& self, const Tensor& out, const Scalar& beta) {
 
 }  // namespace
 
-void addmm_shape(const Tensor& self,
-                 const Tensor& mat1,
-                 const Tensor& mat2,
+template <class I>
+void addmm_shape(const Spec<I>& self,
+                 const Spec<I>& mat1,
+                 const Spec<I>& mat2,
                  const Scalar&,
                  const Scalar&,
-                 OutputPlan& plan) {
+                 Plan<I>& plan) {
   TAEDA_CHECK(
       mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
   TAEDA_CHECK(
       mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
   check_inner_sizes(mat1, mat2);
   check_dtypes(self, mat1, mat2);
-  int64_t sizes[] = {mat1.sizes()[0], mat2.sizes()[1]};
-  check_expands("addmm", self.sizes(), sizes);
+  I sizes[] = {mat1.sizes()[0], mat2.sizes()[1]};
+  check_expands<I>("addmm", self.sizes(), sizes);
   plan.set(0, sizes, mat1.dtype());
 }
+TAEDA_SHAPE(addmm_shape);
 
 void addmm_cpu(const Tensor& self,
                const Tensor& mat1,
@@ -89,12 +93,13 @@ void addmm_cpu(const Tensor& self,
   gemm_into("addmm_impl_cpu_", mat1, mat2, out, factor_for(t, alpha), keep);
 }
 
-void addmv_shape(const Tensor& self,
-                 const Tensor& mat,
-                 const Tensor& vec,
+template <class I>
+void addmv_shape(const Spec<I>& self,
+                 const Spec<I>& mat,
+                 const Spec<I>& vec,
                  const Scalar&,
                  const Scalar&,
-                 OutputPlan& plan) {
+                 Plan<I>& plan) {
   TAEDA_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1,
               "vector + matrix @ vector expected, got ",
               self.dim(),
@@ -123,6 +128,7 @@ void addmv_shape(const Tensor& self,
               self.dtype());
   plan.set(0, {mat.sizes()[0]}, mat.dtype());
 }
+TAEDA_SHAPE(addmv_shape);
 
 void addmv_cpu(const Tensor& self,
                const Tensor& mat,
@@ -135,19 +141,20 @@ void addmv_cpu(const Tensor& self,
   gemv_into("addmv_impl_cpu", mat, vec, out, factor_for(t, alpha), keep);
 }
 
-void baddbmm_shape(const Tensor& self,
-                   const Tensor& batch1,
-                   const Tensor& batch2,
+template <class I>
+void baddbmm_shape(const Spec<I>& self,
+                   const Spec<I>& batch1,
+                   const Spec<I>& batch2,
                    const Scalar&,
                    const Scalar&,
-                   OutputPlan& plan) {
+                   Plan<I>& plan) {
   TAEDA_CHECK(
       batch1.dim() == 3, "baddbmm: batch1 must be a 3D tensor, got ", batch1);
   TAEDA_CHECK_AS(Index,
                  batch2.dim() == 3,
                  "baddbmm: batch2 must be a 3D tensor, got ",
                  batch2);
-  int64_t b = batch1.sizes()[0], k = batch1.sizes()[2];
+  I b = batch1.sizes()[0], k = batch1.sizes()[2];
   TAEDA_CHECK(
       batch2.sizes()[0] == b && batch2.sizes()[1] == k,
       "Expected size for first two dimensions of batch2 tensor to be: [",
@@ -160,10 +167,11 @@ void baddbmm_shape(const Tensor& self,
       batch2.sizes()[1],
       "].");
   check_dtypes(self, batch1, batch2);
-  int64_t sizes[] = {b, batch1.sizes()[1], batch2.sizes()[2]};
-  check_expands("baddbmm", self.sizes(), sizes);
+  I sizes[] = {b, batch1.sizes()[1], batch2.sizes()[2]};
+  check_expands<I>("baddbmm", self.sizes(), sizes);
   plan.set(0, sizes, batch1.dtype());
 }
+TAEDA_SHAPE(baddbmm_shape);
 
 void baddbmm_cpu(const Tensor& self,
                  const Tensor& batch1,
@@ -178,10 +186,11 @@ void baddbmm_cpu(const Tensor& self,
 
 // linear ----------------------------------------------------------------------
 
-void linear_shape(const Tensor& input,
-                  const Tensor& weight,
-                  const OptionalTensor& bias,
-                  OutputPlan& plan) {
+template <class I>
+void linear_shape(const Spec<I>& input,
+                  const Spec<I>& weight,
+                  const Spec<I>& bias,
+                  Plan<I>& plan) {
   TAEDA_CHECK(input.dim() > 0 && weight.dim() > 0,
               "both arguments to linear need to be at least 1D, but they are ",
               input.dim(),
@@ -191,11 +200,11 @@ void linear_shape(const Tensor& input,
   TAEDA_CHECK(weight.dim() <= 2,
               "linear: weight must have one or two dims, got ",
               weight);
-  int64_t k = weight.sizes()[weight.dim() - 1];
-  int64_t m = weight.dim() == 2 ? weight.sizes()[0] : 1;
-  int64_t last = input.sizes()[input.dim() - 1];
+  I k = weight.sizes()[weight.dim() - 1];
+  I m = weight.dim() == 2 ? weight.sizes()[0] : 1;
+  I last = input.sizes()[input.dim() - 1];
   if (last != k) {
-    int64_t rows = last == 0 ? 0 : input.numel() / last;
+    I rows = last == 0 ? 0 : input.numel() / last;
     TAEDA_CHECK(false,
                 "linear: mat1 and mat2 shapes cannot be multiplied (",
                 rows,
@@ -212,20 +221,21 @@ void linear_shape(const Tensor& input,
               input.dtype(),
               " and ",
               weight.dtype());
-  DimVector sizes(input.sizes());
+  Dims<I> sizes(input.sizes());
   sizes.pop_back();
   if (weight.dim() == 2) sizes.push_back(m);
-  if (bias && bias->defined()) {
-    TAEDA_CHECK(bias->dtype() == input.dtype(),
+  if (bias.defined()) {
+    TAEDA_CHECK(bias.dtype() == input.dtype(),
                 "linear: self and mat2 must have the same dtype, but got ",
-                bias->dtype(),
+                bias.dtype(),
                 " and ",
                 input.dtype());
-    check_expands("linear", bias->sizes(), sizes);
+    check_expands<I>("linear", bias.sizes(), sizes);
   }
   plan.set(0, sizes, input.dtype());
   if (input.dim() == 1 && weight.dim() == 2) plan.made_as(0, {1, m});
 }
+TAEDA_SHAPE(linear_shape);
 
 void linear_cpu(const Tensor& input,
                 const Tensor& weight,

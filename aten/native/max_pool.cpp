@@ -1,5 +1,4 @@
 // Maxima over windows or bins, with the positions they were found at.
-#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/max_pool.h>
 #include <taeda/gen/native/adaptive_max_pool1d.h>
 #include <taeda/gen/native/adaptive_max_pool2d.h>
@@ -22,18 +21,6 @@
 
 namespace taeda::native {
 
-Tensor in_format_of(const Tensor& plain, const Tensor& like) {
-  MemoryFormat f = like.suggest_memory_format();
-  if (f == MemoryFormat::Contiguous || plain.dim() != like.dim()) return plain;
-  Tensor out = make_tensor_strided("pool",
-                                   plain.sizes(),
-                                   format_strides(plain.sizes(), f),
-                                   plain.dtype(),
-                                   plain.device());
-  if (!plain.is_meta()) copy_into(out, plain);
-  return out;
-}
-
 bool pools_channels(const Tensor& t, const Pool& p, int64_t dims) {
   // Lanes of few channels stay empty.
   bool floats = t.is_floating_point() && t.dim() == dims + 2;
@@ -44,53 +31,25 @@ bool pools_channels(const Tensor& t, const Pool& p, int64_t dims) {
   return f != MemoryFormat::Contiguous && t.is_contiguous(f) && !t.is_neg();
 }
 
-Tensor scatter_planes(std::string_view op,
-                      const Tensor& grad,
-                      const Tensor& self,
-                      const Tensor& indices,
-                      int64_t dims) {
-  TAEDA_CHECK(grad.sizes() == indices.sizes(),
-              op,
-              ": expected gradient of shape ",
-              indices.sizes(),
-              ", got ",
-              grad.sizes());
-  check_index_dtype(op, indices);
-  TAEDA_CHECK(grad.dim() == self.dim() &&
-                  (self.dim() == dims + 1 || self.dim() == dims + 2),
-              op,
-              ": expected an input with ",
-              dims + 1,
-              " or ",
-              dims + 2,
-              " dims and a gradient with as many, got ",
-              self.sizes(),
-              " and ",
-              grad.sizes());
-  const auto planes_of = [&](const Tensor& t) {
-    return t.sizes().slice(0, static_cast<size_t>(t.dim() - dims));
-  };
-  TAEDA_CHECK(planes_of(grad) == planes_of(self),
-              op,
-              ": expected a gradient with the input's planes, got ",
-              grad.sizes(),
-              " for ",
-              self.sizes());
-  Tensor out = make_tensor(op, self.sizes(), self.dtype(), self.device());
-  if (self.is_meta()) return in_format_of(out, self);
-  fill_with(out, int64_t{0});
-  if (grad.numel() == 0) return in_format_of(out, self);
+void scatter_planes(std::string_view op,
+                    const Tensor& grad,
+                    const Tensor& indices,
+                    int64_t dims,
+                    const Tensor& out) {
+  RowMajor sums(out);
+  fill_with(sums.tensor(), int64_t{0});
+  if (grad.numel() == 0) return sums.finish();
   int64_t in_size = 1, out_size = 1;
   for (int64_t d = 0; d < dims; ++d) {
-    in_size *= self.sizes()[self.dim() - 1 - d];
+    in_size *= out.sizes()[out.dim() - 1 - d];
     out_size *= grad.sizes()[grad.dim() - 1 - d];
   }
-  Tensor g = contiguous_as(grad, self.dtype()), at = contiguous(indices);
+  Tensor g = contiguous_as(grad, out.dtype()), at = contiguous(indices);
   const int64_t* index = at.const_data<int64_t>();
-  visit_max_type(op, self.dtype(), true, [&](auto tag) {
+  visit_max_type(op, out.dtype(), true, [&](auto tag) {
     using T = decltype(tag);
     const T* dy = g.const_data<T>();
-    T* dx = out.mutable_data<T>();
+    T* dx = sums.tensor().mutable_data<T>();
     int64_t planes = g.numel() / out_size;
     int64_t grain = std::max<int64_t>(1, 16384 / out_size);
     parallel_for(0, planes, grain, [&](int64_t from, int64_t to) {
@@ -109,7 +68,7 @@ Tensor scatter_planes(std::string_view op,
       }
     });
   });
-  return in_format_of(out, self);
+  sums.finish();
 }
 
 namespace {
@@ -149,56 +108,127 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
 
 }  // namespace
 
-#define TAEDA_MAX_POOL(D)                                                      \
-  std::tuple<Tensor, Tensor> max_pool##D##d_with_indices(                      \
-      const Tensor& self,                                                      \
-      ArrayRef<int64_t> kernel_size,                                           \
-      ArrayRef<int64_t> stride,                                                \
-      ArrayRef<int64_t> padding,                                               \
-      ArrayRef<int64_t> dilation,                                              \
-      bool ceil_mode) {                                                        \
-    Pool p = make_pool("max_pool" #D "d",                                      \
-                       self,                                                   \
-                       D,                                                      \
-                       kernel_size,                                            \
-                       stride,                                                 \
-                       padding,                                                \
-                       dilation,                                               \
-                       ceil_mode);                                             \
-    return max_pool(                                                           \
-        "max_pool" #D "d", self, p, D, true, of_all_planes(p, window));        \
-  }                                                                            \
-  Tensor max_pool##D##d_with_indices_backward(const Tensor& grad_output,       \
-                                              const Tensor& self,              \
-                                              ArrayRef<int64_t>,               \
-                                              ArrayRef<int64_t>,               \
-                                              ArrayRef<int64_t>,               \
-                                              ArrayRef<int64_t>,               \
-                                              bool,                            \
-                                              const Tensor& indices) {         \
-    return scatter_planes(                                                     \
-        "max_pool" #D "d_backward", grad_output, self, indices, D);            \
-  }                                                                            \
-  Tensor max_pool##D##d(const Tensor& self,                                    \
-                        ArrayRef<int64_t> kernel_size,                         \
-                        ArrayRef<int64_t> stride,                              \
-                        ArrayRef<int64_t> padding,                             \
-                        ArrayRef<int64_t> dilation,                            \
-                        bool ceil_mode) {                                      \
-    return std::get<0>(ops::max_pool##D##d_with_indices(                       \
-        self, kernel_size, stride, padding, dilation, ceil_mode));             \
-  }                                                                            \
-  std::tuple<Tensor, Tensor> adaptive_max_pool##D##d(                          \
-      const Tensor& self, ArrayRef<int64_t> output_size) {                     \
-    Pool p =                                                                   \
-        make_adaptive_pool("adaptive_max_pool" #D "d", self, D, output_size);  \
-    return max_pool(                                                           \
-        "adaptive_max_pool" #D "d", self, p, D, false, of_all_planes(p, bin)); \
-  }                                                                            \
-  Tensor adaptive_max_pool##D##d_backward(                                     \
-      const Tensor& grad_output, const Tensor& self, const Tensor& indices) {  \
-    return scatter_planes(                                                     \
-        "adaptive_max_pool" #D "d_backward", grad_output, self, indices, D);   \
+#define TAEDA_MAX_POOL(D)                                                     \
+  template <class I>                                                          \
+  void max_pool##D##d_shape(const Spec<I>& self,                              \
+                            ArrayRef<int64_t> kernel_size,                    \
+                            ArrayRef<int64_t> stride,                         \
+                            ArrayRef<int64_t> padding,                        \
+                            ArrayRef<int64_t> dilation,                       \
+                            bool ceil_mode,                                   \
+                            Plan<I>& plan) {                                  \
+    auto p = make_pool("max_pool" #D "d",                                     \
+                       self,                                                  \
+                       D,                                                     \
+                       kernel_size,                                           \
+                       stride,                                                \
+                       padding,                                               \
+                       dilation,                                              \
+                       ceil_mode);                                            \
+    plan_max_pool(self, p, D, self.suggest_memory_format(), plan);            \
+  }                                                                           \
+  TAEDA_SHAPE(max_pool##D##d_shape);                                          \
+  void max_pool##D##d_cpu(const Tensor& self,                                 \
+                          ArrayRef<int64_t> kernel_size,                      \
+                          ArrayRef<int64_t> stride,                           \
+                          ArrayRef<int64_t> padding,                          \
+                          ArrayRef<int64_t> dilation,                         \
+                          bool ceil_mode,                                     \
+                          const Tensor& out,                                  \
+                          const Tensor& indices) {                            \
+    Pool p = make_pool<int64_t>("max_pool" #D "d",                            \
+                                self,                                         \
+                                D,                                            \
+                                kernel_size,                                  \
+                                stride,                                       \
+                                padding,                                      \
+                                dilation,                                     \
+                                ceil_mode);                                   \
+    max_pool("max_pool" #D "d",                                               \
+             self,                                                            \
+             p,                                                               \
+             D,                                                               \
+             true,                                                            \
+             out,                                                             \
+             indices,                                                         \
+             of_all_planes(p, window));                                       \
+  }                                                                           \
+  template <class I>                                                          \
+  void max_pool##D##d_backward_shape(const Spec<I>& grad_output,              \
+                                     const Spec<I>& self,                     \
+                                     ArrayRef<int64_t>,                       \
+                                     ArrayRef<int64_t>,                       \
+                                     ArrayRef<int64_t>,                       \
+                                     ArrayRef<int64_t>,                       \
+                                     bool,                                    \
+                                     const Spec<I>& indices,                  \
+                                     Plan<I>& plan) {                         \
+    scatter_planes_shape(                                                     \
+        "max_pool" #D "d_backward", grad_output, self, indices, D, plan);     \
+  }                                                                           \
+  TAEDA_SHAPE(max_pool##D##d_backward_shape);                                 \
+  void max_pool##D##d_backward_cpu(const Tensor& grad_output,                 \
+                                   const Tensor&,                             \
+                                   ArrayRef<int64_t>,                         \
+                                   ArrayRef<int64_t>,                         \
+                                   ArrayRef<int64_t>,                         \
+                                   ArrayRef<int64_t>,                         \
+                                   bool,                                      \
+                                   const Tensor& indices,                     \
+                                   const Tensor& out) {                       \
+    scatter_planes("max_pool" #D "d_backward", grad_output, indices, D, out); \
+  }                                                                           \
+  Tensor max_pool##D##d(const Tensor& self,                                   \
+                        ArrayRef<int64_t> kernel_size,                        \
+                        ArrayRef<int64_t> stride,                             \
+                        ArrayRef<int64_t> padding,                            \
+                        ArrayRef<int64_t> dilation,                           \
+                        bool ceil_mode) {                                     \
+    return std::get<0>(ops::max_pool##D##d_with_indices(                      \
+        self, kernel_size, stride, padding, dilation, ceil_mode));            \
+  }                                                                           \
+  template <class I>                                                          \
+  void adaptive_max_pool##D##d_shape(                                         \
+      const Spec<I>& self, ArrayRef<int64_t> output_size, Plan<I>& plan) {    \
+    auto p = make_adaptive_pool<I>(                                           \
+        "adaptive_max_pool" #D "d", self, D, dims_of<I>(output_size));        \
+    plan_max_pool(self, p, D, self.suggest_memory_format(), plan);            \
+  }                                                                           \
+  TAEDA_SHAPE(adaptive_max_pool##D##d_shape);                                 \
+  void adaptive_max_pool##D##d_cpu(const Tensor& self,                        \
+                                   ArrayRef<int64_t> output_size,             \
+                                   const Tensor& out,                         \
+                                   const Tensor& indices) {                   \
+    Pool p = make_adaptive_pool<int64_t>(                                     \
+        "adaptive_max_pool" #D "d", self, D, output_size);                    \
+    max_pool("adaptive_max_pool" #D "d",                                      \
+             self,                                                            \
+             p,                                                               \
+             D,                                                               \
+             false,                                                           \
+             out,                                                             \
+             indices,                                                         \
+             of_all_planes(p, bin));                                          \
+  }                                                                           \
+  template <class I>                                                          \
+  void adaptive_max_pool##D##d_backward_shape(const Spec<I>& grad_output,     \
+                                              const Spec<I>& self,            \
+                                              const Spec<I>& indices,         \
+                                              Plan<I>& plan) {                \
+    scatter_planes_shape("adaptive_max_pool" #D "d_backward",                 \
+                         grad_output,                                         \
+                         self,                                                \
+                         indices,                                             \
+                         D,                                                   \
+                         plan);                                               \
+  }                                                                           \
+  TAEDA_SHAPE(adaptive_max_pool##D##d_backward_shape);                        \
+  void adaptive_max_pool##D##d_backward_cpu(const Tensor& grad_output,        \
+                                            const Tensor&,                    \
+                                            const Tensor& indices,            \
+                                            const Tensor& out) {              \
+    scatter_planes(                                                           \
+        "adaptive_max_pool" #D "d_backward", grad_output, indices, D, out);   \
   }
 TAEDA_MAX_POOL(2)
 TAEDA_MAX_POOL(3)

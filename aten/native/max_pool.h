@@ -3,6 +3,8 @@
 
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/iter/row_major.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/pool.h>
 #include <taeda/aten/native/pooling.h>
@@ -138,21 +140,27 @@ void visit_max_type(std::string_view op, ScalarType t, bool ints, F&& f) {
   });
 }
 
-// `plain` in the memory format of `like`.
-Tensor in_format_of(const Tensor& plain, const Tensor& like);
-
 // Whether the planes of `t` are walked channels first, in its memory format.
 bool pools_channels(const Tensor& t, const Pool& p, int64_t dims);
 
+template <class I>
+void plan_max_pool(const Spec<I>& self,
+                   const PoolOver<I>& p,
+                   int64_t dims,
+                   MemoryFormat format,
+                   Plan<I>& plan) {
+  Dims<I> sizes = pooled_sizes(self, p, dims);
+  plan.set(0, sizes, format, self.dtype());
+  plan.set(1, sizes, format, kLong);
+}
+
 template <class R>
-std::tuple<Tensor, Tensor> max_pool_channels(std::string_view op,
-                                             const Tensor& self,
-                                             const Pool& p,
-                                             IntArrayRef sizes,
-                                             R&& range) {
-  DimVector strides = format_strides(sizes, self.suggest_memory_format());
-  Tensor out = make_tensor_strided(op, sizes, strides, self.dtype());
-  Tensor indices = make_tensor_strided(op, sizes, strides, kLong);
+void max_pool_channels(std::string_view op,
+                       const Tensor& self,
+                       const Pool& p,
+                       const Tensor& out,
+                       const Tensor& indices,
+                       R&& range) {
   visit_max_type(op, self.dtype(), false, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (kPoolsChannels<T>) {
@@ -171,51 +179,86 @@ std::tuple<Tensor, Tensor> max_pool_channels(std::string_view op,
       });
     }
   });
-  return {out, indices};
 }
 
 // `range(plane, d, i)`: windows may differ from plane to plane, which only
 // callers with row-major inputs may use.
 template <class R>
-std::tuple<Tensor, Tensor> max_pool(std::string_view op,
-                                    const Tensor& self,
-                                    const Pool& p,
-                                    int64_t dims,
-                                    bool ints,
-                                    R&& range) {
-  DimVector sizes = pooled_sizes(self, p, dims);
-  if (!self.is_meta() && pools_channels(self, p, dims)) {
-    return max_pool_channels(op, self, p, sizes, range);
+void max_pool(std::string_view op,
+              const Tensor& self,
+              const Pool& p,
+              int64_t dims,
+              bool ints,
+              const Tensor& out,
+              const Tensor& indices,
+              R&& range) {
+  if (pools_channels(self, p, dims)) {
+    return max_pool_channels(op, self, p, out, indices, range);
   }
-  Tensor out = make_tensor(op, sizes, self.dtype(), self.device());
-  Tensor indices = make_tensor(op, sizes, kLong, self.device());
-  if (!self.is_meta() && out.numel() > 0) {
-    Tensor x = contiguous(self);
-    visit_max_type(op, self.dtype(), ints, [&](auto tag) {
-      using T = decltype(tag);
-      const T* in = x.const_data<T>();
-      T* y = out.mutable_data<T>();
-      int64_t* at = indices.mutable_data<int64_t>();
-      int64_t from_step = p.in_size(), to_step = p.out_size();
-      parallel_for(0, p.planes, p.grain(), [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; ++i) {
-          max_plane(p,
-                    in + i * from_step,
-                    y + i * to_step,
-                    at + i * to_step,
-                    [&](size_t d, int64_t o) { return range(i, d, o); });
-        }
-      });
+  if (out.numel() == 0) return;
+  Tensor x = contiguous(self);
+  RowMajor maxima(out), places(indices);
+  visit_max_type(op, self.dtype(), ints, [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = x.const_data<T>();
+    T* y = maxima.tensor().mutable_data<T>();
+    int64_t* at = places.tensor().mutable_data<int64_t>();
+    int64_t from_step = p.in_size(), to_step = p.out_size();
+    parallel_for(0, p.planes, pool_grain(p), [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        max_plane(p,
+                  in + i * from_step,
+                  y + i * to_step,
+                  at + i * to_step,
+                  [&](size_t d, int64_t o) { return range(i, d, o); });
+      }
     });
-  }
-  return {in_format_of(out, self), in_format_of(indices, self)};
+  });
+  maxima.finish();
+  places.finish();
 }
 
 // Adds every gradient to the element its maximum came from.
-Tensor scatter_planes(std::string_view op,
-                      const Tensor& grad,
-                      const Tensor& self,
-                      const Tensor& indices,
-                      int64_t dims);
+template <class I>
+void scatter_planes_shape(std::string_view op,
+                          const Spec<I>& grad,
+                          const Spec<I>& self,
+                          const Spec<I>& indices,
+                          int64_t dims,
+                          Plan<I>& plan) {
+  TAEDA_CHECK(grad.sizes() == indices.sizes(),
+              op,
+              ": expected gradient of shape ",
+              indices.sizes(),
+              ", got ",
+              grad.sizes());
+  check_index_dtype(op, indices);
+  TAEDA_CHECK(grad.dim() == self.dim() &&
+                  (self.dim() == dims + 1 || self.dim() == dims + 2),
+              op,
+              ": expected an input with ",
+              dims + 1,
+              " or ",
+              dims + 2,
+              " dims and a gradient with as many, got ",
+              self.sizes(),
+              " and ",
+              grad.sizes());
+  const auto planes_of = [&](const Spec<I>& t) {
+    return t.sizes().slice(0, static_cast<size_t>(t.dim() - dims));
+  };
+  TAEDA_CHECK(planes_of(grad) == planes_of(self),
+              op,
+              ": expected a gradient with the input's planes, got ",
+              grad.sizes(),
+              " for ",
+              self.sizes());
+  plan.set(0, self.sizes(), self.suggest_memory_format(), self.dtype());
+}
+void scatter_planes(std::string_view op,
+                    const Tensor& grad,
+                    const Tensor& indices,
+                    int64_t dims,
+                    const Tensor& out);
 
 }  // namespace taeda::native

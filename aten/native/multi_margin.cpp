@@ -15,11 +15,13 @@ namespace {
 
 enum Reduction : int64_t { kNone = 0, kMean = 1 };
 
+template <class I>
 struct Rows {
-  int64_t count, classes;
+  I count, classes;
 };
 
-Rows rows_of(std::string_view op, const Tensor& self) {
+template <class I>
+Rows<I> rows_of(std::string_view op, const Spec<I>& self) {
   bool fits = self.dim() == 0 || (self.dim() == 1 && self.sizes()[0] != 0) ||
               (self.dim() == 2 && self.sizes()[1] != 0);
   TAEDA_CHECK(fits,
@@ -28,10 +30,11 @@ Rows rows_of(std::string_view op, const Tensor& self) {
               "size, but got: ",
               self.sizes());
   if (self.dim() == 2) return {self.sizes()[0], self.sizes()[1]};
-  return {1, self.dim() == 0 ? 1 : self.sizes()[0]};
+  return {1, self.dim() == 0 ? I(1) : self.sizes()[0]};
 }
 
-void check_target_type(std::string_view op, const Tensor& target) {
+template <class I>
+void check_target_type(std::string_view op, const Spec<I>& target) {
   TAEDA_CHECK(target.dtype() == kLong,
               op,
               ": expected scalar type Long but found ",
@@ -48,7 +51,7 @@ void visit_float(std::string_view op, ScalarType t, F&& f) {
 
 // The factor between a row's sum and what counts of it.
 template <class T>
-T row_scale(const Rows& rows, int64_t reduction) {
+T row_scale(const Rows<int64_t>& rows, int64_t reduction) {
   double count = static_cast<double>(reduction == kMean ? rows.count : 1);
   return static_cast<T>(1.0 / (static_cast<double>(rows.classes) * count));
 }
@@ -66,7 +69,7 @@ int64_t checked_class(std::string_view op, int64_t y, int64_t classes) {
 
 // Either a loss for every row, or their sum.
 template <class T, class F>
-void sum_rows(const Rows& rows, const Tensor& out, bool each, F&& row) {
+void sum_rows(const Rows<int64_t>& rows, const Tensor& out, bool each, F&& row) {
   T* to = out.mutable_data<T>();
   if (!each) *to = T(0);
   for (int64_t r = 0; r < rows.count; ++r) {
@@ -92,11 +95,12 @@ MarginTerms margin_terms(const Scalar& p, const Scalar& margin) {
   return {static_cast<int>(power), margin.to_double()};
 }
 
-void check_multi_margin(const Tensor& self,
-                        const Tensor& target,
-                        const OptionalTensor& weight) {
+template <class I>
+void check_multi_margin(const Spec<I>& self,
+                        const Spec<I>& target,
+                        const Spec<I>& weight) {
   constexpr std::string_view kName = "multi_margin_loss";
-  Rows rows = rows_of(kName, self);
+  Rows<I> rows = rows_of(kName, self);
   TAEDA_CHECK(target.dim() <= 1 && target.numel() == rows.count,
               "multi_margin_loss: target tensor should be 1-D with size equal "
               "to the number of input samples (batch size). Expected target "
@@ -107,34 +111,36 @@ void check_multi_margin(const Tensor& self,
               ". Input has shape ",
               self.sizes(),
               ".");
-  if (!weight) return check_target_type(kName, target);
-  TAEDA_CHECK(weight->dim() <= 1 && weight->numel() == rows.classes,
+  if (!weight.defined()) return check_target_type(kName, target);
+  TAEDA_CHECK(weight.dim() <= 1 && weight.numel() == rows.classes,
               "inconsistent weight size, expected ",
               rows.classes,
               " but got ",
-              weight->sizes());
-  TAEDA_CHECK(weight->dtype() == self.dtype(),
+              weight.sizes());
+  TAEDA_CHECK(weight.dtype() == self.dtype(),
               "multi_margin_loss: expected weight of type ",
               self.dtype(),
               ", got ",
-              weight->dtype());
+              weight.dtype());
   check_target_type(kName, target);
 }
 
 }  // namespace
 
-void multi_margin_loss_shape(const Tensor& self,
-                             const Tensor& target,
+template <class I>
+void multi_margin_loss_shape(const Spec<I>& self,
+                             const Spec<I>& target,
                              const Scalar& p,
                              const Scalar& margin,
-                             const OptionalTensor& weight,
+                             const Spec<I>& weight,
                              int64_t reduction,
-                             OutputPlan& plan) {
+                             Plan<I>& plan) {
   margin_terms(p, margin);
   check_multi_margin(self, target, weight);
   bool each = reduction == kNone && target.dim() > 0;
-  plan.set(0, each ? target.sizes() : IntArrayRef(), self.dtype());
+  plan.set(0, each ? target.sizes() : ArrayRef<I>(), self.dtype());
 }
+TAEDA_SHAPE(multi_margin_loss_shape);
 
 void multi_margin_loss_cpu(const Tensor& self,
                            const Tensor& target,
@@ -144,7 +150,7 @@ void multi_margin_loss_cpu(const Tensor& self,
                            int64_t reduction,
                            const Tensor& out) {
   constexpr std::string_view kName = "multi_margin_loss";
-  Rows rows = rows_of(kName, self);
+  auto rows = rows_of<int64_t>(kName, self);
   MarginTerms terms = margin_terms(p, margin);
   Tensor x = contiguous(self), t = contiguous(target);
   Tensor w = weight ? contiguous(*weight) : Tensor();
@@ -167,14 +173,15 @@ void multi_margin_loss_cpu(const Tensor& self,
   });
 }
 
-void multi_margin_loss_backward_shape(const Tensor& grad_output,
-                                      const Tensor& self,
-                                      const Tensor& target,
+template <class I>
+void multi_margin_loss_backward_shape(const Spec<I>& grad_output,
+                                      const Spec<I>& self,
+                                      const Spec<I>& target,
                                       const Scalar& p,
                                       const Scalar& margin,
-                                      const OptionalTensor& weight,
+                                      const Spec<I>& weight,
                                       int64_t reduction,
-                                      OutputPlan& plan) {
+                                      Plan<I>& plan) {
   margin_terms(p, margin);
   check_multi_margin(self, target, weight);
   check_count("multi_margin_loss_backward",
@@ -183,6 +190,7 @@ void multi_margin_loss_backward_shape(const Tensor& grad_output,
               reduction == kNone ? target.numel() : 1);
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(multi_margin_loss_backward_shape);
 
 void multi_margin_loss_backward_cpu(const Tensor& grad_output,
                                     const Tensor& self,
@@ -193,7 +201,7 @@ void multi_margin_loss_backward_cpu(const Tensor& grad_output,
                                     int64_t reduction,
                                     const Tensor& out) {
   constexpr std::string_view kName = "multi_margin_loss_backward";
-  Rows rows = rows_of(kName, self);
+  auto rows = rows_of<int64_t>(kName, self);
   MarginTerms terms = margin_terms(p, margin);
   Tensor x = contiguous(self), t = contiguous(target);
   Tensor g = contiguous(grad_output);
@@ -229,7 +237,8 @@ int64_t targets_in(const int64_t* row, int64_t classes) {
   return std::find(row, row + classes, int64_t{-1}) - row;
 }
 
-void check_multilabel(const Tensor& self, const Tensor& target) {
+template <class I>
+void check_multilabel(const Spec<I>& self, const Spec<I>& target) {
   constexpr std::string_view kName = "multilabel_margin_loss";
   rows_of(kName, self);
   bool fits = self.dim() == 2
@@ -245,17 +254,19 @@ void check_multilabel(const Tensor& self, const Tensor& target) {
 
 }  // namespace
 
-void multilabel_margin_loss_shape(const Tensor& self,
-                                  const Tensor& target,
+template <class I>
+void multilabel_margin_loss_shape(const Spec<I>& self,
+                                  const Spec<I>& target,
                                   int64_t reduction,
-                                  OutputPlan& plan) {
+                                  Plan<I>& plan) {
   check_multilabel(self, target);
   bool each = reduction == kNone && self.dim() == 2;
-  DimVector losses;
+  Dims<I> losses;
   if (each) losses.push_back(self.sizes()[0]);
   plan.set(0, losses, self.dtype());
   plan.set(1, target.sizes(), self.dtype());
 }
+TAEDA_SHAPE(multilabel_margin_loss_shape);
 
 void multilabel_margin_loss_cpu(const Tensor& self,
                                 const Tensor& target,
@@ -263,7 +274,7 @@ void multilabel_margin_loss_cpu(const Tensor& self,
                                 const Tensor& output,
                                 const Tensor& is_target) {
   constexpr std::string_view kName = "multilabel_margin_loss";
-  Rows rows = rows_of(kName, self);
+  auto rows = rows_of<int64_t>(kName, self);
   Tensor x = contiguous(self), t = contiguous(target);
   fill_with(is_target, int64_t{0});
   visit_float(kName, self.dtype(), [&](auto tag) {
@@ -289,12 +300,13 @@ void multilabel_margin_loss_cpu(const Tensor& self,
   });
 }
 
-void multilabel_margin_loss_backward_shape(const Tensor& grad_output,
-                                           const Tensor& self,
-                                           const Tensor& target,
+template <class I>
+void multilabel_margin_loss_backward_shape(const Spec<I>& grad_output,
+                                           const Spec<I>& self,
+                                           const Spec<I>& target,
                                            int64_t reduction,
-                                           const Tensor& is_target,
-                                           OutputPlan& plan) {
+                                           const Spec<I>& is_target,
+                                           Plan<I>& plan) {
   check_multilabel(self, target);
   check_count("multilabel_margin_loss_backward",
               "grad_output",
@@ -307,6 +319,7 @@ void multilabel_margin_loss_backward_shape(const Tensor& grad_output,
               is_target.sizes());
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(multilabel_margin_loss_backward_shape);
 
 void multilabel_margin_loss_backward_cpu(const Tensor& grad_output,
                                          const Tensor& self,
@@ -315,7 +328,7 @@ void multilabel_margin_loss_backward_cpu(const Tensor& grad_output,
                                          const Tensor& is_target,
                                          const Tensor& out) {
   constexpr std::string_view kName = "multilabel_margin_loss_backward";
-  Rows rows = rows_of(kName, self);
+  auto rows = rows_of<int64_t>(kName, self);
   Tensor x = contiguous(self), t = contiguous(target);
   Tensor g = contiguous(grad_output), is = contiguous(is_target);
   fill_with(out, int64_t{0});

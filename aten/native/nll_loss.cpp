@@ -31,17 +31,19 @@ struct Problem {
   int64_t count() const { return n * plane; }
 };
 
-void check_target_type(std::string_view op, const Tensor& target) {
+template <class I>
+void check_target_type(std::string_view op, const Spec<I>& target) {
   TAEDA_CHECK(target.dtype() == kLong || target.dtype() == kByte,
               op,
               ": expected target dtype to be Long or Byte, but got ",
               target.dtype());
 }
 
+template <class I>
 void check_weight(std::string_view op,
-                  const Tensor& self,
-                  const Tensor& weight,
-                  int64_t classes) {
+                  const Spec<I>& self,
+                  const Spec<I>& weight,
+                  const I& classes) {
   if (!weight.defined()) return;
   TAEDA_CHECK(weight.dim() == 1 && weight.numel() == classes,
               op,
@@ -58,11 +60,11 @@ void check_weight(std::string_view op,
 }
 
 // Rows: [n, c] with [n], or [c] with one target.
-Problem rows_problem(std::string_view op,
-                     const Tensor& self,
-                     const Tensor& target,
-                     const OptionalTensor& weight,
-                     int64_t ignored) {
+template <class I>
+void check_rows(std::string_view op,
+                const Spec<I>& self,
+                const Spec<I>& target,
+                const Spec<I>& weight) {
   TAEDA_CHECK(self.dim() > 0 && self.dim() <= 2,
               op,
               ": input tensor should be 1D or 2D, got ",
@@ -85,17 +87,22 @@ Problem rows_problem(std::string_view op,
       target.sizes(),
       ")");
   check_target_type(op, target);
-  int64_t classes = self.sizes()[self.dim() - 1];
-  Tensor w = or_undefined(weight);
-  check_weight(op, self, w, classes);
-  return {single ? 1 : self.sizes()[0], classes, 1, target, w, ignored};
+  check_weight(op, self, weight, self.sizes()[self.dim() - 1]);
 }
 
-Problem planes_problem(std::string_view op,
-                       const Tensor& self,
-                       const Tensor& target,
-                       const OptionalTensor& weight,
-                       int64_t ignored) {
+Problem rows_problem(const Tensor& self,
+                     const Tensor& target,
+                     const OptionalTensor& weight,
+                     int64_t ignored) {
+  int64_t rows = self.dim() == 1 ? 1 : self.sizes()[0];
+  return {rows, self.size(-1), 1, target, or_undefined(weight), ignored};
+}
+
+template <class I>
+void check_planes(std::string_view op,
+                  const Spec<I>& self,
+                  const Spec<I>& target,
+                  const Spec<I>& weight) {
   TAEDA_CHECK(target.dim() == 3,
               "only batches of spatial targets supported (3D tensors) but got "
               "targets of dimension: ",
@@ -113,13 +120,18 @@ Problem planes_problem(std::string_view op,
               " , target: ",
               target.sizes());
   check_target_type(op, target);
-  Tensor w = or_undefined(weight);
-  check_weight(op, self, w, self.sizes()[1]);
+  check_weight(op, self, weight, self.sizes()[1]);
+}
+
+Problem planes_problem(const Tensor& self,
+                       const Tensor& target,
+                       const OptionalTensor& weight,
+                       int64_t ignored) {
   return {self.sizes()[0],
           self.sizes()[1],
           self.sizes()[2] * self.sizes()[3],
           target,
-          w,
+          or_undefined(weight),
           ignored};
 }
 
@@ -147,18 +159,11 @@ void each_target(const Problem& p, F&& f, G&& skip) {
   }
 }
 
-std::tuple<Tensor, Tensor> forward(std::string_view op,
-                                   const Tensor& self,
-                                   const Problem& p,
-                                   int64_t reduction,
-                                   IntArrayRef none_sizes) {
-  Device device = self.device();
-  Tensor out = make_tensor(op,
-                           reduction == kNone ? none_sizes : IntArrayRef(),
-                           self.dtype(),
-                           device);
-  Tensor total = make_tensor(op, IntArrayRef(), self.dtype(), device);
-  if (device.is_meta()) return {out, total};
+void forward(const Tensor& self,
+             const Problem& p,
+             int64_t reduction,
+             const Tensor& out,
+             const Tensor& total) {
   Tensor x = contiguous(self);
   visit_norm_type("nll_loss_out_frame", self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -184,19 +189,17 @@ std::tuple<Tensor, Tensor> forward(std::string_view op,
     *total.mutable_data<T>() =
         static_cast<T>(static_cast<A>(reduction == kNone ? 0 : weights));
   });
-  return {out, total};
 }
 
-Tensor backward(std::string_view op,
-                const Tensor& grad_output,
-                const Tensor& self,
-                const Problem& p,
-                int64_t reduction,
-                const Tensor& total_weight) {
-  Tensor out = make_tensor(op, self.sizes(), self.dtype(), self.device());
-  if (self.is_meta()) return out;
+void backward(std::string_view op,
+              const Tensor& grad_output,
+              const Tensor& self,
+              const Problem& p,
+              int64_t reduction,
+              const Tensor& total_weight,
+              const Tensor& out) {
   fill_with(out, int64_t{0});
-  if (out.numel() == 0) return out;
+  if (out.numel() == 0) return;
   Tensor g = contiguous_as(grad_output, self.dtype());
   visit_norm_type(op, self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -216,57 +219,119 @@ Tensor backward(std::string_view op,
         },
         [](int64_t) {});
   });
-  return out;
 }
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self,
-                                            const Tensor& target,
-                                            const OptionalTensor& weight,
-                                            int64_t reduction,
-                                            int64_t ignore_index) {
-  Problem p =
-      rows_problem("nll_loss_forward", self, target, weight, ignore_index);
-  DimVector sizes;
-  if (self.dim() == 2) sizes.push_back(self.sizes()[0]);
-  return forward("nll_loss_forward", self, p, reduction, sizes);
+template <class I>
+void nll_loss_forward_shape(const Spec<I>& self,
+                            const Spec<I>& target,
+                            const Spec<I>& weight,
+                            int64_t reduction,
+                            I,
+                            Plan<I>& plan) {
+  check_rows("nll_loss_forward", self, target, weight);
+  Dims<I> sizes;
+  if (reduction == kNone && self.dim() == 2) sizes.push_back(self.sizes()[0]);
+  plan.set(0, sizes, self.dtype());
+  plan.set(1, ArrayRef<I>(), self.dtype());
+}
+TAEDA_SHAPE(nll_loss_forward_shape);
+
+void nll_loss_forward_cpu(const Tensor& self,
+                          const Tensor& target,
+                          const OptionalTensor& weight,
+                          int64_t reduction,
+                          int64_t ignore_index,
+                          const Tensor& output,
+                          const Tensor& total_weight) {
+  Problem p = rows_problem(self, target, weight, ignore_index);
+  forward(self, p, reduction, output, total_weight);
 }
 
-Tensor nll_loss_backward(const Tensor& grad_output,
-                         const Tensor& self,
-                         const Tensor& target,
-                         const OptionalTensor& weight,
-                         int64_t reduction,
-                         int64_t ignore_index,
-                         const Tensor& total_weight) {
-  Problem p =
-      rows_problem("nll_loss_backward", self, target, weight, ignore_index);
-  return backward(
-      "nll_loss_backward", grad_output, self, p, reduction, total_weight);
+template <class I>
+void nll_loss_backward_shape(const Spec<I>&,
+                             const Spec<I>& self,
+                             const Spec<I>& target,
+                             const Spec<I>& weight,
+                             int64_t,
+                             I,
+                             const Spec<I>&,
+                             Plan<I>& plan) {
+  check_rows("nll_loss_backward", self, target, weight);
+  plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(nll_loss_backward_shape);
 
-std::tuple<Tensor, Tensor> nll_loss2d_forward(const Tensor& self,
-                                              const Tensor& target,
-                                              const OptionalTensor& weight,
-                                              int64_t reduction,
-                                              int64_t ignore_index) {
-  Problem p =
-      planes_problem("nll_loss2d_forward", self, target, weight, ignore_index);
-  return forward("nll_loss2d_forward", self, p, reduction, target.sizes());
-}
-
-Tensor nll_loss2d_backward(const Tensor& grad_output,
+void nll_loss_backward_cpu(const Tensor& grad_output,
                            const Tensor& self,
                            const Tensor& target,
                            const OptionalTensor& weight,
                            int64_t reduction,
                            int64_t ignore_index,
-                           const Tensor& total_weight) {
-  Problem p =
-      planes_problem("nll_loss2d_backward", self, target, weight, ignore_index);
-  return backward(
-      "nll_loss2d_backward", grad_output, self, p, reduction, total_weight);
+                           const Tensor& total_weight,
+                           const Tensor& out) {
+  Problem p = rows_problem(self, target, weight, ignore_index);
+  backward(
+      "nll_loss_backward", grad_output, self, p, reduction, total_weight, out);
+}
+
+template <class I>
+void nll_loss2d_forward_shape(const Spec<I>& self,
+                              const Spec<I>& target,
+                              const Spec<I>& weight,
+                              int64_t reduction,
+                              I,
+                              Plan<I>& plan) {
+  check_planes("nll_loss2d_forward", self, target, weight);
+  Dims<I> sizes;
+  if (reduction == kNone) sizes = Dims<I>(target.sizes());
+  plan.set(0, sizes, self.dtype());
+  plan.set(1, ArrayRef<I>(), self.dtype());
+}
+TAEDA_SHAPE(nll_loss2d_forward_shape);
+
+void nll_loss2d_forward_cpu(const Tensor& self,
+                            const Tensor& target,
+                            const OptionalTensor& weight,
+                            int64_t reduction,
+                            int64_t ignore_index,
+                            const Tensor& output,
+                            const Tensor& total_weight) {
+  Problem p = planes_problem(self, target, weight, ignore_index);
+  forward(self, p, reduction, output, total_weight);
+}
+
+template <class I>
+void nll_loss2d_backward_shape(const Spec<I>&,
+                               const Spec<I>& self,
+                               const Spec<I>& target,
+                               const Spec<I>& weight,
+                               int64_t,
+                               I,
+                               const Spec<I>&,
+                               Plan<I>& plan) {
+  check_planes("nll_loss2d_backward", self, target, weight);
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(nll_loss2d_backward_shape);
+
+void nll_loss2d_backward_cpu(const Tensor& grad_output,
+                             const Tensor& self,
+                             const Tensor& target,
+                             const OptionalTensor& weight,
+                             int64_t reduction,
+                             int64_t ignore_index,
+                             const Tensor& total_weight,
+                             const Tensor& out) {
+  Problem p = planes_problem(self, target, weight, ignore_index);
+  backward("nll_loss2d_backward",
+           grad_output,
+           self,
+           p,
+           reduction,
+           total_weight,
+           out);
 }
 
 Tensor nll_loss(const Tensor& self,

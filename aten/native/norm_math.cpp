@@ -138,10 +138,8 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
   Tensor result = ops::add(ops::log(sum), shift);
   if (keepdim) return result;
   DimVector shape = reduced_shape(in.sizes(), dim_mask(dim, in.dim()), false);
-  return make_view(result,
-                   shape,
-                   make_tensor("logsumexp", shape, kBool).strides(),
-                   result.storage_offset());
+  return make_view(
+      result, shape, contiguous_strides(shape), result.storage_offset());
 }
 
 Tensor trace(const Tensor& self) {

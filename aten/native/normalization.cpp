@@ -2,7 +2,7 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 
-#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_fused_rms_norm.h>
 #include <taeda/gen/native/_fused_rms_norm_backward.h>
@@ -20,11 +20,12 @@ Tensor parameter_as(const Tensor& t, ScalarType sum_type) {
   return t.defined() ? contiguous_as(t, sum_type) : t;
 }
 
-std::pair<int64_t, int64_t> norm_rows(std::string_view op,
-                                      const Tensor& input,
-                                      IntArrayRef shape,
-                                      const Tensor& weight,
-                                      const Tensor& bias) {
+template <class I>
+std::pair<I, I> norm_rows(std::string_view op,
+                          const Spec<I>& input,
+                          ArrayRef<I> shape,
+                          const Spec<I>& weight,
+                          const Spec<I>& bias) {
   TAEDA_CHECK(!shape.empty(),
               op,
               ": Expected normalized_shape to be at least 1-dimensional, i.e., "
@@ -56,22 +57,18 @@ std::pair<int64_t, int64_t> norm_rows(std::string_view op,
               shape,
               "], but got input of size",
               input.sizes());
-  int64_t n = 1;
-  for (int64_t s : shape) n *= s;
-  int64_t rows = 1;
-  for (size_t d = 0; d < rank - shape.size(); ++d) rows *= input.sizes()[d];
-  return {rows, n};
+  return rows_of(input.sizes(), shape.size());
 }
-
-ScalarType statistics_type(const Tensor& input,
-                           const Tensor& weight,
-                           const Tensor& bias) {
-  ScalarType t = input.dtype();
-  if (!is_reduced_floating(t)) return t;
-  bool wide = (weight.defined() && weight.dtype() == kFloat) ||
-              (bias.defined() && bias.dtype() == kFloat);
-  return wide ? kFloat : t;
-}
+template std::pair<int64_t, int64_t> norm_rows(std::string_view,
+                                               const Spec<int64_t>&,
+                                               IntArrayRef,
+                                               const Spec<int64_t>&,
+                                               const Spec<int64_t>&);
+template std::pair<SymInt, SymInt> norm_rows(std::string_view,
+                                             const Spec<SymInt>&,
+                                             SymIntArrayRef,
+                                             const Spec<SymInt>&,
+                                             const Spec<SymInt>&);
 
 namespace {
 
@@ -80,8 +77,9 @@ int64_t grain_of(int64_t n) {
 }
 
 // Sizes of the statistics: 1 where the input is normalised over.
-DimVector statistics_sizes(const Tensor& input, size_t shape_rank) {
-  DimVector sizes(input.sizes());
+template <class I>
+Dims<I> statistics_sizes(const Spec<I>& input, size_t shape_rank) {
+  Dims<I> sizes(input.sizes());
   for (size_t d = sizes.size() - shape_rank; d < sizes.size(); ++d) {
     sizes[d] = 1;
   }
@@ -179,149 +177,214 @@ void backward_rows(const Tensor& dy,
   }
 }
 
-struct RowGradients {
-  Tensor input, weight, bias;
-};
-
-// `mean` undefined: the RMS norm.
-RowGradients row_gradients(std::string_view op,
-                           const Tensor& grad_out,
-                           const Tensor& input,
-                           const Tensor& mean,
-                           const Tensor& rstd,
-                           const Tensor& weight,
-                           const Tensor& bias,
-                           int64_t rows,
-                           int64_t n,
-                           ArrayRef<bool> mask) {
+// `mean` undefined: the RMS norm. Plans as many gradients as the mask has
+// entries.
+template <class I>
+void plan_row_gradients(std::string_view op,
+                        const Spec<I>& grad_out,
+                        const Spec<I>& input,
+                        ArrayRef<I> shape,
+                        const Spec<I>& mean,
+                        const Spec<I>& rstd,
+                        const Spec<I>& weight,
+                        const Spec<I>& bias,
+                        ArrayRef<bool> mask,
+                        Plan<I>& plan) {
+  auto [rows, n] = norm_rows(op, input, shape, weight, bias);
   check_mask(op, mask, mean.defined() ? 3 : 2);
   check_shape(op, "grad_out", grad_out, input.sizes());
   if (mean.defined()) check_count(op, "mean", mean, rows);
   check_count(op, "rstd", rstd, rows);
-  RowGradients out;
-  ScalarType sum_type = compute_type(input.dtype());
-  Device device = input.device();
-  auto make = [&](const Tensor& like, ScalarType t) {
-    return make_tensor(op, like.sizes(), t, device);
-  };
-  if (mask[0]) out.input = make(input, input.dtype());
-  if (mask[1] && weight.defined()) out.weight = make(weight, sum_type);
+  if (mask[0]) plan.set(0, input.sizes(), input.dtype());
+  if (mask[1] && weight.defined()) plan.set(1, weight.sizes(), weight.dtype());
   if (mask.size() > 2 && mask[2] && bias.defined()) {
-    out.bias = make(bias, sum_type);
+    plan.set(2, bias.sizes(), bias.dtype());
   }
-  if (device.is_meta()) return out;
+}
+
+void row_gradients(std::string_view op,
+                   const Tensor& grad_out,
+                   const Tensor& input,
+                   size_t shape_rank,
+                   const Tensor& mean,
+                   const Tensor& rstd,
+                   const OptionalTensor& weight,
+                   const Tensor& grad_input,
+                   const Tensor& grad_weight,
+                   const Tensor& grad_bias) {
+  auto [rows, n] = rows_of(input.sizes(), shape_rank);
+  ScalarType sum_type = compute_type(input.dtype());
   Tensor dy = contiguous_as(grad_out, input.dtype()), x = contiguous(input);
-  Tensor w = parameter_as(weight, sum_type);
+  Tensor w = parameter_as(or_undefined(weight), sum_type);
   Tensor m = parameter_as(mean, sum_type), s = parameter_as(rstd, sum_type);
-  visit_norm_type(op, x.dtype(), [&](auto tag) {
+  RowMajor dw(grad_weight, sum_type), db(grad_bias, sum_type);
+  visit_norm_type(op, x.dtype(), [&, rows = rows, n = n](auto tag) {
     backward_rows<decltype(tag)>(
-        dy, x, w, m, s, out.input, out.weight, out.bias, rows, n);
+        dy, x, w, m, s, grad_input, dw.tensor(), db.tensor(), rows, n);
   });
-  if (out.weight.defined()) out.weight = cast(out.weight, weight.dtype());
-  if (out.bias.defined()) out.bias = cast(out.bias, bias.dtype());
-  return out;
+  dw.finish();
+  db.finish();
 }
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> native_layer_norm(
-    const Tensor& input,
-    ArrayRef<int64_t> normalized_shape,
-    const OptionalTensor& weight,
-    const OptionalTensor& bias,
-    double eps) {
-  Tensor w = or_undefined(weight), b = or_undefined(bias);
-  auto [rows, n] = norm_rows("layer_norm", input, normalized_shape, w, b);
+template <class I>
+void native_layer_norm_shape(const Spec<I>& input,
+                             ArrayRef<I> normalized_shape,
+                             const Spec<I>& weight,
+                             const Spec<I>& bias,
+                             double,
+                             Plan<I>& plan) {
+  norm_rows("layer_norm", input, normalized_shape, weight, bias);
+  Dims<I> sizes = statistics_sizes(input, normalized_shape.size());
+  ScalarType kept = statistics_type(input, weight, bias);
+  plan.set(0, input.sizes(), input.dtype());
+  plan.set(1, sizes, kept);
+  plan.set(2, sizes, kept);
+}
+TAEDA_SHAPE(native_layer_norm_shape);
+
+void native_layer_norm_cpu(const Tensor& input,
+                           ArrayRef<int64_t> normalized_shape,
+                           const OptionalTensor& weight,
+                           const OptionalTensor& bias,
+                           double eps,
+                           const Tensor& out,
+                           const Tensor& mean,
+                           const Tensor& rstd) {
+  auto [rows, n] = rows_of(input.sizes(), normalized_shape.size());
   ScalarType sum_type = compute_type(input.dtype());
-  ScalarType kept = statistics_type(input, w, b);
-  DimVector sizes = statistics_sizes(input, normalized_shape.size());
-  Device device = input.device();
-  Tensor out = make_tensor("layer_norm", input.sizes(), input.dtype(), device);
-  if (device.is_meta()) {
-    Tensor mean = make_tensor("layer_norm", sizes, kept, device);
-    Tensor rstd = make_tensor("layer_norm", sizes, kept, device);
-    return {out, mean, rstd};
-  }
-  Tensor mean = make_tensor("layer_norm", sizes, sum_type, device);
-  Tensor rstd = make_tensor("layer_norm", sizes, sum_type, device);
   Tensor x = contiguous(input);
-  w = parameter_as(w, sum_type), b = parameter_as(b, sum_type);
+  Tensor w = parameter_as(or_undefined(weight), sum_type);
+  Tensor b = parameter_as(or_undefined(bias), sum_type);
+  RowMajor m(mean, sum_type), s(rstd, sum_type);
   visit_norm_type(
       "LayerNormKernelImpl", x.dtype(), [&, rows = rows, n = n](auto tag) {
-        forward_rows<decltype(tag)>(x, w, b, out, mean, rstd, rows, n, eps);
+        forward_rows<decltype(tag)>(
+            x, w, b, out, m.tensor(), s.tensor(), rows, n, eps);
       });
-  return {out, cast(mean, kept), cast(rstd, kept)};
+  m.finish();
+  s.finish();
 }
 
-std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward(
-    const Tensor& grad_out,
-    const Tensor& input,
-    ArrayRef<int64_t> normalized_shape,
-    const Tensor& mean,
-    const Tensor& rstd,
-    const OptionalTensor& weight,
-    const OptionalTensor& bias,
-    ArrayRef<bool> output_mask) {
-  Tensor w = or_undefined(weight), b = or_undefined(bias);
-  auto [rows, n] =
-      norm_rows("layer_norm_backward", input, normalized_shape, w, b);
-  RowGradients g = row_gradients("layer_norm_backward",
-                                 grad_out,
-                                 input,
-                                 mean,
-                                 rstd,
-                                 w,
-                                 b,
-                                 rows,
-                                 n,
-                                 output_mask);
-  return {g.input, g.weight, g.bias};
+template <class I>
+void native_layer_norm_backward_shape(const Spec<I>& grad_out,
+                                      const Spec<I>& input,
+                                      ArrayRef<I> normalized_shape,
+                                      const Spec<I>& mean,
+                                      const Spec<I>& rstd,
+                                      const Spec<I>& weight,
+                                      const Spec<I>& bias,
+                                      ArrayRef<bool> output_mask,
+                                      Plan<I>& plan) {
+  plan_row_gradients("layer_norm_backward",
+                     grad_out,
+                     input,
+                     normalized_shape,
+                     mean,
+                     rstd,
+                     weight,
+                     bias,
+                     output_mask,
+                     plan);
+}
+TAEDA_SHAPE(native_layer_norm_backward_shape);
+
+void native_layer_norm_backward_cpu(const Tensor& grad_out,
+                                    const Tensor& input,
+                                    ArrayRef<int64_t> normalized_shape,
+                                    const Tensor& mean,
+                                    const Tensor& rstd,
+                                    const OptionalTensor& weight,
+                                    const OptionalTensor&,
+                                    ArrayRef<bool>,
+                                    const Tensor& grad_input,
+                                    const Tensor& grad_weight,
+                                    const Tensor& grad_bias) {
+  row_gradients("layer_norm_backward",
+                grad_out,
+                input,
+                normalized_shape.size(),
+                mean,
+                rstd,
+                weight,
+                grad_input,
+                grad_weight,
+                grad_bias);
 }
 
-std::tuple<Tensor, Tensor> _fused_rms_norm(const Tensor& input,
-                                           ArrayRef<int64_t> normalized_shape,
-                                           const OptionalTensor& weight,
-                                           std::optional<double> eps) {
-  Tensor w = or_undefined(weight);
-  auto [rows, n] = norm_rows("rms_norm", input, normalized_shape, w, {});
+template <class I>
+void _fused_rms_norm_shape(const Spec<I>& input,
+                           ArrayRef<int64_t> normalized_shape,
+                           const Spec<I>& weight,
+                           std::optional<double>,
+                           Plan<I>& plan) {
+  Dims<I> shape(normalized_shape.begin(), normalized_shape.end());
+  norm_rows<I>("rms_norm", input, shape, weight, {});
+  plan.set(0, input.sizes(), input.dtype());
+  plan.set(
+      1, statistics_sizes(input, shape.size()), compute_type(input.dtype()));
+}
+TAEDA_SHAPE(_fused_rms_norm_shape);
+
+void _fused_rms_norm_cpu(const Tensor& input,
+                         ArrayRef<int64_t> normalized_shape,
+                         const OptionalTensor& weight,
+                         std::optional<double> eps,
+                         const Tensor& out,
+                         const Tensor& rstd) {
+  auto [rows, n] = rows_of(input.sizes(), normalized_shape.size());
   ScalarType sum_type = compute_type(input.dtype());
-  DimVector sizes = statistics_sizes(input, normalized_shape.size());
-  Device device = input.device();
-  Tensor out = make_tensor("rms_norm", input.sizes(), input.dtype(), device);
-  Tensor rstd = make_tensor("rms_norm", sizes, sum_type, device);
-  if (device.is_meta()) return {out, rstd};
   double smallest = sum_type == kDouble ? std::numeric_limits<double>::epsilon()
                                         : std::numeric_limits<float>::epsilon();
   Tensor x = contiguous(input);
-  w = parameter_as(w, sum_type);
+  Tensor w = parameter_as(or_undefined(weight), sum_type);
   visit_norm_type("rms_norm", x.dtype(), [&, rows = rows, n = n](auto tag) {
     forward_rows<decltype(tag)>(
         x, w, {}, out, {}, rstd, rows, n, eps.value_or(smallest));
   });
-  return {out, rstd};
 }
 
-std::tuple<Tensor, Tensor> _fused_rms_norm_backward(
-    const Tensor& grad_out,
-    const Tensor& input,
-    ArrayRef<int64_t> normalized_shape,
-    const Tensor& rstd,
-    const OptionalTensor& weight,
-    ArrayRef<bool> output_mask) {
-  Tensor w = or_undefined(weight);
-  auto [rows, n] =
-      norm_rows("rms_norm_backward", input, normalized_shape, w, {});
-  RowGradients g = row_gradients("rms_norm_backward",
-                                 grad_out,
-                                 input,
-                                 {},
-                                 rstd,
-                                 w,
-                                 {},
-                                 rows,
-                                 n,
-                                 output_mask);
-  return {g.input, g.weight};
+template <class I>
+void _fused_rms_norm_backward_shape(const Spec<I>& grad_out,
+                                    const Spec<I>& input,
+                                    ArrayRef<int64_t> normalized_shape,
+                                    const Spec<I>& rstd,
+                                    const Spec<I>& weight,
+                                    ArrayRef<bool> output_mask,
+                                    Plan<I>& plan) {
+  Dims<I> shape(normalized_shape.begin(), normalized_shape.end());
+  plan_row_gradients<I>("rms_norm_backward",
+                        grad_out,
+                        input,
+                        shape,
+                        {},
+                        rstd,
+                        weight,
+                        {},
+                        output_mask,
+                        plan);
+}
+TAEDA_SHAPE(_fused_rms_norm_backward_shape);
+
+void _fused_rms_norm_backward_cpu(const Tensor& grad_out,
+                                  const Tensor& input,
+                                  ArrayRef<int64_t> normalized_shape,
+                                  const Tensor& rstd,
+                                  const OptionalTensor& weight,
+                                  ArrayRef<bool>,
+                                  const Tensor& grad_input,
+                                  const Tensor& grad_weight) {
+  row_gradients("rms_norm_backward",
+                grad_out,
+                input,
+                normalized_shape.size(),
+                {},
+                rstd,
+                weight,
+                grad_input,
+                grad_weight,
+                {});
 }
 
 }  // namespace taeda::native

@@ -1,7 +1,7 @@
 // What the normalisation layers share.
 #pragma once
 
-#include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/iter/spec.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/norm.h>
 
@@ -33,16 +33,32 @@ const NormKernels<T>& norm_kernels() {
 template <class F>
 void visit_norm_type(std::string_view op, ScalarType t, F&& f);
 
-// Rows and their length for a normalised shape; checks both.
-std::pair<int64_t, int64_t> norm_rows(std::string_view op,
-                                      const Tensor& input,
-                                      IntArrayRef shape,
-                                      const Tensor& weight,
-                                      const Tensor& bias);
+// Number and length of the rows that the last `rank` dims are.
+template <class I>
+std::pair<I, I> rows_of(ArrayRef<I> sizes, size_t rank) {
+  I rows = 1, length = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    (d < sizes.size() - rank ? rows : length) *= sizes[d];
+  }
+  return {rows, length};
+}
+// The same for a normalised shape, which it checks with the parameters. Made
+// for int64_t and SymInt.
+template <class I>
+std::pair<I, I> norm_rows(std::string_view op,
+                          const Spec<I>& input,
+                          ArrayRef<I> shape,
+                          const Spec<I>& weight,
+                          const Spec<I>& bias);
 // PyTorch's dtype for saved statistics: the parameters' when inputs are 16-bit.
-ScalarType statistics_type(const Tensor& input,
-                           const Tensor& weight,
-                           const Tensor& bias);
+template <class I>
+ScalarType statistics_type(const Spec<I>& input,
+                           const Spec<I>& weight,
+                           const Spec<I>& bias) {
+  if (!is_reduced_floating(input.dtype())) return input.dtype();
+  bool wide = weight.dtype() == kFloat || bias.dtype() == kFloat;
+  return wide ? kFloat : input.dtype();
+}
 
 }  // namespace taeda::native
 

@@ -41,13 +41,15 @@ int64_t padded(int64_t size, int64_t before, int64_t after) {
 
 }  // namespace
 
-Tensor constant_pad_nd(const Tensor& self,
-                       ArrayRef<int64_t> pad,
-                       const Scalar& value) {
+template <class I>
+void constant_pad_nd_shape(const Spec<I>& self,
+                           ArrayRef<I> pad,
+                           const Scalar&,
+                           Plan<I>& plan) {
   TAEDA_CHECK(pad.size() % 2 == 0,
               "Length of pad must be even but instead it equals ",
               pad.size());
-  int64_t rank = self.dim(), padded = static_cast<int64_t>(pad.size()) / 2;
+  size_t rank = self.sizes().size(), padded = pad.size() / 2;
   TAEDA_CHECK(padded <= rank,
               "Length of pad should be no more than twice the number of "
               "dimensions of the input. Pad length is ",
@@ -55,43 +57,45 @@ Tensor constant_pad_nd(const Tensor& self,
               " while the input has ",
               rank,
               " dimensions.");
-  DimVector sizes(self.sizes()), part(self.sizes());
-  DimVector from(static_cast<size_t>(rank), 0), to = from;
-  for (int64_t i = 0; i < padded; ++i) {
-    int64_t d = rank - 1 - i, before = pad[2 * i], after = pad[2 * i + 1];
-    sizes[d] += before + after;
+  Dims<I> sizes(self.sizes());
+  for (size_t i = 0; i < padded; ++i) {
+    size_t d = rank - 1 - i;
+    sizes[d] += pad[2 * i] + pad[2 * i + 1];
     TAEDA_CHECK(sizes[d] >= 0,
                 "The input size ",
                 self.sizes()[d],
                 ", plus negative padding ",
-                before,
+                pad[2 * i],
                 " and ",
-                after,
+                pad[2 * i + 1],
                 " resulted in a negative output size, which is invalid. Check "
                 "dimension ",
                 d,
                 " of your input.");
-    from[d] = std::max<int64_t>(-before, 0);
-    to[d] = std::max<int64_t>(before, 0);
-    part[d] += std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-    part[d] = std::max<int64_t>(part[d], 0);
   }
-  Tensor out =
-      make_tensor_strided("constant_pad_nd",
-                          sizes,
-                          format_strides(sizes, self.suggest_memory_format()),
-                          self.dtype(),
-                          self.device());
+  plan.set(0, sizes, self.suggest_memory_format(), self.dtype());
+}
+TAEDA_SHAPE(constant_pad_nd_shape);
+
+void constant_pad_nd_cpu(const Tensor& self,
+                         ArrayRef<int64_t> pad,
+                         const Scalar& value,
+                         const Tensor& out) {
   fill_with(out, value);
   int64_t src = self.storage_offset(), dst = out.storage_offset();
+  DimVector part(self.sizes());
+  int64_t rank = self.dim(), padded = static_cast<int64_t>(pad.size()) / 2;
   for (int64_t d = 0; d < rank; ++d) {
-    if (part[d] == 0) return out;
-    src += from[d] * self.strides()[d];
-    dst += to[d] * out.strides()[d];
+    int64_t i = rank - 1 - d;
+    int64_t before = i < padded ? pad[2 * i] : 0;
+    int64_t after = i < padded ? pad[2 * i + 1] : 0;
+    part[d] += std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    if (part[d] <= 0) return;
+    src += std::max<int64_t>(-before, 0) * self.strides()[d];
+    dst += std::max<int64_t>(before, 0) * out.strides()[d];
   }
-  Tensor target = make_view(out, part, out.strides(), dst);
-  copy_into(target, make_view(self, part, self.strides(), src));
-  return out;
+  copy_into(make_view(out, part, out.strides(), dst),
+            make_view(self, part, self.strides(), src));
 }
 
 namespace {

@@ -109,8 +109,9 @@ int64_t grain_of(int64_t work) {
 }
 
 // The loops walk both tensors by one batch index.
-void check_rows(std::string_view name, const Tensor& x1, const Tensor& x2) {
-  auto batch = [](const Tensor& t) {
+template <class T>
+void check_rows(std::string_view name, const T& x1, const T& x2) {
+  auto batch = [](const T& t) {
     return t.sizes().slice(0, static_cast<size_t>(t.dim()) - 2);
   };
   TAEDA_CHECK(x1.dim() >= 2 && x2.dim() == x1.dim() && batch(x1) == batch(x2) &&
@@ -165,11 +166,12 @@ Tensor cdist(const Tensor& x1,
   return ops::_cdist_forward(expanded(x1), expanded(x2), p, compute_mode);
 }
 
-void _cdist_forward_shape(const Tensor& x1,
-                          const Tensor& x2,
+template <class I>
+void _cdist_forward_shape(const Spec<I>& x1,
+                          const Spec<I>& x2,
                           double p,
                           std::optional<int64_t>,
-                          OutputPlan& plan) {
+                          Plan<I>& plan) {
   check_order(p);
   check_rows("_cdist_forward", x1, x2);
   TAEDA_CHECK(x1.dtype() == x2.dtype(),
@@ -177,10 +179,11 @@ void _cdist_forward_shape(const Tensor& x1,
               x1.dtype(),
               " and ",
               x2.dtype());
-  DimVector sizes(x1.sizes());
+  Dims<I> sizes(x1.sizes());
   sizes.back() = x2.size(-2);
   plan.set(0, sizes, x1.dtype());
 }
+TAEDA_SHAPE(_cdist_forward_shape);
 
 void _cdist_forward_cpu(const Tensor& x1,
                         const Tensor& x2,
@@ -205,16 +208,17 @@ void _cdist_forward_cpu(const Tensor& x1,
   });
 }
 
-void _cdist_backward_shape(const Tensor& grad,
-                           const Tensor& x1,
-                           const Tensor& x2,
+template <class I>
+void _cdist_backward_shape(const Spec<I>& grad,
+                           const Spec<I>& x1,
+                           const Spec<I>& x2,
                            double,
-                           const Tensor& cdist,
-                           OutputPlan& plan) {
+                           const Spec<I>& cdist,
+                           Plan<I>& plan) {
   constexpr std::string_view kName = "cdist_backward";
   const int64_t rank = x1.dim();
   check_rows(kName, x1, x2);
-  for (const Tensor* t : {&grad, &x2, &cdist}) {
+  for (const Spec<I>* t : {&grad, &x2, &cdist}) {
     TAEDA_CHECK(t->dtype() == x1.dtype(),
                 kName,
                 ": expected tensors of one dtype, got ",
@@ -222,12 +226,13 @@ void _cdist_backward_shape(const Tensor& grad,
                 " and ",
                 t->dtype());
   }
-  DimVector distances(x1.sizes());
+  Dims<I> distances(x1.sizes());
   distances[static_cast<size_t>(rank - 1)] = x2.size(-2);
   check_shape(kName, "grad", grad, distances);
   check_shape(kName, "cdist", cdist, distances);
   plan.set(0, x1.sizes(), x1.dtype());
 }
+TAEDA_SHAPE(_cdist_backward_shape);
 
 void _cdist_backward_cpu(const Tensor& grad,
                          const Tensor& x1,
@@ -273,10 +278,12 @@ Tensor pdist(const Tensor& self, double p) {
                              p);
 }
 
-void _pdist_forward_shape(const Tensor& self, double, OutputPlan& plan) {
-  int64_t n = self.sizes()[0];
+template <class I>
+void _pdist_forward_shape(const Spec<I>& self, double, Plan<I>& plan) {
+  I n = self.sizes()[0];
   plan.set(0, {n > 1 ? n * (n - 1) / 2 : 0}, self.dtype());
 }
+TAEDA_SHAPE(_pdist_forward_shape);
 
 void _pdist_forward_cpu(const Tensor& self, double p, const Tensor& out) {
   Tensor x = contiguous(self);
@@ -293,13 +300,15 @@ void _pdist_forward_cpu(const Tensor& self, double p, const Tensor& out) {
   });
 }
 
-void _pdist_backward_shape(const Tensor&,
-                           const Tensor& self,
+template <class I>
+void _pdist_backward_shape(const Spec<I>&,
+                           const Spec<I>& self,
                            double,
-                           const Tensor&,
-                           OutputPlan& plan) {
+                           const Spec<I>&,
+                           Plan<I>& plan) {
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(_pdist_backward_shape);
 
 void _pdist_backward_cpu(const Tensor& grad,
                          const Tensor& self,

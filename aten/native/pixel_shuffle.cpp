@@ -101,10 +101,8 @@ bool move_dense(const Shuffle& s) {
   }
 }
 
-void check_planes(const char* op,
-                  const Tensor& self,
-                  const char* what,
-                  int64_t r) {
+template <class T>
+void check_planes(const char* op, const T& self, const char* what, int64_t r) {
   TAEDA_CHECK(self.dim() >= 3,
               op,
               " expects input to have at least 3 dimensions, but got input "
@@ -114,9 +112,9 @@ void check_planes(const char* op,
   TAEDA_CHECK(r > 0, op, " expects a positive ", what, ", but got ", r);
 }
 
-void plan_planes(
-    const Tensor& self, int64_t c, int64_t h, int64_t w, OutputPlan& plan) {
-  DimVector sizes(self.sizes());
+template <class I>
+void plan_planes(const Spec<I>& self, I c, I h, I w, Plan<I>& plan) {
+  Dims<I> sizes(self.sizes());
   sizes[sizes.size() - 3] = c;
   sizes[sizes.size() - 2] = h;
   sizes[sizes.size() - 1] = w;
@@ -127,9 +125,10 @@ void plan_planes(
 
 }  // namespace
 
-void pixel_shuffle_shape(const Tensor& self, int64_t r, OutputPlan& plan) {
+template <class I>
+void pixel_shuffle_shape(const Spec<I>& self, int64_t r, Plan<I>& plan) {
   check_planes("pixel_shuffle", self, "upscale_factor", r);
-  int64_t c = self.size(-3);
+  I c = self.size(-3);
   TAEDA_CHECK(c % (r * r) == 0,
               "pixel_shuffle expects its input's 'channel' dimension to be "
               "divisible by the square of upscale_factor, but "
@@ -139,15 +138,17 @@ void pixel_shuffle_shape(const Tensor& self, int64_t r, OutputPlan& plan) {
               r * r);
   plan_planes(self, c / (r * r), self.size(-2) * r, self.size(-1) * r, plan);
 }
+TAEDA_SHAPE(pixel_shuffle_shape);
 
 void pixel_shuffle_cpu(const Tensor& self, int64_t r, const Tensor& out) {
   Shuffle s(self, out, r);
   if (!move_dense<true>(s)) copy_into(s.fine_view(), s.coarse_view());
 }
 
-void pixel_unshuffle_shape(const Tensor& self, int64_t r, OutputPlan& plan) {
+template <class I>
+void pixel_unshuffle_shape(const Spec<I>& self, int64_t r, Plan<I>& plan) {
   check_planes("pixel_unshuffle", self, "downscale_factor", r);
-  int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
+  I c = self.size(-3), h = self.size(-2), w = self.size(-1);
   TAEDA_CHECK(h % r == 0,
               "pixel_unshuffle expects height to be divisible by "
               "downscale_factor, but input.size(-2)=",
@@ -162,6 +163,7 @@ void pixel_unshuffle_shape(const Tensor& self, int64_t r, OutputPlan& plan) {
               r);
   plan_planes(self, c * r * r, h / r, w / r, plan);
 }
+TAEDA_SHAPE(pixel_unshuffle_shape);
 
 void pixel_unshuffle_cpu(const Tensor& self, int64_t r, const Tensor& out) {
   Shuffle s(out, self, r);

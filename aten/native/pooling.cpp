@@ -5,8 +5,8 @@
 
 namespace taeda::native {
 
-int64_t Pool::grain() const {
-  int64_t work = out_size() * kernel[0] * kernel[1] * kernel[2];
+int64_t pool_grain(const Pool& p) {
+  int64_t work = p.out_size() * p.kernel[0] * p.kernel[1] * p.kernel[2];
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1));
 }
 
@@ -30,21 +30,23 @@ int64_t entry(std::string_view op,
 
 // PyTorch's rule: with ceil_mode the last window starts inside of the input or
 // its left padding.
-int64_t output_size(int64_t in,
-                    int64_t kernel,
-                    int64_t pad,
-                    int64_t stride,
-                    int64_t dilation,
-                    bool ceil_mode) {
-  int64_t room = in + 2 * pad - dilation * (kernel - 1) - 1;
-  int64_t top = room + (ceil_mode ? stride - 1 : 0);
-  int64_t steps = top >= 0 ? top / stride : -((-top + stride - 1) / stride);
-  int64_t out = steps + 1;
-  if (ceil_mode && (out - 1) * stride >= in + pad) --out;
+template <class I>
+I output_size(const I& in,
+              int64_t kernel,
+              int64_t pad,
+              int64_t stride,
+              int64_t dilation,
+              bool ceil_mode) {
+  I room = in + (2 * pad - dilation * (kernel - 1) - 1);
+  I top = room + (ceil_mode ? stride - 1 : 0);
+  I steps = top >= 0 ? top / stride : -((-top + (stride - 1)) / stride);
+  I out = steps + 1;
+  if (ceil_mode && (out - 1) * stride >= in + pad) out -= 1;
   return out;
 }
 
-void check_input(std::string_view op, const Tensor& input, int64_t dims) {
+template <class I>
+void check_input(std::string_view op, const Spec<I>& input, int64_t dims) {
   int64_t rank = input.dim();
   bool ranked = rank == dims + 1 || rank == dims + 2;
   // Only the batch may be empty.
@@ -74,7 +76,8 @@ void check_input(std::string_view op, const Tensor& input, int64_t dims) {
               input.sizes());
 }
 
-void check_window(std::string_view op, const Pool& p, size_t at) {
+template <class I>
+void check_window(std::string_view op, const PoolOver<I>& p, size_t at) {
   TAEDA_CHECK(p.kernel[at] > 0,
               op,
               ": kernel size should be greater than zero, but got ",
@@ -108,7 +111,19 @@ void check_window(std::string_view op, const Pool& p, size_t at) {
 // listed.
 constexpr int64_t kMostElements = int64_t{1} << 47;
 
-void set_planes(Pool& p, const Tensor& input, int64_t dims) {
+template <class I>
+void check_fits(std::string_view op, ArrayRef<I> sizes) {
+  if constexpr (std::is_same_v<I, int64_t>) {
+    TAEDA_CHECK(checked_numel(op, sizes) < kMostElements,
+                op,
+                ": an output of size ",
+                sizes,
+                " does not fit into memory");
+  }
+}
+
+template <class I>
+void set_planes(PoolOver<I>& p, const Spec<I>& input, int64_t dims) {
   for (int64_t d = 0; d < input.dim() - dims; ++d) {
     p.planes *= input.sizes()[d];
   }
@@ -120,15 +135,16 @@ void set_planes(Pool& p, const Tensor& input, int64_t dims) {
 
 }  // namespace
 
-Pool make_pool(std::string_view op,
-               const Tensor& input,
-               int64_t dims,
-               IntArrayRef kernel,
-               IntArrayRef stride,
-               IntArrayRef padding,
-               IntArrayRef dilation,
-               bool ceil_mode) {
-  Pool p;
+template <class I>
+PoolOver<I> make_pool(std::string_view op,
+                      const Spec<I>& input,
+                      int64_t dims,
+                      IntArrayRef kernel,
+                      IntArrayRef stride,
+                      IntArrayRef padding,
+                      IntArrayRef dilation,
+                      bool ceil_mode) {
+  PoolOver<I> p;
   for (int64_t d = 0; d < dims; ++d) {
     size_t at = static_cast<size_t>(3 - dims + d);
     p.kernel[at] = entry(op, "kernel_size", kernel, dims, d);
@@ -161,10 +177,11 @@ Pool make_pool(std::string_view op,
   return p;
 }
 
-Pool make_adaptive_pool(std::string_view op,
-                        const Tensor& input,
-                        int64_t dims,
-                        IntArrayRef output_size) {
+template <class I>
+PoolOver<I> make_adaptive_pool(std::string_view op,
+                               const Spec<I>& input,
+                               int64_t dims,
+                               ArrayRef<I> output_size) {
   TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == dims,
               op,
               ": output_size must be ",
@@ -180,7 +197,7 @@ Pool make_adaptive_pool(std::string_view op,
               dims + 2,
               "D tensor, but got ",
               input.sizes());
-  for (int64_t v : output_size) {
+  for (const I& v : output_size) {
     TAEDA_CHECK(v >= 0,
                 op,
                 ": elements of output_size must be greater than or equal to 0 "
@@ -197,17 +214,13 @@ Pool make_adaptive_pool(std::string_view op,
                 d,
                 " being empty");
   }
-  DimVector sizes(input.sizes());
+  Dims<I> sizes(input.sizes());
   for (int64_t d = 0; d < dims; ++d) {
     sizes[static_cast<size_t>(rank - dims + d)] =
         output_size[static_cast<size_t>(d)];
   }
-  TAEDA_CHECK(checked_numel(op, sizes) < kMostElements,
-              op,
-              ": an output of size ",
-              IntArrayRef(sizes),
-              " does not fit into memory");
-  Pool p;
+  check_fits<I>(op, sizes);
+  PoolOver<I> p;
   set_planes(p, input, dims);
   for (int64_t d = 0; d < dims; ++d) {
     p.out[static_cast<size_t>(3 - dims + d)] =
@@ -224,13 +237,30 @@ void check_one_size(std::string_view op, IntArrayRef output_size) {
               ")");
 }
 
-DimVector pooled_sizes(const Tensor& input, const Pool& p, int64_t dims) {
-  DimVector sizes(input.sizes());
+template <class I>
+Dims<I> pooled_sizes(const Spec<I>& input, const PoolOver<I>& p, int64_t dims) {
+  Dims<I> sizes(input.sizes());
   for (int64_t d = 0; d < dims; ++d) {
     sizes[static_cast<size_t>(input.dim() - dims + d)] =
         p.out[static_cast<size_t>(3 - dims + d)];
   }
   return sizes;
 }
+
+#define TAEDA_POOL(I)                                          \
+  template PoolOver<I> make_pool(std::string_view,             \
+                                 const Spec<I>&,               \
+                                 int64_t,                      \
+                                 IntArrayRef,                  \
+                                 IntArrayRef,                  \
+                                 IntArrayRef,                  \
+                                 IntArrayRef,                  \
+                                 bool);                        \
+  template PoolOver<I> make_adaptive_pool(                     \
+      std::string_view, const Spec<I>&, int64_t, ArrayRef<I>); \
+  template Dims<I> pooled_sizes(const Spec<I>&, const PoolOver<I>&, int64_t);
+TAEDA_POOL(int64_t)
+TAEDA_POOL(SymInt)
+#undef TAEDA_POOL
 
 }  // namespace taeda::native

@@ -5,6 +5,7 @@
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cpu/distribution_fill.h>
 #include <taeda/aten/native/cpu/distribution_samplers.h>
+#include <taeda/aten/native/creation.h>
 #include <taeda/gen/native/bernoulli.h>
 #include <taeda/gen/native/cauchy_.h>
 #include <taeda/gen/native/exponential_.h>
@@ -20,6 +21,28 @@
 
 namespace taeda::native {
 
+void check_std(double std) {
+  TAEDA_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
+}
+
+template <class I>
+void uniform_shape(const Spec<I>& self,
+                   double from,
+                   double to,
+                   const MaybeGenerator&,
+                   Plan<I>&) {
+  ScalarType t = self.dtype();
+  if (!is_complex(t) && (!is_floating(t) || is_float8(t))) {
+    not_implemented_for("check_uniform_bounds", t);
+  }
+  TAEDA_CHECK(from <= to,
+              "uniform_ expects to return a [from, to) range, but found from=",
+              from,
+              " > to=",
+              to);
+}
+TAEDA_SHAPE(uniform_shape);
+
 void uniform_(const Tensor& self,
               double from,
               double to,
@@ -27,18 +50,9 @@ void uniform_(const Tensor& self,
   if (self.is_complex()) {
     return uniform_(ops::view_as_real(self), from, to, generator);
   }
-  if (!is_floating(self.dtype()) || is_float8(self.dtype())) {
-    not_implemented_for("check_uniform_bounds", self.dtype());
-  }
-  TAEDA_CHECK(from <= to,
-              "uniform_ expects to return a [from, to) range, but found from=",
-              from,
-              " > to=",
-              to);
   check_no_internal_overlap("uniform_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
-  visit_floating("uniform", self.dtype(), [&](auto tag) {
+  visit_floating("check_uniform_bounds", self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     for_rows<T>(self, [&](T* data, int64_t n, int64_t stride) {
       fill_uniform<T>(data, n, stride, from, to, *locked);
@@ -46,17 +60,22 @@ void uniform_(const Tensor& self,
   });
 }
 
+template <class I>
+void normal_inplace_shape(
+    const Spec<I>&, double, double std, const MaybeGenerator&, Plan<I>&) {
+  check_std(std);
+}
+TAEDA_SHAPE(normal_inplace_shape);
+
 void normal_(const Tensor& self,
              double mean,
              double std,
              const MaybeGenerator& generator) {
-  TAEDA_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
   if (self.is_complex()) {
     return normal_(
         ops::view_as_real(self), mean, std / std::sqrt(2.0), generator);
   }
   check_no_internal_overlap("normal_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
   visit_floating("normal_kernel_cpu", self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -147,17 +166,30 @@ void fill_range(const Tensor& self,
 
 }  // namespace
 
+template <class I>
+void random_from_shape(const Spec<I>&,
+                       int64_t from,
+                       std::optional<int64_t> to,
+                       const MaybeGenerator&,
+                       Plan<I>&) {
+  if (to) check_random_range(from, *to);
+}
+TAEDA_SHAPE(random_from_shape);
+
+template <class I>
+void random_to_shape(const Spec<I>&,
+                     int64_t to,
+                     const MaybeGenerator&,
+                     Plan<I>&) {
+  check_random_range<int64_t>(0, to);
+}
+TAEDA_SHAPE(random_to_shape);
+
 void random_(const Tensor& self,
              int64_t from,
              std::optional<int64_t> to,
              const MaybeGenerator& generator) {
   check_no_internal_overlap("random_", self);
-  TAEDA_CHECK(!to || from < *to,
-              "random_ expects 'from' to be less than 'to', but got from=",
-              from,
-              " >= to=",
-              to.value_or(0));
-  if (!self.is_cpu()) return;
   visit_random(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     check_bound<T>(from, "from", self.dtype());
@@ -175,7 +207,6 @@ void random_(const Tensor& self, int64_t to, const MaybeGenerator& generator) {
 }
 void random_(const Tensor& self, const MaybeGenerator& generator) {
   check_no_internal_overlap("random_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
   visit_random(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -187,18 +218,25 @@ void random_(const Tensor& self, const MaybeGenerator& generator) {
 
 // Other distributions --------------------------------------------------------
 
-void exponential_(const Tensor& self,
-                  double lambd,
-                  const MaybeGenerator& generator) {
-  TAEDA_CHECK(is_floating(self.dtype()),
+template <class I>
+void exponential_shape(const Spec<I>& self,
+                       double lambd,
+                       const MaybeGenerator&,
+                       Plan<I>&) {
+  TAEDA_CHECK(self.is_floating_point(),
               "Exponential distribution is a continuous probability "
               "distribution. dtype must be a floating point but you specified ",
               self.dtype());
   TAEDA_CHECK(lambd > 0.0,
               "exponential_ expects lambda > 0.0, but found lambda=",
               lambd);
+}
+TAEDA_SHAPE(exponential_shape);
+
+void exponential_(const Tensor& self,
+                  double lambd,
+                  const MaybeGenerator& generator) {
   check_no_internal_overlap("exponential_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
   visit_floating("exponential", self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -208,11 +246,18 @@ void exponential_(const Tensor& self,
   });
 }
 
-void geometric_(const Tensor& self, double p, const MaybeGenerator& generator) {
+template <class I>
+void geometric_shape(const Spec<I>&,
+                     double p,
+                     const MaybeGenerator&,
+                     Plan<I>&) {
   TAEDA_CHECK(
       0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
+}
+TAEDA_SHAPE(geometric_shape);
+
+void geometric_(const Tensor& self, double p, const MaybeGenerator& generator) {
   check_no_internal_overlap("geometric_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
   visit_random(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -226,18 +271,26 @@ void geometric_(const Tensor& self, double p, const MaybeGenerator& generator) {
   });
 }
 
+template <class I>
+void cauchy_shape(const Spec<I>& self,
+                  double,
+                  double sigma,
+                  const MaybeGenerator&,
+                  Plan<I>&) {
+  TAEDA_CHECK(
+      sigma > 0.0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  TAEDA_CHECK(self.is_floating_point(),
+              "Cauchy distribution is a continuous probability distribution. "
+              "dtype must be a floating point but you specified ",
+              self.dtype());
+}
+TAEDA_SHAPE(cauchy_shape);
+
 void cauchy_(const Tensor& self,
              double median,
              double sigma,
              const MaybeGenerator& generator) {
-  TAEDA_CHECK(
-      sigma > 0.0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
-  TAEDA_CHECK(is_floating(self.dtype()),
-              "Cauchy distribution is a continuous probability distribution. "
-              "dtype must be a floating point but you specified ",
-              self.dtype());
   check_no_internal_overlap("cauchy_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
   visit_floating("cauchy", self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -247,13 +300,18 @@ void cauchy_(const Tensor& self,
   });
 }
 
+template <class I>
+void log_normal_shape(
+    const Spec<I>&, double, double std, const MaybeGenerator&, Plan<I>&) {
+  TAEDA_CHECK(std > 0.0, "log_normal_ expects std > 0.0, but found std=", std);
+}
+TAEDA_SHAPE(log_normal_shape);
+
 void log_normal_(const Tensor& self,
                  double mean,
                  double std,
                  const MaybeGenerator& generator) {
-  TAEDA_CHECK(std > 0.0, "log_normal_ expects std > 0.0, but found std=", std);
   check_no_internal_overlap("log_normal_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
   visit_floating("log_normal_cpu", self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -263,14 +321,87 @@ void log_normal_(const Tensor& self,
   });
 }
 
-// bernoulli
-// --------------------------------------------------------------------------
+// bernoulli ------------------------------------------------------------------
 
-void bernoulli_(const Tensor& self, double p, const MaybeGenerator& generator) {
+namespace {
+
+void check_chance(double p) {
   TAEDA_CHECK(
       0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+}
+
+template <class I>
+void check_chances(const Spec<I>& p) {
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      p.is_floating_point(),
+      "bernoulli_: expected probabilities tensor to have floating type, got ",
+      p.dtype());
+}
+
+}  // namespace
+
+template <class I>
+void bernoulli_shape(const Spec<I>& self,
+                     const MaybeGenerator&,
+                     Plan<I>& plan) {
+  check_chances(self);
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(bernoulli_shape);
+
+template <class I>
+void bernoulli_out_shape(const Spec<I>& self,
+                         const MaybeGenerator&,
+                         const Spec<I>& out,
+                         Plan<I>& plan) {
+  check_chances(self);
+  plan_into(plan, self.sizes(), out);
+}
+TAEDA_SHAPE(bernoulli_out_shape);
+
+template <class I>
+void bernoulli_p_shape(const Spec<I>& self,
+                       double p,
+                       const MaybeGenerator&,
+                       Plan<I>& plan) {
+  check_chance(p);
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(bernoulli_p_shape);
+
+template <class I>
+void bernoulli_float_shape(const Spec<I>&,
+                           double p,
+                           const MaybeGenerator&,
+                           Plan<I>&) {
+  check_chance(p);
+}
+TAEDA_SHAPE(bernoulli_float_shape);
+
+template <class I>
+void bernoulli_tensor_shape(const Spec<I>&,
+                            const Spec<I>& p,
+                            const MaybeGenerator&,
+                            Plan<I>&) {
+  check_chances(p);
+}
+TAEDA_SHAPE(bernoulli_tensor_shape);
+
+void bernoulli_cpu(const Tensor& self,
+                   const MaybeGenerator& generator,
+                   const Tensor& out) {
+  bernoulli_(out, self, generator);
+}
+void bernoulli_cpu(const Tensor&,
+                   double p,
+                   const MaybeGenerator& generator,
+                   const Tensor& out) {
+  bernoulli_(out, p, generator);
+}
+
+void bernoulli_(const Tensor& self, double p, const MaybeGenerator& generator) {
   check_no_internal_overlap("bernoulli_", self);
-  if (!self.is_cpu()) return;
   LockedGenerator locked(generator);
   visit_random(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -283,13 +414,8 @@ void bernoulli_(const Tensor& self, double p, const MaybeGenerator& generator) {
 void bernoulli_(const Tensor& self,
                 const Tensor& p,
                 const MaybeGenerator& generator) {
-  TAEDA_CHECK_AS(
-      NotImplemented,
-      is_floating(p.dtype()),
-      "bernoulli_: expected probabilities tensor to have floating type, got ",
-      p.dtype());
   check_no_internal_overlap("bernoulli_", self);
-  if (!self.is_cpu() || self.numel() == 0) return;
+  if (self.numel() == 0) return;
   ScalarType t = p.dtype() == kDouble ? kDouble : kFloat;
   Tensor wide = make_tensor("bernoulli_", self.sizes(), t);
   copy_into(wide, p);

@@ -39,6 +39,16 @@ void for_rows(const Tensor& t, F&& f) {
   });
 }
 
+void check_std(double std);
+template <class I>
+void check_random_range(const I& from, const I& to) {
+  TAEDA_CHECK(from < to,
+              "random_ expects 'from' to be less than 'to', but got from=",
+              from,
+              " >= to=",
+              to);
+}
+
 // Calls f(T{}) for floating T, else NotImplementedError.
 template <class F>
 void visit_floating(std::string_view op, ScalarType t, F&& f);

@@ -16,9 +16,17 @@
 
 namespace taeda::native {
 
-Tensor standard_gamma(const Tensor& self, const MaybeGenerator& generator) {
-  Tensor out = new_like("_standard_gamma", self, {}, {}, {});
-  if (!out.is_cpu()) return out;
+template <class I>
+void standard_gamma_shape(const Spec<I>& self,
+                          const MaybeGenerator&,
+                          Plan<I>& plan) {
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(standard_gamma_shape);
+
+void standard_gamma_cpu(const Tensor& self,
+                        const MaybeGenerator& generator,
+                        const Tensor& out) {
   Tensor shapes = contiguous(self);
   Tensor drawn = make_tensor("_standard_gamma", self.sizes(), self.dtype());
   {
@@ -34,7 +42,6 @@ Tensor standard_gamma(const Tensor& self, const MaybeGenerator& generator) {
     });
   }
   copy_into(out, drawn);
-  return out;
 }
 
 namespace {
@@ -62,16 +69,24 @@ void normalise_rows(const double* drawn, T* out, int64_t rows, int64_t width) {
 
 }  // namespace
 
-Tensor sample_dirichlet(const Tensor& self, const MaybeGenerator& generator) {
+template <class I>
+void sample_dirichlet_shape(const Spec<I>& self,
+                            const MaybeGenerator&,
+                            Plan<I>& plan) {
   TAEDA_CHECK(self.dim() > 0,
               "_sample_dirichlet: expected concentrations along a dim, got ",
               self);
   if (!is_floating(self.dtype()) || is_float8(self.dtype())) {
     not_implemented_for("dirichlet", self.dtype());
   }
-  Tensor out = make_tensor(
-      "_sample_dirichlet", self.sizes(), self.dtype(), self.device());
-  if (!out.is_cpu() || out.numel() == 0) return out;
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(sample_dirichlet_shape);
+
+void sample_dirichlet_cpu(const Tensor& self,
+                          const MaybeGenerator& generator,
+                          const Tensor& out) {
+  if (out.numel() == 0) return;
   // Small concentrations give numbers far below the least float.
   Tensor shapes = contiguous_as(self, kDouble);
   Tensor drawn = make_tensor("_sample_dirichlet", self.sizes(), kDouble);
@@ -87,7 +102,6 @@ Tensor sample_dirichlet(const Tensor& self, const MaybeGenerator& generator) {
     normalise_rows<T>(
         numbers, out.mutable_data<T>(), drawn.numel() / width, width);
   });
-  return out;
 }
 
 Tensor dirichlet_grad(const Tensor& x,

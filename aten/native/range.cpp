@@ -16,11 +16,6 @@
 
 namespace taeda::native {
 
-using Dtype = std::optional<ScalarType>;
-using MaybeLayout = std::optional<Layout>;
-using MaybeDevice = std::optional<Device>;
-using MaybeBool = std::optional<bool>;
-
 namespace {
 
 constexpr int64_t kGrain = 32768;
@@ -67,7 +62,6 @@ void check_count(double count) {
 }
 
 void fill_steps(const Tensor& out, const Scalar& start, const Scalar& step) {
-  if (!out.is_cpu()) return;
   visit_type(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_integral_v<T>) {
@@ -103,93 +97,173 @@ int64_t arange_count(const Scalar& start,
 
 }  // namespace
 
-Tensor arange(const Scalar& start,
-              const Scalar& end,
-              const Scalar& step,
-              Dtype dtype,
-              MaybeLayout layout,
-              MaybeDevice device,
-              MaybeBool) {
+template <class I>
+void arange_shape(const Scalar& start,
+                  const Scalar& end,
+                  const Scalar& step,
+                  Dtype dtype,
+                  MaybeLayout layout,
+                  MaybeDevice,
+                  MaybeBool,
+                  Plan<I>& plan) {
   auto whole = [](const Scalar& s) { return s.is_integral() || s.is_bool(); };
   ScalarType t = dtype.value_or(
       whole(start) && whole(end) && whole(step) ? kLong : default_dtype());
-  int64_t count = arange_count(start, end, step, t);
-  Tensor out = new_tensor("arange", {count}, t, layout, device);
+  plan_size<I>(plan, {I(arange_count(start, end, step, t))}, t, layout);
   TAEDA_CHECK_AS(NotImplemented,
                  t != kBool && !is_complex(t),
                  "\"arange\" not implemented for '",
                  t,
                  "'");
+}
+TAEDA_SHAPE(arange_shape);
+
+template <class I>
+void arange_start_shape(const Scalar& start,
+                        const Scalar& end,
+                        Dtype dtype,
+                        MaybeLayout layout,
+                        MaybeDevice device,
+                        MaybeBool pin,
+                        Plan<I>& plan) {
+  arange_shape<I>(start, end, int64_t{1}, dtype, layout, device, pin, plan);
+}
+TAEDA_SHAPE(arange_start_shape);
+
+template <class I>
+void arange_end_shape(const Scalar& end,
+                      Dtype dtype,
+                      MaybeLayout layout,
+                      MaybeDevice device,
+                      MaybeBool pin,
+                      Plan<I>& plan) {
+  arange_start_shape<I>(int64_t{0}, end, dtype, layout, device, pin, plan);
+}
+TAEDA_SHAPE(arange_end_shape);
+
+void arange_cpu(const Scalar& start,
+                const Scalar&,
+                const Scalar& step,
+                Dtype,
+                MaybeLayout,
+                MaybeDevice,
+                MaybeBool,
+                const Tensor& out) {
   fill_steps(out, start, step);
-  return out;
 }
-Tensor arange(const Scalar& start,
-              const Scalar& end,
-              Dtype dtype,
-              MaybeLayout layout,
-              MaybeDevice device,
-              MaybeBool pin) {
-  return arange(start, end, int64_t{1}, dtype, layout, device, pin);
+void arange_cpu(const Scalar& start,
+                const Scalar&,
+                Dtype,
+                MaybeLayout,
+                MaybeDevice,
+                MaybeBool,
+                const Tensor& out) {
+  fill_steps(out, start, int64_t{1});
 }
-Tensor arange(const Scalar& end,
-              Dtype dtype,
-              MaybeLayout layout,
-              MaybeDevice device,
-              MaybeBool pin) {
-  return arange(int64_t{0}, end, int64_t{1}, dtype, layout, device, pin);
+void arange_cpu(const Scalar&,
+                Dtype,
+                MaybeLayout,
+                MaybeDevice,
+                MaybeBool,
+                const Tensor& out) {
+  fill_steps(out, int64_t{0}, int64_t{1});
 }
 
 namespace {
 
-// A result goes into `out` as it is shaped if it has as many elements.
-void write_sequence(const char* op, const Tensor& values, const Tensor& out) {
-  if (out.numel() != values.numel()) resize_output(out, values.sizes());
-  check_no_internal_overlap(op, out);
-  copy_into(out,
-            make_view(values, out.sizes(), contiguous_strides(out.sizes()), 0));
+// The planned sequence goes into `out` as that is shaped if it has as many
+// elements.
+template <class I>
+void keep_shape(Plan<I>& plan, const Spec<I>& out) {
+  if (out.numel() == plan[0].sizes[0]) plan.set(0, out.sizes(), out.dtype());
 }
 
 }  // namespace
 
-void arange_out(const Scalar& start,
-                const Scalar& end,
-                const Scalar& step,
-                const Tensor& out) {
+template <class I>
+void arange_out_shape(const Scalar& start,
+                      const Scalar& end,
+                      const Scalar& step,
+                      const Spec<I>& out,
+                      Plan<I>& plan) {
   if (out.dtype() == kLong) {
     TAEDA_CHECK_AS(Value,
                    step.equal(0.0) || step.to<int64_t>() != 0,
                    "step must be nonzero");
   }
-  Tensor values = arange(start, end, step, out.dtype(), {}, out.device(), {});
-  write_sequence("arange", values, out);
+  arange_shape<I>(start, end, step, out.dtype(), {}, {}, {}, plan);
+  keep_shape(plan, out);
 }
-void arange_out(const Scalar& end, const Tensor& out) {
-  arange_out(int64_t{0}, end, int64_t{1}, out);
+TAEDA_SHAPE(arange_out_shape);
+
+template <class I>
+void arange_end_out_shape(const Scalar& end,
+                          const Spec<I>& out,
+                          Plan<I>& plan) {
+  arange_out_shape<I>(int64_t{0}, end, int64_t{1}, out, plan);
+}
+TAEDA_SHAPE(arange_end_out_shape);
+
+void arange_out_cpu(const Scalar& start,
+                    const Scalar&,
+                    const Scalar& step,
+                    const Tensor& out) {
+  fill_steps(out, start, step);
+}
+void arange_out_cpu(const Scalar&, const Tensor& out) {
+  fill_steps(out, int64_t{0}, int64_t{1});
 }
 
-Tensor range(const Scalar& start,
-             const Scalar& end,
-             const Scalar& step,
-             Dtype dtype,
-             MaybeLayout layout,
-             MaybeDevice device,
-             MaybeBool) {
+template <class I>
+void range_step_shape(const Scalar& start,
+                      const Scalar& end,
+                      const Scalar& step,
+                      Dtype dtype,
+                      MaybeLayout layout,
+                      MaybeDevice,
+                      MaybeBool,
+                      Plan<I>& plan) {
   double a = start.to_double(), b = end.to_double(), by = step.to_double();
   check_bounds(a, b, by);
   double count = std::floor((b - a) / by) + 1;
   check_count(count);
-  Tensor out =
-      new_tensor("range", {static_cast<int64_t>(count)}, dtype, layout, device);
-  fill_steps(out, start, step);
-  return out;
+  plan_size<I>(plan,
+               {I(static_cast<int64_t>(count))},
+               dtype.value_or(default_dtype()),
+               layout);
 }
-Tensor range(const Scalar& start,
-             const Scalar& end,
-             Dtype dtype,
-             MaybeLayout layout,
-             MaybeDevice device,
-             MaybeBool pin) {
-  return range(start, end, int64_t{1}, dtype, layout, device, pin);
+TAEDA_SHAPE(range_step_shape);
+
+template <class I>
+void range_shape(const Scalar& start,
+                 const Scalar& end,
+                 Dtype dtype,
+                 MaybeLayout layout,
+                 MaybeDevice device,
+                 MaybeBool pin,
+                 Plan<I>& plan) {
+  range_step_shape<I>(start, end, int64_t{1}, dtype, layout, device, pin, plan);
+}
+TAEDA_SHAPE(range_shape);
+
+void range_cpu(const Scalar& start,
+               const Scalar&,
+               const Scalar& step,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               const Tensor& out) {
+  fill_steps(out, start, step);
+}
+void range_cpu(const Scalar& start,
+               const Scalar&,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               const Tensor& out) {
+  fill_steps(out, start, int64_t{1});
 }
 
 // linspace, logspace
@@ -197,22 +271,39 @@ Tensor range(const Scalar& start,
 
 namespace {
 
-ScalarType type_of_space(std::string_view op,
-                         const Scalar& start,
-                         const Scalar& end,
-                         Dtype dtype) {
+void check_bound(std::string_view, const Scalar&) {}
+template <class I>
+void check_bound(std::string_view op, const Spec<I>& t) {
+  TAEDA_CHECK(t.dim() == 0,
+              op,
+              " only supports 0-dimensional start and end tensors, but got "
+              "start with ",
+              t.dim(),
+              " dimension(s).");
+}
+
+// A and B are Scalar or Spec.
+template <class I, class A, class B>
+void plan_space(Plan<I>& plan,
+                const A& start,
+                const B& end,
+                int64_t steps,
+                Dtype dtype,
+                MaybeLayout layout) {
+  check_bound(plan.op(), start);
+  check_bound(plan.op(), end);
+  TAEDA_CHECK(steps >= 0, "number of steps must be non-negative, got ", steps);
   bool has_complex = start.is_complex() || end.is_complex();
-  if (dtype) {
-    TAEDA_CHECK(!has_complex || is_complex(*dtype),
-                "torch.",
-                op,
-                "(): inferred dtype ",
-                complex_type_of(default_dtype()),
-                " can't be safely cast to passed dtype ",
-                *dtype);
-    return *dtype;
-  }
-  return has_complex ? complex_type_of(default_dtype()) : default_dtype();
+  ScalarType usual =
+      has_complex ? complex_type_of(default_dtype()) : default_dtype();
+  TAEDA_CHECK(!has_complex || !dtype || is_complex(*dtype),
+              "torch.",
+              plan.op(),
+              "(): inferred dtype ",
+              usual,
+              " can't be safely cast to passed dtype ",
+              *dtype);
+  plan_size<I>(plan, {I(steps)}, dtype.value_or(usual), layout);
 }
 
 template <class T>
@@ -247,30 +338,18 @@ auto position_of(V start, V end, int64_t steps) {
 }
 
 template <class Map>
-Tensor space(std::string_view op,
-             const Scalar& start,
-             const Scalar& end,
-             int64_t steps,
-             Dtype dtype,
-             MaybeLayout layout,
-             MaybeDevice device,
-             Map&& map) {
-  TAEDA_CHECK(steps >= 0, "number of steps must be non-negative, got ", steps);
-  ScalarType t = type_of_space(op, start, end, dtype);
-  Tensor out = new_tensor(op, {steps}, t, layout, device);
-  if (steps == 1 && out.is_cpu()) {
-    visit_type(t, [&](auto tag) {
-      using T = decltype(tag);
-      using V = std::conditional_t<kIsComplex<T>, complex<double>, double>;
-      V v = map(start.to<V>());
-      generate<T>(out, [=](int64_t) { return v; });
-    });
-    return out;
-  }
-  if (!out.is_cpu()) return out;
-  visit_type(t, [&](auto tag) {
+void space(const Scalar& start,
+           const Scalar& end,
+           int64_t steps,
+           const Tensor& out,
+           Map&& map) {
+  visit_type(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
     using V = std::conditional_t<kIsComplex<T>, complex<double>, double>;
+    if (steps == 1) {
+      V v = map(start.to<V>());
+      return generate<T>(out, [=](int64_t) { return v; });
+    }
     // Integers begin at the truncated bounds.
     V first = start.to<V>(), last = end.to<V>();
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -278,55 +357,17 @@ Tensor space(std::string_view op,
       last = static_cast<V>(end.to<int64_t>());
     }
     // Exponents are not rounded before the power is taken.
-    using P =
-        std::conditional_t<std::is_same_v<Map, Same> && kIsFloat<T>, T, V>;
+    using P = std::conditional_t<std::is_same_v<std::decay_t<Map>, Same> &&
+                                     kIsFloat<T>,
+                                 T,
+                                 V>;
     auto at = position_of(P(first), P(last), steps);
     generate<T>(out, [&](int64_t i) { return map(at(i)); });
   });
-  return out;
 }
 
-Scalar bound_of(std::string_view op, const Tensor& t) {
-  TAEDA_CHECK(t.dim() == 0,
-              op,
-              " only supports 0-dimensional start and end tensors, but got "
-              "start with ",
-              t.dim(),
-              " dimension(s).");
-  if (!t.is_meta()) return ops::item(t);
-  return t.is_complex() ? Scalar(complex<double>()) : Scalar(0.0);
-}
-const Scalar& bound_of(std::string_view, const Scalar& s) { return s; }
-
-// Where the sequence goes without a device being named.
-template <class A, class B>
-MaybeDevice device_beside(const A& start, const B& end, MaybeDevice device) {
-  auto one = [&](const auto& bound) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(bound)>, Tensor>) {
-      if (!device && bound.is_meta()) device = bound.device();
-    }
-  };
-  one(start);
-  one(end);
-  return device;
-}
-
-template <class A, class B>
-Tensor linspace_of(const A& start,
-                   const B& end,
-                   int64_t steps,
-                   Dtype dtype,
-                   MaybeLayout layout,
-                   MaybeDevice device) {
-  return space("linspace",
-               bound_of("linspace", start),
-               bound_of("linspace", end),
-               steps,
-               dtype,
-               layout,
-               device_beside(start, end, device),
-               Same());
-}
+Scalar bound_of(const Tensor& t) { return ops::item(t); }
+const Scalar& bound_of(const Scalar& s) { return s; }
 
 complex<double> power(double base, complex<double> v) {
   double size = std::pow(base, v.real());
@@ -335,68 +376,114 @@ complex<double> power(double base, complex<double> v) {
 }
 double power(double base, double v) { return std::pow(base, v); }
 
-template <class A, class B>
-Tensor logspace_of(const A& start,
-                   const B& end,
-                   int64_t steps,
-                   double base,
-                   Dtype dtype,
-                   MaybeLayout layout,
-                   MaybeDevice device) {
-  return space("logspace",
-               bound_of("logspace", start),
-               bound_of("logspace", end),
-               steps,
-               dtype,
-               layout,
-               device_beside(start, end, device),
-               [base](auto v) { return power(base, v); });
+auto power_of(double base) {
+  return [base](auto v) { return power(base, v); };
 }
 
 }  // namespace
 
-#define TAEDA_SPACES(A, B)                                              \
-  Tensor linspace(const A& start,                                       \
-                  const B& end,                                         \
-                  int64_t steps,                                        \
-                  Dtype dtype,                                          \
-                  MaybeLayout layout,                                   \
-                  MaybeDevice device,                                   \
-                  MaybeBool) {                                          \
-    return linspace_of(start, end, steps, dtype, layout, device);       \
-  }                                                                     \
-  Tensor logspace(const A& start,                                       \
-                  const B& end,                                         \
-                  int64_t steps,                                        \
-                  double base,                                          \
-                  Dtype dtype,                                          \
-                  MaybeLayout layout,                                   \
-                  MaybeDevice device,                                   \
-                  MaybeBool) {                                          \
-    return logspace_of(start, end, steps, base, dtype, layout, device); \
+#define TAEDA_SPACES(linspace_rule, logspace_rule, A, B, SpecA, SpecB) \
+  template <class I>                                                   \
+  void linspace_rule(const SpecA& start,                               \
+                     const SpecB& end,                                 \
+                     int64_t steps,                                    \
+                     Dtype dtype,                                      \
+                     MaybeLayout layout,                               \
+                     MaybeDevice,                                      \
+                     MaybeBool,                                        \
+                     Plan<I>& plan) {                                  \
+    plan_space(plan, start, end, steps, dtype, layout);                \
+  }                                                                    \
+  TAEDA_SHAPE(linspace_rule);                                          \
+  template <class I>                                                   \
+  void logspace_rule(const SpecA& start,                               \
+                     const SpecB& end,                                 \
+                     int64_t steps,                                    \
+                     double,                                           \
+                     Dtype dtype,                                      \
+                     MaybeLayout layout,                               \
+                     MaybeDevice,                                      \
+                     MaybeBool,                                        \
+                     Plan<I>& plan) {                                  \
+    plan_space(plan, start, end, steps, dtype, layout);                \
+  }                                                                    \
+  TAEDA_SHAPE(logspace_rule);                                          \
+  void linspace_cpu(const A& start,                                    \
+                    const B& end,                                      \
+                    int64_t steps,                                     \
+                    Dtype,                                             \
+                    MaybeLayout,                                       \
+                    MaybeDevice,                                       \
+                    MaybeBool,                                         \
+                    const Tensor& out) {                               \
+    space(bound_of(start), bound_of(end), steps, out, Same());         \
+  }                                                                    \
+  void logspace_cpu(const A& start,                                    \
+                    const B& end,                                      \
+                    int64_t steps,                                     \
+                    double base,                                       \
+                    Dtype,                                             \
+                    MaybeLayout,                                       \
+                    MaybeDevice,                                       \
+                    MaybeBool,                                         \
+                    const Tensor& out) {                               \
+    space(bound_of(start), bound_of(end), steps, out, power_of(base)); \
   }
-TAEDA_SPACES(Scalar, Scalar)
-TAEDA_SPACES(Tensor, Scalar)
-TAEDA_SPACES(Scalar, Tensor)
-TAEDA_SPACES(Tensor, Tensor)
+TAEDA_SPACES(linspace_shape, logspace_shape, Scalar, Scalar, Scalar, Scalar)
+TAEDA_SPACES(linspace_tensor_scalar_shape,
+             logspace_tensor_scalar_shape,
+             Tensor,
+             Scalar,
+             Spec<I>,
+             Scalar)
+TAEDA_SPACES(linspace_scalar_tensor_shape,
+             logspace_scalar_tensor_shape,
+             Scalar,
+             Tensor,
+             Scalar,
+             Spec<I>)
+TAEDA_SPACES(linspace_tensor_tensor_shape,
+             logspace_tensor_tensor_shape,
+             Tensor,
+             Tensor,
+             Spec<I>,
+             Spec<I>)
 #undef TAEDA_SPACES
 
-void linspace_out(const Scalar& start,
-                  const Scalar& end,
-                  int64_t steps,
-                  const Tensor& out) {
-  Tensor values =
-      linspace(start, end, steps, out.dtype(), {}, out.device(), {});
-  write_sequence("linspace", values, out);
+template <class I>
+void linspace_out_shape(const Scalar& start,
+                        const Scalar& end,
+                        int64_t steps,
+                        const Spec<I>& out,
+                        Plan<I>& plan) {
+  plan_space(plan, start, end, steps, out.dtype(), {});
+  keep_shape(plan, out);
 }
-void logspace_out(const Scalar& start,
-                  const Scalar& end,
-                  int64_t steps,
-                  double base,
-                  const Tensor& out) {
-  Tensor values =
-      logspace(start, end, steps, base, out.dtype(), {}, out.device(), {});
-  write_sequence("logspace", values, out);
+TAEDA_SHAPE(linspace_out_shape);
+
+template <class I>
+void logspace_out_shape(const Scalar& start,
+                        const Scalar& end,
+                        int64_t steps,
+                        double,
+                        const Spec<I>& out,
+                        Plan<I>& plan) {
+  linspace_out_shape(start, end, steps, out, plan);
+}
+TAEDA_SHAPE(logspace_out_shape);
+
+void linspace_out_cpu(const Scalar& start,
+                      const Scalar& end,
+                      int64_t steps,
+                      const Tensor& out) {
+  space(start, end, steps, out, Same());
+}
+void logspace_out_cpu(const Scalar& start,
+                      const Scalar& end,
+                      int64_t steps,
+                      double base,
+                      const Tensor& out) {
+  space(start, end, steps, out, power_of(base));
 }
 
 // Triangles ------------------------------------------------------------------
@@ -416,30 +503,41 @@ void for_rows(bool upper, int64_t rows, int64_t cols, int64_t offset, F&& f) {
   }
 }
 
-Tensor triangle(std::string_view op,
-                bool upper,
-                int64_t rows,
-                int64_t cols,
-                int64_t offset,
-                Dtype dtype,
-                MaybeLayout layout,
-                MaybeDevice device) {
+// Further away than the matrix is wide or high changes nothing more.
+int64_t near(int64_t offset, int64_t rows, int64_t cols) {
+  return std::clamp(offset, -rows - 1, cols + 1);
+}
+
+template <class I>
+void plan_triangle(Plan<I>& plan,
+                   bool upper,
+                   int64_t rows,
+                   int64_t cols,
+                   int64_t offset,
+                   Dtype dtype,
+                   MaybeLayout layout) {
   TAEDA_CHECK(rows >= 0, "row must be non-negative, got ", rows);
   TAEDA_CHECK(cols >= 0, "col must be non-negative, got ", cols);
-  // Further away than the matrix is wide or high changes nothing more.
-  offset = std::clamp(offset, -rows - 1, cols + 1);
+  offset = near(offset, rows, cols);
   int64_t count = 0;
   for_rows(upper, rows, cols, offset, [&](int64_t, int64_t a, int64_t b) {
     count += b - a;
   });
-  Tensor out =
-      new_tensor(op, {2, count}, dtype.value_or(kLong), layout, device);
-  if (!out.is_cpu()) return out;
+  plan_size<I>(plan, {I(2), I(count)}, dtype.value_or(kLong), layout);
+}
+
+void triangle(std::string_view op,
+              bool upper,
+              int64_t rows,
+              int64_t cols,
+              int64_t offset,
+              const Tensor& out) {
+  offset = near(offset, rows, cols);
   visit_type(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_integral_v<T>) {
       T* row = out.mutable_data<T>();
-      T* col = row + count;
+      T* col = row + out.sizes()[1];
       for_rows(upper, rows, cols, offset, [&](int64_t r, int64_t a, int64_t b) {
         for (int64_t c = a; c < b; ++c) {
           *row++ = static_cast<T>(r);
@@ -450,30 +548,54 @@ Tensor triangle(std::string_view op,
       not_implemented_for(op, out.dtype());
     }
   });
-  return out;
 }
 
 }  // namespace
 
-Tensor tril_indices(int64_t row,
-                    int64_t col,
-                    int64_t offset,
-                    Dtype dtype,
-                    MaybeLayout layout,
-                    MaybeDevice device,
-                    MaybeBool) {
-  return triangle(
-      "tril_indices", false, row, col, offset, dtype, layout, device);
+template <class I>
+void tril_indices_shape(int64_t row,
+                        int64_t col,
+                        int64_t offset,
+                        Dtype dtype,
+                        MaybeLayout layout,
+                        MaybeDevice,
+                        MaybeBool,
+                        Plan<I>& plan) {
+  plan_triangle(plan, false, row, col, offset, dtype, layout);
 }
-Tensor triu_indices(int64_t row,
-                    int64_t col,
-                    int64_t offset,
-                    Dtype dtype,
-                    MaybeLayout layout,
-                    MaybeDevice device,
-                    MaybeBool) {
-  return triangle(
-      "triu_indices", true, row, col, offset, dtype, layout, device);
+TAEDA_SHAPE(tril_indices_shape);
+void tril_indices_cpu(int64_t row,
+                      int64_t col,
+                      int64_t offset,
+                      Dtype,
+                      MaybeLayout,
+                      MaybeDevice,
+                      MaybeBool,
+                      const Tensor& out) {
+  triangle("tril_indices", false, row, col, offset, out);
+}
+
+template <class I>
+void triu_indices_shape(int64_t row,
+                        int64_t col,
+                        int64_t offset,
+                        Dtype dtype,
+                        MaybeLayout layout,
+                        MaybeDevice,
+                        MaybeBool,
+                        Plan<I>& plan) {
+  plan_triangle(plan, true, row, col, offset, dtype, layout);
+}
+TAEDA_SHAPE(triu_indices_shape);
+void triu_indices_cpu(int64_t row,
+                      int64_t col,
+                      int64_t offset,
+                      Dtype,
+                      MaybeLayout,
+                      MaybeDevice,
+                      MaybeBool,
+                      const Tensor& out) {
+  triangle("triu_indices", true, row, col, offset, out);
 }
 
 }  // namespace taeda::native

@@ -31,22 +31,32 @@ namespace taeda::native {
 
 // Turning --------------------------------------------------------------------
 
-Tensor flip(const Tensor& self, ArrayRef<int64_t> dims) {
+namespace {
+uint64_t flipped_dims(IntArrayRef dims, int64_t rank) {
   uint64_t mask = 0;
   for (int64_t d : dims) {
-    int64_t wrapped = wrap_dim(d, self.dim());
+    int64_t wrapped = wrap_dim(d, rank);
     TAEDA_CHECK((mask >> wrapped & 1) == 0,
                 "dim ",
                 wrapped,
                 " appears multiple times in the list of dims");
     mask |= uint64_t{1} << wrapped;
   }
-  Tensor out = new_like("flip", self, {}, {}, {});
-  if (!out.is_cpu() || out.numel() == 0) return out;
-  if (self.dim() == 0) {
-    copy_into(out, self);
-    return out;
-  }
+  return mask;
+}
+}  // namespace
+
+template <class I>
+void flip_shape(const Spec<I>& self, ArrayRef<int64_t> dims, Plan<I>& plan) {
+  flipped_dims(dims, self.dim());
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(flip_shape);
+
+void flip_cpu(const Tensor& self, ArrayRef<int64_t> dims, const Tensor& out) {
+  uint64_t mask = flipped_dims(dims, self.dim());
+  if (out.numel() == 0) return;
+  if (self.dim() == 0) return copy_into(out, self);
   Tensor from = self.is_conj() || self.is_neg() ? contiguous(self) : self;
   DimVector strides(from.strides());
   int64_t start = 0;
@@ -62,7 +72,6 @@ Tensor flip(const Tensor& self, ArrayRef<int64_t> dims) {
                strides,
                self.sizes(),
                self.dtype());
-  return out;
 }
 
 Tensor fliplr(const Tensor& self) {
@@ -101,73 +110,98 @@ Tensor rot90(const Tensor& self, int64_t k, ArrayRef<int64_t> dims) {
 
 namespace {
 
-Tensor rolled(const Tensor& self, int64_t shift, int64_t dim) {
+void roll_dim(const Tensor& self,
+              int64_t shift,
+              int64_t dim,
+              const Tensor& out) {
   dim = wrap_dim(dim, self.dim());
-  Tensor out = make_tensor("roll", self.sizes(), self.dtype(), self.device());
-  if (out.numel() == 0) return out;
+  if (out.numel() == 0) return;
   int64_t size = self.sizes()[dim];
   int64_t start = ((shift % size) + size) % size;  // where element 0 goes
   copy_into(ops::slice(out, dim, start, size, 1),
             ops::slice(self, dim, 0, size - start, 1));
   copy_into(ops::slice(out, dim, 0, start, 1),
             ops::slice(self, dim, size - start, size, 1));
-  return out;
+}
+
+Tensor as_row(const Tensor& t) {
+  return make_view(t, {t.numel()}, {1}, t.storage_offset());
 }
 
 }  // namespace
 
-Tensor roll(const Tensor& self,
-            ArrayRef<int64_t> shifts,
-            ArrayRef<int64_t> dims) {
+template <class I>
+void roll_shape(const Spec<I>& self,
+                ArrayRef<I> shifts,
+                ArrayRef<int64_t> dims,
+                Plan<I>& plan) {
   TAEDA_CHECK(!shifts.empty(), "roll: `shifts` required");
-  if (dims.empty() && shifts.size() == 1) {
-    Tensor flat = contiguous(self);
-    Tensor row = make_view(flat, {flat.numel()}, {1}, flat.storage_offset());
-    Tensor out = rolled(row, shifts[0], 0);
-    out.impl()->set_sizes_contiguous(self.sizes());
-    return out;
+  TAEDA_CHECK(
+      shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
+      "shifts and dimensions must align. shifts: ",
+      shifts.size(),
+      ", dims:",
+      dims.size());
+  for (int64_t d : dims) wrap_dim(d, self.dim());
+  plan.set(0, self.sizes(), self.dtype());
+}
+TAEDA_SHAPE(roll_shape);
+
+void roll_cpu(const Tensor& self,
+              ArrayRef<int64_t> shifts,
+              ArrayRef<int64_t> dims,
+              const Tensor& out) {
+  if (dims.empty()) {
+    return roll_dim(as_row(contiguous(self)), shifts[0], 0, as_row(out));
   }
-  TAEDA_CHECK(shifts.size() == dims.size(),
-              "shifts and dimensions must align. shifts: ",
-              shifts.size(),
-              ", dims:",
-              dims.size());
-  Tensor out = self;
-  for (size_t i = 0; i < dims.size(); ++i)
-    out = rolled(out, shifts[i], dims[i]);
-  return out;
+  Tensor from = self;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    bool last = i + 1 == dims.size();
+    Tensor to = last ? out : make_tensor("roll", self.sizes(), self.dtype());
+    roll_dim(from, shifts[i], dims[i], to);
+    from = to;
+  }
 }
 
 // Repeating ------------------------------------------------------------------
 
-// The result is written as a view of the repetitions of every dim followed by
-// the dim itself, which self broadcasts to.
-Tensor repeat(const Tensor& self, ArrayRef<int64_t> repeats) {
-  int64_t rank = static_cast<int64_t>(repeats.size());
-  int64_t extra = rank - self.dim();
-  TAEDA_CHECK(extra >= 0,
+template <class I>
+void repeat_shape(const Spec<I>& self, ArrayRef<I> repeats, Plan<I>& plan) {
+  size_t rank = repeats.size(), own = self.sizes().size();
+  TAEDA_CHECK(rank >= own,
               "Number of dimensions of repeat dims can not be smaller than "
               "number of dimensions of tensor");
-  DimVector sizes, split, source;
-  for (int64_t d = 0; d < rank; ++d) {
-    int64_t own = d < extra ? 1 : self.sizes()[d - extra];
+  Dims<I> sizes(repeats);
+  for (size_t d = 0; d < rank; ++d) {
+    if (d + own >= rank) sizes[d] *= self.sizes()[d + own - rank];
     TAEDA_CHECK(repeats[d] >= 0,
                 "Trying to create tensor with negative dimension ",
-                own * repeats[d],
+                sizes[d],
                 ": repeats ",
                 repeats);
-    sizes.push_back(own * repeats[d]);
+  }
+  plan.set(0, sizes, self.dtype());
+}
+TAEDA_SHAPE(repeat_shape);
+
+// The result is written as a view of the repetitions of every dim followed by
+// the dim itself, which self broadcasts to.
+void repeat_cpu(const Tensor& self,
+                ArrayRef<int64_t> repeats,
+                const Tensor& out) {
+  if (out.numel() == 0) return;
+  int64_t rank = static_cast<int64_t>(repeats.size());
+  int64_t extra = rank - self.dim();
+  DimVector split, source;
+  for (int64_t d = 0; d < rank; ++d) {
     split.push_back(repeats[d]);
-    split.push_back(own);
+    split.push_back(d < extra ? 1 : self.sizes()[d - extra]);
     source.push_back(0);
     source.push_back(d < extra ? 0 : self.strides()[d - extra]);
   }
-  Tensor out = make_tensor("repeat", sizes, self.dtype(), self.device());
-  if (out.numel() == 0) return out;
   copy_into(
       make_view(out, split, contiguous_strides(split), out.storage_offset()),
       make_view(self, split, source, self.storage_offset()));
-  return out;
 }
 
 Tensor tile(const Tensor& self, ArrayRef<int64_t> dims) {
@@ -259,7 +293,8 @@ Tensor repeat_interleave(const Tensor& self,
 
 namespace {
 
-void triangle_shape(const Tensor& self, const char* op, OutputPlan& plan) {
+template <class I>
+void triangle_shape(const Spec<I>& self, const char* op, Plan<I>& plan) {
   TAEDA_CHECK(
       self.dim() >= 2, op, ": input tensor must have at least 2 dimensions");
   plan.set(0, self.sizes(), self.dtype());
@@ -294,12 +329,16 @@ void triangle(const Tensor& self, int64_t k, bool upper, const Tensor& out) {
 
 }  // namespace
 
-void tril_shape(const Tensor& self, int64_t, OutputPlan& plan) {
+template <class I>
+void tril_shape(const Spec<I>& self, I, Plan<I>& plan) {
   triangle_shape(self, "tril", plan);
 }
-void triu_shape(const Tensor& self, int64_t, OutputPlan& plan) {
+TAEDA_SHAPE(tril_shape);
+template <class I>
+void triu_shape(const Spec<I>& self, I, Plan<I>& plan) {
   triangle_shape(self, "triu", plan);
 }
+TAEDA_SHAPE(triu_shape);
 void tril_cpu(const Tensor& self, int64_t diagonal, const Tensor& out) {
   triangle(self, diagonal, false, out);
 }

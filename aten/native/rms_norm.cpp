@@ -17,7 +17,8 @@ Tensor rms_norm(const Tensor& input,
                 const OptionalTensor& weight,
                 std::optional<double> eps) {
   Tensor w = or_undefined(weight);
-  auto [rows, n] = norm_rows("rms_norm", input, normalized_shape, w, {});
+  auto [rows, n] =
+      norm_rows<int64_t>("rms_norm", input, normalized_shape, w, {});
   (void)rows;
   bool fused =
       input.is_floating_point() && (!w.defined() || w.dtype() == input.dtype());

@@ -1,5 +1,5 @@
 // One direction of one recurrent layer: a loop over time with its gradient.
-#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/cpu/kernels/rnn.h>
@@ -47,17 +47,24 @@ struct Steps {
   }
 };
 
-struct Sizes {
-  int64_t input, state, hidden, gates, batch;
-  Sizes(int64_t mode, const Tensor& x, const Tensor& h0, const Tensor& w_hh)
+int64_t gates_of(int64_t mode) {
+  return mode == kLstm ? 4 : mode == kGru ? 3 : 1;
+}
+
+template <class I>
+struct SizesOver {
+  I input, state, hidden, gates, batch;
+  SizesOver(int64_t mode,
+            const Spec<I>& x,
+            const Spec<I>& h0,
+            const Spec<I>& w_hh)
       : input(x.sizes()[1]),
         state(h0.sizes()[1]),
-        hidden(w_hh.sizes()[0] / (mode == kLstm  ? 4
-                                  : mode == kGru ? 3
-                                                 : 1)),
+        hidden(w_hh.sizes()[0] / gates_of(mode)),
         gates(w_hh.sizes()[0]),
         batch(h0.sizes()[0]) {}
 };
+using Sizes = SizesOver<int64_t>;
 
 template <class A>
 void times(blas::Op ta,
@@ -215,62 +222,81 @@ Tensor plain(const OptionalTensor& t, ScalarType type) {
   return t && t->defined() ? contiguous_as(*t, type) : Tensor();
 }
 
-bool given(const OptionalTensor& t) { return t && t->defined(); }
-
-void check_rows(const Tensor& input,
-                const Tensor& h0,
-                ArrayRef<int64_t> counts) {
-  int64_t rows = 0, before = h0.sizes()[0];
-  for (int64_t count : counts) {
-    TAEDA_CHECK(count > 0 && count <= before,
+// Returns their sum.
+template <class I>
+int64_t check_rows(const Spec<I>& input,
+                   const Spec<I>& h0,
+                   ArrayRef<int64_t> counts) {
+  int64_t rows = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    bool falls =
+        i == 0 ? I(counts[i]) <= h0.sizes()[0] : counts[i] <= counts[i - 1];
+    TAEDA_CHECK(counts[i] > 0 && falls,
                 "rnn: expected row counts from ",
                 h0.sizes()[0],
                 " downwards, got ",
                 counts);
-    rows += before = count;
+    rows += counts[i];
   }
-  TAEDA_CHECK(rows == input.sizes()[0],
+  TAEDA_CHECK(I(rows) == input.sizes()[0],
               "rnn: expected an input of ",
               rows,
               " rows, got ",
               input.sizes());
+  return rows;
 }
 
-void check_layer(int64_t mode,
-                 const Tensor& input,
-                 const Tensor& h0,
-                 const OptionalTensor& c0,
-                 const Tensor& w_ih,
-                 const Tensor& w_hh,
-                 const OptionalTensor& b_ih,
-                 const OptionalTensor& b_hh,
-                 const OptionalTensor& w_hr,
-                 ArrayRef<int64_t> counts) {
+template <class I>
+void check_matrix(const char* name,
+                  const Spec<I>& t,
+                  const I& rows,
+                  const I& columns) {
+  if (t.defined()) check_shape("rnn", name, t, Dims<I>{rows, columns});
+}
+
+// Refuses what does not fit; returns the number of rows.
+template <class I>
+int64_t check_layer(int64_t mode,
+                    const Spec<I>& input,
+                    const Spec<I>& h0,
+                    const Spec<I>& c0,
+                    const Spec<I>& w_ih,
+                    const Spec<I>& w_hh,
+                    const Spec<I>& b_ih,
+                    const Spec<I>& b_hh,
+                    const Spec<I>& w_hr,
+                    ArrayRef<int64_t> counts) {
+  ScalarType type = compute_type(input.dtype());
+  TAEDA_CHECK_AS(NotImplemented,
+                 type == kFloat || type == kDouble,
+                 "rnn: not implemented for '",
+                 input.dtype(),
+                 "'");
   TAEDA_CHECK(mode >= kLstm && mode <= kRelu, "rnn: no mode ", mode);
-  for (const Tensor* t : {&input, &h0, &w_ih, &w_hh}) {
+  for (const Spec<I>* t : {&input, &h0, &w_ih, &w_hh}) {
     TAEDA_CHECK(t->dim() == 2, "rnn: expected a matrix, got ", t->sizes());
   }
-  const Sizes z(mode, input, h0, w_hh);
-  check_rows(input, h0, counts);
-  const int64_t parts = mode == kLstm ? 4 : mode == kGru ? 3 : 1;
-  TAEDA_CHECK(z.gates == parts * z.hidden,
+  const SizesOver<I> z(mode, input, h0, w_hh);
+  int64_t rows = check_rows(input, h0, counts);
+  TAEDA_CHECK(z.gates == gates_of(mode) * z.hidden,
               "rnn: expected ",
-              parts,
+              gates_of(mode),
               " gates of one width, got w_hh ",
               w_hh.sizes());
-  check_shape("rnn", "w_ih", w_ih, {z.gates, z.input});
-  check_shape("rnn", "w_hh", w_hh, {z.gates, z.state});
-  for (const OptionalTensor* b : {&b_ih, &b_hh}) {
-    if (given(*b)) check_shape("rnn", "a bias", **b, {z.gates});
+  check_matrix("w_ih", w_ih, z.gates, z.input);
+  check_matrix("w_hh", w_hh, z.gates, z.state);
+  for (const Spec<I>* b : {&b_ih, &b_hh}) {
+    if (b->defined()) check_shape("rnn", "a bias", *b, ArrayRef<I>(z.gates));
   }
-  TAEDA_CHECK(given(w_hr) || z.state == z.hidden,
+  TAEDA_CHECK(w_hr.defined() || z.state == z.hidden,
               "rnn: expected states of width ",
               z.hidden,
               ", got ",
               h0.sizes());
-  if (given(w_hr)) check_shape("rnn", "w_hr", *w_hr, {z.state, z.hidden});
-  TAEDA_CHECK(given(c0) == (mode == kLstm), "rnn: an LSTM alone has cells");
-  if (given(c0)) check_shape("rnn", "c0", *c0, {z.batch, z.hidden});
+  check_matrix("w_hr", w_hr, z.state, z.hidden);
+  TAEDA_CHECK(c0.defined() == (mode == kLstm), "rnn: an LSTM alone has cells");
+  check_matrix("c0", c0, z.batch, z.hidden);
+  return rows;
 }
 
 Layer make_layer(int64_t mode,
@@ -285,12 +311,6 @@ Layer make_layer(int64_t mode,
                  ArrayRef<int64_t> counts,
                  bool reverse) {
   ScalarType type = compute_type(input.dtype());
-  TAEDA_CHECK_AS(NotImplemented,
-                 type == kFloat || type == kDouble,
-                 "rnn: not implemented for '",
-                 input.dtype(),
-                 "'");
-  check_layer(mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts);
   return {mode,
           contiguous_as(input, type),
           contiguous_as(h0, type),
@@ -312,40 +332,57 @@ void visit_sum_type(ScalarType t, F&& f) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> _rnn_layer(
-    int64_t mode,
-    const Tensor& input,
-    const Tensor& h0,
-    const OptionalTensor& c0,
-    const Tensor& w_ih,
-    const Tensor& w_hh,
-    const OptionalTensor& b_ih,
-    const OptionalTensor& b_hh,
-    const OptionalTensor& w_hr,
-    ArrayRef<int64_t> counts,
-    bool reverse) {
+template <class I>
+void _rnn_layer_shape(int64_t mode,
+                      const Spec<I>& input,
+                      const Spec<I>& h0,
+                      const Spec<I>& c0,
+                      const Spec<I>& w_ih,
+                      const Spec<I>& w_hh,
+                      const Spec<I>& b_ih,
+                      const Spec<I>& b_hh,
+                      const Spec<I>& w_hr,
+                      ArrayRef<int64_t> counts,
+                      bool,
+                      Plan<I>& plan) {
+  I rows =
+      check_layer(mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts);
+  const SizesOver<I> z(mode, input, h0, w_hh);
+  const Dims<I> none{0, 0};
+  ScalarType type = input.dtype(), sum_type = compute_type(type);
+  plan.set(0, {rows, z.state}, type);
+  plan.set(1, h0.sizes(), type);
+  plan.set(2, mode == kLstm ? c0.sizes() : ArrayRef<I>(none), type);
+  plan.set(3, {rows, z.gates}, sum_type);
+  Dims<I> extra{rows, mode == kLstm ? z.hidden : z.gates};
+  plan.set(4, mode == kLstm || mode == kGru ? extra : none, sum_type);
+}
+TAEDA_SHAPE(_rnn_layer_shape);
+
+void _rnn_layer_cpu(int64_t mode,
+                    const Tensor& input,
+                    const Tensor& h0,
+                    const OptionalTensor& c0,
+                    const Tensor& w_ih,
+                    const Tensor& w_hh,
+                    const OptionalTensor& b_ih,
+                    const OptionalTensor& b_hh,
+                    const OptionalTensor& w_hr,
+                    ArrayRef<int64_t> counts,
+                    bool reverse,
+                    const Tensor& output,
+                    const Tensor& h,
+                    const Tensor& c,
+                    const Tensor& gates,
+                    const Tensor& extra) {
   Layer l = make_layer(
       mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts, reverse);
-  const Sizes& z = l.sizes;
-  auto make = [&](int64_t rows, int64_t width) {
-    return make_tensor("rnn", {rows, width}, l.type);
-  };
-  auto copy = [&](const Tensor& t) {
-    Tensor own = make_tensor("rnn", t.sizes(), l.type);
-    copy_into(own, t);
-    return own;
-  };
-  Saved s;
-  s.out = make(l.steps.rows, z.state);
-  s.h = copy(l.h0);
-  s.gates = make(l.steps.rows, z.gates);
-  s.c = mode == kLstm ? copy(l.c0) : make(0, 0);
-  s.extra = mode == kLstm  ? make(l.steps.rows, z.hidden)
-            : mode == kGru ? make(l.steps.rows, z.gates)
-                           : make(0, 0);
+  RowMajor y(output, l.type), state(h, l.type), cells(c, l.type);
+  copy_into(state.tensor(), l.h0);
+  if (mode == kLstm) copy_into(cells.tensor(), l.c0);
+  Saved s{y.tensor(), state.tensor(), cells.tensor(), gates, extra};
   visit_sum_type(l.type, [&](auto tag) { run_forward<decltype(tag)>(l, s); });
-  ScalarType t = input.dtype();
-  return {cast(s.out, t), cast(s.h, t), cast(s.c, t), s.gates, s.extra};
+  for (const RowMajor* t : {&y, &state, &cells}) t->finish();
 }
 
 // Backward --------------------------------------------------------------------
@@ -515,61 +552,105 @@ struct Backward {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>
-_rnn_layer_backward(const OptionalTensor& grad_out,
-                    const OptionalTensor& grad_h,
-                    const OptionalTensor& grad_c,
-                    int64_t mode,
-                    const Tensor& input,
-                    const Tensor& h0,
-                    const OptionalTensor& c0,
-                    const Tensor& w_ih,
-                    const Tensor& w_hh,
-                    const OptionalTensor& b_ih,
-                    const OptionalTensor& b_hh,
-                    const OptionalTensor& w_hr,
-                    const Tensor& output,
-                    const Tensor& gates,
-                    const Tensor& extra,
-                    ArrayRef<int64_t> counts,
-                    bool reverse) {
+template <class I>
+void _rnn_layer_backward_shape(const Spec<I>& grad_out,
+                               const Spec<I>&,
+                               const Spec<I>&,
+                               int64_t mode,
+                               const Spec<I>& input,
+                               const Spec<I>& h0,
+                               const Spec<I>& c0,
+                               const Spec<I>& w_ih,
+                               const Spec<I>& w_hh,
+                               const Spec<I>& b_ih,
+                               const Spec<I>& b_hh,
+                               const Spec<I>& w_hr,
+                               const Spec<I>& output,
+                               const Spec<I>& gates,
+                               const Spec<I>& extra,
+                               ArrayRef<int64_t> counts,
+                               bool,
+                               Plan<I>& plan) {
+  constexpr std::string_view kName = "rnn_backward";
+  I rows =
+      check_layer(mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts);
+  const SizesOver<I> z(mode, input, h0, w_hh);
+  check_shape(kName, "output", output, Dims<I>{rows, z.state});
+  check_shape(kName, "gates", gates, Dims<I>{rows, z.gates});
+  if (mode == kLstm || mode == kGru) {
+    Dims<I> wanted{rows, mode == kLstm ? z.hidden : z.gates};
+    check_shape(kName, "extra", extra, wanted);
+  }
+  if (grad_out.defined()) {
+    check_shape(kName, "grad_out", grad_out, output.sizes());
+  }
+  const Spec<I> none;
+  const bool biased = b_ih.defined();
+  const Spec<I>* like[] = {
+      &input, &h0, &c0, &w_ih, &w_hh, &b_ih, biased ? &b_hh : &none, &w_hr};
+  for (size_t i = 0; i < std::size(like); ++i) {
+    if (like[i]->defined()) plan.set(i, like[i]->sizes(), input.dtype());
+  }
+}
+TAEDA_SHAPE(_rnn_layer_backward_shape);
+
+void _rnn_layer_backward_cpu(const OptionalTensor& grad_out,
+                             const OptionalTensor& grad_h,
+                             const OptionalTensor& grad_c,
+                             int64_t mode,
+                             const Tensor& input,
+                             const Tensor& h0,
+                             const OptionalTensor& c0,
+                             const Tensor& w_ih,
+                             const Tensor& w_hh,
+                             const OptionalTensor& b_ih,
+                             const OptionalTensor& b_hh,
+                             const OptionalTensor& w_hr,
+                             const Tensor& output,
+                             const Tensor& gates,
+                             const Tensor& extra,
+                             ArrayRef<int64_t> counts,
+                             bool reverse,
+                             const Tensor& dx,
+                             const Tensor& dh0,
+                             const Tensor& dc0,
+                             const Tensor& dw_ih,
+                             const Tensor& dw_hh,
+                             const Tensor& db_ih,
+                             const Tensor& db_hh,
+                             const Tensor& dw_hr) {
   Layer l = make_layer(
       mode, input, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, counts, reverse);
-  auto zeros = [&](const Tensor& like) {
-    Tensor t = make_tensor("rnn", like.sizes(), l.type);
+  auto into = [&](const Tensor& t) { return RowMajor(t, l.type); };
+  const RowMajor results[] = {into(dx),
+                              into(dh0),
+                              into(dc0),
+                              into(dw_ih),
+                              into(dw_hh),
+                              into(db_ih),
+                              into(db_hh),
+                              into(dw_hr)};
+  Grads g{results[0].tensor(),
+          results[1].tensor(),
+          results[2].tensor(),
+          results[3].tensor(),
+          results[4].tensor(),
+          results[5].tensor(),
+          results[6].tensor(),
+          results[7].tensor()};
+  auto start = [](const Tensor& t, const OptionalTensor& from) {
+    if (!t.defined()) return;
     fill_with(t, int64_t{0});
-    return t;
+    if (from && from->defined()) copy_into(t, *from);
   };
-  auto started = [&](const OptionalTensor& given, const Tensor& like) {
-    Tensor t = zeros(like);
-    if (given && given->defined()) copy_into(t, *given);
-    return t;
-  };
-  const Sizes& z = l.sizes;
-  check_shape("rnn_backward", "output", output, {l.steps.rows, z.state});
-  check_shape("rnn_backward", "gates", gates, {l.steps.rows, z.gates});
-  if (mode == kLstm || mode == kGru) {
-    check_shape("rnn_backward",
-                "extra",
-                extra,
-                {l.steps.rows, mode == kLstm ? z.hidden : z.gates});
-  }
-  if (given(grad_out)) {
-    check_shape("rnn_backward", "grad_out", *grad_out, output.sizes());
-  }
+  start(g.h0, grad_h);
+  start(g.c0, grad_c);
+  for (const Tensor* t : {&g.b_ih, &g.b_hh, &g.w_hr}) start(*t, std::nullopt);
   auto copied = [&](const Tensor& t) {
     Tensor own = make_tensor("rnn", t.sizes(), l.type);
     copy_into(own, t);
     return own;
   };
-  Grads g;
-  g.x = make_tensor("rnn", l.x.sizes(), l.type);
-  g.h0 = started(grad_h, l.h0);
-  if (mode == kLstm) g.c0 = started(grad_c, l.c0);
-  g.w_ih = make_tensor("rnn", l.w_ih.sizes(), l.type);
-  g.w_hh = make_tensor("rnn", l.w_hh.sizes(), l.type);
-  if (l.b_ih.defined()) g.b_ih = zeros(l.b_ih), g.b_hh = zeros(l.b_hh);
-  if (l.w_hr.defined()) g.w_hr = zeros(l.w_hr);
   Tensor dy = plain(grad_out, l.type), y = contiguous_as(output, l.type);
   Tensor own = copied(gates);
   Tensor side = mode == kGru ? copied(extra) : extra;
@@ -583,16 +664,7 @@ _rnn_layer_backward(const OptionalTensor& grad_out,
                 side.mutable_data<A>()}
         .run();
   });
-  ScalarType t = input.dtype();
-  auto back = [&](const Tensor& v) { return v.defined() ? cast(v, t) : v; };
-  return {back(g.x),
-          back(g.h0),
-          back(g.c0),
-          back(g.w_ih),
-          back(g.w_hh),
-          back(g.b_ih),
-          back(g.b_hh),
-          back(g.w_hr)};
+  for (const RowMajor& t : results) t.finish();
 }
 
 }  // namespace taeda::native

@@ -78,8 +78,8 @@ int64_t dim_size(IntArrayRef sizes, int64_t dim) {
 }
 
 void check_no_larger(const char* op,
-                     IntArrayRef index,
-                     IntArrayRef limit,
+                     const auto& index,
+                     const auto& limit,
                      const char* what,
                      int64_t except) {
   for (size_t d = 0; d < index.size(); ++d) {
@@ -99,10 +99,10 @@ void check_no_larger(const char* op,
 }
 
 void check_ranks(const char* op,
-                 const Tensor& index,
-                 const Tensor& other,
+                 const auto& index,
+                 const auto& other,
                  const char* what) {
-  auto rank = [](const Tensor& t) { return std::max<int64_t>(t.dim(), 1); };
+  auto rank = [](const auto& t) { return std::max<int64_t>(t.dim(), 1); };
   TAEDA_CHECK(rank(index) == rank(other),
               op,
               ": Index tensor must have the same number of dimensions as ",
@@ -110,7 +110,7 @@ void check_ranks(const char* op,
               " tensor");
 }
 
-void check_dtype(const char* op, const Tensor& index) {
+void check_dtype(const char* op, const auto& index) {
   TAEDA_CHECK(index.dtype() == kLong || index.dtype() == kInt,
               op,
               "(): Expected dtype int32/int64 for index");
@@ -121,11 +121,12 @@ void check_dtype(const char* op, const Tensor& index) {
 // gather
 // ------------------------------------------------------------------------
 
-void gather_shape(const Tensor& self,
+template <class I>
+void gather_shape(const Spec<I>& self,
                   int64_t dim,
-                  const Tensor& index,
+                  const Spec<I>& index,
                   bool,
-                  OutputPlan& plan) {
+                  Plan<I>& plan) {
   dim = wrap_dim(dim, self.dim());
   if (index.numel() != 0) {
     check_dtype("gather", index);
@@ -135,7 +136,10 @@ void gather_shape(const Tensor& self,
     }
   }
   plan.set(0, index.sizes(), self.dtype());
+  plan.refuse_other_dtypes(0);
+  plan.refuse_overlap();
 }
+TAEDA_SHAPE(gather_shape);
 
 void gather_cpu(const Tensor& self,
                 int64_t dim,
@@ -171,56 +175,34 @@ void gather_cpu(const Tensor& self,
   });
 }
 
-void gather_out(const Tensor& self,
-                int64_t dim,
-                const Tensor& index,
-                bool sparse_grad,
-                const Tensor& out) {
-  OutputPlan plan("gather");
-  gather_shape(self, dim, index, sparse_grad, plan);
-  TAEDA_CHECK(out.dtype() == self.dtype(),
-              "Expected out tensor to have dtype ",
-              dtype_name(self.dtype()),
-              ", but got ",
-              dtype_name(out.dtype()),
-              " instead");
-  Tensor inputs[] = {self, index};
-  OutputTarget target =
-      OutputTarget::for_out(plan, 0, out, TensorList(inputs, 2));
-  check_no_overlap("gather", out, self);
-  check_no_partial_overlap("gather", out, index);
-  if (out.is_cpu()) gather_cpu(self, dim, index, sparse_grad, target.tensor());
-  target.finish();
-}
-
 // scatter ---------------------------------------------------------------------
 
 namespace {
 
-int64_t check_scatter(const char* op,
-                      const Tensor& self,
-                      int64_t dim,
-                      const Tensor& index,
-                      const Tensor* src) {
+// Checks positions and plans a tensor like self; `src` may not be given.
+template <class I>
+void plan_scatter(const char* op,
+                  const Spec<I>& self,
+                  int64_t dim,
+                  const Spec<I>& index,
+                  const Spec<I>& src,
+                  Plan<I>& plan) {
   dim = wrap_dim(dim, self.dim());
-  if (src != nullptr) {
-    TAEDA_CHECK(self.dtype() == src->dtype(),
-                op,
-                "(): Expected self.dtype to be equal to src.dtype");
-  }
-  check_no_internal_overlap(op, self);
-  if (index.numel() == 0) return dim;
+  TAEDA_CHECK(!src.defined() || self.dtype() == src.dtype(),
+              op,
+              "(): Expected self.dtype to be equal to src.dtype");
+  plan.set(0, self.sizes(), self.dtype());
+  if (index.numel() == 0) return;
   check_dtype(op, index);
   check_ranks(op, index, self, "self");
   if (self.dim() > 0 && index.dim() > 0) {
     check_no_larger(op, index.sizes(), self.sizes(), "self", dim);
   }
-  if (src == nullptr) return dim;
-  check_ranks(op, index, *src, "src");
-  if (src->dim() > 0 && index.dim() > 0) {
-    check_no_larger(op, index.sizes(), src->sizes(), "src", -1);
+  if (!src.defined()) return;
+  check_ranks(op, index, src, "src");
+  if (src.dim() > 0 && index.dim() > 0) {
+    check_no_larger(op, index.sizes(), src.sizes(), "src", -1);
   }
-  return dim;
 }
 
 // write(place, value, offset) in the order of index; src may be one element.
@@ -398,12 +380,6 @@ Reduce old_reduce_of(std::string_view text) {
   return text == "add" ? Reduce::Sum : Reduce::Prod;
 }
 
-Tensor copy_of(const Tensor& self) {
-  Tensor out = new_like("scatter", self, {}, {}, {});
-  copy_into(out, self);
-  return out;
-}
-
 }  // namespace
 
 void scatter_reduced(const Tensor& self,
@@ -416,108 +392,129 @@ void scatter_reduced(const Tensor& self,
       self, dim, index, src, false, reduce_of(reduce), include_self);
 }
 
-void scatter_(const Tensor& self,
-              int64_t dim,
-              const Tensor& index,
-              const Tensor& src) {
-  dim = check_scatter("scatter", self, dim, index, &src);
-  assign(self, dim, index, src, false);
+template <class I>
+void scatter_src_shape(const Spec<I>& self,
+                       int64_t dim,
+                       const Spec<I>& index,
+                       const Spec<I>& src,
+                       Plan<I>& plan) {
+  plan_scatter("scatter", self, dim, index, src, plan);
 }
-void scatter_(const Tensor& self,
-              int64_t dim,
-              const Tensor& index,
-              const Scalar& value) {
-  dim = check_scatter("scatter", self, dim, index, nullptr);
-  assign(self, dim, index, element_of(self, value), true);
-}
-void scatter_(const Tensor& self,
-              int64_t dim,
-              const Tensor& index,
-              const Tensor& src,
-              std::string_view reduce) {
-  dim = check_scatter("scatter", self, dim, index, &src);
-  reduce_elements(self, dim, index, src, false, old_reduce_of(reduce), true);
-}
-void scatter_(const Tensor& self,
-              int64_t dim,
-              const Tensor& index,
-              const Scalar& value,
-              std::string_view reduce) {
-  dim = check_scatter("scatter", self, dim, index, nullptr);
-  Tensor one = element_of(self, value);
-  reduce_elements(self, dim, index, one, true, old_reduce_of(reduce), true);
-}
+TAEDA_SHAPE(scatter_src_shape);
 
-Tensor scatter(const Tensor& self,
-               int64_t dim,
-               const Tensor& index,
-               const Tensor& src) {
-  Tensor out = copy_of(self);
-  scatter_(out, dim, index, src);
-  return out;
-}
-Tensor scatter(const Tensor& self,
-               int64_t dim,
-               const Tensor& index,
-               const Scalar& value) {
-  Tensor out = copy_of(self);
-  scatter_(out, dim, index, value);
-  return out;
-}
-Tensor scatter(const Tensor& self,
-               int64_t dim,
-               const Tensor& index,
-               const Tensor& src,
-               std::string_view reduce) {
-  Tensor out = copy_of(self);
-  scatter_(out, dim, index, src, reduce);
-  return out;
-}
-Tensor scatter(const Tensor& self,
-               int64_t dim,
-               const Tensor& index,
-               const Scalar& value,
-               std::string_view reduce) {
-  Tensor out = copy_of(self);
-  scatter_(out, dim, index, value, reduce);
-  return out;
-}
-
-void scatter_add_(const Tensor& self,
-                  int64_t dim,
-                  const Tensor& index,
-                  const Tensor& src) {
-  dim = check_scatter("scatter_add", self, dim, index, &src);
-  reduce_elements(self, dim, index, src, false, Reduce::Sum, true);
-}
-Tensor scatter_add(const Tensor& self,
-                   int64_t dim,
-                   const Tensor& index,
-                   const Tensor& src) {
-  Tensor out = copy_of(self);
-  scatter_add_(out, dim, index, src);
-  return out;
-}
-
-void scatter_reduce_(const Tensor& self,
+void scatter_src_cpu(const Tensor& self,
                      int64_t dim,
                      const Tensor& index,
                      const Tensor& src,
-                     std::string_view reduce,
-                     bool include_self) {
-  dim = check_scatter("scatter_reduce", self, dim, index, &src);
-  reduce_elements(
-      self, dim, index, src, false, reduce_of(reduce), include_self);
+                     const Tensor& out) {
+  assign(out, wrap_dim(dim, self.dim()), index, src, false);
 }
-Tensor scatter_reduce(const Tensor& self,
-                      int64_t dim,
-                      const Tensor& index,
-                      const Tensor& src,
-                      std::string_view reduce,
-                      bool include_self) {
-  Tensor out = copy_of(self);
-  scatter_reduce_(out, dim, index, src, reduce, include_self);
-  return out;
+
+template <class I>
+void scatter_value_shape(const Spec<I>& self,
+                         int64_t dim,
+                         const Spec<I>& index,
+                         const Scalar&,
+                         Plan<I>& plan) {
+  plan_scatter("scatter", self, dim, index, {}, plan);
+}
+TAEDA_SHAPE(scatter_value_shape);
+
+void scatter_value_cpu(const Tensor& self,
+                       int64_t dim,
+                       const Tensor& index,
+                       const Scalar& value,
+                       const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
+  assign(out, dim, index, element_of(self, value), true);
+}
+
+template <class I>
+void scatter_src_old_shape(const Spec<I>& self,
+                           int64_t dim,
+                           const Spec<I>& index,
+                           const Spec<I>& src,
+                           std::string_view reduce,
+                           Plan<I>& plan) {
+  old_reduce_of(reduce);
+  plan_scatter("scatter", self, dim, index, src, plan);
+}
+TAEDA_SHAPE(scatter_src_old_shape);
+
+void scatter_src_old_cpu(const Tensor& self,
+                         int64_t dim,
+                         const Tensor& index,
+                         const Tensor& src,
+                         std::string_view reduce,
+                         const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
+  reduce_elements(out, dim, index, src, false, old_reduce_of(reduce), true);
+}
+
+template <class I>
+void scatter_value_old_shape(const Spec<I>& self,
+                             int64_t dim,
+                             const Spec<I>& index,
+                             const Scalar&,
+                             std::string_view reduce,
+                             Plan<I>& plan) {
+  old_reduce_of(reduce);
+  plan_scatter("scatter", self, dim, index, {}, plan);
+}
+TAEDA_SHAPE(scatter_value_old_shape);
+
+void scatter_value_old_cpu(const Tensor& self,
+                           int64_t dim,
+                           const Tensor& index,
+                           const Scalar& value,
+                           std::string_view reduce,
+                           const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
+  Tensor one = element_of(self, value);
+  reduce_elements(out, dim, index, one, true, old_reduce_of(reduce), true);
+}
+
+template <class I>
+void scatter_add_shape(const Spec<I>& self,
+                       int64_t dim,
+                       const Spec<I>& index,
+                       const Spec<I>& src,
+                       Plan<I>& plan) {
+  plan_scatter("scatter_add", self, dim, index, src, plan);
+}
+TAEDA_SHAPE(scatter_add_shape);
+
+void scatter_add_cpu(const Tensor& self,
+                     int64_t dim,
+                     const Tensor& index,
+                     const Tensor& src,
+                     const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
+  reduce_elements(out, dim, index, src, false, Reduce::Sum, true);
+}
+
+template <class I>
+void scatter_reduce_shape(const Spec<I>& self,
+                          int64_t dim,
+                          const Spec<I>& index,
+                          const Spec<I>& src,
+                          std::string_view reduce,
+                          bool,
+                          Plan<I>& plan) {
+  reduce_of(reduce);
+  plan_scatter("scatter_reduce", self, dim, index, src, plan);
+}
+TAEDA_SHAPE(scatter_reduce_shape);
+
+void scatter_reduce_cpu(const Tensor& self,
+                        int64_t dim,
+                        const Tensor& index,
+                        const Tensor& src,
+                        std::string_view reduce,
+                        bool include_self,
+                        const Tensor& out) {
+  dim = wrap_dim(dim, self.dim());
+  reduce_elements(out, dim, index, src, false, reduce_of(reduce), include_self);
 }
 
 }  // namespace taeda::native

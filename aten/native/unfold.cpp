@@ -13,19 +13,22 @@ namespace taeda::native {
 namespace {
 
 // Two spatial dims; `count` windows in each.
+template <class I>
 struct Windows {
-  std::array<int64_t, 2> size, kernel, dilation, padding, stride, count;
-  int64_t columns() const { return count[0] * count[1]; }
+  std::array<I, 2> size, count;
+  std::array<int64_t, 2> kernel, dilation, padding, stride;
+  I columns() const { return count[0] * count[1]; }
   int64_t kernel_size() const { return kernel[0] * kernel[1]; }
 };
 
-Windows make_windows(std::string_view op,
-                     IntArrayRef size,
-                     IntArrayRef kernel,
-                     IntArrayRef dilation,
-                     IntArrayRef padding,
-                     IntArrayRef stride) {
-  Windows w;
+template <class I>
+Windows<I> make_windows(std::string_view op,
+                        ArrayRef<I> size,
+                        IntArrayRef kernel,
+                        IntArrayRef dilation,
+                        IntArrayRef padding,
+                        IntArrayRef stride) {
+  Windows<I> w;
   auto fill = [&](std::array<int64_t, 2>& to,
                   const char* name,
                   IntArrayRef from,
@@ -51,9 +54,9 @@ Windows make_windows(std::string_view op,
   fill(w.padding, "padding", padding, 0);
   fill(w.stride, "stride", stride, 1);
   for (size_t d = 0; d < 2; ++d) {
-    int64_t room =
+    I room =
         w.size[d] + 2 * w.padding[d] - (w.dilation[d] * (w.kernel[d] - 1) + 1);
-    w.count[d] = room < 0 ? 0 : room / w.stride[d] + 1;
+    w.count[d] = room < 0 ? I(0) : room / w.stride[d] + 1;
     TAEDA_CHECK(w.count[d] > 0,
                 op,
                 ": Given spatial size ",
@@ -74,7 +77,7 @@ Windows make_windows(std::string_view op,
 
 // Calls f(column element, plane offset or -1) for one channel's windows.
 template <class F>
-void each_element(const Windows& w, F&& f) {
+void each_element(const Windows<int64_t>& w, F&& f) {
   int64_t at = 0;
   for (int64_t ky = 0; ky < w.kernel[0]; ++ky) {
     for (int64_t kx = 0; kx < w.kernel[1]; ++kx) {
@@ -115,12 +118,13 @@ int64_t product_of_lead(const Tensor& t, int64_t rest) {
 
 }  // namespace
 
-void im2col_shape(const Tensor& self,
+template <class I>
+void im2col_shape(const Spec<I>& self,
                   ArrayRef<int64_t> kernel_size,
                   ArrayRef<int64_t> dilation,
                   ArrayRef<int64_t> padding,
                   ArrayRef<int64_t> stride,
-                  OutputPlan& plan) {
+                  Plan<I>& plan) {
   int64_t rank = self.dim();
   bool fits = (rank == 3 || rank == 4) && self.sizes()[rank - 1] != 0 &&
               self.sizes()[rank - 2] != 0 && self.sizes()[rank - 3] != 0;
@@ -132,18 +136,19 @@ void im2col_shape(const Tensor& self,
               "im2col: Expected 3D or 4D (batch mode) tensor with possibly 0 "
               "batch size and other non-zero dimensions for input, but got: ",
               self.sizes());
-  Windows w = make_windows("im2col",
+  auto w = make_windows<I>("im2col",
                            self.sizes().slice(rank - 2),
                            kernel_size,
                            dilation,
                            padding,
                            stride);
-  DimVector sizes;
+  Dims<I> sizes;
   if (rank == 4) sizes.push_back(self.sizes()[0]);
   sizes.push_back(self.sizes()[rank - 3] * w.kernel_size());
   sizes.push_back(w.columns());
   plan.set(0, sizes, self.dtype());
 }
+TAEDA_SHAPE(im2col_shape);
 
 void im2col_cpu(const Tensor& self,
                 ArrayRef<int64_t> kernel_size,
@@ -151,12 +156,12 @@ void im2col_cpu(const Tensor& self,
                 ArrayRef<int64_t> padding,
                 ArrayRef<int64_t> stride,
                 const Tensor& out) {
-  Windows w = make_windows("im2col",
-                           self.sizes().slice(self.dim() - 2),
-                           kernel_size,
-                           dilation,
-                           padding,
-                           stride);
+  auto w = make_windows<int64_t>("im2col",
+                                 self.sizes().slice(self.dim() - 2),
+                                 kernel_size,
+                                 dilation,
+                                 padding,
+                                 stride);
   Tensor x = contiguous(self);
   int64_t channels = product_of_lead(self, 2), plane = w.size[0] * w.size[1];
   int64_t block = w.kernel_size() * w.columns();
@@ -174,13 +179,14 @@ void im2col_cpu(const Tensor& self,
   });
 }
 
-void col2im_shape(const Tensor& self,
-                  ArrayRef<int64_t> output_size,
+template <class I>
+void col2im_shape(const Spec<I>& self,
+                  ArrayRef<I> output_size,
                   ArrayRef<int64_t> kernel_size,
                   ArrayRef<int64_t> dilation,
                   ArrayRef<int64_t> padding,
                   ArrayRef<int64_t> stride,
-                  OutputPlan& plan) {
+                  Plan<I>& plan) {
   TAEDA_CHECK(output_size.size() == 2,
               "It is expected output_size equals to 2, but got size ",
               static_cast<int64_t>(output_size.size()));
@@ -189,9 +195,9 @@ void col2im_shape(const Tensor& self,
               "Expected 2D or 3D (batch mode) tensor for input with possibly 0 "
               "batch size and non-zero dimensions for input, but got: ",
               self.sizes());
-  Windows w = make_windows(
+  auto w = make_windows<I>(
       "col2im", output_size, kernel_size, dilation, padding, stride);
-  int64_t rows = self.sizes()[rank - 2];
+  I rows = self.sizes()[rank - 2];
   TAEDA_CHECK(rows % w.kernel_size() == 0,
               "Expected size of input's dimension 1 to be divisible by the "
               "product of kernel_size, but got input.size(1)=",
@@ -210,13 +216,14 @@ void col2im_shape(const Tensor& self,
               ", but got input.size(2)=",
               self.sizes()[rank - 1],
               ".");
-  DimVector sizes;
+  Dims<I> sizes;
   if (rank == 3) sizes.push_back(self.sizes()[0]);
   sizes.push_back(rows / w.kernel_size());
   sizes.push_back(output_size[0]);
   sizes.push_back(output_size[1]);
   plan.set(0, sizes, self.dtype());
 }
+TAEDA_SHAPE(col2im_shape);
 
 void col2im_cpu(const Tensor& self,
                 ArrayRef<int64_t> output_size,
@@ -225,7 +232,7 @@ void col2im_cpu(const Tensor& self,
                 ArrayRef<int64_t> padding,
                 ArrayRef<int64_t> stride,
                 const Tensor& out) {
-  Windows w = make_windows(
+  auto w = make_windows<int64_t>(
       "col2im", output_size, kernel_size, dilation, padding, stride);
   Tensor x = contiguous(self);
   fill_with(out, int64_t{0});

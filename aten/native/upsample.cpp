@@ -4,11 +4,37 @@
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/upsample_taps.h>
 #include <taeda/aten/parallel/parallel.h>
-#include <taeda/gen/native/_resize.h>
-#include <taeda/gen/native/_resize_backward.h>
+#include <taeda/gen/native/_upsample_bicubic2d_aa.h>
+#include <taeda/gen/native/_upsample_bicubic2d_aa_backward.h>
+#include <taeda/gen/native/_upsample_bilinear2d_aa.h>
+#include <taeda/gen/native/_upsample_bilinear2d_aa_backward.h>
+#include <taeda/gen/native/_upsample_lanczos2d_aa.h>
+#include <taeda/gen/native/_upsample_lanczos2d_aa_backward.h>
+#include <taeda/gen/native/_upsample_nearest_exact1d.h>
+#include <taeda/gen/native/_upsample_nearest_exact1d_backward.h>
+#include <taeda/gen/native/_upsample_nearest_exact2d.h>
+#include <taeda/gen/native/_upsample_nearest_exact2d_backward.h>
+#include <taeda/gen/native/_upsample_nearest_exact3d.h>
+#include <taeda/gen/native/_upsample_nearest_exact3d_backward.h>
+#include <taeda/gen/native/upsample_bicubic2d.h>
+#include <taeda/gen/native/upsample_bicubic2d_backward.h>
+#include <taeda/gen/native/upsample_bilinear2d.h>
+#include <taeda/gen/native/upsample_bilinear2d_backward.h>
+#include <taeda/gen/native/upsample_linear1d.h>
+#include <taeda/gen/native/upsample_linear1d_backward.h>
+#include <taeda/gen/native/upsample_nearest1d.h>
+#include <taeda/gen/native/upsample_nearest1d_backward.h>
+#include <taeda/gen/native/upsample_nearest2d.h>
+#include <taeda/gen/native/upsample_nearest2d_backward.h>
+#include <taeda/gen/native/upsample_nearest3d.h>
+#include <taeda/gen/native/upsample_nearest3d_backward.h>
+#include <taeda/gen/native/upsample_trilinear3d.h>
+#include <taeda/gen/native/upsample_trilinear3d_backward.h>
 
 #include <algorithm>
 #include <array>
+#include <concepts>
+#include <optional>
 
 namespace taeda::native {
 
@@ -103,10 +129,9 @@ bool keeps(const LineResize& how, int64_t in, int64_t out) {
 }
 
 struct Request {
-  std::string_view op;
-  ArrayRef<double> scales;
   Filter filter;
   bool align_corners;
+  SmallVector<double, 3> factors;  // of each dim, 0 where none was given
 };
 
 template <class W, class Make>
@@ -122,7 +147,7 @@ Slab<W> make_slab(const Request& r,
   for (size_t d = 0; d < dims; ++d) {
     size_t to = 3 - dims + d;
     s.in[to] = in[d + 2], s.out[to] = out[d + 2];
-    LineResize how{r.filter, r.align_corners, r.scales[d]};
+    LineResize how{r.filter, r.align_corners, r.factors[d]};
     if (!keeps(how, s.in[to], s.out[to])) {
       s.taps[to] = make(how, s.in[to], s.out[to]);
     }
@@ -181,7 +206,8 @@ Tensor in_format(const Tensor& t, MemoryFormat f) {
   return dense;
 }
 
-MemoryFormat format_of(const Tensor& t) {
+template <class T>
+MemoryFormat format_of(const T& t) {
   return t.dim() > 3 ? t.suggest_memory_format() : MemoryFormat::Contiguous;
 }
 
@@ -211,15 +237,21 @@ void resize_float(const Slab<W>& s, const T* in, T* out) {
 bool is_antialias(Filter f) { return f >= Filter::LinearAntialias; }
 
 void check_resize_type(const Request& r, ScalarType t, bool gradient) {
-  bool planes = r.filter != Filter::Linear || r.scales.size() == 2;
+  bool planes = r.filter != Filter::Linear || r.factors.size() == 2;
   bool fits = t == kFloat || t == kDouble;
   if (!is_antialias(r.filter)) fits = fits || t == kHalf || t == kBFloat16;
   if (!gradient && planes) fits = fits || t == kByte;
   if (!fits) not_implemented_for("compute_indices_weights", t);
 }
 
-void check_sizes(IntArrayRef in, IntArrayRef out) {
-  size_t dims = out.size();
+template <class I>
+void check_sizes(const Request& r, ArrayRef<I> in, ArrayRef<I> out) {
+  size_t dims = r.factors.size();
+  TAEDA_CHECK(out.size() == dims,
+              "It is expected output_size equals to ",
+              dims,
+              ", but got size ",
+              out.size());
   TAEDA_CHECK(in.size() == dims + 2,
               "It is expected input_size equals to ",
               dims + 2,
@@ -235,40 +267,31 @@ void check_sizes(IntArrayRef in, IntArrayRef out) {
   }
 }
 
-DimVector with_planes(IntArrayRef input, IntArrayRef planes) {
-  DimVector sizes{input[0], input[1]};
-  for (int64_t s : planes) sizes.push_back(s);
+template <class I>
+Dims<I> with_planes(ArrayRef<I> input, ArrayRef<I> planes) {
+  Dims<I> sizes{input[0], input[1]};
+  for (const I& s : planes) sizes.push_back(s);
   return sizes;
 }
 
-}  // namespace
-
-void _resize_shape(const Tensor& self,
-                   ArrayRef<int64_t> output_size,
-                   ArrayRef<double> scales,
-                   int64_t filter,
-                   bool align_corners,
-                   OutputPlan& plan) {
-  check_sizes(self.sizes(), output_size);
+template <class I>
+void plan_resized(const Spec<I>& self,
+                  ArrayRef<I> output_size,
+                  const Request& r,
+                  Plan<I>& plan) {
+  check_sizes(r, self.sizes(), output_size);
   TAEDA_CHECK(self.sizes()[1] > 0 || self.sizes()[0] == 0,
               "Non-empty ",
               self.dim(),
               "D data tensor expected but got a tensor with sizes ",
               self.sizes());
-  Request r{"upsample", scales, static_cast<Filter>(filter), align_corners};
-  check_resize_type(r, self.dtype(), false);
+  check_resize_type(r, self.dtype(), /*gradient=*/false);
   plan.set(
       0, with_planes(self.sizes(), output_size), format_of(self), self.dtype());
 }
 
-void _resize_cpu(const Tensor& self,
-                 ArrayRef<int64_t>,
-                 ArrayRef<double> scales,
-                 int64_t filter,
-                 bool align_corners,
-                 const Tensor& out) {
+void resize(const Tensor& self, const Request& r, const Tensor& out) {
   if (out.numel() == 0) return;
-  Request r{"upsample", scales, static_cast<Filter>(filter), align_corners};
   MemoryFormat format = format_of(self);
   bool last = format != MemoryFormat::Contiguous;
   Tensor x = in_format(self, format);
@@ -295,42 +318,33 @@ void _resize_cpu(const Tensor& self,
   });
 }
 
-void _resize_backward_shape(const Tensor& grad_output,
-                            ArrayRef<int64_t> output_size,
-                            ArrayRef<int64_t> input_size,
-                            ArrayRef<double> scales,
-                            int64_t filter,
-                            bool align_corners,
-                            OutputPlan& plan) {
-  check_sizes(input_size, output_size);
-  DimVector full = with_planes(input_size, output_size);
-  TAEDA_CHECK(grad_output.sizes() == IntArrayRef(full),
+template <class I>
+void plan_spread(const Spec<I>& grad_output,
+                 ArrayRef<I> output_size,
+                 ArrayRef<I> input_size,
+                 const Request& r,
+                 Plan<I>& plan) {
+  check_sizes(r, input_size, output_size);
+  Dims<I> full = with_planes(input_size, output_size);
+  TAEDA_CHECK(grad_output.sizes() == ArrayRef<I>(full),
               "Expected grad_output to have the same shape as output; output "
               "has ",
-              IntArrayRef(full),
+              ArrayRef<I>(full),
               " but got grad_output of size ",
               grad_output.sizes());
-  Request r{"upsample", scales, static_cast<Filter>(filter), align_corners};
-  check_resize_type(r, grad_output.dtype(), true);
+  check_resize_type(r, grad_output.dtype(), /*gradient=*/true);
   plan.set(0, input_size, format_of(grad_output), grad_output.dtype());
 }
 
-void _resize_backward_cpu(const Tensor& grad_output,
-                          ArrayRef<int64_t>,
-                          ArrayRef<int64_t> input_size,
-                          ArrayRef<double> scales,
-                          int64_t filter,
-                          bool align_corners,
-                          const Tensor& out) {
+void spread(const Tensor& grad_output, const Request& r, const Tensor& out) {
   if (out.numel() == 0) return;
-  Request r{"upsample", scales, static_cast<Filter>(filter), align_corners};
   MemoryFormat format = format_of(grad_output);
   bool last = format != MemoryFormat::Contiguous;
   Tensor g = in_format(grad_output, format);
   visit_norm_type("upsample_backward", g.dtype(), [&](auto tag) {
     using T = decltype(tag);
     using W = lane_sum_t<T>;
-    auto s = make_slab<W>(r, input_size, g.sizes(), last, &make_taps<W>);
+    auto s = make_slab<W>(r, out.sizes(), g.sizes(), last, &make_taps<W>);
     const T* from = g.const_data<T>();
     T* to = out.mutable_data<T>();
     parallel_for(0, s.slabs, 1, [&](int64_t begin, int64_t end) {
@@ -346,5 +360,85 @@ void _resize_backward_cpu(const Tensor& grad_output,
     });
   });
 }
+
+using Factor = std::optional<double>;
+
+// Nearest filters know no corners.
+Request request(Filter filter, std::same_as<Factor> auto... factors) {
+  return {filter, /*align_corners=*/false, {factors.value_or(0)...}};
+}
+Request request(Filter filter,
+                bool align_corners,
+                std::same_as<Factor> auto... factors) {
+  return {filter, align_corners, {factors.value_or(0)...}};
+}
+
+}  // namespace
+
+// The kernels of an operator and of its gradient. HOW and its names are the
+// arguments behind the sizes: corners where the filter knows them, and a factor
+// of each dim.
+#define TAEDA_PLAIN(...) __VA_ARGS__
+#define TAEDA_UPSAMPLE(NAME, FILTER, HOW, NAMES)                          \
+  template <class I>                                                      \
+  void NAME##_shape(const Spec<I>& self,                                  \
+                    ArrayRef<I> output_size,                              \
+                    TAEDA_PLAIN HOW,                                      \
+                    Plan<I>& plan) {                                      \
+    Request r = request(Filter::FILTER, TAEDA_PLAIN NAMES);               \
+    plan_resized(self, output_size, r, plan);                             \
+  }                                                                       \
+  TAEDA_SHAPE(NAME##_shape);                                              \
+  void NAME##_cpu(const Tensor& self,                                     \
+                  ArrayRef<int64_t>,                                      \
+                  TAEDA_PLAIN HOW,                                        \
+                  const Tensor& out) {                                    \
+    resize(self, request(Filter::FILTER, TAEDA_PLAIN NAMES), out);        \
+  }                                                                       \
+  template <class I>                                                      \
+  void NAME##_backward_shape(const Spec<I>& grad_output,                  \
+                             ArrayRef<I> output_size,                     \
+                             ArrayRef<I> input_size,                      \
+                             TAEDA_PLAIN HOW,                             \
+                             Plan<I>& plan) {                             \
+    Request r = request(Filter::FILTER, TAEDA_PLAIN NAMES);               \
+    plan_spread(grad_output, output_size, input_size, r, plan);           \
+  }                                                                       \
+  TAEDA_SHAPE(NAME##_backward_shape);                                     \
+  void NAME##_backward_cpu(const Tensor& grad_output,                     \
+                           ArrayRef<int64_t>,                             \
+                           ArrayRef<int64_t>,                             \
+                           TAEDA_PLAIN HOW,                               \
+                           const Tensor& out) {                           \
+    spread(grad_output, request(Filter::FILTER, TAEDA_PLAIN NAMES), out); \
+  }
+
+#define TAEDA_NEAREST(PREFIX, FILTER)                              \
+  TAEDA_UPSAMPLE(PREFIX##1d, FILTER, (Factor w), (w))              \
+  TAEDA_UPSAMPLE(PREFIX##2d, FILTER, (Factor h, Factor w), (h, w)) \
+  TAEDA_UPSAMPLE(PREFIX##3d, FILTER, (Factor d, Factor h, Factor w), (d, h, w))
+TAEDA_NEAREST(upsample_nearest, Nearest)
+TAEDA_NEAREST(_upsample_nearest_exact, NearestExact)
+#undef TAEDA_NEAREST
+
+#define TAEDA_PLANES(NAME, FILTER) \
+  TAEDA_UPSAMPLE(                  \
+      NAME, FILTER, (bool corners, Factor h, Factor w), (corners, h, w))
+TAEDA_UPSAMPLE(upsample_linear1d,
+               Linear,
+               (bool corners, Factor w),
+               (corners, w))
+TAEDA_PLANES(upsample_bilinear2d, Linear)
+TAEDA_UPSAMPLE(upsample_trilinear3d,
+               Linear,
+               (bool corners, Factor d, Factor h, Factor w),
+               (corners, d, h, w))
+TAEDA_PLANES(upsample_bicubic2d, Cubic)
+TAEDA_PLANES(_upsample_bilinear2d_aa, LinearAntialias)
+TAEDA_PLANES(_upsample_bicubic2d_aa, CubicAntialias)
+TAEDA_PLANES(_upsample_lanczos2d_aa, LanczosAntialias)
+#undef TAEDA_PLANES
+#undef TAEDA_UPSAMPLE
+#undef TAEDA_PLAIN
 
 }  // namespace taeda::native

@@ -6,16 +6,15 @@
 
 namespace taeda::native {
 
-// The numbers stand in aten/ops/upsample*.yaml.
-enum class Filter : int64_t {
-  Nearest = 0,       // the element at floor(i * scale)
-  NearestExact = 1,  // at floor((i + 1/2) * scale)
-  Linear = 2,
-  Cubic = 3,
+enum class Filter {
+  Nearest,       // the element at floor(i * scale)
+  NearestExact,  // at floor((i + 1/2) * scale)
+  Linear,
+  Cubic,
   // Filters as wide as the scale: what shrinks is averaged first.
-  LinearAntialias = 4,
-  CubicAntialias = 5,
-  LanczosAntialias = 6,
+  LinearAntialias,
+  CubicAntialias,
+  LanczosAntialias,
 };
 
 // How one dim is resized. `factor` is the output's size by the input's where

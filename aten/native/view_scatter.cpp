@@ -1,6 +1,5 @@
 // Copies of a tensor with a part replaced, and zeros with a part given: the
 // derivatives of views.
-#include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/view.h>
 #include <taeda/gen/native/as_strided_scatter.h>
 #include <taeda/gen/native/diag.h>
@@ -20,16 +19,11 @@
 #include <taeda/gen/ops/diagonal.h>
 #include <taeda/gen/ops/select.h>
 #include <taeda/gen/ops/slice.h>
+#include <taeda/gen/ops/zero.h>
 
 namespace taeda::native {
 
 namespace {
-
-Tensor zeros_for(const Tensor& grad, IntArrayRef sizes) {
-  Tensor out = make_tensor("zeros", sizes, grad.dtype(), grad.device());
-  zero_fill(out);
-  return out;
-}
 
 void put(const Tensor& part, const Tensor& src) {
   TAEDA_CHECK(part.sizes() == src.sizes(),
@@ -43,47 +37,88 @@ void put(const Tensor& part, const Tensor& src) {
 
 }  // namespace
 
-Tensor select_backward(const Tensor& grad_output,
-                       ArrayRef<int64_t> input_sizes,
-                       int64_t dim,
-                       int64_t index) {
-  Tensor out = zeros_for(grad_output, input_sizes);
+template <class I>
+void select_backward_shape(const Spec<I>& grad_output,
+                           ArrayRef<I> input_sizes,
+                           int64_t,
+                           I,
+                           Plan<I>& plan) {
+  plan.set(0, input_sizes, grad_output.dtype());
+}
+TAEDA_SHAPE(select_backward_shape);
+void select_backward_into(const Tensor& grad_output,
+                          ArrayRef<int64_t>,
+                          int64_t dim,
+                          int64_t index,
+                          const Tensor& out) {
+  ops::zero_(out);
   ops::copy_(ops::select(out, dim, index), grad_output);
-  return out;
 }
 
-Tensor slice_backward(const Tensor& grad_output,
-                      ArrayRef<int64_t> input_sizes,
-                      int64_t dim,
-                      int64_t start,
-                      int64_t end,
-                      int64_t step) {
-  Tensor out = zeros_for(grad_output, input_sizes);
+template <class I>
+void slice_backward_shape(const Spec<I>& grad_output,
+                          ArrayRef<I> input_sizes,
+                          int64_t,
+                          I,
+                          I,
+                          I,
+                          Plan<I>& plan) {
+  plan.set(0, input_sizes, grad_output.dtype());
+}
+TAEDA_SHAPE(slice_backward_shape);
+void slice_backward_into(const Tensor& grad_output,
+                         ArrayRef<int64_t>,
+                         int64_t dim,
+                         int64_t start,
+                         int64_t end,
+                         int64_t step,
+                         const Tensor& out) {
+  ops::zero_(out);
   ops::copy_(ops::slice(out, dim, start, end, step), grad_output);
-  return out;
 }
 
-Tensor diagonal_backward(const Tensor& grad_output,
-                         ArrayRef<int64_t> input_sizes,
-                         int64_t offset,
-                         int64_t dim1,
-                         int64_t dim2) {
-  Tensor out = zeros_for(grad_output, input_sizes);
+template <class I>
+void diagonal_backward_shape(const Spec<I>& grad_output,
+                             ArrayRef<I> input_sizes,
+                             int64_t,
+                             int64_t,
+                             int64_t,
+                             Plan<I>& plan) {
+  plan.set(0, input_sizes, grad_output.dtype());
+}
+TAEDA_SHAPE(diagonal_backward_shape);
+void diagonal_backward_into(const Tensor& grad_output,
+                            ArrayRef<int64_t>,
+                            int64_t offset,
+                            int64_t dim1,
+                            int64_t dim2,
+                            const Tensor& out) {
+  ops::zero_(out);
   ops::copy_(ops::diagonal(out, offset, dim1, dim2), grad_output);
-  return out;
 }
 
+template <class I>
+void unfold_backward_shape(const Spec<I>& grad_in,
+                           ArrayRef<I> input_sizes,
+                           int64_t,
+                           int64_t,
+                           int64_t,
+                           Plan<I>& plan) {
+  plan.set(0, input_sizes, grad_in.dtype());
+}
+TAEDA_SHAPE(unfold_backward_shape);
 // Place j of every window is a slice of the input, so windows that overlap are
 // added place by place.
-Tensor unfold_backward(const Tensor& grad_in,
-                       ArrayRef<int64_t> input_sizes,
-                       int64_t dim,
-                       int64_t size,
-                       int64_t step) {
-  Tensor out = zeros_for(grad_in, input_sizes);
+void unfold_backward_into(const Tensor& grad_in,
+                          ArrayRef<int64_t>,
+                          int64_t dim,
+                          int64_t size,
+                          int64_t step,
+                          const Tensor& out) {
+  ops::zero_(out);
   if (out.dim() == 0) {
     if (size > 0) ops::copy_(out, ops::select(grad_in, 0, 0));
-    return out;
+    return;
   }
   dim = wrap_dim(dim, out.dim());
   int64_t span = (grad_in.sizes()[dim] - 1) * step + 1;
@@ -91,79 +126,116 @@ Tensor unfold_backward(const Tensor& grad_in,
     Tensor part = ops::slice(out, dim, j, j + span, step);
     ops::add_(part, ops::select(grad_in, -1, j), 1);
   }
-  return out;
 }
 
-Tensor select_scatter(const Tensor& self,
-                      const Tensor& src,
-                      int64_t dim,
-                      int64_t index) {
-  Tensor out = ops::clone(self);
+template <class I>
+void select_scatter_shape(
+    const Spec<I>& self, const Spec<I>&, int64_t dim, I, Plan<I>& plan) {
+  wrap_dim(dim, self.dim());
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(select_scatter_shape);
+void select_scatter_into(const Tensor&,
+                         const Tensor& src,
+                         int64_t dim,
+                         int64_t index,
+                         const Tensor& out) {
   put(ops::select(out, dim, index), src);
-  return out;
 }
 
-Tensor slice_scatter(const Tensor& self,
-                     const Tensor& src,
-                     int64_t dim,
-                     std::optional<int64_t> start,
-                     std::optional<int64_t> end,
-                     int64_t step) {
-  Tensor out = ops::clone(self);
-  put(ops::slice(out, dim, start, end, step), src);
-  return out;
+template <class I>
+void slice_scatter_shape(const Spec<I>& self,
+                         const Spec<I>&,
+                         int64_t dim,
+                         std::optional<I>,
+                         std::optional<I>,
+                         I,
+                         Plan<I>& plan) {
+  wrap_dim(dim, self.dim());
+  plan.set_like(0, self, self.dtype());
 }
-
-Tensor diagonal_scatter(const Tensor& self,
+TAEDA_SHAPE(slice_scatter_shape);
+void slice_scatter_into(const Tensor&,
                         const Tensor& src,
-                        int64_t offset,
-                        int64_t dim1,
-                        int64_t dim2) {
-  Tensor out = ops::clone(self);
+                        int64_t dim,
+                        std::optional<int64_t> start,
+                        std::optional<int64_t> end,
+                        int64_t step,
+                        const Tensor& out) {
+  put(ops::slice(out, dim, start, end, step), src);
+}
+
+template <class I>
+void diagonal_scatter_shape(const Spec<I>& self,
+                            const Spec<I>&,
+                            int64_t,
+                            int64_t,
+                            int64_t,
+                            Plan<I>& plan) {
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(diagonal_scatter_shape);
+void diagonal_scatter_into(const Tensor&,
+                           const Tensor& src,
+                           int64_t offset,
+                           int64_t dim1,
+                           int64_t dim2,
+                           const Tensor& out) {
   put(ops::diagonal(out, offset, dim1, dim2), src);
-  return out;
 }
 
 // The copy has self's strides and begins at the start of its storage.
-Tensor as_strided_scatter(const Tensor& self,
-                          const Tensor& src,
-                          ArrayRef<int64_t> size,
-                          ArrayRef<int64_t> stride,
-                          std::optional<int64_t> storage_offset) {
-  Tensor out = make_tensor_strided("as_strided_scatter",
-                                   self.sizes(),
-                                   self.strides(),
-                                   self.dtype(),
-                                   self.device());
-  ops::copy_(out, self);
-  int64_t offset =
-      storage_offset.value_or(self.storage_offset()) - self.storage_offset();
+template <class I>
+void as_strided_scatter_shape(const Spec<I>& self,
+                              const Spec<I>&,
+                              ArrayRef<I>,
+                              ArrayRef<I>,
+                              std::optional<I>,
+                              Plan<I>& plan) {
+  plan.set(0, self.sizes(), self.strides(), self.dtype());
+}
+TAEDA_SHAPE(as_strided_scatter_shape);
+void as_strided_scatter_into(const Tensor& self,
+                             const Tensor& src,
+                             ArrayRef<int64_t> size,
+                             ArrayRef<int64_t> stride,
+                             std::optional<int64_t> storage_offset,
+                             const Tensor& out) {
+  int64_t offset = storage_offset.value_or(self.storage_offset()) -
+                   self.storage_offset() + out.storage_offset();
   put(ops::as_strided(out, size, stride, offset), src);
-  return out;
 }
 
-Tensor diag_embed(const Tensor& self,
-                  int64_t offset,
-                  int64_t dim1,
-                  int64_t dim2) {
+template <class I>
+void diag_embed_shape(const Spec<I>& self,
+                      int64_t offset,
+                      int64_t dim1,
+                      int64_t dim2,
+                      Plan<I>& plan) {
   int64_t rank = self.dim() + 1;
   int64_t a = wrap_dim(dim1, rank), b = wrap_dim(dim2, rank);
   TAEDA_CHECK(
       a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  int64_t size = 0;
-  TAEDA_CHECK(
-      offset != std::numeric_limits<int64_t>::min() &&
-          !__builtin_add_overflow(self.size(-1), std::abs(offset), &size),
-      "diag_embed: the offset ",
-      offset,
-      " is too far away");
-  DimVector sizes(self.sizes());
+  constexpr int64_t kFar = std::numeric_limits<int64_t>::max() / 2;
+  TAEDA_CHECK(offset > -kFar && offset < kFar,
+              "diag_embed: the offset ",
+              offset,
+              " is too far away");
+  I size = self.size(-1) + std::abs(offset);
+  Dims<I> sizes(self.sizes());
   sizes.pop_back();
   sizes.insert(sizes.begin() + std::min(a, b), size);
   sizes.insert(sizes.begin() + std::max(a, b), size);
-  Tensor out = zeros_for(self, sizes);
-  ops::copy_(ops::diagonal(out, offset, a, b), self);
-  return out;
+  plan.set(0, sizes, self.dtype());
+}
+TAEDA_SHAPE(diag_embed_shape);
+void diag_embed_into(const Tensor& self,
+                     int64_t offset,
+                     int64_t dim1,
+                     int64_t dim2,
+                     const Tensor& out) {
+  ops::zero_(out);
+  ops::copy_(ops::diagonal(out, offset, dim1, dim2), self);
 }
 
 Tensor diag(const Tensor& self, int64_t diagonal) {

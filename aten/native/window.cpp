@@ -14,51 +14,43 @@
 
 namespace taeda::native {
 
-using Dtype = std::optional<ScalarType>;
-using MaybeLayout = std::optional<Layout>;
-using MaybeDevice = std::optional<Device>;
-using MaybeBool = std::optional<bool>;
-
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// value(x) for the positions x = 0 ... 1 of a window.
-template <class F>
-Tensor window(std::string_view op,
-              int64_t length,
-              bool periodic,
-              Dtype dtype,
-              MaybeLayout layout,
-              MaybeDevice device,
-              F&& value) {
+template <class I>
+void plan_window(Plan<I>& plan,
+                 int64_t length,
+                 Dtype dtype,
+                 MaybeLayout layout) {
   ScalarType t = dtype.value_or(default_dtype());
-  TAEDA_CHECK(is_floating(t), op, " expects floating point dtypes, got: ", t);
+  TAEDA_CHECK(
+      is_floating(t), plan.op(), " expects floating point dtypes, got: ", t);
   TAEDA_CHECK(length >= 0,
-              op,
+              plan.op(),
               " requires non-negative window_length, got window_length=",
               length);
-  Tensor out = new_tensor(op, {length}, t, layout, device);
-  if (!out.is_cpu()) return out;
-  Tensor exact = make_tensor(op, {length}, kDouble);
+  plan_size<I>(plan, {I(length)}, t, layout);
+}
+
+// value(x) for the positions x = 0 ... 1 of a window.
+template <class F>
+void window(int64_t length, bool periodic, const Tensor& out, F&& value) {
+  Tensor exact = make_tensor("window", {length}, kDouble);
   double* data = exact.mutable_data<double>();
   double last = static_cast<double>(periodic ? length : length - 1);
   for (int64_t i = 0; i < length; ++i) {
     data[i] = length == 1 ? 1.0 : value(static_cast<double>(i) / last);
   }
   copy_into(out, exact);
-  return out;
 }
 
-Tensor cosine_window(std::string_view op,
-                     int64_t length,
-                     bool periodic,
-                     double alpha,
-                     double beta,
-                     Dtype dtype,
-                     MaybeLayout layout,
-                     MaybeDevice device) {
-  return window(op, length, periodic, dtype, layout, device, [=](double x) {
+void cosine_window(int64_t length,
+                   bool periodic,
+                   double alpha,
+                   double beta,
+                   const Tensor& out) {
+  window(length, periodic, out, [=](double x) {
     return alpha - beta * std::cos(2 * kPi * x);
   });
 }
@@ -76,138 +68,204 @@ double bessel_i0(double x) {
 
 }  // namespace
 
-Tensor hann_window(int64_t length,
-                   bool periodic,
-                   Dtype dtype,
-                   MaybeLayout layout,
-                   MaybeDevice device,
-                   MaybeBool) {
-  return cosine_window(
-      "hann_window", length, periodic, 0.5, 0.5, dtype, layout, device);
+template <class I>
+void window_shape(int64_t length,
+                  Dtype dtype,
+                  MaybeLayout layout,
+                  MaybeDevice,
+                  MaybeBool,
+                  Plan<I>& plan) {
+  plan_window(plan, length, dtype, layout);
 }
-Tensor hann_window(int64_t length,
-                   Dtype dtype,
-                   MaybeLayout layout,
-                   MaybeDevice device,
-                   MaybeBool pin) {
-  return hann_window(length, true, dtype, layout, device, pin);
-}
+TAEDA_SHAPE(window_shape);
 
-Tensor hamming_window(int64_t length,
-                      bool periodic,
-                      double alpha,
-                      double beta,
-                      Dtype dtype,
-                      MaybeLayout layout,
-                      MaybeDevice device,
-                      MaybeBool) {
-  return cosine_window(
-      "hamming_window", length, periodic, alpha, beta, dtype, layout, device);
+template <class I>
+void window_periodic_shape(int64_t length,
+                           bool,
+                           Dtype dtype,
+                           MaybeLayout layout,
+                           MaybeDevice,
+                           MaybeBool,
+                           Plan<I>& plan) {
+  plan_window(plan, length, dtype, layout);
 }
-Tensor hamming_window(int64_t length,
-                      bool periodic,
-                      double alpha,
-                      Dtype dtype,
-                      MaybeLayout layout,
-                      MaybeDevice device,
-                      MaybeBool pin) {
-  return hamming_window(
-      length, periodic, alpha, 0.46, dtype, layout, device, pin);
-}
-Tensor hamming_window(int64_t length,
-                      bool periodic,
-                      Dtype dtype,
-                      MaybeLayout layout,
-                      MaybeDevice device,
-                      MaybeBool pin) {
-  return hamming_window(
-      length, periodic, 0.54, 0.46, dtype, layout, device, pin);
-}
-Tensor hamming_window(int64_t length,
-                      Dtype dtype,
-                      MaybeLayout layout,
-                      MaybeDevice device,
-                      MaybeBool pin) {
-  return hamming_window(length, true, 0.54, 0.46, dtype, layout, device, pin);
-}
+TAEDA_SHAPE(window_periodic_shape);
 
-Tensor bartlett_window(int64_t length,
-                       bool periodic,
-                       Dtype dtype,
-                       MaybeLayout layout,
-                       MaybeDevice device,
-                       MaybeBool) {
-  return window(
-      "bartlett_window", length, periodic, dtype, layout, device, [](double x) {
-        return x <= 0.5 ? 2 * x : 2 - 2 * x;
-      });
+template <class I>
+void window_alpha_shape(int64_t length,
+                        bool,
+                        double,
+                        Dtype dtype,
+                        MaybeLayout layout,
+                        MaybeDevice,
+                        MaybeBool,
+                        Plan<I>& plan) {
+  plan_window(plan, length, dtype, layout);
 }
-Tensor bartlett_window(int64_t length,
-                       Dtype dtype,
-                       MaybeLayout layout,
-                       MaybeDevice device,
-                       MaybeBool pin) {
-  return bartlett_window(length, true, dtype, layout, device, pin);
-}
+TAEDA_SHAPE(window_alpha_shape);
 
-Tensor blackman_window(int64_t length,
-                       bool periodic,
-                       Dtype dtype,
-                       MaybeLayout layout,
-                       MaybeDevice device,
-                       MaybeBool) {
-  return window(
-      "blackman_window", length, periodic, dtype, layout, device, [](double x) {
-        return 0.42 - 0.5 * std::cos(2 * kPi * x) +
-               0.08 * std::cos(4 * kPi * x);
-      });
+template <class I>
+void window_alpha_beta_shape(int64_t length,
+                             bool,
+                             double,
+                             double,
+                             Dtype dtype,
+                             MaybeLayout layout,
+                             MaybeDevice,
+                             MaybeBool,
+                             Plan<I>& plan) {
+  plan_window(plan, length, dtype, layout);
 }
-Tensor blackman_window(int64_t length,
-                       Dtype dtype,
-                       MaybeLayout layout,
-                       MaybeDevice device,
-                       MaybeBool pin) {
-  return blackman_window(length, true, dtype, layout, device, pin);
-}
+TAEDA_SHAPE(window_alpha_beta_shape);
 
-Tensor kaiser_window(int64_t length,
+void hann_window_cpu(int64_t length,
                      bool periodic,
-                     double beta,
-                     Dtype dtype,
-                     MaybeLayout layout,
-                     MaybeDevice device,
-                     MaybeBool) {
+                     Dtype,
+                     MaybeLayout,
+                     MaybeDevice,
+                     MaybeBool,
+                     const Tensor& out) {
+  cosine_window(length, periodic, 0.5, 0.5, out);
+}
+void hann_window_cpu(int64_t length,
+                     Dtype,
+                     MaybeLayout,
+                     MaybeDevice,
+                     MaybeBool,
+                     const Tensor& out) {
+  cosine_window(length, true, 0.5, 0.5, out);
+}
+
+void hamming_window_cpu(int64_t length,
+                        bool periodic,
+                        double alpha,
+                        double beta,
+                        Dtype,
+                        MaybeLayout,
+                        MaybeDevice,
+                        MaybeBool,
+                        const Tensor& out) {
+  cosine_window(length, periodic, alpha, beta, out);
+}
+void hamming_window_cpu(int64_t length,
+                        bool periodic,
+                        double alpha,
+                        Dtype,
+                        MaybeLayout,
+                        MaybeDevice,
+                        MaybeBool,
+                        const Tensor& out) {
+  cosine_window(length, periodic, alpha, 0.46, out);
+}
+void hamming_window_cpu(int64_t length,
+                        bool periodic,
+                        Dtype,
+                        MaybeLayout,
+                        MaybeDevice,
+                        MaybeBool,
+                        const Tensor& out) {
+  cosine_window(length, periodic, 0.54, 0.46, out);
+}
+void hamming_window_cpu(int64_t length,
+                        Dtype,
+                        MaybeLayout,
+                        MaybeDevice,
+                        MaybeBool,
+                        const Tensor& out) {
+  cosine_window(length, true, 0.54, 0.46, out);
+}
+
+namespace {
+
+void bartlett(int64_t length, bool periodic, const Tensor& out) {
+  window(length, periodic, out, [](double x) {
+    return x <= 0.5 ? 2 * x : 2 - 2 * x;
+  });
+}
+
+void blackman(int64_t length, bool periodic, const Tensor& out) {
+  window(length, periodic, out, [](double x) {
+    return 0.42 - 0.5 * std::cos(2 * kPi * x) + 0.08 * std::cos(4 * kPi * x);
+  });
+}
+
+void kaiser(int64_t length, bool periodic, double beta, const Tensor& out) {
   double scale = bessel_i0(beta);
-  return window(
-      "kaiser_window", length, periodic, dtype, layout, device, [=](double x) {
-        double y = 2 * x - 1;
-        double inside = std::max(0.0, 1 - y * y);
-        return bessel_i0(beta * std::sqrt(inside)) / scale;
-      });
+  window(length, periodic, out, [=](double x) {
+    double y = 2 * x - 1;
+    double inside = std::max(0.0, 1 - y * y);
+    return bessel_i0(beta * std::sqrt(inside)) / scale;
+  });
 }
-Tensor kaiser_window(int64_t length,
-                     bool periodic,
-                     Dtype dtype,
-                     MaybeLayout layout,
-                     MaybeDevice device,
-                     MaybeBool pin) {
-  return kaiser_window(length, periodic, 12.0, dtype, layout, device, pin);
+
+}  // namespace
+
+void bartlett_window_cpu(int64_t length,
+                         bool periodic,
+                         Dtype,
+                         MaybeLayout,
+                         MaybeDevice,
+                         MaybeBool,
+                         const Tensor& out) {
+  bartlett(length, periodic, out);
 }
-Tensor kaiser_window(int64_t length,
-                     Dtype dtype,
-                     MaybeLayout layout,
-                     MaybeDevice device,
-                     MaybeBool pin) {
-  return kaiser_window(length, true, 12.0, dtype, layout, device, pin);
+void bartlett_window_cpu(int64_t length,
+                         Dtype,
+                         MaybeLayout,
+                         MaybeDevice,
+                         MaybeBool,
+                         const Tensor& out) {
+  bartlett(length, true, out);
+}
+void blackman_window_cpu(int64_t length,
+                         bool periodic,
+                         Dtype,
+                         MaybeLayout,
+                         MaybeDevice,
+                         MaybeBool,
+                         const Tensor& out) {
+  blackman(length, periodic, out);
+}
+void blackman_window_cpu(int64_t length,
+                         Dtype,
+                         MaybeLayout,
+                         MaybeDevice,
+                         MaybeBool,
+                         const Tensor& out) {
+  blackman(length, true, out);
+}
+void kaiser_window_cpu(int64_t length,
+                       bool periodic,
+                       double beta,
+                       Dtype,
+                       MaybeLayout,
+                       MaybeDevice,
+                       MaybeBool,
+                       const Tensor& out) {
+  kaiser(length, periodic, beta, out);
+}
+void kaiser_window_cpu(int64_t length,
+                       bool periodic,
+                       Dtype,
+                       MaybeLayout,
+                       MaybeDevice,
+                       MaybeBool,
+                       const Tensor& out) {
+  kaiser(length, periodic, 12.0, out);
+}
+void kaiser_window_cpu(int64_t length,
+                       Dtype,
+                       MaybeLayout,
+                       MaybeDevice,
+                       MaybeBool,
+                       const Tensor& out) {
+  kaiser(length, true, 12.0, out);
 }
 
 // Complex numbers of two tensors ---------------------------------------------
 
-namespace {
-
-// make(a, b, real, imag) writes one element.
-template <class F>
-Tensor pairs(std::string_view op, const Tensor& a, const Tensor& b, F&& make) {
+template <class I>
+void complex_shape(const Spec<I>& a, const Spec<I>& b, Plan<I>& plan) {
   ScalarType t = a.dtype();
   TAEDA_CHECK(t == kFloat || t == kDouble || t == kHalf,
               "Expected both inputs to be Half, Float or Double tensors but "
@@ -221,32 +279,37 @@ Tensor pairs(std::string_view op, const Tensor& a, const Tensor& b, F&& make) {
               " but got scalar type ",
               b.dtype(),
               " for second argument");
-  DimVector shape = broadcast_shapes<int64_t>(op, a.sizes(), b.sizes());
-  Tensor out = make_tensor(op, shape, complex_type_of(t), a.device());
-  if (!out.is_cpu()) return out;
-  Tensor x = make_tensor(op, shape, kDouble),
-         y = make_tensor(op, shape, kDouble);
+  plan_pairs(plan, a, b, complex_type_of(t));
+}
+TAEDA_SHAPE(complex_shape);
+
+namespace {
+
+// out = make(a, b) for each element.
+template <class F>
+void pairs(const Tensor& a, const Tensor& b, const Tensor& out, F&& make) {
+  Tensor x = make_tensor("complex", out.sizes(), kDouble),
+         y = make_tensor("complex", out.sizes(), kDouble);
   copy_into(x, a);
   copy_into(y, b);
   const double* p = x.const_data<double>();
   const double* q = y.const_data<double>();
-  Tensor flat = make_tensor(op, shape, kComplexDouble);
+  Tensor flat = make_tensor("complex", out.sizes(), kComplexDouble);
   auto* r = flat.mutable_data<taeda::complex<double>>();
   for (int64_t i = 0, n = x.numel(); i < n; ++i) r[i] = make(p[i], q[i]);
   copy_into(out, flat);
-  return out;
 }
 
 }  // namespace
 
-Tensor make_complex(const Tensor& real, const Tensor& imag) {
-  return pairs("complex", real, imag, [](double a, double b) {
+void complex_cpu(const Tensor& real, const Tensor& imag, const Tensor& out) {
+  pairs(real, imag, out, [](double a, double b) {
     return taeda::complex<double>(a, b);
   });
 }
 
-Tensor polar(const Tensor& abs, const Tensor& angle) {
-  return pairs("polar", abs, angle, [](double r, double a) {
+void polar_cpu(const Tensor& abs, const Tensor& angle, const Tensor& out) {
+  pairs(abs, angle, out, [](double r, double a) {
     return taeda::complex<double>(r * std::cos(a), r * std::sin(a));
   });
 }

@@ -1,3 +1,4 @@
+#include <taeda/c10/core/strides.h>
 #include <taeda/c10/core/tensor_impl.h>
 #include <taeda/c10/util/check.h>
 
@@ -126,40 +127,6 @@ void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
   refresh_facts();
 }
 
-namespace {
-// Whether walking the dims in `order` (outermost first) finds the strides of a
-// dense block; dims of size 1 may have any stride.
-bool dense_in_order(IntArrayRef sizes,
-                    IntArrayRef strides,
-                    ArrayRef<int> order) {
-  int64_t expected = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    int64_t size = sizes[order[i]];
-    if (size == 1) continue;
-    if (strides[order[i]] != expected) return false;
-    expected *= size;
-  }
-  return true;
-}
-
-constexpr int kRowMajor[] = {0, 1, 2, 3, 4};
-constexpr int kChannelsLast[] = {0, 2, 3, 1};
-constexpr int kChannelsLast3d[] = {0, 2, 3, 4, 1};
-
-// Dense in some order of the dims.
-bool dense_in_any_order(IntArrayRef sizes, IntArrayRef strides) {
-  SmallVector<int, 8> order;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] != 1) order.push_back(static_cast<int>(i));
-  }
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return strides[a] > strides[b];
-  });
-  return dense_in_order(sizes, strides, order);
-}
-
-}  // namespace
-
 void TensorImpl::refresh_facts() {
   IntArrayRef size = sizes(), stride = strides();
   channels_last_ = channels_last_3d_ = false;
@@ -175,12 +142,12 @@ void TensorImpl::refresh_facts() {
     expected *= size[i];
   }
   if (dim_ == 4) {
-    channels_last_ = dense_in_order(size, stride, kChannelsLast);
+    channels_last_ = strides::dense_in_order<int64_t>(size, stride, kChannelsLast);
   } else if (dim_ == 5) {
-    channels_last_3d_ = dense_in_order(size, stride, kChannelsLast3d);
+    channels_last_3d_ = strides::dense_in_order<int64_t>(size, stride, kChannelsLast3d);
   }
   dense_ = contiguous_ || channels_last_ || channels_last_3d_ ||
-           dense_in_any_order(size, stride);
+           strides::dense(size, stride);
 }
 
 IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
@@ -202,57 +169,6 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   layout_ = other.layout_;
   keys_ = (other.keys_ - kKeysLeftBehind) | own;
   set_sizes_and_strides(other.sizes(), other.strides(), other.storage_offset_);
-}
-
-bool channels_last_like(IntArrayRef sizes, IntArrayRef strides) {
-  if (sizes.size() != 4 && sizes.size() != 5) return false;
-  ArrayRef<int> order = sizes.size() == 4 ? ArrayRef<int>(kChannelsLast)
-                                          : ArrayRef<int>(kChannelsLast3d);
-  int64_t least = 0;
-  if (strides[1] == 0) return false;
-  // Innermost first: C, W, H, (D,) N.
-  for (size_t i = order.size(); i-- > 0;) {
-    int d = order[i];
-    if (sizes[d] == 0 || strides[d] < least) return false;
-    if (d == 0 && least == strides[1]) return false;
-    least = strides[d];
-    if (sizes[d] > 1) least *= sizes[d];
-  }
-  return true;
-}
-
-DimVector contiguous_strides(IntArrayRef sizes) {
-  DimVector strides(sizes.size());
-  int64_t running = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = running;
-    running *= std::max<int64_t>(sizes[i], 1);
-  }
-  return strides;
-}
-
-DimVector format_strides(IntArrayRef sizes, MemoryFormat format) {
-  bool is_2d = format == MemoryFormat::ChannelsLast;
-  if (!is_2d && format != MemoryFormat::ChannelsLast3d) {
-    return contiguous_strides(sizes);
-  }
-  size_t rank = is_2d ? 4 : 5;
-  TAEDA_CHECK(sizes.size() == rank,
-              "required rank ",
-              rank,
-              " tensor to use ",
-              format,
-              " format, got rank ",
-              sizes.size());
-  ArrayRef<int> order =
-      is_2d ? ArrayRef<int>(kChannelsLast) : ArrayRef<int>(kChannelsLast3d);
-  DimVector strides(rank);
-  int64_t running = 1;
-  for (size_t i = rank; i-- > 0;) {
-    strides[order[i]] = running;
-    running *= std::max<int64_t>(sizes[order[i]], 1);
-  }
-  return strides;
 }
 
 int64_t checked_numel(std::string_view op, IntArrayRef sizes) {

@@ -241,10 +241,6 @@ extern TAEDA_API void (*release_python_object)(void* object);
 TAEDA_API DimVector contiguous_strides(IntArrayRef sizes);
 // Strides of the given memory format; the rank must fit the format.
 TAEDA_API DimVector format_strides(IntArrayRef sizes, MemoryFormat format);
-// Whether the strides read as channels-last. A tensor whose strides also read
-// as row-major (C = 1, say) counts only when its strides say so themselves:
-// PyTorch's rule, by which suggest_memory_format answers.
-TAEDA_API bool channels_last_like(IntArrayRef sizes, IntArrayRef strides);
 // The product, with a check for negative sizes and overflow.
 TAEDA_API int64_t checked_numel(std::string_view op, IntArrayRef sizes);
 // Bytes that a storage needs to hold this geometry.

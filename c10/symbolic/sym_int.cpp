@@ -134,6 +134,15 @@ std::string SymInt::text() const {
   return env.expressions().text(env.simplify(node()->id));
 }
 
+void append_to(std::string& out, const SymInt& v) { out.append(v.text()); }
+
+void append_to(std::string& out, SymIntArrayRef v) {
+  const char* before = "[";
+  for (const SymInt& each : v)
+    out.append(before).append(each.text()), before = ", ";
+  out.append(v.empty() ? "[]" : "]");
+}
+
 bool SymBool::slow_guard() const { return node()->env->decide(node()->id); }
 
 std::string SymBool::text() const {

@@ -5,6 +5,7 @@
 #include <taeda/c10/util/array_ref.h>
 #include <taeda/c10/util/intrusive_ptr.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -128,6 +129,14 @@ class TAEDA_API SymInt {
 static_assert(sizeof(SymInt) == 8);
 
 using SymIntArrayRef = ArrayRef<SymInt>;
+
+// The same names for templates over the integer type.
+inline int64_t sym_min(int64_t a, int64_t b) { return std::min(a, b); }
+inline int64_t sym_max(int64_t a, int64_t b) { return std::max(a, b); }
+
+// How messages show them.
+TAEDA_API void append_to(std::string& out, const SymInt& v);
+TAEDA_API void append_to(std::string& out, SymIntArrayRef v);
 
 // A truth value that nobody has decided yet: 0, 1 or the address of a node.
 class TAEDA_API SymBool {

@@ -245,8 +245,9 @@ TensorBase legacy_value(PyObject* args, ScalarType dtype) {
   bool is_size = n == 1 && PyTuple_Check(first) && !PyTuple_CheckExact(first);
   if (PyLong_Check(first) || is_size) {
     PyObject* sizes = is_size ? first : args;
-    return native::unset(
-        make_tensor("Tensor", to_ints(sizes, "Tensor"), dtype));
+    TensorBase t = make_tensor("Tensor", to_ints(sizes, "Tensor"), dtype);
+    native::unset(t);
+    return t;
   }
   if (n > 1) {
     raise(PyExc_TypeError,

@@ -12,6 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from .emit_info import info_tables, rule_of
+from .emit_planned import (
+    functional_arguments,
+    output_names,
+    planned_derived,
+    planned_functional,
+    planned_writing,
+)
 from .model import (
     Operator,
     cpp_return,
@@ -19,13 +26,13 @@ from .model import (
     has_wrapper,
     is_factory_like,
     means_name,
+    shape_type,
     shard_of,
 )
 from .pointwise import PointwiseForm, pointwise_form
 from .record_types import Autocast, Composite, Kernel, Pointwise, Reduction, View
 from .reduction import descriptor as reduce_descriptor
 from .reduction import reduction_call
-from .schema import Schema
 from .writer import Output
 
 OPS_SHARDS = 12
@@ -121,12 +128,13 @@ def native_functions(op: Operator) -> list[tuple[str, str]]:
         return [(body.check, "check")] if body.check else []
     if not isinstance(body, Kernel):
         return []
-    if body.structured is not None:
-        named = [(body.structured.shape, "shape"), (body.structured.cpu, "impl")]
-        means = body.means is not None and _is_name(body.means)
-        return [*named, (body.means, "plain")] if means else named
-    names = [body.explicit, body.cpu, body.cuda, body.meta, body.means]
-    return [(name, "plain") for name in names if name is not None and _is_name(name)]
+    named = [
+        (body.shape, "shape"),
+        (body.cpu or body.any, "plain" if body.shape is None else "impl"),
+        (body.explicit, "plain"),
+        (body.means, "plain"),
+    ]
+    return [(name, kind) for name, kind in named if name and _is_name(name)]
 
 
 def _is_name(text: str) -> bool:
@@ -139,18 +147,18 @@ def _native_signature(op: Operator, name: str, kind: str) -> str:
     if kind == "check":
         return f"void {name}({', '.join(params)})"
     if kind == "shape":
-        return f"void {name}({', '.join([*params, 'OutputPlan& plan'])})"
+        params = [f"{shape_type(a.type)} {a.name}" for a in schema.arguments]
+        params.append("Plan<I>& plan")
+        return f"template <class I> void {name}({', '.join(params)})"
     if kind == "impl":
-        outs = [f"const Tensor& {n}" for n in output_names(schema)]
+        # What is written into is among the arguments already.
+        returns = () if schema.mutable_args else schema.returns
+        outs = [
+            f"{'TensorList' if r.type.is_list else 'const Tensor&'} {n}"
+            for r, n in zip(returns, output_names(schema), strict=False)
+        ]
         return f"void {name}({', '.join(params + outs)})"
     return f"{cpp_return(schema)} {name}({', '.join(params)})"
-
-
-def output_names(schema: Schema) -> list[str]:
-    """C++ names of the results of a functional schema."""
-    if len(schema.returns) == 1:
-        return ["out"]
-    return [r.name or f"out{i}" for i, r in enumerate(schema.returns)]
 
 
 def _native_header(declarations: list[str]) -> str:
@@ -174,6 +182,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
     lines += [
         "#include <taeda/aten/core/boxing.h>",
         "#include <taeda/aten/core/op_info.h>",
+        "#include <taeda/aten/iter/copy.h>",
         "#include <taeda/aten/iter/output.h>",
         "#include <taeda/aten/iter/derived.h>",
         "#include <taeda/aten/iter/pointwise.h>",
@@ -278,8 +287,8 @@ def _backend_body(op: Operator) -> list[str]:
         if op.schema.mutable_args and not isinstance(body, Composite):
             lines += [line for line in bump if "[" not in line]
         return lines
-    if isinstance(body, Kernel) and body.structured is not None:
-        return _structured_derived(op, body.structured) + bump
+    if isinstance(body, Kernel) and body.shape is not None:
+        return planned_derived(op, body) + bump
     return _derived(op, isinstance(body, Composite)) + bump
 
 
@@ -325,63 +334,24 @@ def _functional_body(op: Operator, body: object) -> list[str]:
             return [f"return native::{body.call.strip()}({names});"]
         return body.call.strip().splitlines()
     assert isinstance(body, Kernel)
-    if body.structured is not None:
-        return _structured_functional(op, body.structured)
-    name = body.explicit or body.cpu
+    if body.shape is not None:
+        writes = bool(op.schema.mutable_args)
+        return planned_writing(op, body) if writes else planned_functional(op, body)
+    name = body.explicit or body.any or body.cpu
     if not _is_name(name):
         return name.strip().splitlines()
     returns = "" if op.result == "void" else "return "
-    return [f"{returns}native::{name}({names});"]
-
-
-def _plan(op: Operator, structured: object) -> list[str]:
-    names = ", ".join(a.name for a in op.functional.arguments)
-    return [
-        f'OutputPlan plan("{op.record.name}");',
-        f"native::{structured.shape}({names}, plan);",
-    ]
-
-
-def _structured_functional(op: Operator, structured: object) -> list[str]:
-    outs = output_names(op.schema)
-    lines = _plan(op, structured)
-    lines.append(f"Device device = derived::device_of({_device_sources(op)});")
-    for i, name in enumerate(outs):
-        lines.append(f"Tensor {name} = plan.allocate({i}, device);")
-    call = ", ".join([*(a.name for a in op.schema.arguments), *outs])
-    lines.append(f"if (!device.is_meta()) native::{structured.cpu}({call});")
-    result = outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
-    return [*lines, f"return {result};"]
-
-
-def _device_sources(op: Operator) -> str:
-    return ", ".join(a.name for a in op.functional.tensor_args)
-
-
-def _structured_derived(op: Operator, structured: object) -> list[str]:
-    lines = _plan(op, structured)
-    outs = output_names(op.functional)
-    given = [a.name for a in op.schema.mutable_args]
-    inputs = ", ".join(a.name for a in op.functional.tensor_args)
-    for i, (_, target) in enumerate(zip(outs, given, strict=True)):
-        if op.form == "inplace":
-            make = f"OutputTarget::for_inplace(plan, {target})"
-        else:
-            tensors = f"derived::tensors_of({inputs})"
-            make = f"OutputTarget::for_out(plan, {i}, {target}, {tensors})"
-        lines.append(f"OutputTarget target{i} = {make};")
-    call = [a.name for a in op.functional.arguments]
-    call += [f"target{i}.tensor()" for i in range(len(outs))]
-    lines.append(
-        f"if (!{given[0]}.is_meta()) native::{structured.cpu}({', '.join(call)});"
-    )
-    return lines + [f"target{i}.finish();" for i in range(len(outs))]
+    call = f"{returns}native::{name}({names});"
+    if body.cpu is None or not op.schema.mutable_args:
+        return [call]
+    written = op.schema.mutable_args[0].name
+    return [f"if (!derived::on_meta({written})) {call}"]
 
 
 def _derived(op: Operator, composite: bool) -> list[str]:
     """Computes the functional form, then writes into the caller's tensors."""
     base = op.functional.base
-    call = f"ops::{base}({', '.join(_functional_arguments(op))})"
+    call = f"ops::{base}({', '.join(functional_arguments(op))})"
     given = [a.name for a in op.schema.mutable_args]
     name = op.record.name
     if op.form == "inplace":
@@ -400,20 +370,6 @@ def _derived(op: Operator, composite: bool) -> list[str]:
     for i, target in enumerate(given):
         lines.append(f'write_out("{name}", std::get<{i}>(results), {target});')
     return lines
-
-
-def _functional_arguments(op: Operator) -> list[str]:
-    """Arguments of the functional form; factory options come from the out tensor."""
-    present = {a.name for a in op.schema.arguments}
-    fill = {
-        "dtype": "out.dtype()",
-        "layout": "out.layout()",
-        "device": "out.device()",
-        "pin_memory": "std::nullopt",
-    }
-    return [
-        a.name if a.name in present else fill[a.name] for a in op.functional.arguments
-    ]
 
 
 def _public(op: Operator) -> list[str]:
@@ -490,9 +446,10 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
         # What reads elements to know its sizes needs memory.
         if {"data_dependent_output", "dynamic_output_shape"} & {*op.overload.tags}:
             return ("CPU",)
-        if body.explicit is not None:
+        # A device without a backend is refused by its allocator.
+        if body.explicit or body.any or is_factory_like(op.schema):
             return BACKENDS
-        if body.structured is None and body.meta is None:
+        if body.shape is None and not op.schema.mutable_args:
             return ("CPU",)
     return ("CPU", "Meta")
 

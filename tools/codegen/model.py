@@ -57,6 +57,14 @@ def cpp_type(kind: Type) -> str:
     return optional if kind.is_optional else plain
 
 
+def shape_type(kind: Type) -> str:
+    """The parameter type of a schema type in shape rules (Note [Shape rules])."""
+    text = cpp_type(kind)
+    if kind.base == "Tensor":
+        return "SpecList<I>" if kind.is_list else "const Spec<I>&"
+    return text.replace("int64_t", "I") if kind.base == "SymInt" else text
+
+
 def owned_type(kind: Type) -> str:
     """The type that keeps such an argument alive (autograd nodes, stacks)."""
     text = cpp_type(kind)

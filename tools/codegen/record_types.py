@@ -204,27 +204,26 @@ class View:
 
 
 @dataclass(frozen=True)
-class Structured:
-    """`shape(args..., OutputPlan&)` plans, `cpu(args..., outputs...)` writes."""
-
-    shape: Text = entry(text)
-    cpu: Text = entry(text)
-
-
-@dataclass(frozen=True)
 class Kernel:
-    """A hand-written function per backend, or one for all.
+    """Hand-written functions in taeda::native.
 
-    `explicit` is its name or, as in composites, C++ text; with a derivative of its own.
+    `shape(specs..., plan)` checks the arguments and plans the outputs without seeing
+    memory (Note [Shape rules]), `cpu(args..., outputs...)` writes them. In place of
+    `cpu`, `any` is made of other operators and serves every device. Without `shape`
+    they make their results themselves (sizes that depend on data, views), or write into
+    their arguments; where these have a `shape`, it checks the arguments and plans what
+    an out= tensor becomes. `updates` names the argument whose values the output begins
+    with.
     `means` is its definition by other operators, written as in composites: what it is
     differentiated and mapped by where its record says nothing nearer.
+    `explicit`, the older form, does all in one function for all backends.
     """
 
-    structured: Structured | None = entry(struct(Structured, "structured"), None)
-    explicit: Text | None = entry(text, None)
+    shape: Text | None = entry(text, None)
     cpu: Text | None = entry(text, None)
-    cuda: Text | None = entry(text, None)
-    meta: Text | None = entry(text, None)
+    any: Text | None = entry(text, None)
+    updates: Text | None = entry(text, None)
+    explicit: Text | None = entry(text, None)
     axes: Axes | None = entry(_axes, None)
     means: Text | None = entry(text, None)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())

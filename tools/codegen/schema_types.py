@@ -195,9 +195,7 @@ class Schema:
     @property
     def makes_memory(self) -> bool:
         """A factory that is no copy: copies are pinned only beside an accelerator."""
-        return self.is_factory and all(
-            a.name != "non_blocking" for a in self.arguments
-        )
+        return self.is_factory and all(a.name != "non_blocking" for a in self.arguments)
 
     def argument(self, name: str) -> Argument:
         for argument in self.arguments:

@@ -7,6 +7,8 @@
 #include <taeda/gen/native/bucketize.h>
 #include <taeda/gen/native/histc.h>
 #include <taeda/gen/native/searchsorted.h>
+#include <taeda/gen/ops/bucketize.h>
+#include <taeda/gen/ops/scalar_tensor.h>
 #include <taeda/gen/ops/searchsorted.h>
 
 #include <algorithm>
@@ -47,9 +49,12 @@ bool is_right(bool right, Side side) {
   return *side == "right";
 }
 
-void check_search(const Tensor& sequence,
-                  const Tensor& self,
-                  const OptionalTensor& sorter) {
+template <class I>
+void plan_search(const Spec<I>& sequence,
+                 const Spec<I>& self,
+                 bool out_int32,
+                 const Spec<I>& sorter,
+                 Plan<I>& plan) {
   TAEDA_CHECK(sequence.dim() > 0,
               "torch.searchsorted(): boundaries tensor should have positive "
               "dimension, but got 0 dimension");
@@ -72,17 +77,18 @@ void check_search(const Tensor& sequence,
               " for input and ",
               sequence.dtype(),
               " for boundaries");
-  if (!sorter || !sorter->defined()) return;
-  TAEDA_CHECK(sorter->sizes() == sequence.sizes(),
+  plan.set(0, self.sizes(), out_int32 ? kInt : kLong);
+  if (!sorter.defined()) return;
+  TAEDA_CHECK(sorter.sizes() == sequence.sizes(),
               "torch.searchsorted(): boundary and sorter must have the same "
               "size, but got boundary tensor ",
               sequence.sizes(),
               " and got sorter tensor ",
-              sorter->sizes());
-  TAEDA_CHECK(sorter->dtype() == kLong,
+              sorter.sizes());
+  TAEDA_CHECK(sorter.dtype() == kLong,
               "torch.searchsorted(): sorter must be a tensor of long dtype but "
               "got dtype ",
-              sorter->dtype());
+              sorter.dtype());
 }
 
 template <class F>
@@ -93,17 +99,11 @@ void visit_real(std::string_view op, ScalarType type, F&& f) {
   not_implemented_for(op, type);
 }
 
-void plan_places(const Tensor& self, bool out_int32, OutputPlan& plan) {
-  plan.set(0, self.sizes(), out_int32 ? kInt : kLong);
-}
-
 void find_places(const Tensor& sequence,
                  const Tensor& self,
                  bool right,
                  const OptionalTensor& sorter,
-                 const Tensor& result) {
-  bool wide = result.dtype() == kLong;
-  Tensor out = wide ? result : make_tensor("searchsorted", self.sizes(), kLong);
+                 const Tensor& out) {
   int64_t n = sequence.sizes()[sequence.dim() - 1];
   ScalarType type = wide_type(sequence.dtype());
   Tensor rows = contiguous_as(sequence, type);
@@ -119,48 +119,42 @@ void find_places(const Tensor& sequence,
                 n);
   }
   int64_t width = sequence.dim() > 1 ? self.sizes()[self.dim() - 1] : 0;
-  int64_t* to = out.mutable_data<int64_t>();
-  visit_real("searchsorted", type, [&](auto tag) {
-    using T = decltype(tag);
-    const T* x = rows.const_data<T>();
-    const T* v = values.const_data<T>();
-    parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t row = width > 0 ? i / width * n : 0;
-        const int64_t* p = places == nullptr ? nullptr : places + row;
-        to[i] = place_of(x + row, p, n, v[i], right);
-      }
+  auto search = [&]<class Place>(Place* to) {
+    visit_real("searchsorted", type, [&](auto tag) {
+      using T = decltype(tag);
+      const T* x = rows.const_data<T>();
+      const T* v = values.const_data<T>();
+      parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          int64_t row = width > 0 ? i / width * n : 0;
+          const int64_t* p = places == nullptr ? nullptr : places + row;
+          to[i] = static_cast<Place>(place_of(x + row, p, n, v[i], right));
+        }
+      });
     });
-  });
-  if (!wide) copy_into(result, out);
+  };
+  if (out.dtype() == kInt) return search(out.mutable_data<int32_t>());
+  search(out.mutable_data<int64_t>());
 }
 
 Tensor number(const Scalar& s, const Tensor& like) {
-  Tensor t = make_tensor("searchsorted", IntArrayRef(), like.dtype());
-  fill_with(t, s);
-  return t;
-}
-
-void check_buckets(const Tensor& boundaries) {
-  TAEDA_CHECK(boundaries.dim() == 1,
-              "bucketize: boundaries tensor must be 1 dimension, but got dim(",
-              boundaries.dim(),
-              ")");
+  return ops::scalar_tensor(s, like.dtype(), {}, like.device(), {});
 }
 
 }  // namespace
 
-void searchsorted_shape(const Tensor& sorted_sequence,
-                        const Tensor& self,
+template <class I>
+void searchsorted_shape(const Spec<I>& sorted_sequence,
+                        const Spec<I>& self,
                         bool out_int32,
                         bool right,
                         Side side,
-                        const OptionalTensor& sorter,
-                        OutputPlan& plan) {
+                        const Spec<I>& sorter,
+                        Plan<I>& plan) {
   is_right(right, side);
-  check_search(sorted_sequence, self, sorter);
-  plan_places(self, out_int32, plan);
+  plan_search(sorted_sequence, self, out_int32, sorter, plan);
 }
+TAEDA_SHAPE(searchsorted_shape);
 void searchsorted_cpu(const Tensor& sorted_sequence,
                       const Tensor& self,
                       bool,
@@ -170,38 +164,30 @@ void searchsorted_cpu(const Tensor& sorted_sequence,
                       const Tensor& out) {
   find_places(sorted_sequence, self, is_right(right, side), sorter, out);
 }
-
-void searchsorted_shape(const Tensor& sorted_sequence,
-                        const Scalar& self,
-                        bool out_int32,
-                        bool right,
-                        Side side,
-                        const OptionalTensor& sorter,
-                        OutputPlan& plan) {
+Tensor searchsorted(const Tensor& sorted_sequence,
+                    const Scalar& self,
+                    bool out_int32,
+                    bool right,
+                    Side side,
+                    const OptionalTensor& sorter) {
   Tensor value = number(self, sorted_sequence);
-  searchsorted_shape(
-      sorted_sequence, value, out_int32, right, side, sorter, plan);
-}
-void searchsorted_cpu(const Tensor& sorted_sequence,
-                      const Scalar& self,
-                      bool,
-                      bool right,
-                      Side side,
-                      const OptionalTensor& sorter,
-                      const Tensor& out) {
-  Tensor value = number(self, sorted_sequence);
-  find_places(sorted_sequence, value, is_right(right, side), sorter, out);
+  return ops::searchsorted(
+      sorted_sequence, value, out_int32, right, side, sorter);
 }
 
-void bucketize_shape(const Tensor& self,
-                     const Tensor& boundaries,
+template <class I>
+void bucketize_shape(const Spec<I>& self,
+                     const Spec<I>& boundaries,
                      bool out_int32,
                      bool,
-                     OutputPlan& plan) {
-  check_buckets(boundaries);
-  check_search(boundaries, self, std::nullopt);
-  plan_places(self, out_int32, plan);
+                     Plan<I>& plan) {
+  TAEDA_CHECK(boundaries.dim() == 1,
+              "bucketize: boundaries tensor must be 1 dimension, but got dim(",
+              boundaries.dim(),
+              ")");
+  plan_search(boundaries, self, out_int32, Spec<I>(), plan);
 }
+TAEDA_SHAPE(bucketize_shape);
 void bucketize_cpu(const Tensor& self,
                    const Tensor& boundaries,
                    bool,
@@ -209,37 +195,30 @@ void bucketize_cpu(const Tensor& self,
                    const Tensor& out) {
   find_places(boundaries, self, right, std::nullopt, out);
 }
-
-void bucketize_shape(const Scalar& self,
-                     const Tensor& boundaries,
-                     bool out_int32,
-                     bool right,
-                     OutputPlan& plan) {
-  bucketize_shape(number(self, boundaries), boundaries, out_int32, right, plan);
-}
-void bucketize_cpu(const Scalar& self,
-                   const Tensor& boundaries,
-                   bool,
-                   bool right,
-                   const Tensor& out) {
-  find_places(boundaries, number(self, boundaries), right, std::nullopt, out);
+Tensor bucketize(const Scalar& self,
+                 const Tensor& boundaries,
+                 bool out_int32,
+                 bool right) {
+  return ops::bucketize(number(self, boundaries), boundaries, out_int32, right);
 }
 
-void histc_shape(const Tensor& self,
+template <class I>
+void histc_shape(const Spec<I>& self,
                  int64_t bins,
                  const Scalar&,
                  const Scalar&,
-                 OutputPlan& plan) {
+                 Plan<I>& plan) {
   TAEDA_CHECK(bins > 0, "torch.histc(): bins must be > 0, but got ", bins);
   if (!self.is_floating_point()) not_implemented_for("histc", self.dtype());
-  plan.set(0, {bins}, self.dtype());
+  plan.set(0, {I(bins)}, self.dtype());
 }
+TAEDA_SHAPE(histc_shape);
 
 void histc_cpu(const Tensor& self,
                int64_t bins,
                const Scalar& min,
                const Scalar& max,
-               const Tensor& result) {
+               const Tensor& out) {
   Tensor plain = contiguous_as(self, kDouble);
   const double* x = plain.const_data<double>();
   int64_t n = plain.numel();
@@ -273,7 +252,7 @@ void histc_cpu(const Tensor& self,
     int64_t at = static_cast<int64_t>((x[i] - low) * scale);
     c[std::min(at, bins - 1)] += 1;
   }
-  copy_into(result, counts);
+  copy_into(out, counts);
 }
 
 Tensor bincount(const Tensor& self,

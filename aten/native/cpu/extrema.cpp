@@ -101,59 +101,59 @@ void visit_compute(ScalarType t, F&& f) {
   return t == kDouble ? f(double{}) : f(int64_t{});
 }
 
-struct Found {
-  Tensor values, indices;
-};
-
-Found extremum(std::string_view op,
-               const Tensor& self,
-               int64_t dim,
-               bool keepdim,
-               bool largest) {
-  refuse_unordered(op, self.dtype());
-  wrap_dim(dim, self.dim());
-  check_not_empty(op, self, dim);
-  DimVector shape = without_dim(self, dim, keepdim);
-  Found out{make_tensor(op, shape, self.dtype(), self.device()),
-            make_tensor(op, shape, kLong, self.device())};
-  if (self.is_meta() || out.indices.numel() == 0) return out;
+// `values` may be undefined.
+void search_dim(const Tensor& self,
+                int64_t dim,
+                bool largest,
+                const Tensor& values,
+                const Tensor& indices) {
+  if (indices.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
   DimFrame f = frame_of(self, dim, type);
-  Tensor values =
-      type == self.dtype() ? out.values : make_tensor(op, shape, type);
+  bool direct = values.defined() && values.dtype() == type;
+  Tensor found = values;
+  if (values.defined() && !direct) {
+    found = make_tensor("max", values.sizes(), type);
+  }
   visit_compute(type, [&](auto tag) {
     using T = decltype(tag);
     search<T>(f,
               largest,
-              values.mutable_data<T>(),
-              out.indices.mutable_data<int64_t>());
+              found.defined() ? found.mutable_data<T>() : nullptr,
+              indices.mutable_data<int64_t>());
   });
-  if (!values.is_same(out.values)) copy_into(out.values, values);
-  return out;
+  if (values.defined() && !direct) copy_into(values, found);
 }
 
-Tensor place_of(std::string_view op,
-                const Tensor& self,
+template <class I>
+void plan_place(std::string_view op,
+                const Spec<I>& self,
                 std::optional<int64_t> dim,
                 bool keepdim,
-                bool largest) {
-  if (dim) {
-    if (self.numel() == 0) check_not_empty(op, self, *dim);
-    return extremum(op, self, *dim, keepdim, largest).indices;
-  }
+                Plan<I>& plan) {
+  if (dim) wrap_dim(*dim, self.dim());
   refuse_unordered(op, self.dtype());
+  if (dim) {
+    check_not_empty(op, self, *dim);
+    return plan.set(0, without_dim(self.sizes(), *dim, keepdim), kLong);
+  }
   TAEDA_CHECK_AS(Index,
                  self.numel() > 0,
                  op,
                  "(): Expected reduction dim to be specified for input.numel() "
                  "== 0. Specify the reduction dim with the 'dim' argument.");
+  plan.set(0, Dims<I>(keepdim ? self.sizes().size() : 0, I(1)), kLong);
+}
+
+void find_place(const Tensor& self,
+                std::optional<int64_t> dim,
+                bool largest,
+                const Tensor& out) {
+  if (dim) return search_dim(self, *dim, largest, Tensor(), out);
   DimVector flat = {self.numel()};
   Tensor row = contiguous(self);
   row = make_view(row, flat, DimVector{1}, row.storage_offset());
-  Tensor found = extremum(op, row, 0, false, largest).indices;
-  if (!keepdim || self.dim() == 0) return found;
-  DimVector ones(static_cast<size_t>(self.dim()), 1);
-  return make_view(found, ones, ones, 0);
+  search_dim(row, 0, largest, Tensor(), out);
 }
 
 void check_any(std::string_view op, const Tensor& self) {
@@ -180,24 +180,66 @@ Tensor min_all(const Tensor& self) {
   check_any("min", self);
   return ops::amin(self, IntArrayRef(), false);
 }
-std::tuple<Tensor, Tensor> max_dim(const Tensor& self,
-                                   int64_t dim,
-                                   bool keepdim) {
-  Found f = extremum("max", self, dim, keepdim, /*largest=*/true);
-  return {f.values, f.indices};
+template <class I>
+void max_dim_shape(const Spec<I>& self,
+                   int64_t dim,
+                   bool keepdim,
+                   Plan<I>& plan) {
+  plan_choice("max", self, dim, keepdim, plan);
 }
-std::tuple<Tensor, Tensor> min_dim(const Tensor& self,
-                                   int64_t dim,
-                                   bool keepdim) {
-  Found f = extremum("min", self, dim, keepdim, /*largest=*/false);
-  return {f.values, f.indices};
+TAEDA_SHAPE(max_dim_shape);
+void max_dim_cpu(const Tensor& self,
+                 int64_t dim,
+                 bool,
+                 const Tensor& values,
+                 const Tensor& indices) {
+  search_dim(self, dim, /*largest=*/true, values, indices);
 }
 
-Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  return place_of("argmax", self, dim, keepdim, /*largest=*/true);
+template <class I>
+void argmax_shape(const Spec<I>& self,
+                  std::optional<int64_t> dim,
+                  bool keepdim,
+                  Plan<I>& plan) {
+  plan_place("argmax", self, dim, keepdim, plan);
 }
-Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  return place_of("argmin", self, dim, keepdim, /*largest=*/false);
+TAEDA_SHAPE(argmax_shape);
+void argmax_cpu(const Tensor& self,
+                std::optional<int64_t> dim,
+                bool,
+                const Tensor& out) {
+  find_place(self, dim, /*largest=*/true, out);
+}
+
+template <class I>
+void min_dim_shape(const Spec<I>& self,
+                   int64_t dim,
+                   bool keepdim,
+                   Plan<I>& plan) {
+  plan_choice("min", self, dim, keepdim, plan);
+}
+TAEDA_SHAPE(min_dim_shape);
+void min_dim_cpu(const Tensor& self,
+                 int64_t dim,
+                 bool,
+                 const Tensor& values,
+                 const Tensor& indices) {
+  search_dim(self, dim, /*largest=*/false, values, indices);
+}
+
+template <class I>
+void argmin_shape(const Spec<I>& self,
+                  std::optional<int64_t> dim,
+                  bool keepdim,
+                  Plan<I>& plan) {
+  plan_place("argmin", self, dim, keepdim, plan);
+}
+TAEDA_SHAPE(argmin_shape);
+void argmin_cpu(const Tensor& self,
+                std::optional<int64_t> dim,
+                bool,
+                const Tensor& out) {
+  find_place(self, dim, /*largest=*/false, out);
 }
 
 std::tuple<Tensor, Tensor> aminmax(const Tensor& self,

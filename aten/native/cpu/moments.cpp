@@ -1,6 +1,7 @@
 // var, std, var_mean, std_mean.
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/iter/reduce.h>
+#include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/moments.h>
 #include <taeda/aten/native/dim_frame.h>
@@ -24,7 +25,7 @@ namespace taeda::native {
 
 namespace {
 
-using Dims = std::optional<IntArrayRef>;
+using DimList = std::optional<IntArrayRef>;
 using Correction = std::optional<Scalar>;
 
 constexpr int64_t kGrain = 32768;
@@ -90,37 +91,39 @@ void each_moments(const DimFrame& frame, F&& f) {
   });
 }
 
-struct Spread {
-  Tensor spread;  // variance or standard deviation
-  Tensor mean;
+// How many degrees of freedom are taken off, and whether the root is wanted.
+struct SpreadOf {
+  double taken;
+  bool root;
 };
 
-Spread real_spread(
-    const Tensor& self, Dims dims, double correction, bool keepdim, bool root) {
-  uint64_t mask = dim_mask(dims, self.dim());
-  DimVector shape = reduced_shape(self.sizes(), mask, keepdim);
+// `mean` may be undefined: it is not wanted.
+void real_spread(const Tensor& self,
+                 DimList dims,
+                 const SpreadOf& how,
+                 const Tensor& spread,
+                 const Tensor& mean) {
+  if (spread.numel() == 0) return;
   ScalarType type = self.dtype() == kDouble ? kDouble : kFloat;
-  Spread out{make_tensor("var", shape, type, self.device()),
-             make_tensor("var", shape, type, self.device())};
-  if (self.is_meta() || out.mean.numel() == 0) return out;
   DimFrame frame = frame_of(self, dims, type);
+  RowMajor spreads(spread, type), means(mean, type);
   auto run = [&](auto tag) {
     using T = decltype(tag);
-    T* spread = out.spread.mutable_data<T>();
-    T* mean = out.mean.mutable_data<T>();
+    T* to = spreads.tensor().mutable_data<T>();
+    T* centre = mean.defined() ? means.tensor().mutable_data<T>() : nullptr;
     each_moments<T>(frame, [&](int64_t i, const Moments& m) {
-      double freedom = std::max(m.count - correction, 0.0);
+      double freedom = std::max(m.count - how.taken, 0.0);
       double variance = m.squares / freedom;
+      to[i] = static_cast<T>(how.root ? std::sqrt(variance) : variance);
+      if (centre == nullptr) return;
       bool none = m.count == 0;
-      spread[i] = static_cast<T>(root ? std::sqrt(variance) : variance);
-      mean[i] = static_cast<T>(none ? std::numeric_limits<double>::quiet_NaN()
-                                    : m.mean);
+      centre[i] = static_cast<T>(none ? std::numeric_limits<double>::quiet_NaN()
+                                      : m.mean);
     });
   };
   type == kDouble ? run(double{}) : run(float{});
-  out.spread = cast(out.spread, self.dtype());
-  out.mean = cast(out.mean, self.dtype());
-  return out;
+  spreads.finish();
+  means.finish();
 }
 
 // The parts of a complex tensor as one real view each.
@@ -137,48 +140,83 @@ Tensor part_of(const Tensor& self, int64_t part) {
                       nullptr);
 }
 
-Spread complex_spread(
-    const Tensor& self, Dims dims, double correction, bool keepdim, bool root) {
-  Spread re = real_spread(part_of(self, 0), dims, correction, keepdim, false);
-  Spread im = real_spread(part_of(self, 1), dims, correction, keepdim, false);
-  Tensor sum = contiguous_as(ops::add(re.spread, im.spread), kDouble);
-  Tensor mean = make_tensor("var", re.mean.sizes(), kComplexDouble);
-  Tensor a = contiguous_as(re.mean, kDouble),
-         b = contiguous_as(im.mean, kDouble);
-  for (int64_t i = 0; i < mean.numel(); ++i) {
-    mean.mutable_data<complex<double>>()[i] = {a.const_data<double>()[i],
-                                               b.const_data<double>()[i]};
-    double& v = sum.mutable_data<double>()[i];
-    if (root) v = std::sqrt(v);
+// The variances of the parts add up.
+void complex_spread(const Tensor& self,
+                    DimList dims,
+                    const SpreadOf& how,
+                    const Tensor& spread,
+                    const Tensor& mean) {
+  ScalarType real = real_type_of(self.dtype());
+  Tensor variance[2], centre[2];
+  for (int64_t part = 0; part < 2; ++part) {
+    variance[part] = make_tensor("var", spread.sizes(), real);
+    centre[part] = make_tensor("var", spread.sizes(), real);
+    SpreadOf plain{how.taken, /*root=*/false};
+    real_spread(part_of(self, part), dims, plain, variance[part], centre[part]);
+    centre[part] = contiguous_as(centre[part], kDouble);
   }
-  return {cast(sum, real_type_of(self.dtype())), cast(mean, self.dtype())};
+  Tensor sum = contiguous_as(ops::add(variance[0], variance[1]), kDouble);
+  double* to = sum.mutable_data<double>();
+  for (int64_t i = 0; how.root && i < sum.numel(); ++i)
+    to[i] = std::sqrt(to[i]);
+  copy_into(spread, sum);
+  if (!mean.defined()) return;
+  Tensor both = make_tensor("var", mean.sizes(), kComplexDouble);
+  for (int64_t i = 0; i < both.numel(); ++i) {
+    both.mutable_data<complex<double>>()[i] = {
+        centre[0].const_data<double>()[i], centre[1].const_data<double>()[i]};
+  }
+  copy_into(mean, both);
 }
 
-Spread spread_of(std::string_view op,
-                 const Tensor& self,
-                 Dims dims,
-                 const Correction& correction,
-                 bool keepdim,
-                 bool root) {
+// What the operators refuse, and the sizes of their results.
+template <class I>
+Dims<I> check_spread(std::string_view op,
+                     const Spec<I>& self,
+                     DimList dims,
+                     bool keepdim) {
   TAEDA_CHECK(self.is_floating_point() || self.is_complex(),
               op,
               ": std and var only support floating point and complex dtypes, "
               "got ",
               self.dtype());
-  double taken = correction ? correction->to_double() : 1.0;
+  uint64_t mask = dim_mask(dims, self.dim());
+  Dims<I> sizes;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    bool reduced = ((mask >> d) & 1) != 0;
+    if (!reduced) sizes.push_back(self.sizes()[d]);
+    if (reduced && keepdim) sizes.push_back(1);
+  }
+  return sizes;
+}
+
+void warn_of_freedom(std::string_view op,
+                     const Tensor& self,
+                     DimList dims,
+                     double taken) {
   double count = 1;
   uint64_t mask = dim_mask(dims, self.dim());
   for (int64_t d = 0; d < self.dim(); ++d) {
     if ((mask >> d) & 1) count *= static_cast<double>(self.sizes()[d]);
   }
-  if (count <= taken && self.numel() > 0) {
-    warn(str_cat(op,
-                 "(): degrees of freedom is <= 0. Correction should be "
-                 "strictly less than the reduction factor (input numel divided "
-                 "by output numel)."));
-  }
-  return self.is_complex() ? complex_spread(self, dims, taken, keepdim, root)
-                           : real_spread(self, dims, taken, keepdim, root);
+  if (count > taken || self.numel() == 0) return;
+  warn(str_cat(op,
+               "(): degrees of freedom is <= 0. Correction should be "
+               "strictly less than the reduction factor (input numel divided "
+               "by output numel)."));
+}
+
+void spread_into(std::string_view op,
+                 const Tensor& self,
+                 DimList dims,
+                 const Correction& correction,
+                 bool root,
+                 const Tensor& spread,
+                 const Tensor& mean) {
+  SpreadOf how{correction ? correction->to_double() : 1.0, root};
+  warn_of_freedom(op, self, dims, how.taken);
+  self.is_complex() ? complex_spread(self, dims, how, spread, mean)
+                    : real_spread(self, dims, how, spread, mean);
 }
 
 Correction correction_of(bool unbiased) {
@@ -187,50 +225,103 @@ Correction correction_of(bool unbiased) {
 
 }  // namespace
 
-Tensor var_correction(const Tensor& self,
-                      Dims dim,
-                      const Correction& correction,
-                      bool keepdim) {
-  return spread_of("var", self, dim, correction, keepdim, false).spread;
+template <class I>
+void var_shape(const Spec<I>& self,
+               DimList dim,
+               const Correction&,
+               bool keepdim,
+               Plan<I>& plan) {
+  plan.set(
+      0, check_spread("var", self, dim, keepdim), real_type_of(self.dtype()));
 }
-Tensor std_correction(const Tensor& self,
-                      Dims dim,
-                      const Correction& correction,
-                      bool keepdim) {
-  return spread_of("std", self, dim, correction, keepdim, true).spread;
+TAEDA_SHAPE(var_shape);
+
+void var_cpu(const Tensor& self,
+             DimList dim,
+             const Correction& correction,
+             bool,
+             const Tensor& out) {
+  spread_into("var", self, dim, correction, /*root=*/false, out, {});
 }
-std::tuple<Tensor, Tensor> var_mean_correction(const Tensor& self,
-                                               Dims dim,
-                                               const Correction& correction,
-                                               bool keepdim) {
-  Spread s = spread_of("var_mean", self, dim, correction, keepdim, false);
-  return {s.spread, s.mean};
+
+template <class I>
+void var_mean_shape(const Spec<I>& self,
+                    DimList dim,
+                    const Correction&,
+                    bool keepdim,
+                    Plan<I>& plan) {
+  Dims<I> sizes = check_spread("var_mean", self, dim, keepdim);
+  plan.set(0, sizes, real_type_of(self.dtype()));
+  plan.set(1, sizes, self.dtype());
 }
-std::tuple<Tensor, Tensor> std_mean_correction(const Tensor& self,
-                                               Dims dim,
-                                               const Correction& correction,
-                                               bool keepdim) {
-  Spread s = spread_of("std_mean", self, dim, correction, keepdim, true);
-  return {s.spread, s.mean};
+TAEDA_SHAPE(var_mean_shape);
+
+void var_mean_cpu(const Tensor& self,
+                  DimList dim,
+                  const Correction& correction,
+                  bool,
+                  const Tensor& out,
+                  const Tensor& mean) {
+  spread_into("var_mean", self, dim, correction, /*root=*/false, out, mean);
+}
+
+template <class I>
+void std_shape(const Spec<I>& self,
+               DimList dim,
+               const Correction&,
+               bool keepdim,
+               Plan<I>& plan) {
+  plan.set(
+      0, check_spread("std", self, dim, keepdim), real_type_of(self.dtype()));
+}
+TAEDA_SHAPE(std_shape);
+
+void std_cpu(const Tensor& self,
+             DimList dim,
+             const Correction& correction,
+             bool,
+             const Tensor& out) {
+  spread_into("std", self, dim, correction, /*root=*/true, out, {});
+}
+
+template <class I>
+void std_mean_shape(const Spec<I>& self,
+                    DimList dim,
+                    const Correction&,
+                    bool keepdim,
+                    Plan<I>& plan) {
+  Dims<I> sizes = check_spread("std_mean", self, dim, keepdim);
+  plan.set(0, sizes, real_type_of(self.dtype()));
+  plan.set(1, sizes, self.dtype());
+}
+TAEDA_SHAPE(std_mean_shape);
+
+void std_mean_cpu(const Tensor& self,
+                  DimList dim,
+                  const Correction& correction,
+                  bool,
+                  const Tensor& out,
+                  const Tensor& mean) {
+  spread_into("std_mean", self, dim, correction, /*root=*/true, out, mean);
 }
 
 Tensor var(const Tensor& self, bool unbiased) {
   return ops::var(self, std::nullopt, correction_of(unbiased), false);
 }
-Tensor var(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
+Tensor var(const Tensor& self, DimList dim, bool unbiased, bool keepdim) {
   return ops::var(self, dim, correction_of(unbiased), keepdim);
 }
 Tensor std(const Tensor& self, bool unbiased) {
   return ops::std(self, std::nullopt, correction_of(unbiased), false);
 }
-Tensor std(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
+Tensor std(const Tensor& self, DimList dim, bool unbiased, bool keepdim) {
   return ops::std(self, dim, correction_of(unbiased), keepdim);
 }
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) {
   return ops::var_mean(self, std::nullopt, correction_of(unbiased), false);
 }
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self,
-                                    Dims dim,
+                                    DimList dim,
                                     bool unbiased,
                                     bool keepdim) {
   return ops::var_mean(self, dim, correction_of(unbiased), keepdim);
@@ -239,7 +330,7 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& self, bool unbiased) {
   return ops::std_mean(self, std::nullopt, correction_of(unbiased), false);
 }
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self,
-                                    Dims dim,
+                                    DimList dim,
                                     bool unbiased,
                                     bool keepdim) {
   return ops::std_mean(self, dim, correction_of(unbiased), keepdim);

@@ -29,19 +29,21 @@ Tensor with_dim(const Tensor& t, int64_t dim) {
 
 }  // namespace
 
-Tensor value_selecting_reduction_backward(const Tensor& grad,
-                                          int64_t dim,
-                                          const Tensor& indices,
-                                          IntArrayRef sizes,
-                                          bool keepdim) {
+template <class I>
+void value_selecting_reduction_backward_shape(const Spec<I>& grad,
+                                              int64_t dim,
+                                              const Spec<I>& indices,
+                                              ArrayRef<I> sizes,
+                                              bool keepdim,
+                                              Plan<I>& plan) {
   int64_t rank = static_cast<int64_t>(sizes.size());
   int64_t at = wrap_dim(dim, rank);
   bool gone = !keepdim && rank > 0;
   constexpr std::string_view kName = "value_selecting_reduction_backward";
   check_index_dtype(kName, indices);
   check_shape(kName, "indices", indices, grad.sizes());
-  DimVector kept(sizes);
-  if (rank > 0 && gone) kept.erase(kept.begin() + at);
+  Dims<I> kept(sizes);
+  if (gone) kept.erase(kept.begin() + at);
   TAEDA_CHECK(grad.dim() == static_cast<int64_t>(kept.size()),
               kName,
               ": expected a gradient with ",
@@ -53,17 +55,27 @@ Tensor value_selecting_reduction_backward(const Tensor& grad,
         (!gone && d == at) || grad.sizes()[d] == kept[static_cast<size_t>(d)],
         kName,
         ": expected a gradient of shape ",
-        IntArrayRef(kept),
+        ArrayRef<I>(kept),
         ", got ",
         grad.sizes());
   }
+  plan.set(0, sizes, grad.dtype());
+}
+TAEDA_SHAPE(value_selecting_reduction_backward_shape);
+
+void value_selecting_reduction_backward_cpu(const Tensor& grad,
+                                            int64_t dim,
+                                            const Tensor& indices,
+                                            IntArrayRef sizes,
+                                            bool keepdim,
+                                            const Tensor& out) {
+  int64_t rank = static_cast<int64_t>(sizes.size());
+  int64_t at = wrap_dim(dim, rank);
   Tensor plain = contiguous(grad), where = contiguous(indices);
-  Tensor g = gone ? with_dim(plain, at) : plain;
+  Tensor g = !keepdim && rank > 0 ? with_dim(plain, at) : plain;
   ScalarType type = wide_type(grad.dtype());
-  Tensor out = make_tensor(
-      "value_selecting_reduction_backward", sizes, type, grad.device());
-  if (grad.is_meta()) return out;
-  fill_with(out, Scalar(0));
+  Tensor sums = type == out.dtype() ? out : make_tensor("add", sizes, type);
+  fill_with(sums, Scalar(0));
   DimFrame frame = frame_of(g, at, type);
   int64_t n = rank == 0 ? 1 : sizes[static_cast<size_t>(at)];
   const int64_t* index = where.const_data<int64_t>();
@@ -72,10 +84,10 @@ Tensor value_selecting_reduction_backward(const Tensor& grad,
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||
                   std::is_same_v<T, complex<float>> ||
                   std::is_same_v<T, complex<double>>) {
-      add_at<T>(frame, index, n, out.mutable_data<T>());
+      add_at<T>(frame, index, n, sums.mutable_data<T>());
     }
   });
-  return cast(out, grad.dtype());
+  if (!sums.is_same(out)) copy_into(out, sums);
 }
 
 }  // namespace taeda::native

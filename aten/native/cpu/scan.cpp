@@ -115,11 +115,12 @@ void scan_into(const Tensor& self,
   if (!direct) copy_into(out, work);
 }
 
+template <class I>
 void plan_scan(std::string_view op,
-               const Tensor& self,
+               const Spec<I>& self,
                int64_t dim,
                std::optional<ScalarType> dtype,
-               OutputPlan& plan) {
+               Plan<I>& plan) {
   wrap_dim(dim, self.dim());
   ScalarType type = dtype ? *dtype : self.dtype();
   if (!dtype && is_integral(type, /*include_bool=*/true)) type = kLong;
@@ -137,12 +138,14 @@ T log_add(T a, T b) {
 
 }  // namespace
 
-void cumsum_shape(const Tensor& self,
+template <class I>
+void cumsum_shape(const Spec<I>& self,
                   int64_t dim,
                   std::optional<ScalarType> dtype,
-                  OutputPlan& plan) {
+                  Plan<I>& plan) {
   plan_scan("cumsum", self, dim, dtype, plan);
 }
+TAEDA_SHAPE(cumsum_shape);
 void cumsum_cpu(const Tensor& self,
                 int64_t dim,
                 std::optional<ScalarType>,
@@ -150,21 +153,25 @@ void cumsum_cpu(const Tensor& self,
   scan_into(self, dim, out, [](auto a, auto b) { return a + b; });
 }
 
-void reverse_cumsum_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
+template <class I>
+void reverse_cumsum_shape(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
   wrap_dim(dim, self.dim());
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(reverse_cumsum_shape);
 void reverse_cumsum_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
   auto add = [](auto a, auto b) { return a + b; };
   scan_into(self, dim, out, add, /*backwards=*/true);
 }
 
-void cumprod_shape(const Tensor& self,
+template <class I>
+void cumprod_shape(const Spec<I>& self,
                    int64_t dim,
                    std::optional<ScalarType> dtype,
-                   OutputPlan& plan) {
+                   Plan<I>& plan) {
   plan_scan("cumprod", self, dim, dtype, plan);
 }
+TAEDA_SHAPE(cumprod_shape);
 void cumprod_cpu(const Tensor& self,
                  int64_t dim,
                  std::optional<ScalarType>,
@@ -188,13 +195,15 @@ void cumprod_out(const Tensor& self,
   write_out("cumprod", ops::cumprod(self, dim, type), out);
 }
 
-void logcumsumexp_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
+template <class I>
+void logcumsumexp_shape(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
   wrap_dim(dim, self.dim());
   if (!self.is_floating_point() || is_float8(self.dtype())) {
     not_implemented_for("logcumsumexp", self.dtype());
   }
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(logcumsumexp_shape);
 void logcumsumexp_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
   scan_into(self, dim, out, [](auto a, auto b) {
     if constexpr (std::is_floating_point_v<decltype(a)>) {
@@ -258,12 +267,14 @@ void cumextremum(const Tensor& self,
 
 }  // namespace
 
-void cumextremum_shape(const Tensor& self, int64_t dim, OutputPlan& plan) {
+template <class I>
+void cumextremum_shape(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
   wrap_dim(dim, self.dim());
   refuse_unordered("cummax", self.dtype());
   plan.set(0, self.sizes(), self.dtype());
   plan.set(1, self.sizes(), kLong);
 }
+TAEDA_SHAPE(cumextremum_shape);
 void cummax_cpu(const Tensor& self,
                 int64_t dim,
                 const Tensor& values,

@@ -139,11 +139,12 @@ void softmax_backward_into(const Tensor& grad,
   });
 }
 
+template <class I>
 void plan_softmax(std::string_view op,
-                  const Tensor& self,
+                  const Spec<I>& self,
                   int64_t dim,
                   bool half_to_float,
-                  OutputPlan& plan) {
+                  Plan<I>& plan) {
   wrap_dim(dim, self.dim());
   TAEDA_CHECK(
       !half_to_float,
@@ -157,31 +158,36 @@ void plan_softmax(std::string_view op,
 
 }  // namespace
 
-void softmax_shape(const Tensor& self,
+template <class I>
+void softmax_shape(const Spec<I>& self,
                    int64_t dim,
                    bool half_to_float,
-                   OutputPlan& plan) {
+                   Plan<I>& plan) {
   plan_softmax("softmax", self, dim, half_to_float, plan);
 }
+TAEDA_SHAPE(softmax_shape);
 void softmax_cpu(const Tensor& self, int64_t dim, bool, const Tensor& out) {
   softmax_into(self, dim, out, /*log=*/false);
 }
 
-void log_softmax_shape(const Tensor& self,
+template <class I>
+void log_softmax_shape(const Spec<I>& self,
                        int64_t dim,
                        bool half_to_float,
-                       OutputPlan& plan) {
+                       Plan<I>& plan) {
   plan_softmax("log_softmax", self, dim, half_to_float, plan);
 }
+TAEDA_SHAPE(log_softmax_shape);
 void log_softmax_cpu(const Tensor& self, int64_t dim, bool, const Tensor& out) {
   softmax_into(self, dim, out, /*log=*/true);
 }
 
-void softmax_backward_shape(const Tensor& grad_output,
-                            const Tensor& output,
+template <class I>
+void softmax_backward_shape(const Spec<I>& grad_output,
+                            const Spec<I>& output,
                             int64_t dim,
                             ScalarType input_dtype,
-                            OutputPlan& plan) {
+                            Plan<I>& plan) {
   wrap_dim(dim, output.dim());
   constexpr std::string_view kName = "softmax_backward";
   check_shape(kName, "grad_output", grad_output, output.sizes());
@@ -190,6 +196,7 @@ void softmax_backward_shape(const Tensor& grad_output,
   }
   plan.set(0, grad_output.sizes(), input_dtype);
 }
+TAEDA_SHAPE(softmax_backward_shape);
 void softmax_backward_cpu(const Tensor& grad_output,
                           const Tensor& output,
                           int64_t dim,

@@ -11,6 +11,7 @@
 #include <taeda/gen/native/nanmedian.h>
 #include <taeda/gen/native/sort.h>
 #include <taeda/gen/native/topk.h>
+#include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/median.h>
 #include <taeda/gen/ops/nanmedian.h>
 #include <taeda/gen/ops/reshape.h>
@@ -165,7 +166,8 @@ Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
   return out;
 }
 
-void plan_sort(const Tensor& self, int64_t dim, OutputPlan& plan) {
+template <class I>
+void plan_sort(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
   refuse_unordered("sort", self.dtype());
   wrap_dim(dim, self.dim());
   for (size_t i = 0; i < 2; ++i) {
@@ -185,9 +187,11 @@ void give(const Picked& found, const Tensor& values, const Tensor& indices) {
 
 }  // namespace
 
-void sort_shape(const Tensor& self, int64_t dim, bool, OutputPlan& plan) {
+template <class I>
+void sort_shape(const Spec<I>& self, int64_t dim, bool, Plan<I>& plan) {
   plan_sort(self, dim, plan);
 }
+TAEDA_SHAPE(sort_shape);
 void sort_cpu(const Tensor& self,
               int64_t dim,
               bool descending,
@@ -195,13 +199,15 @@ void sort_cpu(const Tensor& self,
               const Tensor& indices) {
   give(sorted(self, dim, descending, /*stable=*/false), values, indices);
 }
-void sort_shape(const Tensor& self,
-                std::optional<bool>,
-                int64_t dim,
-                bool,
-                OutputPlan& plan) {
+template <class I>
+void sort_stable_shape(const Spec<I>& self,
+                       std::optional<bool>,
+                       int64_t dim,
+                       bool,
+                       Plan<I>& plan) {
   plan_sort(self, dim, plan);
 }
+TAEDA_SHAPE(sort_stable_shape);
 void sort_cpu(const Tensor& self,
               std::optional<bool> stable,
               int64_t dim,
@@ -222,21 +228,23 @@ Tensor msort(const Tensor& self) {
   return std::get<0>(ops::sort(self, 0, false));
 }
 
+template <class I>
 void topk_shape(
-    const Tensor& self, int64_t k, int64_t dim, bool, bool, OutputPlan& plan) {
+    const Spec<I>& self, I k, int64_t dim, bool, bool, Plan<I>& plan) {
   refuse_unordered("topk", self.dtype());
   int64_t at = wrap_dim(dim, self.dim());
-  int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
+  I n = self.dim() == 0 ? 1 : self.sizes()[at];
   TAEDA_CHECK(k >= 0 && k <= n,
               "topk: selected index k out of range: k is ",
               k,
               ", the dim has size ",
               n);
-  DimVector shape(self.sizes());
+  Dims<I> shape(self.sizes());
   if (!shape.empty()) shape[static_cast<size_t>(at)] = k;
   plan.set(0, shape, self.dtype());
   plan.set(1, shape, kLong);
 }
+TAEDA_SHAPE(topk_shape);
 
 namespace {
 
@@ -283,29 +291,26 @@ namespace {
 
 // Which item of a row is taken, made the first of the items.
 template <class Choose>
-std::tuple<Tensor, Tensor> choose(std::string_view op,
-                                  const Tensor& self,
-                                  int64_t dim,
-                                  bool keepdim,
-                                  Choose&& pick) {
-  refuse_unordered(op, self.dtype());
+void choose(const Tensor& self,
+            int64_t dim,
+            const Tensor& values,
+            const Tensor& indices,
+            Choose&& pick) {
+  if (indices.numel() == 0) return;
   int64_t at = wrap_dim(dim, self.dim());
-  check_not_empty(op, self, at);
-  Picked out = room(op, self, at, 1);
-  if (!self.is_meta() && out.indices.numel() > 0) {
-    DimFrame frame = frame_of(self, at, out.values.dtype());
-    visit_sortable(out.values.dtype(), [&](auto tag) {
-      using T = decltype(tag);
-      each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
-        Item<T> found = pick(items);
-        put(out, frame, 1, row, &found);
-      });
+  ScalarType type = wide_type(self.dtype());
+  bool direct = type == values.dtype();
+  Picked out{direct ? values : make_tensor("choose", values.sizes(), type),
+             indices};
+  DimFrame frame = frame_of(self, at, type);
+  visit_sortable(type, [&](auto tag) {
+    using T = decltype(tag);
+    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+      Item<T> found = pick(items);
+      put(out, frame, 1, row, &found);
     });
-  }
-  Tensor values = cast(out.values, self.dtype());
-  if (keepdim || self.dim() == 0) return {values, out.indices};
-  DimVector shape = without_dim(self, at, false);
-  return {ops::reshape(values, shape), ops::reshape(out.indices, shape)};
+  });
+  if (!direct) copy_into(values, out.values);
 }
 
 // The k-th item in ascending order, the first of equal ones.
@@ -354,12 +359,11 @@ Item<T> mode_of(std::vector<Item<T>>& items) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> kthvalue(const Tensor& self,
-                                    int64_t k,
-                                    int64_t dim,
-                                    bool keepdim) {
+template <class I>
+void kthvalue_shape(
+    const Spec<I>& self, I k, int64_t dim, bool keepdim, Plan<I>& plan) {
   int64_t at = wrap_dim(dim, self.dim());
-  int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
+  I n = self.dim() == 0 ? I(1) : self.sizes()[at];
   TAEDA_CHECK(k >= 1 && k <= n,
               "kthvalue(): selected number k out of range for dimension ",
               at,
@@ -367,37 +371,76 @@ std::tuple<Tensor, Tensor> kthvalue(const Tensor& self,
               k,
               ", the dim has size ",
               n);
-  return choose("kthvalue", self, dim, keepdim, [&](auto& items) {
+  plan_choice("kthvalue", self, dim, keepdim, plan);
+}
+TAEDA_SHAPE(kthvalue_shape);
+void kthvalue_cpu(const Tensor& self,
+                  int64_t k,
+                  int64_t dim,
+                  bool,
+                  const Tensor& values,
+                  const Tensor& indices) {
+  choose(self, dim, values, indices, [&](auto& items) {
     return kth(items, k - 1);
   });
 }
-std::tuple<Tensor, Tensor> median_dim(const Tensor& self,
-                                      int64_t dim,
-                                      bool keepdim) {
-  return choose("median", self, dim, keepdim, [](auto& items) {
+
+template <class I>
+void median_dim_shape(const Spec<I>& self,
+                      int64_t dim,
+                      bool keepdim,
+                      Plan<I>& plan) {
+  plan_choice(plan.op(), self, dim, keepdim, plan);
+}
+TAEDA_SHAPE(median_dim_shape);
+void median_dim_cpu(const Tensor& self,
+                    int64_t dim,
+                    bool,
+                    const Tensor& values,
+                    const Tensor& indices) {
+  choose(self, dim, values, indices, [](auto& items) {
     return median_of(items, /*skip_nan=*/false);
   });
 }
-std::tuple<Tensor, Tensor> nanmedian_dim(const Tensor& self,
-                                         int64_t dim,
-                                         bool keepdim) {
-  return choose("nanmedian", self, dim, keepdim, [](auto& items) {
+
+template <class I>
+void nanmedian_dim_shape(const Spec<I>& self,
+                         int64_t dim,
+                         bool keepdim,
+                         Plan<I>& plan) {
+  plan_choice(plan.op(), self, dim, keepdim, plan);
+}
+TAEDA_SHAPE(nanmedian_dim_shape);
+void nanmedian_dim_cpu(const Tensor& self,
+                       int64_t dim,
+                       bool,
+                       const Tensor& values,
+                       const Tensor& indices) {
+  choose(self, dim, values, indices, [](auto& items) {
     return median_of(items, /*skip_nan=*/true);
   });
 }
-std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
-  return choose(
-      "mode", self, dim, keepdim, [](auto& items) { return mode_of(items); });
+
+template <class I>
+void mode_shape(const Spec<I>& self, int64_t dim, bool keepdim, Plan<I>& plan) {
+  plan_choice(plan.op(), self, dim, keepdim, plan);
+}
+TAEDA_SHAPE(mode_shape);
+void mode_cpu(const Tensor& self,
+              int64_t dim,
+              bool,
+              const Tensor& values,
+              const Tensor& indices) {
+  choose(
+      self, dim, values, indices, [](auto& items) { return mode_of(items); });
 }
 
 namespace {
 
 Tensor no_median(const Tensor& self) {
-  Tensor out = make_tensor("median", IntArrayRef(), self.dtype());
   double none =
       self.is_floating_point() ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-  fill_with(out, Scalar(none));
-  return out;
+  return ops::full({}, Scalar(none), self.dtype(), {}, self.device(), {});
 }
 
 Tensor flat(const Tensor& self) {
@@ -409,11 +452,11 @@ Tensor flat(const Tensor& self) {
 
 Tensor median_all(const Tensor& self) {
   if (self.numel() == 0) return no_median(self);
-  return std::get<0>(median_dim(flat(self), 0, false));
+  return std::get<0>(ops::median(flat(self), 0, false));
 }
 Tensor nanmedian_all(const Tensor& self) {
   if (self.numel() == 0) return no_median(self);
-  return std::get<0>(nanmedian_dim(flat(self), 0, false));
+  return std::get<0>(ops::nanmedian(flat(self), 0, false));
 }
 
 }  // namespace taeda::native

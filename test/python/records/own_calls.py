@@ -148,10 +148,7 @@ def _images() -> Iterator[tuple]:
     sizes = {1: [5], 2: [5, 6], 3: [5, 6, 7]}
     for dims, out in sizes.items():
         x, grad = real(2, 3, *[4] * dims), real(2, 3, *out)
-        none = [0.0] * dims
         shape = list(x.shape)
-        yield "_resize", x, out, none, 2, False
-        yield "_resize_backward", grad, out, shape, none, 2, False
         for kind in ("upsample_nearest", "_upsample_nearest_exact"):
             yield f"{kind}{dims}d", x, out
             yield f"{kind}{dims}d_backward", grad, out, shape

@@ -1,0 +1,126 @@
+"""Prints how kernels with a shape rule are called (the contract of `Kernel`).
+
+The functional form plans, allocates and computes; `out=` and in-place forms compute
+into the caller's tensors where they fit what is planned; on meta nothing is computed.
+"""
+
+from __future__ import annotations
+
+from .model import Operator
+from .record_types import Kernel
+from .schema import Schema
+
+
+def output_names(schema: Schema) -> list[str]:
+    """C++ names of the results of a functional schema."""
+    if len(schema.returns) == 1:
+        return ["out"]
+    return [r.name or f"out{i}" for i, r in enumerate(schema.returns)]
+
+
+def _plan(op: Operator, shape: str) -> list[str]:
+    values = functional_arguments(op)
+    kinds = [a.type for a in op.functional.arguments]
+    specs = ", ".join(
+        f"derived::specs_of({value})"
+        if kind.base == "Tensor" and kind.is_list
+        else value
+        for value, kind in zip(values, kinds, strict=True)
+    )
+    return [
+        f'Plan<int64_t> plan("{op.record.name}");',
+        f"native::{shape}<int64_t>({specs}{', ' if specs else ''}plan);",
+    ]
+
+
+def planned_functional(op: Operator, body: Kernel) -> list[str]:
+    outs = output_names(op.schema)
+    lines = _plan(op, body.shape)
+    lines.append(f"Device device_ = {_device(op)};")
+    if op.schema.returns[0].type.is_list:
+        lines.append("std::vector<Tensor> out = derived::allocate_all(plan, device_);")
+    else:
+        lines += [
+            f"Tensor {name} = allocate(plan, {i}, device_);"
+            for i, name in enumerate(outs)
+        ]
+    call = ", ".join([*(a.name for a in op.schema.arguments), *outs])
+    lines.append("if (!device_.is_meta()) {")
+    if body.updates:
+        lines.append(f"  copy_into({outs[0]}, {body.updates});")
+    lines += [f"  native::{body.cpu or body.any}({call});", "}"]
+    result = outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
+    return [*lines, f"return {result};"]
+
+
+def planned_writing(op: Operator, body: Kernel) -> list[str]:
+    """For schemas that only write into given tensors.
+
+    The rule checks the arguments; what it plans is what an out= tensor becomes.
+    """
+    outs = op.schema.out_args
+    read = ", ".join(a.name for a in op.schema.tensor_args)
+    inputs = f"derived::tensors_of({read})"
+    targets = {a.name: f"target{i}.tensor()" for i, a in enumerate(outs)}
+    lines = _plan(op, body.shape)
+    for i, a in enumerate(outs):
+        make = f"OutputTarget::for_out(plan, {i}, {a.name}, {inputs})"
+        lines.append(f"OutputTarget target{i} = {make};")
+    call = ", ".join(targets.get(a.name, a.name) for a in op.schema.arguments)
+    written = op.schema.mutable_args[0].name
+    name = body.cpu or body.any
+    lines.append(f"if (!derived::on_meta({written})) native::{name}({call});")
+    return lines + [f"target{i}.finish();" for i in range(len(outs))]
+
+
+def _device(op: Operator) -> str:
+    """Where the results lie: the device that is asked for, or of the tensors."""
+    found = op.functional.tensor_args
+    otherwise = f"derived::device_of({', '.join(a.name for a in found)})"
+    if not found:
+        otherwise = "default_device()"
+    elif len(found) == 1 and not found[0].type.is_list | found[0].type.is_optional:
+        otherwise = f"{found[0].name}.device()"
+    if any(a.name == "device" for a in op.schema.arguments):
+        return f"device ? *device : {otherwise}"
+    return otherwise
+
+
+def planned_derived(op: Operator, body: Kernel) -> list[str]:
+    lines = _plan(op, body.shape)
+    outs = output_names(op.functional)
+    given = [a.name for a in op.schema.mutable_args]
+    inputs = ", ".join(a.name for a in op.functional.tensor_args)
+    tensors = f"derived::tensors_of({inputs})"
+    for i, (_, target) in enumerate(zip(outs, given, strict=True)):
+        if op.form == "inplace":
+            others = ", ".join(
+                a.name for a in op.functional.tensor_args if a.name != body.updates
+            )
+            make = f"OutputTarget::for_inplace(plan, {target}"
+            if body.updates:
+                make += f", derived::tensors_of({others})"
+            make += ")"
+        else:
+            make = f"OutputTarget::for_out(plan, {i}, {target}, {tensors})"
+        lines.append(f"OutputTarget target{i} = {make};")
+    call = functional_arguments(op) + [f"target{i}.tensor()" for i in range(len(outs))]
+    lines.append(f"if (!{given[0]}.is_meta()) {{")
+    if body.updates:
+        lines.append(f"  target0.begin_with({body.updates});")
+    lines += [f"  native::{body.cpu or body.any}({', '.join(call)});", "}"]
+    return lines + [f"target{i}.finish();" for i in range(len(outs))]
+
+
+def functional_arguments(op: Operator) -> list[str]:
+    """Arguments of the functional form; factory options come from the out tensor."""
+    present = {a.name for a in op.schema.arguments}
+    fill = {
+        "dtype": "out.dtype()",
+        "layout": "out.layout()",
+        "device": "out.device()",
+        "pin_memory": "std::nullopt",
+    }
+    return [
+        a.name if a.name in present else fill[a.name] for a in op.functional.arguments
+    ]
