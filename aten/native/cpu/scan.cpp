@@ -290,14 +290,16 @@ void cummin_cpu(const Tensor& self,
 
 // With p[k] the product of all elements before k, the result is p[k] s[k],
 // where s[k] = grad[k] + self[k + 1] s[k + 1]: right where elements are 0.
-void cumprod_backward_shape(const Tensor& grad,
-                            const Tensor& self,
+template <class I>
+void cumprod_backward_shape(const Spec<I>& grad,
+                            const Spec<I>& self,
                             int64_t dim,
-                            OutputPlan& plan) {
+                            Plan<I>& plan) {
   check_shape("cumprod_backward", "grad", grad, self.sizes());
   wrap_dim(dim, self.dim());
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(cumprod_backward_shape);
 void cumprod_backward_cpu(const Tensor& grad,
                           const Tensor& self,
                           int64_t dim,
@@ -333,16 +335,18 @@ void cumprod_backward_cpu(const Tensor& grad,
 
 // Totals never fall, so that no factor of s[k] = grad[k] + e^(total[k] -
 // total[k + 1]) s[k + 1] exceeds 1; the result is e^(self[k] - total[k]) s[k].
-void logcumsumexp_backward_shape(const Tensor& grad,
-                                 const Tensor& self,
-                                 const Tensor& result,
+template <class I>
+void logcumsumexp_backward_shape(const Spec<I>& grad,
+                                 const Spec<I>& self,
+                                 const Spec<I>& result,
                                  int64_t dim,
-                                 OutputPlan& plan) {
+                                 Plan<I>& plan) {
   check_shape("logcumsumexp_backward", "grad", grad, self.sizes());
   check_shape("logcumsumexp_backward", "result", result, self.sizes());
   wrap_dim(dim, self.dim());
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(logcumsumexp_backward_shape);
 void logcumsumexp_backward_cpu(const Tensor& grad,
                                const Tensor& self,
                                const Tensor& result,

@@ -81,11 +81,13 @@ void factor_all(const Tensor& a,
 
 }  // namespace
 
-void linalg_cholesky_ex_shape(const Tensor& a, bool, bool, OutputPlan& plan) {
+template <class I>
+void linalg_cholesky_ex_shape(const Spec<I>& a, bool, bool, Plan<I>& plan) {
   check_square("linalg.cholesky", a);
   plan_matrices(plan, 0, batch_sizes(a), a.size(-1), a.size(-1), a.dtype());
   plan.set(1, batch_sizes(a), kInt);
 }
+TAEDA_SHAPE(linalg_cholesky_ex_shape);
 
 void linalg_cholesky_ex_cpu(const Tensor& a,
                             bool upper,
@@ -192,8 +194,9 @@ void solve_triangles(const Tensor& a,
 
 }  // namespace
 
+template <class I>
 void linalg_solve_triangular_shape(
-    const Tensor& a, const Tensor& b, bool, bool left, bool, OutputPlan& plan) {
+    const Spec<I>& a, const Spec<I>& b, bool, bool left, bool, Plan<I>& plan) {
   constexpr std::string_view op = "linalg.solve_triangular";
   check_square(op, a);
   check_matrices(op, b);
@@ -217,10 +220,10 @@ void linalg_solve_triangular_shape(
               "x",
               b.size(-1),
               ")");
-  DimVector batch =
-      broadcast_shapes<int64_t>(op, batch_sizes(a), batch_sizes(b));
-  plan_matrices(plan, 0, batch, b.size(-2), b.size(-1), b.dtype());
+  Dims<I> batch = broadcast_shapes<I>(op, batch_sizes(a), batch_sizes(b));
+  plan_matrices<I>(plan, 0, batch, b.size(-2), b.size(-1), b.dtype());
 }
+TAEDA_SHAPE(linalg_solve_triangular_shape);
 
 void linalg_solve_triangular_cpu(const Tensor& a,
                                  const Tensor& b,

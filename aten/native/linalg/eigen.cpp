@@ -257,17 +257,17 @@ void general_all(std::string_view op,
 
 }  // namespace
 
-void linalg_eigh_shape(const Tensor& a,
-                       std::string_view uplo,
-                       OutputPlan& plan) {
+template <class I>
+void linalg_eigh_shape(const Spec<I>& a, std::string_view uplo, Plan<I>& plan) {
   check_square("linalg.eigh", a);
   TAEDA_CHECK(uplo == "L" || uplo == "l" || uplo == "U" || uplo == "u",
               "Expected UPLO argument to be 'L' or 'U', but got ",
               uplo);
-  int64_t n = a.size(-1);
+  I n = a.size(-1);
   plan.set(0, vectors_of(a, n), real_type_of(a.dtype()));
   plan_matrices(plan, 1, batch_sizes(a), n, n, a.dtype());
 }
+TAEDA_SHAPE(linalg_eigh_shape);
 
 void linalg_eigh_cpu(const Tensor& a,
                      std::string_view uplo,
@@ -287,13 +287,15 @@ Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) {
   return std::get<0>(ops::linalg_eigh(self, uplo));
 }
 
-void linalg_eig_shape(const Tensor& self, OutputPlan& plan) {
+template <class I>
+void linalg_eig_shape(const Spec<I>& self, Plan<I>& plan) {
   check_square("linalg.eig", self);
-  int64_t n = self.size(-1);
+  I n = self.size(-1);
   ScalarType type = complex_of(self.dtype());
   plan.set(0, vectors_of(self, n), type);
   plan_matrices(plan, 1, batch_sizes(self), n, n, type);
 }
+TAEDA_SHAPE(linalg_eig_shape);
 
 void linalg_eig_cpu(const Tensor& self, const Tensor& w, const Tensor& v) {
   constexpr std::string_view op = "linalg.eig";
@@ -301,10 +303,12 @@ void linalg_eig_cpu(const Tensor& self, const Tensor& w, const Tensor& v) {
   general_all(op, column_major(op, self), w, v);
 }
 
-void linalg_eigvals_shape(const Tensor& self, OutputPlan& plan) {
+template <class I>
+void linalg_eigvals_shape(const Spec<I>& self, Plan<I>& plan) {
   check_square("linalg.eigvals", self);
   plan.set(0, vectors_of(self, self.size(-1)), complex_of(self.dtype()));
 }
+TAEDA_SHAPE(linalg_eigvals_shape);
 
 void linalg_eigvals_cpu(const Tensor& self, const Tensor& w) {
   constexpr std::string_view op = "linalg.eigvals";

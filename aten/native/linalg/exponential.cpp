@@ -67,10 +67,12 @@ Tensor plus(const Tensor& a, const Tensor& b, double factor) {
 
 }  // namespace
 
-void linalg_matrix_exp_shape(const Tensor& self, OutputPlan& plan) {
+template <class I>
+void linalg_matrix_exp_shape(const Spec<I>& self, Plan<I>& plan) {
   check_square("linalg.matrix_exp", self);
   plan.set(0, self.sizes(), self.dtype());
 }
+TAEDA_SHAPE(linalg_matrix_exp_shape);
 
 void linalg_matrix_exp_cpu(const Tensor& self, const Tensor& out) {
   // The products below are not autocast's business.

@@ -93,19 +93,21 @@ void factor_all(const Tensor& a,
 
 }  // namespace
 
-void linalg_lu_factor_ex_shape(const Tensor& a,
+template <class I>
+void linalg_lu_factor_ex_shape(const Spec<I>& a,
                                bool pivot,
                                bool,
-                               OutputPlan& plan) {
+                               Plan<I>& plan) {
   check_matrices("linalg.lu_factor_ex", a);
   TAEDA_CHECK(pivot,
               "linalg.lu_factor: LU without pivoting is not implemented on the "
               "CPU");
-  int64_t m = a.size(-2), n = a.size(-1);
+  I m = a.size(-2), n = a.size(-1);
   plan_matrices(plan, 0, batch_sizes(a), m, n, a.dtype());
   plan.set(1, vectors_of(a, std::min(m, n)), kInt);
   plan.set(2, batch_sizes(a), kInt);
 }
+TAEDA_SHAPE(linalg_lu_factor_ex_shape);
 
 void linalg_lu_factor_ex_cpu(const Tensor& a,
                              bool,
@@ -130,34 +132,35 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
   return {lu, pivots};
 }
 
-void lu_unpack_shape(const Tensor& lu,
-                     const Tensor& pivots,
+template <class I>
+void lu_unpack_shape(const Spec<I>& lu,
+                     const Spec<I>& pivots,
                      bool unpack_data,
                      bool unpack_pivots,
-                     OutputPlan& plan) {
+                     Plan<I>& plan) {
   check_matrices("lu_unpack", lu);
   TAEDA_CHECK(
       !unpack_pivots || pivots.dtype() == kInt,
       "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor "
       "of torch.int32 dtype.\nNote: this function is intended to be "
       "used with the output produced by torch.linalg.lu_factor");
-  int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
-  DimVector wanted = vectors_of(lu, k);
-  TAEDA_CHECK(!unpack_pivots || pivots.sizes() == IntArrayRef(wanted),
+  I m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
+  Dims<I> wanted = vectors_of(lu, k);
+  TAEDA_CHECK(!unpack_pivots || pivots.sizes() == ArrayRef<I>(wanted),
               "torch.lu_unpack: expected pivots of shape ",
               wanted,
               ", got ",
               pivots.sizes());
-  auto matrices =
-      [&](size_t index, bool wanted, int64_t rows, int64_t columns) {
-        DimVector sizes = vectors_of(lu, rows);
-        sizes.push_back(columns);
-        plan.set(index, wanted ? sizes : DimVector{0}, lu.dtype());
-      };
+  auto matrices = [&](size_t index, bool wanted, I rows, I columns) {
+    Dims<I> sizes = vectors_of(lu, rows);
+    sizes.push_back(columns);
+    plan.set(index, wanted ? sizes : Dims<I>{0}, lu.dtype());
+  };
   matrices(0, unpack_pivots, m, m);
   matrices(1, unpack_data, m, k);
   matrices(2, unpack_data, k, n);
 }
+TAEDA_SHAPE(lu_unpack_shape);
 
 namespace {
 
@@ -276,10 +279,12 @@ void each_determinant(SmallKernel<T> SmallSystems<T>::*kernel,
 
 }  // namespace
 
-void linalg_det_shape(const Tensor& a, OutputPlan& plan) {
+template <class I>
+void linalg_det_shape(const Spec<I>& a, Plan<I>& plan) {
   check_square("linalg.det", a);
   plan.set(0, batch_sizes(a), a.dtype());
 }
+TAEDA_SHAPE(linalg_det_shape);
 
 void linalg_det_cpu(const Tensor& a, const Tensor& out) {
   if (out.numel() == 0) return;
@@ -300,11 +305,13 @@ void linalg_det_cpu(const Tensor& a, const Tensor& out) {
   });
 }
 
-void linalg_slogdet_shape(const Tensor& a, OutputPlan& plan) {
+template <class I>
+void linalg_slogdet_shape(const Spec<I>& a, Plan<I>& plan) {
   check_square("linalg.slogdet", a);
   plan.set(0, batch_sizes(a), a.dtype());
   plan.set(1, batch_sizes(a), real_type_of(a.dtype()));
 }
+TAEDA_SHAPE(linalg_slogdet_shape);
 
 void linalg_slogdet_cpu(const Tensor& a,
                         const Tensor& sign,

@@ -4,17 +4,63 @@
 #include <taeda/aten/core/tensor_base.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/blas/lapack.h>
+#include <taeda/c10/core/strides.h>
 #include <taeda/c10/util/check.h>
 
 #include <limits>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace taeda::native {
 
-// Refuses what is no batch of float, double or complex matrices.
-void check_matrices(std::string_view op, const Tensor& t);
-void check_square(std::string_view op, const Tensor& t);
+// Refuses what is no batch of float, double or complex matrices. T is a tensor
+// or what a shape rule sees of one.
+template <class T>
+void check_matrices(std::string_view op, const T& t) {
+  TAEDA_CHECK(t.dim() >= 2,
+              op,
+              ": The input tensor A must have at least 2 dimensions, got ",
+              t.sizes());
+  ScalarType d = t.dtype();
+  TAEDA_CHECK(
+      d == kFloat || d == kDouble || d == kComplexFloat || d == kComplexDouble,
+      op,
+      ": Expected a floating point or complex tensor as input. Got ",
+      d);
+  constexpr int64_t kMost = std::numeric_limits<blas::Int>::max();
+  TAEDA_CHECK(t.size(-2) <= kMost && t.size(-1) <= kMost,
+              op,
+              ": LAPACK takes matrices of at most 2^31 - 1 rows, got ",
+              t.sizes());
+}
+template <class T>
+void check_square(std::string_view op, const T& t) {
+  check_matrices(op, t);
+  TAEDA_CHECK(t.size(-2) == t.size(-1),
+              op,
+              ": A must be batches of square matrices, but they are ",
+              t.size(-2),
+              " by ",
+              t.size(-1),
+              " matrices");
+}
+// Strides of matrices rows x columns for each element of `batch`, column by
+// column, and their sizes.
+template <class I>
+struct ColumnMajor {
+  Dims<I> sizes, strides;
+  ColumnMajor(ArrayRef<I> batch, const I& rows, const I& columns)
+      : sizes(batch) {
+    sizes.push_back(columns);
+    sizes.push_back(rows);
+    strides = ::taeda::strides::contiguous<I>(sizes);
+    size_t last = sizes.size() - 1;
+    std::swap(sizes[last], sizes[last - 1]);
+    std::swap(strides[last], strides[last - 1]);
+  }
+};
 // Uninitialised matrices rows x columns for each element of `batch`.
 Tensor new_matrices(std::string_view op,
                     IntArrayRef batch,
@@ -22,12 +68,16 @@ Tensor new_matrices(std::string_view op,
                     int64_t columns,
                     const Tensor& like);
 // Plans such matrices as result `index`.
-void plan_matrices(OutputPlan& plan,
+template <class I>
+void plan_matrices(Plan<I>& plan,
                    size_t index,
-                   IntArrayRef batch,
-                   int64_t rows,
-                   int64_t columns,
-                   ScalarType dtype);
+                   ArrayRef<I> batch,
+                   const std::type_identity_t<I>& rows,
+                   const std::type_identity_t<I>& columns,
+                   ScalarType dtype) {
+  ColumnMajor<I> g(batch, rows, columns);
+  plan.set(index, g.sizes, g.strides, dtype);
+}
 // A copy of `t` in this form.
 Tensor column_major(std::string_view op, const Tensor& t);
 
@@ -36,12 +86,19 @@ Tensor new_infos(std::string_view op, const Tensor& a);
 // The first matrix whose info is not 0, or -1; also where there is no data.
 int64_t first_failure(const Tensor& info);
 
-inline IntArrayRef batch_sizes(const Tensor& t) {
+template <class T>
+auto batch_sizes(const T& t) {
   return t.sizes().slice(0, static_cast<size_t>(t.dim() - 2));
 }
 // The batch of `t` and a vector of `length`.
 inline DimVector vectors_of(const Tensor& t, int64_t length) {
   DimVector sizes(batch_sizes(t));
+  sizes.push_back(length);
+  return sizes;
+}
+template <class I>
+Dims<I> vectors_of(const Spec<I>& t, const std::type_identity_t<I>& length) {
+  Dims<I> sizes(batch_sizes(t));
   sizes.push_back(length);
   return sizes;
 }

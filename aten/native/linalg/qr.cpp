@@ -14,12 +14,14 @@ namespace taeda::native {
 using blas::Int;
 using blas::lapack;
 
-void geqrf_shape(const Tensor& self, OutputPlan& plan) {
+template <class I>
+void geqrf_shape(const Spec<I>& self, Plan<I>& plan) {
   check_matrices("geqrf", self);
-  int64_t m = self.size(-2), n = self.size(-1);
+  I m = self.size(-2), n = self.size(-1);
   plan_matrices(plan, 0, batch_sizes(self), m, n, self.dtype());
   plan.set(1, vectors_of(self, std::min(m, n)), self.dtype());
 }
+TAEDA_SHAPE(geqrf_shape);
 
 void geqrf_cpu(const Tensor& self, const Tensor& a, const Tensor& tau) {
   copy_into(a, self);
@@ -43,9 +45,10 @@ void geqrf_cpu(const Tensor& self, const Tensor& a, const Tensor& tau) {
   });
 }
 
-void linalg_householder_product_shape(const Tensor& input,
-                                      const Tensor& tau,
-                                      OutputPlan& plan) {
+template <class I>
+void linalg_householder_product_shape(const Spec<I>& input,
+                                      const Spec<I>& tau,
+                                      Plan<I>& plan) {
   constexpr std::string_view op = "linalg.householder_product";
   check_matrices(op, input);
   TAEDA_CHECK(input.size(-2) >= input.size(-1),
@@ -53,10 +56,10 @@ void linalg_householder_product_shape(const Tensor& input,
               ": input.shape[-2] must be greater than or equal to "
               "input.shape[-1], got ",
               input.sizes());
-  DimVector expected(batch_sizes(input));
+  Dims<I> expected(batch_sizes(input));
   TAEDA_CHECK(
       tau.dim() == input.dim() - 1 && tau.dtype() == input.dtype() &&
-          tau.sizes().slice(0, expected.size()) == IntArrayRef(expected) &&
+          tau.sizes().slice(0, expected.size()) == ArrayRef<I>(expected) &&
           tau.size(-1) <= input.size(-1),
       op,
       ": expected tau of dtype ",
@@ -75,6 +78,7 @@ void linalg_householder_product_shape(const Tensor& input,
                 input.size(-1),
                 input.dtype());
 }
+TAEDA_SHAPE(linalg_householder_product_shape);
 
 void linalg_householder_product_cpu(const Tensor& input,
                                     const Tensor& tau,
@@ -157,14 +161,15 @@ void qr_in_lanes(const Tensor& a, const Tensor& q, const Tensor& r) {
 
 }  // namespace
 
-void linalg_qr_shape(const Tensor& a, std::string_view mode, OutputPlan& plan) {
+template <class I>
+void linalg_qr_shape(const Spec<I>& a, std::string_view mode, Plan<I>& plan) {
   TAEDA_CHECK(mode == "reduced" || mode == "complete" || mode == "r",
               "qr received unrecognized mode '",
               mode,
               "' but expected one of 'reduced' (default), 'r', or 'complete'");
   check_matrices("linalg.qr", a);
-  int64_t m = a.size(-2), n = a.size(-1);
-  int64_t columns = mode == "complete" ? m : std::min(m, n);
+  I m = a.size(-2), n = a.size(-1);
+  I columns = mode == "complete" ? m : std::min(m, n);
   if (mode == "r") {
     plan.set(0, {0}, a.dtype());
   } else {
@@ -172,6 +177,7 @@ void linalg_qr_shape(const Tensor& a, std::string_view mode, OutputPlan& plan) {
   }
   plan_matrices(plan, 1, batch_sizes(a), columns, n, a.dtype());
 }
+TAEDA_SHAPE(linalg_qr_shape);
 
 void linalg_qr_cpu(const Tensor& a,
                    std::string_view mode,

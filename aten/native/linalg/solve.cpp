@@ -115,18 +115,20 @@ void check_inverted(std::string_view op, const Tensor& given) {
                  "input matrix is singular.");
 }
 
-bool is_vector(const Tensor& a, const Tensor& b) {
-  IntArrayRef rows = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
+template <class T>
+bool is_vector(const T& a, const T& b) {
+  auto rows = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
   return b.dim() == 1 || (b.dim() == a.dim() - 1 && b.sizes() == rows);
 }
 
 // Plans X as result 0: column-major, or the transpose of what is where A stands
 // at the right. Gives the batch.
-DimVector plan_solution(std::string_view op,
-                        const Tensor& a,
-                        const Tensor& b,
-                        bool left,
-                        OutputPlan& plan) {
+template <class I>
+Dims<I> plan_solution(std::string_view op,
+                      const Spec<I>& a,
+                      const Spec<I>& b,
+                      bool left,
+                      Plan<I>& plan) {
   check_square(op, a);
   TAEDA_CHECK(a.dtype() == b.dtype(),
               op,
@@ -152,16 +154,16 @@ DimVector plan_solution(std::string_view op,
               b.sizes(),
               ")");
   size_t own = static_cast<size_t>(vector ? 1 : 2);
-  DimVector batch = broadcast_shapes<int64_t>(
+  Dims<I> batch = broadcast_shapes<I>(
       op, batch_sizes(a), b.sizes().slice(0, b.sizes().size() - own));
-  DimVector sizes(batch);
+  Dims<I> sizes(batch);
   for (size_t d = b.sizes().size() - own; d < b.sizes().size(); ++d) {
     sizes.push_back(b.sizes()[d]);
   }
   if (vector || !left) {
     plan.set(0, sizes, a.dtype());
   } else {
-    plan_matrices(plan, 0, batch, b.size(-2), b.size(-1), a.dtype());
+    plan_matrices<I>(plan, 0, batch, b.size(-2), b.size(-1), a.dtype());
   }
   return batch;
 }
@@ -185,12 +187,14 @@ void solve_system(const Tensor& a,
 
 }  // namespace
 
-void linalg_solve_shape(const Tensor& a,
-                        const Tensor& b,
+template <class I>
+void linalg_solve_shape(const Spec<I>& a,
+                        const Spec<I>& b,
                         bool left,
-                        OutputPlan& plan) {
+                        Plan<I>& plan) {
   plan_solution("linalg.solve", a, b, left, plan);
 }
+TAEDA_SHAPE(linalg_solve_shape);
 
 void linalg_solve_cpu(const Tensor& a,
                       const Tensor& b,
@@ -203,10 +207,12 @@ void linalg_solve_cpu(const Tensor& a,
   check_solved("linalg.solve", info);
 }
 
+template <class I>
 void linalg_solve_ex_shape(
-    const Tensor& a, const Tensor& b, bool left, bool, OutputPlan& plan) {
+    const Spec<I>& a, const Spec<I>& b, bool left, bool, Plan<I>& plan) {
   plan.set(1, plan_solution("linalg.solve_ex", a, b, left, plan), kInt);
 }
+TAEDA_SHAPE(linalg_solve_ex_shape);
 
 void linalg_solve_ex_cpu(const Tensor& a,
                          const Tensor& b,
@@ -218,11 +224,13 @@ void linalg_solve_ex_cpu(const Tensor& a,
   if (check_errors) check_solved("linalg.solve_ex", info);
 }
 
-void linalg_inv_ex_shape(const Tensor& a, bool, OutputPlan& plan) {
+template <class I>
+void linalg_inv_ex_shape(const Spec<I>& a, bool, Plan<I>& plan) {
   check_square("linalg.inv_ex", a);
   plan_matrices(plan, 0, batch_sizes(a), a.size(-1), a.size(-1), a.dtype());
   plan.set(1, batch_sizes(a), kInt);
 }
+TAEDA_SHAPE(linalg_inv_ex_shape);
 
 void linalg_inv_ex_cpu(const Tensor& a,
                        bool check_errors,
@@ -232,10 +240,12 @@ void linalg_inv_ex_cpu(const Tensor& a,
   if (check_errors) check_inverted("linalg.inv_ex", info);
 }
 
-void linalg_inv_shape(const Tensor& a, OutputPlan& plan) {
+template <class I>
+void linalg_inv_shape(const Spec<I>& a, Plan<I>& plan) {
   check_square("linalg.inv", a);
   plan_matrices(plan, 0, batch_sizes(a), a.size(-1), a.size(-1), a.dtype());
 }
+TAEDA_SHAPE(linalg_inv_shape);
 
 void linalg_inv_cpu(const Tensor& a, const Tensor& x) {
   Tensor info = make_tensor("linalg.inv", batch_sizes(a), kInt, a.device());

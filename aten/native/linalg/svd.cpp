@@ -150,21 +150,23 @@ void check_converged(const Tensor& given) {
 
 }  // namespace
 
-void linalg_svd_shape(const Tensor& a,
+template <class I>
+void linalg_svd_shape(const Spec<I>& a,
                       bool full_matrices,
                       std::optional<std::string_view> driver,
-                      OutputPlan& plan) {
+                      Plan<I>& plan) {
   constexpr std::string_view op = "linalg.svd";
   check_matrices(op, a);
   TAEDA_CHECK(!driver,
               op,
               ": keyword argument `driver=` is only supported on CUDA inputs");
-  int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  IntArrayRef batch = batch_sizes(a);
+  I m = a.size(-2), n = a.size(-1), k = std::min(m, n);
+  ArrayRef<I> batch = batch_sizes(a);
   plan_matrices(plan, 0, batch, m, full_matrices ? m : k, a.dtype());
   plan.set(1, vectors_of(a, k), real_type_of(a.dtype()));
   plan_matrices(plan, 2, batch, full_matrices ? n : k, n, a.dtype());
 }
+TAEDA_SHAPE(linalg_svd_shape);
 
 void linalg_svd_cpu(const Tensor& a,
                     bool full_matrices,
