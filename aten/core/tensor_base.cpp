@@ -82,7 +82,8 @@ bool TensorBase::is_contiguous(MemoryFormat f) const {
 }
 
 MemoryFormat TensorBase::suggest_memory_format() const {
-  if (!strides::channels_last_like(sizes(), strides())) return MemoryFormat::Contiguous;
+  if (!strides::channels_last_like(sizes(), strides()))
+    return MemoryFormat::Contiguous;
   return dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 

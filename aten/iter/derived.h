@@ -3,6 +3,7 @@
 
 #include <taeda/aten/iter/output.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace taeda::derived {
@@ -45,9 +46,17 @@ inline SmallVector<Spec<int64_t>, 4> specs_of(ArrayRef<OptionalTensor> list) {
   return {list.begin(), list.end()};
 }
 
+// Whether nothing is to be computed. Lists that also hold tensors of other
+// devices are for the kernel to refuse.
 inline bool on_meta(const TensorBase& t) { return t.is_meta(); }
-inline bool on_meta(TensorBaseList list) {
-  return !list.empty() && list[0].is_meta();
+template <class... Lists>
+bool on_meta(TensorBaseList written, const Lists&... others) {
+  auto all_meta = [](TensorBaseList list) {
+    return std::all_of(list.begin(), list.end(), [](const TensorBase& t) {
+      return t.is_meta();
+    });
+  };
+  return !written.empty() && all_meta(written) && (all_meta(others) && ...);
 }
 
 TAEDA_API std::vector<TensorBase> allocate_all(const Plan<int64_t>& plan,

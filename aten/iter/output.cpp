@@ -184,6 +184,23 @@ void write_inplace(std::string_view op,
   copy_into(self, computed);
 }
 
+namespace {
+
+void check_apart(const Plan<int64_t>& plan,
+                 const TensorBase& out,
+                 TensorBaseList inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) continue;
+    if (i < *plan.refuses_overlap()) {
+      check_no_overlap(plan.op(), out, inputs[i]);
+    } else {
+      check_no_partial_overlap(plan.op(), out, inputs[i]);
+    }
+  }
+}
+
+}  // namespace
+
 OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
                                    size_t index,
                                    const TensorBase& out,
@@ -200,9 +217,6 @@ OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
   }
   check_castable(plan.op(), planned.dtype, out.dtype());
   for (const TensorBase& in : inputs) {
-    if (plan.refuses_overlap() && in.defined()) {
-      check_no_overlap(plan.op(), out, in);
-    }
     if (!in.defined() || in.dim() == 0) continue;
     check_same_device(plan.op(), in, out);
   }
@@ -213,6 +227,11 @@ OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
       std::any_of(inputs.begin(), inputs.end(), [&](const TensorBase& in) {
         return in.is_same(out);
       });
+  if (plan.refuses_overlap()) {
+    // The geometry that counts is the new one.
+    if (!is_input) target.resize_wanted(planned);
+    check_apart(plan, out, inputs);
+  }
   if (is_input && out.sizes() != IntArrayRef(planned.sizes)) {
     target.resize_last_ = planned;
     target.work_ = allocate(plan, index, out.device());

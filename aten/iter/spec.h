@@ -143,9 +143,10 @@ class Plan {
 
   // An out= tensor must have the planned dtype.
   void refuse_other_dtypes(size_t index) { outputs_[index].exact_dtype = true; }
-  // An out= tensor must not share memory with an input.
-  void refuse_overlap() { refuses_overlap_ = true; }
-  bool refuses_overlap() const { return refuses_overlap_; }
+  // An out= tensor must not share memory with one of the first `count` inputs,
+  // and with the others all of it or nothing.
+  void refuse_overlap(size_t count) { refuses_overlap_ = count; }
+  std::optional<size_t> refuses_overlap() const { return refuses_overlap_; }
 
   PlannedOutput<I> operator[](size_t i) const {
     const Output& o = outputs_[i];
@@ -191,7 +192,7 @@ class Plan {
   std::string_view op_;
   SmallVector<Output, 3> outputs_;
   SmallVector<I, 16> numbers_;
-  bool refuses_overlap_ = false;
+  std::optional<size_t> refuses_overlap_;
 };
 
 }  // namespace taeda

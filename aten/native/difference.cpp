@@ -7,6 +7,7 @@
 #include <taeda/gen/native/isin.h>
 #include <taeda/gen/native/rrelu.h>
 #include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/isin.h>
 #include <taeda/gen/ops/le.h>
 #include <taeda/gen/ops/leaky_relu.h>

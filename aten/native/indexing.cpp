@@ -6,11 +6,14 @@
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/parallel/parallel.h>
-#include <taeda/gen/native/_index_put_impl_.h>
+#include <taeda/gen/native/_unsafe_index.h>
 #include <taeda/gen/native/index.h>
 #include <taeda/gen/native/index_put.h>
-#include <taeda/gen/native/masked_select.h>
+#include <taeda/gen/ops/_unsafe_index.h>
 #include <taeda/gen/ops/masked_fill.h>
+#include <taeda/gen/ops/masked_select.h>
+#include <taeda/gen/ops/nonzero.h>
+#include <taeda/gen/ops/unbind.h>
 
 #include <cstring>
 
@@ -36,7 +39,8 @@ struct Grid {
   }
 };
 
-bool is_mask(const Tensor& t) {
+template <class T>
+bool is_mask(const T& t) {
   return t.dtype() == kBool || t.dtype() == kByte;
 }
 
@@ -58,54 +62,50 @@ void check_mask(const Tensor& self, const Tensor& mask, size_t at) {
   }
 }
 
+void check_count(const auto& self, size_t count) {
+  TAEDA_CHECK_AS(Index,
+                 static_cast<int64_t>(count) <= self.dim(),
+                 "too many indices for tensor of dimension ",
+                 self.dim(),
+                 " (got ",
+                 count,
+                 ")");
+}
+
 // One tensor of int64 positions, or undefined, per dim of self.
 Indices expanded(const Tensor& self, ArrayRef<OptionalTensor> given) {
   Indices out;
   for (const OptionalTensor& entry : given) {
     if (!entry || !entry->defined()) {
       out.emplace_back();
-      continue;
-    }
-    const Tensor& t = *entry;
-    TAEDA_CHECK_AS(Index,
-                   t.dtype() == kLong || t.dtype() == kInt || is_mask(t),
-                   "tensors used as indices must be long, int, byte or bool "
-                   "tensors");
-    if (!is_mask(t)) {
-      out.push_back(cast(t, kLong));
-      continue;
-    }
-    check_mask(self, t, out.size());
-    Tensor rows = positions_of(t);
-    int64_t count = rows.sizes()[0];
-    for (int64_t d = 0; d < t.dim(); ++d) {
-      out.push_back(make_view(rows, {count}, {1}, d * count));
+    } else if (!is_mask(*entry)) {
+      out.push_back(cast(*entry, kLong));
+    } else {
+      check_mask(self, *entry, out.size());
+      Tensor rows = positions_of(*entry);
+      int64_t count = rows.sizes()[0];
+      for (int64_t d = 0; d < entry->dim(); ++d) {
+        out.push_back(make_view(rows, {count}, {1}, d * count));
+      }
     }
   }
-  TAEDA_CHECK_AS(Index,
-                 static_cast<int64_t>(out.size()) <= self.dim(),
-                 "too many indices for tensor of dimension ",
-                 self.dim(),
-                 " (got ",
-                 out.size(),
-                 ")");
-  out.resize(static_cast<size_t>(self.dim()));
+  check_count(self, out.size());
   return out;
 }
 
-DimVector common_shape(const Indices& indices) {
-  DimVector shape;
-  for (const Tensor& t : indices) {
+template <class I, class T>
+Dims<I> common_shape(ArrayRef<T> indices) {
+  Dims<I> shape;
+  for (const T& t : indices) {
     if (!t.defined()) continue;
     size_t rank = std::max(shape.size(), t.sizes().size());
     while (shape.size() < rank) shape.insert(shape.begin(), 1);
     size_t shift = rank - t.sizes().size();
     for (size_t d = shift; d < rank; ++d) {
-      int64_t own = t.sizes()[d - shift];
-      bool fits = shape[d] == own || shape[d] == 1 || own == 1;
-      if (!fits) {
+      const I& own = t.sizes()[d - shift];
+      if (!(shape[d] == own || shape[d] == 1 || own == 1)) {
         std::string shapes;
-        for (const Tensor& u : indices) {
+        for (const T& u : indices) {
           if (!u.defined()) continue;
           if (!shapes.empty()) shapes += ", ";
           append_to(shapes, u.sizes());
@@ -119,6 +119,44 @@ DimVector common_shape(const Indices& indices) {
     }
   }
   return shape;
+}
+
+// Where indices, none of them a mask, stand in self. See Note [Advanced
+// indexing].
+template <class I>
+struct Places {
+  Dims<I> index;                 // the shape of all indices together
+  Dims<I> sizes[2], strides[2];  // of the dims before and after them
+  Dims<I> shape() const {        // of the result
+    Dims<I> all = sizes[0];
+    for (const I& s : index) all.push_back(s);
+    for (const I& s : sizes[1]) all.push_back(s);
+    return all;
+  }
+};
+
+template <class I, class T>
+Places<I> places_of(const Spec<I>& self, ArrayRef<T> indices) {
+  Places<I> places;
+  places.index = common_shape<I>(indices);
+  int64_t first = -1, last = -1, count = 0;
+  auto indexed = [&](int64_t d) {
+    return d < static_cast<int64_t>(indices.size()) && indices[d].defined();
+  };
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (!indexed(d)) continue;
+    if (first < 0) first = d;
+    last = d;
+    ++count;
+  }
+  bool neighbours = last - first + 1 == count;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (indexed(d)) continue;
+    int side = neighbours && d < first ? 0 : 1;
+    places.sizes[side].push_back(self.sizes()[d]);
+    places.strides[side].push_back(self.strides()[d]);
+  }
+  return places;
 }
 
 // The offsets of all places of a geometry, row-major.
@@ -140,8 +178,11 @@ void add_positions(const Tensor& self,
                    const Tensor& index,
                    IntArrayRef shape,
                    std::vector<int64_t>& offsets) {
-  Tensor wide = make_tensor("index", shape, kLong);
-  copy_into(wide, index);
+  Tensor wide = index;
+  if (index.sizes() != shape || !index.is_contiguous()) {
+    wide = make_tensor("index", shape, kLong);
+    copy_into(wide, index);
+  }
   const int64_t* position = wide.const_data<int64_t>();
   int64_t size = self.sizes()[dim], stride = self.strides()[dim];
   for (size_t i = 0; i < offsets.size(); ++i) {
@@ -160,37 +201,21 @@ void add_positions(const Tensor& self,
 
 Grid grid_of(const Tensor& self, ArrayRef<OptionalTensor> given) {
   Indices indices = expanded(self, given);
-  DimVector shape = common_shape(indices);
-  int64_t first = -1, last = -1, count = 0;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (!indices[d].defined()) continue;
-    if (first < 0) first = d;
-    last = d;
-    ++count;
-  }
-  bool neighbours = last - first + 1 == count;
+  Places<int64_t> places =
+      places_of<int64_t>(Spec<int64_t>(self), ArrayRef<Tensor>(indices));
   Grid grid;
-  DimVector sizes[2], strides[2];  // before, after
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (indices[d].defined()) continue;
-    int side = neighbours && d < first ? 0 : 1;
-    sizes[side].push_back(self.sizes()[d]);
-    strides[side].push_back(self.strides()[d]);
-  }
-  grid.shape = sizes[0];
-  for (int64_t s : shape) grid.shape.push_back(s);
-  for (int64_t s : sizes[1]) grid.shape.push_back(s);
+  grid.shape = places.shape();
   int64_t points = 1;
-  for (int64_t s : shape) points *= s;
+  for (int64_t s : places.index) points *= s;
   grid.index.assign(static_cast<size_t>(points), 0);
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (indices[d].defined()) {
-      add_positions(self, d, indices[d], shape, grid.index);
-    }
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!indices[d].defined()) continue;
+    add_positions(
+        self, static_cast<int64_t>(d), indices[d], places.index, grid.index);
   }
-  grid.before = offsets_of(sizes[0], strides[0]);
-  grid.after = offsets_of(sizes[1], strides[1]);
-  grid.dense_after = contiguous_strides(sizes[1]) == strides[1];
+  grid.before = offsets_of(places.sizes[0], places.strides[0]);
+  grid.after = offsets_of(places.sizes[1], places.strides[1]);
+  grid.dense_after = contiguous_strides(places.sizes[1]) == places.strides[1];
   return grid;
 }
 
@@ -237,22 +262,23 @@ void write_grid(const Grid& g, const T* values, T* to, F&& write) {
   }
 }
 
-void check_values(const Tensor& values, IntArrayRef shape) {
-  bool fits = values.dim() <= static_cast<int64_t>(shape.size());
-  for (int64_t d = 1; fits && d <= values.dim(); ++d) {
-    int64_t own = values.sizes()[values.dim() - d];
-    fits = own == 1 || own == shape[shape.size() - static_cast<size_t>(d)];
+template <class I>
+void check_values(ArrayRef<I> values, ArrayRef<I> shape) {
+  // A trailing shape of ones may have more dims than the result.
+  size_t extra = 0;
+  while (values.size() - extra > shape.size() && values[extra] == 1) ++extra;
+  size_t rank = values.size() - extra;
+  bool fits = rank <= shape.size();
+  for (size_t d = 1; fits && d <= rank; ++d) {
+    const I& own = values[values.size() - d];
+    fits = own == 1 || own == shape[shape.size() - d];
   }
   TAEDA_CHECK(fits,
               "shape mismatch: value tensor of shape ",
-              values.sizes(),
+              values,
               " cannot be broadcast to indexing result of shape ",
               shape);
 }
-
-}  // namespace
-
-namespace {
 
 // The mask, if the indices are one mask alone.
 const Tensor* only_mask(ArrayRef<OptionalTensor> indices) {
@@ -275,28 +301,78 @@ Tensor dense_values(const Tensor& self,
 
 }  // namespace
 
+template <class I>
+void check_dtypes(SpecList<I> indices) {
+  for (const Spec<I>& t : indices) {
+    TAEDA_CHECK_AS(
+        Index,
+        !t.defined() || t.dtype() == kLong || t.dtype() == kInt || is_mask(t),
+        "tensors used as indices must be long, int, byte or bool "
+        "tensors");
+  }
+}
+
 Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
   const Tensor* mask = only_mask(indices);
-  if (mask != nullptr && self.is_cpu() && mask->sizes() == self.sizes()) {
-    return masked_select(self, *mask);
+  if (mask != nullptr && mask->sizes() == self.sizes()) {
+    return ops::masked_select(self, *mask);
   }
+  auto names_mask = [](const OptionalTensor& t) {
+    return t && t->defined() && is_mask(*t);
+  };
+  if (std::none_of(indices.begin(), indices.end(), names_mask)) {
+    return ops::_unsafe_index(self, indices);
+  }
+  SmallVector<OptionalTensor, 6> positions;
+  for (const OptionalTensor& entry : indices) {
+    if (!names_mask(entry)) {
+      positions.push_back(entry);
+      continue;
+    }
+    check_mask(self, *entry, positions.size());
+    for (Tensor& column : ops::unbind(ops::nonzero(*entry), 1)) {
+      positions.push_back(std::move(column));
+    }
+  }
+  return ops::_unsafe_index(self, positions);
+}
+
+template <class I>
+void unsafe_index_shape(const Spec<I>& self,
+                        SpecList<I> indices,
+                        Plan<I>& plan) {
+  check_dtypes(indices);
+  for (const Spec<I>& t : indices) {
+    TAEDA_CHECK_AS(Index,
+                   !t.defined() || !is_mask(t),
+                   "_unsafe_index: expected positions, got a mask ",
+                   t);
+  }
+  check_count(self, indices.size());
+  plan.set(0, places_of<I>(self, indices).shape(), self.dtype());
+}
+TAEDA_SHAPE(unsafe_index_shape);
+
+void unsafe_index_cpu(const Tensor& self,
+                      ArrayRef<OptionalTensor> indices,
+                      const Tensor& out) {
   Tensor from = self.is_conj() || self.is_neg() ? contiguous(self) : self;
   Grid grid = grid_of(from, indices);
-  Tensor out = make_tensor("index", grid.shape, self.dtype(), self.device());
-  if (!out.is_cpu() || out.numel() == 0) return out;
+  if (out.numel() == 0) return;
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
     read_grid<T>(grid,
                  static_cast<const T*>(from.const_raw_data()),
                  static_cast<T*>(out.mutable_raw_data()));
   });
-  return out;
 }
 
-void index_put_(const Tensor& self,
-                ArrayRef<OptionalTensor> indices,
-                const Tensor& values,
-                bool accumulate) {
+template <class I>
+void index_put_shape(const Spec<I>& self,
+                     SpecList<I> indices,
+                     const Spec<I>& values,
+                     bool,
+                     Plan<I>& plan) {
   TAEDA_CHECK(
       self.dtype() == values.dtype(),
       "Index put requires the source and destination dtypes match, got ",
@@ -304,7 +380,22 @@ void index_put_(const Tensor& self,
       " for the destination and ",
       values.dtype(),
       " for the source.");
-  check_no_internal_overlap("index_put_", self);
+  check_dtypes(indices);
+  // Where masks choose, only the data tell how many places there are.
+  if (std::none_of(indices.begin(), indices.end(), is_mask<Spec<I>>)) {
+    check_count(self, indices.size());
+    Dims<I> shape = places_of<I>(self, indices).shape();
+    check_values<I>(values.sizes(), shape);
+  }
+  plan.set_like(0, self, self.dtype());
+}
+TAEDA_SHAPE(index_put_shape);
+
+void index_put_cpu(const Tensor&,
+                   ArrayRef<OptionalTensor> indices,
+                   const Tensor& values,
+                   bool accumulate,
+                   const Tensor& self) {
   const Tensor* mask = only_mask(indices);
   if (mask != nullptr && mask->sizes() == self.sizes() && !accumulate &&
       values.dim() == 0) {
@@ -312,18 +403,16 @@ void index_put_(const Tensor& self,
     return;
   }
   Grid grid = grid_of(self, indices);
-  // A trailing shape of ones may have more dims than the result.
+  check_values<int64_t>(values.sizes(), grid.shape);
+  if (grid.numel() == 0) return;
   Tensor source = values;
-  while (source.dim() > static_cast<int64_t>(grid.shape.size()) &&
-         source.sizes()[0] == 1) {
+  while (source.dim() > static_cast<int64_t>(grid.shape.size())) {
     source = make_view(
         source,
         IntArrayRef(source.sizes().begin() + 1, source.sizes().end()),
         IntArrayRef(source.strides().begin() + 1, source.strides().end()),
         source.storage_offset());
   }
-  check_values(source, grid.shape);
-  if (!self.is_cpu() || grid.numel() == 0) return;
   Tensor wide = dense_values(self, source, grid);
   if (!accumulate) {
     visit_size(self.itemsize(), [&](auto tag) {
@@ -345,24 +434,6 @@ void index_put_(const Tensor& self,
                self.mutable_data<T>(),
                [](T& place, T value) { place = sum_of<T>(place, value); });
   });
-}
-
-Tensor index_put(const Tensor& self,
-                 ArrayRef<OptionalTensor> indices,
-                 const Tensor& values,
-                 bool accumulate) {
-  Tensor out = new_like("index_put", self, {}, {}, {});
-  copy_into(out, self);
-  index_put_(out, indices, values, accumulate);
-  return out;
-}
-
-void _index_put_impl_(const Tensor& self,
-                      ArrayRef<OptionalTensor> indices,
-                      const Tensor& values,
-                      bool accumulate,
-                      bool) {
-  index_put_(self, indices, values, accumulate);
 }
 
 }  // namespace taeda::native

@@ -228,6 +228,7 @@ void take_shape(const Spec<I>& self, const Spec<I>& index, Plan<I>& plan) {
                  self.numel() != 0 || index.numel() == 0,
                  "take(): tried to take from an empty tensor");
   plan.set(0, index.sizes(), self.dtype());
+  plan.refuse_overlap(2);
 }
 TAEDA_SHAPE(take_shape);
 

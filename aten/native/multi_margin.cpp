@@ -69,7 +69,10 @@ int64_t checked_class(std::string_view op, int64_t y, int64_t classes) {
 
 // Either a loss for every row, or their sum.
 template <class T, class F>
-void sum_rows(const Rows<int64_t>& rows, const Tensor& out, bool each, F&& row) {
+void sum_rows(const Rows<int64_t>& rows,
+              const Tensor& out,
+              bool each,
+              F&& row) {
   T* to = out.mutable_data<T>();
   if (!each) *to = T(0);
   for (int64_t r = 0; r < rows.count; ++r) {

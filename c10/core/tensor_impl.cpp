@@ -142,9 +142,11 @@ void TensorImpl::refresh_facts() {
     expected *= size[i];
   }
   if (dim_ == 4) {
-    channels_last_ = strides::dense_in_order<int64_t>(size, stride, kChannelsLast);
+    channels_last_ =
+        strides::dense_in_order<int64_t>(size, stride, kChannelsLast);
   } else if (dim_ == 5) {
-    channels_last_3d_ = strides::dense_in_order<int64_t>(size, stride, kChannelsLast3d);
+    channels_last_3d_ =
+        strides::dense_in_order<int64_t>(size, stride, kChannelsLast3d);
   }
   dense_ = contiguous_ || channels_last_ || channels_last_3d_ ||
            strides::dense(size, stride);

@@ -205,6 +205,7 @@ std::optional<Stack> strided_written(BatchCall& call) {
 constexpr NamedRule kRules[] = {
     {"as_strided_scatter", strided_written},
     {"index.Tensor", indexed},
+    {"_unsafe_index.Tensor", indexed},
     {"index_put", put},
     {"index_put_", put},
     {"index_select", selected},

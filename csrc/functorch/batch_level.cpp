@@ -63,9 +63,11 @@ void check_data_dependence(const BatchLevel& level,
       op.qualified_name(),
       "). We don't support vmap over calling .item() on a Tensor, "
       "please try to rewrite what you're doing with other operations.");
-  bool asks_size = std::ranges::any_of(
-      arguments_of(*op.info),
-      [&](const ArgInfo& a) { return name_of(a, op.schema) == "output_size"; });
+  bool asks_size =
+      std::ranges::any_of(arguments_of(*op.info), [&](const ArgInfo& a) {
+        std::string_view argument = name_of(a, op.schema);
+        return argument == "output_size" || argument == "minlength";
+      });
   TAEDA_CHECK(!op.info->has(OpTag::DynamicOutputShape) || asks_size,
               "vmap: We do not support batching operators that can output "
               "dynamic shape. Attempted to vmap over ",

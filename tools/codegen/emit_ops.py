@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from .emit_info import info_tables, rule_of
 from .emit_planned import (
     functional_arguments,
+    on_meta,
     output_names,
     planned_derived,
     planned_functional,
@@ -131,7 +132,6 @@ def native_functions(op: Operator) -> list[tuple[str, str]]:
     named = [
         (body.shape, "shape"),
         (body.cpu or body.any, "plain" if body.shape is None else "impl"),
-        (body.explicit, "plain"),
         (body.means, "plain"),
     ]
     return [(name, kind) for name, kind in named if name and _is_name(name)]
@@ -218,7 +218,7 @@ def _composite_includes(ops: list[Operator]) -> set[str]:
         if isinstance(body, Composite):
             text = body.call
         elif isinstance(body, Kernel):
-            text = (body.explicit or "") + (body.means or "")
+            text = body.means or ""
         for name in re.findall(r"ops::(\w+)\(", text):
             base = op.known_base(name)
             if base is not None:
@@ -337,15 +337,14 @@ def _functional_body(op: Operator, body: object) -> list[str]:
     if body.shape is not None:
         writes = bool(op.schema.mutable_args)
         return planned_writing(op, body) if writes else planned_functional(op, body)
-    name = body.explicit or body.any or body.cpu
+    name = body.any or body.cpu
     if not _is_name(name):
         return name.strip().splitlines()
     returns = "" if op.result == "void" else "return "
     call = f"{returns}native::{name}({names});"
     if body.cpu is None or not op.schema.mutable_args:
         return [call]
-    written = op.schema.mutable_args[0].name
-    return [f"if (!derived::on_meta({written})) {call}"]
+    return [f"if (!{on_meta(op)}) {call}"]
 
 
 def _derived(op: Operator, composite: bool) -> list[str]:
@@ -447,7 +446,7 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
         if {"data_dependent_output", "dynamic_output_shape"} & {*op.overload.tags}:
             return ("CPU",)
         # A device without a backend is refused by its allocator.
-        if body.explicit or body.any or is_factory_like(op.schema):
+        if body.any or is_factory_like(op.schema):
             return BACKENDS
         if body.shape is None and not op.schema.mutable_args:
             return ("CPU",)

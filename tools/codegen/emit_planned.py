@@ -67,10 +67,16 @@ def planned_writing(op: Operator, body: Kernel) -> list[str]:
         make = f"OutputTarget::for_out(plan, {i}, {a.name}, {inputs})"
         lines.append(f"OutputTarget target{i} = {make};")
     call = ", ".join(targets.get(a.name, a.name) for a in op.schema.arguments)
-    written = op.schema.mutable_args[0].name
     name = body.cpu or body.any
-    lines.append(f"if (!derived::on_meta({written})) native::{name}({call});")
+    lines.append(f"if (!{on_meta(op)}) native::{name}({call});")
     return lines + [f"target{i}.finish();" for i in range(len(outs))]
+
+
+def on_meta(op: Operator) -> str:
+    """A test whether what is written, all of it, has no memory."""
+    first, *others = op.schema.mutable_args
+    lists = [a.name for a in others if first.type.is_list and a.type.is_list]
+    return f"derived::on_meta({', '.join([first.name, *lists])})"
 
 
 def _device(op: Operator) -> str:

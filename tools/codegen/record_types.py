@@ -216,14 +216,12 @@ class Kernel:
     with.
     `means` is its definition by other operators, written as in composites: what it is
     differentiated and mapped by where its record says nothing nearer.
-    `explicit`, the older form, does all in one function for all backends.
     """
 
     shape: Text | None = entry(text, None)
     cpu: Text | None = entry(text, None)
     any: Text | None = entry(text, None)
     updates: Text | None = entry(text, None)
-    explicit: Text | None = entry(text, None)
     axes: Axes | None = entry(_axes, None)
     means: Text | None = entry(text, None)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())

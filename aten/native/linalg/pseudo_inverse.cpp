@@ -21,6 +21,7 @@
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/unsqueeze.h>
+#include <taeda/gen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <limits>
@@ -125,8 +126,7 @@ Tensor _linalg_pinv(const Tensor& a,
                     const Tensor& rtol,
                     bool hermitian) {
   if (a.numel() == 0) {
-    return new_matrices(
-        "linalg.pinv", batch_sizes(a), a.size(-1), a.size(-2), a);
+    return ops::zeros_like(ops::transpose(a, -2, -1));
   }
   Tensor s, u, vh;
   if (hermitian) {

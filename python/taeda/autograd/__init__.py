@@ -224,8 +224,11 @@ def _zeros_like(tensor):
     return taeda.zeros_like(tensor)
 
 
+_VARIABLE_IS_GONE = (
+    "taeda.autograd.variable(...) is deprecated, use taeda.tensor(...) instead"
+)
+
+
 def variable(*args, **kwargs):
     """Gone since long; tensors are variables."""
-    raise RuntimeError(
-        "taeda.autograd.variable(...) is deprecated, use taeda.tensor(...) instead"
-    )
+    raise RuntimeError(_VARIABLE_IS_GONE)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import taeda
 
 
@@ -16,3 +19,14 @@ class Variable(metaclass=_VariableMeta):
     def __new__(cls, data=None, requires_grad: bool = False, volatile=None):
         tensor = taeda.tensor([]) if data is None else data.detach()
         return tensor.requires_grad_(requires_grad)
+
+
+class _CallableModule(types.ModuleType):
+    """`taeda.autograd.variable` is also a function, whose name an import of this
+    module takes over."""
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(taeda.autograd._VARIABLE_IS_GONE)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import taeda
 from taeda.autograd import Function, functional, gradcheck, gradgradcheck
@@ -105,3 +107,9 @@ def test_strict_mode():
     with pytest.raises(RuntimeError, match="independent of input"):
         functional.jacobian(lambda a: taeda.ones(1) * 2, x, strict=True)
     assert functional.jacobian(lambda a: taeda.ones(1) * 2, x).tolist() == [[0]]
+
+
+def test_variable_stays_callable_beside_its_module() -> None:
+    importlib.import_module("taeda.autograd.variable")
+    with pytest.raises(RuntimeError, match=r"variable\(\.\.\.\) is deprecated"):
+        taeda.autograd.variable(1)

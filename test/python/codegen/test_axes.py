@@ -76,7 +76,7 @@ def test_a_mistake_names_file_and_line() -> None:
 - name: f
   family: kernel
   doc: Does nothing.
-  explicit: f
+  cpu: f
   axes: "* @dim! -> *"
   overloads:
     - schema: "f(Tensor self) -> Tensor"

@@ -47,7 +47,7 @@ BMM = """\
   family: kernel
   doc: Multiplies batches of matrices.
   cpu: bmm_cpu
-  meta: bmm_meta
+  shape: bmm_shape
   axes: "b^ m k, b^ k n -> b^ m n"
   overloads:
     - schema: "bmm(Tensor self, Tensor mat2) -> Tensor"

@@ -36,7 +36,6 @@ def _elementwise() -> Iterator[tuple]:
         yield "lift", x
         yield "poisson", x
         yield "native_dropout", x, 0.5, True
-        yield "isin.Tensor_Scalar", x, 0.5
         for name in ("fill.Tensor", "fill_.Tensor"):
             yield name, x, real()
         yield "bernoulli_.Tensor", real(2, 3), x
@@ -74,10 +73,8 @@ def _along_dims() -> Iterator[tuple]:
         if not shape:
             continue
         index = whole(2, *shape)
-        for name in ("scatter.reduce", "scatter_.reduce"):
-            yield name, x, dim, index, real(*shape), "add"
-        for name in ("scatter.value_reduce", "scatter_.value_reduce"):
-            yield name, x, dim, index, 0.5, "multiply"
+        yield "scatter.reduce", x, dim, index, real(*shape), "add"
+        yield "scatter.value_reduce", x, dim, index, 0.5, "multiply"
         yield "slice_scatter", x, x.narrow(dim, 1, 1), dim, 1, 2
         yield "squeeze_.dims", x.narrow(dim, 0, 1).contiguous(), [dim]
         lengths = [1, x.shape[dim] - 1]
@@ -126,8 +123,6 @@ def _factors() -> Iterator[tuple]:
             yield name, a
         yield "linalg_svd", real(*batch, 4, 3), False
         yield "linalg_eigh", a
-        yield "_linalg_pinv", a, taeda.zeros(batch), taeda.zeros(batch), False
-        yield "_linalg_pinv", a, taeda.zeros(()), taeda.zeros(batch), False
 
 
 def _attention() -> Iterator[tuple]:
