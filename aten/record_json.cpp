@@ -10,7 +10,7 @@ namespace {
 
 // By the order of their enumerations.
 constexpr const char* kFamilies[] = {
-    "pointwise", "reduction", "composite", "view", "kernel", "user"};
+    "pointwise", "reduction", "composite", "view", "kernel", "foreach", "user"};
 constexpr const char* kForms[] = {"functional", "inplace", "out"};
 constexpr std::pair<OpTag, const char*> kTags[] = {
     {OpTag::DataDependentOutput, "data_dependent_output"},
@@ -170,6 +170,15 @@ std::string expressions_json(const OperatorEntry& op) {
   return std::move(all).closed();
 }
 
+// What an operator of lists calls for each entry.
+std::string element_json(const OperatorEntry* element) {
+  if (element == nullptr) return "null";
+  Json out('{');
+  out.string("name", element->qualified_name());
+  out.string("family", name_in(kFamilies, element->info->record->family));
+  return std::move(out).closed();
+}
+
 }  // namespace
 
 std::string record_json(const OperatorEntry& op) {
@@ -195,6 +204,7 @@ std::string record_json(const OperatorEntry& op) {
   out.member("axes", has_axes ? quoted(record.axes) : "null");
   bool formula = record.expressions != nullptr;
   out.member("expressions", formula ? expressions_json(op) : "[]");
+  out.member("element", element_json(info.element));
   return std::move(out).closed();
 }
 

@@ -209,7 +209,7 @@ bool is_transparent(const OperatorEntry& op) {
   bool composite_of_library = family == Family::User &&
                               op.boxed[kCpu] != nullptr &&
                               op.boxed[kCpu] == op.boxed[kMeta];
-  return family == Family::Composite || composite_of_library;
+  return is_composite(*op.info->record) || composite_of_library;
 }
 
 void run_composite(const OperatorEntry& op, Stack& stack) {

@@ -63,7 +63,8 @@ enum class Family : uint8_t {
   Composite,
   View,
   Kernel,
-  User,  // of a library: known by its schema alone
+  Foreach,  // a composite: one call of OpInfo::element for each entry of lists
+  User,     // of a library: known by its schema alone
 };
 
 enum class Form : uint8_t { Functional, InPlace, Out };
@@ -106,6 +107,10 @@ struct RecordInfo {
   void* means = nullptr;
 };
 
+inline bool is_composite(const RecordInfo& record) {
+  return record.family == Family::Composite || record.family == Family::Foreach;
+}
+
 struct OpInfo {
   const RecordInfo* record = nullptr;
   const ArgInfo* values = nullptr;  // arguments, then results
@@ -113,6 +118,9 @@ struct OpInfo {
   uint8_t results = 0;
   Form form = Form::Functional;
   uint32_t tags = 0;  // bits by OpTag
+  // Of Family::Foreach: what is called for each entry, with argument i of the
+  // entries for argument i; those left out at the end have their defaults.
+  const OperatorEntry* element = nullptr;
 
   bool has(OpTag tag) const { return (tags >> static_cast<int>(tag) & 1) != 0; }
 };

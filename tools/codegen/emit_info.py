@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_sections
-from .model import Operator, means_name
+from .model import Operator, element_of, means_name
 from .pointwise import PointwiseKernel, backward_of, kernel_of
 from .record_types import (
     AUTOCAST,
@@ -23,6 +23,7 @@ from .record_types import (
     Autocast,
     Composite,
     Dtypes,
+    Foreach,
     Kernel,
     Pointwise,
     Reduction,
@@ -43,6 +44,7 @@ _FAMILIES = {
     Composite: "Composite",
     View: "View",
     Kernel: "Kernel",
+    Foreach: "Foreach",
 }
 _FORMS = {"functional": "Functional", "inplace": "InPlace", "out": "Out"}
 _PROMOTE = {
@@ -100,10 +102,12 @@ def info_tables(op: Operator) -> list[str]:
     body = ", ".join(values)
     if values:
         lines.append(f"static constexpr ArgInfo {name}[] = {{{body}}};")
+    element = element_of(op)
+    called = f", &entries::{element.ident}" if element else ""
     lines.append(
         f"static constexpr OpInfo info_{op.ident} = {{&{record}, "
         f"{name if values else 'nullptr'}, {counts}, Form::{_FORMS[op.form]}, "
-        f"{_tags(op)}u}};"
+        f"{_tags(op)}u{called}}};"
     )
     return lines
 

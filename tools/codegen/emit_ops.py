@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from .emit_foreach import foreach_body
 from .emit_info import info_tables, rule_of
 from .emit_planned import (
     functional_arguments,
@@ -24,6 +25,7 @@ from .model import (
     Operator,
     cpp_return,
     cpp_type,
+    element_of,
     has_wrapper,
     is_factory_like,
     means_name,
@@ -31,7 +33,15 @@ from .model import (
     shard_of,
 )
 from .pointwise import PointwiseForm, pointwise_form
-from .record_types import Autocast, Composite, Kernel, Pointwise, Reduction, View
+from .record_types import (
+    Autocast,
+    Composite,
+    Foreach,
+    Kernel,
+    Pointwise,
+    Reduction,
+    View,
+)
 from .reduction import descriptor as reduce_descriptor
 from .reduction import reduction_call
 from .writer import Output
@@ -185,6 +195,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
         "#include <taeda/aten/iter/copy.h>",
         "#include <taeda/aten/iter/output.h>",
         "#include <taeda/aten/iter/derived.h>",
+        "#include <taeda/aten/iter/foreach.h>",
         "#include <taeda/aten/iter/pointwise.h>",
         "#include <taeda/aten/iter/reduce.h>",
         "#include <taeda/gen/ops/copy_.h>" if index >= 0 else "",
@@ -219,7 +230,11 @@ def _composite_includes(ops: list[Operator]) -> set[str]:
             text = body.call
         elif isinstance(body, Kernel):
             text = body.means or ""
-        for name in re.findall(r"ops::(\w+)\(", text):
+        called = re.findall(r"ops::(\w+)\(", text)
+        element = element_of(op)
+        if element is not None:
+            called.append(element.cpp_name)
+        for name in called:
             base = op.known_base(name)
             if base is not None:
                 found.add(f"#include <taeda/gen/ops/{base}.h>")
@@ -282,6 +297,8 @@ def _backend_body(op: Operator) -> list[str]:
         return _check(op, body.check) + _pointwise_body(op) + bump
     if isinstance(body, Reduction):
         return _check(op, body.check) + reduction_call(op) + bump
+    if isinstance(body, Foreach):
+        return foreach_body(op)
     if op.form == "functional":
         lines = _functional_body(op, body)
         if op.schema.mutable_args and not isinstance(body, Composite):
@@ -439,7 +456,7 @@ def _slots(op: Operator) -> list[str]:
 def backend_slots(op: Operator) -> tuple[str, ...]:
     """The backend keys that the backend function serves."""
     body = op.overload.body
-    if isinstance(body, Composite | View):
+    if isinstance(body, Composite | Foreach | View):
         return BACKENDS
     if isinstance(body, Kernel):
         # What reads elements to know its sizes needs memory.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .record_types import Composite, Kernel, Overload, Pointwise, Record
+from .record_types import Composite, Foreach, Kernel, Overload, Pointwise, Record
 from .records import load_records
 from .schema import Argument, Schema, Type
 
@@ -227,13 +227,23 @@ def operators_of(records: Iterable[Record]) -> list[Operator]:
 
 def has_wrapper(op: Operator) -> bool:
     """Whether the operator has a function of its own at the autograd key."""
-    if isinstance(op.overload.body, Composite) and op.overload.backward is None:
+    composite = isinstance(op.overload.body, Composite | Foreach)
+    if composite and op.overload.backward is None:
         return False
     backward = op.overload.backward
     if backward is not None and not backward.differentiable:
         # What is written in place still loses its history.
         return op.form == "inplace" and isinstance(op.overload.body, Pointwise)
     return any(a.type.is_tensor_like for a in op.functional.arguments)
+
+
+def element_of(op: Operator) -> Operator | None:
+    """The operator that one of lists calls for each entry; None for all others."""
+    body = op.overload.body
+    if not isinstance(body, Foreach):
+        return None
+    schema = body.element.schemas[op.form]
+    return replace(op, overload=body.element, schema=schema, functional=schema)
 
 
 def means_name(op: Operator) -> str | None:

@@ -288,8 +288,9 @@ def _reordered(
 
 
 def _inplace_function(op: Operator) -> bool:
-    """`relu_(x)` is a function as well; `add_` is a method only."""
-    return op.schema.base.removesuffix("_") in INPLACE_FUNCTIONS
+    """`relu_(x)` is a function as well, as all are of lists; `add_` is no function."""
+    of_list = op.schema.arguments[0].type.is_list
+    return of_list or op.schema.base.removesuffix("_") in INPLACE_FUNCTIONS
 
 
 def _is_written_out(op: Operator) -> bool:

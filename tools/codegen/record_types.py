@@ -5,7 +5,7 @@ To add a key to a family, add one line here; the loader and its messages follow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .axes import Axes, parse_axes
 from .errors import CodegenError, Location
@@ -227,7 +227,20 @@ class Kernel:
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
 
 
-Body = Pointwise | Reduction | Composite | View | Kernel
+@dataclass(frozen=True)
+class Foreach:
+    """A call of `element` for each entry of lists: derived, never written in a file.
+
+    Argument i is what the calls take as argument i: of a list each call gets its entry,
+    of a tensor where a number is wanted its element; all else goes to every call.
+    Arguments of the element that are left out at the end have their defaults.
+    """
+
+    element: Overload
+
+
+Body = Pointwise | Reduction | Composite | View | Kernel | Foreach
+# The families that may stand in a file.
 FAMILIES: dict[str, type] = {
     "pointwise": Pointwise,
     "reduction": Reduction,
@@ -282,6 +295,55 @@ def _forms(node: Node) -> Forms:
         else:
             raise value.fail(f"forms: unknown form {key!r} (inplace, out, out_args)")
     return Forms(names, out_args)
+
+
+# The overloads that a `foreach` field may ask for, and what each usually calls its
+# operand (see foreach.py).
+OPERANDS = {
+    "Scalar": "scalar",
+    "ScalarList": "scalars",
+    "List": "other",
+    "Tensor": "other",
+    "ScalarAndTensor": "other",
+}
+
+
+@dataclass(frozen=True)
+class ForeachForms:
+    """The `_foreach_` operators of a record.
+
+    `overloads` has the name of the operand of each; without any, the record's overload
+    without a name is made one of lists. `rename` is for other arguments; `also` are
+    further operators of the same meaning.
+    """
+
+    overloads: dict[str, str] = entry(lambda node: _operands(node), {})
+    forms: tuple[str, ...] = entry(
+        list_of(one_of("functional", "inplace")), ("functional", "inplace")
+    )
+    rename: dict[str, Text] = entry(map_of(text), {})
+    also: tuple[Text, ...] = entry(list_of(text), ())
+
+
+def _operands(node: Node) -> dict[str, str]:
+    word = one_of(*OPERANDS)
+    if node.tag == "seq":
+        return {name: OPERANDS[name] for name in list_of(word)(node)}
+    return {
+        word(replace(child, value=name)): text(child)
+        for name, child in node.mapping("a list of overloads, or operands").items()
+    }
+
+
+def _foreach(node: Node) -> ForeachForms:
+    """`true`, a list of overloads, or a mapping of the fields above."""
+    if node.tag == "map":
+        return struct(ForeachForms, "foreach")(node)
+    if node.tag == "seq":
+        return ForeachForms(_operands(node))
+    if not boolean(node):
+        raise node.fail("foreach: leave the field out where there are no such forms")
+    return ForeachForms()
 
 
 @dataclass(frozen=True)
@@ -377,6 +439,7 @@ class Record:
     raises: Text | None = entry(text, None)
     example: Text | None = entry(text, None)
     python: Python = entry(struct(Python, "python"), Python())
+    foreach: ForeachForms | None = entry(_foreach, None)
     alias_names: tuple[Text, ...] = entry(list_of(text), ())
     overloads: tuple[Overload, ...] = field(default=(), kw_only=True)
     location: Location = field(default=Location(), kw_only=True, compare=False)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from .errors import CodegenError, CodegenErrors, Location
+from .foreach import foreach_records
 from .record_checks import (
     check_overload,
     check_record,
@@ -25,6 +26,7 @@ from .record_types import (
     Composite,
     Doc,
     Dtypes,
+    Foreach,
     Forms,
     Kernel,
     KindExpr,
@@ -55,6 +57,7 @@ __all__ = [
     "Composite",
     "Doc",
     "Dtypes",
+    "Foreach",
     "Forms",
     "Kernel",
     "KindExpr",
@@ -96,7 +99,8 @@ def _load(texts: Iterable[tuple[str, str]]) -> list[Record]:
             continue
         for item in items:
             try:
-                records.append(_record(item))
+                record = _record(item)
+                records += [record, *foreach_records(record)]
             except CodegenError as error:
                 errors.append(error.at(item.location))
     errors += _duplicates(records)

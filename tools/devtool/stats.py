@@ -56,6 +56,11 @@ def _opaque(overload) -> bool:
     return overload.family == "kernel" and bool(overload.body.axes.opaque)
 
 
+def _meaning(overload):
+    """The overload that says what is computed: of lists, that of their elements."""
+    return overload.body.element if overload.family == "foreach" else overload
+
+
 def helper_records(records: list) -> list[str]:
     """Operators that only formulas and composites call: private, under `_` names."""
     return [r.name for r in records if r.python.private and r.name.startswith("_")]
@@ -65,7 +70,7 @@ def contract(records: list) -> list[tuple[str, float, float, bool]]:
     """(what, how many, the bar, whether it is a least) of what records still lack."""
     overloads = [o for r in records for o in r.overloads]
     kernels = [o.body for o in overloads if o.family == "kernel"]
-    formulas = [o for o in overloads if o.family not in BY_HAND]
+    formulas = [o for o in overloads if _meaning(o).family not in BY_HAND]
     opaque = [r for r in records if any(map(_opaque, r.overloads))]
     bare = [k for k in kernels if k.axes is None]
     foreach = list((ROOT / "aten" / "ops").glob("foreach*.yaml"))
@@ -80,8 +85,12 @@ def contract(records: list) -> list[tuple[str, float, float, bool]]:
 
 
 def family_line(records: list) -> str:
-    """How many overloads each family has."""
-    families = collections.Counter(o.family for r in records for o in r.overloads)
+    """How many overloads each family has, those of lists by their elements'."""
+    families = collections.Counter(
+        " of ".join(dict.fromkeys([o.family, _meaning(o).family]))
+        for r in records
+        for o in r.overloads
+    )
     parts = (f"{name} {count}" for name, count in families.most_common())
     return f"overloads: {families.total()}: {', '.join(parts)}"
 

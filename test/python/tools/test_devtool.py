@@ -47,6 +47,7 @@ RECORDS = """
 - name: twice
   doc: Twice.
   family: pointwise
+  foreach: true
   dtypes: {in: float}
   overloads: [{schema: "twice(Tensor self) -> Tensor", expr: "self + self"}]
 - name: _half
@@ -70,9 +71,10 @@ def test_contract_is_counted() -> None:
     found = {name: value for name, value, *_ in stats.contract(records)}
     assert found["opaque kernel records"] == 1
     assert found["kernel overloads without axes"] == 0
-    assert found["percent of overloads by formula"] == pytest.approx(100 / 3)
+    assert found["percent of overloads by formula"] == pytest.approx(50)
     assert stats.helper_records(records) == ["_half"]
-    assert stats.family_line(records) == "overloads: 3: kernel 2, pointwise 1"
+    families = "kernel 2, foreach of pointwise 1, pointwise 1"
+    assert stats.family_line(records) == f"overloads: 4: {families}"
 
 
 def test_unknown_section_is_named() -> None:
