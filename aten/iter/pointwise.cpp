@@ -201,8 +201,36 @@ void fill_access(Call& call, int k, const TensorBase& t, ScalarType inner) {
 
 using Numbers = unsigned char[kMaxOperands][kScalarSlot];
 
+// Fills `to` with a single value, converted.
+void repeat(std::string_view op,
+            const Operand& o,
+            ScalarType want,
+            int64_t count,
+            unsigned char* to) {
+  int64_t size = static_cast<int64_t>(element_size(want));
+  if (o.number == nullptr) {
+    const TensorBase& t = *o.tensor;
+    auto* from = static_cast<const char*>(t.const_raw_data());
+    conversion(op, t.dtype(), want)(from, 0, to, size, count);
+    return;
+  }
+  alignas(16) unsigned char number[kScalarSlot];
+  o.number->store(want, number);
+  convert_function(want, want)(number, 0, to, size, count);
+}
+
+// What single values are repeated in; without memory where they are not.
+template <bool kRepeat>
+struct Repeated {
+  alignas(64) unsigned char buffers[kMaxOperands][kChunk * 16];
+};
+template <>
+struct Repeated<false> {};
+
 // Nothing to gather, convert or repeat: the kernel runs on the tensors' memory.
-// This is the path of most calls, and of all calls on tiny tensors.
+// This is the path of most calls, and of all calls on tiny tensors. With
+// `kRepeat`, for short tensors, single values are repeated for it.
+template <bool kRepeat>
 bool run_direct(const PointwiseOp& op,
                 const TypePlan& types,
                 const TensorBase& out,
@@ -215,11 +243,20 @@ bool run_direct(const PointwiseOp& op,
   if (numel != 1 && !out.is_contiguous()) return false;
   void* ptrs[kMaxOperands];
   int64_t itemsizes[kMaxOperands];
+  [[maybe_unused]] Repeated<kRepeat> repeated;
   ptrs[0] = out.mutable_raw_data();
   itemsizes[0] = static_cast<int64_t>(out.itemsize());
   size_t k = 1;
   for (const Operand& o : operands) {
     ScalarType want = k - 1 < op.types.conditions ? kBool : inner;
+    if constexpr (kRepeat) {
+      if (o.number != nullptr || o.tensor->numel() == 1) {
+        ptrs[k] = repeated.buffers[k];
+        itemsizes[k] = static_cast<int64_t>(element_size(want));
+        repeat(op.name, o, want, numel, repeated.buffers[k++]);
+        continue;
+      }
+    }
     if (o.number != nullptr) {
       if (numel != 1) return false;
       o.number->store(want, numbers[k]);
@@ -268,7 +305,11 @@ void run(const PointwiseOp& op,
     scalars[i].store(inner, slots + i * kScalarSlot);
   }
   alignas(16) Numbers numbers;
-  if (run_direct(op, types, out, operands, slots, numbers)) return;
+  if (run_direct<false>(op, types, out, operands, slots, numbers)) return;
+  if (numel > 1 && numel <= kChunk &&
+      run_direct<true>(op, types, out, operands, slots, numbers)) {
+    return;
+  }
   Call call{op, types, static_cast<int>(operands.size()) + 1, {}, slots};
   fill_access(call, 0, out, result_of(op.types.out, inner));
   for (int k = 1; k < call.count; ++k) {
