@@ -101,10 +101,12 @@ def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Coun
         return _read_junit(report, status)
 
 
-def _pytest(paths: Sequence[str], env: dict[str, str]) -> Counts:
+def _pytest(paths: Sequence[str], env: dict[str, str], workers: int = 0) -> Counts:
+    """Tests in this process, or file by file in so many workers."""
+    spread = ["-n", str(workers), "--dist=loadfile"] if workers > 1 else []
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.xml")
-        command = [python(), "-m", "pytest", f"--junitxml={report}", *paths]
+        command = [python(), "-m", "pytest", f"--junitxml={report}", *spread, *paths]
         return _read_junit(report, run(command, env=env, check=False))
 
 
@@ -148,7 +150,8 @@ def section_cpp() -> Counts:
 def section_python() -> Counts:
     """Python tests"""
     _build()
-    return _pytest(["test/python"], {"PYTHONPATH": str(ROOT / "python")})
+    env = {"PYTHONPATH": str(ROOT / "python")}
+    return _pytest(["test/python"], env, workers=cmake.jobs())
 
 
 def section_typing() -> Counts:
