@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import subprocess
@@ -241,4 +242,7 @@ def run_sections(names: Sequence[str]) -> int:
     for line in lines:
         say(line)
     print(f"total: {total}", flush=True)
+    if summary := os.environ.get("TAEDA_SUMMARY"):
+        with open(summary, "a") as file:
+            file.write("".join(f"{line}\n" for line in [*lines, f"total: {total}"]))
     return int(total.failed > 0)
