@@ -119,6 +119,8 @@ void _cross_entropy_rows_cpu(const Tensor& self,
     }
     if (reduction == kMean) sum /= weights;
     if (reduction != kNone) *y = static_cast<T>(static_cast<A>(sum));
+    // As nll_loss_forward: what nothing is divided by is 0.
+    if (reduction == kNone) weights = 0;
     *total_weight.mutable_data<A>() = static_cast<A>(weights);
   });
 }

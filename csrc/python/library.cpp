@@ -1,4 +1,5 @@
 // taeda.library and taeda.ops: operators as Python sees them, boxed.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/core/library.h>
 #include <taeda/aten/record_json.h>
 #include <taeda/csrc/python/boxed_values.h>
@@ -75,7 +76,12 @@ py::list op_schemas() {
   return out;
 }
 
-py::object op_call(const py::capsule& handle, const py::tuple& values) {
+// Runs an overload on the values of all its arguments in one of its ways;
+// NotImplemented where it does not have that way.
+template <class Way>
+py::object run_op(const py::capsule& handle,
+                  const py::tuple& values,
+                  Way&& way) {
   const OperatorEntry& op = *handle.get_pointer<OperatorEntry>();
   ArrayRef<PyObject*> items = items_of(values.ptr());
   TAEDA_CHECK(items.size() == op.info->arguments,
@@ -88,13 +94,31 @@ py::object op_call(const py::capsule& handle, const py::tuple& values) {
   for (size_t i = 0; i < items.size(); ++i) {
     stack.push_back(to_ivalue(items[i], kind_of(op.info->values[i])));
   }
+  bool done = false;
   {
     GilRelease release(true);
-    call_boxed(op, stack, items.size());
+    done = way(op, stack);
   }
+  if (!done) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   Kinds kinds;
   for (const ArgInfo& r : results_of(*op.info)) kinds.push_back(kind_of(r));
   return owned(results_to_object(stack, kinds));
+}
+
+py::object op_call(const py::capsule& handle, const py::tuple& values) {
+  return run_op(handle, values, [](const OperatorEntry& op, Stack& stack) {
+    call_operator(op, stack);
+    return true;
+  });
+}
+
+py::object op_decompose(const py::capsule& handle, const py::tuple& values) {
+  return run_op(handle, values, [](const OperatorEntry& op, Stack& stack) {
+    bool composite = op.info->record->family == Family::Composite;
+    if (!composite && !is_transparent(op)) return run_means(op, stack);
+    run_composite(op, stack);
+    return true;
+  });
 }
 
 // Whether a kernel stands at a key.
@@ -135,6 +159,7 @@ void bind_library(PyObject* module) {
     return py::capsule(&entry_of(name, overload), "taeda.operator");
   });
   m.def("_op_call", op_call);
+  m.def("_op_decompose", op_decompose);
   m.def("_op_has_kernel", op_has_kernel);
   m.def("_op_record", [](std::string_view name, std::string_view overload) {
     return record_json(entry_of(name, overload));

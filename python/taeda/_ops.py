@@ -74,6 +74,13 @@ class OpOverload:
         values = self._schema.bind(self.name(), args, kwargs)
         return _C._op_call(self._entry, values)
 
+    def decompose(self, /, *args, **kwargs):
+        """The result computed by other operators; NotImplemented where no record says
+        how. Composites and operators that records define by others (`means`) have it.
+        """
+        values = self._schema.bind(self.name(), args, kwargs)
+        return _C._op_decompose(self._entry, values)
+
     @cached_property
     def is_view(self) -> bool:
         """Whether a result shares an argument's memory that is not written."""

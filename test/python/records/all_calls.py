@@ -44,8 +44,9 @@ def all_calls() -> dict[str, list[dict]]:
     """Values of the arguments by name, some calls of each overload."""
     schemas = {name: o.schema for name, o in OVERLOADS.items() if is_steady(o)}
     found = record(schemas)
+    reached = {*found}
     for name, *values in own_calls():
-        if name not in schemas or name in found:
+        if name not in schemas or name in reached:
             continue
         names = (a.name for a in schemas[name].arguments)
         given = dict(zip(names, values, strict=False))

@@ -23,7 +23,7 @@ def own_calls() -> Iterator[tuple]:
     """Tuples of an overload's name and its positional arguments."""
     for part in (
         *(_elementwise, _factories, _along_dims, _norms, _products, _factors),
-        *(_attention, _images, _optimizers),
+        *(_attention, _losses, _images, _optimizers),
     ):
         yield from part()
 
@@ -137,6 +137,15 @@ def _attention() -> Iterator[tuple]:
         out, logsumexp = forward(q, k, v, 0.0, causal, attn_mask=mask)
         args = (real(2, 3, 4, 5), q, k, v, out, logsumexp, 0.0, causal, mask)
         yield f"{name}_backward", *args
+
+
+def _losses() -> Iterator[tuple]:
+    forward = taeda.ops.aten._cross_entropy_rows
+    for reduction, weight, ignored in ((0, None, -100), (1, real(5), 1), (2, None, 1)):
+        args = (real(4, 5), whole(5, 4), weight, reduction, ignored)
+        yield "_cross_entropy_rows", *args
+        loss, *sums = forward(*args)
+        yield "_cross_entropy_rows_backward", taeda.ones_like(loss), *args, *sums
 
 
 def _images() -> Iterator[tuple]:

@@ -17,6 +17,7 @@ OTHERWISE = {
     "native_group_norm_backward": "mean and rstd are those of input",
     "native_batch_norm_backward": "mean and rstd are those of input",
     "_fused_rms_norm_backward": "rstd is that of input",
+    "_cross_entropy_rows_backward": "log_sum_exp and total_weight are those of self",
     "prod.dim_int": "an integer among recorded arguments",
 }
 # Of these the others are statistics, which have no derivative.

@@ -16,6 +16,7 @@ from taeda import _C
 FOLLOWS = {
     "native_layer_norm_backward": "mean and rstd are those of input",
     "native_group_norm_backward": "mean and rstd are those of input",
+    "_cross_entropy_rows_backward": "log_sum_exp and total_weight are those of self",
     "nll_loss_backward": "total_weight is that of target and weight",
     "nll_loss2d_backward": "total_weight is that of target and weight",
 }
