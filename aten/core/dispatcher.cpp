@@ -5,6 +5,8 @@ namespace taeda {
 
 void register_level_kernels(Dispatcher& dispatcher);    // level.h
 void register_autocast_kernel(Dispatcher& dispatcher);  // autocast.h
+void register_symbolic_kernel(Dispatcher& dispatcher);  // symbolic.h
+void register_symbolic_grad_kernel(Dispatcher& dispatcher);
 // Keys whose bit in `present` comes with the entry (Note [Autocast]): setting
 // their fallback leaves it as it is.
 constexpr uint64_t kOwnKeys =
@@ -58,6 +60,8 @@ Dispatcher& Dispatcher::get() {
     register_generated(*d);
     register_level_kernels(*d);
     register_autocast_kernel(*d);
+    register_symbolic_kernel(*d);
+    register_symbolic_grad_kernel(*d);
     return d;
   }();
   return *dispatcher;

@@ -23,9 +23,13 @@ struct BoxedKernel {
                     Stack& stack) = 0;
 };
 
-// Answered for every operator, by the kernels of level.cpp and of the bindings.
-inline constexpr DispatchKeySet kLevelKeys{
-    DispatchKey::Python, DispatchKey::Wrapped, DispatchKey::Intercept};
+// Answered for every operator, by the kernels of level.cpp, of the bindings and
+// of both symbolic.cpp.
+inline constexpr DispatchKeySet kLevelKeys{DispatchKey::Symbolic,
+                                           DispatchKey::Python,
+                                           DispatchKey::Wrapped,
+                                           DispatchKey::SymbolicGrad,
+                                           DispatchKey::Intercept};
 
 // Note [Operator entries]
 // Entries of the records are constant-initialised objects of the generated

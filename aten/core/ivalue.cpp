@@ -23,6 +23,7 @@ IValue::IValue(const Scalar& s) {
 
 int64_t IValue::to_int() const {
   if (is<bool>()) return get<bool>();
+  if (is<SymInt>()) return get<SymInt>().guard();
   return get<int64_t>();
 }
 double IValue::to_double() const {
@@ -36,7 +37,7 @@ Scalar IValue::to_scalar() const {
   if (is<bool>()) return get<bool>();
   if (is<double>()) return get<double>();
   if (is<complex<double>>()) return get<complex<double>>();
-  return get<int64_t>();
+  return to_int();
 }
 
 }  // namespace taeda

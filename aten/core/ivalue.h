@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/aten/core/op_types.h>
+#include <taeda/c10/symbolic/sym_int.h>
 
 #include <string>
 #include <variant>
@@ -10,6 +11,8 @@
 namespace taeda {
 
 // dtype, layout and memory format travel as integers, as in PyTorch's schemas.
+// Integers that are symbols, and lists with one, are alternatives of their own;
+// what calls a function that takes integers fixes them before (fix_symbols).
 class IValue {
  public:
   using Value = std::variant<std::monostate,
@@ -27,7 +30,9 @@ class IValue {
                              std::vector<Scalar>,
                              Device,
                              Generator,
-                             IntrusivePtr<IntrusiveTarget>>;
+                             IntrusivePtr<IntrusiveTarget>,
+                             SymInt,
+                             std::vector<SymInt>>;
 
   IValue() = default;
   template <class T>
@@ -53,6 +58,7 @@ class IValue {
     if (T* p = std::get_if<T>(&value_)) return *p;
     wrong_type();
   }
+  // A symbol is fixed to its hint, which is a guard.
   TAEDA_API int64_t to_int() const;
   TAEDA_API double to_double() const;
   TAEDA_API bool to_bool() const;

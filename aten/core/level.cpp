@@ -5,6 +5,9 @@
 
 namespace taeda {
 
+bool run_symbolic_composite(const OperatorEntry& op,
+                            Stack& stack);  // symbolic.h
+
 // autocast.h: whether it has something to do before a level sees the call.
 namespace autocast {
 bool comes_first(const OperatorEntry& op, Stack& stack);
@@ -184,6 +187,24 @@ void set_wrapped(const TensorBase& wrapper,
       make_intrusive<Wrapped>(std::move(level), std::move(value), batch_dim);
 }
 
+bool has_symbols(std::span<const IValue> values) {
+  return std::ranges::any_of(values, [](const IValue& v) {
+    return v.is<SymInt>() || v.is<std::vector<SymInt>>();
+  });
+}
+
+void fix_symbols(std::span<IValue> values) {
+  for (IValue& v : values) {
+    if (v.is<SymInt>()) v = v.to_int();
+    if (!v.is<std::vector<SymInt>>()) continue;
+    std::vector<int64_t> fixed;
+    for (const SymInt& s : v.get<std::vector<SymInt>>()) {
+      fixed.push_back(s.guard());
+    }
+    v = std::move(fixed);
+  }
+}
+
 int viewed_argument(const OpInfo& info, size_t index) {
   const ArgInfo& result = results_of(info)[index];
   if (result.alias == 0 || result.has(ArgInfo::kWritten)) return -1;
@@ -214,7 +235,9 @@ bool is_transparent(const OperatorEntry& op) {
 
 void run_composite(const OperatorEntry& op, Stack& stack) {
   constexpr int kSlot = static_cast<int>(DispatchKey::CPU);
+  if (run_symbolic_composite(op, stack)) return;
   if (op.from_stack != nullptr) {
+    fix_symbols(arguments_on(op, stack));
     op.from_stack(op, op.slots[kSlot], stack);
   } else {
     op.boxed[kSlot]->call(op, DispatchKey::CPU, stack);  // a library's
@@ -224,6 +247,7 @@ void run_composite(const OperatorEntry& op, Stack& stack) {
 bool run_means(const OperatorEntry& op, Stack& stack) {
   void* means = op.info->record->means;
   if (means == nullptr || op.info->form != Form::Functional) return false;
+  fix_symbols(arguments_on(op, stack));
   op.from_stack(op, means, stack);
   return true;
 }

@@ -127,6 +127,14 @@ class TAEDA_API BelowLevel {
   std::vector<LevelPtr> hidden_;
 };
 
+// Symbols
+// -----------------------------------------------------------------------
+
+// Whether an integer among the arguments is a symbol.
+TAEDA_API bool has_symbols(std::span<const IValue> values);
+// Symbols among the integers become their hints, which is a guard.
+TAEDA_API void fix_symbols(std::span<IValue> values);
+
 // Stacks ----------------------------------------------------------------------
 
 // The arguments of a call: the end of a stack.
@@ -154,6 +162,8 @@ void each_tensor(std::span<IValue> values, F&& f) {
   for (IValue& v : values) each_tensor(v, f);
 }
 
+// The keys of the tensors in a value.
+DispatchKeySet keys_in(const IValue& v);
 // Dispatches with the operator's arguments at the end of the stack.
 TAEDA_API void call_operator(const OperatorEntry& op, Stack& stack);
 // The same for arguments in hand; gives the results.

@@ -1,3 +1,4 @@
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/core/library.h>
 #include <taeda/aten/core/op_info.h>
 
@@ -5,6 +6,8 @@
 #include <mutex>
 
 namespace taeda {
+
+void call_with_symbols(const OperatorEntry& op, Stack& stack);  // symbolic.h
 
 namespace {
 
@@ -44,6 +47,8 @@ void place(OperatorEntry& op, DispatchKey key, BoxedKernel* kernel) {
   op.present |= DispatchKeySet(key).bits();
 }
 
+}  // namespace
+
 DispatchKeySet keys_in(const IValue& v) {
   if (v.is<TensorBase>()) return keys_of(v.get<TensorBase>());
   if (v.is<std::vector<TensorBase>>()) {
@@ -55,8 +60,6 @@ DispatchKeySet keys_in(const IValue& v) {
   }
   return {};
 }
-
-}  // namespace
 
 KernelPlace parse_place(std::string_view name, DispatchKey* key) {
   if (name == "CompositeImplicitAutograd" || name.empty()) {
@@ -145,6 +148,10 @@ void Library::implement(OperatorEntry& op,
 size_t argument_count(const OperatorEntry& op) { return op.info->arguments; }
 
 void call_boxed(const OperatorEntry& op, Stack& stack, size_t count) {
+  if (TAEDA_UNLIKELY(has_symbols(arguments_on(op, stack)))) {
+    call_with_symbols(op, stack);
+    return;
+  }
   if (op.from_stack != nullptr) {
     op.from_stack(op, op.public_function, stack);
     return;

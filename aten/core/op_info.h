@@ -10,6 +10,7 @@
 namespace taeda {
 
 struct OperatorEntry;
+struct SymbolicRule;
 
 // The order of VALUE_TYPES in tools/codegen/emit_info.py, by which codegen and
 // the parser of user operators agree.
@@ -105,6 +106,9 @@ struct RecordInfo {
   // A function of the operator's type that computes it by other operators; null
   // where the record has no such definition.
   void* means = nullptr;
+  // Its shape or view rule over SymInt (aten/iter/symbolic.h); null without
+  // one.
+  const SymbolicRule* rule = nullptr;
 };
 
 inline bool is_composite(const RecordInfo& record) {

@@ -1,5 +1,5 @@
 #include <taeda/aten/core/tensor_base.h>
-#include <taeda/c10/core/strides.h>
+#include <taeda/c10/core/symbolic_geometry.h>
 
 namespace taeda {
 
@@ -64,7 +64,11 @@ std::string_view short_dtype(ScalarType t) {
 }  // namespace
 
 int64_t TensorBase::size(int64_t d) const {
-  return sizes()[static_cast<size_t>(checked_dim(d, dim()))];
+  size_t at = static_cast<size_t>(checked_dim(d, dim()));
+  // Of symbols, this one alone becomes an integer.
+  if (TAEDA_UNLIKELY(impl_->is_symbolic()))
+    return sym_sizes(*impl_)[at].guard();
+  return sizes()[at];
 }
 int64_t TensorBase::stride(int64_t d) const {
   return strides()[static_cast<size_t>(checked_dim(d, dim()))];
@@ -82,8 +86,11 @@ bool TensorBase::is_contiguous(MemoryFormat f) const {
 }
 
 MemoryFormat TensorBase::suggest_memory_format() const {
-  if (!strides::channels_last_like(sizes(), strides()))
-    return MemoryFormat::Contiguous;
+  bool like =
+      impl_->is_symbolic()
+          ? strides::channels_last_like(sym_sizes(*impl_), sym_strides(*impl_))
+          : strides::channels_last_like(sizes(), strides());
+  if (!like) return MemoryFormat::Contiguous;
   return dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
@@ -92,7 +99,7 @@ void append_to(std::string& out, const TensorBase& t) {
     out.append("undefined");
     return;
   }
-  append_tensor_text(out, str_cat(t.sizes()), t.dtype(), t.device());
+  append_tensor_text(out, str_cat(sym_sizes(*t.impl())), t.dtype(), t.device());
 }
 
 void append_tensor_text(std::string& out,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <taeda/aten/core/promotion.h>
-#include <taeda/c10/core/strides.h>
+#include <taeda/c10/core/symbolic_geometry.h>
 
 namespace taeda {
 
@@ -29,6 +29,16 @@ class Spec {
     if (!t.defined()) return;
     sizes_ = t.sizes();
     strides_ = t.strides();
+    device_ = t.device();
+    dtype_ = t.dtype();
+    is_wrapped_number_ = t.impl()->is_wrapped_number;
+  }
+  explicit Spec(const TensorBase& t)
+    requires std::is_same_v<I, SymInt>
+  {
+    if (!t.defined()) return;
+    sizes_ = sym_sizes(*t.impl());
+    strides_ = sym_strides(*t.impl());
     device_ = t.device();
     dtype_ = t.dtype();
     is_wrapped_number_ = t.impl()->is_wrapped_number;

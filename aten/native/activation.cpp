@@ -105,7 +105,7 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
         self, weight.dim() == 0 ? weight : ops::reshape(weight, IntArrayRef()));
   }
   TAEDA_CHECK(self.dim() > 0, "prelu: Not allow zero-dim input tensor.");
-  int64_t channels = self.dim() > 1 ? self.sizes()[1] : 1;
+  int64_t channels = self.dim() > 1 ? self.size(1) : 1;
   TAEDA_CHECK(channels == weight.numel(),
               "prelu: Mismatch of parameter numbers and input channel size. "
               "Found parameter numbers = ",

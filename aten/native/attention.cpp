@@ -1,6 +1,7 @@
 // scaled_dot_product_attention: checks, masks, and which way it is computed.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/settings.h>
 #include <taeda/gen/native/_fused_sdp_choice.h>
 #include <taeda/gen/native/_scaled_dot_product_attention_math.h>
@@ -84,26 +85,27 @@ Tensor repeated_heads(const Tensor& t, int64_t heads) {
               own,
               " and ",
               heads);
-  DimVector split(t.sizes());
-  split.insert(split.end() - 2, 1);
-  DimVector wide = split, joined(t.sizes());
+  Dims<SymInt> split(symbolic_sizes(t));
+  split.insert(split.end() - 2, SymInt(1));
+  Dims<SymInt> wide = split, joined(symbolic_sizes(t));
   wide[wide.size() - 3] = heads / own;
   joined[joined.size() - 3] = heads;
-  return ops::reshape(ops::expand(ops::reshape(t, split), wide), joined);
+  return reshape_sized(expand_sized(reshape_sized(t, split), wide), joined);
 }
 
 // The dims before the last three as one.
 Tensor four_dims(const Tensor& t) {
   if (t.dim() == 4) return t;
-  DimVector sizes{1, 1, t.size(-2), t.size(-1)};
-  if (t.dim() == 3) sizes[0] = t.sizes()[0];
-  return ops::reshape(t, sizes);
+  ArrayRef<SymInt> own = symbolic_sizes(t);
+  Dims<SymInt> sizes{SymInt(1), SymInt(1), own[own.size() - 2], own.back()};
+  if (t.dim() == 3) sizes[0] = own[0];
+  return reshape_sized(t, sizes);
 }
 
 bool same_batch(const Tensor& a, const Tensor& b) {
   size_t lead = static_cast<size_t>(a.dim()) - 2;
-  return a.dim() == b.dim() &&
-         a.sizes().slice(0, lead) == b.sizes().slice(0, lead);
+  return a.dim() == b.dim() && same_sizes(symbolic_sizes(a).slice(0, lead),
+                                          symbolic_sizes(b).slice(0, lead));
 }
 
 Tensor in_type(const Tensor& t, ScalarType type) {
@@ -119,8 +121,11 @@ bool mask_fits(const Tensor& q, const Tensor& k, const Tensor& mask) {
   if (mask.requires_grad() || own > q.dim() || own < 2) return false;
   for (int64_t d = 0; d < own; ++d) {
     int64_t at = q.dim() - own + d;
-    int64_t want = at == q.dim() - 1 ? k.size(-2) : q.sizes()[at];
-    if (mask.sizes()[d] != want && mask.sizes()[d] != 1) return false;
+    bool fits = at == q.dim() - 1 ? same_size(mask, d, k, k.dim() - 2)
+                                  : same_size(mask, d, q, at);
+    if (!fits && symbolic_sizes(mask)[static_cast<size_t>(d)] != 1) {
+      return false;
+    }
   }
   return true;
 }
@@ -137,8 +142,8 @@ const char* not_fusable(const Tensor& q,
     return "it computes in floating-point types of 16 bits and more";
   }
   bool shapes = q.dim() <= 4 && same_batch(q, k) && same_batch(q, v) &&
-                q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2) &&
-                q.size(-1) > 0;
+                same_size(q, q.dim() - 1, k, k.dim() - 1) &&
+                same_size(k, k.dim() - 2, v, v.dim() - 2) && q.size(-1) > 0;
   if (!shapes) return "query, key and value do not have its shapes";
   return mask_fits(q, k, mask) ? nullptr
                                : "attn_mask does not have its shape, or "
@@ -281,9 +286,9 @@ Tensor scaled_dot_product_attention(const Tensor& query,
                                                          added,
                                                          scale));
     if (query.dim() == 4) return out;
-    DimVector sizes(query.sizes());
-    sizes.back() = v.size(-1);
-    return ops::reshape(out, sizes);
+    Dims<SymInt> sizes(symbolic_sizes(query));
+    sizes.back() = symbolic_sizes(v).back();
+    return reshape_sized(out, sizes);
   }
   // 16-bit floats are computed in float, as PyTorch does.
   ScalarType type =

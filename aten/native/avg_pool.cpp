@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/pooling.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_adaptive_avg_pool2d.h>
 #include <taeda/gen/native/_adaptive_avg_pool2d_backward.h>
@@ -385,14 +386,14 @@ Tensor add_height(const char* op, const Tensor& t) {
               "arguments for ",
               op,
               ")");
-  DimVector sizes(t.sizes());
-  sizes.insert(sizes.end() - 1, 1);
-  return ops::reshape(t, sizes);
+  Dims<SymInt> sizes(symbolic_sizes(t));
+  sizes.insert(sizes.end() - 1, SymInt(1));
+  return reshape_sized(t, sizes);
 }
 Tensor drop_height(const Tensor& t) {
-  DimVector sizes(t.sizes());
+  Dims<SymInt> sizes(symbolic_sizes(t));
   sizes.erase(sizes.end() - 2);
-  return ops::reshape(t, sizes);
+  return reshape_sized(t, sizes);
 }
 DimVector two(IntArrayRef one, int64_t first) {
   return one.empty() ? DimVector() : DimVector{first, one[0]};

@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/batch_norm.h>
 #include <taeda/gen/native/native_batch_norm.h>
@@ -489,7 +490,7 @@ Tensor batch_norm(const Tensor& input,
                   double momentum,
                   double eps,
                   bool) {
-  if (input.numel() == 0) {
+  if (has_no_elements(input)) {
     // Nothing to normalise, of whatever rank; the parameters stay in the graph.
     Tensor out = ops::clone(input, std::nullopt);
     if (weight) out = ops::mul(out, ops::select(*weight, 0, 0));

@@ -1,5 +1,5 @@
 // Maps of two inputs, and convolutions in another layout.
-#include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/bilinear.h>
 #include <taeda/gen/native/conv_tbc.h>
 #include <taeda/gen/ops/_to_copy.h>
@@ -29,15 +29,15 @@ Tensor bilinear(const Tensor& input1,
                  weight.dim() == 3,
                  "bilinear(): weight must have 3 dimensions, got ",
                  weight);
-  DimVector sizes(input1.sizes());
+  Dims<SymInt> sizes(symbolic_sizes(input1));
   for (int64_t d = 0; d + 1 < input1.dim(); ++d) {
-    TAEDA_CHECK(input1.sizes()[d] == input2.sizes()[d],
+    TAEDA_CHECK(same_size(input1, d, input2, d),
                 "bilinear(): input batch dimensions do not match at dim ",
                 d,
                 ": got ",
-                input1.sizes()[d],
+                symbolic_sizes(input1),
                 " and ",
-                input2.sizes()[d]);
+                symbolic_sizes(input2));
   }
   int64_t outputs = weight.sizes()[0], i = weight.sizes()[1];
   int64_t j = weight.sizes()[2];
@@ -71,7 +71,7 @@ Tensor bilinear(const Tensor& input1,
   sizes.back() = outputs;
   sizes.push_back(j);
   Tensor map = ops::reshape(ops::permute(weight, {1, 0, 2}), {i, outputs * j});
-  Tensor half = ops::reshape(ops::matmul(input1, map), sizes);
+  Tensor half = reshape_sized(ops::matmul(input1, map), sizes);
   Tensor terms = ops::mul(half, ops::unsqueeze(input2, -2));
   Tensor out = ops::sum(terms, IntArrayRef{-1}, false, weight.dtype());
   return bias ? ops::add(out, *bias, Scalar(int64_t{1})) : out;

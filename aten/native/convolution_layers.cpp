@@ -1,5 +1,5 @@
 // conv1d to conv3d and their transposes: unbatched inputs, padding by name.
-#include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/_convolution.h>
 #include <taeda/gen/native/_convolution_mode.h>
 #include <taeda/gen/native/conv1d.h>
@@ -31,14 +31,14 @@ Tensor batched(const char* op, const Tensor& input, int64_t dims, bool& added) {
               ", but got input of size: ",
               input.sizes());
   if (!added) return input;
-  DimVector sizes{1};
-  for (int64_t s : input.sizes()) sizes.push_back(s);
-  return ops::reshape(input, sizes);
+  Dims<SymInt> sizes{SymInt(1)};
+  for (const SymInt& s : symbolic_sizes(input)) sizes.push_back(s);
+  return reshape_sized(input, sizes);
 }
 
 Tensor unbatched(const Tensor& out, bool added) {
   if (!added) return out;
-  return ops::reshape(out, out.sizes().slice(1));
+  return reshape_sized(out, symbolic_sizes(out).slice(1));
 }
 
 Tensor plain(const char* op,

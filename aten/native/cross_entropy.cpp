@@ -4,6 +4,7 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/kernels/cross_entropy.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cross_entropy_rows.h>
 #include <taeda/gen/native/_cross_entropy_rows_backward.h>
@@ -220,7 +221,7 @@ Tensor with_probabilities(const Tensor& self,
                           int64_t reduction,
                           double smoothing) {
   int64_t class_dim = self.dim() == 1 ? 0 : 1;
-  int64_t classes = self.sizes()[class_dim];
+  int64_t classes = self.size(class_dim);
   check_class_weight(weight, classes);
   Tensor logs = ops::log_softmax(self, class_dim, self.dtype());
   Tensor goal = target;
@@ -263,7 +264,7 @@ Tensor smoothed(const Tensor& self,
                 int64_t ignore_index,
                 double smoothing) {
   int64_t class_dim = self.dim() == 1 ? 0 : 1;
-  int64_t classes = self.sizes()[class_dim];
+  int64_t classes = self.size(class_dim);
   Tensor logs = ops::log_softmax(self, class_dim, self.dtype());
   OptionalTensor given =
       weight.defined() ? OptionalTensor(weight) : std::nullopt;
@@ -292,11 +293,11 @@ bool takes_rows(const Tensor& self,
                 const Tensor& target,
                 const Tensor& weight) {
   bool shapes = self.dim() == 2 && target.dim() == 1 &&
-                self.sizes()[0] == target.sizes()[0] && self.sizes()[1] > 0;
+                same_size(self, 0, target, 0) && self.size(1) > 0;
   bool types = self.is_floating_point() && !is_float8(self.dtype()) &&
                (target.dtype() == kLong || target.dtype() == kByte);
   bool weights = !weight.defined() ||
-                 (weight.dim() == 1 && weight.numel() == self.sizes()[1] &&
+                 (weight.dim() == 1 && weight.numel() == self.size(1) &&
                   weight.dtype() == self.dtype());
   return shapes && types && weights;
 }
@@ -313,7 +314,7 @@ Tensor cross_entropy_loss(const Tensor& self,
   TAEDA_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
               "label_smoothing must be between 0.0 and 1.0. Got: ",
               label_smoothing);
-  if (self.sizes() == target.sizes()) {
+  if (same_sizes(symbolic_sizes(self), symbolic_sizes(target))) {
     TAEDA_CHECK(target.is_floating_point(),
                 "Expected floating point type for target with class "
                 "probabilities, got ",

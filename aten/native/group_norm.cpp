@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/group_norm.h>
 #include <taeda/gen/native/instance_norm.h>
@@ -299,10 +300,11 @@ Tensor group_norm(const Tensor& input,
                  "group_norm: Expected at least 2 dimensions for input tensor "
                  "but received ",
                  input.dim());
-  int64_t n = input.sizes()[0], c = input.sizes()[1], plane = 1;
-  for (int64_t s : input.sizes().slice(2)) plane *= s;
-  return std::get<0>(ops::native_group_norm(
-      input, weight, bias, n, c, plane, num_groups, eps));
+  ArrayRef<SymInt> sizes = symbolic_sizes(input);
+  SymInt plane = 1;
+  for (const SymInt& s : sizes.slice(2)) plane *= s;
+  return std::get<0>(group_norm_sized(
+      input, weight, bias, sizes[0], sizes[1], plane, num_groups, eps));
 }
 
 namespace {
@@ -342,12 +344,14 @@ Tensor instance_norm(const Tensor& input,
                  input.dim() >= 2,
                  "instance_norm: expected at least 2 dims, got ",
                  input);
-  int64_t n = input.sizes()[0], c = input.sizes()[1], plane = 1;
-  for (int64_t s : input.sizes().slice(2)) plane *= s;
-  auto [out, means, scales] =
-      ops::native_group_norm(input, weight, bias, n, c, plane, c, eps);
+  ArrayRef<SymInt> sizes = symbolic_sizes(input);
+  SymInt elements = 1;
+  for (const SymInt& s : sizes.slice(2)) elements *= s;
+  auto [out, means, scales] = group_norm_sized(
+      input, weight, bias, sizes[0], sizes[1], elements, input.size(1), eps);
   if (!mean.defined() && !var.defined()) return out;
-  double unbiased = static_cast<double>(plane) / static_cast<double>(plane - 1);
+  double plane = static_cast<double>(elements.guard());
+  double unbiased = plane / (plane - 1);
   follow(mean, means, momentum);
   if (var.defined()) {
     Tensor wide = ops::_to_copy(scales, kDouble);

@@ -1,5 +1,6 @@
 // Maxima over windows or bins, with the positions they were found at.
 #include <taeda/aten/native/max_pool.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/adaptive_max_pool1d.h>
 #include <taeda/gen/native/adaptive_max_pool2d.h>
 #include <taeda/gen/native/adaptive_max_pool2d_backward.h>
@@ -92,14 +93,14 @@ auto of_all_planes(const Pool& p, R range) {
 
 // [..., l] as [..., 1, l], and back.
 Tensor with_height(const Tensor& t) {
-  DimVector sizes(t.sizes());
-  sizes.insert(sizes.end() - 1, 1);
-  return ops::reshape(t, sizes);
+  Dims<SymInt> sizes(symbolic_sizes(t));
+  sizes.insert(sizes.end() - 1, SymInt(1));
+  return reshape_sized(t, sizes);
 }
 Tensor without_height(const Tensor& t) {
-  DimVector sizes(t.sizes());
+  Dims<SymInt> sizes(symbolic_sizes(t));
   sizes.erase(sizes.end() - 2);
-  return ops::reshape(t, sizes);
+  return reshape_sized(t, sizes);
 }
 DimVector pair_of(IntArrayRef one, int64_t first) {
   if (one.empty()) return {};
@@ -241,8 +242,9 @@ std::tuple<Tensor, Tensor> max_pool1d_with_indices(
     ArrayRef<int64_t> padding,
     ArrayRef<int64_t> dilation,
     bool ceil_mode) {
-  bool fits = (self.dim() == 2 || self.dim() == 3) && self.size(-1) != 0 &&
-              self.size(-2) != 0;
+  bool fits = (self.dim() == 2 || self.dim() == 3) &&
+              symbolic_sizes(self).back() != 0 &&
+              symbolic_sizes(self)[static_cast<size_t>(self.dim() - 2)] != 0;
   TAEDA_CHECK(fits,
               "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional "
               "0 dim batch size for input, but got:",

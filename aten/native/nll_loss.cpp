@@ -1,6 +1,7 @@
 // Negative log likelihood of target classes, over rows or over planes.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/nll_loss.h>
 #include <taeda/gen/native/nll_loss2d.h>
 #include <taeda/gen/native/nll_loss2d_backward.h>
@@ -363,11 +364,11 @@ Tensor nll_loss_nd(const Tensor& self,
                  self.dim(),
                  ")");
   if (self.dim() != 1) {
-    int64_t batch = target.dim() == 0 ? 0 : target.sizes()[0];
+    SymInt batch = target.dim() == 0 ? SymInt(0) : symbolic_sizes(target)[0];
     TAEDA_CHECK_AS(Value,
-                   self.sizes()[0] == batch,
+                   symbolic_sizes(self)[0] == batch,
                    "Expected input batch_size (",
-                   self.sizes()[0],
+                   symbolic_sizes(self)[0],
                    ") to match target batch_size (",
                    batch,
                    ").");
@@ -378,21 +379,22 @@ Tensor nll_loss_nd(const Tensor& self,
   if (self.dim() == 4) {
     return ops::nll_loss2d(self, target, weight, reduction, ignore_index);
   }
-  int64_t n = self.sizes()[0], c = self.sizes()[1];
-  DimVector wanted{n};
-  int64_t plane = 1;
-  for (int64_t s : self.sizes().slice(2)) wanted.push_back(s), plane *= s;
-  TAEDA_CHECK(target.sizes() == IntArrayRef(wanted),
+  ArrayRef<SymInt> sizes = symbolic_sizes(self);
+  const SymInt &n = sizes[0], &c = sizes[1];
+  Dims<SymInt> wanted{n};
+  SymInt plane = 1;
+  for (const SymInt& s : sizes.slice(2)) wanted.push_back(s), plane *= s;
+  TAEDA_CHECK(same_sizes(symbolic_sizes(target), wanted),
               "Expected target size ",
-              IntArrayRef(wanted),
+              ArrayRef<SymInt>(wanted),
               ", got ",
-              target.sizes());
-  Tensor out = ops::nll_loss2d(ops::reshape(self, {n, c, 1, plane}),
-                               ops::reshape(target, {n, 1, plane}),
+              symbolic_sizes(target));
+  Tensor out = ops::nll_loss2d(reshape_sized(self, {n, c, SymInt(1), plane}),
+                               reshape_sized(target, {n, SymInt(1), plane}),
                                weight,
                                reduction,
                                ignore_index);
-  return reduction == kNone ? ops::reshape(out, wanted) : out;
+  return reduction == kNone ? reshape_sized(out, wanted) : out;
 }
 
 }  // namespace taeda::native

@@ -175,7 +175,7 @@ Tensor glu(const Tensor& self, int64_t dim) {
   TAEDA_CHECK(self.dim() > 0,
               "glu: glu does not support 0-dimensional tensors");
   int64_t at = wrap_dim(dim, self.dim());
-  int64_t size = self.sizes()[at];
+  int64_t size = self.size(at);
   TAEDA_CHECK(size % 2 == 0,
               "glu: Halving dimension must be even, but dimension ",
               at,

@@ -1,6 +1,7 @@
 // Frames around a tensor: constant, reflected, replicated, circular.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/creation.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/_pad_circular.h>
 #include <taeda/gen/native/constant_pad_nd.h>
 #include <taeda/gen/native/pad.h>
@@ -15,6 +16,7 @@
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/lift_fresh.h>
 #include <taeda/gen/ops/reflection_pad1d.h>
 #include <taeda/gen/ops/reflection_pad2d.h>
 #include <taeda/gen/ops/reflection_pad3d.h>
@@ -112,7 +114,7 @@ void check_shape(const char* op, const Tensor& self, int64_t dims) {
   bool batch = self.dim() == dims + 2;
   bool fits = batch || self.dim() == dims + 1;
   for (int64_t d = batch ? 1 : 0; fits && d < self.dim(); ++d) {
-    fits = self.sizes()[d] != 0;
+    fits = symbolic_sizes(self)[static_cast<size_t>(d)] != 0;
   }
   TAEDA_CHECK(fits,
               op,
@@ -138,7 +140,7 @@ Tensor framed(const char* op,
   check_shape(op, self, dims);
   Tensor out = self;
   for (int64_t i = 0; i < dims; ++i) {
-    int64_t d = self.dim() - 1 - i, size = self.sizes()[d];
+    int64_t d = self.dim() - 1 - i, size = self.size(d);
     int64_t before = padding[2 * i], after = padding[2 * i + 1];
     TAEDA_CHECK(mode == Mode::Replicate || (before < size && after < size),
                 "Argument #",
@@ -166,7 +168,7 @@ Tensor framed(const char* op,
     int64_t* at = index.mutable_data<int64_t>();
     for (int64_t k = 0; k < wide; ++k)
       at[k] = source_of(mode, k - before, size);
-    out = ops::index_select(out, d, index);
+    out = ops::index_select(out, d, ops::lift_fresh(index));
   }
   return out;
 }
@@ -206,7 +208,7 @@ Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
               pad.size());
   Tensor out = self;
   for (int64_t i = 0; i < dims; ++i) {
-    int64_t d = self.dim() - 1 - i, size = self.sizes()[d];
+    int64_t d = self.dim() - 1 - i, size = self.size(d);
     int64_t before = pad[2 * i], after = pad[2 * i + 1];
     TAEDA_CHECK(before <= size && after <= size,
                 "Padding value causes wrapping around more than once.");
@@ -227,7 +229,7 @@ Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
       int64_t place = (k - std::max<int64_t>(before, 0)) % kept;
       at[k] = first + (place < 0 ? place + kept : place);
     }
-    out = ops::index_select(out, d, index);
+    out = ops::index_select(out, d, ops::lift_fresh(index));
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // rms_norm: the fused kernel where it has the dtypes, else its definition.
 #include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/rms_norm.h>
 #include <taeda/gen/ops/_fused_rms_norm.h>
 #include <taeda/gen/ops/add.h>
@@ -17,9 +18,17 @@ Tensor rms_norm(const Tensor& input,
                 const OptionalTensor& weight,
                 std::optional<double> eps) {
   Tensor w = or_undefined(weight);
-  auto [rows, n] =
-      norm_rows<int64_t>("rms_norm", input, normalized_shape, w, {});
-  (void)rows;
+  int64_t n = 0;
+  if (TAEDA_UNLIKELY(input.impl()->is_symbolic())) {
+    auto [rows, width] = norm_rows<SymInt>("rms_norm",
+                                           Spec<SymInt>(input),
+                                           as_symbolic(normalized_shape),
+                                           Spec<SymInt>(w),
+                                           {});
+    n = width.guard();
+  } else {
+    n = norm_rows<int64_t>("rms_norm", input, normalized_shape, w, {}).second;
+  }
   bool fused =
       input.is_floating_point() && (!w.defined() || w.dtype() == input.dtype());
   if (fused) {

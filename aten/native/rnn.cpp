@@ -1,6 +1,7 @@
 // Recurrent networks: layers, directions and packed sequences over _rnn_layer.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/_pack_padded_sequence.h>
 #include <taeda/gen/native/_pad_packed_sequence.h>
 #include <taeda/gen/native/gru.h>
@@ -53,10 +54,56 @@ Tensor in_dtype_of(const Tensor& computed, const Tensor& state) {
   return ops::to(computed, state.dtype());
 }
 
+using LayerResult = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+
+// The row counts of the steps may be symbols.
+LayerResult rnn_layer_sized(int64_t mode,
+                            const Tensor& input,
+                            const Tensor& h0,
+                            const OptionalTensor& c0,
+                            const Tensor& w_ih,
+                            const Tensor& w_hh,
+                            const OptionalTensor& b_ih,
+                            const OptionalTensor& b_hh,
+                            const OptionalTensor& w_hr,
+                            ArrayRef<SymInt> counts,
+                            bool reverse) {
+  if (TAEDA_LIKELY(all_plain(counts))) {
+    return ops::_rnn_layer(mode,
+                           input,
+                           h0,
+                           c0,
+                           w_ih,
+                           w_hh,
+                           b_ih,
+                           b_hh,
+                           w_hr,
+                           as_plain(counts),
+                           reverse);
+  }
+  auto given = [](const OptionalTensor& t) {
+    return t && t->defined() ? IValue(*t) : IValue();
+  };
+  Stack out = call_with(ops::entries::_rnn_layer,
+                        std::vector<IValue>{mode,
+                                            input,
+                                            h0,
+                                            given(c0),
+                                            w_ih,
+                                            w_hh,
+                                            given(b_ih),
+                                            given(b_hh),
+                                            given(w_hr),
+                                            counts.vec(),
+                                            reverse});
+  auto at = [&](size_t i) { return out[i].get<TensorBase>(); };
+  return {at(0), at(1), at(2), at(3), at(4)};
+}
+
 // `data` has the rows of all steps; see Note [Packed rows].
 States run(const Network& n,
            const Tensor& data,
-           IntArrayRef counts,
+           ArrayRef<SymInt> counts,
            const Tensor& h0,
            const Tensor& c0) {
   int64_t directions = n.bidirectional ? 2 : 1;
@@ -81,7 +128,7 @@ States run(const Network& n,
       OptionalTensor c;
       if (n.mode == kLstm) c = ops::select(c0, 0, at);
       auto [out, h, cell, gates, extra] =
-          ops::_rnn_layer(n.mode,
+          rnn_layer_sized(n.mode,
                           x,
                           ops::select(h0, 0, at),
                           c,
@@ -126,21 +173,23 @@ States run_padded(const Network& n,
   TAEDA_CHECK(input.dim() == 3, "rnn: expected 3-D input, got ", input);
   check_state(n, input, h0);
   Tensor x = batch_first ? ops::transpose(input, 0, 1) : input;
-  int64_t steps = x.sizes()[0], batch = x.sizes()[1];
+  int64_t steps = x.size(0);  // known: there is a row of the graph for each
+  const SymInt batch = symbolic_sizes(x)[1];
   TAEDA_CHECK(steps > 0, "Expected sequence length to be larger than 0 in RNN");
-  TAEDA_CHECK(h0.sizes()[1] == batch,
+  TAEDA_CHECK(symbolic_sizes(h0)[1] == batch,
               "Expected hidden size (",
-              h0.sizes()[0],
+              symbolic_sizes(h0)[0],
               ", ",
               batch,
               ", ",
-              h0.sizes()[2],
+              symbolic_sizes(h0)[2],
               "), got ",
-              h0.sizes());
-  DimVector counts(static_cast<size_t>(steps), batch);
-  States s =
-      run(n, ops::reshape(x, {steps * batch, x.sizes()[2]}), counts, h0, c0);
-  s.out = ops::reshape(s.out, {steps, batch, s.out.sizes()[1]});
+              symbolic_sizes(h0));
+  Dims<SymInt> counts(static_cast<size_t>(steps), batch);
+  Tensor rows = reshape_sized(x, {steps * batch, symbolic_sizes(x)[2]});
+  States s = run(n, rows, counts, h0, c0);
+  s.out =
+      reshape_sized(s.out, {SymInt(steps), batch, symbolic_sizes(s.out)[1]});
   if (batch_first) s.out = ops::transpose(s.out, 0, 1);
   return s;
 }
@@ -157,7 +206,7 @@ States run_packed(const Network& n,
                   const Tensor& h0,
                   const Tensor& c0) {
   check_state(n, data, h0);
-  return run(n, data, counts_of(batch_sizes), h0, c0);
+  return run(n, data, as_symbolic(counts_of(batch_sizes)), h0, c0);
 }
 
 void check_pair(TensorList hx) {
@@ -250,24 +299,24 @@ std::pair<Tensor, Tensor> cell(int64_t mode,
                  input,
                  " and ",
                  h);
-  TAEDA_CHECK(input.sizes()[1] == w_ih.size(1),
+  TAEDA_CHECK(input.size(1) == w_ih.size(1),
               "input has inconsistent input_size: got ",
-              input.sizes()[1],
+              input.size(1),
               " expected ",
               w_ih.size(1));
-  TAEDA_CHECK(input.sizes()[0] == h.sizes()[0],
+  TAEDA_CHECK(same_size(input, 0, h, 0),
               "Input batch size ",
-              input.sizes()[0],
+              symbolic_sizes(input)[0],
               " doesn't match hidden0 batch size ",
-              h.sizes()[0]);
-  TAEDA_CHECK(h.sizes()[1] == w_hh.size(1),
+              symbolic_sizes(h)[0]);
+  TAEDA_CHECK(h.size(1) == w_hh.size(1),
               "hidden0 has inconsistent hidden_size: got ",
-              h.sizes()[1],
+              h.size(1),
               ", expected ",
               w_hh.size(1));
   bool both = b_ih && b_ih->defined() && b_hh && b_hh->defined();
   auto [out, hn, cn, gates, extra] =
-      ops::_rnn_layer(mode,
+      rnn_layer_sized(mode,
                       input,
                       h,
                       c,
@@ -276,7 +325,7 @@ std::pair<Tensor, Tensor> cell(int64_t mode,
                       both ? b_ih : OptionalTensor(),
                       both ? b_hh : OptionalTensor(),
                       std::nullopt,
-                      DimVector{input.sizes()[0]},
+                      symbolic_sizes(input).slice(0, 1),
                       false);
   if (mode == kGru || mode == kLstm) out = in_dtype_of(out, h);
   return {out, mode == kLstm ? in_dtype_of(cn, *c) : cn};

@@ -224,13 +224,11 @@ Tensor plain(const OptionalTensor& t, ScalarType type) {
 
 // Returns their sum.
 template <class I>
-int64_t check_rows(const Spec<I>& input,
-                   const Spec<I>& h0,
-                   ArrayRef<int64_t> counts) {
-  int64_t rows = 0;
+I check_rows(const Spec<I>& input, const Spec<I>& h0, ArrayRef<I> counts) {
+  I rows = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
     bool falls =
-        i == 0 ? I(counts[i]) <= h0.sizes()[0] : counts[i] <= counts[i - 1];
+        i == 0 ? counts[i] <= h0.sizes()[0] : counts[i] <= counts[i - 1];
     TAEDA_CHECK(counts[i] > 0 && falls,
                 "rnn: expected row counts from ",
                 h0.sizes()[0],
@@ -238,7 +236,7 @@ int64_t check_rows(const Spec<I>& input,
                 counts);
     rows += counts[i];
   }
-  TAEDA_CHECK(I(rows) == input.sizes()[0],
+  TAEDA_CHECK(rows == input.sizes()[0],
               "rnn: expected an input of ",
               rows,
               " rows, got ",
@@ -256,16 +254,16 @@ void check_matrix(const char* name,
 
 // Refuses what does not fit; returns the number of rows.
 template <class I>
-int64_t check_layer(int64_t mode,
-                    const Spec<I>& input,
-                    const Spec<I>& h0,
-                    const Spec<I>& c0,
-                    const Spec<I>& w_ih,
-                    const Spec<I>& w_hh,
-                    const Spec<I>& b_ih,
-                    const Spec<I>& b_hh,
-                    const Spec<I>& w_hr,
-                    ArrayRef<int64_t> counts) {
+I check_layer(int64_t mode,
+              const Spec<I>& input,
+              const Spec<I>& h0,
+              const Spec<I>& c0,
+              const Spec<I>& w_ih,
+              const Spec<I>& w_hh,
+              const Spec<I>& b_ih,
+              const Spec<I>& b_hh,
+              const Spec<I>& w_hr,
+              ArrayRef<I> counts) {
   ScalarType type = compute_type(input.dtype());
   TAEDA_CHECK_AS(NotImplemented,
                  type == kFloat || type == kDouble,
@@ -277,7 +275,7 @@ int64_t check_layer(int64_t mode,
     TAEDA_CHECK(t->dim() == 2, "rnn: expected a matrix, got ", t->sizes());
   }
   const SizesOver<I> z(mode, input, h0, w_hh);
-  int64_t rows = check_rows(input, h0, counts);
+  I rows = check_rows(input, h0, counts);
   TAEDA_CHECK(z.gates == gates_of(mode) * z.hidden,
               "rnn: expected ",
               gates_of(mode),
@@ -342,7 +340,7 @@ void _rnn_layer_shape(int64_t mode,
                       const Spec<I>& b_ih,
                       const Spec<I>& b_hh,
                       const Spec<I>& w_hr,
-                      ArrayRef<int64_t> counts,
+                      ArrayRef<I> counts,
                       bool,
                       Plan<I>& plan) {
   I rows =
@@ -568,7 +566,7 @@ void _rnn_layer_backward_shape(const Spec<I>& grad_out,
                                const Spec<I>& output,
                                const Spec<I>& gates,
                                const Spec<I>& extra,
-                               ArrayRef<int64_t> counts,
+                               ArrayRef<I> counts,
                                bool,
                                Plan<I>& plan) {
   constexpr std::string_view kName = "rnn_backward";

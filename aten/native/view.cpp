@@ -24,15 +24,18 @@ namespace taeda::native {
 
 namespace {
 
-[[noreturn]] void not_viewable(const Tensor& self, IntArrayRef shape) {
+template <class I>
+[[noreturn]] void not_viewable(ArrayRef<I> sizes,
+                               ArrayRef<I> strides,
+                               ArrayRef<I> shape) {
   throw_error(
       ErrorKind::Runtime,
       str_cat("view size is not compatible with input tensor's size and stride "
               "(at least one dimension spans across two contiguous subspaces). "
               "Use .reshape(...) instead. (view: self has shape ",
-              self.sizes(),
+              sizes,
               " and strides ",
-              self.strides(),
+              strides,
               ", asked for ",
               shape,
               ")"));
@@ -40,33 +43,67 @@ namespace {
 
 }  // namespace
 
+template <class I>
+ViewGeometry<I> view_rule(ViewGeometry<I> self, ArrayRef<I> size) {
+  Dims<I> shape = infer_size<I>(size, self.numel());
+  auto strides = view_strides<I>(self.sizes, self.strides, shape);
+  if (!strides) not_viewable<I>(self.sizes, self.strides, shape);
+  self.sizes = std::move(shape);
+  self.strides = *std::move(strides);
+  return self;
+}
+TAEDA_SHAPE(view_rule);
+// The rule itself, without lists between: of all views the one most called.
 Tensor view(const Tensor& self, ArrayRef<int64_t> size) {
   DimVector shape = infer_size<int64_t>(size, self.numel());
   auto strides = view_strides<int64_t>(self.sizes(), self.strides(), shape);
-  if (!strides) not_viewable(self, shape);
+  if (!strides) not_viewable<int64_t>(self.sizes(), self.strides(), shape);
   return make_view(self, shape, *strides, self.storage_offset());
 }
 
-namespace {
-
-void strided_checks(const Tensor& self,
-                    IntArrayRef size,
-                    IntArrayRef stride,
-                    int64_t offset) {
+template <class I>
+ViewGeometry<I> as_strided_rule(ViewGeometry<I> self,
+                                ArrayRef<I> size,
+                                ArrayRef<I> stride,
+                                std::optional<I> storage_offset) {
   TAEDA_CHECK(size.size() == stride.size(),
               "as_strided: mismatch in length of strides and shape, got ",
               stride,
               " and ",
               size);
-  TAEDA_CHECK(offset >= 0,
-              "as_strided: Negative storage_offset not supported, got ",
-              offset);
-  for (int64_t s : stride) {
+  self.sizes = size;
+  self.strides = stride;
+  if (storage_offset) self.offset = *storage_offset;
+  for (const I& s : stride) {
     TAEDA_CHECK(s >= 0,
                 "as_strided: Negative strides are not supported at the moment, "
                 "got strides: ",
                 stride);
   }
+  return self;
+}
+TAEDA_SHAPE(as_strided_rule);
+template <class I>
+ViewGeometry<I> _reshape_alias_rule(ViewGeometry<I> self,
+                                    ArrayRef<I> size,
+                                    ArrayRef<I> stride) {
+  return as_strided_rule<I>(std::move(self), size, stride, std::nullopt);
+}
+TAEDA_SHAPE(_reshape_alias_rule);
+
+namespace {
+
+// as_strided_rule's geometry, with what only memory tells.
+Geometry strided_geometry(const Tensor& self,
+                          IntArrayRef size,
+                          IntArrayRef stride,
+                          std::optional<int64_t> storage_offset) {
+  Geometry g =
+      as_strided_rule<int64_t>(Geometry(self), size, stride, storage_offset);
+  int64_t offset = g.offset;
+  TAEDA_CHECK(offset >= 0,
+              "as_strided: Negative storage_offset not supported, got ",
+              offset);
   checked_numel("as_strided", size);
   size_t needed = required_bytes(size, stride, offset, self.itemsize());
   TAEDA_CHECK(self.is_meta() || needed <= self.storage()->nbytes(),
@@ -82,6 +119,7 @@ void strided_checks(const Tensor& self,
               needed,
               " are out of bounds for storage of size ",
               self.storage()->nbytes());
+  return g;
 }
 
 }  // namespace
@@ -89,16 +127,12 @@ void strided_checks(const Tensor& self,
 Tensor _reshape_alias(const Tensor& self,
                       ArrayRef<int64_t> size,
                       ArrayRef<int64_t> stride) {
-  strided_checks(self, size, stride, self.storage_offset());
-  return make_view(self, size, stride, self.storage_offset());
+  return strided_geometry(self, size, stride, std::nullopt).view_of(self);
 }
 
 Tensor _unsafe_view(const Tensor& self, ArrayRef<int64_t> size) {
-  DimVector shape = infer_size<int64_t>(size, self.numel());
-  auto strides = view_strides<int64_t>(self.sizes(), self.strides(), shape);
-  if (!strides) not_viewable(self, shape);
   Tensor out(self.impl()->shallow_copy(/*share_version=*/false));
-  out.impl()->set_sizes_and_strides(shape, *strides);
+  view_rule(Geometry(self), size).apply_to(out);
   return out;
 }
 
@@ -167,12 +201,13 @@ Tensor unflatten(const Tensor& self, int64_t dim, ArrayRef<int64_t> sizes) {
   return ops::view(self, shape);
 }
 
-Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool) {
+template <class I>
+ViewGeometry<I> expand_rule(ViewGeometry<I> self, ArrayRef<I> size, bool) {
   int64_t rank = static_cast<int64_t>(size.size());
   int64_t extra = rank - self.dim();
   TAEDA_CHECK(extra >= 0,
               "expand(",
-              self,
+              ArrayRef<I>(self.sizes),
               ", size=",
               size,
               "): the number of sizes provided (",
@@ -181,7 +216,9 @@ Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool) {
               "tensor (",
               self.dim(),
               ")");
-  DimVector sizes(size), strides(static_cast<size_t>(rank), 0);
+  ViewGeometry<I> g = self;
+  g.sizes = size;
+  g.strides = Dims<I>(static_cast<size_t>(rank), I(0));
   for (int64_t d = rank; d-- > 0;) {
     if (d < extra) {
       TAEDA_CHECK(size[d] >= 0,
@@ -190,14 +227,14 @@ Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool) {
                   ") isn't allowed in a leading, non-existing dimension ",
                   d);
       // What PyTorch gives dims that it puts in front.
-      strides[d] = d + 1 < rank ? sizes[d + 1] * strides[d + 1] : 1;
-      if (size[d] != 1) strides[d] = 0;
+      if (size[d] != 1) continue;
+      g.strides[d] = d + 1 < rank ? g.sizes[d + 1] * g.strides[d + 1] : I(1);
       continue;
     }
-    int64_t own = self.sizes()[d - extra];
-    if (size[d] == -1) sizes[d] = own;
-    strides[d] = self.strides()[d - extra];
-    if (sizes[d] == own) continue;
+    const I& own = self.sizes[d - extra];
+    g.strides[d] = self.strides[d - extra];
+    if (size[d] == -1) g.sizes[d] = own;
+    if (g.sizes[d] == own) continue;
     TAEDA_CHECK(own == 1,
                 "The expanded size of the tensor (",
                 size[d],
@@ -208,12 +245,16 @@ Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool) {
                 ".  Target sizes: ",
                 size,
                 ".  Tensor sizes: ",
-                self.sizes());
+                ArrayRef<I>(self.sizes));
     TAEDA_CHECK(
-        sizes[d] >= 0, "expand: invalid size ", size[d], " at dimension ", d);
-    strides[d] = 0;
+        g.sizes[d] >= 0, "expand: invalid size ", size[d], " at dimension ", d);
+    g.strides[d] = 0;
   }
-  return make_view(self, sizes, strides, self.storage_offset());
+  return g;
+}
+TAEDA_SHAPE(expand_rule);
+Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool implicit) {
+  return expand_rule(Geometry(self), size, implicit).view_of(self);
 }
 
 Tensor sum_to_size(const Tensor& self, ArrayRef<int64_t> size) {
@@ -237,9 +278,12 @@ Tensor sum_to_size(const Tensor& self, ArrayRef<int64_t> size) {
   return ops::view(ops::sum(self, IntArrayRef(dims), true), size);
 }
 
-Tensor alias(const Tensor& self) {
-  return make_view(self, self.sizes(), self.strides(), self.storage_offset());
+template <class I>
+ViewGeometry<I> alias_rule(ViewGeometry<I> self) {
+  return self;
 }
+TAEDA_SHAPE(alias_rule);
+Tensor alias(const Tensor& self) { return Geometry(self).view_of(self); }
 
 Tensor detach(const Tensor& self) {
   return Tensor(self.impl()->shallow_copy(/*share_version=*/true));
@@ -249,18 +293,14 @@ Tensor as_strided(const Tensor& self,
                   ArrayRef<int64_t> size,
                   ArrayRef<int64_t> stride,
                   std::optional<int64_t> storage_offset) {
-  int64_t offset = storage_offset.value_or(self.storage_offset());
-  strided_checks(self, size, stride, offset);
-  return make_view(self, size, stride, offset);
+  return strided_geometry(self, size, stride, storage_offset).view_of(self);
 }
 
 void as_strided_(const Tensor& self,
                  ArrayRef<int64_t> size,
                  ArrayRef<int64_t> stride,
                  std::optional<int64_t> storage_offset) {
-  int64_t offset = storage_offset.value_or(self.storage_offset());
-  strided_checks(self, size, stride, offset);
-  self.impl()->set_sizes_and_strides(size, stride, offset);
+  strided_geometry(self, size, stride, storage_offset).apply_to(self);
 }
 
 }  // namespace taeda::native

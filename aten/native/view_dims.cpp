@@ -26,8 +26,9 @@ namespace taeda::native {
 
 // Order of dims --------------------------------------------------------------
 
-Tensor permute(const Tensor& self, ArrayRef<int64_t> dims) {
-  size_t rank = static_cast<size_t>(self.dim());
+template <class I>
+ViewGeometry<I> permute_rule(ViewGeometry<I> self, ArrayRef<int64_t> dims) {
+  size_t rank = self.sizes.size();
   TAEDA_CHECK(dims.size() == rank,
               "permute(sparse_coo): number of dimensions in the tensor input "
               "does not match the length of the desired ordering of dimensions "
@@ -35,53 +36,69 @@ Tensor permute(const Tensor& self, ArrayRef<int64_t> dims) {
               rank,
               " is not equal to len(dims) = ",
               dims.size());
-  Geometry g(self);
+  ViewGeometry<I> g = self;
   uint64_t seen = 0;
   for (size_t i = 0; i < rank; ++i) {
     int64_t d = wrap_dim(dims[i], self.dim());
     TAEDA_CHECK((seen >> d & 1) == 0,
                 "permute(): duplicate dims are not allowed.");
     seen |= uint64_t{1} << d;
-    g.sizes[i] = self.sizes()[d];
-    g.strides[i] = self.strides()[d];
-  }
-  return g.view_of(self);
-}
-
-namespace {
-
-Geometry transposed(const Tensor& self, int64_t dim0, int64_t dim1) {
-  dim0 = wrap_dim(dim0, self.dim());
-  dim1 = wrap_dim(dim1, self.dim());
-  Geometry g(self);
-  if (dim0 != dim1) {
-    std::swap(g.sizes[dim0], g.sizes[dim1]);
-    std::swap(g.strides[dim0], g.strides[dim1]);
+    g.sizes[i] = self.sizes[d];
+    g.strides[i] = self.strides[d];
   }
   return g;
 }
+TAEDA_SHAPE(permute_rule);
+Tensor permute(const Tensor& self, ArrayRef<int64_t> dims) {
+  return permute_rule(Geometry(self), dims).view_of(self);
+}
 
-Geometry matrix_transposed(const Tensor& self, const char* op) {
+template <class I>
+ViewGeometry<I> transpose_rule(ViewGeometry<I> self,
+                               int64_t dim0,
+                               int64_t dim1) {
+  dim0 = wrap_dim(dim0, self.dim());
+  dim1 = wrap_dim(dim1, self.dim());
+  if (dim0 != dim1) {
+    std::swap(self.sizes[dim0], self.sizes[dim1]);
+    std::swap(self.strides[dim0], self.strides[dim1]);
+  }
+  return self;
+}
+TAEDA_SHAPE(transpose_rule);
+
+namespace {
+
+template <class I>
+ViewGeometry<I> matrix_transposed(ViewGeometry<I> self, const char* op) {
   TAEDA_CHECK(self.dim() <= 2,
               op,
               "() expects a tensor with <= 2 dimensions, but self is ",
               self.dim(),
               "D");
-  return self.dim() < 2 ? Geometry(self) : transposed(self, 0, 1);
+  return self.dim() < 2 ? self : transpose_rule(std::move(self), 0, 1);
 }
 
 }  // namespace
 
+template <class I>
+ViewGeometry<I> t_rule(ViewGeometry<I> self) {
+  return matrix_transposed(self, "t");
+}
+TAEDA_SHAPE(t_rule);
+
 Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
-  return transposed(self, dim0, dim1).view_of(self);
+  return transpose_rule(Geometry(self), dim0, dim1).view_of(self);
 }
 void transpose_(const Tensor& self, int64_t dim0, int64_t dim1) {
-  transposed(self, dim0, dim1).apply_to(self);
+  transpose_rule(Geometry(self), dim0, dim1).apply_to(self);
 }
 Tensor t(const Tensor& self) {
-  return matrix_transposed(self, "t").view_of(self);
+  return matrix_transposed(Geometry(self), "t").view_of(self);
 }
-void t_(const Tensor& self) { matrix_transposed(self, "t_").apply_to(self); }
+void t_(const Tensor& self) {
+  matrix_transposed(Geometry(self), "t_").apply_to(self);
+}
 
 Tensor numpy_T(const Tensor& self) {
   DimVector dims;
@@ -141,121 +158,155 @@ Tensor movedim(const Tensor& self, int64_t source, int64_t destination) {
 
 namespace {
 
-Geometry squeezed(const Tensor& self, uint64_t mask) {
-  Geometry g(self);
+template <class I>
+ViewGeometry<I> squeezed(const ViewGeometry<I>& self, uint64_t mask) {
+  ViewGeometry<I> g = self;
   g.sizes.clear();
   g.strides.clear();
   for (int64_t d = 0; d < self.dim(); ++d) {
-    if ((mask >> d & 1) != 0 && self.sizes()[d] == 1) continue;
-    g.sizes.push_back(self.sizes()[d]);
-    g.strides.push_back(self.strides()[d]);
+    if ((mask >> d & 1) != 0 && self.sizes[d] == 1) continue;
+    g.sizes.push_back(self.sizes[d]);
+    g.strides.push_back(self.strides[d]);
   }
   return g;
 }
 
-uint64_t mask_of(const Tensor& self, IntArrayRef dims) {
+uint64_t mask_of(int64_t rank, IntArrayRef dims) {
   uint64_t mask = 0;
   for (int64_t d : dims) {
-    uint64_t bit = uint64_t{1} << wrap_dim(d, self.dim());
+    uint64_t bit = uint64_t{1} << wrap_dim(d, rank);
     TAEDA_CHECK((mask & bit) == 0,
                 "dim ",
-                wrap_dim(d, self.dim()),
+                wrap_dim(d, rank),
                 " appears multiple times in the list of dims");
     mask |= bit;
   }
   return mask;
 }
 
-Geometry unsqueezed(const Tensor& self, int64_t dim) {
-  dim = wrap_dim(dim, self.dim() + 1);
-  Geometry g(self);
-  int64_t stride = dim < self.dim() ? g.sizes[dim] * g.strides[dim] : 1;
-  g.sizes.insert(g.sizes.begin() + dim, 1);
-  g.strides.insert(g.strides.begin() + dim, stride);
-  return g;
-}
-
 }  // namespace
 
+template <class I>
+ViewGeometry<I> squeeze_rule(ViewGeometry<I> self) {
+  return squeezed(self, ~uint64_t{0});
+}
+TAEDA_SHAPE(squeeze_rule);
+template <class I>
+ViewGeometry<I> squeeze_dim_rule(ViewGeometry<I> self, int64_t dim) {
+  return squeezed(self, mask_of(self.dim(), {dim}));
+}
+TAEDA_SHAPE(squeeze_dim_rule);
+template <class I>
+ViewGeometry<I> squeeze_dims_rule(ViewGeometry<I> self, ArrayRef<int64_t> dim) {
+  return squeezed(self, mask_of(self.dim(), dim));
+}
+TAEDA_SHAPE(squeeze_dims_rule);
+template <class I>
+ViewGeometry<I> unsqueeze_rule(ViewGeometry<I> self, int64_t dim) {
+  dim = wrap_dim(dim, self.dim() + 1);
+  I stride = dim < self.dim() ? self.sizes[dim] * self.strides[dim] : I(1);
+  self.sizes.insert(self.sizes.begin() + dim, I(1));
+  self.strides.insert(self.strides.begin() + dim, stride);
+  return self;
+}
+TAEDA_SHAPE(unsqueeze_rule);
+
 Tensor squeeze(const Tensor& self) {
-  return squeezed(self, ~uint64_t{0}).view_of(self);
+  return squeeze_rule(Geometry(self)).view_of(self);
 }
 Tensor squeeze(const Tensor& self, int64_t dim) {
-  return squeezed(self, mask_of(self, {dim})).view_of(self);
+  return squeeze_dim_rule(Geometry(self), dim).view_of(self);
 }
 Tensor squeeze(const Tensor& self, ArrayRef<int64_t> dim) {
-  return squeezed(self, mask_of(self, dim)).view_of(self);
+  return squeeze_dims_rule(Geometry(self), dim).view_of(self);
 }
 void squeeze_(const Tensor& self) {
-  squeezed(self, ~uint64_t{0}).apply_to(self);
+  squeeze_rule(Geometry(self)).apply_to(self);
 }
 void squeeze_(const Tensor& self, int64_t dim) {
-  squeezed(self, mask_of(self, {dim})).apply_to(self);
+  squeeze_dim_rule(Geometry(self), dim).apply_to(self);
 }
 void squeeze_(const Tensor& self, ArrayRef<int64_t> dim) {
-  squeezed(self, mask_of(self, dim)).apply_to(self);
+  squeeze_dims_rule(Geometry(self), dim).apply_to(self);
 }
 Tensor unsqueeze(const Tensor& self, int64_t dim) {
-  return unsqueezed(self, dim).view_of(self);
+  return unsqueeze_rule(Geometry(self), dim).view_of(self);
 }
 void unsqueeze_(const Tensor& self, int64_t dim) {
-  unsqueezed(self, dim).apply_to(self);
+  unsqueeze_rule(Geometry(self), dim).apply_to(self);
 }
 
 // Parts of a dim -------------------------------------------------------------
 
-Tensor select(const Tensor& self, int64_t dim, int64_t index) {
+template <class I>
+ViewGeometry<I> select_rule(ViewGeometry<I> self, int64_t dim, I index) {
   TAEDA_CHECK_AS(
       Index, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   dim = wrap_dim(dim, self.dim());
-  int64_t size = self.sizes()[dim];
+  I size = self.sizes[dim];
   TAEDA_CHECK_AS(Index,
                  index >= -size && index < size,
                  "select(): index ",
                  index,
                  " out of range for tensor of size ",
-                 self.sizes(),
+                 ArrayRef<I>(self.sizes),
                  " at dimension ",
                  dim);
   if (index < 0) index += size;
-  Geometry g(self);
-  g.offset += index * g.strides[dim];
-  g.sizes.erase(g.sizes.begin() + dim);
-  g.strides.erase(g.strides.begin() + dim);
-  return g.view_of(self);
+  self.offset += index * self.strides[dim];
+  self.drop(dim);
+  return self;
+}
+TAEDA_SHAPE(select_rule);
+Tensor select(const Tensor& self, int64_t dim, int64_t index) {
+  return select_rule(Geometry(self), dim, index).view_of(self);
 }
 
-SliceRange slice_range(int64_t size,
-                       std::optional<int64_t> start,
-                       std::optional<int64_t> end,
-                       int64_t step) {
+// What a bound of a slice means, as Python's rules make it of any number.
+template <class I>
+I slice_bound(I bound, const I& size) {
+  if (bound < 0) bound += size;
+  if (bound < 0) return 0;
+  return bound > size ? size : bound;
+}
+
+template <class I>
+ViewGeometry<I> slice_rule(ViewGeometry<I> self,
+                           int64_t dim,
+                           std::optional<I> start,
+                           std::optional<I> end,
+                           I step) {
+  TAEDA_CHECK_AS(
+      Index, self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  dim = wrap_dim(dim, self.dim());
   TAEDA_CHECK(step > 0, "slice step must be positive");
-  auto clamped = [size](int64_t v) {
-    if (v < 0) v += size;
-    return std::clamp<int64_t>(v, 0, size);
-  };
-  int64_t first = clamped(start.value_or(0));
-  int64_t last = std::max(first, clamped(end.value_or(size)));
-  int64_t span = last - first;
-  return {first, last, span / step + (span % step != 0)};
+  const I size = self.sizes[dim];
+  I first = start ? slice_bound(*start, size) : I(0);
+  I last = end ? slice_bound(*end, size) : size;
+  I span = last > first ? last - first : I(0);
+  self.offset += first * self.strides[dim];
+  if (step == 1) {
+    self.sizes[dim] = span;
+    return self;
+  }
+  // A step may be too large to be added to the size.
+  self.sizes[dim] = span / step + sym_min(span % step, I(1));
+  if constexpr (std::is_same_v<I, int64_t>) {
+    // Wraps only where one element is left, whose stride nobody follows.
+    self.strides[dim] = static_cast<int64_t>(
+        static_cast<uint64_t>(self.strides[dim]) * static_cast<uint64_t>(step));
+  } else {
+    self.strides[dim] *= step;
+  }
+  return self;
 }
-
+TAEDA_SHAPE(slice_rule);
 Tensor slice(const Tensor& self,
              int64_t dim,
              std::optional<int64_t> start,
              std::optional<int64_t> end,
              int64_t step) {
-  TAEDA_CHECK_AS(
-      Index, self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
-  dim = wrap_dim(dim, self.dim());
-  SliceRange r = slice_range(self.sizes()[dim], start, end, step);
-  Geometry g(self);
-  g.offset += r.start * g.strides[dim];
-  g.sizes[dim] = r.count;
-  // Wraps only where one element is left, whose stride nobody follows.
-  g.strides[dim] = static_cast<int64_t>(static_cast<uint64_t>(g.strides[dim]) *
-                                        static_cast<uint64_t>(step));
-  return g.view_of(self);
+  return slice_rule(Geometry(self), dim, start, end, step).view_of(self);
 }
 
 Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
@@ -291,38 +342,45 @@ Tensor narrow(const Tensor& self,
   return ops::narrow(self, dim, ops::item(start).to_int(), length);
 }
 
+template <class I>
+ViewGeometry<I> diagonal_rule(ViewGeometry<I> self,
+                              int64_t offset,
+                              int64_t dim1,
+                              int64_t dim2) {
+  int64_t a = wrap_dim(dim1, self.dim()), b = wrap_dim(dim2, self.dim());
+  TAEDA_CHECK(
+      a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const I rows = self.sizes[a], cols = self.sizes[b];
+  I count = offset >= 0 ? sym_min(rows, cols - I(offset))
+                        : sym_min(rows + I(offset), cols);
+  count = sym_max(count, I(0));
+  if (count > 0) {
+    self.offset += offset >= 0 ? I(offset) * self.strides[b]
+                               : I(-offset) * self.strides[a];
+  }
+  I stride = self.strides[a] + self.strides[b];
+  for (int64_t d : {std::max(a, b), std::min(a, b)}) self.drop(d);
+  self.sizes.push_back(count);
+  self.strides.push_back(stride);
+  return self;
+}
+TAEDA_SHAPE(diagonal_rule);
 Tensor diagonal(const Tensor& self,
                 int64_t offset,
                 int64_t dim1,
                 int64_t dim2) {
-  int64_t a = wrap_dim(dim1, self.dim()), b = wrap_dim(dim2, self.dim());
-  TAEDA_CHECK(
-      a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  Geometry g(self);
-  int64_t rows = g.sizes[a], cols = g.sizes[b];
-  int64_t count = offset >= 0 ? std::min(rows, cols - offset)
-                              : std::min(rows + offset, cols);
-  count = std::max<int64_t>(count, 0);
-  if (count > 0)
-    g.offset += offset >= 0 ? offset * g.strides[b] : -offset * g.strides[a];
-  int64_t stride = g.strides[a] + g.strides[b];
-  for (int64_t d : {std::max(a, b), std::min(a, b)}) {
-    g.sizes.erase(g.sizes.begin() + d);
-    g.strides.erase(g.strides.begin() + d);
-  }
-  g.sizes.push_back(count);
-  g.strides.push_back(stride);
-  return g.view_of(self);
+  return diagonal_rule(Geometry(self), offset, dim1, dim2).view_of(self);
 }
 
-Tensor unfold(const Tensor& self,
-              int64_t dimension,
-              int64_t size,
-              int64_t step) {
+template <class I>
+ViewGeometry<I> unfold_rule(ViewGeometry<I> self,
+                            int64_t dimension,
+                            int64_t size,
+                            int64_t step) {
   int64_t dim = wrap_dim(dimension, self.dim());
   TAEDA_CHECK(size >= 0, "size is ", size, " but must be >= 0");
-  int64_t whole = self.dim() == 0 ? 1 : self.sizes()[dim];
-  TAEDA_CHECK(size <= whole,
+  I whole = self.dim() == 0 ? I(1) : self.sizes[dim];
+  TAEDA_CHECK(whole >= size,
               "maximum size for tensor at dimension ",
               dim,
               " is ",
@@ -330,14 +388,21 @@ Tensor unfold(const Tensor& self,
               " but size is ",
               size);
   TAEDA_CHECK(step > 0, "step is ", step, " but must be > 0");
-  Geometry g(self);
-  g.sizes.push_back(size);
-  g.strides.push_back(self.dim() == 0 ? 1 : self.strides()[dim]);
-  if (self.dim() > 0) {
-    g.sizes[dim] = (whole - size) / step + 1;
-    g.strides[dim] *= step;
+  bool scalar = self.dim() == 0;
+  self.strides.push_back(scalar ? I(1) : self.strides[dim]);
+  self.sizes.push_back(I(size));
+  if (!scalar) {
+    self.sizes[dim] = (whole - I(size)) / I(step) + I(1);
+    self.strides[dim] *= I(step);
   }
-  return g.view_of(self);
+  return self;
+}
+TAEDA_SHAPE(unfold_rule);
+Tensor unfold(const Tensor& self,
+              int64_t dimension,
+              int64_t size,
+              int64_t step) {
+  return unfold_rule(Geometry(self), dimension, size, step).view_of(self);
 }
 
 }  // namespace taeda::native

@@ -1,4 +1,5 @@
 // Views that come several at a time: split, unbind and their relatives.
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/native/view.h>
 #include <taeda/gen/native/atleast_1d.h>
 #include <taeda/gen/native/atleast_2d.h>
@@ -44,23 +45,30 @@ Tensor make_view_of_many(const Tensor& self,
 
 namespace {
 
+int64_t as_count(int64_t n) { return n; }
+// How many views there are is no size: it has to be known.
+int64_t as_count(const SymInt& n) { return n.guard(); }
+
 // Calls make(start, length) for parts of `size` elements of a dim.
-template <class F>
-void for_each_part(int64_t whole, int64_t size, F&& make) {
-  int64_t parts =
-      size == 0 ? 1 : std::max<int64_t>((whole + size - 1) / size, 1);
+template <class I, class F>
+void for_each_part(const I& whole, const I& size, F&& make) {
+  int64_t parts = 1;
+  if (size != 0) {
+    parts = std::max<int64_t>(as_count((whole + size - I(1)) / size), 1);
+  }
   for (int64_t i = 0; i < parts; ++i) {
-    int64_t start = i * size;
-    make(start, std::min(size, whole - start));
+    I start = I(i) * size;
+    make(start, sym_min(size, whole - start));
   }
 }
 
-int64_t checked_split(const Tensor& self, int64_t size, int64_t dim) {
+template <class I, class T>
+I checked_split(const T& self, const I& size, int64_t dim) {
   TAEDA_CHECK(self.dim() != 0, "split expects at least a 1-dimensional tensor");
   TAEDA_CHECK(size >= 0,
               "split expects split_size be non-negative, but got split_size=",
               size);
-  int64_t whole = self.size(dim);
+  I whole = self.size(dim);
   TAEDA_CHECK(size > 0 || whole == 0,
               "split_size can only be 0 if dimension size is 0, but got "
               "dimension size of ",
@@ -68,10 +76,11 @@ int64_t checked_split(const Tensor& self, int64_t size, int64_t dim) {
   return whole;
 }
 
-void check_sizes(const Tensor& self, IntArrayRef sizes, int64_t dim) {
+template <class I, class T>
+void check_sizes(const T& self, ArrayRef<I> sizes, int64_t dim) {
   TAEDA_CHECK(self.dim() != 0, "split expects at least a 1-dimensional tensor");
-  int64_t whole = self.size(dim), sum = 0;
-  for (int64_t s : sizes) {
+  I whole = self.size(dim), sum = 0;
+  for (const I& s : sizes) {
     TAEDA_CHECK(s >= 0,
                 "split_with_sizes expects split_sizes have only non-negative "
                 "entries, but got split_sizes=",
@@ -107,6 +116,66 @@ Views untracked(Views parts) {
 }
 
 }  // namespace
+
+namespace {
+template <class I>
+void add_part(ViewGeometries<I>& out,
+              const ViewGeometry<I>& self,
+              int64_t dim,
+              const I& start,
+              const I& count) {
+  ViewGeometry<I>& g = out.emplace_back(self);
+  g.offset += start * g.strides[dim];
+  g.sizes[dim] = count;
+}
+}  // namespace
+
+template <class I>
+ViewGeometries<I> split_rule(ViewGeometry<I> self, I split_size, int64_t dim) {
+  I whole = checked_split(self, split_size, dim);
+  dim = wrap_dim(dim, self.dim());
+  ViewGeometries<I> out;
+  for_each_part(whole, split_size, [&](const I& start, const I& count) {
+    add_part(out, self, dim, start, count);
+  });
+  return out;
+}
+TAEDA_SHAPE(split_rule);
+
+template <class I>
+ViewGeometries<I> split_with_sizes_rule(ViewGeometry<I> self,
+                                        ArrayRef<I> split_sizes,
+                                        int64_t dim) {
+  check_sizes(self, split_sizes, dim);
+  dim = wrap_dim(dim, self.dim());
+  ViewGeometries<I> out;
+  I start = 0;
+  for (const I& s : split_sizes) {
+    add_part(out, self, dim, start, s);
+    start += s;
+  }
+  return out;
+}
+TAEDA_SHAPE(split_with_sizes_rule);
+
+template <class I>
+ViewGeometries<I> unbind_rule(ViewGeometry<I> self, int64_t dim) {
+  TAEDA_CHECK_AS(Index,
+                 self.dim() > 0,
+                 "Dimension specified as ",
+                 dim,
+                 " but tensor has no dimensions");
+  dim = wrap_dim(dim, self.dim());
+  int64_t count = as_count(self.sizes[dim]);
+  ViewGeometries<I> out;
+  for (int64_t i = 0; i < count; ++i) {
+    ViewGeometry<I>& g = out.emplace_back(self);
+    g.offset += I(i) * g.strides[dim];
+    g.drop(dim);
+  }
+  return out;
+}
+TAEDA_SHAPE(unbind_rule);
 
 Views split(const Tensor& self, int64_t split_size, int64_t dim) {
   int64_t whole = checked_split(self, split_size, dim);
@@ -337,12 +406,13 @@ Views atleast_3d(TensorList tensors) {
 }
 
 Views broadcast_tensors(TensorList tensors) {
-  DimVector shape;
+  Dims<SymInt> shape;
   for (const Tensor& t : tensors) {
-    shape = broadcast_shapes<int64_t>("broadcast_tensors", shape, t.sizes());
+    shape =
+        broadcast_shapes<SymInt>("broadcast_tensors", shape, symbolic_sizes(t));
   }
   Views out;
-  for (const Tensor& t : tensors) out.push_back(ops::expand(t, shape));
+  for (const Tensor& t : tensors) out.push_back(expand_sized(t, shape));
   return out;
 }
 

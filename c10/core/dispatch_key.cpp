@@ -16,10 +16,12 @@ constexpr std::string_view kNames[] = {"CPU",
                                        "Negative",
                                        "Conjugate",
                                        "ZeroTensor",
+                                       "Symbolic",
                                        "Python",
                                        "Wrapped",
                                        "Functionalize",
                                        "Autograd",
+                                       "SymbolicGrad",
                                        "Autocast",
                                        "Intercept"};
 static_assert(std::size(kNames) == kNumDispatchKeys);

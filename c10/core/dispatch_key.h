@@ -12,7 +12,8 @@
 namespace taeda {
 
 // Backends first, then features from the innermost to the outermost. Python,
-// Wrapped and Intercept belong to the levels of aten/core/level.h.
+// Wrapped and Intercept belong to the levels of aten/core/level.h, Symbolic
+// to tensors without memory whose sizes are symbols (aten/iter/symbolic.h).
 enum class DispatchKey : uint8_t {
   CPU,
   CUDA,
@@ -24,10 +25,12 @@ enum class DispatchKey : uint8_t {
   Negative,
   Conjugate,
   ZeroTensor,
+  Symbolic,
   Python,   // modes and subclasses of Python, below autograd
   Wrapped,  // the value in a wrapper of a level, below autograd
   Functionalize,
   Autograd,
+  SymbolicGrad,  // autograd of tensors whose sizes are symbols
   Autocast,
   Intercept,  // the innermost level of the thread
   NumKeys,

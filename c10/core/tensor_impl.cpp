@@ -1,4 +1,5 @@
 #include <taeda/c10/core/strides.h>
+#include <taeda/c10/core/symbolic_geometry.h>
 #include <taeda/c10/core/tensor_impl.h>
 #include <taeda/c10/util/check.h>
 
@@ -49,6 +50,11 @@ IntrusivePtr<VersionCounter> TensorImpl::share_version() {
 }
 
 void TensorImpl::set_dim(size_t dim) {
+  if (TAEDA_UNLIKELY(is_symbolic())) {
+    extra_->symbolic.reset();
+    remove_key(DispatchKey::Symbolic);
+    remove_key(DispatchKey::SymbolicGrad);
+  }
   if (dim > kInlineDims) {
     if (static_cast<size_t>(dim_) != dim || !heap_) {
       heap_ = std::make_unique<int64_t[]>(2 * dim);
@@ -155,7 +161,11 @@ void TensorImpl::refresh_facts() {
 IntrusivePtr<TensorImpl> TensorImpl::shallow_copy(bool share) {
   DispatchKeySet keys = keys_ - kKeysLeftBehind;
   auto copy = make_intrusive<TensorImpl>(storage_, dtype_, keys);
-  copy->set_sizes_and_strides(sizes(), strides(), storage_offset_);
+  if (TAEDA_UNLIKELY(is_symbolic())) {
+    copy->set_symbolic(extra_->symbolic);
+  } else {
+    copy->set_sizes_and_strides(sizes(), strides(), storage_offset_);
+  }
   copy->layout_ = layout_;
   copy->is_inference = is_inference;
   copy->is_wrapped_number = is_wrapped_number;
@@ -170,7 +180,12 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   dtype_ = other.dtype_;
   layout_ = other.layout_;
   keys_ = (other.keys_ - kKeysLeftBehind) | own;
-  set_sizes_and_strides(other.sizes(), other.strides(), other.storage_offset_);
+  if (TAEDA_UNLIKELY(other.is_symbolic())) {
+    set_symbolic(other.extra_->symbolic);
+  } else {
+    set_sizes_and_strides(
+        other.sizes(), other.strides(), other.storage_offset_);
+  }
 }
 
 int64_t checked_numel(std::string_view op, IntArrayRef sizes) {

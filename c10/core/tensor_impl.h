@@ -46,7 +46,7 @@ struct ViewReplay {
 // What few tensors have.
 struct TensorExtra {
   std::shared_ptr<ViewReplay> replay;
-  // Slot for symbolic sizes, strides and offset (the graph compiler's).
+  // SymbolicGeometry where the sizes are not all integers.
   IntrusivePtr<IntrusiveTarget> symbolic;
   // Of a wrapper: the level and the value inside (aten/core/level.h).
   IntrusivePtr<IntrusiveTarget> wrapped;
@@ -65,18 +65,34 @@ inline constexpr DispatchKeySet kKeysLeftBehind{DispatchKey::Autograd,
 // fresh result allocates anything besides the object.
 inline constexpr int kInlineDims = 5;
 
+// Note [Symbolic geometry]
+// A tensor whose sizes are symbols (c10/core/symbolic_geometry.h) keeps hints
+// where others keep their sizes, always outside the object, and a negative
+// number of elements: so who reads integers comes to a slow path that fixes the
+// symbols to their hints, which is a guard, and others pay nothing for it.
+
 class TAEDA_API TensorImpl : public IntrusiveTarget {
  public:
   TensorImpl(Storage storage, ScalarType dtype, DispatchKeySet keys);
   ~TensorImpl() override;
 
   int64_t dim() const { return dim_; }
-  int64_t numel() const { return numel_; }
+  int64_t numel() const {
+    return TAEDA_LIKELY(numel_ >= 0) ? numel_ : fixed_numel();
+  }
   IntArrayRef sizes() const { return {sizes_ptr(), static_cast<size_t>(dim_)}; }
   IntArrayRef strides() const {
     return {strides_ptr(), static_cast<size_t>(dim_)};
   }
   int64_t storage_offset() const { return storage_offset_; }
+  // See Note [Symbolic geometry]; the rest of such a tensor is as always.
+  bool is_symbolic() const { return numel_ < 0; }
+  void set_symbolic(IntrusivePtr<IntrusiveTarget> geometry);
+  // The sizes, or their hints: for what decides nothing.
+  IntArrayRef hinted_sizes() const {
+    return {heap_ ? heap_.get() : inline_, static_cast<size_t>(dim_)};
+  }
+
   bool is_contiguous() const { return contiguous_; }
   bool is_channels_last() const { return channels_last_; }
   bool is_channels_last_3d() const { return channels_last_3d_; }
@@ -192,9 +208,12 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
   Layout layout_ = Layout::Strided;
 
  private:
-  const int64_t* sizes_ptr() const { return heap_ ? heap_.get() : inline_; }
+  const int64_t* sizes_ptr() const {
+    return TAEDA_LIKELY(!heap_) ? inline_ : fixed_geometry();
+  }
   const int64_t* strides_ptr() const {
-    return heap_ ? heap_.get() + dim_ : inline_ + kInlineDims;
+    return TAEDA_LIKELY(!heap_) ? inline_ + kInlineDims
+                                : fixed_geometry() + dim_;
   }
   int64_t* sizes_ptr() { return heap_ ? heap_.get() : inline_; }
   int64_t* strides_ptr() {
@@ -208,6 +227,8 @@ class TAEDA_API TensorImpl : public IntrusiveTarget {
   VersionCounter* shared_version() const {
     return shared_version_.load(std::memory_order_acquire);
   }
+  const int64_t* fixed_geometry() const;
+  int64_t fixed_numel() const;
   void set_dim(size_t dim);
   void refresh_facts();
   void drop_python_object();

@@ -89,7 +89,8 @@ class TAEDA_API Expressions {
   Id substitute(Id id, const std::unordered_map<Id, Id>& values);
   // The value, given those of all symbols.
   int64_t evaluate(Id id, const std::unordered_map<Id, int64_t>& values) const;
-  // Python text: `2*s0 + 1`, `s0 // 2`, `Max(1, s1)`, `s0 >= 2`.
+  // As PyTorch shows them: `2*s0 + 1`, `(s0//2)`, `Mod(s0, 2)`, `Max(1, s1)`,
+  // `s0 >= 2`, `Eq(s0, 8)`.
   std::string text(Id id) const;
 
  private:

@@ -247,10 +247,10 @@ std::string Expressions::comparison_text(const Expression& node,
     side.coefficients.push_back(std::abs(factor));
   }
   bool equality = node.type == Type::Equal;
-  const char* op = equality ? (negated ? " != " : " == ") : " >= ";
+  const char* op = " >= ";
   if (left.args.empty()) {
     std::swap(left, right);
-    op = equality ? op : " <= ";
+    op = " <= ";
     constant = -constant;
   }
   (constant > 0 && !right.args.empty() ? left : right).value =
@@ -258,6 +258,9 @@ std::string Expressions::comparison_text(const Expression& node,
   auto print = [&](const Expression& side) {
     return side.args.empty() ? number(side.value) : sum_text(side);
   };
+  if (equality) {
+    return (negated ? "Ne(" : "Eq(") + print(left) + ", " + print(right) + ")";
+  }
   return print(left) + op + print(right);
 }
 
@@ -283,12 +286,11 @@ std::string Expressions::text(Id id, int outer) const {
       level = kSum;
       break;
     case Type::FloorDiv:
+      return "(" + text(node.args[0], kAtom) + "//" +
+             text(node.args[1], kAtom) + ")";
     case Type::Mod:
-      out = text(node.args[0], kAtom) +
-            (node.type == Type::Mod ? " % " : " // ") +
-            text(node.args[1], kAtom);
-      level = kSum;
-      break;
+      return "Mod(" + text(node.args[0], kLogic) + ", " +
+             text(node.args[1], kLogic) + ")";
     case Type::Min:
     case Type::Max:
       out = node.type == Type::Min ? "Min(" : "Max(";
@@ -297,18 +299,17 @@ std::string Expressions::text(Id id, int outer) const {
       }
       return out + ")";
     case Type::Equal:
+      return comparison_text(node, false);
     case Type::NonNegative:
       out = comparison_text(node, false);
       level = kComparison;
       break;
     case Type::Not:
       if (nodes_[node.args[0]].type == Type::Equal) {
-        out = comparison_text(nodes_[node.args[0]], true);
-        level = kComparison;
-      } else {
-        out = "not " + text(node.args[0], kNot);
-        level = kNot;
+        return comparison_text(nodes_[node.args[0]], true);
       }
+      out = "not " + text(node.args[0], kNot);
+      level = kNot;
       break;
     case Type::And:
     case Type::Or:

@@ -14,6 +14,10 @@ using symbolic::Type;
 
 std::string (*ShapeEnv::location)() = nullptr;
 
+DataDependentError::DataDependentError(std::string message)
+    : Error(ErrorKind::Runtime, std::move(message)) {}
+DataDependentError::~DataDependentError() = default;
+
 namespace {
 std::string here() {
   return ShapeEnv::location != nullptr ? ShapeEnv::location() : std::string();
@@ -41,6 +45,7 @@ SymInt ShapeEnv::create_size(int64_t hint,
   int64_t low = how == DynamicSize::Duck ? 2 : 0;
   Id symbol = expressions_.symbol(str_cat("s", backed_++), {low, Range::kHigh});
   hints_[symbol] = hint;
+  symbols_.push_back(symbol);
   lowest_[symbol] = low;
   sources_[symbol].push_back(std::move(source));
   if (how == DynamicSize::Duck) by_hint_[hint] = symbol;
@@ -74,13 +79,15 @@ bool ShapeEnv::decide(Id condition) {
   if (truth != Truth::Unknown) return truth == Truth::Yes;
   std::optional<int64_t> value = hint(condition);
   std::string where = here();
-  TAEDA_CHECK(value,
-              "Could not guard on data-dependent expression ",
-              expressions_.text(condition),
-              where.empty() ? "" : ", asked at ",
-              where,
-              ". The size comes from data (nonzero, item, unique, ...); "
-              "say what holds with torch._check, or avoid the question");
+  if (!value) {
+    throw DataDependentError(
+        str_cat("Could not guard on data-dependent expression ",
+                expressions_.text(condition),
+                where.empty() ? "" : ", asked at ",
+                where,
+                ". The size comes from data (nonzero, item, unique, ...); "
+                "say what holds with torch._check, or avoid the question"));
+  }
   bool holds = *value != 0;
   Id guard = holds ? condition : expressions_.logical_not(condition);
   guards_.push_back({guard, std::move(where)});
@@ -92,10 +99,12 @@ int64_t ShapeEnv::specialize(Id id) {
   id = simplify(id);
   if (expressions_.is_integer(id)) return expressions_[id].value;
   std::optional<int64_t> value = hint(id);
-  TAEDA_CHECK(value,
-              "Could not extract specialized integer from data-dependent "
-              "expression ",
-              expressions_.text(id));
+  if (!value) {
+    throw DataDependentError(
+        str_cat("Could not extract specialized integer from data-dependent "
+                "expression ",
+                expressions_.text(id)));
+  }
   decide(expressions_.equal(id, expressions_.integer(*value)));
   return *value;
 }

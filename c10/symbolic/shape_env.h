@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/c10/symbolic/sym_int.h>
+#include <taeda/c10/util/check.h>
 
 #include <optional>
 #include <string>
@@ -24,6 +25,14 @@ enum class DynamicSize : uint8_t {
   // As asked for by mark_dynamic: a symbol of its own, 1 and 0 too.
   Marked,
   Static,
+};
+
+// A question about a symbol without a hint; GuardOnDataDependentSymNode in
+// Python.
+class TAEDA_API DataDependentError final : public Error {
+ public:
+  explicit DataDependentError(std::string message);
+  ~DataDependentError() override;
 };
 
 // Note [Guards]
@@ -56,6 +65,8 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   // The sizes of inputs that a symbol stands for, which must be equal; empty
   // for unbacked ones.
   std::vector<std::string> sources(symbolic::Id symbol) const;
+  // The backed ones, in the order in which they were made.
+  const std::vector<symbolic::Id>& symbols() const { return symbols_; }
   // Whether all guards hold for these values of the symbols.
   bool fits(const std::unordered_map<symbolic::Id, int64_t>& values) const;
   SymInt wrap(symbolic::Id id);
@@ -74,6 +85,7 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   std::unordered_map<symbolic::Id, int64_t> lowest_;   // assumed from the start
   std::unordered_map<int64_t, symbolic::Id> by_hint_;  // for duck sizes
   std::unordered_map<symbolic::Id, symbolic::Id> replacements_;
+  std::vector<symbolic::Id> symbols_;
   std::vector<ShapeGuard> guards_;
   std::vector<ShapeGuard> assertions_;
   int backed_ = 0;

@@ -23,13 +23,16 @@ struct Edge {
 // What a node knows of a tensor that it was recorded for; gradients arriving
 // for it are checked and brought to this form.
 struct OutputInfo {
-  DimVector sizes;
+  DimVector sizes;  // hints where they are symbols
   ScalarType dtype = kFloat;
   Device device;
   bool known = false;  // not for outputs outside the graph
   OutputInfo() = default;
   explicit OutputInfo(const Tensor& t)
-      : sizes(t.sizes()), dtype(t.dtype()), device(t.device()), known(true) {}
+      : sizes(t.impl()->hinted_sizes()),
+        dtype(t.dtype()),
+        device(t.device()),
+        known(true) {}
 };
 
 // Hooks change what they are given in place.

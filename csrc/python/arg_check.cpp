@@ -13,6 +13,12 @@ bool is_zero_dim(PyObject* o, bool integral) {
          (!integral || is_integral(t.dtype(), /*include_bool=*/false));
 }
 
+// Elements, for what a kernel has to do.
+int64_t work_of(PyObject* o) {
+  const TensorBase& t = unwrap(o);
+  return t.impl()->is_symbolic() ? 0 : t.numel();
+}
+
 PyObject* first_item(PyObject* o) {
   return Py_SIZE(o) == 0 ? nullptr : PySequence_Fast_ITEMS(o)[0];
 }
@@ -61,7 +67,11 @@ PyObject* try_overloads(const Call& call, bool* matched) {
     if (TAEDA_UNLIKELY(overload.flags & Overload::kDeprecated)) {
       warn_deprecated(call, overload);
     }
-    return overload.call(args);
+    try {
+      return overload.call(args);
+    } catch (const SymbolicArgument&) {
+      return call_symbolic(args);
+    }
   }
   *matched = false;
   return nullptr;
@@ -109,7 +119,7 @@ bool is_scalar_like(PyObject* o) {
 
 bool Args::check_tensor(const Param& param, PyObject* o) {
   if (is_plain_tensor(o)) {
-    work_ += unwrap(o).numel();
+    work_ += work_of(o);
     return true;
   }
   if (o == Py_None) return param.has(Param::kNullable);
@@ -178,7 +188,7 @@ bool Args::check(const Param& param, PyObject* o) {
 bool Args::put(const Param& param, int i, PyObject* object) {
   if (TAEDA_LIKELY(param.type == ParamType::Tensor &&
                    is_plain_tensor(object))) {
-    work_ += unwrap(object).numel();
+    work_ += work_of(object);
   } else if (!check(param, object)) {
     return false;
   }
@@ -199,7 +209,7 @@ bool Args::bind(const Overload& overload, const Call& call) {
     const Param& param = overload.params[i];
     if (i == self) {
       slots_[i] = call.self;
-      work_ += unwrap(call.self).numel();
+      work_ += work_of(call.self);
       overridden_ |= !is_plain_tensor(call.self) && has_override(call.self);
       continue;
     }

@@ -4,6 +4,7 @@
 namespace taeda::python {
 
 int64_t to_int(PyObject* o) {
+  if (is_symbol(o)) return to_symbol(o).guard();
   if (is_tensor(o)) return item_of(unwrap(o)).to_int();
   int64_t v;
   if (PyLong_Check(o)) {
@@ -81,6 +82,7 @@ Scalar to_scalar(PyObject* o) {
 
 int64_t Args::checked_int(PyObject* o, int i, size_t at) const {
   if (PyLong_CheckExact(o)) return to_int(o);
+  if (is_symbol(o)) throw SymbolicArgument();
   bool fits = !PyFloat_Check(o) && (PyIndex_Check(o) || is_int_like(o));
   if (!fits) {
     raise(PyExc_TypeError,

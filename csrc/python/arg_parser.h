@@ -3,6 +3,7 @@
 #pragma once
 
 #include <taeda/c10/core/generator.h>
+#include <taeda/csrc/python/symbolic.h>
 #include <taeda/csrc/python/tensor_type.h>
 #include <taeda/csrc/python/values.h>
 
@@ -88,7 +89,9 @@ struct Overload {
   int8_t self;  // index of the parameter that a method's object is, or -1
   uint8_t flags;
   PyObject* (*call)(const Args&);
-  // "(Tensor input, *, Number alpha = 1)", for functions and for methods.
+  // "(Tensor input, *, Number alpha = 1)", for functions and for methods. After
+  // the first lie, each ended by a NUL, the operator's name, its overload and
+  // the argument that each parameter is.
   const char* signature;
   const char* method_signature;
 };
@@ -145,7 +148,10 @@ DimVector to_ints(PyObject* o, const char* where);
 template <class T>
 T from_python(PyObject* o) {
   if constexpr (std::is_same_v<T, Scalar>) return to_scalar(o);
-  if constexpr (std::is_same_v<T, int64_t>) return to_int(o);
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (TAEDA_UNLIKELY(is_symbol(o))) throw SymbolicArgument();
+    return to_int(o);
+  }
   if constexpr (std::is_same_v<T, double>) return to_double(o);
   if constexpr (std::is_same_v<T, bool>) {
     return o == Py_True || (o != Py_False && PyObject_IsTrue(o) == 1);
@@ -206,6 +212,14 @@ class Args {
   std::vector<double> floats(int i) const;
   OptionalFloats optional_floats(int i) const;
   SmallVector<bool, 4> flags(int i) const;
+  // The objects of a list of integers that are given one by one, else none.
+  ArrayRef<PyObject*> variadic(int i) const {
+    bool here =
+        variadic_count_ >= 0 && overload_->params[i].has(Param::kVariadic);
+    if (!here) return {};
+    return {const_cast<PyObject**>(variadic_),
+            static_cast<size_t>(variadic_count_)};
+  }
   // The k-th tensor of an `out` tuple.
   const TensorBase& out(int i, int k) const;
 
@@ -225,6 +239,8 @@ class Args {
   bool overridden_ = false;
 };
 
+// The call that was bound, with symbols among its integers: as the operator.
+PyObject* call_symbolic(const Args& args);
 // Binds and calls; a new reference, or null with Python's error set.
 PyObject* call_function(const Call& call);
 // Like call_function, but NotImplemented when no overload fits.

@@ -25,6 +25,13 @@ OptionalTensor optional_tensor_of(PyObject* o) {
   return o == Py_None ? OptionalTensor() : tensor_of(o);
 }
 
+// Integers, symbols where one of them is.
+IValue ints_of(PyObject* o) {
+  std::vector<SymInt> all = list_of<SymInt>(o, to_symbol);
+  if (!all_plain(all)) return all;
+  return as_plain(all).vec();
+}
+
 IValue list_to_ivalue(PyObject* o, const Kind& kind) {
   switch (kind[0]) {
     case 'T':
@@ -38,10 +45,13 @@ IValue list_to_ivalue(PyObject* o, const Kind& kind) {
       return list_of<Scalar>(o, to_scalar);
     default:
       // One number stands for a list of it where the schema gives a length.
+      if (kind[0] == 'i' && is_symbol(o)) {
+        return std::vector<SymInt>(1, to_symbol(o));
+      }
       if (kind[0] == 'i' && is_int_like(o)) {
         return std::vector<int64_t>(1, to_int(o));
       }
-      return list_of<int64_t>(o, to_int);
+      return ints_of(o);
   }
 }
 
@@ -92,6 +102,7 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
     case 'T':
       return tensor_of(o);
     case 'i':
+      if (is_symbol(o)) return to_symbol(o);
       return to_int(o);
     case 'f':
       return to_double(o);
@@ -126,6 +137,10 @@ Ref to_object(const IValue& v, const Kind& kind) {
           return owned(PyComplex_FromDoubles(x.real(), x.imag()));
         } else if constexpr (std::is_same_v<V, Generator>) {
           return owned(wrap(x));
+        } else if constexpr (std::is_same_v<V, SymInt>) {
+          return owned(wrap(x));
+        } else if constexpr (std::is_same_v<V, std::vector<SymInt>>) {
+          return owned(new_symbolic_list(x));
         } else if constexpr (std::is_same_v<V, std::monostate> ||
                              std::is_same_v<V, IntrusivePtr<IntrusiveTarget>>) {
           return py::none();

@@ -1,3 +1,4 @@
+#include <taeda/c10/symbolic/shape_env.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -31,6 +32,18 @@ PyObject* exception_type(ErrorKind kind) {
       return PyExc_RuntimeError;
   }
 }
+// The exception of PyTorch's name, from where programs catch it.
+void raise_data_dependent(const char* what) {
+  PyObject* module =
+      PyImport_ImportModule("taeda.fx.experimental.symbolic_shapes");
+  if (module == nullptr) return;
+  PyObject* type =
+      PyObject_GetAttrString(module, "GuardOnDataDependentSymNode");
+  Py_DECREF(module);
+  if (type == nullptr) return;
+  PyErr_SetString(type, what);
+  Py_DECREF(type);
+}
 }  // namespace
 
 // py::error_already_set carries Python's error, to be put back; pybind11 itself
@@ -46,6 +59,8 @@ void translate_exception() noexcept {
     if (PyErr_Occurred() == nullptr) {
       PyErr_SetString(PyExc_SystemError, "an error without a message");
     }
+  } catch (const DataDependentError& e) {
+    raise_data_dependent(e.what());
   } catch (const Error& e) {
     PyErr_SetString(exception_type(e.kind()), e.what());
   } catch (const std::bad_alloc&) {

@@ -1,3 +1,4 @@
+#include <taeda/csrc/python/symbolic_indexing.h>
 #include <taeda/csrc/python/tensor_functions.h>
 
 #include <taeda/aten/iter/copy.h>
@@ -295,6 +296,11 @@ TensorBase select(const TensorBase& t, int64_t dim, int64_t index) {
 
 PyObject* get_item(PyObject* self, PyObject* key) {
   const TensorBase& t = unwrap(self);
+  if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+    if (std::optional<TensorBase> view = symbolic_item(t, key)) {
+      return wrap(*std::move(view));
+    }
+  }
   Plan plan(t);
   plan.parse(key);
   TensorBase view = plan.view();

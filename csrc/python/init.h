@@ -38,5 +38,6 @@ void bind_library(PyObject* module);
 void bind_functorch(PyObject* module);
 void bind_autocast(PyObject* module);
 void bind_torch_dispatch(PyObject* module);
+void bind_symbolic(PyObject* module);
 
 }  // namespace taeda::python

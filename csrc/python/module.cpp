@@ -73,7 +73,8 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
                        bind_library,
                        bind_functorch,
                        bind_autocast,
-                       bind_torch_dispatch}) {
+                       bind_torch_dispatch,
+                       bind_symbolic}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());

@@ -1,6 +1,7 @@
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/values.h>
 
+#include <taeda/csrc/python/symbolic.h>
 #include <taeda/csrc/python/tensor_type.h>
 
 namespace taeda::python {
@@ -33,7 +34,7 @@ PyObject* as_size(PyObject* result) {
 
 // Each item must be an int, or a tensor of one integer.
 Ref checked_item(PyObject* item, Py_ssize_t at) {
-  if (PyLong_Check(item)) return Ref::borrow(item);
+  if (PyLong_Check(item) || is_symbol(item)) return Ref::borrow(item);
   if (PyIndex_Check(item)) {
     Ref index(PyNumber_Index(item));
     if (index) return index;
@@ -122,6 +123,11 @@ PyMethodDef methods[] = {
 }  // namespace
 
 PyObject* new_size(IntArrayRef sizes) {
+  return make_size(sizes.size(), [&](size_t i) { return wrap(sizes[i]); })
+      .release();
+}
+
+PyObject* new_symbolic_size(ArrayRef<SymInt> sizes) {
   return make_size(sizes.size(), [&](size_t i) { return wrap(sizes[i]); })
       .release();
 }

@@ -10,6 +10,12 @@
 namespace taeda::python {
 
 namespace {
+PyObject* size_of(const TensorBase& t) {
+  if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+    return new_symbolic_size(sym_sizes(*t.impl()));
+  }
+  return new_size(t.sizes());
+}
 PyObject* device(const TensorBase& t) {
   // One object serves all CPU tensors.
   static PyObject* cpu = new_device(Device());
@@ -120,7 +126,7 @@ PyGetSetDef tensor_getset[] = {
      PyObject_GenericSetDict,
      nullptr,
      nullptr},
-    TAEDA_GETTER("shape", new_size(t.sizes())),
+    TAEDA_GETTER("shape", size_of(t)),
     TAEDA_GETTER("dtype", t.dtype()),
     TAEDA_GETTER("device", device(t)),
     TAEDA_GETTER("layout", Py_NewRef(layout_object(t.layout()))),

@@ -12,8 +12,16 @@ constexpr Signature kContiguous(
     "(*, taeda.memory_format memory_format = contiguous_format)");
 constexpr Signature kOn("(bool requires_grad = True)");
 
+PyObject* symbolic_size(const TensorBase& t, const BoundArgs& a) {
+  ArrayRef<SymInt> sizes = sym_sizes(*t.impl());
+  if (!a.given(1)) return new_symbolic_size(sizes);
+  return wrap(sizes[static_cast<size_t>(wrap_dim(a.get<int64_t>(1), t.dim()))]);
+}
 PyObject* size(const MethodArgs& m) {
   const TensorBase& t = m.tensor();
+  if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+    return symbolic_size(t, BoundArgs("size", kDim, m));
+  }
   if (m.count == 1 && m.names == nullptr && PyLong_CheckExact(m.args[0])) {
     return PyLong_FromLongLong(t.size(to_int(m.args[0])));
   }
@@ -24,6 +32,12 @@ PyObject* size(const MethodArgs& m) {
 PyObject* stride(const MethodArgs& m) {
   const TensorBase& t = m.tensor();
   BoundArgs a("stride", kDim, m);
+  if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+    ArrayRef<SymInt> strides = sym_strides(*t.impl());
+    if (!a.given(1)) return new_symbolic_tuple(strides);
+    return wrap(
+        strides[static_cast<size_t>(wrap_dim(a.get<int64_t>(1), t.dim()))]);
+  }
   if (!a.given(1)) return new_int_tuple(t.strides());
   return PyLong_FromLongLong(t.stride(a.get<int64_t>(1)));
 }
@@ -99,10 +113,10 @@ PyMethodDef tensor_methods[] = {
     TAEDA_FAST("is_contiguous", is_contiguous),
     TAEDA_QUERY("dim", t.dim()),
     TAEDA_QUERY("ndimension", t.dim()),
-    TAEDA_QUERY("numel", t.numel()),
-    TAEDA_QUERY("nelement", t.numel()),
+    TAEDA_QUERY("numel", wrap(sym_numel(*t.impl()))),
+    TAEDA_QUERY("nelement", wrap(sym_numel(*t.impl()))),
     TAEDA_QUERY("element_size", t.itemsize()),
-    TAEDA_QUERY("storage_offset", t.storage_offset()),
+    TAEDA_QUERY("storage_offset", wrap(sym_offset(*t.impl()))),
     TAEDA_QUERY("data_ptr", data_pointer(t)),
     TAEDA_QUERY("get_device", t.device().index),
     TAEDA_QUERY("is_floating_point", t.is_floating_point()),

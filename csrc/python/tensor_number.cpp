@@ -137,7 +137,7 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
-  return static_cast<Py_ssize_t>(t.sizes()[0]);
+  return static_cast<Py_ssize_t>(t.size(0));
 }
 
 PyObject* subscript(PyObject* self, PyObject* key) {
@@ -161,7 +161,7 @@ int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
 
 PyObject* iterate(const TensorBase& t) {
   TAEDA_CHECK_AS(Type, t.dim() > 0, "iteration over a 0-d tensor");
-  Ref list = new_list(static_cast<size_t>(t.sizes()[0]), [&](size_t i) {
+  Ref list = new_list(static_cast<size_t>(t.size(0)), [&](size_t i) {
     return wrap(select(t, 0, static_cast<int64_t>(i)));
   });
   return PyObject_GetIter(list.get());

@@ -1,6 +1,6 @@
 #include <taeda/csrc/python/torch_dispatch.h>
 
-#include <taeda/aten/core/level.h>
+#include <taeda/aten/iter/symbolic.h>
 #include <taeda/csrc/python/boxed_values.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
@@ -310,20 +310,22 @@ DispatchKeySet keys_on(DeviceType type) {
 py::object make_wrapper_subclass(py::handle cls,
                                  py::handle size,
                                  py::handle strides,
-                                 int64_t offset,
+                                 py::handle offset,
                                  ScalarType dtype,
                                  Device device) {
   auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
-  DimVector sizes = to_ints(size.ptr(), "_make_wrapper_subclass");
-  checked_numel("_make_wrapper_subclass", sizes);
-  DimVector steps = strides.is_none()
-                        ? contiguous_strides(sizes)
-                        : to_ints(strides.ptr(), "_make_wrapper_subclass");
+  Dims<SymInt> sizes = to_symbols(size.ptr(), "_make_wrapper_subclass");
+  if (all_plain(sizes)) {
+    checked_numel("_make_wrapper_subclass", as_plain(sizes));
+  }
+  Dims<SymInt> steps =
+      strides.is_none() ? strides::contiguous<SymInt>(sizes)
+                        : to_symbols(strides.ptr(), "_make_wrapper_subclass");
   TAEDA_CHECK(steps.size() == sizes.size(),
               "_make_wrapper_subclass: size ",
-              IntArrayRef(sizes),
+              ArrayRef<SymInt>(sizes),
               " and strides ",
-              IntArrayRef(steps),
+              ArrayRef<SymInt>(steps),
               " differ in length");
   // A storage whose bytes were taken away: it has the device, and an access to
   // its memory is an error.
@@ -331,8 +333,13 @@ py::object make_wrapper_subclass(py::handle cls,
   storage->resize(0);
   auto impl = make_intrusive<TensorImpl>(
       std::move(storage), dtype, kPython | keys_on(device.type));
-  impl->set_sizes_and_strides(sizes, steps, offset);
-  return owned(wrap_as(TensorBase(std::move(impl)), type));
+  TensorBase made(std::move(impl));
+  ViewGeometry<SymInt> geometry(made);
+  geometry.sizes = sizes;
+  geometry.strides = steps;
+  geometry.offset = to_symbol(offset.ptr());
+  set_symbolic_geometry(made, geometry);
+  return owned(wrap_as(std::move(made), type));
 }
 
 py::object run_without(const py::object& function,
@@ -404,10 +411,12 @@ void bind_torch_dispatch(PyObject* module) {
         [](const TensorBase& t,
            py::handle sizes,
            py::handle strides,
-           int64_t offset) {
-          t.impl()->set_sizes_and_strides(to_ints(sizes.ptr(), "sizes"),
-                                          to_ints(strides.ptr(), "strides"),
-                                          offset);
+           py::handle offset) {
+          ViewGeometry<SymInt> g(t);
+          g.sizes = to_symbols(sizes.ptr(), "sizes");
+          g.strides = to_symbols(strides.ptr(), "strides");
+          g.offset = to_symbol(offset.ptr());
+          set_symbolic_geometry(t, g);
         });
   bind_guard<PythonOff>(m,
                         "_DisableTorchDispatch",

@@ -95,6 +95,11 @@ TensorBase layer(const TensorBase& input,
 
 bool run_parts(const OperatorEntry& op, Stack& stack) {
   std::span<IValue> args = arguments_on(op, stack);
+  // The parts are made of sizes as integers.
+  bool symbolic = false;
+  each_tensor(args,
+              [&](TensorBase& t) { symbolic |= t.impl()->is_symbolic(); });
+  if (TAEDA_UNLIKELY(symbolic)) return false;
   TensorBase out;
   if (&op == &ops::entries::linear) {
     out = layer(args[0].get<TensorBase>(),

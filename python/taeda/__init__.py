@@ -69,6 +69,7 @@ _LAZY_NAMES = {
         " is_autocast_cache_enabled set_autocast_cache_enabled"
         " clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting"
     ),
+    "_symbols": "SymBool SymFloat SymInt",
     "_symbolic": (
         "sym_float sym_int sym_ite sym_max sym_min sym_not"
         " sym_sqrt sym_sum _assert _assert_async _check _check_index _check_is_size"

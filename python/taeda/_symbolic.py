@@ -1,4 +1,4 @@
-"""Sizes as numbers: nothing here is symbolic, so each function is Python's own."""
+"""Functions of numbers that may be symbolic, and checks."""
 
 from __future__ import annotations
 
@@ -16,38 +16,51 @@ __all__ = [
 ]
 
 
-def sym_int(a) -> int:
-    """The number, cut towards zero."""
-    return int(a)
+def sym_int(a):
+    """The number, cut towards zero; a symbolic integer as it is."""
+    return a.__sym_int__() if hasattr(a, "__sym_int__") else int(a)
 
 
-def sym_float(a) -> float:
-    """The number as a float."""
-    return float(a)
+def sym_float(a):
+    """The number as a float; an expression where it is symbolic."""
+    return a.__sym_float__() if hasattr(a, "__sym_float__") else float(a)
 
 
-def sym_not(a) -> bool:
-    """Whether the condition is false."""
-    return not a
+def sym_not(a):
+    """Whether the condition is false; of a symbolic one, its opposite."""
+    return a.__sym_not__() if hasattr(a, "__sym_not__") else not a
+
+
+def _extremum(a, b, name: str, plain):
+    if hasattr(a, name):
+        return getattr(a, name)(b)
+    if hasattr(b, name):
+        return getattr(b, name)(a)
+    return float(plain(a, b)) if float in (type(a), type(b)) else plain(a, b)
 
 
 def sym_max(a, b):
     """The larger of two numbers; a float where one of them is."""
-    return float(max(a, b)) if float in (type(a), type(b)) else max(a, b)
+    return _extremum(a, b, "__sym_max__", max)
 
 
 def sym_min(a, b):
     """The smaller of two numbers; a float where one of them is."""
-    return float(min(a, b)) if float in (type(a), type(b)) else min(a, b)
+    return _extremum(a, b, "__sym_min__", min)
 
 
 def sym_ite(b, t, f):
-    """The second argument where the first is true, else the third."""
+    """The second argument where the first is true, else the third.
+
+    A symbolic condition is decided, which leaves a guard.
+    """
     return t if b else f
 
 
-def sym_sqrt(a) -> float:
-    """The square root."""
+def sym_sqrt(a):
+    """The square root; an expression where the number is symbolic."""
+    if isinstance(a, (taeda.SymInt, taeda.SymFloat)):
+        return taeda.SymFloat(f"OpaqueUnaryFn_sqrt({a})", lambda v: v**0.5, a)
     return float(a) ** 0.5
 
 
@@ -58,8 +71,13 @@ def sym_sum(args):
 
 def _checker(name: str, error: type):
     def check(cond, message=None) -> None:
-        if not isinstance(cond, bool):
+        symbolic = isinstance(cond, taeda.SymBool)
+        if not isinstance(cond, bool) and not symbolic:
             raise TypeError(f"cond must be a bool, but got {type(cond)}")
+        if symbolic and not cond.node.has_hint():
+            # Of a size that comes from data: true from here on.
+            cond.node.hold(str(message()) if message else f"{cond} does not hold")
+            return
         if cond:
             return
         if message is not None and not callable(message):
@@ -87,7 +105,9 @@ def _check_with(error_type: type, cond, message) -> None:
 
 def _check_is_size(i, message=None, *, max=None) -> None:
     """Raises RuntimeError unless a number can be a size."""
-    _check(i >= 0 and (max is None or i <= max), message)
+    _check(i >= 0, message)
+    if max is not None:
+        _check(i <= max, message)
 
 
 def _check_tensor_all(cond, message=None) -> None:

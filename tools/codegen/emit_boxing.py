@@ -1,13 +1,14 @@
-"""Instantiates the boxing adapters, once per C++ signature."""
+"""Instantiates the adapters of boxed calls and of rules, once per C++ signature."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .model import Operator, shard_of
+from .model import Operator, shard_of, symbolic_rule
 from .writer import Output
 
 BOXING_SHARDS = 6
+SYMBOLIC_SHARDS = 2
 
 
 def emit(operators: Iterable[Operator], out: Output) -> None:
@@ -15,6 +16,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     shards: list[set[str]] = [set() for _ in range(BOXING_SHARDS)]
     for op in operators:
         shards[shard_of(op.signature, BOXING_SHARDS)].add(op.signature)
+    _emit_rules(operators, out)
     for i, signatures in enumerate(shards):
         lines = ["#include <taeda/aten/core/boxing_impl.h>", ""]
         lines += ["namespace taeda {", "namespace ops {"]
@@ -25,3 +27,23 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
         ]
         lines += ["}  // namespace taeda", ""]
         out.write(f"ops/boxing_{i}.cpp", "\n".join(lines))
+
+
+def _emit_rules(operators: Iterable[Operator], out: Output) -> None:
+    """What calls the rules over SymInt: seldom run, so built to be small."""
+    shards: list[set[str]] = [set() for _ in range(SYMBOLIC_SHARDS)]
+    for op in operators:
+        rule = symbolic_rule(op)
+        if rule is not None:
+            shards[shard_of(rule[1], SYMBOLIC_SHARDS)].add(rule[1])
+    for i, signatures in enumerate(shards):
+        lines = ["#include <taeda/aten/iter/symbolic_caller.h>", ""]
+        lines += ["namespace taeda {", "namespace native {"]
+        lines += [f"using Rule{n} = {s};" for n, s in enumerate(sorted(signatures))]
+        lines += ["}  // namespace native"]
+        lines += [
+            f"template struct SymbolicCaller<native::Rule{n}>;"
+            for n in range(len(signatures))
+        ]
+        lines += ["}  // namespace taeda", ""]
+        out.write(f"ops/symbolic_{i}.cpp", "\n".join(lines))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_sections
-from .model import Operator, element_of, means_name
+from .model import Operator, element_of, means_name, symbolic_rule
 from .pointwise import PointwiseKernel, backward_of, kernel_of
 from .record_types import (
     AUTOCAST,
@@ -150,11 +150,29 @@ def _record_tables(op: Operator, name: str) -> list[str]:
         f"{_policies(overload.autocast)}, {rule}, {pointer}, {axes}"
     )
     constant = "constexpr"
-    if means is not None:
+    rule = symbolic_rule(op)
+    if means is not None or rule is not None:
         constant = "const"
-        fields += f", reinterpret_cast<void*>(&native::{means})"
+        given = f"reinterpret_cast<void*>(&native::{means})" if means else "nullptr"
+        fields += f", {given}"
+    if rule is not None:
+        lines += _symbolic_rule(op, *rule)
+        fields += f", &rule_{op.ident}"
     lines.append(f"static {constant} RecordInfo {name} = {{{fields}}};")
     return lines
+
+
+def _symbolic_rule(op: Operator, name: str, signature: str) -> list[str]:
+    result, _, types = signature.partition("(")
+    if result == "void":
+        separator = ", " if types != ")" else ""
+        types = f"{types.removesuffix(')')}{separator}Plan<SymInt>&)"
+    function = f"static_cast<{result} (*)({types}>(&native::{name}<SymInt>)"
+    return [
+        f"static const SymbolicRule rule_{op.ident} = {{",
+        f"    reinterpret_cast<void*>({function}),",
+        f"    &SymbolicCaller<{signature}>::call}};",
+    ]
 
 
 # Expressions ------------------------------------------------------------------

@@ -29,6 +29,8 @@ from .model import (
     has_wrapper,
     is_factory_like,
     means_name,
+    rule_result,
+    rule_type,
     shape_type,
     shard_of,
 )
@@ -129,10 +131,11 @@ def native_declarations(ops: Iterable[Operator]) -> list[str]:
 
 
 def native_functions(op: Operator) -> list[tuple[str, str]]:
-    """(function, kind) pairs; kind is plain, check, shape or impl."""
+    """(function, kind) pairs; kind is plain, check, shape, rule or impl."""
     body = op.overload.body
     if isinstance(body, View):
-        return [(body.geometry, "plain")]
+        rule = [(body.rule, "rule")] if body.rule else []
+        return [(body.geometry, "plain"), *rule]
     if isinstance(body, Composite):
         return [(body.call, "plain")] if _is_name(body.call) else []
     if isinstance(body, Pointwise | Reduction):
@@ -160,6 +163,9 @@ def _native_signature(op: Operator, name: str, kind: str) -> str:
         params = [f"{shape_type(a.type)} {a.name}" for a in schema.arguments]
         params.append("Plan<I>& plan")
         return f"template <class I> void {name}({', '.join(params)})"
+    if kind == "rule":
+        params = [f"{rule_type(a.type)} {a.name}" for a in schema.arguments]
+        return f"template <class I> {rule_result(schema)} {name}({', '.join(params)})"
     if kind == "impl":
         # What is written into is among the arguments already.
         returns = () if schema.mutable_args else schema.returns
@@ -173,7 +179,10 @@ def _native_signature(op: Operator, name: str, kind: str) -> str:
 
 def _native_header(declarations: list[str]) -> str:
     lines = ["#pragma once", "#include <taeda/aten/core/op_types.h>"]
-    lines += ["#include <taeda/aten/iter/output.h>", "", "namespace taeda::native {"]
+    lines += ["#include <taeda/aten/iter/output.h>"]
+    if any("ViewGeometr" in text for text in declarations):
+        lines += ["#include <taeda/aten/iter/view_geometry.h>"]
+    lines += ["", "namespace taeda::native {"]
     lines += declarations
     return "\n".join([*lines, "}  // namespace taeda::native", ""])
 
@@ -198,6 +207,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
         "#include <taeda/aten/iter/foreach.h>",
         "#include <taeda/aten/iter/pointwise.h>",
         "#include <taeda/aten/iter/reduce.h>",
+        "#include <taeda/aten/iter/symbolic.h>",
         "#include <taeda/gen/ops/copy_.h>" if index >= 0 else "",
     ]
     lines += sorted(_composite_includes(ops))
@@ -432,7 +442,7 @@ BACKENDS = (
     "QuantizedCPU",
 )
 FEATURES = (
-    *("Negative", "Conjugate", "ZeroTensor"),
+    *("Negative", "Conjugate", "ZeroTensor", "Symbolic"),
     *("Python", "Wrapped", "Functionalize", "Autograd"),
 )
 

@@ -144,6 +144,18 @@ def _missing(signature: PySignature) -> list[str]:
     return lines
 
 
+def _operator_of(signature: PySignature) -> str:
+    """The operator and its argument for each parameter, as text after a NUL.
+
+    Read where a call has symbols among its integers; in the signature's own text, for
+    a pointer would have to be relocated at each import.
+    """
+    schema = signature.operator.schema
+    names = [p.argument.name if p.argument else "" for p in signature.params]
+    parts = [schema.base, schema.overload, *names]
+    return ' "' + "".join(f"\\0{part}" for part in parts) + '"'
+
+
 def _slot(signature: PySignature, name: str) -> int:
     for i, p in enumerate(signature.params):
         if p.name == name and p.argument is None:
@@ -291,7 +303,7 @@ def _function(function: PyFunction, structs: dict[str, list[str]]) -> list[str]:
         rows.append(
             f"{{{table}, {len(signature.params)}, {signature.self_index}, "
             f"{' | '.join(flags) or '0'}, call_{ident}, "
-            f"{_c_text(signature.shown(method=False))}, "
+            f"{_c_text(signature.shown(method=False))}{_operator_of(signature)}, "
             f"{_c_text(signature.shown(method=True))}}}"
         )
     joined = ",\n    ".join(rows)

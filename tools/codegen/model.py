@@ -8,11 +8,20 @@ so that they agree.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .record_types import Composite, Foreach, Kernel, Overload, Pointwise, Record
+from .record_types import (
+    Composite,
+    Foreach,
+    Kernel,
+    Overload,
+    Pointwise,
+    Record,
+    View,
+)
 from .records import load_records
 from .schema import Argument, Schema, Type
 
@@ -63,6 +72,32 @@ def shape_type(kind: Type) -> str:
     if kind.base == "Tensor":
         return "SpecList<I>" if kind.is_list else "const Spec<I>&"
     return text.replace("int64_t", "I") if kind.base == "SymInt" else text
+
+
+def rule_type(kind: Type) -> str:
+    """The same in the rules of views (Note [View rules])."""
+    return "ViewGeometry<I>" if kind.base == "Tensor" else shape_type(kind)
+
+
+def rule_result(schema: Schema) -> str:
+    """What a view's rule gives: where each view lies."""
+    several = schema.returns[0].type.is_list
+    return "ViewGeometries<I>" if several else "ViewGeometry<I>"
+
+
+def symbolic_rule(op: Operator) -> tuple[str, str] | None:
+    """The rule of an overload over SymInt: its name and its C++ type."""
+    body, schema = op.overload.body, op.functional
+    if isinstance(body, Kernel) and body.shape is not None:
+        name, result = body.shape, "void"
+        types = [shape_type(a.type) for a in schema.arguments]
+    elif isinstance(body, View) and body.rule is not None:
+        name, result = body.rule, rule_result(schema)
+        types = [rule_type(a.type) for a in schema.arguments]
+    else:
+        return None
+    text = f"{result}({', '.join(types)})"
+    return name, re.sub(r"\bI\b", "SymInt", text)
 
 
 def owned_type(kind: Type) -> str:

@@ -193,10 +193,13 @@ class Composite:
 class View:
     """Shares memory with `self`.
 
-    `geometry` names the function in taeda::native that makes the view (`make_view`).
+    `geometry` names the function in taeda::native that makes the view (`make_view`),
+    `rule` the template over the integer type that tells where it lies (Note [View
+    rules]).
     """
 
     geometry: Text = entry(text)
+    rule: Text | None = entry(text, None)
     replay: Text | None = entry(text, None)
     invert: Text | None = entry(text, None)
     copy: bool = entry(boolean, True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 __all__ = ["TABLE"]
 
 TABLE = {
-    "": "PyTorchFileReader Stream SymBool SymFloat SymInt",
+    "": "PyTorchFileReader Stream",
     "_C": "Graph Value",
     "_dynamo.config": "",
     "autograd.profiler": "EventList(builtins.list) emit_nvtx profile",

@@ -25,9 +25,37 @@ __all__ = [
     "graph_break",
     "is_compiling",
     "list_backends",
+    "mark_dynamic",
+    "mark_static",
     "reset",
 ]
 __getattr__ = attributes(__name__)
+
+
+def _marked(t, index, name: str) -> None:
+    dims = (index,) if isinstance(index, int) else index
+    marks = vars(t).setdefault(name, set())
+    marks.update(d % max(t.dim(), 1) for d in dims)
+
+
+def mark_dynamic(t, index) -> None:
+    """Says that the size of a dim may be any: it becomes a symbol of its own.
+
+    Args:
+        t: a tensor.
+        index: a dim, or a list of dims.
+    """
+    _marked(t, index, "_dynamo_dynamic_indices")
+
+
+def mark_static(t, index=None) -> None:
+    """Says that the size of a dim stays what it is.
+
+    Args:
+        t: a tensor.
+        index: a dim, or a list of dims; all of them by default.
+    """
+    _marked(t, range(t.dim()) if index is None else index, "_dynamo_static_indices")
 
 
 def graph_break(msg: str = "") -> None:

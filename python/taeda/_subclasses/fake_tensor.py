@@ -121,6 +121,8 @@ class FakeTensorMode(TorchDispatchMode):
 
     Args:
         allow_non_fake_inputs: real tensors may be arguments.
+        shape_env: the `ShapeEnv` of the symbols that sizes of tensors become.
+        static_shapes: sizes stay integers; by default where there is no shape_env.
 
     Raises:
         DataDependentOutputException: an operator gives values (`item`).
@@ -144,13 +146,13 @@ class FakeTensorMode(TorchDispatchMode):
         export: bool = False,
     ) -> None:
         super().__init__()
-        if shape_env is not None or static_shapes is False:
-            raise NotImplementedError(
-                "FakeTensorMode: sizes are integers; shape_env is not there yet"
-            )
+        if static_shapes is False and shape_env is None:
+            raise ValueError("FakeTensorMode: symbolic sizes need a shape_env")
         self.allow_non_fake_inputs = allow_non_fake_inputs
-        self.static_shapes = True
-        self.shape_env = None
+        if static_shapes is None:
+            static_shapes = shape_env is None
+        self.static_shapes = static_shapes
+        self.shape_env = shape_env
         # By the id of a real tensor: what stands for it, as long as that one lives.
         self._fakes: dict[int, tuple] = {}
         self._was_active: list[bool] = []
@@ -170,11 +172,17 @@ class FakeTensorMode(TorchDispatchMode):
         if not self._was_active.pop():
             super().__exit__(*exception)
 
-    def from_tensor(self, tensor, *, static_shapes=None, **ignored):
+    def from_tensor(self, tensor, *, static_shapes=None, source=None, **ignored):
         """The fake tensor that stands for a real one: the same one each time.
+
+        Where sizes are symbolic, those of 0 and 1 stay integers and equal ones share a
+        symbol; a dim of `taeda._dynamo.mark_dynamic` has a symbol of its own, one of
+        `mark_static` an integer.
 
         Args:
             tensor: a real tensor.
+            static_shapes: its sizes stay integers; by default the mode's.
+            source: what guards call it.
 
         Raises:
             AssertionError: a fake tensor of another mode.
@@ -186,10 +194,13 @@ class FakeTensorMode(TorchDispatchMode):
         known = fakes.get(key)
         if known is not None and known[0]() is tensor:
             return known[1]
+        static = self.static_shapes if static_shapes is None else static_shapes
         with _disable_current_modes(), no_dispatch():
-            elem = taeda.empty_strided(
-                tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=_META
-            )
+            sizes, strides = tuple(tensor.shape), tensor.stride()
+            if not static and self.shape_env is not None:
+                name = source or f"t{len(fakes)}"
+                sizes, strides = _symbolic_geometry(tensor, self.shape_env, name)
+            elem = taeda.empty_strided(sizes, strides, dtype=tensor.dtype, device=_META)
         made = FakeTensor(self, elem, tensor.device)
         made.requires_grad_(tensor.requires_grad)
         if isinstance(tensor, taeda.nn.Parameter):
@@ -232,6 +243,8 @@ class FakeTensorMode(TorchDispatchMode):
             return self._constant_of(func, args[0])
         if func is taeda.ops.aten.index.Tensor and _has_mask(args[1]):
             raise DynamicOutputShapeException(taeda.ops.aten.nonzero.default)
+        if self.shape_env is not None and func in _counted_results():
+            return self._unbacked_result(func, args)
         if taeda.Tag.data_dependent_output in func.tags:
             raise DataDependentOutputException(func)
         if taeda.Tag.dynamic_output_shape in func.tags:
@@ -244,6 +257,17 @@ class FakeTensorMode(TorchDispatchMode):
             raise DataDependentOutputException(func)
         with no_dispatch():
             return tensor.constant.item()
+
+    def _unbacked_result(self, func, args):
+        """Of an operator whose number of results is a size without a hint."""
+        (args, _) = self._checked(func, (args, {}))
+        count = self.shape_env.create_unbacked_symint()
+        by_index = func is taeda.ops.aten.nonzero.default
+        sizes = (count, args[0].dim()) if by_index else (count,)
+        dtype = taeda.int64 if by_index else args[0].dtype
+        with no_dispatch():
+            elem = taeda.empty(sizes, dtype=dtype, device=_META)
+        return FakeTensor(self, elem, args[0].fake_device)
 
     def _compute(self, func, args, kwargs):
         tensors = [t for t in tree_leaves((args, kwargs)) if is_fake(t)]
@@ -259,6 +283,33 @@ class FakeTensorMode(TorchDispatchMode):
         wrap = lambda t: FakeTensor(self, t, device)
         wrapped = tree_map_only(taeda.Tensor, wrap, out)
         return return_and_correct_aliasing(func, args, kwargs, wrapped)
+
+
+def _counted_results():
+    aten = taeda.ops.aten
+    return (aten.nonzero.default, aten.masked_select.default)
+
+
+def _symbolic_geometry(tensor, env, name: str):
+    """Sizes as symbols, and strides as the products of sizes that they are."""
+    marked = getattr(tensor, "_dynamo_dynamic_indices", ())
+    static = getattr(tensor, "_dynamo_static_indices", ())
+    sizes = []
+    for i, n in enumerate(tensor.shape):
+        how = "marked" if i in marked else "static" if i in static else "duck"
+        sizes.append(env.create_size(n, f"{name}.size()[{i}]", how))
+    hints, steps = tensor.shape, tensor.stride()
+    # Innermost first; of equal strides the dim further right is the inner one.
+    order = sorted(range(len(sizes)), key=lambda d: (steps[d], -d))
+    strides = list(steps)
+    product, seen = 1, 1
+    for d in order:
+        if steps[d] != seen:
+            # Not dense here: what follows counts from this stride on.
+            product = seen = steps[d]
+        strides[d] = product
+        product, seen = product * sizes[d], seen * hints[d]
+    return tuple(sizes), tuple(strides)
 
 
 def _common_device(func, tensors):

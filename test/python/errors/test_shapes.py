@@ -95,7 +95,7 @@ m.flatten(ones(2, 2), 1, 0)  # cannot come after end_dim, got start_dim 1, end_d
 m.unflatten(ones(2), 0, ())  # unflatten: sizes must be non-empty
 ones(4).unflatten(0, (-1, -1))  # only one dimension can be inferred
 ones(4).unflatten(0, (3, 2))  # [3, 2] don't multiply up to the size of dim 0 (4) in the
-ones(2, 2).expand(2)  # expand([2, 2] f32, size=[2]): the number of sizes provided (1)
+ones(2, 2).expand(2)  # expand([2, 2], size=[2]): the number of sizes provided (1)
 ones(2).expand(-1, 2)  # (-1) isn't allowed in a leading, non-existing dimension 0
 ones(2).sum_to_size(3)  # size {[3]} is not expandable to size {[2]}.
 ones(4).as_strided((2,), (1, 1))  # mismatch in length of strides and shape, got [1, 1]

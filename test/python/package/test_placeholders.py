@@ -22,7 +22,7 @@ fx.Tracer fx.Proxy fx.replace_pattern onnx.export func.functionalize jit.Compila
 jit.set_fusion_strategy jit.optimized_execution compiler.set_stance fft.hfft
 distributed.all_reduce distributed.init_process_group distributed.rpc.init_rpc
 distributed.optim utils.benchmark utils.cpp_extension _dynamo.optimize
-_dynamo.mark_dynamic _dynamo.config.suppress_errors linalg.no_such special.no_such
+_dynamo.maybe_mark_dynamic _dynamo.config.suppress_errors linalg.no_such special.no_such
 library.get_kernel utils.checkpoint.create_selective_checkpoint_contexts
 autograd.graph.allow_mutation_on_saved_tensors ops.aten._fft_r2c
 multiprocessing.set_sharing_strategy

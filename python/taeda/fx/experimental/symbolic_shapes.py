@@ -1,39 +1,158 @@
-"""Questions about sizes, which are plain numbers here."""
+"""Symbols for sizes: the `ShapeEnv` of a trace, and questions about numbers."""
 
 from __future__ import annotations
 
+import taeda
+from taeda import _C
+
 __all__ = [
     "GuardOnDataDependentSymNode",
+    "ShapeEnv",
     "free_symbols",
     "free_unbacked_symbols",
+    "guard_int",
     "guard_or_false",
     "guard_or_true",
     "guard_size_oblivious",
+    "has_free_symbols",
     "is_symbolic",
     "statically_known_true",
 ]
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """A condition depends on a tensor's values; never with plain numbers."""
+    """A condition depends on a size that comes from data, which has no hint."""
 
 
-def _truth(a) -> bool:
-    """Whether a condition holds."""
-    return bool(a)
+class ShapeEnv:
+    """The symbols of one trace with what is known of them, and its guards.
+
+    A symbol with a hint stands for a size that was seen; sizes that were equal share
+    one. A decision about it leaves a guard: under other sizes the trace is valid where
+    all guards hold. A symbol without a hint stands for a size that comes from data.
+
+    Example:
+        >>> env = taeda.fx.experimental.symbolic_shapes.ShapeEnv()
+        >>> size = env.create_size(8)
+        >>> bool(size > 3), env.guards
+        (True, ['s0 > 3'])
+    """
+
+    def __init__(self) -> None:
+        self._native = _C.ShapeEnv()
+        self._unnamed = 0
+
+    def create_size(self, hint: int, source: str | None = None, dynamic="duck"):
+        """A symbol for a size.
+
+        Args:
+            hint: the size that was seen.
+            source: what the symbol stands for, in guards ("x.size()[0]").
+            dynamic: "duck": 0 and 1 are integers, and equal hints share a symbol;
+                "marked": a symbol of its own whatever the hint; "static": an integer.
+
+        Returns:
+            A SymInt, or an int.
+        """
+        if source is None:
+            source = f"size{self._unnamed}"
+            self._unnamed += 1
+        return self._native.create_size(int(hint), source, dynamic)
+
+    def create_unbacked_symint(self):
+        """A SymInt for a size that comes from data: not negative, without a hint."""
+        return self._native.create_unbacked(0, None)
+
+    @property
+    def guards(self) -> list[str]:
+        """The conditions that decisions have left, in their order."""
+        return [text for text, _ in self._native.guards()]
+
+    @property
+    def deferred_runtime_asserts(self) -> list[str]:
+        """What was said of sizes that come from data, to be checked at run time."""
+        return [text for text, _ in self._native.assertions()]
+
+    def format_guards(self, verbose: bool = False) -> str:
+        """One guard in a line, with the program's line that asked where `verbose`."""
+        shown = self._native.guards()
+        return "\n".join(
+            f" - {text} ({where})" if verbose and where else f" - {text}"
+            for text, where in shown
+        )
+
+    def fits(self, sizes: dict[str, int]) -> bool:
+        """Whether the guards hold for these sizes, given by their sources.
+
+        Raises:
+            RuntimeError: a source has no size.
+        """
+        return self._native.fits(sizes)
 
 
-guard_or_false = guard_or_true = guard_size_oblivious = statically_known_true = _truth
+def _symbolic(v) -> bool:
+    return isinstance(v, (taeda.SymInt, taeda.SymBool, taeda.SymFloat))
 
 
 def is_symbolic(val) -> bool:
-    """Whether a size is symbolic: never."""
-    return False
+    """Whether a number is symbolic and not fixed yet."""
+    if isinstance(val, taeda.SymInt):
+        return not val.node.is_fixed()
+    return _symbolic(val)
 
 
-def free_symbols(val) -> set:
-    """The symbols in a size: none."""
-    return set()
+def _sizes(val):
+    if isinstance(val, taeda.Tensor):
+        return val.shape
+    return val if isinstance(val, (tuple, list)) else (val,)
 
 
-free_unbacked_symbols = free_symbols
+def _names(val) -> set[str]:
+    from re import findall
+
+    shown = (repr(v) for v in _sizes(val) if _symbolic(v))
+    return {name for text in shown for name in findall(r"\b[su]\d+\b", text)}
+
+
+def free_symbols(val) -> set[str]:
+    """The names of the symbols in a number, a list of numbers or a tensor's sizes."""
+    return _names(val)
+
+
+def free_unbacked_symbols(val) -> set[str]:
+    """Those of them that have no hint."""
+    return {name for name in _names(val) if name.startswith("u")}
+
+
+def has_free_symbols(val) -> bool:
+    """Whether there are any."""
+    return bool(_names(val))
+
+
+def guard_int(a) -> int:
+    """The integer; a symbolic one is fixed to its hint, which leaves a guard."""
+    return int(a)
+
+
+def statically_known_true(x) -> bool:
+    """Whether a condition holds by what is known, without asking for a hint."""
+    return x.node.known() is True if isinstance(x, taeda.SymBool) else bool(x)
+
+
+def guard_or_false(a) -> bool:
+    """The condition's truth; False where it depends on data."""
+    if isinstance(a, taeda.SymBool) and not a.node.has_hint():
+        return False
+    return bool(a)
+
+
+def guard_or_true(a) -> bool:
+    """The condition's truth; True where it depends on data."""
+    if isinstance(a, taeda.SymBool) and not a.node.has_hint():
+        return True
+    return bool(a)
+
+
+def guard_size_oblivious(a) -> bool:
+    """The condition's truth."""
+    return bool(a)
