@@ -201,24 +201,30 @@ Tensor unflatten(const Tensor& self, int64_t dim, ArrayRef<int64_t> sizes) {
   return ops::view(self, shape);
 }
 
+namespace {
+
+// Sizes and strides of the wider view.
 template <class I>
-ViewGeometry<I> expand_rule(ViewGeometry<I> self, ArrayRef<I> size, bool) {
+std::pair<Dims<I>, Dims<I>> expanded(ArrayRef<I> own_sizes,
+                                     ArrayRef<I> own_strides,
+                                     ArrayRef<I> size) {
   int64_t rank = static_cast<int64_t>(size.size());
-  int64_t extra = rank - self.dim();
+  int64_t own_rank = static_cast<int64_t>(own_sizes.size());
+  int64_t extra = rank - own_rank;
   TAEDA_CHECK(extra >= 0,
               "expand(",
-              ArrayRef<I>(self.sizes),
+              own_sizes,
               ", size=",
               size,
               "): the number of sizes provided (",
               rank,
               ") must be greater or equal to the number of dimensions in the "
               "tensor (",
-              self.dim(),
+              own_rank,
               ")");
-  ViewGeometry<I> g = self;
-  g.sizes = size;
-  g.strides = Dims<I>(static_cast<size_t>(rank), I(0));
+  std::pair<Dims<I>, Dims<I>> out{size,
+                                  Dims<I>(static_cast<size_t>(rank), I(0))};
+  auto& [sizes, strides] = out;
   for (int64_t d = rank; d-- > 0;) {
     if (d < extra) {
       TAEDA_CHECK(size[d] >= 0,
@@ -228,13 +234,13 @@ ViewGeometry<I> expand_rule(ViewGeometry<I> self, ArrayRef<I> size, bool) {
                   d);
       // What PyTorch gives dims that it puts in front.
       if (size[d] != 1) continue;
-      g.strides[d] = d + 1 < rank ? g.sizes[d + 1] * g.strides[d + 1] : I(1);
+      strides[d] = d + 1 < rank ? sizes[d + 1] * strides[d + 1] : I(1);
       continue;
     }
-    const I& own = self.sizes[d - extra];
-    g.strides[d] = self.strides[d - extra];
-    if (size[d] == -1) g.sizes[d] = own;
-    if (g.sizes[d] == own) continue;
+    const I& own = own_sizes[d - extra];
+    strides[d] = own_strides[d - extra];
+    if (size[d] == -1) sizes[d] = own;
+    if (sizes[d] == own) continue;
     TAEDA_CHECK(own == 1,
                 "The expanded size of the tensor (",
                 size[d],
@@ -245,16 +251,27 @@ ViewGeometry<I> expand_rule(ViewGeometry<I> self, ArrayRef<I> size, bool) {
                 ".  Target sizes: ",
                 size,
                 ".  Tensor sizes: ",
-                ArrayRef<I>(self.sizes));
+                own_sizes);
     TAEDA_CHECK(
-        g.sizes[d] >= 0, "expand: invalid size ", size[d], " at dimension ", d);
-    g.strides[d] = 0;
+        sizes[d] >= 0, "expand: invalid size ", size[d], " at dimension ", d);
+    strides[d] = 0;
   }
-  return g;
+  return out;
+}
+
+}  // namespace
+
+template <class I>
+ViewGeometry<I> expand_rule(ViewGeometry<I> self, ArrayRef<I> size, bool) {
+  auto [sizes, strides] = expanded<I>(self.sizes, self.strides, size);
+  self.sizes = std::move(sizes);
+  self.strides = std::move(strides);
+  return self;
 }
 TAEDA_SHAPE(expand_rule);
-Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool implicit) {
-  return expand_rule(Geometry(self), size, implicit).view_of(self);
+Tensor expand(const Tensor& self, ArrayRef<int64_t> size, bool) {
+  auto [sizes, strides] = expanded<int64_t>(self.sizes(), self.strides(), size);
+  return make_view(self, sizes, strides, self.storage_offset());
 }
 
 Tensor sum_to_size(const Tensor& self, ArrayRef<int64_t> size) {
