@@ -5,7 +5,7 @@ from __future__ import annotations
 from taeda._lazy import attributes
 
 __all__ = ["has_side_effect", "wrap"]
-__getattr__ = attributes(__name__)
+__getattr__ = attributes(__name__, submodules=("experimental",))
 
 
 def wrap(fn_or_name):

@@ -1,1 +1,7 @@
 """Parts of graph capture that programs import."""
+
+from __future__ import annotations
+
+from taeda._lazy import attributes
+
+__getattr__ = attributes(__name__, submodules=("proxy_tensor", "symbolic_shapes"))
