@@ -35,9 +35,9 @@ Tensor bilinear(const Tensor& input1,
                 "bilinear(): input batch dimensions do not match at dim ",
                 d,
                 ": got ",
-                symbolic_sizes(input1),
+                symbolic_sizes(input1)[static_cast<size_t>(d)],
                 " and ",
-                symbolic_sizes(input2));
+                symbolic_sizes(input2)[static_cast<size_t>(d)]);
   }
   int64_t outputs = weight.sizes()[0], i = weight.sizes()[1];
   int64_t j = weight.sizes()[2];
