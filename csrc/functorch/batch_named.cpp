@@ -3,9 +3,13 @@
 #include <taeda/csrc/functorch/batch_helpers.h>
 
 #include <taeda/gen/ops/_local_scalar_dense.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/amax.h>
 #include <taeda/gen/ops/amin.h>
+#include <taeda/gen/ops/contiguous.h>
+#include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/count_nonzero.h>
+#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/median.h>
 #include <taeda/gen/ops/nanmedian.h>
 #include <taeda/gen/ops/narrow.h>
@@ -74,6 +78,20 @@ std::optional<Stack> middle_number(BatchCall& call) {
   return Stack{std::get<0>(ops::nanmedian(rows(call), 1))};
 }
 
+// A number of its own for each element.
+std::optional<Stack> filled(BatchCall& call) {
+  if (!call.is_batched(1)) return kernel_batch(call);
+  if (call.in_place() && !call.is_batched(0)) return std::nullopt;
+  TensorBase to = batched(call, 0);
+  TensorBase value = padded(inside(call, 1), rank_of(call, 0));
+  if (call.in_place()) {
+    ops::copy_(to, value);
+    return Stack{to};
+  }
+  value = ops::_to_copy(value, to.dtype());
+  return Stack{ops::contiguous(ops::expand(value, to.sizes()))};
+}
+
 std::optional<Stack> length(BatchCall& call) {
   int64_t dims[] = {1};
   return Stack{ops::norm(
@@ -128,6 +146,8 @@ constexpr NamedRule kRules[] = {
     {"new_empty_strided", new_strided},
     {"repeat", repeated},
     {"resize_", resized},
+    {"fill.Tensor", filled},
+    {"fill_.Tensor", filled},
     {"norm.Scalar", length},
     {"max", largest},
     {"min", smallest},

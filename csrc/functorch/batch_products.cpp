@@ -93,11 +93,13 @@ std::optional<Stack> linear_layer(BatchCall& call) {
 
 // A batch of kernels: each has its own groups of channels.
 std::optional<Stack> convolved(BatchCall& call) {
-  if (!call.is_batched(1)) return kernel_batch(call);
+  if (!call.is_batched(1)) {
+    if (auto found = kernel_batch(call)) return found;
+  }
   int64_t size = call.level.size();
   // [b, n, c, ...] to [n, b c, ...] and [b, o, i, ...] to [b o, i, ...].
   TensorBase input = ops::flatten(ops::movedim(batched(call, 0), 0, 1), 1, 2);
-  TensorBase weight = ops::flatten(inside(call, 1), 0, 1);
+  TensorBase weight = ops::flatten(batched(call, 1), 0, 1);
   Stack stack(call.args.begin(), call.args.end());
   stack[0] = input;
   stack[1] = weight;

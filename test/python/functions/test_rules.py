@@ -262,6 +262,12 @@ PROGRAMS: dict[str, Callable] = {
     "vdot": lambda t: t.vmap(t.vdot)(
         complex_numbers(t, 3, 4), complex_numbers(t, 3, 4).sin()
     ),
+    "fill with numbers of their own": lambda t: t.vmap(
+        lambda x, n: (t.fill(x, n), x.clone().fill_(n), t.fill(real(t, 2), n))
+    )(real(t, 3, 4), real(t, 3)),
+    "convolution with biases of their own": lambda t: t.vmap(
+        lambda b: t.nn.functional.conv1d(real(t, 2, 3, 5), real(t, 4, 3, 2), b)
+    )(real(t, 3, 4)),
     "mv of one matrix": lambda t: t.vmap(lambda v: t.mv(real(t, 2, 4), v))(
         real(t, 3, 4)
     ),
@@ -366,6 +372,8 @@ def test_same(name: str) -> None:
         "bucketize and gradients of embedding",
         "vdot",
         "mv of one matrix",
+        "fill with numbers of their own",
+        "convolution with biases of their own",
         "dist",
         "ctc_loss",
     ],
