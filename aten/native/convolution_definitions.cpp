@@ -45,6 +45,17 @@ Tensor input_gradient(const Tensor& grad,
                           g.groups);
 }
 
+// The first places of all dims behind the second one, as many as `sizes` says.
+Tensor first_places(Tensor full, IntArrayRef sizes) {
+  for (size_t d = 2; d < sizes.size(); ++d) {
+    auto dim = static_cast<int64_t>(d);
+    if (full.size(dim) != sizes[d]) {
+      full = ops::narrow(full, dim, int64_t{0}, sizes[d]);
+    }
+  }
+  return full;
+}
+
 // [n, g c, ...] to [c, g n, ...]: what was summed over becomes channels.
 Tensor batch_as_channels(const Tensor& t, int64_t groups) {
   DimVector split(t.sizes());
@@ -75,13 +86,26 @@ Tensor weight_gradient(const Tensor& grad,
                                  false,
                                  none,
                                  g.groups);
-  for (size_t d = 0; d < g.stride.size(); ++d) {
-    int64_t dim = static_cast<int64_t>(d) + 2;
-    if (full.size(dim) != sizes[d + 2]) {
-      full = ops::narrow(full, dim, int64_t{0}, sizes[d + 2]);
-    }
-  }
-  return ops::transpose(full, 0, 1);
+  return ops::transpose(first_places(full, sizes), 0, 1);
+}
+
+// The gradient of a transposed convolution with respect to x. An output padding
+// of at least the stride has room for a place more than x has.
+Tensor transposed_input_gradient(const Tensor& grad,
+                                 const Tensor& weight,
+                                 IntArrayRef sizes,
+                                 const Geometry& g) {
+  DimVector none(g.stride.size(), 0);
+  Tensor full = ops::convolution(grad,
+                                 weight,
+                                 std::nullopt,
+                                 g.stride,
+                                 g.padding,
+                                 g.dilation,
+                                 false,
+                                 none,
+                                 g.groups);
+  return first_places(full, sizes);
 }
 
 }  // namespace
@@ -107,15 +131,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_means(
   Tensor x = input.is_complex() ? ops::conj(input) : input;
   Tensor gi, gw, gb;
   if (wanted[0]) {
-    gi = transposed ? ops::convolution(grad,
-                                       w,
-                                       std::nullopt,
-                                       g.stride,
-                                       g.padding,
-                                       g.dilation,
-                                       false,
-                                       DimVector(dims, 0),
-                                       groups)
+    gi = transposed ? transposed_input_gradient(grad, w, input.sizes(), g)
                     : input_gradient(grad, w, input.sizes(), g);
   }
   if (wanted[1]) {

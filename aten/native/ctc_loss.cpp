@@ -1,4 +1,5 @@
 // Connectionist temporal classification (Graves et al., 2006), in log space.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -6,6 +7,9 @@
 #include <taeda/gen/native/_ctc_loss_backward.h>
 #include <taeda/gen/native/ctc_loss.h>
 #include <taeda/gen/ops/_ctc_loss.h>
+#include <taeda/gen/ops/_ctc_loss_backward.h>
+#include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/clamp_min.h>
 #include <taeda/gen/ops/ctc_loss.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
@@ -313,13 +317,62 @@ void _ctc_loss_backward_cpu(const Tensor& grad,
   });
 }
 
-Tensor ctc_loss(const Tensor& log_probs,
-                const Tensor& targets,
-                ArrayRef<int64_t> input_lengths,
-                ArrayRef<int64_t> target_lengths,
-                int64_t blank,
-                int64_t reduction,
-                bool zero_infinity) {
+namespace {
+
+using Lengths = std::vector<int64_t>;
+
+Lengths list_of(const Tensor& lengths) {
+  Tensor t = contiguous_as(lengths, kLong);
+  return {t.const_data<int64_t>(), t.const_data<int64_t>() + t.numel()};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> _ctc_loss_of_tensors(const Tensor& log_probs,
+                                                const Tensor& targets,
+                                                const Tensor& input_lengths,
+                                                const Tensor& target_lengths,
+                                                int64_t blank,
+                                                bool zero_infinity) {
+  Lengths steps = list_of(input_lengths), labels = list_of(target_lengths);
+  return ops::_ctc_loss(
+      log_probs, targets, steps, labels, blank, zero_infinity);
+}
+
+Tensor _ctc_loss_backward_of_tensors(const Tensor& grad,
+                                     const Tensor& log_probs,
+                                     const Tensor& targets,
+                                     const Tensor& input_lengths,
+                                     const Tensor& target_lengths,
+                                     const Tensor& neg_log_likelihood,
+                                     const Tensor& log_alpha,
+                                     int64_t blank,
+                                     bool zero_infinity) {
+  Lengths steps = list_of(input_lengths), labels = list_of(target_lengths);
+  return ops::_ctc_loss_backward(grad,
+                                 log_probs,
+                                 targets,
+                                 steps,
+                                 labels,
+                                 neg_log_likelihood,
+                                 log_alpha,
+                                 blank,
+                                 zero_infinity);
+}
+
+namespace {
+
+// `lengths` are lists or tensors, of which `divisors` says how many labels each
+// loss is divided by, in its dtype and on its device.
+template <class L, class F>
+Tensor reduced_loss(const Tensor& log_probs,
+                    const Tensor& targets,
+                    const L& input_lengths,
+                    const L& target_lengths,
+                    int64_t blank,
+                    int64_t reduction,
+                    bool zero_infinity,
+                    F&& divisors) {
   bool batched = log_probs.dim() == 3;
   Tensor probs = batched ? log_probs : ops::unsqueeze(log_probs, 1);
   Tensor loss = std::get<0>(ops::_ctc_loss(
@@ -330,12 +383,34 @@ Tensor ctc_loss(const Tensor& log_probs,
   }
   if (reduction == 2) return ops::sum(loss);
   if (reduction != 1) return batched ? loss : ops::squeeze(loss, 0);
-  Tensor lengths = make_tensor("ctc_loss", loss.sizes(), kDouble);
-  for (size_t b = 0; b < target_lengths.size(); ++b) {
-    lengths.mutable_data<double>()[b] =
-        static_cast<double>(std::max<int64_t>(target_lengths[b], 1));
-  }
-  return ops::mean(ops::div(loss, cast(lengths, loss.dtype())));
+  return ops::mean(ops::div(loss, divisors(loss)));
+}
+
+}  // namespace
+
+Tensor ctc_loss(const Tensor& log_probs,
+                const Tensor& targets,
+                ArrayRef<int64_t> input_lengths,
+                ArrayRef<int64_t> target_lengths,
+                int64_t blank,
+                int64_t reduction,
+                bool zero_infinity) {
+  return reduced_loss(
+      log_probs,
+      targets,
+      input_lengths,
+      target_lengths,
+      blank,
+      reduction,
+      zero_infinity,
+      [&](const Tensor& loss) {
+        Tensor lengths = make_tensor("ctc_loss", loss.sizes(), kDouble);
+        for (size_t b = 0; b < target_lengths.size(); ++b) {
+          lengths.mutable_data<double>()[b] =
+              static_cast<double>(std::max<int64_t>(target_lengths[b], 1));
+        }
+        return cast(lengths, loss.dtype());
+      });
 }
 
 Tensor ctc_loss(const Tensor& log_probs,
@@ -345,23 +420,36 @@ Tensor ctc_loss(const Tensor& log_probs,
                 int64_t blank,
                 int64_t reduction,
                 bool zero_infinity) {
-  auto integral = [](const char* name, const Tensor& t) {
+  auto check_integral = [](const char* name, const Tensor& t) {
     bool fits = !t.is_floating_point() && !t.is_complex() && t.dtype() != kBool;
     TAEDA_CHECK(fits, name, " must be integral");
-    return contiguous_as(t, kLong);
   };
-  Tensor steps = integral("input_lengths", input_lengths);
-  Tensor labels = integral("target_lengths", target_lengths);
-  auto list = [](const Tensor& t) {
-    return IntArrayRef(t.const_data<int64_t>(), static_cast<size_t>(t.numel()));
+  check_integral("input_lengths", input_lengths);
+  check_integral("target_lengths", target_lengths);
+  auto is_wrapped = [](const Tensor& t) {
+    return wrapped_or_null(t) != nullptr || meets_python(t);
   };
-  return ops::ctc_loss(log_probs,
-                       targets,
-                       list(steps),
-                       list(labels),
-                       blank,
-                       reduction,
-                       zero_infinity);
+  if (!is_wrapped(input_lengths) && !is_wrapped(target_lengths)) {
+    return ops::ctc_loss(log_probs,
+                         targets,
+                         list_of(input_lengths),
+                         list_of(target_lengths),
+                         blank,
+                         reduction,
+                         zero_infinity);
+  }
+  return reduced_loss(log_probs,
+                      targets,
+                      input_lengths,
+                      target_lengths,
+                      blank,
+                      reduction,
+                      zero_infinity,
+                      [&](const Tensor& loss) {
+                        Tensor labels =
+                            ops::clamp_min(target_lengths, Scalar(int64_t{1}));
+                        return ops::_to_copy(labels, loss.dtype());
+                      });
 }
 
 }  // namespace taeda::native

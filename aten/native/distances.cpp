@@ -4,6 +4,7 @@
 #include <taeda/gen/native/pairwise_distance.h>
 #include <taeda/gen/native/triplet_margin_loss.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/broadcast_tensors.h>
 #include <taeda/gen/ops/clamp_min.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/linalg_vector_norm.h>
@@ -30,6 +31,7 @@ Tensor pairwise_distance(
   return ops::norm(apart, Scalar(p), IntArrayRef{last}, keepdim);
 }
 
+// Of what both are when broadcast: the norm counts an element as often.
 Tensor cosine_similarity(const Tensor& x1,
                          const Tensor& x2,
                          int64_t dim,
@@ -39,6 +41,7 @@ Tensor cosine_similarity(const Tensor& x1,
       is_floating(type) || is_complex(type),
       "expected common dtype to be floating point, yet common dtype is ",
       type);
+  std::vector<Tensor> both = ops::broadcast_tensors({x1, x2});
   auto unit = [&](const Tensor& t) {
     Tensor norm = ops::linalg_vector_norm(
         t, Scalar(int64_t{2}), IntArrayRef{dim}, true, std::nullopt);
@@ -51,7 +54,8 @@ Tensor cosine_similarity(const Tensor& x1,
     }
     return ops::div(t, ops::add(norm, limited, kOne));
   };
-  return ops::sum(ops::mul(unit(x1), unit(x2)), IntArrayRef{dim}, false);
+  Tensor products = ops::mul(unit(both[0]), unit(both[1]));
+  return ops::sum(products, IntArrayRef{dim}, false);
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor,

@@ -2,6 +2,7 @@
 // "Spatial Transformer Networks", 2015).
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/grid_sampler.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/affine_grid_generator.h>
 #include <taeda/gen/native/grid_sampler.h>
@@ -24,14 +25,6 @@
 namespace taeda::native {
 
 namespace {
-
-enum Interpolation : int64_t { kLinear = 0, kNearest = 1, kCubic = 2 };
-enum Beyond : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
-
-struct Sampling {
-  int64_t interpolation, beyond;
-  bool align_corners;
-};
 
 // A place on one axis, with its derivative with respect to the grid. In double
 // for all dtypes: far from 0, float places lose the digits behind the point.
@@ -66,9 +59,9 @@ Place reflected(Place p, int64_t low, int64_t high) {
 }
 
 Place inside(Place p, int64_t size, const Sampling& how) {
-  if (how.beyond == kBorder) {
+  if (how.beyond == Sampling::kBorder) {
     p = clipped(p, size);
-  } else if (how.beyond == kReflection) {
+  } else if (how.beyond == Sampling::kReflection) {
     p = how.align_corners ? reflected(p, 0, 2 * (size - 1))
                           : reflected(p, -1, 2 * size - 1);
     p = clipped(p, size);
@@ -109,7 +102,7 @@ template <class T>
 AxisTaps<T> axis_taps(double coordinate, int64_t size, const Sampling& how) {
   AxisTaps<T> taps;
   Place pixel = pixel_of(coordinate, size, how.align_corners);
-  if (how.interpolation == kCubic) {
+  if (how.interpolation == Sampling::kCubic) {
     double floor = std::floor(pixel.at), part = pixel.at - floor;
     for (int k = -1; k <= 2; ++k) {
       auto [w, s] = keys(part - k);
@@ -119,7 +112,7 @@ AxisTaps<T> axis_taps(double coordinate, int64_t size, const Sampling& how) {
     return taps;
   }
   Place p = inside(pixel, size, how);
-  if (how.interpolation == kNearest) {
+  if (how.interpolation == Sampling::kNearest) {
     taps.add(static_cast<int64_t>(std::nearbyint(p.at)), size, 1, 0);
     return taps;
   }
@@ -241,10 +234,11 @@ void check_grid(const T& input,
               input.dtype(),
               " and ",
               grid.dtype());
-  TAEDA_CHECK(D == 2 || interpolation != kCubic,
+  TAEDA_CHECK(D == 2 || interpolation != Sampling::kCubic,
               "grid_sampler(): bicubic interpolation only supports 4D input");
-  TAEDA_CHECK(interpolation >= kLinear && interpolation <= kCubic &&
-                  beyond >= kZeros && beyond <= kReflection,
+  TAEDA_CHECK(interpolation >= Sampling::kLinear &&
+                  interpolation <= Sampling::kCubic &&
+                  beyond >= Sampling::kZeros && beyond <= Sampling::kReflection,
               "grid_sampler(): unknown mode ",
               interpolation,
               " or padding mode ",

@@ -5,6 +5,7 @@
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/indexing.h>
 #include <taeda/gen/native/masked_scatter.h>
+#include <taeda/gen/native/masked_scatter_backward.h>
 #include <taeda/gen/native/masked_select.h>
 #include <taeda/gen/native/nonzero.h>
 #include <taeda/gen/native/nonzero_numpy.h>
@@ -192,6 +193,30 @@ void masked_scatter_cpu(const Tensor&,
     }
   });
   work.finish();
+}
+
+template <class I>
+void masked_scatter_backward_shape(const Spec<I>& grad,
+                                   const Spec<I>&,
+                                   ArrayRef<I> sizes,
+                                   Plan<I>& plan) {
+  plan.set(0, sizes, grad.dtype());
+}
+TAEDA_SHAPE(masked_scatter_backward_shape);
+
+void masked_scatter_backward_cpu(const Tensor& grad,
+                                 const Tensor& mask,
+                                 IntArrayRef,
+                                 const Tensor& out) {
+  fill_with(out, int64_t{0});
+  Tensor chosen = masked_select(grad, mask);
+  int64_t count = chosen.numel();
+  TAEDA_CHECK(count <= out.numel(),
+              "masked_scatter_backward: the mask has ",
+              count,
+              " ones, but source has sizes ",
+              out.sizes());
+  copy_into(make_view(out, {count}, {1}, out.storage_offset()), chosen);
 }
 
 // take, put

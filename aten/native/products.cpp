@@ -11,6 +11,8 @@
 #include <taeda/gen/native/outer.h>
 #include <taeda/gen/native/tensordot.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/dot.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/eye.h>
@@ -312,7 +314,10 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
   if (n == 0) {
     Tensor one = ops::eye(
         self.size(-1), self.dtype(), std::nullopt, self.device(), std::nullopt);
-    return ops::mul(ops::expand(one, self.sizes(), false), Scalar(int64_t{1}));
+    // It has a derivative by self, of zeros.
+    Tensor out = ops::clone(self);
+    ops::copy_(out, one);
+    return out;
   }
   Tensor out, square = self;
   for (int64_t rest = n;;) {

@@ -7,6 +7,7 @@
 #include <taeda/gen/ops/cumprod.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/exp.h>
+#include <taeda/gen/ops/logcumsumexp.h>
 #include <taeda/gen/ops/logical_or.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/matmul.h>
@@ -49,18 +50,19 @@ Tensor cumprod_backward_means(const Tensor& grad,
   return ops::cat(slices, dim);
 }
 
-// Element i has the share e^(x_i - total_j) in the total of each later j.
+// Element i has the share e^(x_i - total_j) in the total of each later j. The
+// totals are taken again: those of float have lost the digits of the shares.
 Tensor logcumsumexp_backward_means(const Tensor& grad,
                                    const Tensor& x,
-                                   const Tensor& total,
+                                   const Tensor&,
                                    int64_t dim) {
   auto last = [&](const Tensor& t) {
     Tensor wide = ops::_to_copy(t, kDouble);
     return t.dim() == 0 ? ops::unsqueeze(wide, 0) : ops::movedim(wide, dim, -1);
   };
   constexpr double kNothing = -std::numeric_limits<double>::infinity();
-  Tensor of = ops::unsqueeze(last(x), -1),
-         all = ops::unsqueeze(last(total), -2);
+  Tensor wide = last(x), of = ops::unsqueeze(wide, -1),
+         all = ops::unsqueeze(ops::logcumsumexp(wide, -1), -2);
   int64_t n = of.size(-2);
   Tensor square =
       ops::ones({n, n}, kBool, std::nullopt, x.device(), std::nullopt);

@@ -201,6 +201,7 @@ Tensor linalg_det_gradient(const Tensor& grad,
                            const Tensor& a,
                            const Tensor& det) {
   if (a.size(-1) == 0) return ops::mul(a, Scalar(0));
+  if (a.size(-1) == 1) return column(grad);
   Tensor singular = ops::any(ops::eq(det, Scalar(0)));
   if (may_hold(singular)) return ops::mul(column(grad), cofactors(a));
   Tensor scale = column(ops::mul(grad, conj_of(det)));

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
@@ -16,7 +15,6 @@
 #include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/masked_scatter.h>
-#include <taeda/gen/ops/masked_select.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/put.h>
@@ -313,17 +311,6 @@ Tensor masked_select_grad(const Tensor& grad,
   Tensor wide = ops::masked_scatter(
       zeros_as(grad, shape), ops::expand(mask, shape), grad);
   return sum_to(wide, sizes);
-}
-
-Tensor masked_scatter_grad(const Tensor& grad,
-                           const Tensor& mask,
-                           IntArrayRef source_sizes) {
-  Tensor chosen = ops::masked_select(grad, mask);
-  int64_t count = 1;
-  for (int64_t s : source_sizes) count *= s;
-  Tensor rest = zeros_as(grad, {count - chosen.numel()});
-  std::vector<Tensor> parts = {chosen, rest};
-  return ops::reshape(ops::cat(parts, 0), source_sizes);
 }
 
 }  // namespace taeda::autograd

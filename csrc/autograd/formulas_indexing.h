@@ -86,8 +86,5 @@ TAEDA_API Tensor put_self_backward(const Tensor& grad,
 TAEDA_API Tensor masked_select_grad(const Tensor& grad,
                                     IntArrayRef sizes,
                                     const Tensor& mask);
-TAEDA_API Tensor masked_scatter_grad(const Tensor& grad,
-                                     const Tensor& mask,
-                                     IntArrayRef source_sizes);
 
 }  // namespace taeda::autograd

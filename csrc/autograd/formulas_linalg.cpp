@@ -180,20 +180,19 @@ Tensor rotated(const Tensor& x, const Tensor& s) {
 }  // namespace
 
 // A = U S V^H, reduced; J. Townsend, "Differentiating the singular value
-// decomposition", 2016.
-Tensor linalg_svd_gradient(const Tensor& grad_u,
+// decomposition", 2016. The vectors beyond the singular values are any basis of
+// what is left and take no part.
+Tensor linalg_svd_gradient(const Tensor& full_grad_u,
                            const Tensor& grad_s,
-                           const Tensor& grad_vh,
+                           const Tensor& full_grad_vh,
                            const Tensor& full_u,
                            const Tensor& s,
                            const Tensor& full_vh) {
   int64_t k = s.size(-1);
   Tensor u = ops::narrow(full_u, -1, 0, k), vh = ops::narrow(full_vh, -2, 0, k);
-  TAEDA_CHECK((!grad_u.defined() || full_u.size(-1) == k) &&
-                  (!grad_vh.defined() || full_vh.size(-2) == k),
-              "linalg.svd: The singular vectors in the case full_matrices=True "
-              "are not unique, so they have no derivative: use "
-              "full_matrices=False");
+  Tensor grad_u = full_grad_u, grad_vh = full_grad_vh;
+  if (grad_u.defined()) grad_u = ops::narrow(grad_u, -1, 0, k);
+  if (grad_vh.defined()) grad_vh = ops::narrow(grad_vh, -2, 0, k);
   Tensor row = ops::unsqueeze(s, -2), column = ops::unsqueeze(s, -1);
   Tensor middle;
   if (grad_s.defined()) {

@@ -9,6 +9,7 @@
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/exp.h>
+#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/isnan.h>
 #include <taeda/gen/ops/log.h>
@@ -116,6 +117,7 @@ Tensor prod_grad(const Tensor& grad,
   if (self.dim() == 0) return grad;
   int64_t dims[] = {dim};
   Tensor full = unreduce(grad, self.sizes(), IntArrayRef(dims), keepdim);
+  if (self.numel() == 0) return ops::expand(full, self.sizes());
   if (!has_zero(self)) {
     Tensor product = unreduce(result, self.sizes(), IntArrayRef(dims), keepdim);
     return ops::mul(full, conj_of(ops::div(product, self)));
@@ -242,7 +244,8 @@ Tensor cumprod_grad(const Tensor& grad,
                     const Tensor& self,
                     const Tensor& result,
                     int64_t dim) {
-  if (self.numel() == 0) return grad;
+  bool itself = self.dim() == 0 || self.size(dim) == 1;
+  if (itself || self.numel() == 0) return grad;
   // Sums of 16-bit results that cancel have too few digits.
   bool narrow = self.dtype() == kHalf || self.dtype() == kBFloat16;
   if ((narrow && !grad_enabled()) || has_zero(self)) {

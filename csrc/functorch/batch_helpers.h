@@ -14,6 +14,7 @@ struct NamedRule {
 ArrayRef<NamedRule> product_rules();
 ArrayRef<NamedRule> indexing_rules();
 ArrayRef<NamedRule> norm_rules();
+ArrayRef<NamedRule> sequence_rules();
 
 // The value inside, whose batch is dim 0; as it is where it has none.
 inline TensorBase inside(const BatchCall& call, size_t i) {

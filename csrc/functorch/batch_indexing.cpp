@@ -2,15 +2,27 @@
 #include <taeda/csrc/functorch/batch_helpers.h>
 
 #include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/embedding_dense_backward.h>
+#include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/index.h>
 #include <taeda/gen/ops/index_put.h>
+#include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/permute.h>
 #include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/scatter_reduce.h>
+#include <taeda/gen/ops/searchsorted.h>
+#include <taeda/gen/ops/squeeze.h>
+#include <taeda/gen/ops/unflatten.h>
+#include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/where.h>
 
 #include <algorithm>
@@ -122,6 +134,31 @@ std::optional<Stack> put(BatchCall& call) {
                call.args[3].to_bool());
 }
 
+// Numbers at these places count as rows of one element.
+void make_rows(BatchCall& call, std::initializer_list<size_t> places) {
+  for (size_t i : places) {
+    if (rank_of(call, i) > 0) continue;
+    call.args[i] = call.level.wrap(ops::unsqueeze(batched(call, i), 1));
+  }
+}
+
+// `rule` on rows, where the tensor that is read or written is a number.
+template <class F>
+std::optional<Stack> of_rows(BatchCall& call,
+                             std::initializer_list<size_t> places,
+                             F&& rule) {
+  bool number = rank_of(call, 0) == 0;
+  if (number && call.in_place() && !call.is_batched(0)) return std::nullopt;
+  std::vector<IValue> args(call.args.begin(), call.args.end());
+  BatchCall rows{call.level, call.op, args};
+  make_rows(rows, places);
+  std::optional<Stack> found = rule(rows);
+  if (!found || !number) return found;
+  TensorBase& t = (*found)[0].get<TensorBase>();
+  t = call.in_place() ? batched(call, 0) : ops::squeeze(t, 1);
+  return found;
+}
+
 // One index, a row of places, for the dim that argument 1 names.
 std::optional<Indices> along(const BatchCall& call) {
   const TensorBase& self = call.args[0].get<TensorBase>();
@@ -135,13 +172,14 @@ std::optional<Indices> along(const BatchCall& call) {
 
 std::optional<Stack> selected(BatchCall& call) {
   if (!call.is_batched(2)) return kernel_batch(call);
-  auto indices = along(call);
-  if (!indices) return std::nullopt;
-  return read(call, call.args[0].get<TensorBase>(), *indices);
+  return of_rows(call, {0, 2}, [](BatchCall& c) -> std::optional<Stack> {
+    auto indices = along(c);
+    if (!indices) return std::nullopt;
+    return read(c, c.args[0].get<TensorBase>(), *indices);
+  });
 }
 
-std::optional<Stack> rows_added(BatchCall& call) {
-  if (!call.is_batched(2)) return kernel_batch(call);
+std::optional<Stack> add_rows(BatchCall& call) {
   auto indices = along(call);
   if (!indices) return std::nullopt;
   TensorBase source = call.args[3].get<TensorBase>();
@@ -155,9 +193,12 @@ std::optional<Stack> rows_added(BatchCall& call) {
                source,
                /*accumulate=*/true);
 }
-
-std::optional<Stack> rows_copied(BatchCall& call) {
+std::optional<Stack> rows_added(BatchCall& call) {
   if (!call.is_batched(2)) return kernel_batch(call);
+  return of_rows(call, {0, 2, 3}, add_rows);
+}
+
+std::optional<Stack> copy_rows(BatchCall& call) {
   auto indices = along(call);
   if (!indices) return std::nullopt;
   return write(call,
@@ -165,6 +206,99 @@ std::optional<Stack> rows_copied(BatchCall& call) {
                *indices,
                call.args[3].get<TensorBase>(),
                /*accumulate=*/false);
+}
+std::optional<Stack> rows_copied(BatchCall& call) {
+  if (!call.is_batched(2)) return kernel_batch(call);
+  return of_rows(call, {0, 2, 3}, copy_rows);
+}
+
+// A number, or a tensor of one for each call.
+std::optional<Stack> fill_rows(BatchCall& call) {
+  const TensorBase& self = call.args[0].get<TensorBase>();
+  auto indices = along(call);
+  if (!indices) return std::nullopt;
+  TensorBase value;
+  if (!call.args[3].is<TensorBase>()) {
+    value = ops::full({},
+                      call.args[3].to_scalar(),
+                      self.dtype(),
+                      std::nullopt,
+                      self.device(),
+                      std::nullopt);
+  } else {
+    value = ops::_to_copy(batched(call, 3), self.dtype());
+    value = call.level.wrap(value);
+  }
+  return write(call, self, *indices, value, /*accumulate=*/false);
+}
+std::optional<Stack> rows_filled(BatchCall& call) {
+  if (!call.is_batched(2) && !call.is_batched(3)) return kernel_batch(call);
+  return of_rows(call, {0, 2}, fill_rows);
+}
+
+// An index of its own for each element, as scatter_reduce takes it.
+std::optional<Stack> reduce_rows(BatchCall& call) {
+  const TensorBase& self = call.args[0].get<TensorBase>();
+  if (rank_of(call, 2) != 1) return std::nullopt;
+  int64_t dim = behind_batch(call.args[1].to_int(), self.dim());
+  TensorBase source = batched(call, 3), index = batched(call, 2);
+  std::vector<int64_t> line(source.sizes().size(), 1);
+  line[0] = call.level.size();
+  line[static_cast<size_t>(dim)] = index.size(1);
+  index = ops::_to_copy(ops::reshape(index, line), kLong);
+  index = ops::expand(index, source.sizes());
+  const auto& reduce = call.args[4].get<std::string>();
+  bool with_self = call.args[5].to_bool();
+  TensorBase to = batched(call, 0);
+  if (!call.in_place()) {
+    return Stack{
+        ops::scatter_reduce(to, dim, index, source, reduce, with_self)};
+  }
+  if (!call.is_batched(0)) return std::nullopt;
+  ops::scatter_reduce_(to, dim, index, source, reduce, with_self);
+  return Stack{to};
+}
+std::optional<Stack> rows_reduced(BatchCall& call) {
+  if (!call.is_batched(2)) return kernel_batch(call);
+  return of_rows(call, {0, 2, 3}, reduce_rows);
+}
+
+// Each element of the batch has numbers of its own.
+std::optional<Stack> embedding_gradient(BatchCall& call) {
+  if (!call.is_batched(1)) return kernel_batch(call);
+  int64_t size = call.level.size(), count = call.args[2].to_int();
+  int64_t padding = call.args[3].to_int();
+  TensorBase indices = batched(call, 1);
+  std::vector<int64_t> column(indices.sizes().size(), 1);
+  column[0] = size;
+  TensorBase first = ops::reshape(ops::mul(ops::arange(Scalar(size),
+                                                       indices.dtype(),
+                                                       std::nullopt,
+                                                       indices.device(),
+                                                       std::nullopt),
+                                           Scalar(count)),
+                                  column);
+  // What is left out belongs to a row behind all others.
+  TensorBase rows = ops::masked_fill(ops::add(indices, first),
+                                     ops::eq(indices, Scalar(padding)),
+                                     Scalar(size * count));
+  TensorBase all = ops::embedding_dense_backward(batched(call, 0),
+                                                 rows,
+                                                 size * count + 1,
+                                                 size * count,
+                                                 call.args[4].to_bool());
+  all = ops::narrow(all, 0, int64_t{0}, size * count);
+  return Stack{ops::unflatten(all, 0, {size, count})};
+}
+
+// Boundaries of its own for each element.
+std::optional<Stack> bucketed(BatchCall& call) {
+  if (!call.is_batched(1)) return kernel_batch(call);
+  TensorBase value = batched(call, 0);
+  TensorBase rows = ops::reshape(value, {value.size(0), -1});
+  TensorBase found = ops::searchsorted(
+      batched(call, 1), rows, call.args[2].to_bool(), call.args[3].to_bool());
+  return Stack{ops::reshape(found, value.sizes())};
 }
 
 std::optional<Stack> embedded(BatchCall& call) {
@@ -213,7 +347,15 @@ constexpr NamedRule kRules[] = {
     {"index_add_", rows_added},
     {"index_copy", rows_copied},
     {"index_copy_", rows_copied},
+    {"index_fill.int_Scalar", rows_filled},
+    {"index_fill_.int_Scalar", rows_filled},
+    {"index_fill.int_Tensor", rows_filled},
+    {"index_fill_.int_Tensor", rows_filled},
+    {"index_reduce", rows_reduced},
+    {"index_reduce_", rows_reduced},
+    {"bucketize.Tensor", bucketed},
     {"embedding", embedded},
+    {"embedding_dense_backward", embedding_gradient},
     {"masked_fill.Tensor", filled},
     {"masked_fill_.Tensor", filled},
 };

@@ -151,6 +151,10 @@ bool BatchCall::is_batched(size_t i) const {
   return found;
 }
 
+bool BatchLevel::keeps(const OperatorEntry& op) const {
+  return rule_of(op) != kernel_batch;
+}
+
 void take_inside(const BatchLevel& level, IValue& v) {
   each_tensor(v, [&](TensorBase& t) { t = level.inside(t); });
 }

@@ -14,6 +14,8 @@ class TAEDA_API BatchLevel final : public Level {
   BatchLevel(int64_t size, Randomness randomness)
       : size_(size), randomness_(randomness) {}
   void call(const OperatorEntry& op, Stack& stack) override;
+  // Composites that have a rule of their own.
+  bool keeps(const OperatorEntry& op) const override;
   const char* kind() const override { return "vmap"; }
 
   int64_t size() const { return size_; }

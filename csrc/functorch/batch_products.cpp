@@ -5,14 +5,17 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/baddbmm.h>
 #include <taeda/gen/ops/bmm.h>
+#include <taeda/gen/ops/conj.h>
 #include <taeda/gen/ops/convolution.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/flatten.h>
 #include <taeda/gen/ops/matmul.h>
+#include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/movedim.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/squeeze.h>
+#include <taeda/gen/ops/t.h>
 #include <taeda/gen/ops/transpose.h>
 
 namespace taeda::functorch {
@@ -26,13 +29,23 @@ std::optional<Stack> matrices(BatchCall& call) {
 }
 
 std::optional<Stack> matrix_and_vector(BatchCall& call) {
-  if (!call.is_batched(0) || !call.is_batched(1)) return kernel_batch(call);
+  if (!call.is_batched(1)) return kernel_batch(call);
+  if (!call.is_batched(0)) {
+    return Stack{ops::mm(inside(call, 1), ops::t(inside(call, 0)))};
+  }
   TensorBase column = ops::unsqueeze(inside(call, 1), -1);
   return Stack{ops::squeeze(ops::bmm(inside(call, 0), column), -1)};
 }
 
 std::optional<Stack> vectors(BatchCall& call) {
   TensorBase row = ops::unsqueeze(batched(call, 0), 1);
+  TensorBase column = ops::unsqueeze(batched(call, 1), 2);
+  return Stack{ops::reshape(ops::bmm(row, column), {call.level.size()})};
+}
+
+// The first one conjugated.
+std::optional<Stack> conjugated_vectors(BatchCall& call) {
+  TensorBase row = ops::conj(ops::unsqueeze(batched(call, 0), 1));
   TensorBase column = ops::unsqueeze(batched(call, 1), 2);
   return Stack{ops::reshape(ops::bmm(row, column), {call.level.size()})};
 }
@@ -80,11 +93,13 @@ std::optional<Stack> linear_layer(BatchCall& call) {
 
 // A batch of kernels: each has its own groups of channels.
 std::optional<Stack> convolved(BatchCall& call) {
-  if (!call.is_batched(1)) return kernel_batch(call);
+  if (!call.is_batched(1)) {
+    if (auto found = kernel_batch(call)) return found;
+  }
   int64_t size = call.level.size();
   // [b, n, c, ...] to [n, b c, ...] and [b, o, i, ...] to [b o, i, ...].
   TensorBase input = ops::flatten(ops::movedim(batched(call, 0), 0, 1), 1, 2);
-  TensorBase weight = ops::flatten(inside(call, 1), 0, 1);
+  TensorBase weight = ops::flatten(batched(call, 1), 0, 1);
   Stack stack(call.args.begin(), call.args.end());
   stack[0] = input;
   stack[1] = weight;
@@ -131,6 +146,7 @@ constexpr NamedRule kRules[] = {
     {"mm", matrices},
     {"mv", matrix_and_vector},
     {"dot", vectors},
+    {"vdot", conjugated_vectors},
     {"addmm", added_matrices},
     {"addmv", added_vector},
     {"linear", linear_layer},

@@ -3,9 +3,13 @@
 
 #include <taeda/gen/ops/alias.h>
 #include <taeda/gen/ops/as_strided.h>
+#include <taeda/gen/ops/select.h>
 #include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/transpose.h>
+#include <taeda/gen/ops/unfold.h>
 #include <taeda/gen/ops/unsqueeze.h>
+
+#include <algorithm>
 
 namespace taeda::functorch {
 
@@ -23,13 +27,40 @@ Stack finish(BatchCall& call) {
   return stack;
 }
 
-// The arguments at these places count dims.
+// Of a number: the dims that are named, 0 or -1, are not there, and it stays
+// as it is. Nothing where one of them is another.
+template <size_t... I>
+std::optional<Stack> number(BatchCall& call) {
+  auto fits = [](int64_t d) { return d == 0 || d == -1; };
+  if (!(fits(call.args[I].to_int()) && ...)) return std::nullopt;
+  return Stack{ops::alias(call.level.inside(call.args[0].get<TensorBase>()))};
+}
+
+// The arguments at these places count dims, which a number has not.
 template <size_t... I>
 std::optional<Stack> dims(BatchCall& call) {
   int64_t rank = rank_of(call);
   if (rank == 0) return std::nullopt;
   ((call.args[I] = behind_batch(call.args[I].to_int(), rank)), ...);
   return finish(call);
+}
+
+// As dims, but a number may be named them of.
+template <size_t... I>
+std::optional<Stack> dims_or_number(BatchCall& call) {
+  return rank_of(call) == 0 ? number<I...>(call) : dims<I...>(call);
+}
+
+// A number is a row of one element, of which one part is taken.
+std::optional<Stack> unfolded(BatchCall& call) {
+  if (rank_of(call) > 0) return dims<1>(call);
+  int64_t dim = call.args[1].to_int();
+  if (dim != 0 && dim != -1) return std::nullopt;
+  TensorBase row =
+      ops::unsqueeze(call.level.inside(call.args[0].get<TensorBase>()), 1);
+  TensorBase parts =
+      ops::unfold(row, 1, call.args[2].to_int(), call.args[3].to_int());
+  return Stack{ops::select(parts, 1, 0)};
 }
 
 // A new dim: it may stand behind the last one.
@@ -42,11 +73,15 @@ std::optional<Stack> as_it_is(BatchCall& call) { return finish(call); }
 
 std::optional<Stack> dim_list(BatchCall& call) {
   int64_t rank = rank_of(call);
-  if (rank == 0) return std::nullopt;
-  std::vector<int64_t> all;
-  for (int64_t d : call.args[1].get<std::vector<int64_t>>()) {
-    all.push_back(behind_batch(d, rank));
+  const auto& given = call.args[1].get<std::vector<int64_t>>();
+  bool fits =
+      std::ranges::all_of(given, [](int64_t d) { return d == 0 || d == -1; });
+  if (rank == 0 && !fits) return std::nullopt;
+  if (rank == 0) {
+    return Stack{ops::alias(call.level.inside(call.args[0].get<TensorBase>()))};
   }
+  std::vector<int64_t> all;
+  for (int64_t d : given) all.push_back(behind_batch(d, rank));
   call.args[1] = all;
   return finish(call);
 }
@@ -150,17 +185,17 @@ constexpr Row kRows[] = {
     {"_reshape_alias", "", reshaped_alias},
     {"expand", "", expanded},
     {"permute", "", permuted},
-    {"transpose", "int", dims<1, 2>},
+    {"transpose", "int", dims_or_number<1, 2>},
     {"t", "", matrix_transposed},
     {"squeeze", "", squeezed},
-    {"squeeze", "dim", dims<1>},
+    {"squeeze", "dim", dims_or_number<1>},
     {"squeeze", "dims", dim_list},
     {"unsqueeze", "", new_dim},
     {"as_strided", "", restrided},
     {"select", "int", dims<1>},
     {"slice", "Tensor", dims<1>},
     {"diagonal", "", dims<2, 3>},
-    {"unfold", "", dims<1>},
+    {"unfold", "", unfolded},
     {"split", "Tensor", dims<2>},
     {"split_with_sizes", "", dims<2>},
     {"unbind", "int", dims<1>},

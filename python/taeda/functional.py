@@ -408,6 +408,8 @@ def istft(input, n_fft: int, *args, **kwargs):
 
 def lu(A, pivot=True, get_infos=False, out=None):
     """The packed LU factorisation: (LU, pivots) and, if asked, the infos."""
-    options = {} if out is None else {"out": out}
-    factors, pivots, infos = _native("linalg_lu_factor_ex")(A, pivot=pivot, **options)
-    return (factors, pivots, infos) if get_infos else (factors, pivots)
+    if out is None:
+        found = _native("_lu_with_info")(A, pivot)
+    else:
+        found = _native("linalg_lu_factor_ex")(A, pivot=pivot, out=out)
+    return found if get_infos else (found[0], found[1])

@@ -207,7 +207,9 @@ def _add_special() -> None:
     )
     _add("hypot", FLOAT, "a / hypot(a, b)", "b / hypot(a, b)")
     _add("i0", FLOAT, "i1(a)", numpy="special.i0({0})")
-    slope = "0.5 if a == 0 else i0(a) - i1(a) / a"
+    # The divisor is 1 where the other arm counts, for the slopes of both are finite.
+    divisor = "(1 if a == 0 else a)"
+    slope = f"0.5 if a == 0 else i0(a) - i1(a) / {divisor}"
     _add("i1", FLOAT, slope, numpy="special.i1({0})", op="special_i1")
     _add(
         "i0e",
@@ -216,7 +218,7 @@ def _add_special() -> None:
         numpy="special.i0e({0})",
         op="special_i0e",
     )
-    slope = "0.5 if a == 0 else i0e(a) - i1e(a) * (sign(a) + 1 / a)"
+    slope = f"0.5 if a == 0 else i0e(a) - i1e(a) * (sign(a) + 1 / {divisor})"
     _add("i1e", FLOAT, slope, numpy="special.i1e({0})", op="special_i1e")
 
 

@@ -340,10 +340,11 @@ Item<T> median_of(std::vector<Item<T>>& items, bool skip_nan) {
   return kth(items, (numbers - 1) / 2);
 }
 
-// The most frequent value, the smallest of several; its last place.
+// The most frequent value, the smallest of several; one of its places,
+// PyTorch's as long as both sort with the standard library.
 template <class T>
 Item<T> mode_of(std::vector<Item<T>>& items) {
-  std::stable_sort(items.begin(), items.end(), Ascending<T>());
+  std::sort(items.begin(), items.end(), Ascending<T>());
   Item<T> best = items[0];
   int64_t most = 0, run = 0;
   for (size_t i = 0; i < items.size(); ++i) {

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/gen/native/_lu_with_info.h>
 #include <taeda/gen/native/linalg_det.h>
 #include <taeda/gen/native/linalg_lu_factor.h>
 #include <taeda/gen/native/linalg_lu_factor_ex.h>
@@ -340,6 +341,12 @@ void linalg_slogdet_cpu(const Tensor& a,
           *item<R>(logs, i, 1) = sum;
         });
   });
+}
+
+std::tuple<Tensor, Tensor, Tensor> _lu_with_info(const Tensor& self,
+                                                 bool pivot,
+                                                 bool) {
+  return ops::linalg_lu_factor_ex(self, pivot, /*check_errors=*/false);
 }
 
 }  // namespace taeda::native

@@ -58,6 +58,14 @@ Tensor singular_values(const Tensor& a, Pair p) {
                              std::nullopt);
 }
 
+// The largest of no norms is 0, the smallest an error.
+Tensor extreme(const Tensor& t, int64_t dim, bool keepdim, bool largest) {
+  int64_t dims[] = {dim};
+  if (!largest) return ops::amin(t, IntArrayRef(dims), keepdim);
+  if (t.size(dim) > 0) return ops::amax(t, IntArrayRef(dims), keepdim);
+  return ops::sum(t, IntArrayRef(dims), keepdim);
+}
+
 // The largest or smallest sum of magnitudes along `along`.
 Tensor extreme_sum(const Tensor& a,
                    int64_t along,
@@ -65,9 +73,7 @@ Tensor extreme_sum(const Tensor& a,
                    bool largest) {
   int64_t dims[] = {along};
   Tensor sums = ops::sum(ops::abs(a), IntArrayRef(dims), /*keepdim=*/true);
-  Tensor out =
-      largest ? ops::amax(sums, {other}, true) : ops::amin(sums, {other}, true);
-  return out;
+  return extreme(sums, other, /*keepdim=*/true, largest);
 }
 
 }  // namespace
@@ -89,7 +95,7 @@ Tensor linalg_matrix_norm(const Tensor& self,
   bool largest = order > 0;
   if (size == 2) {
     Tensor s = singular_values(a, p);
-    return kept(largest ? ops::amax(s, {-1}) : ops::amin(s, {-1}), p, keepdim);
+    return kept(extreme(s, -1, /*keepdim=*/false, largest), p, keepdim);
   }
   bool by_columns = size == 1;
   Tensor out = extreme_sum(a,

@@ -1,5 +1,6 @@
 // Systems of linear equations by LU decomposition.
 #include <taeda/aten/core/level.h>
+#include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/batches.h>
 #include <taeda/gen/native/linalg_inv.h>
 #include <taeda/gen/native/linalg_inv_ex.h>
@@ -160,10 +161,17 @@ Dims<I> plan_solution(std::string_view op,
   for (size_t d = b.sizes().size() - own; d < b.sizes().size(); ++d) {
     sizes.push_back(b.sizes()[d]);
   }
-  if (vector || !left) {
+  // Of a batch of vectors too the last two dims are laid out as a matrix.
+  if (!left || sizes.size() < 2) {
     plan.set(0, sizes, a.dtype());
   } else {
-    plan_matrices<I>(plan, 0, batch, b.size(-2), b.size(-1), a.dtype());
+    size_t outer = sizes.size() - 2;
+    plan_matrices<I>(plan,
+                     0,
+                     ArrayRef<I>(sizes).slice(0, outer),
+                     sizes[outer],
+                     sizes[outer + 1],
+                     a.dtype());
   }
   return batch;
 }
@@ -174,6 +182,12 @@ void solve_system(const Tensor& a,
                   const Tensor& x,
                   const Tensor& info) {
   bool vector = is_vector(a, b);
+  if (vector && !x.is_contiguous()) {
+    Tensor rows = make_tensor("linalg.solve", x.sizes(), x.dtype(), x.device());
+    solve_system(a, b, left, rows, info);
+    copy_into(x, rows);
+    return;
+  }
   auto columns = [&](const Tensor& t) {
     Tensor matrix = vector ? ops::unsqueeze(t, -1) : t;
     return left ? matrix : ops::transpose(matrix, -2, -1);

@@ -104,7 +104,189 @@ def quantiles(t):
     return t.vmap(t.func.grad(middle))(real(t, 3, 5))
 
 
+def joined(t):
+    """Vectors of no elements join tensors of any shape."""
+    none = t.zeros(0, dtype=t.float64)
+    return t.vmap(lambda x, e: t.cat([e, x, none, x], 1))(
+        real(t, 3, 2, 2), real(t, 3, 0)
+    )
+
+
+def masked_scattered(t):
+    mask = real(t, 3, 4, 5) > 0
+
+    def put(x, m, source):
+        return x.masked_scatter(m, source)
+
+    def loss(x, m, source):
+        return put(x, m, source).cos().sum()
+
+    args = real(t, 3, 4, 5), mask, real(t, 3, 22)
+    slopes = t.func.grad(loss, argnums=(0, 2))
+    shared = t.vmap(put, in_dims=(None, 0, None))(args[0][0], mask, args[2][0])
+    return t.vmap(put)(*args), t.vmap(slopes)(*args), shared
+
+
+def sequences(t):
+    """Losses with lengths of their own, and lengths that all share."""
+    probs = real(t, 3, 6, 2, 4).log_softmax(-1)
+    targets = places(t, 3, 3, 2, 3) + 1
+    steps, labels = (
+        t.tensor([[6, 5], [6, 6], [4, 6]]),
+        t.tensor([[2, 1], [0, 2], [2, 2]]),
+    )
+
+    def loss(p, targets, steps, labels):
+        return t.nn.functional.ctc_loss(p, targets, steps, labels)
+
+    def fixed(p, targets):
+        return t.nn.functional.ctc_loss(p, targets, (6, 5), (2, 1), reduction="sum")
+
+    own = t.vmap(loss)(probs, targets, steps, labels)
+    slopes = t.vmap(t.func.grad(loss))(probs, targets, steps, labels)
+    return own, slopes, t.vmap(t.func.grad(fixed))(probs, targets)
+
+
+def sampled(t):
+    """Second derivatives, also beyond the edge."""
+
+    def curved(kinds: tuple, *args):
+        def loss(*args):
+            return t.nn.functional.grid_sample(*args, *kinds).cos().sum()
+
+        def steep(*args):
+            return sum((s**2).sum() for s in t.func.grad(loss, argnums=(0, 1))(*args))
+
+        return t.func.grad(steep, argnums=(0, 1))(*args)
+
+    image, places = (real(t, 2, 3, 4, 5), real(t, 2, 3, 2, 2)), []
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for beyond in ("zeros", "border", "reflection"):
+            for corners in (False, True):
+                places.append(curved((mode, beyond, corners), *image))
+    volume = real(t, 1, 2, 3, 4, 3), real(t, 1, 2, 2, 1, 3)
+    return places, curved(("bilinear", "zeros", False), *volume)
+
+
+def transposed_convolution(t):
+    """The output padding has room for a place more than the input has."""
+
+    def loss(x, w):
+        out = t.nn.functional.conv_transpose2d(
+            x, w, stride=2, padding=1, output_padding=2, dilation=3
+        )
+        return out.cos().sum()
+
+    return pushed(
+        t, t.func.grad(loss, argnums=(0, 1)), real(t, 1, 2, 3, 4), real(t, 2, 3, 2, 3)
+    )
+
+
+def full_singular_vectors(t):
+    """The vectors beyond the singular values are ignored."""
+
+    def first(a):
+        u, s, vh = t.linalg.svd(a, full_matrices=True)
+        return (u[:, :2] * u[:1, :2].sgn()).cos().sum() + s.sum() + (vh**2).sum()
+
+    return pushed(t, first, real(t, 4, 2)), t.func.grad(first)(real(t, 4, 2))
+
+
+def products_of_nothing(t):
+    none = t.ones(0, dtype=t.float64)
+    rows = t.ones(2, 0, dtype=t.float64)
+    return pushed(t, t.prod, none), pushed(t, lambda x: x.prod(1), rows)
+
+
+def numbers(t):
+    """Views, and rows of one, of what is a number to the mapped function."""
+    x, at, one = real(t, 3), t.zeros(3, 1, dtype=t.int64), real(t, 3, 1)
+
+    def rows(x, i, v):
+        return (
+            x.index_select(0, i),
+            x.index_add(0, i, v[0]),
+            x.index_copy(0, i[0], v[0]),
+            x.index_fill(0, i, v[0]),
+            x.clone().index_add_(0, i, v[0]),
+        )
+
+    def views(x):
+        return x.transpose(0, -1), x.squeeze(0), x.unfold(0, 1, 1)
+
+    return t.vmap(views)(x), t.vmap(rows)(x, at, one)
+
+
+def indices_of_their_own(t):
+    x, i, v = real(t, 3, 4, 2), places(t, 4, 3, 3), real(t, 3, 3, 2)
+    found = [
+        t.vmap(lambda x, i: x.index_fill(0, i, 7))(x, i),
+        t.vmap(lambda i: x[0].index_fill(0, i, 7))(i),
+        t.vmap(lambda x, i, n: x.index_fill(-2, i, n))(x, i, real(t, 3)),
+        t.vmap(lambda x, n: x.index_fill(0, i[0], n))(x, real(t, 3)),
+        t.vmap(lambda x, i: x.clone().index_fill_(0, i[0], 7))(x, i),
+    ]
+    for kind in ("prod", "mean", "amax", "amin"):
+        for with_self in (True, False):
+            put = t.vmap(
+                lambda x, i, v, kind=kind, with_self=with_self: x.index_reduce(
+                    0, i, v, kind, include_self=with_self
+                )
+            )
+            found.append(put(x, i, v))
+    return found
+
+
+def lookups(t):
+    steps, x = real(t, 3, 5).sort(-1)[0], real(t, 3, 2, 4)
+
+    def loss(table, i):
+        out = t.nn.functional.embedding(i, table, padding_idx=1)
+        scaled = t.nn.functional.embedding(i, table, scale_grad_by_freq=True)
+        return out.cos().sum() + scaled.sin().sum()
+
+    slopes = t.vmap(t.func.grad(loss))(real(t, 3, 4, 2), places(t, 4, 3, 6))
+    return (
+        t.vmap(t.bucketize)(x, steps),
+        t.vmap(lambda s: t.bucketize(x, s))(steps),
+        slopes,
+    )
+
+
 PROGRAMS: dict[str, Callable] = {
+    "cat with empty vectors": joined,
+    "masked_scatter": masked_scattered,
+    "numbers": numbers,
+    "index_fill and index_reduce": indices_of_their_own,
+    "bucketize and gradients of embedding": lookups,
+    "vdot": lambda t: t.vmap(t.vdot)(
+        complex_numbers(t, 3, 4), complex_numbers(t, 3, 4).sin()
+    ),
+    "fill with numbers of their own": lambda t: t.vmap(
+        lambda x, n: (t.fill(x, n), x.clone().fill_(n), t.fill(real(t, 2), n))
+    )(real(t, 3, 4), real(t, 3)),
+    "convolution with biases of their own": lambda t: t.vmap(
+        lambda b: t.nn.functional.conv1d(real(t, 2, 3, 5), real(t, 4, 3, 2), b)
+    )(real(t, 3, 4)),
+    "mv of one matrix": lambda t: t.vmap(lambda v: t.mv(real(t, 2, 4), v))(
+        real(t, 3, 4)
+    ),
+    "dist": lambda t: t.vmap(lambda a, b: t.dist(a, b, 3))(
+        real(t, 3, 2, 4), real(t, 3, 4, 2).mT
+    ),
+    "ctc_loss": sequences,
+    "grid_sample": sampled,
+    "transposed convolution": transposed_convolution,
+    "svd of full matrices": full_singular_vectors,
+    "prod of nothing": products_of_nothing,
+    "argwhere of equally many": lambda t: t.vmap(t.argwhere)(
+        t.tensor([[[1, 0], [2, 0]], [[0, 0], [3, 4]]])
+    ),
+    "argwhere of none": lambda t: t.vmap(t.argwhere)(t.zeros(3, 2)),
+    "i1 and i1e at zero": lambda t: tuple(
+        pushed(t, f, real(t, 3) * t.tensor([0, 1, 0]) + t.tensor([0, 2, -0.0]))
+        for f in (t.special.i1, t.special.i1e)
+    ),
     "complex convolution, forward over reverse": complex_convolution,
     "statistics of instance_norm": instance_norm,
     "max_unpool with a place twice": unpooled,
@@ -180,6 +362,28 @@ def test_same(name: str) -> None:
         numpy.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cat with empty vectors",
+        "masked_scatter",
+        "numbers",
+        "index_fill and index_reduce",
+        "bucketize and gradients of embedding",
+        "vdot",
+        "mv of one matrix",
+        "fill with numbers of their own",
+        "convolution with biases of their own",
+        "dist",
+        "ctc_loss",
+    ],
+)
+def test_no_element_by_itself(name: str) -> None:
+    before = taeda._C._functorch.loops()
+    PROGRAMS[name](taeda)
+    assert taeda._C._functorch.loops() == before
+
+
 def test_logcumsumexp_far_apart() -> None:
     """Shares e^(x_i - total_j), of which PyTorch's tangent loses the first."""
     x = taeda.tensor([1.0, 10000.0, 3.0, -10000.0], dtype=taeda.float64)
@@ -190,6 +394,39 @@ def test_logcumsumexp_far_apart() -> None:
     assert taeda.allclose(
         taeda.func.grad(lambda x: x.logcumsumexp(0).sum())(x), shares.sum(0)
     )
+
+
+def test_logcumsumexp_of_large_floats() -> None:
+    """The shares of a tangent of ones add up to one, whatever float's totals lose."""
+    x = taeda.tensor([3.0, 10001.25, 10001.5, 2.0])
+    _, tangent = taeda.func.jvp(lambda x: x.logcumsumexp(0), (x,), (taeda.ones(4),))
+    assert taeda.allclose(tangent, taeda.ones(4), rtol=1e-6)
+
+
+def test_argwhere_of_unequally_many() -> None:
+    x = taeda.tensor([[1, 0], [2, 3]])
+    with pytest.raises(
+        RuntimeError, match=r"argwhere: vmap expects as many .* from 1 to 2"
+    ):
+        taeda.vmap(taeda.argwhere)(x)
+
+
+def test_second_derivatives_that_vanish_do_so_exactly() -> None:
+    one = taeda.tensor([[1.3 + 0.7j]], dtype=taeda.complex128, requires_grad=True)
+    for function in (taeda.linalg.det, lambda a: a.cumprod(0)):
+        out = function(one)
+        weight = taeda.full_like(out, 0.3 + 0.2j).requires_grad_()
+        (slope,) = taeda.autograd.grad(out, one, weight, create_graph=True)
+        second = taeda.autograd.grad(
+            slope, (one, weight), taeda.ones_like(slope), allow_unused=True
+        )
+        assert second[0] is None or not second[0].any()
+
+
+def test_the_power_zero_has_a_derivative() -> None:
+    a = taeda.eye(2, requires_grad=True)
+    a.matrix_power(0).sum().backward()
+    assert not a.grad.any()
 
 
 def test_memory_format_of_a_sample() -> None:

@@ -21,7 +21,7 @@ FOLLOWS = {
     "nll_loss2d_backward": "total_weight is that of target and weight",
 }
 # How many overloads may be run element by element.
-MOST_LOOPING = 34
+MOST_LOOPING = 17
 
 
 def choices(names: list[str]) -> Iterator[list[str]]:

@@ -1,0 +1,87 @@
+"""What operators make of nothing, of equal elements and of real or whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy
+import pytest
+import taeda
+import torch
+
+
+def norms_of_nothing(t):
+    shapes = (5, 0), (0, 5), (0, 0), (2, 0, 3)
+    return [
+        t.linalg.matrix_norm(t.zeros(shape), order)
+        for shape in shapes
+        for order in (1, 2)
+    ] + [t.linalg.norm(t.zeros(5, 0), 1, (0, 1), keepdim=True)]
+
+
+def cosines(t):
+    """The norm counts an element as often as broadcasting does."""
+    a = t.arange(6.0).reshape(1, 2, 3) + 1
+    b = (t.arange(6.0) + 1).cos().reshape(2, 1, 3)
+    f = t.nn.functional.cosine_similarity
+    return f(a, b, dim=-2), f(a, b[0], dim=1), f(b, a, dim=0)
+
+
+def modes(t):
+    random = numpy.random.default_rng(0)
+    x = t.from_numpy(random.integers(0, 40, size=(3, 500)))
+    return tuple(t.mode(x)) + tuple(t.mode(x > 20))
+
+
+def polygamma_in_place(t):
+    x = t.tensor([0.5, 1.5, 2.5], dtype=t.float64, requires_grad=True)
+    x.clone().polygamma_(1).sum().backward()
+    return x.grad
+
+
+PROGRAMS: dict[str, Callable] = {
+    "norms of nothing": norms_of_nothing,
+    "cosine_similarity": cosines,
+    "mode": modes,
+    "polygamma_": polygamma_in_place,
+}
+
+
+def leaves(tree) -> list:
+    if isinstance(tree, (tuple, list)):
+        return [leaf for each in tree for leaf in leaves(each)]
+    return [tree]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same(name: str) -> None:
+    got, want = leaves(PROGRAMS[name](taeda)), leaves(PROGRAMS[name](torch))
+    assert len(got) == len(want)
+    for g, w in zip(got, want, strict=True):
+        assert tuple(g.shape) == tuple(w.shape)
+        numpy.testing.assert_allclose(g.numpy(), w.numpy(), rtol=2e-6, atol=1e-7)
+
+
+def test_the_conjugate_of_real_numbers_is_themselves() -> None:
+    for x in (taeda.ones(2), taeda.ones(2, device="meta"), taeda.tensor([True])):
+        assert taeda.conj_physical(x) is x
+    z = taeda.tensor([1 + 2j], requires_grad=True)
+    w = z.clone().conj_physical_()
+    assert w.item() == 1 - 2j and not w.is_conj()
+    w.real.sum().backward()
+    assert z.grad.item() == 1
+
+
+def test_whole_numbers_are_those_of_the_default_dtype() -> None:
+    x = taeda.arange(-60, 2000)
+    special, f = taeda.special, x.float()
+    assert taeda.equal(special.xlog1py(x, x.abs()), special.xlog1py(f, f.abs()))
+    assert taeda.equal(special.ndtr(x), special.ndtr(f))
+
+
+def test_lu_with_infos_is_a_named_tuple() -> None:
+    for device in ("cpu", "meta"):
+        found = taeda.lu(taeda.eye(3, device=device), get_infos=True)
+        assert type(found).__name__ == "_lu_with_info"
+        assert found.LU is found[0] and found.info is found[2]
+        assert type(taeda.lu(taeda.eye(3, device=device))) is tuple
