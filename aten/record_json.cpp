@@ -154,6 +154,9 @@ std::string expressions_json(const OperatorEntry& op) {
   for (const ArgInfo& a : arguments_of(*op.info)) {
     names.emplace_back(name_of(a, op.schema));
   }
+  for (std::string& number : expr::numbers_of(op.info->record->expressions)) {
+    names.push_back(std::move(number));
+  }
   Json all('[');
   for (const expr::Section& s :
        expr::sections_of(op.info->record->expressions)) {
@@ -164,6 +167,7 @@ std::string expressions_json(const OperatorEntry& op) {
     if (s.role == expr::Role::Gradient) {
       one.string("argument", names[static_cast<size_t>(s.index)]);
     }
+    if (!s.choice.empty()) one.string("choice", s.choice);
     one.string("text", to_text(graph, graph.load(s.words, names)));
     all.add(std::move(one).closed());
   }

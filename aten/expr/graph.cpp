@@ -212,20 +212,56 @@ std::vector<std::string> Graph::names(Id id) const {
   return found;
 }
 
+namespace {
+
+// Reads the bytes after a section's word, and goes behind the 0.
+std::string take_text(const uint16_t*& words) {
+  std::string text;
+  while (*words != 0) text += static_cast<char>(*words++);
+  ++words;
+  return text;
+}
+
+Role role_of(uint16_t word) { return static_cast<Role>(word >> 8 & 15); }
+
+}  // namespace
+
 std::vector<Section> sections_of(const uint16_t* words) {
   std::vector<Section> found;
+  std::string choice;
   while (words != nullptr && type_of(*words) != Word::End) {
     uint16_t word = *words++;
-    if (type_of(word) == Word::Section) {
-      found.push_back({static_cast<Role>(word >> 8 & 15),
-                       static_cast<Kind>(word >> 6 & 3),
-                       word & 63,
-                       words});
-    } else if (type_of(word) == Word::Literal) {
+    if (type_of(word) == Word::Literal) {
       words += literal_words(word);
+    } else if (type_of(word) == Word::Section) {
+      Role role = role_of(word);
+      if (role == Role::Choice) {
+        choice = take_text(words);
+      } else if (role == Role::Numbers) {
+        take_text(words);
+      } else {
+        Kind kind = static_cast<Kind>(word >> 6 & 3);
+        found.push_back({role, kind, word & 63, words, choice});
+      }
     }
   }
   return found;
+}
+
+std::vector<std::string> numbers_of(const uint16_t* words) {
+  std::vector<std::string> names;
+  // They come first.
+  if (words == nullptr || type_of(*words) != Word::Section) return names;
+  if (role_of(*words) != Role::Numbers) return names;
+  names.emplace_back();
+  for (char c : take_text(++words)) {
+    if (c == ' ') {
+      names.emplace_back();
+    } else {
+      names.back() += c;
+    }
+  }
+  return names;
 }
 
 int find_function(const char* name) {

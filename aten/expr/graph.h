@@ -19,7 +19,10 @@ inline constexpr int kNumKinds = 4;
 // the node in the upper four bits, a payload in the lower twelve (the number of
 // a name, function, constant or operator). An `Integer` holds its value, a
 // `Literal` is followed by its bytes. A `Section` word stands before each
-// expression and says its role, kind of compute type and index. The writer is
+// expression and says its role, kind of compute type and index. Where a formula
+// differs by parameters, a `Choice` section with their values as text (a byte a
+// word, ended by 0) stands before the expressions of each; `Numbers` are names
+// behind the arguments', with spaces between. The writer is
 // tools/codegen/expr_code.py.
 enum class Word : uint8_t {
   End,
@@ -37,7 +40,16 @@ enum class Word : uint8_t {
   Section,
 };
 
-enum class Role : uint8_t { Forward, Gradient, Init, Map, Combine, Finish };
+enum class Role : uint8_t {
+  Forward,
+  Gradient,
+  Init,
+  Map,
+  Combine,
+  Finish,
+  Choice,
+  Numbers,
+};
 
 enum class UnaryOp : uint8_t { Neg, Not, Invert };
 enum class BinaryOp : uint8_t {
@@ -167,8 +179,12 @@ struct Section {
   Kind kind;
   int index;
   const uint16_t* words;  // of the expression, behind the section's word
+  std::string choice;     // under which it holds, "approximate: tanh"; or empty
 };
+// The sections that hold expressions.
 TAEDA_API std::vector<Section> sections_of(const uint16_t* words);
+// Names that expressions use besides the arguments, in the order of numbers.
+TAEDA_API std::vector<std::string> numbers_of(const uint16_t* words);
 
 inline Kind widest(Kind a, Kind b) { return a < b ? b : a; }
 

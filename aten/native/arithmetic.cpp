@@ -4,7 +4,6 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/creation.h>
-#include <taeda/gen/native/_div_floor.h>
 #include <taeda/gen/native/add.h>
 #include <taeda/gen/native/addcdiv.h>
 #include <taeda/gen/native/div.h>
@@ -18,9 +17,6 @@
 #include <taeda/gen/native/rsub.h>
 #include <taeda/gen/native/sub.h>
 #include <taeda/gen/ops/_cube.h>
-#include <taeda/gen/ops/_div_floor.h>
-#include <taeda/gen/ops/_div_trunc.h>
-#include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/pow.h>
 #include <taeda/gen/ops/reciprocal.h>
@@ -181,67 +177,30 @@ void check_lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
 
 namespace {
 
-enum class Rounding { None, Trunc, Floor };
-
-Rounding rounding(std::optional<std::string_view> mode) {
-  if (!mode) return Rounding::None;
+template <class A, class B>
+void check_mode(const A& self,
+                const B& other,
+                std::optional<std::string_view> mode) {
+  if (!mode) return;
   TAEDA_CHECK(*mode == "trunc" || *mode == "floor",
               "div expected rounding_mode to be one of None, 'trunc', or "
               "'floor' but found '",
               *mode,
               "'");
-  return *mode == "trunc" ? Rounding::Trunc : Rounding::Floor;
-}
-
-template <class Other>
-Tensor divide(const Tensor& self,
-              const Other& other,
-              std::optional<std::string_view> mode) {
-  switch (rounding(mode)) {
-    case Rounding::Trunc:
-      return ops::_div_trunc(self, other);
-    case Rounding::Floor:
-      return ops::_div_floor(self, other);
-    default:
-      return ops::div(self, other);
-  }
-}
-
-template <class Other>
-void divide_(const Tensor& self,
-             const Other& other,
-             std::optional<std::string_view> mode) {
-  switch (rounding(mode)) {
-    case Rounding::Trunc:
-      return ops::_div_trunc_(self, other);
-    case Rounding::Floor:
-      return ops::_div_floor_(self, other);
-    default:
-      return ops::div_(self, other);
-  }
+  check_integer_division(self, other);
 }
 
 }  // namespace
 
-Tensor div_mode(const Tensor& self,
-                const Tensor& other,
-                std::optional<std::string_view> rounding_mode) {
-  return divide(self, other, rounding_mode);
+void check_div_mode(const Tensor& self,
+                    const Tensor& other,
+                    std::optional<std::string_view> rounding_mode) {
+  check_mode(self, other, rounding_mode);
 }
-Tensor div_mode(const Tensor& self,
-                const Scalar& other,
-                std::optional<std::string_view> rounding_mode) {
-  return divide(self, other, rounding_mode);
-}
-void div_mode_(const Tensor& self,
-               const Tensor& other,
-               std::optional<std::string_view> rounding_mode) {
-  divide_(self, other, rounding_mode);
-}
-void div_mode_(const Tensor& self,
-               const Scalar& other,
-               std::optional<std::string_view> rounding_mode) {
-  divide_(self, other, rounding_mode);
+void check_div_mode(const Tensor& self,
+                    const Scalar& other,
+                    std::optional<std::string_view> rounding_mode) {
+  check_mode(self, other, rounding_mode);
 }
 
 template <class I>

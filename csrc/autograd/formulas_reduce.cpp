@@ -128,17 +128,6 @@ Tensor prod_grad(const Tensor& grad,
   return ops::_cumprod_backward(last, conj_of(self), dim);
 }
 
-Tensor bce_target_grad(const Tensor& grad,
-                       const Tensor& self,
-                       const OptionalTensor& weight,
-                       int64_t reduction) {
-  Tensor logits = ops::sub(ops::log1p(ops::neg(self)), ops::log(self));
-  Tensor scaled = ops::mul(grad, logits);
-  if (weight && weight->defined()) scaled = ops::mul(scaled, *weight);
-  if (reduction != 1) return scaled;
-  return ops::mul(scaled, Scalar(1.0 / static_cast<double>(self.numel())));
-}
-
 namespace {
 
 Tensor sum_along(const Tensor& t, int64_t dim) {

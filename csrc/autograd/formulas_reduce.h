@@ -94,10 +94,5 @@ TAEDA_API Tensor log_softmax_output_grad(const Tensor& grad,
                                          const Tensor& grad_output,
                                          const Tensor& output,
                                          int64_t dim);
-// Of binary_cross_entropy by its target.
-TAEDA_API Tensor bce_target_grad(const Tensor& grad,
-                                 const Tensor& self,
-                                 const OptionalTensor& weight,
-                                 int64_t reduction);
 
 }  // namespace taeda::autograd

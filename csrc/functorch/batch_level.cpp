@@ -21,7 +21,8 @@ BatchRule find_rule(const OperatorEntry& op) {
   if (BatchRule rule = view_rule(op)) return rule;
   switch (op.info->record->family) {
     case Family::Pointwise:
-      return pointwise_batch;
+      // Those that are reduced besides say so in their axes.
+      return op.info->record->axes == nullptr ? pointwise_batch : kernel_batch;
     case Family::Reduction:
       return reduction_batch;
     default:

@@ -7,10 +7,17 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .choices import conditions
 from .errors import CodegenError
 from .expr import Expr, compose, names
 from .model import Operator, cpp_type, owned_type
-from .pointwise import PointwiseBackward, PointwiseKernel, backward_of, kernel_of
+from .pointwise import (
+    SHARE,
+    PointwiseBackward,
+    PointwiseKernel,
+    backward_of,
+    op_kernels,
+)
 from .record_types import Overload, Pointwise, Record
 from .schema import Argument
 
@@ -67,6 +74,25 @@ class Gradient:
     fused: PointwiseKernel | None = None
     fused_call: str = ""
     guard: str = ""
+    # The formula may lack axes of the argument: a reduced loss's gradient has none.
+    spread: bool = False
+    # One for each choice of parameters, with its condition over the node's members
+    # and the statements that read those.
+    chosen: list[Chosen] = field(default_factory=list)
+
+    @property
+    def parts(self) -> list[Gradient]:
+        """The gradients that hold formulas."""
+        return [c.gradient for c in self.chosen] or [self]
+
+
+@dataclass
+class Chosen:
+    """A gradient that holds under a condition."""
+
+    condition: str
+    reads: list[str]
+    gradient: Gradient
 
 
 @dataclass
@@ -167,7 +193,7 @@ def _counts(overload: Overload) -> bool:
 
 def _derivative_key(overload: Overload) -> tuple:
     if isinstance(overload.body, Pointwise):
-        return tuple(sorted((k, str(v)) for k, v in overload.body.expr.by_kind.items()))
+        return overload.body.expr.key
     return (overload.schema.name,)
 
 
@@ -175,20 +201,59 @@ def _derivative_key(overload: Overload) -> tuple:
 
 
 def _pointwise(op: Operator) -> tuple[list[Gradient], list[Member]]:
+    body = op.overload.body
+    assert isinstance(body, Pointwise)
     tensors = {a.name for a in op.functional.arguments if a.type.is_tensor}
     backwards = [b for b in backward_of(op) if b.argument in tensors]
-    gradients = [_pointwise_gradient(op, b, tensors) for b in backwards]
+    by_text = {b.argument for b in backwards if b.cpp is not None}
+    gradients, members = _formulas(op, by_text)
     needs: dict[str, set[str]] = {}
-    for b in backwards:
-        for name in names(b.real) | names(b.complex):
-            needs.setdefault(name, set()).add(b.argument)
-    members = []
+    for argument in dict.fromkeys(b.argument for b in backwards):
+        own = [b for b in backwards if b.argument == argument]
+        if argument in by_text:
+            continue
+        gradients.append(_by_choice(op, own, tensors))
+        used = {n for b in own for n in names(b.real) | names(b.complex)}
+        for name in used | {c.argument for b in own for c in b.when}:
+            needs.setdefault(name, set()).add(argument)
+    found = {m.name: m for m in members}
     for a in op.functional.arguments:
         if a.name in needs:
-            members.append(_argument_member(a, needs[a.name]))
+            _add(found, _argument_member(a, needs[a.name]), tuple(needs[a.name]))
+    for name, text in (*body.numbers.items(), (SHARE, _share_text(op))):
+        if name in needs:
+            value = f"Scalar({text})"
+            by = frozenset(needs[name])
+            found[name] = Member(name, "value", "Scalar", value, by)
     if "result" in needs:
-        members.append(_result_member("result", needs["result"]))
-    return gradients, members
+        _add(found, _result_member("result", needs["result"]), tuple(needs["result"]))
+    return gradients, list(found.values())
+
+
+def _share_text(op: Operator) -> str:
+    reduction = getattr(op.overload.body, "reduction", None)
+    operands = ", ".join(a.name for a in op.functional.tensor_args)
+    return f"native::loss_share({reduction}, derived::tensors_of({operands}))"
+
+
+def _by_choice(
+    op: Operator, backwards: list[PointwiseBackward], tensors: set[str]
+) -> Gradient:
+    """The gradient by one argument, which may differ by parameters."""
+    parts = [_pointwise_gradient(op, b, tensors) for b in backwards]
+    if not backwards[0].when:
+        return parts[0]
+    whole = Gradient(parts[0].arguments)
+    for backward, part in zip(backwards, parts, strict=True):
+        test = conditions(backward.when, op.functional, saved=True)
+        used = names(backward.real) | names(backward.complex)
+        reads = [
+            f"[[maybe_unused]] const Scalar {a.name} = *{a.name}_;"
+            for a in op.functional.arguments
+            if a.name in used and a.type.is_optional and not a.type.is_tensor
+        ]
+        whole.chosen.append(Chosen(test, reads, part))
+    return whole
 
 
 def _pointwise_gradient(
@@ -200,7 +265,8 @@ def _pointwise_gradient(
     text = real
     kernel = backward.kernel
     others = [n for n in ("result", *tensors) if n in used]
-    takes_complex = any(c in kernel_of(op).compute for c in ("c64", "c128"))
+    computed = {c for k in op_kernels(op) for c in k.compute}
+    takes_complex = any(c in computed for c in ("c64", "c128"))
     if takes_complex and backward.complex != backward.real:
         wide, lacks = _composed(op, backward.complex, scalars)
         if lacks:
@@ -209,12 +275,13 @@ def _pointwise_gradient(
             operands = ", ".join(["grad", *sorted(set(others) - {"grad"})])
             text = f"any_complex({operands}) ? {wide} : {real}"
     gradient = Gradient((backward.argument,), text, missing)
+    gradient.spread = getattr(op.overload.body, "reduction", None) is not None
     if kernel is not None and kernel.exprs and kernel.compute:
         gradient.fused = kernel
         operands = ", ".join(kernel.operands)
         numbers = ", ".join(kernel.scalars)
         gradient.fused_call = (
-            f"pointwise_summand(op_{kernel.name}, {{{operands}}}, {{{numbers}}}, "
+            f"pointwise_summand({kernel.descriptor}, {{{operands}}}, {{{numbers}}}, "
             "{sizes})"
         )
         tested = [n for n in kernel.operands if n in tensors or n == "result"]
@@ -235,15 +302,21 @@ def _composed(op: Operator, expr: Expr, scalars: set[str]) -> tuple[str, str]:
 # Formulas in C++ ----------------------------------------------------------------
 
 
-def _formulas(op: Operator) -> tuple[list[Gradient], list[Member]]:
+def _formulas(
+    op: Operator, wanted: set[str] | None = None
+) -> tuple[list[Gradient], list[Member]]:
+    """The gradients by formulas of the record; by `wanted` arguments if given."""
     backward = op.overload.backward
-    assert backward is not None
+    if backward is None:
+        return [], []
     members: dict[str, Member] = {}
     gradients = []
     tensors = {a.name for a in op.functional.arguments if a.type.is_tensor_like}
     for names_, formula in backward.formulas.items():
         # A record's formulas serve overloads that take a number here, too.
         arguments = tuple(name for name in names_ if name in tensors)
+        if wanted is not None:
+            arguments = tuple(name for name in arguments if name in wanted)
         if not arguments:
             continue
         text = " ".join(formula.split())

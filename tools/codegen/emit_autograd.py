@@ -53,7 +53,7 @@ def _shard(ops: list[Operator]) -> str:
     tables: list[str] = []
     nodes: list[str] = []
     for plan in filter(None, plans.values()):
-        for gradient in plan.gradients:
+        for gradient in _parts(plan):
             if not gradient.missing:
                 bases |= used_bases(plan.op, gradient.text)
                 headers |= used_headers(gradient.text)
@@ -62,6 +62,8 @@ def _shard(ops: list[Operator]) -> str:
         nodes += _node(plan)
     lines = [f"#include <taeda/csrc/autograd/{name}>" for name in sorted(headers)]
     lines += [f"#include <taeda/csrc/autograd/{name}>" for name in formula_headers()]
+    if any(_has_numbers(plan) for plan in plans.values()):
+        lines.append("#include <taeda/aten/native/formula_parts.h>")
     lines += [f"#include <taeda/gen/ops/{base}.h>" for base in sorted(bases)]
     lines += ["", "namespace taeda {", *dict.fromkeys(tables), "namespace native {"]
     lines += [
@@ -75,6 +77,15 @@ def _shard(ops: list[Operator]) -> str:
         lines += _wrapper(op, plans[op.overload.schema.name])
     lines += ["}  // namespace wrappers", "}  // namespace autograd"]
     return "\n".join([*lines, "}  // namespace taeda", ""])
+
+
+def _parts(plan: Plan) -> list[Gradient]:
+    return [part for gradient in plan.gradients for part in gradient.parts]
+
+
+def _has_numbers(plan: Plan | None) -> bool:
+    members = plan.members if plan else ()
+    return any(m.kind == "value" and m.type == "Scalar" for m in members)
 
 
 def _functional(op: Operator) -> Operator:
@@ -126,7 +137,7 @@ def _apply(plan: Plan) -> list[str]:
     lines = [f"Tensors {plan.class_name}::apply(Tensors&& grads) {{"]
     lines.append("  Tensors grad_inputs(next_edges().size());")
     lines.append("  if (!any_defined(grads)) return grad_inputs;")
-    if any(_uses_grad(g) for g in plan.gradients):
+    if any(_uses_grad(g) for g in _parts(plan)):
         lines.append("  [[maybe_unused]] const Tensor& grad = grads[0];")
     lines += _unpack(plan)
     for gradient in plan.gradients:
@@ -159,6 +170,20 @@ def _unpack(plan: Plan) -> list[str]:
 def _gradient(plan: Plan, gradient: Gradient) -> list[str]:
     asked = [_asks("task_should_compute(*this, ", plan, n) for n in gradient.arguments]
     lines = [f"if ({' || '.join(asked)}) {{"]
+    if gradient.chosen:
+        word = "if"
+        for chosen in gradient.chosen:
+            lines.append(f"  {word} ({chosen.condition}) {{")
+            lines += [f"    {line}" for line in chosen.reads]
+            inner = _gradient_value(plan, chosen.gradient, asked)
+            lines += [f"  {line}" for line in inner]
+            word = "} else if"
+        return [*lines, "  }", "}"]
+    return [*lines, *_gradient_value(plan, gradient, asked), "}"]
+
+
+def _gradient_value(plan: Plan, gradient: Gradient, asked: list[str]) -> list[str]:
+    lines = []
     if gradient.missing and gradient.fused is None:
         lines.append("  " + _raise_missing(plan, gradient))
     elif len(gradient.arguments) > 1:
@@ -170,20 +195,26 @@ def _gradient(plan: Plan, gradient: Gradient) -> list[str]:
         elif gradient.fused is not None:
             lines += ["  " + line for line in _fused(plan, gradient, start)]
         else:
-            lines.append(f"  grad_inputs[{start}] = {gradient.text};")
-    return [*lines, "}"]
+            lines.append("  " + _put(gradient, start, gradient.text))
+    return lines
+
+
+def _put(gradient: Gradient, start: str, value: str) -> str:
+    if gradient.spread:
+        value = f"native::spread({value}, sizes_of_edge(*this, {start}))"
+    return f"grad_inputs[{start}] = {value};"
 
 
 def _fused(plan: Plan, gradient: Gradient, start: str) -> list[str]:
     lines = [f"if ({gradient.guard}) {{"]
     sizes = f"sizes_of_edge(*this, {start})"
     call = gradient.fused_call.replace("{sizes}", sizes)
-    lines.append(f"  grad_inputs[{start}] = {call};")
+    lines.append("  " + _put(gradient, start, call))
     lines.append("} else {")
     if gradient.missing:
         lines.append("  " + _raise_missing(plan, gradient))
     else:
-        lines.append(f"  grad_inputs[{start}] = {gradient.text};")
+        lines.append("  " + _put(gradient, start, gradient.text))
     return [*lines, "}"]
 
 
@@ -390,7 +421,7 @@ def main(arguments: list[str]) -> int:
             if op.form != "functional" or not has_wrapper(op):
                 continue
             plan = plan_of(op)
-            for gradient in plan.gradients if plan else ():
+            for gradient in _parts(plan) if plan else ():
                 if gradient.missing:
                     names = ", ".join(gradient.arguments)
                     print(f"{op.schema.name}: {names}: no {gradient.missing}")

@@ -22,7 +22,7 @@ from .emit_kernels import (
 from .model import Operator
 from .pointwise import KIND_OF_COMPUTE, PointwiseKernel
 from .record_types import Pointwise, Reduction
-from .reduction import ReductionKernel, reduction_kernel
+from .reduction import ReductionKernel, reduction_kernels
 from .writer import Output
 
 _DEVICE_TYPE = {**CPP_TYPE, "i64": "Long"}
@@ -37,8 +37,8 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
             for kernel in all_kernels(op):
                 found[kernel.name] = _pointwise(kernel)
         elif isinstance(op.overload.body, Reduction):
-            kernel = reduction_kernel(op.record, op.overload)
-            found[kernel.name] = _reduction(kernel)
+            for reduction in reduction_kernels(op.record, op.overload):
+                found[reduction.name] = _reduction(reduction)
     for name, kernels in texts.items():
         if not kernels:
             continue

@@ -13,7 +13,7 @@ from .expr_functions import BOOL, FLOAT, FUNCTIONS, REAL, REAL_FLOAT, SAME, Func
 from .expr_parse import parse
 from .model import Operator
 from .record_types import Pointwise, Reduction
-from .reduction import reduction_kernel
+from .reduction import reduction_kernels
 from .writer import Output
 
 _RULES = {
@@ -62,10 +62,10 @@ def expressions(op: Operator) -> Iterator[tuple[str, Expr]]:
         for kernel in all_kernels(op):
             yield from kernel.exprs.items()
     elif isinstance(op.overload.body, Reduction):
-        reduction = reduction_kernel(op.record, op.overload)
-        for part in (reduction.init, reduction.map, reduction.combine):
-            yield from part.items()
-        yield from reduction.finish.items()
+        for reduction in reduction_kernels(op.record, op.overload):
+            for part in (reduction.init, reduction.map, reduction.combine):
+                yield from part.items()
+            yield from reduction.finish.items()
 
 
 def _used_kinds(operators: Iterable[Operator]) -> set[tuple[str, str]]:
@@ -132,9 +132,12 @@ def _takes(function: Function, kind: str, used: set[tuple[str, str]]) -> bool:
         return False
     if kind == "int" and function.name in (*INTEGER_IDENTITY, *INTEGER_DECIDED):
         return False
+    # A complex expression may call it with real numbers.
+    if kind == "complex" and not function.complex_ok:
+        return False
     if (function.name, kind) in used:
         return True
     kinds = {k for name, k in used if name == function.name}
     if kind == "float":
         return kinds != {"int"}
-    return kind == "complex" and function.complex_ok and kinds != {"int"}
+    return kind == "complex" and kinds != {"int"}

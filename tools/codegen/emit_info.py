@@ -11,9 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
-from .expr_code import encode_sections
+from .expr_code import encode_variants
 from .model import Operator, element_of, means_name, symbolic_rule
-from .pointwise import PointwiseKernel, backward_of, kernel_of
+from .pointwise import (
+    SHARE,
+    PointwiseBackward,
+    PointwiseKernel,
+    backward_of,
+    op_kernels,
+)
 from .record_types import (
     AUTOCAST,
     FAMILY_TAGS,
@@ -29,7 +35,7 @@ from .record_types import (
     Reduction,
     View,
 )
-from .reduction import reduction_kernel
+from .reduction import reduction_kernels
 from .schema import Argument, Return, Type
 
 # The order of ValueType in aten/core/op_info.h.
@@ -86,10 +92,16 @@ def rule_of(op: Operator) -> str:
     """The rule of an operator of the pointwise or reduction family."""
     body = op.overload.body
     if isinstance(body, Pointwise):
-        kernel = kernel_of(op)
-        return dtype_rule(body.dtypes, kernel.compute, len(kernel.conditions))
+        conditions = len(op_kernels(op)[0].conditions)
+        return dtype_rule(body.dtypes, body.dtypes.compute_types, conditions)
     assert isinstance(body, Reduction)
     return dtype_rule(body.dtypes, body.dtypes.compute_types, 0)
+
+
+def kernel_rule(op: Operator, kernel: PointwiseKernel) -> str:
+    """The rule of one of a pointwise operator's kernels."""
+    dtypes = op.overload.body.dtypes.for_choice(kernel.when)
+    return dtype_rule(dtypes, kernel.compute, len(kernel.conditions))
 
 
 def info_tables(op: Operator) -> list[str]:
@@ -114,8 +126,14 @@ def info_tables(op: Operator) -> list[str]:
 
 def _tags(op: Operator) -> int:
     numbers = [TAGS[tag] for tag in op.overload.tags]
-    numbers += [FAMILY_TAGS.get(op.overload.family), FORM_TAGS.get(op.form)]
+    if not _reduces(op):
+        numbers.append(FAMILY_TAGS.get(op.overload.family))
+    numbers.append(FORM_TAGS.get(op.form))
     return sum(1 << number for number in numbers if number is not None)
+
+
+def _reduces(op: Operator) -> bool:
+    return getattr(op.overload.body, "reduction", None) is not None
 
 
 def _policies(autocast: Autocast) -> str:
@@ -145,6 +163,9 @@ def _record_tables(op: Operator, name: str) -> list[str]:
     axes = "nullptr"
     if isinstance(body, Kernel) and body.axes is not None:
         axes = f'"{body.axes}"'
+    elif _reduces(op):
+        operands = ", ".join("..." for _ in op.functional.tensor_args)
+        axes = f'"{operands} -> ... /{body.reduction}"'
     fields = (
         f"Family::{_FAMILIES[type(body)]}, {str(differentiable).lower()}, "
         f"{_policies(overload.autocast)}, {rule}, {pointer}, {axes}"
@@ -180,31 +201,55 @@ def _symbolic_rule(op: Operator, name: str, signature: str) -> list[str]:
 
 def expression_words(op: Operator) -> list[int]:
     """The words of all expressions of a pointwise or reduction operator."""
-    sections = dict(expression_sections(op))
-    if not sections:
+    variants = list(expression_variants(op))
+    if not variants:
         return []
-    return encode_sections(sections, (a.name for a in op.functional.arguments))
-
-
-def expression_sections(
-    op: Operator,
-) -> Iterator[tuple[tuple[str, str, int], Expr]]:
-    """The expressions of a formula: (role, kind, argument), tree."""
-    body = op.overload.body
     names = [a.name for a in op.functional.arguments]
+    return encode_variants(variants, names, number_names(op))
+
+
+def number_names(op: Operator) -> list[str]:
+    """Names in expressions that are no arguments of the schema."""
+    body = op.overload.body
+    if not isinstance(body, Pointwise):
+        return []
+    return [*body.numbers, *([SHARE] if body.reduction is not None else [])]
+
+
+def expression_variants(
+    op: Operator,
+) -> Iterator[tuple[str, dict[tuple[str, str, int], Expr]]]:
+    """The expressions of a formula for each choice: (role, kind, argument) to tree."""
+    body = op.overload.body
     if isinstance(body, Pointwise):
-        for kind, expr in kernel_of(op).exprs.items():
-            yield ("forward", kind, 0), expr
-        for part in backward_of(op):
-            index = names.index(part.argument)
-            yield ("gradient", "float", index), part.real
-            if part.complex != part.real:
-                yield ("gradient", "complex", index), part.complex
+        gradients = backward_of(op)
+        for kernel in op_kernels(op):
+            own = [part for part in gradients if part.when == kernel.when]
+            text = ", ".join(map(str, kernel.when))
+            yield text, dict(_pointwise_sections(op, kernel, own))
     elif isinstance(body, Reduction):
-        kernel = reduction_kernel(op.record, op.overload)
-        for role in ("init", "map", "combine", "finish"):
-            for kind, expr in getattr(kernel, role).items():
-                yield (role, kind, 0), expr
+        for reduction in reduction_kernels(op.record, op.overload):
+            yield (
+                ", ".join(map(str, reduction.when)),
+                {
+                    (role, kind, 0): expr
+                    for role in ("init", "map", "combine", "finish")
+                    for kind, expr in getattr(reduction, role).items()
+                },
+            )
+
+
+def _pointwise_sections(
+    op: Operator, kernel: PointwiseKernel, gradients: list[PointwiseBackward]
+) -> Iterator[tuple[tuple[str, str, int], Expr]]:
+    names = [a.name for a in op.functional.arguments]
+    for kind, expr in kernel.exprs.items():
+        yield ("forward", kind, 0), expr
+    for part in gradients:
+        index = names.index(part.argument)
+        yield ("gradient", "float", index), part.real
+        if part.complex != part.real:
+            yield ("gradient", "complex", index), part.complex
 
 
 # Arguments and results ----------------------------------------------------------

@@ -9,7 +9,7 @@ from .expr import Call, Expr, cpp_block, walk
 from .model import Operator, shard_of
 from .pointwise import KIND_OF_COMPUTE, PointwiseKernel, backward_of, kernels_of
 from .record_types import Pointwise, Reduction
-from .reduction import ReductionKernel, reduction_kernel
+from .reduction import ReductionKernel, reduction_kernels
 from .writer import Output
 
 KERNEL_SHARDS = 12
@@ -42,8 +42,8 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
             for kernel in all_kernels(op):
                 shard[kernel.name] = kernel_functions(kernel) + [_table(kernel)]
         elif isinstance(op.overload.body, Reduction):
-            reduction = reduction_kernel(op.record, op.overload)
-            shard[reduction.name] = _reduction(reduction)
+            for reduction in reduction_kernels(op.record, op.overload):
+                shard[reduction.name] = _reduction(reduction)
     for i, kernels in enumerate(shards):
         out.write(f"kernels/kernels_{i}.cpp", _file(kernels))
     out.write("include/compute.h", _compute_header())

@@ -11,8 +11,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from .choices import When, conditions
 from .emit_foreach import foreach_body
-from .emit_info import info_tables, rule_of
+from .emit_info import info_tables, kernel_rule, rule_of
 from .emit_planned import (
     functional_arguments,
     on_meta,
@@ -34,7 +35,7 @@ from .model import (
     shape_type,
     shard_of,
 )
-from .pointwise import PointwiseForm, pointwise_form
+from .pointwise import PointwiseKernel, op_kernels
 from .record_types import (
     Autocast,
     Composite,
@@ -45,7 +46,7 @@ from .record_types import (
     View,
 )
 from .reduction import descriptor as reduce_descriptor
-from .reduction import reduction_call
+from .reduction import reduction_call, reduction_kernels
 from .writer import Output
 
 OPS_SHARDS = 12
@@ -208,6 +209,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
         "#include <taeda/aten/iter/pointwise.h>",
         "#include <taeda/aten/iter/reduce.h>",
         "#include <taeda/aten/iter/symbolic.h>",
+        "#include <taeda/aten/native/formula_parts.h>",
         "#include <taeda/gen/ops/copy_.h>" if index >= 0 else "",
     ]
     lines += sorted(_composite_includes(ops))
@@ -254,11 +256,13 @@ def _composite_includes(ops: list[Operator]) -> set[str]:
 def _tables(op: Operator) -> list[str]:
     body = op.overload.body
     if isinstance(body, Pointwise):
-        form = pointwise_form(op)
-        return [*isa_tables("ChunkTable", form.table), _descriptor(op, form)]
+        kernels = op_kernels(op)
+        tables = [t for k in kernels for t in isa_tables("ChunkTable", k.name)]
+        return [*tables, *(_descriptor(op, kernel) for kernel in kernels)]
     if isinstance(body, Reduction):
-        table = isa_tables("ReduceTable", f"r_{op.record.name}")
-        return [*table, reduce_descriptor(op, rule_of(op))]
+        reductions = reduction_kernels(op.record, op.overload)
+        tables = [t for r in reductions for t in isa_tables("ReduceTable", r.name)]
+        return [*tables, *(reduce_descriptor(op, r, rule_of(op)) for r in reductions)]
     return []
 
 
@@ -270,11 +274,11 @@ def isa_tables(kind: str, name: str) -> list[str]:
     ]
 
 
-def _descriptor(op: Operator, form: PointwiseForm) -> str:
+def _descriptor(op: Operator, kernel: PointwiseKernel) -> str:
     return (
-        f"static constexpr PointwiseOp {form.descriptor} = {{"
-        f'"{op.record.name}", {len(form.operands)}, {len(form.scalars)}, '
-        f"{rule_of(op)}, TAEDA_LEVELS({form.table})}};"
+        f"static constexpr PointwiseOp {kernel.descriptor} = {{"
+        f'"{op.record.name}", {len(kernel.operands)}, {len(kernel.scalars)}, '
+        f"{kernel_rule(op, kernel)}, TAEDA_LEVELS({kernel.name})}};"
     )
 
 
@@ -306,7 +310,7 @@ def _backend_body(op: Operator) -> list[str]:
     if isinstance(body, Pointwise):
         return _check(op, body.check) + _pointwise_body(op) + bump
     if isinstance(body, Reduction):
-        return _check(op, body.check) + reduction_call(op) + bump
+        return _check(op, body.check) + _reduction_body(op) + bump
     if isinstance(body, Foreach):
         return foreach_body(op)
     if op.form == "functional":
@@ -341,15 +345,73 @@ def _written(op: Operator):
 
 
 def _pointwise_body(op: Operator) -> list[str]:
-    form = pointwise_form(op)
-    operands = "{" + ", ".join(form.operands) + "}"
-    scalars = "{" + ", ".join(form.scalars) + "}"
+    kernels = op_kernels(op)
+    return _chosen(op, [(k.when, _pointwise_call(op, k)) for k in kernels])
+
+
+def _reduction_body(op: Operator) -> list[str]:
+    kernels = reduction_kernels(op.record, op.overload)
+    return _chosen(op, [(k.when, reduction_call(op, k)) for k in kernels])
+
+
+def _chosen(op: Operator, calls: list[tuple[When, list[str]]]) -> list[str]:
+    """The call of the choice that the arguments make."""
+    if len(calls) == 1 and not calls[0][0]:
+        return calls[0][1]
+    lines = []
+    word = "if"
+    for when, call in calls:
+        lines.append(f"{word} ({conditions(when, op.functional)}) {{")
+        lines += [f"  {line}" for line in call]
+        word = "} else if"
+    names = dict.fromkeys(c.argument for when, _ in calls for c in when)
+    return [
+        *lines,
+        "} else {",
+        f'  refuse_choice("{op.record.name}", "{", ".join(names)}");',
+        "}",
+    ]
+
+
+def _pointwise_call(op: Operator, kernel: PointwiseKernel) -> list[str]:
+    body = op.overload.body
+    assert isinstance(body, Pointwise)
+    operands = _braced(_argument_text(op, name) for name in kernel.operands)
+    scalars = _braced(
+        f"Scalar({body.numbers[name]})"
+        if name in body.numbers
+        else _argument_text(op, name)
+        for name in kernel.scalars
+    )
+    given = f"{kernel.descriptor}, {operands}, {scalars}"
+    value = f"pointwise({given})"
     if op.form == "functional":
-        return [f"return pointwise({form.descriptor}, {operands}, {scalars});"]
+        if body.reduction is not None:
+            value = f"reduced_loss({value}, {body.reduction})"
+        return [f"return {value};"]
     if op.form == "inplace":
-        return [f"pointwise_inplace({form.descriptor}, {operands}, {scalars}, self);"]
+        return [f"pointwise_inplace({given}, self);"]
     out = op.schema.mutable_args[0].name
-    return [f"pointwise_out({form.descriptor}, {operands}, {scalars}, {out});"]
+    plain = f"pointwise_out({given}, {out});"
+    if body.reduction is None:
+        return [plain]
+    return [
+        f"if ({body.reduction} == 0) {{",
+        f"  {plain}",
+        "} else {",
+        f'  write_out("{op.record.name}", reduced_loss({value}, {body.reduction}), '
+        f"{out});",
+        "}",
+    ]
+
+
+def _argument_text(op: Operator, name: str) -> str:
+    optional = op.functional.argument(name).type.is_optional
+    return f"*{name}" if optional else name
+
+
+def _braced(texts: Iterable[str]) -> str:
+    return "{" + ", ".join(texts) + "}"
 
 
 def _functional_body(op: Operator, body: object) -> list[str]:

@@ -8,7 +8,7 @@ the list.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .errors import CodegenError
 from .expr_ast import (
@@ -38,7 +38,10 @@ WORDS = (
 )
 WORD = {name: number << 12 for number, name in enumerate(WORDS)}
 # The order of expr::Role.
-ROLES = ("forward", "gradient", "init", "map", "combine", "finish")
+ROLES = (
+    *("forward", "gradient", "init", "map", "combine", "finish"),
+    *("choice", "numbers"),
+)
 UNARY = ("-", "not", "~")
 BINARY = ARITHMETIC + BITWISE
 LOGIC = ("and", "or")
@@ -113,8 +116,26 @@ def encode_sections(
     sections: Mapping[tuple[str, str, int], Expr], arguments: Iterable[str]
 ) -> list[int]:
     """The words of expressions by (role, kind, index)."""
-    numbers = slots(arguments)
-    words: list[int] = []
-    for key, expr in sections.items():
-        words += [section(*key), *encode(expr, numbers.__getitem__)]
+    return encode_variants([("", sections)], list(arguments))
+
+
+def encode_variants(
+    variants: Iterable[tuple[str, Mapping[tuple[str, str, int], Expr]]],
+    arguments: Sequence[str],
+    numbers: Sequence[str] = (),
+) -> list[int]:
+    """The words of expressions by choice; `numbers` are numbered behind arguments.
+
+    The choice, or the numbers' names, are a section whose words are the text's bytes.
+    """
+    slot = slots([*arguments, *numbers]).__getitem__
+    words = _text("numbers", " ".join(numbers)) if numbers else []
+    for choice, sections in variants:
+        words += _text("choice", choice) if choice else []
+        for key, expr in sections.items():
+            words += [section(*key), *encode(expr, slot)]
     return [*words, WORD["end"]]
+
+
+def _text(role: str, text: str) -> list[int]:
+    return [section(role, KINDS[0], 0), *text.encode(), 0]

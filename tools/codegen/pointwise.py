@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .expr import Expr, Literal, Name, backward_expr, names, parse, replace, walk
+from .choices import When, is_given
+from .expr import (
+    Binary,
+    Expr,
+    Literal,
+    Name,
+    backward_expr,
+    names,
+    parse,
+    replace,
+    substitute,
+    walk,
+)
 from .model import Operator
-from .record_types import KINDS, Overload, Pointwise, Record
+from .record_checks import formula_for, is_cpp
+from .record_types import KINDS, KindExpr, Overload, Pointwise, Record
 from .schema import Argument
 from .yaml_fields import Text
 
@@ -22,14 +35,8 @@ CONDITIONS = frozenset({"condition", "mask"})
 _OUT_KIND = {"bool_out": "Bool", "complex_to_float": "Real", "int_to_real": "Real"}
 
 
-@dataclass(frozen=True)
-class PointwiseForm:
-    """What the C++ call of one operator needs."""
-
-    table: str
-    descriptor: str
-    operands: tuple[str, ...]
-    scalars: tuple[str, ...]
+# What a mean's gradient is multiplied by: a number that reductions have by themselves.
+SHARE = "share"
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,11 @@ class PointwiseKernel:
     scalars: tuple[str, ...]
     compute: tuple[str, ...]
     out_kind: str = "Same"
+    when: When = ()
+
+    @property
+    def descriptor(self) -> str:
+        return f"op_{self.name}"
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -52,18 +64,21 @@ class PointwiseKernel:
 class PointwiseBackward:
     """The gradient of one operand, real and complex, in terms of grad and result.
 
-    `kernel` computes it in one pass where that is more than one operator.
+    `kernel` computes it in one pass where that is more than one operator. Where the
+    record gives C++ text, autograd takes that.
     """
 
     argument: str
     real: Expr
     complex: Expr
     kernel: PointwiseKernel | None
+    when: When = ()
+    cpp: Text | None = None
 
 
 def kernels_of(record: Record) -> list[PointwiseKernel]:
     """The forward kernel tables of a record: one per distinct expression."""
-    return [_kernel(record, overload, i) for i, overload in _groups(record)]
+    return [k for i, overload in _groups(record) for k in _kernels(record, overload, i)]
 
 
 def _groups(record: Record) -> list[tuple[int, Overload]]:
@@ -74,55 +89,76 @@ def _groups(record: Record) -> list[tuple[int, Overload]]:
     return list(enumerate(found.values()))
 
 
-def _kernel(record: Record, overload: Overload, index: int) -> PointwiseKernel:
-    body = _body(overload)
-    operands, scalars = _roles(record, overload)
-    suffix = f"_{index}" if index else ""
-    kinds = {KIND_OF_COMPUTE[c] for c in body.dtypes.compute_types}
+def _kernels(record: Record, overload: Overload, index: int) -> list[PointwiseKernel]:
+    choices = _body(overload).expr.by_choice
+    group = f"_{index}" if index else ""
+    return [
+        _kernel(
+            record,
+            overload,
+            f"k_{record.name}{group}" + (f"_v{i}" if len(choices) > 1 else ""),
+            when,
+            exprs,
+        )
+        for i, (when, exprs) in enumerate(choices)
+    ]
+
+
+def _kernel(
+    record: Record, overload: Overload, name: str, when: When, by_kind: KindExpr
+) -> PointwiseKernel:
+    dtypes = _body(overload).dtypes.for_choice(when)
+    operands, scalars = _roles(record, overload, when)
+    kinds = {KIND_OF_COMPUTE[c] for c in dtypes.compute_types}
     known = {*operands, *scalars}
     exprs = {
-        kind: parse(body.expr.for_kind(kind), known) for kind in KINDS if kind in kinds
+        kind: parse(by_kind.for_kind(kind), known) for kind in KINDS if kind in kinds
     }
+    used = {n for expr in exprs.values() for n in names(expr)}
     return PointwiseKernel(
-        f"k_{record.name}{suffix}",
+        name,
         exprs,
         operands,
-        scalars,
-        body.dtypes.compute_types,
-        _OUT_KIND.get(body.dtypes.promote, "Same"),
+        tuple(n for n in scalars if n in used),
+        dtypes.compute_types,
+        _OUT_KIND.get(dtypes.promote, "Same"),
+        when,
     )
 
 
-def kernel_of(op: Operator) -> PointwiseKernel:
-    """The kernel table that an operator runs."""
+def op_kernels(op: Operator) -> list[PointwiseKernel]:
+    """The kernel tables that an operator chooses from."""
     wanted = _key(op.overload)
     for i, overload in _groups(op.record):
         if _key(overload) == wanted:
-            return _kernel(op.record, overload, i)
+            return _kernels(op.record, overload, i)
     raise AssertionError(op.schema.name)
 
 
 def backward_of(op: Operator) -> list[PointwiseBackward]:
-    """The gradients of an operator's operands, in the order of its arguments."""
-    kernel = kernel_of(op)
+    """The gradients of an operator's operands, for each choice, in their order."""
     backward = op.overload.backward
     if backward is not None and not backward.differentiable:
         return []
-    formulas = backward.formulas if backward else {}
-    given = {name: text for names_, text in formulas.items() for name in names_}
     found = []
-    for name in kernel.operands:
-        if name in kernel.conditions:
-            continue
-        found.append(_backward(kernel, name, given.get(name)))
+    for kernel in op_kernels(op):
+        for name in kernel.operands:
+            if name not in kernel.conditions:
+                text = formula_for(backward, name, kernel.when)
+                if text == "none":
+                    continue
+                found.append(_backward(op, kernel, name, text))
     return found
 
 
 def _backward(
-    kernel: PointwiseKernel, name: str, text: Text | None
+    op: Operator, kernel: PointwiseKernel, name: str, text: Text | None
 ) -> PointwiseBackward:
-    known = {"grad", "result", *kernel.operands, *kernel.scalars}
-    if text is not None:
+    cpp = text if text is not None and is_cpp(text) else None
+    body = _body(op.overload)
+    numbers = (*kernel.scalars, *body.numbers)
+    known = {"grad", "result", *kernel.operands, *numbers, *_scalars(op, kernel)}
+    if text is not None and cpp is None:
         real = complex_ = parse(text, known)
     else:
         source = kernel.exprs.get("float") or next(iter(kernel.exprs.values()))
@@ -132,7 +168,18 @@ def _backward(
         if other is not None:
             derived = backward_expr(other, name, is_complex=True)
             complex_ = _named_result(derived, other)
-    return PointwiseBackward(name, real, complex_, _fused(kernel, name, real, complex_))
+    if body.reduction is not None:
+        shared = {"grad": Binary("*", Name("grad"), Name(SHARE))}
+        real, complex_ = substitute(real, shared), substitute(complex_, shared)
+    fused = None if cpp is not None else _fused(op, kernel, name, real, complex_)
+    return PointwiseBackward(name, real, complex_, fused, kernel.when, cpp)
+
+
+def _scalars(op: Operator, kernel: PointwiseKernel) -> tuple[str, ...]:
+    """All numbers that formulas may use, whether the forward expression does or not."""
+    _, scalars = _roles(op.record, op.overload, kernel.when)
+    shared = (SHARE,) if _body(op.overload).reduction is not None else ()
+    return (*scalars, *shared)
 
 
 def _named_result(derivative: Expr, forward: Expr) -> Expr:
@@ -143,7 +190,7 @@ def _named_result(derivative: Expr, forward: Expr) -> Expr:
 
 
 def _fused(
-    kernel: PointwiseKernel, name: str, real: Expr, complex_: Expr
+    op: Operator, kernel: PointwiseKernel, name: str, real: Expr, complex_: Expr
 ) -> PointwiseKernel | None:
     if sum(not isinstance(n, Name | Literal) for n in walk(real)) < 2:
         return None
@@ -158,19 +205,9 @@ def _fused(
         f"{kernel.name}_bw_{name}",
         {kind: e for kind, e in exprs.items() if kind in kinds},
         tuple(operands),
-        tuple(n for n in kernel.scalars if n in used),
+        tuple(n for n in _scalars(op, kernel) if n in used),
         compute,
-    )
-
-
-def pointwise_form(op: Operator) -> PointwiseForm:
-    """The C++ call of one operator."""
-    kernel = kernel_of(op)
-    return PointwiseForm(
-        table=kernel.name,
-        descriptor=f"op_{kernel.name}",
-        operands=kernel.operands,
-        scalars=kernel.scalars,
+        when=kernel.when,
     )
 
 
@@ -181,20 +218,27 @@ def _body(overload: Overload) -> Pointwise:
 
 def _key(overload: Overload) -> tuple:
     body = _body(overload)
-    exprs = tuple(sorted((k, str(v)) for k, v in body.expr.by_kind.items()))
-    return (exprs, body.dtypes)
+    return (body.expr.key, body.dtypes)
 
 
 def _roles(
-    record: Record, overload: Overload
+    record: Record, overload: Overload, when: When
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """An argument is an operand if some overload of the expression takes a tensor."""
+    """An argument is an operand if some overload of the expression takes a tensor.
+
+    Optional arguments count where `when` says that they are given.
+    """
     tensors: set[str] = set()
     for other in record.overloads:
         if isinstance(other.body, Pointwise) and _key(other) == _key(overload):
             tensors |= {a.name for a in other.schema.arguments if a.type.is_tensor}
-    arguments: list[Argument] = list(overload.schema.arguments)
+    given = {choice.argument for choice in when if is_given(choice)}
+    arguments: list[Argument] = [
+        a
+        for a in overload.schema.arguments
+        if not a.type.is_optional or a.name in given
+    ]
     operands = [a.name for a in arguments if a.name in tensors]
     operands.sort(key=lambda name: name not in CONDITIONS)
     scalars = [a.name for a in arguments if a.name not in tensors]
-    return tuple(operands), tuple(scalars)
+    return tuple(operands), (*scalars, *_body(overload).numbers)

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .axes import axes_problems
+from .choices import When, check_choices, is_given
 from .errors import CodegenError, Location
 from .expr import Expr, backward_expr, check, parse
 from .expr_types import rank
-from .record_types import KIND_OF_DTYPE, Kernel, Overload, Pointwise, Record
+from .record_types import (
+    KIND_OF_DTYPE,
+    Backward,
+    Kernel,
+    Overload,
+    Pointwise,
+    Record,
+    Reduction,
+)
 from .schema import Schema
 from .yaml_fields import Text
 
@@ -33,14 +42,42 @@ def check_overload(overload: Overload) -> None:
     if overload.backward is not None:
         for names, formula in overload.backward.formulas.items():
             _require(names, arguments, f"{schema.name}: backward", formula.location)
+        _check_chosen(overload, arguments)
     for name in overload.linear:
         tensors = {a.name for a in schema.tensor_args}
         _require([name], tensors, f"{schema.name}: linear", overload.location)
     if isinstance(overload.body, Pointwise):
         _check_pointwise(overload, overload.body)
+    if isinstance(overload.body, Reduction):
+        _check_reduction(overload, overload.body)
     axes = getattr(overload.body, "axes", None)
     for problem in axes_problems(axes, schema) if axes is not None else ():
         raise CodegenError(f"{schema.name}: {problem}", axes.location)
+
+
+def _check_chosen(overload: Overload, arguments: set[str]) -> None:
+    """Derivatives by choice: of what `expr` chooses by, in pointwise records."""
+    body, what = overload.body, f"{overload.schema.name}: backward"
+    assert overload.backward is not None
+    for name, chosen in overload.backward.by_choice.items():
+        _require([name], arguments, what, overload.backward.location)
+        if not isinstance(body, Pointwise):
+            raise CodegenError(
+                f"{what}: only pointwise records choose by parameters",
+                overload.backward.location,
+            )
+        _check_known(overload, (when for when, _ in chosen), "backward")
+
+
+def _check_known(overload: Overload, whens: Iterable[When], field: str) -> None:
+    assert isinstance(overload.body, Pointwise)
+    known = {choice for when in overload.body.expr.whens for choice in when}
+    for choice in (c for when in whens for c in when):
+        if choice not in known:
+            raise CodegenError(
+                f"{overload.schema.name}: {field}: `expr` has no choice {choice}",
+                choice.value.location,
+            )
 
 
 def check_record(record: Record) -> None:
@@ -61,46 +98,90 @@ def check_record(record: Record) -> None:
         _require([variadic], arguments, f"{name}: python.variadic", variadic.location)
 
 
+def _check_reduction(overload: Overload, body: Reduction) -> None:
+    check_choices([when for when, _ in body.fold], overload.schema)
+    for part in ("init", "combine"):
+        if bool(getattr(body, part)) == bool(body.fold):
+            raise CodegenError(
+                f"{overload.schema.name}: a reduction has either {part!r} or 'fold'",
+                overload.location,
+            )
+
+
 def _check_pointwise(overload: Overload, body: Pointwise) -> None:
     """Every expression and derivative has a legal type in every kind of compute."""
-    usable = {
+    check_choices(body.expr.whens, overload.schema)
+    if body.reduction is not None:
+        integers = {a.name for a in overload.schema.arguments if a.type.base == "int"}
+        what = f"{overload.schema.name}: reduction"
+        _require([body.reduction], integers, what, body.reduction.location)
+    _check_known(overload, (when for when, _ in body.dtypes.by_choice), "dtypes")
+    for when, exprs in body.expr.by_choice:
+        dtypes = body.dtypes.for_choice(when)
+        kinds = sorted({KIND_OF_DTYPE[name] for name in dtypes.compute_types})
+        usable = _usable(overload.schema, when) | set(body.numbers)
+        for kind in kinds:
+            text = exprs.for_kind(kind)
+            expr = parse(text, usable)
+            env = dict.fromkeys(usable, kind)
+            _check_kind(expr, text, env, kind)
+            if kind in ("float", "complex") and dtypes.promote != "bool_out":
+                real = dtypes.promote in ("complex_to_float", "int_to_real")
+                env |= dict.fromkeys(("grad", "result"), "float" if real else kind)
+                _check_derivatives(overload, when, expr, text, env, kind)
+
+
+def _usable(schema: Schema, when: When) -> set[str]:
+    """The arguments that an expression can compute with where `when` holds."""
+    given = {c.argument for c in when if is_given(c)}
+    return {
         a.name
-        for a in overload.schema.arguments
-        if a.type.base in _SCALAR_BASES and not a.type.is_list
+        for a in schema.arguments
+        if a.type.base in _SCALAR_BASES
+        and not a.type.is_list
+        and (not a.type.is_optional or a.name in given)
     }
-    kinds = sorted({KIND_OF_DTYPE[name] for name in body.dtypes.compute_types})
-    result_is_real = body.dtypes.promote in (
-        "complex_to_float",
-        "int_to_real",
-        "bool_out",
-    )
-    for kind in kinds:
-        text = body.expr.for_kind(kind)
-        expr = parse(text, usable)
-        _check_kind(expr, text, dict.fromkeys(usable, kind), kind)
-        if kind in ("float", "complex") and body.dtypes.promote != "bool_out":
-            result = "float" if result_is_real else kind
-            env = dict.fromkeys(usable, kind) | {"grad": result, "result": result}
-            _check_derivatives(overload, expr, text, env, kind)
 
 
 def _check_derivatives(
-    overload: Overload, expr: Expr, text: Text, env: dict[str, str], kind: str
+    overload: Overload,
+    when: When,
+    expr: Expr,
+    text: Text,
+    env: dict[str, str],
+    kind: str,
 ) -> None:
     backward = overload.backward
-    given: set[str] = set()
-    if backward is not None:
-        if not backward.differentiable:
-            return
-        for names, formula in backward.formulas.items():
-            given |= set(names)
-            _check_kind(parse(formula, env.keys()), formula, env, kind)
+    if backward is not None and not backward.differentiable:
+        return
     for argument in overload.schema.arguments:
-        if argument.type.is_tensor and argument.name not in given:
+        given = formula_for(backward, argument.name, when)
+        if given is not None:
+            if given != "none" and not is_cpp(given):
+                _check_kind(parse(given, env.keys()), given, env, kind)
+        elif argument.type.is_tensor and argument.name in env:
             try:
                 backward_expr(expr, argument.name, kind == "complex")
             except CodegenError as error:
                 raise error.at(text.location, str(text)) from None
+
+
+def is_cpp(formula: Text) -> bool:
+    """Whether a formula of a pointwise record is C++ text and no expression."""
+    return "ops::" in formula
+
+
+def formula_for(backward: Backward | None, name: str, when: When) -> Text | None:
+    """The given derivative by an argument where `when` holds."""
+    if backward is None:
+        return None
+    for names, formula in backward.formulas.items():
+        if name in names:
+            return formula
+    for chosen, formula in backward.by_choice.get(name, ()):
+        if set(chosen) <= set(when):
+            return formula
+    return None
 
 
 def _check_kind(expr: Expr, text: Text, env: dict[str, str], compute: str) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from .axes import Axes, parse_axes
+from .choices import When, choices_of
 from .errors import CodegenError, Location
 from .schema import Schema
 from .yaml_fields import (
     Node,
     Text,
     boolean,
+    entries_of,
     entry,
     list_of,
     map_of,
@@ -105,6 +107,16 @@ class Dtypes:
     inputs: tuple[str, ...] = entry(_dtype_set, DTYPE_CLASSES["all"], key="in")
     promote: str = entry(one_of(*PROMOTIONS), "default")
     compute: tuple[str, ...] = entry(list_of(one_of(*COMPUTE_TYPES)), ())
+    # Of pointwise records whose rule differs by parameters; the fields above then are
+    # the last one's promotion and what any of them takes.
+    by_choice: tuple[tuple[When, Dtypes], ...] = ()
+
+    def for_choice(self, when: When) -> Dtypes:
+        """The rule where `when` holds."""
+        for chosen, dtypes in self.by_choice:
+            if set(chosen) <= set(when):
+                return dtypes
+        return self
 
     @property
     def compute_types(self) -> tuple[str, ...]:
@@ -121,6 +133,22 @@ class Dtypes:
             "complex": ("c64", "c128"),
         }
         return tuple(name for k in KINDS if k in kinds for name in by_kind[k])
+
+
+def _dtypes_by_choice(node: Node) -> Dtypes:
+    reserved = tuple(entries_of(Dtypes))
+    found = tuple(choices_of(node, struct(Dtypes, "dtypes"), reserved))
+    if len(found) == 1 and not found[0][0]:
+        return found[0][1]
+    rules = [dtypes for _, dtypes in found]
+    inputs = {name for rule in rules for name in rule.inputs}
+    compute = {name for rule in rules for name in rule.compute_types}
+    return Dtypes(
+        tuple(name for name in DTYPES if name in inputs),
+        rules[-1].promote,
+        tuple(name for name in COMPUTE_TYPES if name in compute),
+        found,
+    )
 
 
 @dataclass(frozen=True)
@@ -147,27 +175,85 @@ def _kind_expr(node: Node) -> KindExpr:
     return KindExpr(found)
 
 
+@dataclass(frozen=True)
+class Formula:
+    """The expressions of a pointwise overload: one, or one for each choice."""
+
+    by_choice: tuple[tuple[When, KindExpr], ...]
+
+    @property
+    def whens(self) -> list[When]:
+        return [when for when, _ in self.by_choice]
+
+    def for_kind(self, kind: str) -> Text:
+        """The first choice's expression for a kind."""
+        return self.by_choice[0][1].for_kind(kind)
+
+    @property
+    def key(self) -> tuple:
+        """Equal for overloads that compute the same."""
+        return tuple(
+            (
+                tuple(map(str, when)),
+                tuple(sorted((k, str(v)) for k, v in e.by_kind.items())),
+            )
+            for when, e in self.by_choice
+        )
+
+
+def _formula(node: Node) -> Formula:
+    return Formula(tuple(choices_of(node, _kind_expr, (*KINDS, "default"))))
+
+
 def _axes(node: Node) -> Axes:
     return parse_axes(text(node))
 
 
 @dataclass(frozen=True)
 class Pointwise:
-    """One scalar expression; results have the broadcast shape of the inputs."""
+    """One scalar expression; results have the broadcast shape of the inputs.
 
-    expr: KindExpr = entry(_kind_expr)
-    dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
+    `expr`, `dtypes` and the formulas of `backward` may differ by parameters
+    (choices.py). A formula that calls `ops::` is C++ text, as in other families.
+    `numbers` are names in the expressions with the C++ text that computes each, once
+    per call. `reduction` names the argument that says how the values are reduced:
+    0 not, 1 mean, 2 sum.
+    """
+
+    expr: Formula = entry(_formula)
+    numbers: dict[str, Text] = entry(map_of(text), {})
+    reduction: Text | None = entry(text, None)
+    dtypes: Dtypes = entry(_dtypes_by_choice, Dtypes())
     # A function in taeda::native that refuses arguments before anything is computed.
     check: Text | None = entry(text, None)
     ulp: dict[str, float] = entry(named(number, "default"), {})
 
 
 @dataclass(frozen=True)
-class Reduction:
-    """Named accumulators (`acc` if only one) with init, map, combine and finish."""
+class Fold:
+    """How elements become one: init, map, combine and finish, by kind of compute."""
 
     init: dict[str, Text] = entry(named(text, "acc"))
     combine: dict[str, Text] = entry(named(text, "acc"))
+    map: dict[str, Text] = entry(named(text, "acc"), {})
+    finish: Text | None = entry(text, None)
+    empty: Text | None = entry(text, None)
+
+
+def _folds(node: Node) -> tuple[tuple[When, Fold], ...]:
+    return tuple(choices_of(node, struct(Fold, "fold"), tuple(entries_of(Fold))))
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Named accumulators (`acc` if only one) with init, map, combine and finish.
+
+    Where these differ by parameters (choices.py), `fold` holds them.
+    """
+
+    fold: tuple[tuple[When, Fold], ...] = entry(_folds, ())
+    init: dict[str, Text] = entry(named(text, "acc"), {})
+    combine: dict[str, Text] = entry(named(text, "acc"), {})
     map: dict[str, Text] = entry(named(text, "acc"), {})
     finish: Text | None = entry(text, None)
     dims: str = entry(one_of(*DIM_RULES), "optional")
@@ -175,6 +261,12 @@ class Reduction:
     check: Text | None = entry(text, None)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
     ulp: dict[str, float] = entry(named(number, "default"), {})
+
+    @property
+    def folds(self) -> tuple[tuple[When, Fold], ...]:
+        """Each choice's fold, or the only one."""
+        own = Fold(self.init, self.combine, self.map, self.finish, self.empty)
+        return self.fold or (((), own),)
 
 
 @dataclass(frozen=True)
@@ -264,16 +356,21 @@ class Backward:
     formulas: dict[tuple[str, ...], Text]
     differentiable: bool = True
     location: Location = field(default=Location(), compare=False)
+    # Formulas that differ by parameters: of pointwise records only.
+    by_choice: dict[str, tuple[tuple[When, Text], ...]] = field(default_factory=dict)
 
 
 def _backward(node: Node) -> Backward:
     if node.tag == "str" and node.value == "none":
         return Backward({}, False, node.location)
-    formulas = {
-        tuple(name.strip() for name in names.split(",")): text(value)
-        for names, value in node.mapping("formulas by argument, or `none`").items()
-    }
-    return Backward(formulas, True, node.location)
+    formulas: dict[tuple[str, ...], Text] = {}
+    chosen: dict[str, tuple[tuple[When, Text], ...]] = {}
+    for names, value in node.mapping("formulas by argument, or `none`").items():
+        if value.tag == "map":
+            chosen[names] = tuple(choices_of(value, text))
+        else:
+            formulas[tuple(name.strip() for name in names.split(","))] = text(value)
+    return Backward(formulas, True, node.location, chosen)
 
 
 @dataclass(frozen=True)

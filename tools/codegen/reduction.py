@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .choices import When
 from .expr import Expr, parse
 from .model import Operator
 from .pointwise import KIND_OF_COMPUTE
-from .record_types import KINDS, Overload, Record, Reduction
+from .record_types import KINDS, Fold, Overload, Record, Reduction
 
 # Arguments that say what to reduce rather than how.
 _GEOMETRY = ("self", "dim", "keepdim", "dtype")
@@ -25,10 +26,27 @@ class ReductionKernel:
     scalars: tuple[str, ...]
     compute: tuple[str, ...]
     out_kind: str
+    has_identity: bool = True
+    when: When = ()
 
 
-def reduction_kernel(record: Record, overload: Overload) -> ReductionKernel:
-    """The kernel of an overload; all overloads of a record share one."""
+def reduction_kernels(record: Record, overload: Overload) -> list[ReductionKernel]:
+    """One kernel for each choice; overloads of a record share them."""
+    body = overload.body
+    assert isinstance(body, Reduction)
+    folds = body.folds
+    return [
+        _kernel(
+            overload,
+            f"r_{record.name}" + (f"_v{i}" if len(folds) > 1 else ""),
+            when,
+            fold,
+        )
+        for i, (when, fold) in enumerate(folds)
+    ]
+
+
+def _kernel(overload: Overload, name: str, when: When, fold: Fold) -> ReductionKernel:
     body = overload.body
     assert isinstance(body, Reduction)
     scalars = scalars_of(overload)
@@ -41,17 +59,19 @@ def reduction_kernel(record: Record, overload: Overload) -> ReductionKernel:
             for kind in kinds
         }
 
-    finish = {"acc": body.finish} if body.finish is not None else {}
+    finish = {"acc": fold.finish} if fold.finish is not None else {}
     known = set(scalars)
     return ReductionKernel(
-        f"r_{record.name}",
-        exprs(body.init, "0", set()),
-        exprs(body.map, "self", {"self", *known}),
-        exprs(body.combine, "a + b", {"a", "b"}),
+        name,
+        exprs(fold.init, "0", set()),
+        exprs(fold.map, "self", {"self", *known}),
+        exprs(fold.combine, "a + b", {"a", "b"}),
         exprs(finish, "acc", {"acc", "count", *known}),
         scalars,
         _compute(body),
         out_kind(body),
+        fold.empty != "error",
+        when,
     )
 
 
@@ -71,21 +91,18 @@ def scalars_of(overload: Overload) -> tuple[str, ...]:
     return tuple(a.name for a in arguments if a.name not in _GEOMETRY)
 
 
-def descriptor(op: Operator, rule: str) -> str:
+def descriptor(op: Operator, kernel: ReductionKernel, rule: str) -> str:
     """The constant that describes the reduction; `rule` is its DtypeRule."""
-    body = op.overload.body
-    assert isinstance(body, Reduction)
-    name = f"r_{op.record.name}"
-    identity = "false" if body.empty == "error" else "true"
+    identity = str(kernel.has_identity).lower()
     return (
-        f"static constexpr ReduceOp op_{name} = {{"
-        f'"{op.record.name}", {rule}, {identity}, TAEDA_LEVELS({name})}};'
+        f"static constexpr ReduceOp op_{kernel.name} = {{"
+        f'"{op.record.name}", {rule}, {identity}, TAEDA_LEVELS({kernel.name})}};'
     )
 
 
-def reduction_call(op: Operator) -> list[str]:
-    """The body of the backend function of one form."""
-    call = _reduce_expression(op)
+def reduction_call(op: Operator, kernel: ReductionKernel) -> list[str]:
+    """The statement of one form that runs a kernel."""
+    call = _reduce_expression(op, kernel)
     if op.form == "functional":
         return [f"return {call};"]
     if op.form == "inplace":
@@ -94,7 +111,7 @@ def reduction_call(op: Operator) -> list[str]:
     return [f'write_out("{op.record.name}", {call}, {out});']
 
 
-def _reduce_expression(op: Operator) -> str:
+def _reduce_expression(op: Operator, kernel: ReductionKernel) -> str:
     arguments = {a.name: a for a in op.functional.arguments}
     fields = []
     if "dim" in arguments:
@@ -104,7 +121,7 @@ def _reduce_expression(op: Operator) -> str:
     if "keepdim" in arguments:
         fields.append(".keepdim = keepdim")
     if "dtype" in arguments:
-        fields.append(".dtype = dtype" if op.form != "out" else ".dtype = dtype")
-    scalars = ", ".join(scalars_of(op.overload))
+        fields.append(".dtype = dtype")
+    scalars = ", ".join(kernel.scalars)
     parts = ", ".join(fields)
-    return f"reduce(op_r_{op.record.name}, self, {{{parts}}}, {{{scalars}}})"
+    return f"reduce(op_{kernel.name}, self, {{{parts}}}, {{{scalars}}})"

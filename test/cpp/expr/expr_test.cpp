@@ -19,14 +19,18 @@ std::vector<std::string> argument_names(const OperatorEntry& op) {
   for (const ArgInfo& a : arguments_of(*op.info)) {
     names.emplace_back(name_of(a, op.schema));
   }
+  for (std::string& number : numbers_of(op.info->record->expressions)) {
+    names.push_back(std::move(number));
+  }
   return names;
 }
 
 const Section* find(const std::vector<Section>& sections,
                     Role role,
-                    Kind kind) {
+                    Kind kind,
+                    const std::string& choice) {
   for (const Section& s : sections) {
-    if (s.role == role && s.kind == kind) return &s;
+    if (s.role == role && s.kind == kind && s.choice == choice) return &s;
   }
   return nullptr;
 }
@@ -72,6 +76,7 @@ Point point(const Graph& g, Id forward, int which) {
   p.usable = std::isfinite(result) && std::abs(result) < 1e6;
   p.values["grad"] = Value::of(1.0);
   p.values["result"] = Value::of(result);
+  p.values["share"] = Value::of(1.0);  // of a loss without a mean
   return p;
 }
 
@@ -88,10 +93,12 @@ TEST(Expressions, RecordedAndDerivedGradientsAreSlopes) {
     if (op->info->form != Form::Functional) continue;
     std::vector<std::string> names = argument_names(*op);
     std::vector<Section> sections = sections_of(record.expressions);
-    const Section* source = find(sections, Role::Forward, Kind::Float);
-    if (source == nullptr || record.dtypes.out == OutKind::Bool) continue;
+    if (record.dtypes.out == OutKind::Bool) continue;
     for (const Section& s : sections) {
       if (s.role != Role::Gradient || s.kind != Kind::Float) continue;
+      const Section* source =
+          find(sections, Role::Forward, Kind::Float, s.choice);
+      if (source == nullptr) continue;
       Graph g;
       Id forward = g.load(source->words, names);
       Id recorded = g.load(s.words, names);
@@ -127,7 +134,7 @@ TEST(Expressions, TangentsAreSlopes) {
     if (record.expressions == nullptr || !record.differentiable) continue;
     if (op->info->form != Form::Functional) continue;
     std::vector<Section> sections = sections_of(record.expressions);
-    const Section* source = find(sections, Role::Forward, Kind::Float);
+    const Section* source = find(sections, Role::Forward, Kind::Float, "");
     if (source == nullptr || record.dtypes.out == OutKind::Bool) continue;
     Graph g;
     Id forward = g.load(source->words, argument_names(*op));

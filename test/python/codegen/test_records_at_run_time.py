@@ -9,7 +9,7 @@ import pytest
 import taeda
 from devtool.shell import ROOT, python
 
-from tools.codegen.emit_info import expression_sections
+from tools.codegen.emit_info import expression_variants
 from tools.codegen.expr import to_text
 from tools.codegen.model import load_operators
 from tools.codegen.record_types import Autocast, Pointwise, Reduction
@@ -47,10 +47,14 @@ def test_expressions_are_printed_alike() -> None:
         if op.form != "functional":
             continue
         expected = [
-            (role, kind, to_text(expr))
-            for (role, kind, _), expr in expression_sections(op)
+            (choice, role, kind, to_text(expr))
+            for choice, sections in expression_variants(op)
+            for (role, kind, _), expr in sections.items()
         ]
-        found = [(e.role, e.kind, e.text) for e in overload_of(op).record.expressions]
+        found = [
+            (getattr(e, "choice", ""), e.role, e.kind, e.text)
+            for e in overload_of(op).record.expressions
+        ]
         assert found == expected, op.ident
         formula = isinstance(op.overload.body, Pointwise | Reduction)
         assert bool(expected) == formula, op.ident
@@ -71,6 +75,20 @@ def test_record_of_an_operator() -> None:
     assert taeda.ops.aten.add_.Tensor.tags == [taeda.Tag.inplace, taeda.Tag.pointwise]
     assert taeda.ops.aten.nonzero.default.tags == [taeda.Tag.dynamic_output_shape]
     assert repr(taeda.Tag.pointwise) == "<Tag.pointwise: 16>"
+
+
+def test_formulas_by_choice() -> None:
+    """A formula for each value of a parameter; numbers that are no arguments."""
+    found = taeda.ops.aten.gelu.default.record.expressions
+    forward = {e.choice: e.text for e in found if e.role == "forward"}
+    assert list(forward) == ["approximate: none", "approximate: tanh"]
+    assert "erf(" in forward["approximate: none"]
+    assert "tanh(" in forward["approximate: tanh"]
+    (loss,) = taeda.ops.aten.celu.default.record.expressions[:1]
+    assert "expm1(self * slope)" in loss.text
+    losses = taeda.ops.aten.mse_loss.default
+    assert losses.record.axes == "..., ... -> ... /reduction"
+    assert losses.tags == []
 
 
 def test_operators_of_libraries_have_records() -> None:

@@ -77,6 +77,16 @@ def test_contract_is_counted() -> None:
     assert stats.family_line(records) == f"overloads: 4: {families}"
 
 
+def test_helper_records_are_unknown_to_pytorch() -> None:
+    """What PyTorch has under the name is its operator, not a helper of ours."""
+    torch = pytest.importorskip("torch")
+    from tools.codegen.records import load_records
+
+    helpers = stats.helper_records(load_records(shell.ROOT / "aten" / "ops"))
+    assert [name for name in helpers if hasattr(torch.ops.aten, name)] == []
+    assert len(helpers) <= stats.MAX_HELPER_RECORDS
+
+
 def test_unknown_section_is_named() -> None:
     with pytest.raises(shell.Failure, match="no such section: nonsense"):
         checks.run_sections(["nonsense"])
