@@ -64,6 +64,7 @@ enum class Family : uint8_t {
   View,
   Kernel,
   Foreach,  // a composite: one call of OpInfo::element for each entry of lists
+  Map,      // with a formula of one element, beside a kernel or a composite
   User,     // of a library: known by its schema alone
 };
 
@@ -96,6 +97,7 @@ enum class Autocast : uint8_t {
 struct RecordInfo {
   Family family = Family::User;
   bool differentiable = true;
+  bool composite = false;  // levels and modes see what it is made of
   Autocast autocast_cpu = Autocast::Keep;
   Autocast autocast_cuda = Autocast::Keep;
   DtypeRule dtypes{};
@@ -106,10 +108,6 @@ struct RecordInfo {
   // where the record has no such definition.
   void* means = nullptr;
 };
-
-inline bool is_composite(const RecordInfo& record) {
-  return record.family == Family::Composite || record.family == Family::Foreach;
-}
 
 struct OpInfo {
   const RecordInfo* record = nullptr;

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_sections
+from .map_formula import formula_of
 from .model import Operator, element_of, means_name
 from .pointwise import PointwiseKernel, backward_of, kernel_of
 from .record_types import (
@@ -25,6 +26,8 @@ from .record_types import (
     Dtypes,
     Foreach,
     Kernel,
+    Map,
+    MapOfOthers,
     Pointwise,
     Reduction,
     View,
@@ -45,6 +48,8 @@ _FAMILIES = {
     View: "View",
     Kernel: "Kernel",
     Foreach: "Foreach",
+    Map: "Map",
+    MapOfOthers: "Map",
 }
 _FORMS = {"functional": "Functional", "inplace": "InPlace", "out": "Out"}
 _PROMOTE = {
@@ -147,6 +152,7 @@ def _record_tables(op: Operator, name: str) -> list[str]:
         axes = f'"{body.axes}"'
     fields = (
         f"Family::{_FAMILIES[type(body)]}, {str(differentiable).lower()}, "
+        f"{str(isinstance(body, Composite | Foreach)).lower()}, "
         f"{_policies(overload.autocast)}, {rule}, {pointer}, {axes}"
     )
     constant = "constexpr"
@@ -161,7 +167,7 @@ def _record_tables(op: Operator, name: str) -> list[str]:
 
 
 def expression_words(op: Operator) -> list[int]:
-    """The words of all expressions of a pointwise or reduction operator."""
+    """The words of all expressions of an operator given by a formula."""
     sections = dict(expression_sections(op))
     if not sections:
         return []
@@ -187,6 +193,8 @@ def expression_sections(
         for role in ("init", "map", "combine", "finish"):
             for kind, expr in getattr(kernel, role).items():
                 yield (role, kind, 0), expr
+    elif isinstance(body, Map | MapOfOthers):
+        yield ("element", "float", 0), formula_of(op.overload)
 
 
 # Arguments and results ----------------------------------------------------------

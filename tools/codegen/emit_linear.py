@@ -13,9 +13,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     rows = [
         f'    {{"{op.schema.name}", {_arguments(op)}u}},'
         for op in operators
-        if op.form == "functional"
-        and op.overload.linear
-        and not op.schema.mutable_args
+        if op.form == "functional" and op.overload.linear and not op.schema.mutable_args
     ]
     lines = [
         "// Operators whose tangent along an argument is the operator itself.",

@@ -8,7 +8,16 @@ from .axes import axes_problems
 from .errors import CodegenError, Location
 from .expr import Expr, backward_expr, check, parse
 from .expr_types import rank
-from .record_types import KIND_OF_DTYPE, Kernel, Overload, Pointwise, Record
+from .map_formula import formula_of
+from .record_types import (
+    KIND_OF_DTYPE,
+    Kernel,
+    Map,
+    MapOfOthers,
+    Overload,
+    Pointwise,
+    Record,
+)
 from .schema import Schema
 from .yaml_fields import Text
 
@@ -38,6 +47,8 @@ def check_overload(overload: Overload) -> None:
         _require([name], tensors, f"{schema.name}: linear", overload.location)
     if isinstance(overload.body, Pointwise):
         _check_pointwise(overload, overload.body)
+    if isinstance(overload.body, Map | MapOfOthers):
+        formula_of(overload)
     axes = getattr(overload.body, "axes", None)
     for problem in axes_problems(axes, schema) if axes is not None else ():
         raise CodegenError(f"{schema.name}: {problem}", axes.location)

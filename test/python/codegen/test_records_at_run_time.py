@@ -12,8 +12,9 @@ from devtool.shell import ROOT, python
 from tools.codegen.emit_info import expression_sections
 from tools.codegen.expr import to_text
 from tools.codegen.model import load_operators
-from tools.codegen.record_types import Autocast, Pointwise, Reduction
+from tools.codegen.record_types import Autocast, Map, MapOfOthers, Pointwise, Reduction
 
+FORMULAS = Pointwise | Reduction | Map | MapOfOthers
 OPERATORS = load_operators(ROOT / "aten" / "ops")
 
 
@@ -52,7 +53,7 @@ def test_expressions_are_printed_alike() -> None:
         ]
         found = [(e.role, e.kind, e.text) for e in overload_of(op).record.expressions]
         assert found == expected, op.ident
-        formula = isinstance(op.overload.body, Pointwise | Reduction)
+        formula = isinstance(op.overload.body, FORMULAS)
         assert bool(expected) == formula, op.ident
         count += len(found)
     print(f"{count} expressions")
