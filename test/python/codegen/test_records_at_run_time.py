@@ -74,6 +74,14 @@ def test_record_of_an_operator() -> None:
     assert repr(taeda.Tag.pointwise) == "<Tag.pointwise: 16>"
 
 
+def test_record_of_an_index_map() -> None:
+    record = taeda.ops.aten.flip.default.record
+    [formula] = record.expressions
+    assert (record.family, formula.role) == ("map", "element")
+    mirrored = "size(self, axis) - 1 - at(axis) if axis in dims else at(axis)"
+    assert formula.text == f"self[axis: {mirrored}]"
+
+
 def test_operators_of_libraries_have_records() -> None:
     library = taeda.library.Library("record_test", "DEF")
     library.define("twice(Tensor(a!) x, int[2] size=[1, 2], *, str? how=None) -> ()")

@@ -325,6 +325,26 @@ def swapped(r: np.random.Generator) -> tuple:
     return real(r, shape), dim_of(r, len(shape)), dim_of(r, len(shape))
 
 
+def matrix(r: np.random.Generator) -> tuple:
+    return (real(r, sizes(r, 0, 2)),)
+
+
+def unsqueezed(r: np.random.Generator) -> tuple:
+    shape = sizes(r, 0, 3)
+    return real(r, shape), dim_of(r, len(shape) + 1)
+
+
+def squeezed(r: np.random.Generator) -> tuple:
+    shape = [int(r.integers(1, 3)) for _ in range(r.integers(1, 5))]
+    return real(r, shape), dim_of(r, len(shape))
+
+
+def squeezed_dims(r: np.random.Generator) -> tuple:
+    data, _ = squeezed(r)
+    dims = r.permutation(data.ndim)[: r.integers(0, data.ndim + 1)]
+    return data, [int(d) for d in dims]
+
+
 def taken_diagonal(r: np.random.Generator) -> tuple:
     shape, _, offset, dim1, dim2 = diagonal(r)
     return real(r, shape), offset, dim1, dim2
@@ -399,6 +419,34 @@ def halves(r: np.random.Generator) -> tuple:
     return real(r, shape), dim
 
 
+def powered(r: np.random.Generator) -> tuple:
+    return real(r, sizes(r, 1, 1)), int(r.integers(0, 5)), bool(r.integers(2))
+
+
+def crossed(r: np.random.Generator) -> tuple:
+    shape = sizes(r, 1, 3)
+    dim = dim_of(r, len(shape))
+    shape[dim] = 3
+    place = dim % len(shape)
+    other = [s if i == place or r.integers(2) else 1 for i, s in enumerate(shape)]
+    return real(r, shape), real(r, other), dim
+
+
+def taken_along(r: np.random.Generator) -> tuple:
+    data, dim, index = gather(r)
+    if data.ndim == 0 or not r.integers(3):
+        return data, whole(r, data.size, sizes(r, 0, 3)), None
+    shape = [1 if r.integers(2) else s for s in data.shape]
+    shape[dim] = index.shape[dim]
+    return data, whole(r, data.shape[dim], shape), dim
+
+
+def sloped(r: np.random.Generator) -> tuple:
+    data = real(r, sizes(r, 0, 4, least=1))
+    channels = data.shape[1] if data.ndim > 1 and r.integers(2) else 1
+    return data, real(r, [channels])
+
+
 DRAWS: dict[str, Draw] = {
     **dict.fromkeys(("zeros", "ones"), sized),
     **dict.fromkeys(("zeros_like", "ones_like", "zero", "zero_"), tensor),
@@ -465,6 +513,13 @@ DRAWS: dict[str, Draw] = {
     "broadcast_to": expanded,
     "expand_as": expanded_as,
     **dict.fromkeys(("swapaxes", "swapdims", "movedim.int", "moveaxis.int"), swapped),
+    **dict.fromkeys(("swapaxes_", "swapdims_", "transpose_"), swapped),
+    "t_": matrix,
+    "unsqueeze_": unsqueezed,
+    "squeeze_": lambda r: squeezed(r)[:1],
+    "squeeze_.dim": squeezed,
+    "squeeze_.dims": squeezed_dims,
+    **dict.fromkeys(("detach", "detach_"), tensor),
     "linalg_diagonal": taken_diagonal,
     **dict.fromkeys(("narrow", "narrow_copy"), narrowed),
     "narrow.Tensor": narrowed_at,
@@ -481,6 +536,10 @@ DRAWS: dict[str, Draw] = {
     **dict.fromkeys(("outer", "ger"), vectors),
     "kron": blocks,
     "glu": halves,
+    "vander": powered,
+    "linalg_cross": crossed,
+    "take_along_dim": taken_along,
+    "prelu": sloped,
 }
 
 

@@ -26,7 +26,6 @@ from tools.codegen.expr_ast import (
     Logic,
     Name,
     Unary,
-    walk,
 )
 from tools.codegen.expr_functions import CONSTANTS, FUNCTIONS
 
@@ -145,17 +144,13 @@ def _access(expr: Access, args: list[str]) -> str:
 
 
 def is_exact(expr: Expr) -> bool:
-    """Whether no value is rounded on its way: whole arithmetic and reads alone."""
-    for node in walk(expr):
-        if isinstance(node, Call) and node.function not in (*WHOLE, *CHOICES):
-            return False
-        if isinstance(node, Binary) and node.op == "/":
-            return False
-        if isinstance(node, Cast) or (
-            isinstance(node, Literal) and node.kind in ("float", "complex")
-        ):
-            return False
-    return True
+    """Whether the value is one that was given: how it was chosen does not matter."""
+    match expr:
+        case Cond():
+            return is_exact(expr.then) and is_exact(expr.other)
+        case Compare() | Unary():
+            return all(map(is_exact, expr.children))
+    return isinstance(expr, Access | Name | Literal)
 
 
 def elements(expr: Expr, values: dict, like: np.ndarray) -> Iterator[tuple]:
