@@ -9,8 +9,14 @@ namespace taeda {
 namespace {
 
 // By the order of their enumerations.
-constexpr const char* kFamilies[] = {
-    "pointwise", "reduction", "composite", "view", "kernel", "foreach", "user"};
+constexpr const char* kFamilies[] = {"pointwise",
+                                     "reduction",
+                                     "composite",
+                                     "view",
+                                     "kernel",
+                                     "foreach",
+                                     "map",
+                                     "user"};
 constexpr const char* kForms[] = {"functional", "inplace", "out"};
 constexpr std::pair<OpTag, const char*> kTags[] = {
     {OpTag::DataDependentOutput, "data_dependent_output"},
@@ -32,7 +38,7 @@ constexpr const char* kAutocast[] = {
     "keep", "lower", "float32", "float32_result", "promote", "refuse"};
 constexpr const char* kOutKinds[] = {"same", "bool", "real"};
 constexpr const char* kRoles[] = {
-    "forward", "gradient", "init", "map", "combine", "finish"};
+    "forward", "gradient", "init", "map", "combine", "finish", "element"};
 constexpr const char* kKinds[] = {"bool", "int", "float", "complex"};
 
 template <size_t N, class E>

@@ -225,12 +225,12 @@ bool is_transparent(const OperatorEntry& op) {
   if (op.slots[kAutograd] != nullptr || op.boxed[kAutograd] != nullptr) {
     return false;
   }
-  Family family = op.info->record->family;
+  const RecordInfo& record = *op.info->record;
   // A library's composite has one kernel for all backends.
-  bool composite_of_library = family == Family::User &&
+  bool composite_of_library = record.family == Family::User &&
                               op.boxed[kCpu] != nullptr &&
                               op.boxed[kCpu] == op.boxed[kMeta];
-  return is_composite(*op.info->record) || composite_of_library;
+  return record.composite || composite_of_library;
 }
 
 void run_composite(const OperatorEntry& op, Stack& stack) {

@@ -65,6 +65,7 @@ enum class Family : uint8_t {
   View,
   Kernel,
   Foreach,  // a composite: one call of OpInfo::element for each entry of lists
+  Map,      // with a formula of one element, beside a kernel or a composite
   User,     // of a library: known by its schema alone
 };
 
@@ -97,6 +98,7 @@ enum class Autocast : uint8_t {
 struct RecordInfo {
   Family family = Family::User;
   bool differentiable = true;
+  bool composite = false;  // levels and modes see what it is made of
   Autocast autocast_cpu = Autocast::Keep;
   Autocast autocast_cuda = Autocast::Keep;
   DtypeRule dtypes{};
@@ -110,10 +112,6 @@ struct RecordInfo {
   // one.
   const SymbolicRule* rule = nullptr;
 };
-
-inline bool is_composite(const RecordInfo& record) {
-  return record.family == Family::Composite || record.family == Family::Foreach;
-}
 
 struct OpInfo {
   const RecordInfo* record = nullptr;

@@ -43,6 +43,8 @@ class Evaluator {
         return at(truth(n.args[0]) ? n.args[1] : n.args[2]).to(kind(id));
       case Word::Cast:
         return at(n.args[0]).to(kind(id));
+      case Word::Access:
+        TAEDA_CHECK(false, "expression: an index map has no value by itself");
       default:
         return call(id, n);
     }

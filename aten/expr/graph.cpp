@@ -12,7 +12,7 @@ constexpr uint16_t kPayload = 0xFFF;
 // Numbers of names from here on are the special ones.
 constexpr uint16_t kSpecial = 0x800;
 constexpr const char* kSpecialNames[] = {
-    "grad", "result", "a", "b", "c", "acc", "count"};
+    "grad", "result", "a", "b", "c", "acc", "count", "axis", "position"};
 
 Word type_of(uint16_t word) { return static_cast<Word>(word >> 12); }
 
@@ -151,6 +151,9 @@ Id Graph::load(const uint16_t* words, const std::vector<std::string>& names) {
       case Word::Call:
         node.count = kFunctions[payload].arity;
         break;
+      case Word::Access:
+        node.count = arity_of(static_cast<AccessOp>(payload));
+        break;
     }
     size_t first = stack.size() - node.count;
     std::copy_n(stack.begin() + static_cast<std::ptrdiff_t>(first),
@@ -158,6 +161,21 @@ Id Graph::load(const uint16_t* words, const std::vector<std::string>& names) {
                 node.args);
     stack.resize(first);
     stack.push_back(intern(node));
+  }
+}
+
+uint8_t arity_of(AccessOp op) {
+  switch (op) {
+    case AccessOp::At:
+    case AccessOp::Rank:
+    case AccessOp::Numel:
+    case AccessOp::Len:
+    case AccessOp::Missing:
+      return 1;
+    case AccessOp::Along:
+      return 3;
+    default:
+      return 2;
   }
 }
 

@@ -38,6 +38,7 @@ enum class Word : uint8_t {
   Call,
   Cast,
   Section,
+  Access,
 };
 
 enum class Role : uint8_t {
@@ -49,6 +50,7 @@ enum class Role : uint8_t {
   Finish,
   Choice,
   Numbers,
+  Element,  // of an index map: one element of the result
 };
 
 enum class UnaryOp : uint8_t { Neg, Not, Invert };
@@ -65,6 +67,24 @@ enum class BinaryOp : uint8_t {
 };
 enum class CompareOp : uint8_t { Eq, Ne, Lt, Le, Gt, Ge };
 enum class LogicOp : uint8_t { And, Or };
+// What an index map looks at; the first argument of all but At is the name of a
+// tensor or a list. In the second one of Read the name "axis" runs over the
+// tensor's axes.
+enum class AccessOp : uint8_t {
+  At,    // the element's index along an axis of the result
+  Size,  // of a tensor along an axis
+  Rank,
+  Numel,
+  Read,   // a tensor's element, by the index along each axis
+  Flat,   // a tensor's element, by its number in row-major order
+  Entry,  // of a list
+  Len,
+  Names,    // whether a list of axes has this one
+  Along,    // sum of a list's entries where a list of axes names this one
+  Missing,  // whether an argument is None
+  Inside,   // whether a tensor has the element that Read would read
+};
+TAEDA_API uint8_t arity_of(AccessOp op);
 enum class ConstantName : uint8_t { Pi, E, Inf, Nan, Lowest, Highest, Epsilon };
 // A cast to a kind, or to the compute type itself.
 inline constexpr uint8_t kCastToCompute = 4;
@@ -139,6 +159,10 @@ class TAEDA_API Graph {
   }
   bool is_binary(Id id, BinaryOp op) const {
     return nodes_[id].type == Word::Binary &&
+           nodes_[id].payload == static_cast<uint16_t>(op);
+  }
+  bool is_access(Id id, AccessOp op) const {
+    return nodes_[id].type == Word::Access &&
            nodes_[id].payload == static_cast<uint16_t>(op);
   }
   bool is_call(Id id, std::string_view function) const {

@@ -79,6 +79,18 @@ Kind Graph::kind(Id id, const Kinds& kinds) const {
                   "expression: a complex value is cast by real(x) or abs(x)");
       return to;
     }
+    case Word::Access:
+      switch (static_cast<AccessOp>(node.payload)) {
+        case AccessOp::Read:
+        case AccessOp::Flat:
+          return kind(node.args[0], kinds);
+        case AccessOp::Names:
+        case AccessOp::Missing:
+        case AccessOp::Inside:
+          return Kind::Bool;
+        default:
+          return Kind::Int;
+      }
     case Word::Cond:
       kind(node.args[0], kinds);
       return widest(kind(node.args[1], kinds), kind(node.args[2], kinds));

@@ -110,8 +110,32 @@ class TextPrinter {
       case Word::Cast:
         return {fmt::format("{}({})", kCastText[n.payload], text(n.args[0])),
                 kAtom};
+      case Word::Access:
+        return access(n);
       default:
         return call(id, n);
+    }
+  }
+
+  Text access(const Node& n) const {
+    constexpr const char* names[] = {
+        "at", "size", "rank", "numel", "", "flat", "", "len", "", "along"};
+    Level side = next(kCompare);
+    switch (static_cast<AccessOp>(n.payload)) {
+      case AccessOp::Missing:
+        return {text(n.args[0], side) + " is None", kCompare};
+      case AccessOp::Names:
+        return {text(n.args[1], side) + " in " + text(n.args[0], kAtom),
+                kCompare};
+      case AccessOp::Entry:
+        return {fmt::format("{}[{}]", text(n.args[0], kAtom), text(n.args[1])),
+                kAtom};
+      case AccessOp::Read:
+        return {element(n), kAtom};
+      case AccessOp::Inside:
+        return {"inside(" + element(n) + ")", kAtom};
+      default:
+        return {fmt::format("{}({})", names[n.payload], list(n)), kAtom};
     }
   }
 
@@ -134,12 +158,22 @@ class TextPrinter {
       return {text(n.args[0], kAtom) + " ** " + text(n.args[1], kUnary),
               kPower};
     }
+    return {fmt::format("{}({})", g_.function_of(id).name, list(n)), kAtom};
+  }
+
+  std::string element(const Node& n) const {
+    std::string index = text(n.args[1]);
+    index = index == "at(axis)" ? "..." : "axis: " + index;
+    return fmt::format("{}[{}]", text(n.args[0], kAtom), index);
+  }
+
+  std::string list(const Node& n) const {
     std::string inner;
     for (int i = 0; i < n.count; ++i) {
       if (i > 0) inner += ", ";
       inner += text(n.args[i]);
     }
-    return {fmt::format("{}({})", g_.function_of(id).name, inner), kAtom};
+    return inner;
   }
 
   const Graph& g_;

@@ -119,6 +119,8 @@ class CppPrinter {
       }
       case Word::Cast:
         return to(n.args[0], kind(id));
+      case Word::Access:
+        TAEDA_CHECK(false, "expression: index maps are not printed as C++");
       default:
         return call(id, n);
     }

@@ -32,7 +32,9 @@ void generate(const Tensor& out, F&& value) {
   T* data = out.mutable_data<T>();
   parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_same_v<T, bool>) {
+        data[i] = value(i) != 0;
+      } else if constexpr (std::is_integral_v<T>) {
         data[i] = static_cast<T>(static_cast<int64_t>(value(i)));
       } else if constexpr (kIsComplex<T>) {
         using R = typename T::value_type;
@@ -54,6 +56,11 @@ void check_bounds(double start, double end, double step) {
               end);
   TAEDA_CHECK(step > 0 ? end >= start : end <= start,
               "upper bound and lower bound inconsistent with step sign");
+}
+
+// Truth values have no sequence of more than one element.
+void refuse_bool(std::string_view op, ScalarType dtype) {
+  if (dtype == kBool) not_implemented_for(op, dtype);
 }
 
 void check_count(double count) {
@@ -225,6 +232,7 @@ void range_step_shape(const Scalar& start,
                       Plan<I>& plan) {
   double a = start.to_double(), b = end.to_double(), by = step.to_double();
   check_bounds(a, b, by);
+  refuse_bool("range", dtype.value_or(default_dtype()));
   double count = std::floor((b - a) / by) + 1;
   check_count(count);
   plan_size<I>(plan,
@@ -303,6 +311,7 @@ void plan_space(Plan<I>& plan,
               usual,
               " can't be safely cast to passed dtype ",
               *dtype);
+  if (steps > 1) refuse_bool(plan.op(), dtype.value_or(usual));
   plan_size<I>(plan, {I(steps)}, dtype.value_or(usual), layout);
 }
 

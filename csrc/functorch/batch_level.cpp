@@ -174,7 +174,7 @@ void BatchLevel::call(const OperatorEntry& op, Stack& stack) {
   check_out(op);
   check_data_dependence(*this, op, args);
   // With a derivative of its own or not: what it is made of has rules.
-  if (is_composite(*op.info->record) && named_rule(op) == nullptr) {
+  if (op.info->record->composite && named_rule(op) == nullptr) {
     run_composite(op, stack);
     return;
   }

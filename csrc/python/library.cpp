@@ -114,7 +114,7 @@ py::object op_call(const py::capsule& handle, const py::tuple& values) {
 
 py::object op_decompose(const py::capsule& handle, const py::tuple& values) {
   return run_op(handle, values, [](const OperatorEntry& op, Stack& stack) {
-    bool composite = op.info->record->family == Family::Composite;
+    bool composite = op.info->record->composite;
     if (!composite && !is_transparent(op)) return run_means(op, stack);
     run_composite(op, stack);
     return true;

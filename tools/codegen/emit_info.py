@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_variants
+from .map_formula import formula_of
 from .model import Operator, element_of, means_name, symbolic_rule
 from .pointwise import (
     SHARE,
@@ -31,6 +32,8 @@ from .record_types import (
     Dtypes,
     Foreach,
     Kernel,
+    Map,
+    MapOfOthers,
     Pointwise,
     Reduction,
     View,
@@ -51,6 +54,8 @@ _FAMILIES = {
     View: "View",
     Kernel: "Kernel",
     Foreach: "Foreach",
+    Map: "Map",
+    MapOfOthers: "Map",
 }
 _FORMS = {"functional": "Functional", "inplace": "InPlace", "out": "Out"}
 _PROMOTE = {
@@ -168,6 +173,7 @@ def _record_tables(op: Operator, name: str) -> list[str]:
         axes = f'"{operands} -> ... /{body.reduction}"'
     fields = (
         f"Family::{_FAMILIES[type(body)]}, {str(differentiable).lower()}, "
+        f"{str(isinstance(body, Composite | Foreach)).lower()}, "
         f"{_policies(overload.autocast)}, {rule}, {pointer}, {axes}"
     )
     constant = "constexpr"
@@ -200,7 +206,7 @@ def _symbolic_rule(op: Operator, name: str, signature: str) -> list[str]:
 
 
 def expression_words(op: Operator) -> list[int]:
-    """The words of all expressions of a pointwise or reduction operator."""
+    """The words of all expressions of an operator given by a formula."""
     variants = list(expression_variants(op))
     if not variants:
         return []
@@ -237,6 +243,8 @@ def expression_variants(
                     for kind, expr in getattr(reduction, role).items()
                 },
             )
+    elif isinstance(body, Map | MapOfOthers):
+        yield "", {("element", "float", 0): formula_of(op.overload)}
 
 
 def _pointwise_sections(

@@ -13,6 +13,7 @@ casts `float(x)`, and `cast(x)` to the compute type.
 from __future__ import annotations
 
 from .expr_ast import (
+    Access,
     Binary,
     Call,
     Cast,
@@ -42,6 +43,7 @@ from .expr_types import check
 __all__ = [
     "CONSTANTS",
     "FUNCTIONS",
+    "Access",
     "Binary",
     "Call",
     "Cast",

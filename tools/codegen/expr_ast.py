@@ -196,6 +196,54 @@ class Cast(Expr):
         return dataclasses.replace(self, operand=children[0])
 
 
+# What index maps look at (docs/design/records.md, section 3), with the number of
+# arguments. The order is that of expr::AccessOp in aten/expr/graph.h.
+ACCESS = {
+    "at": 1,  # the element's index along an axis of the result
+    "size": 2,  # of a tensor along an axis
+    "rank": 1,
+    "numel": 1,
+    "read": 2,  # a tensor's element; the index along each `axis`
+    "flat": 2,  # a tensor's element by its number in row-major order
+    "entry": 2,  # of a list
+    "len": 1,
+    "names": 2,  # whether a list of axes has this one
+    "along": 3,  # the sum of a list's entries at the places where axes name this one
+    "missing": 1,  # whether an argument is None
+    "inside": 2,  # whether a tensor has the element that `read` would read
+}
+
+
+@dataclass(frozen=True)
+class Access(Expr):
+    """What an index map looks at: its own place, sizes, elements of tensors, lists."""
+
+    op: str
+    args: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        arity = ACCESS.get(self.op)
+        self.require(arity is not None, f"unknown access {self.op!r}")
+        self.require(
+            len(self.args) == arity,
+            f"{self.op} takes {arity} arguments, got {len(self.args)}",
+        )
+        self._require_exprs()
+        if self.op != "at":
+            named = isinstance(self.args[0], Name)
+            self.require(named, f"{self.op} wants the name of an argument")
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def with_children(self, children: tuple[Expr, ...]) -> Expr:
+        return dataclasses.replace(self, args=children)
+
+
+AXIS = Name("axis")
+# A read of the same index as the element has.
+SAME = Access("at", (AXIS,))
 ZERO = Literal(0)
 ONE = Literal(1)
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .errors import CodegenError
 from .expr_ast import (
+    ACCESS,
     ARITHMETIC,
     BITWISE,
     CAST_KINDS,
     COMPARISONS,
     KINDS,
+    Access,
     Binary,
     Call,
     Cast,
@@ -34,21 +36,22 @@ from .expr_functions import CONSTANTS, FUNCTIONS
 # The order of expr::Word in aten/expr/graph.h.
 WORDS = (
     *("end", "name", "integer", "literal", "constant", "unary", "binary"),
-    *("compare", "logic", "cond", "call", "cast", "section"),
+    *("compare", "logic", "cond", "call", "cast", "section", "access"),
 )
 WORD = {name: number << 12 for number, name in enumerate(WORDS)}
 # The order of expr::Role.
 ROLES = (
     *("forward", "gradient", "init", "map", "combine", "finish"),
-    *("choice", "numbers"),
+    *("choice", "numbers", "element"),
 )
 UNARY = ("-", "not", "~")
 BINARY = ARITHMETIC + BITWISE
 LOGIC = ("and", "or")
 # Names that are no arguments of the schema, from SPECIAL upwards.
 SPECIAL = 0x800
-SPECIAL_NAMES = ("grad", "result", "a", "b", "c", "acc", "count")
+SPECIAL_NAMES = ("grad", "result", "a", "b", "c", "acc", "count", "axis", "position")
 _FUNCTION = {name: number for number, name in enumerate(FUNCTIONS)}
+_ACCESS = {name: number for number, name in enumerate(ACCESS)}
 _CONSTANT = {name: number for number, name in enumerate(CONSTANTS)}
 
 
@@ -96,6 +99,8 @@ def _own(expr: Expr, slot: Callable[[str], int]) -> list[int]:
             return [WORD["call"] | _FUNCTION[expr.function]]
         case Cast():
             return [WORD["cast"] | CAST_KINDS.index(expr.kind)]
+        case Access():
+            return [WORD["access"] | _ACCESS[expr.op]]
     raise CodegenError(f"cannot encode {expr!r}")
 
 

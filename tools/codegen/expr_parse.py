@@ -8,7 +8,11 @@ from collections.abc import Callable, Collection
 
 from .errors import CodegenError, Location
 from .expr_ast import (
+    ACCESS,
+    AXIS,
     KINDS,
+    SAME,
+    Access,
     Binary,
     Call,
     Cast,
@@ -47,6 +51,8 @@ _COMPARE: dict[type, str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
+# Those that are written as calls; the others have syntax of their own.
+_ACCESS_CALLS = {*ACCESS} - {"read", "entry", "names", "missing", "inside"}
 _UNARY: dict[type, str] = {ast.USub: "-", ast.Not: "not", ast.Invert: "~"}
 
 
@@ -54,18 +60,21 @@ def parse(
     text: str,
     variables: Collection[str] | None = None,
     location: Location | None = None,
+    places: bool = False,
 ) -> Expr:
     """The expression of `text`; errors carry its place and a caret.
 
     With `variables` given every other name is an error; otherwise any name that is not
-    a constant is a variable. A `Text` of a record brings its location along.
+    a constant is a variable. A `Text` of a record brings its location along. With
+    `places` the text may look at its own place and at elements (`Access`).
     """
     place = location or getattr(text, "location", None)
     flat = str(text).replace("\n", " ")
     try:
         # Python takes leading blanks for indentation.
         shift = len(flat) - len(flat.lstrip())
-        return _Builder(variables, shift).build(_python_tree(flat.lstrip(), shift))
+        tree = _python_tree(flat.lstrip(), shift)
+        return _Builder(variables, shift, places).build(tree)
     except CodegenError as error:
         raise CodegenError(error.message, place, flat, error.column) from None
 
@@ -81,9 +90,12 @@ def _python_tree(text: str, shift: int) -> ast.expr:
 
 
 class _Builder:
-    def __init__(self, variables: Collection[str] | None, shift: int) -> None:
+    def __init__(
+        self, variables: Collection[str] | None, shift: int, places: bool
+    ) -> None:
         self.variables = variables
         self.shift = shift
+        self.places = places
 
     def column(self, node: ast.expr) -> int:
         return node.col_offset + self.shift
@@ -136,6 +148,8 @@ class _Builder:
 
     def build_Compare(self, node: ast.Compare) -> Expr:
         column = self.column(node)
+        if self.places and isinstance(node.ops[0], ast.Is | ast.In):
+            return self._membership(node)
         terms = [self.build(term) for term in (node.left, *node.comparators)]
         found: Expr | None = None
         for i, op in enumerate(node.ops):
@@ -162,6 +176,10 @@ class _Builder:
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise self.fail(node, "only calls `name(x, y)` are in the language")
         name, args = node.func.id, tuple(self.build(arg) for arg in node.args)
+        if self.places and name == "inside":
+            return self._inside(node, args)
+        if self.places and name in _ACCESS_CALLS:
+            return Access(name, args, column=column)
         special = {"select": 3, "cast": 1} | dict.fromkeys(KINDS, 1)
         if name in special and len(args) != special[name]:
             raise self.fail(
@@ -174,6 +192,66 @@ class _Builder:
         if name not in FUNCTIONS:
             raise self.fail(node, _unknown("function", name, [*FUNCTIONS, *special]))
         return Call(name, args, column=column)
+
+    def _membership(self, node: ast.Compare) -> Expr:
+        """`x is None` and `axis in dims`."""
+        column, left = self.column(node), self.build(node.left)
+        other = node.comparators[0]
+        if len(node.ops) > 1:
+            raise self.fail(node, "`is` and `in` do not chain")
+        if isinstance(node.ops[0], ast.In):
+            return Access("names", (self.build(other), left), column=column)
+        if not isinstance(other, ast.Constant) or other.value is not None:
+            raise self.fail(node, "`is` compares with None only")
+        return Access("missing", (left,), column=column)
+
+    def _inside(self, node: ast.Call, args: tuple[Expr, ...]) -> Expr:
+        """`inside(x[...])`: whether there is such an element."""
+        read = args[0] if len(args) == 1 else None
+        if not isinstance(read, Access) or read.op != "read":
+            raise self.fail(node, "inside takes a read x[axis: E]")
+        return Access("inside", read.args, column=self.column(node))
+
+    def build_Subscript(self, node: ast.Subscript) -> Expr:
+        """An entry of a list or an element of a tensor."""
+        if not self.places:
+            raise self.fail(node, "Subscript is not in the language")
+        column, value = self.column(node), self.build(node.value)
+        inner = node.slice
+        if isinstance(inner, ast.Constant) and inner.value is ...:
+            return Access("read", (value, SAME), column=column)
+        if not isinstance(inner, ast.Slice | ast.Tuple):
+            return Access("entry", (value, self.build(inner)), column=column)
+        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        if all(isinstance(part, ast.Slice) for part in parts):
+            index = self._index_by_axes(value, parts)
+        else:
+            index = self._index_by_place([self.build(part) for part in parts])
+        return Access("read", (value, index), column=column)
+
+    def _index_by_axes(self, value: Expr, parts: list[ast.Slice]) -> Expr:
+        """`axis: E` gives the index along every axis, `dim: E` along that one."""
+        index: Expr = SAME
+        single = []
+        for part in parts:
+            if part.lower is None or part.upper is None or part.step is not None:
+                raise self.fail(part, "an index is `axis: E`")
+            which, inner = self.build(part.lower), self.build(part.upper)
+            if which == AXIS:
+                index = inner
+            else:
+                single.append((which, inner))
+        for which, inner in reversed(single):
+            place = Call("remainder", (which, Access("rank", (value,))))
+            index = Cond(Compare("==", AXIS, place), inner, index)
+        return index
+
+    def _index_by_place(self, parts: list[Expr]) -> Expr:
+        """The index along each axis from the left."""
+        index = parts[-1]
+        for place, part in reversed(list(enumerate(parts[:-1]))):
+            index = Cond(Compare("==", AXIS, Literal(place)), part, index)
+        return index
 
 
 def _unknown(what: str, name: str, known: Collection[str]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .errors import CodegenError
 from .expr_ast import (
+    SAME,
+    Access,
     Binary,
     Call,
     Cast,
@@ -73,7 +75,25 @@ def _text_and_level(expr: Expr) -> tuple[str, int]:
         case Cast():
             name = "cast" if expr.kind == "T" else expr.kind
             return f"{name}({_text(expr.operand, _TERNARY)})", _ATOM
+        case Access():
+            return _access(expr)
     raise CodegenError(f"cannot print {expr!r}")
+
+
+def _access(expr: Access) -> tuple[str, int]:
+    first, *rest = expr.args
+    if expr.op == "missing":
+        return f"{_text(first, _COMPARE + 1)} is None", _COMPARE
+    if expr.op == "names":
+        return f"{_text(rest[0], _COMPARE + 1)} in {_text(first, _ATOM)}", _COMPARE
+    if expr.op in ("read", "inside", "entry"):
+        inner = _text(rest[0], _TERNARY)
+        if expr.op != "entry":
+            inner = "..." if rest[0] == SAME else f"axis: {inner}"
+        text = f"{_text(first, _ATOM)}[{inner}]"
+        return f"inside({text})" if expr.op == "inside" else text, _ATOM
+    inner = ", ".join(_text(arg, _TERNARY) for arg in expr.args)
+    return f"{expr.op}({inner})", _ATOM
 
 
 _NUMPY_CONSTANTS = {

@@ -9,6 +9,7 @@ from .errors import CodegenError
 from .expr_ast import (
     BITWISE,
     KINDS,
+    Access,
     Binary,
     Call,
     Cast,
@@ -54,6 +55,10 @@ def check(expr: Expr, env: Mapping[str, str], compute: str = "float") -> str:
         expr.require(expr.name in env, f"unknown name {expr.name!r}")
         return env[expr.name]
     kinds = [check(child, env, compute) for child in expr.children]
+    if isinstance(expr, Access):
+        if expr.op in ("read", "flat"):
+            return kinds[0]
+        return "bool" if expr.op in ("names", "missing", "inside") else "int"
     if isinstance(expr, Call):
         return _call_kind(expr, kinds)
     if isinstance(expr, Cast):

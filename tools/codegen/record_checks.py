@@ -9,10 +9,13 @@ from .choices import When, check_choices, is_given
 from .errors import CodegenError, Location
 from .expr import Expr, backward_expr, check, parse
 from .expr_types import rank
+from .map_formula import formula_of
 from .record_types import (
     KIND_OF_DTYPE,
     Backward,
     Kernel,
+    Map,
+    MapOfOthers,
     Overload,
     Pointwise,
     Record,
@@ -50,6 +53,8 @@ def check_overload(overload: Overload) -> None:
         _check_pointwise(overload, overload.body)
     if isinstance(overload.body, Reduction):
         _check_reduction(overload, overload.body)
+    if isinstance(overload.body, Map | MapOfOthers):
+        formula_of(overload)
     axes = getattr(overload.body, "axes", None)
     for problem in axes_problems(axes, schema) if axes is not None else ():
         raise CodegenError(f"{schema.name}: {problem}", axes.location)

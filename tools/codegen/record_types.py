@@ -5,6 +5,7 @@ To add a key to a family, add one line here; the loader and its messages follow.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from .axes import Axes, parse_axes
@@ -322,6 +323,24 @@ class Kernel:
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
 
 
+@dataclass(frozen=True, kw_only=True)
+class Map(Kernel):
+    """A kernel whose result is also given element by element (index maps).
+
+    `map` is the expression of one element, over its own index, sizes, arguments and
+    elements of other tensors (docs/design/records.md, section 3).
+    """
+
+    map: Text = entry(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOfOthers(Composite):
+    """An index map that is made of other operators: `call` in place of a kernel."""
+
+    map: Text = entry(text)
+
+
 @dataclass(frozen=True)
 class Foreach:
     """A call of `element` for each entry of lists: derived, never written in a file.
@@ -342,7 +361,14 @@ FAMILIES: dict[str, type] = {
     "composite": Composite,
     "view": View,
     "kernel": Kernel,
+    "map": Map,
 }
+
+
+def body_type(family: str, keys: Collection[str]) -> type:
+    """The class of a family's body; an index map with `call` is a composite."""
+    composite = family == "map" and "call" in keys
+    return MapOfOthers if composite else FAMILIES[family]
 
 
 @dataclass(frozen=True)

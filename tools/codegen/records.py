@@ -30,6 +30,8 @@ from .record_types import (
     Formula,
     Kernel,
     KindExpr,
+    Map,
+    MapOfOthers,
     Overload,
     Pointwise,
     Python,
@@ -37,6 +39,7 @@ from .record_types import (
     Reduction,
     Shared,
     View,
+    body_type,
 )
 from .schema import Schema, inplace_schema, out_schema, parse_schema
 from .yaml_fields import (
@@ -61,6 +64,8 @@ __all__ = [
     "Formula",
     "Kernel",
     "KindExpr",
+    "Map",
+    "MapOfOthers",
     "Overload",
     "Pointwise",
     "Python",
@@ -117,13 +122,13 @@ def _record(node: Node) -> Record:
     if not items:
         place = overload_nodes.location if overload_nodes else node.location
         raise CodegenError(f"{name}: missing field 'overloads'", place)
-    families = {
-        _family(entry.mapping("an overload (a mapping)"), values, entry.location)
+    bodies = {
+        _body_type(entry.mapping("an overload (a mapping)"), values, entry.location)
         for entry in items
     }
     known = {"overloads", *entries_of(Record), *entries_of(Shared)}
-    for family in families:
-        known |= set(entries_of(FAMILIES[family]))
+    for body in bodies:
+        known |= set(entries_of(body))
     reject_unknown(values, known, name)
     overloads = tuple(_overload(item, values, name) for item in items)
     record = build(
@@ -131,6 +136,12 @@ def _record(node: Node) -> Record:
     )
     check_record(record)
     return record
+
+
+def _body_type(
+    own: dict[str, Node], shared: dict[str, Node], location: Location
+) -> type:
+    return body_type(_family(own, shared, location), {*own, *shared})
 
 
 def _family(own: dict[str, Node], shared: dict[str, Node], location: Location) -> str:
@@ -143,7 +154,7 @@ def _family(own: dict[str, Node], shared: dict[str, Node], location: Location) -
 def _overload(node: Node, shared: dict[str, Node], name: str) -> Overload:
     """The overload's own keys, and the record's for those it does not give."""
     own = node.mapping()
-    cls = FAMILIES[_family(own, shared, node.location)]
+    cls = _body_type(own, shared, node.location)
     usable = {*entries_of(Shared), *entries_of(cls)}
     reject_unknown(own, usable | {"schema"}, f"{name}: overload")
     if "schema" not in own:

@@ -81,7 +81,8 @@ void value_selecting_reduction_backward_cpu(const Tensor& grad,
   const int64_t* index = where.const_data<int64_t>();
   visit_type(type, [&](auto tag) {
     using T = decltype(tag);
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
+                  std::is_same_v<T, double> ||
                   std::is_same_v<T, complex<float>> ||
                   std::is_same_v<T, complex<double>>) {
       add_at<T>(frame, index, n, sums.mutable_data<T>());

@@ -12,8 +12,9 @@ from devtool.shell import ROOT, python
 from tools.codegen.emit_info import expression_variants
 from tools.codegen.expr import to_text
 from tools.codegen.model import load_operators
-from tools.codegen.record_types import Autocast, Pointwise, Reduction
+from tools.codegen.record_types import Autocast, Map, MapOfOthers, Pointwise, Reduction
 
+FORMULAS = Pointwise | Reduction | Map | MapOfOthers
 OPERATORS = load_operators(ROOT / "aten" / "ops")
 
 
@@ -56,7 +57,7 @@ def test_expressions_are_printed_alike() -> None:
             for e in overload_of(op).record.expressions
         ]
         assert found == expected, op.ident
-        formula = isinstance(op.overload.body, Pointwise | Reduction)
+        formula = isinstance(op.overload.body, FORMULAS)
         assert bool(expected) == formula, op.ident
         count += len(found)
     print(f"{count} expressions")
@@ -89,6 +90,14 @@ def test_formulas_by_choice() -> None:
     losses = taeda.ops.aten.mse_loss.default
     assert losses.record.axes == "..., ... -> ... /reduction"
     assert losses.tags == []
+
+
+def test_record_of_an_index_map() -> None:
+    record = taeda.ops.aten.flip.default.record
+    [formula] = record.expressions
+    assert (record.family, formula.role) == ("map", "element")
+    mirrored = "size(self, axis) - 1 - at(axis) if axis in dims else at(axis)"
+    assert formula.text == f"self[axis: {mirrored}]"
 
 
 def test_operators_of_libraries_have_records() -> None:

@@ -17,7 +17,7 @@ from split_law import Split
 from twins import twin_calls
 
 from tools.codegen.axes import parse_axes
-from tools.codegen.records import Overload, load_records
+from tools.codegen.records import Kernel, Overload, load_records
 from tools.codegen.yaml_fields import Text
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,7 +25,7 @@ KERNELS = {
     o.schema.name: o
     for r in load_records(ROOT / "aten" / "ops")
     for o in r.overloads
-    if o.family == "kernel"
+    if isinstance(o.body, Kernel)
 }
 NAMED = {name: o for name, o in KERNELS.items() if not o.body.axes.opaque}
 MOST_OPAQUE = 120

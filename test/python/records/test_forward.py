@@ -34,7 +34,7 @@ def smooth_arguments(name: str, values: dict) -> list[str]:
     """Arguments that have a derivative, of which all tensors are double."""
     overload = OVERLOADS[name]
     found = argument_names(overload.schema, values)
-    if overload.family in ("kernel", "view") and overload.backward is not None:
+    if overload.family in ("kernel", "map", "view") and overload.backward is not None:
         given = {n for names in overload.backward.formulas for n in names}
         found = [n for n in found if n in given]
     return [n for n in found if all(map(is_double, tensors_in(values[n])))]
