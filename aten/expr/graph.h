@@ -48,9 +48,9 @@ enum class Role : uint8_t {
   Map,
   Combine,
   Finish,
-  Choice,
-  Numbers,
   Element,  // of an index map: one element of the result
+  Choice,   // which values of parameters the words behind it are for
+  Numbers,  // names that are no arguments
 };
 
 enum class UnaryOp : uint8_t { Neg, Not, Invert };

@@ -282,7 +282,7 @@ void compute_fixed(const OperatorEntry& op, Stack& stack) {
 struct SymbolicKernel final : BoxedKernel {
   void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
     if (run_symbolic_composite(op, stack)) return;
-    if (op.info->record->family == Family::Composite || is_transparent(op)) {
+    if (op.info->record->composite || is_transparent(op)) {
       run_composite(op, stack);
       return;
     }

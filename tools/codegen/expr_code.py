@@ -41,8 +41,8 @@ WORDS = (
 WORD = {name: number << 12 for number, name in enumerate(WORDS)}
 # The order of expr::Role.
 ROLES = (
-    *("forward", "gradient", "init", "map", "combine", "finish"),
-    *("choice", "numbers", "element"),
+    *("forward", "gradient", "init", "map", "combine", "finish", "element"),
+    *("choice", "numbers"),
 )
 UNARY = ("-", "not", "~")
 BINARY = ARITHMETIC + BITWISE
