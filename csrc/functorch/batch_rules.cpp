@@ -2,7 +2,9 @@
 #include <taeda/csrc/functorch/batch_helpers.h>
 
 #include <taeda/aten/core/dtype_rule.h>
+#include <taeda/aten/native/formula_parts.h>
 #include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/unsqueeze.h>
@@ -65,6 +67,23 @@ void convert_numbers(const BatchCall& call, int64_t rank) {
   }
 }
 
+// The gradient of a loss's mean is divided by the number of elements, of which
+// a batch has more than the mapped function sees: the call is made as that of a
+// sum, and this is what its result is multiplied by.
+std::optional<Scalar> take_share(BatchCall& call) {
+  int reduction = call.argument("reduction");
+  if (reduction < 0) return std::nullopt;
+  IValue& how = call.args[static_cast<size_t>(reduction)];
+  if (how.to_int() != native::kMeanReduction) return std::nullopt;
+  derived::Tensors seen;
+  for (const char* name : {"self", "target"}) {
+    seen.push_back(
+        call.args[static_cast<size_t>(call.argument(name))].get<TensorBase>());
+  }
+  how = IValue(native::kSumReduction);
+  return Scalar(native::loss_share(native::kMeanReduction, seen));
+}
+
 // The values of an int, int[] or absent `dim` argument.
 std::vector<int64_t> dims_in(const IValue& v) {
   if (v.is_none()) return {};
@@ -118,6 +137,7 @@ std::optional<Stack> pointwise_batch(BatchCall& call) {
   if (call.in_place() && !call.is_batched(0)) refuse_inplace(call);
   int64_t rank = largest_rank(call.args);
   convert_numbers(call, rank);
+  std::optional<Scalar> share = take_share(call);
   Stack stack;
   for (IValue& v : call.args) {
     stack.push_back(v);
@@ -126,6 +146,10 @@ std::optional<Stack> pointwise_batch(BatchCall& call) {
     });
   }
   call_operator(call.op, stack);
+  if (share) {
+    TensorBase& result = stack[0].get<TensorBase>();
+    result = ops::mul(result, *share);
+  }
   return stack;
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import taeda
@@ -20,7 +22,7 @@ CALLS = [
     *(("polygamma", (n, X), {}) for n in (0, 2)),
     *(("div.Tensor_mode", (X, Y), {"rounding_mode": m}) for m in (None, "floor")),
     *(("div.Scalar_mode", (X, 0.3), {"rounding_mode": m}) for m in (None, "trunc")),
-    ("celu", (X - 0.5, 1.7), {}),
+    ("celu", (X - 0.5, 2.0), {}),
     *(("mse_loss", (X, Y, reduction), {}) for reduction in (0, 1, 2)),
     *(("huber_loss", (X, Y, 1, delta), {}) for delta in (0.2, 2.0)),
     *(("smooth_l1_loss", (X, Y, 2, beta), {}) for beta in (0.0, 0.3)),
@@ -62,13 +64,15 @@ def test_values_and_gradients(name: str, args: tuple, named: dict) -> None:
     found, grads = gradients(taeda, name, args, named)
     try:
         wanted, expected = gradients(torch, name, args, named)
-    except RuntimeError as error:  # PyTorch has no derivative by the weight
-        assert "weight" in str(error)
+    except RuntimeError as error:  # PyTorch has no derivative by these
+        assert re.search("argument '(pos_weight|weight|target)'", str(error))
         return
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
     for ours, theirs in zip(grads, expected, strict=True):
         if theirs is not None:
-            np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
+            # PyTorch's polygamma of order 1 errs by 5e-10.
+            rtol = 1e-9 if name == "polygamma" else 1e-11
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=1e-13)
 
 
 @pytest.mark.parametrize(("name", "args", "named"), CALLS, ids=str)
@@ -88,6 +92,18 @@ def test_batches_and_meta(name: str, args: tuple, named: dict) -> None:
     on_meta = call(*far, **named)
     assert on_meta.shape == mapped(given[place]).shape
     assert on_meta.dtype == looped.dtype
+
+
+@pytest.mark.parametrize(
+    "name", ["mse_loss", "huber_loss", "smooth_l1_loss", "soft_margin_loss"]
+)
+def test_a_batch_has_more_elements_than_a_mean(name: str) -> None:
+    """Each element of a batch is divided by its own number of elements."""
+    x, y = taeda.from_numpy(X), taeda.from_numpy(Y)
+    slope = taeda.func.grad(lambda a, b: overload(taeda, name)(a, b, 1))
+    looped = taeda.stack([slope(a, b) for a, b in zip(x, y, strict=True)])
+    found = taeda.vmap(slope)(x, y)
+    np.testing.assert_allclose(found.numpy(), looped.numpy(), rtol=1e-12)
 
 
 class Names(TorchDispatchMode):
