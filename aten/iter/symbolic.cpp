@@ -136,8 +136,12 @@ void plan_pointwise(const OperatorEntry& op,
     });
   }
   call_operator(op, stack);
-  ScalarType dtype = stack[0].get<TensorBase>().dtype();
-  plan.outputs.set(0, sizes, common_strides(sizes, operands), dtype);
+  const TensorBase& seen = stack[0].get<TensorBase>();
+  if (seen.dim() == 0) {  // all operands have no dims, or a loss was added up
+    plan.outputs.set(0, Symbols(), seen.dtype());
+    return;
+  }
+  plan.outputs.set(0, sizes, common_strides(sizes, operands), seen.dtype());
 }
 
 // Reductions

@@ -26,7 +26,14 @@ def _softsign(x: np.ndarray) -> np.ndarray:
         return x / (np.abs(x) + x.dtype.type(1))
 
 
+def _gelu(x: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):  # -inf * 0
+        return x * (0.5 * (1 + special.erf(x * np.sqrt(0.5))))
+
+
 REFERENCES: dict[str, Callable] = {
+    # PyTorch's vectors have NaN at infinity.
+    "gelu": _floating(_gelu),
     # PyTorch and SciPy have NaN at infinity.
     "i0": _floating(lambda x: np.where(np.isinf(x), np.inf, special.i0(x))),
     "softsign": _softsign,

@@ -7,9 +7,7 @@ import taeda
 from all_calls import OVERLOADS, all_calls, overload_of, tensors_in, with_tensors
 
 DEFINED = [
-    name
-    for name, o in OVERLOADS.items()
-    if getattr(o.body, "means", None) is not None
+    name for name, o in OVERLOADS.items() if getattr(o.body, "means", None) is not None
 ]
 
 

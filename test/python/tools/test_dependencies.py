@@ -12,9 +12,10 @@ import pytest
 from devtool import system
 from devtool.shell import ROOT
 
-# Programs that are run, not imported, and the call that runs each.
+# Programs and plugins that are run, not imported, and the call that runs each.
 PROGRAMS = {
     "clang-format": ("tools/lint/format.py", '"clang-format"'),
+    "pytest-xdist": ("tools/devtool/checks.py", '"--dist=loadfile"'),
     "mypy": ("tools/devtool/checks.py", 'tool("mypy")'),
     "ruff": ("tools/devtool/checks.py", 'tool("ruff")'),
 }
