@@ -93,6 +93,7 @@ def _products() -> Iterator[tuple[str, tuple, dict]]:
     yield "chain_matmul", (square, square, x), {}
     yield "conv_tbc", (torch.rand(5, 2, 3), torch.rand(3, 3, 4), torch.rand(4)), {}
     yield "inverse", (square,), {}
+    yield "lu", (square,), {"get_infos": True}
     yield "orgqr", (x.T, torch.rand(3)), {}
     heads = torch.rand(1, 2, 4, 8)
     yield "nn.functional.scaled_dot_product_attention", (heads, heads, heads), {}
