@@ -294,12 +294,13 @@ bool takes_rows(const Tensor& self,
                 const Tensor& weight) {
   bool shapes = self.dim() == 2 && target.dim() == 1 &&
                 same_size(self, 0, target, 0) && self.size(1) > 0;
+  if (!shapes) return false;
   bool types = self.is_floating_point() && !is_float8(self.dtype()) &&
                (target.dtype() == kLong || target.dtype() == kByte);
   bool weights = !weight.defined() ||
                  (weight.dim() == 1 && weight.numel() == self.size(1) &&
                   weight.dtype() == self.dtype());
-  return shapes && types && weights;
+  return types && weights;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <taeda/gen/ops/_reverse_cumsum.h>
 #include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/amax.h>
+#include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/div.h>
@@ -272,7 +274,15 @@ Tensor norm_grad(const Tensor& grad,
     return ops::mul(g, ops::masked_fill(unit, none, Scalar(0)));
   }
   if (std::isinf(p)) {
-    Tensor mask = ops::eq(ops::abs(self), size);
+    Tensor magnitudes = ops::abs(self);
+    // Which elements are extreme is asked of these magnitudes: those that the
+    // norm compared may differ in the last digit where numbers are complex.
+    if (self.is_complex()) {
+      IntArrayRef over = dims ? *dims : IntArrayRef();
+      size = p > 0 ? ops::amax(magnitudes, over, /*keepdim=*/true)
+                   : ops::amin(magnitudes, over, /*keepdim=*/true);
+    }
+    Tensor mask = ops::eq(magnitudes, size);
     Tensor share = ops::div(g, ops::sum(mask, dims, /*keepdim=*/true));
     return ops::mul(ops::sgn(self), ops::mul(share, mask));
   }

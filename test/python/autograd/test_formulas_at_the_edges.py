@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import taeda
 from taeda.autograd import gradcheck, gradgradcheck
@@ -73,3 +74,14 @@ def test_the_gradient_of_a_batch_of_one_is_rounded_once(dtype, flip: bool) -> No
     assert taeda.allclose(
         gradient(dtype).double(), exact, rtol=taeda.finfo(dtype).eps * 0.51, atol=1e-4
     )
+
+
+@pytest.mark.parametrize("order", [float("inf"), -float("inf")])
+def test_extreme_elements_of_complex_vectors_are_found(order) -> None:
+    """The magnitudes that a norm compares may differ from abs in the last digit."""
+    generator = np.random.default_rng(0)
+    values = generator.normal(size=(200, 3)) + 1j * generator.normal(size=(200, 3))
+    x = taeda.from_numpy(values).requires_grad_()
+    taeda.linalg.vector_norm(x, order, dim=1).sum().backward()
+    found = (x.grad.abs() > 0).sum(1)
+    assert x.grad.isfinite().all() and (found == 1).all()

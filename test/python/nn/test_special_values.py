@@ -92,3 +92,9 @@ def test_circular_padding_with_and_without_a_batch(d, batched) -> None:
     got = getattr(nn, f"CircularPad{d}d")(2)(taeda.from_numpy(values))
     want = getattr(torch.nn, f"CircularPad{d}d")(2)(torch.from_numpy(values))
     numpy.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_cross_entropy_of_one_weighted_row() -> None:
+    scores, weight = taeda.tensor([0.5, 1.0, -1.0]), taeda.tensor([1.0, 2.0, 3.0])
+    loss = nn.functional.cross_entropy(scores, taeda.tensor(1), weight, reduction="sum")
+    assert taeda.allclose(loss, -2 * scores.log_softmax(0)[1])
