@@ -8,6 +8,9 @@ import numpy
 import pytest
 import taeda
 import torch
+from tolerance import rounding
+
+CLOSE = rounding("float32", 32)
 
 
 def norms_of_nothing(t):
@@ -59,7 +62,7 @@ def test_same(name: str) -> None:
     assert len(got) == len(want)
     for g, w in zip(got, want, strict=True):
         assert tuple(g.shape) == tuple(w.shape)
-        numpy.testing.assert_allclose(g.numpy(), w.numpy(), rtol=2e-6, atol=1e-7)
+        numpy.testing.assert_allclose(g.numpy(), w.numpy(), rtol=CLOSE, atol=CLOSE)
 
 
 def test_the_conjugate_of_real_numbers_is_themselves() -> None:

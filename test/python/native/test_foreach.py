@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import taeda
 import torch
+from tolerance import rounding
 
+CLOSE = rounding("float32", 32)
 SHAPES = ((2, 3), (1,), (4,))
 NUMBERS = (0.5, 2.0, 3.0)
 # A kernel: no calls of an element.
@@ -119,7 +121,7 @@ def test_values_and_gradients_are_torchs(name: str, overload: str) -> None:
             # Where nothing is passed on, one of both may say so by zeros.
             assert all(x is None or not x.any() for x in (a, b))
             continue
-        np.testing.assert_allclose(_array(a), _array(b), rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(_array(a), _array(b), rtol=CLOSE, atol=CLOSE)
 
 
 def test_all_overloads_were_found() -> None:
