@@ -58,7 +58,7 @@ class Run:
 
 def same(have: taeda.Tensor, want: taeda.Tensor) -> bool:
     return have.shape == want.shape and taeda.allclose(
-        have.detach(), want.detach(), rtol=1e-9, atol=1e-10, equal_nan=True
+        have.detach(), want.detach(), rtol=1e-12, atol=1e-12, equal_nan=True
     )
 
 
