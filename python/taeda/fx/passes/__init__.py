@@ -1,0 +1,13 @@
+"""Passes: what reads or changes whole graphs."""
+
+from __future__ import annotations
+
+from taeda._lazy import attributes
+
+__getattr__ = attributes(
+    __name__,
+    submodules=(
+        *("fake_tensor_prop", "infra", "operator_support", "shape_prop"),
+        *("split_module", "tools_common", "utils"),
+    ),
+)
