@@ -1,5 +1,5 @@
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/geometry.h>
+#include <taeda/aten/iter/iteration_space.h>
 #include <taeda/aten/iter/transposed_copy.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/convert.h>

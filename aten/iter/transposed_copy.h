@@ -1,7 +1,7 @@
 // Copies whose two sides are contiguous along different dims.
 #pragma once
 
-#include <taeda/aten/iter/geometry.h>
+#include <taeda/aten/iter/iteration_space.h>
 
 namespace taeda {
 

@@ -22,15 +22,15 @@ namespace {
 
 // How a tensor [n, c, ...] lies in memory: planes of `plane` elements per
 // channel, or (plane 0) rows of channels.
-struct Layout2 {
+struct ChannelLayout {
   Tensor data;
   int64_t batch = 0, channels = 0, plane = 0, rows = 0;
   MemoryFormat format = MemoryFormat::Contiguous;
   bool by_rows() const { return plane == 0; }
 };
 
-Layout2 layout_of(const Tensor& t, ScalarType dtype) {
-  Layout2 l;
+ChannelLayout layout_of(const Tensor& t, ScalarType dtype) {
+  ChannelLayout l;
   l.batch = t.sizes()[0];
   l.channels = t.sizes()[1];
   l.format = t.suggest_memory_format();
@@ -59,7 +59,7 @@ Layout2 layout_of(const Tensor& t, ScalarType dtype) {
 }
 
 // The same layout for a second tensor.
-Tensor laid_out(const Tensor& t, const Layout2& l, ScalarType dtype) {
+Tensor laid_out(const Tensor& t, const ChannelLayout& l, ScalarType dtype) {
   bool same = t.dtype() == dtype && !t.is_conj() && !t.is_neg() &&
               t.is_contiguous(l.format);
   if (same) return t;
@@ -98,7 +98,7 @@ void sum_blocks(int64_t rows, int64_t width, double* totals, F&& f) {
 template <class T>
 struct BatchNorm {
   using A = lane_sum_t<T>;
-  const Layout2& l;
+  const ChannelLayout& l;
   const NormKernels<T>& k = norm_kernels<T>();
 
   int64_t count() const { return l.by_rows() ? l.rows : l.batch * l.plane; }
@@ -255,7 +255,7 @@ struct Parameters {
 
 // Normalises; the statistics of the batch are kept in training.
 template <class T>
-void forward_channels(const Layout2& layout,
+void forward_channels(const ChannelLayout& layout,
                       const Parameters& p,
                       bool training,
                       double momentum,
@@ -345,7 +345,7 @@ void native_batch_norm_cpu(const Tensor& input,
                or_undefined(running_var)};
   ScalarType type = compute_type(input.dtype());
   RowMajor mean(save_mean, type), scale(save_invstd, type);
-  Layout2 layout = layout_of(input, input.dtype());
+  ChannelLayout layout = layout_of(input, input.dtype());
   visit_norm_type("batch_norm", input.dtype(), [&](auto tag) {
     forward_channels<decltype(tag)>(
         layout, p, training, momentum, eps, out, mean.tensor(), scale.tensor());
@@ -381,7 +381,7 @@ void check_statistics(bool train,
 }
 
 template <class T>
-void backward_channels(const Layout2& layout,
+void backward_channels(const ChannelLayout& layout,
                        const Tensor& dy,
                        const BackwardStatistics& p,
                        const Tensor& dx,
@@ -470,7 +470,7 @@ void native_batch_norm_backward_cpu(const Tensor& grad_out,
       parameter_as(or_undefined(train ? save_mean : running_mean), type),
       parameter_as(or_undefined(train ? save_invstd : running_var), type),
       parameter_as(or_undefined(weight), type)};
-  Layout2 layout = layout_of(input, input.dtype());
+  ChannelLayout layout = layout_of(input, input.dtype());
   Tensor dy = laid_out(grad_out, layout, input.dtype());
   RowMajor dw(grad_weight, type), db(grad_bias, type);
   visit_norm_type("batch_norm_backward", input.dtype(), [&](auto tag) {

@@ -2,7 +2,7 @@
 #include <taeda/aten/native/view.h>
 
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/geometry.h>
+#include <taeda/aten/native/reshape_rules.h>
 #include <taeda/gen/native/_reshape_alias.h>
 #include <taeda/gen/native/_unsafe_view.h>
 #include <taeda/gen/native/alias.h>

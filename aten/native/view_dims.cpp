@@ -1,5 +1,5 @@
 // Views that reorder, drop, add or restrict dims.
-#include <taeda/aten/native/geometry.h>
+#include <taeda/aten/native/reshape_rules.h>
 #include <taeda/aten/native/view.h>
 #include <taeda/gen/native/adjoint.h>
 #include <taeda/gen/native/diagonal.h>

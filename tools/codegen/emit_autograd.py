@@ -63,7 +63,7 @@ def _shard(ops: list[Operator]) -> str:
     lines = [f"#include <taeda/csrc/autograd/{name}>" for name in sorted(headers)]
     lines += [f"#include <taeda/csrc/autograd/{name}>" for name in formula_headers()]
     if any(_has_numbers(plan) for plan in plans.values()):
-        lines.append("#include <taeda/aten/native/formula_parts.h>")
+        lines.append("#include <taeda/aten/native/formula_support.h>")
     lines += [f"#include <taeda/gen/ops/{base}.h>" for base in sorted(bases)]
     lines += ["", "namespace taeda {", *dict.fromkeys(tables), "namespace native {"]
     lines += [

@@ -1,7 +1,7 @@
 // searchsorted, bucketize, histc, bincount.
 #include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/native/cpu/tally.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/count_integers.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/bincount.h>
 #include <taeda/gen/native/bucketize.h>
@@ -284,7 +284,7 @@ Tensor bincount(const Tensor& self,
   Tensor counts = make_tensor("bincount", shape, weighted ? kDouble : kLong);
   fill_with(counts, Scalar(0));
   if (!weighted) {
-    tally(x, n, 0, counts.mutable_data<int64_t>());
+    count_integers(x, n, 0, counts.mutable_data<int64_t>());
     return counts;
   }
   Tensor w = contiguous_as(*weights, kDouble);

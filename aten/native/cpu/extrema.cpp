@@ -4,7 +4,7 @@
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/extrema.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_aminmax.h>
 #include <taeda/gen/native/amax.h>
@@ -60,7 +60,7 @@ int64_t long_row(const T* in, int64_t n, bool largest) {
 }
 
 template <class T>
-void search(const DimFrame& f, bool largest, T* values, int64_t* indices) {
+void search(const AlongDim& f, bool largest, T* values, int64_t* indices) {
   const T* in = f.in<T>();
   const ExtremumKernels<T>& k = kernels<T>();
   if (f.inner == 1) {
@@ -109,7 +109,7 @@ void search_dim(const Tensor& self,
                 const Tensor& indices) {
   if (indices.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
-  DimFrame f = frame_of(self, dim, type);
+  AlongDim f = along_dim(self, dim, type);
   bool direct = values.defined() && values.dtype() == type;
   Tensor found = values;
   if (values.defined() && !direct) {

@@ -4,7 +4,7 @@
 #include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/moments.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/std.h>
 #include <taeda/gen/native/std_mean.h>
@@ -59,7 +59,7 @@ Moments long_row(const T* in, int64_t n) {
 
 // f(index, moments) for every result.
 template <class T, class F>
-void each_moments(const DimFrame& frame, F&& f) {
+void each_moments(const AlongDim& frame, F&& f) {
   const T* in = frame.in<T>();
   if (frame.outer == 1 && frame.inner == 1 && frame.n > kGrain) {
     f(0, long_row(in, frame.n));
@@ -105,7 +105,7 @@ void real_spread(const Tensor& self,
                  const Tensor& mean) {
   if (spread.numel() == 0) return;
   ScalarType type = self.dtype() == kDouble ? kDouble : kFloat;
-  DimFrame frame = frame_of(self, dims, type);
+  AlongDim frame = along_dim(self, dims, type);
   RowMajor spreads(spread, type), means(mean, type);
   auto run = [&](auto tag) {
     using T = decltype(tag);

@@ -1,7 +1,7 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin.
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/argument_checks.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cumprod_backward.h>
 #include <taeda/gen/native/_logcumsumexp_backward.h>
@@ -37,7 +37,7 @@ struct Running<float> {
 // out[k] = step(out[k - 1], in[k]) along n; rows one by one, or the columns of
 // a row side by side.
 template <class T, class Step>
-void scan(const DimFrame& f, T* out, bool backwards, Step&& step) {
+void scan(const AlongDim& f, T* out, bool backwards, Step&& step) {
   using R = typename Running<T>::type;
   const T* in = f.in<T>();
   if (f.inner == 1) {
@@ -105,7 +105,7 @@ void scan_into(const Tensor& self,
   if (out.numel() == 0) return;
   ScalarType type = wide_type(out.dtype());
   Tensor converted = cast(self, out.dtype());
-  DimFrame f = frame_of(converted, dim, type);
+  AlongDim f = along_dim(converted, dim, type);
   bool direct = out.dtype() == type && out.is_contiguous();
   Tensor work = direct ? out : make_tensor("scan", out.sizes(), type);
   visit_wide(type, [&](auto tag) {
@@ -218,7 +218,7 @@ namespace {
 
 // A later element of the same size takes the place; NaN stays.
 template <class T>
-void running_extremum(const DimFrame& f,
+void running_extremum(const AlongDim& f,
                       bool largest,
                       T* values,
                       int64_t* indices) {
@@ -251,7 +251,7 @@ void cumextremum(const Tensor& self,
                  const Tensor& indices) {
   if (self.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
-  DimFrame f = frame_of(self, dim, type);
+  AlongDim f = along_dim(self, dim, type);
   Tensor work = make_tensor("cummax", self.sizes(), type);
   Tensor places = make_tensor("cummax", self.sizes(), kLong);
   visit_wide(type, [&](auto tag) {
@@ -307,7 +307,7 @@ void cumprod_backward_cpu(const Tensor& grad,
   ScalarType type = wide_type(self.dtype());
   if (self.numel() == 0) return;
   Tensor out = make_tensor("cumprod", self.sizes(), type);
-  DimFrame f = frame_of(self, dim, type);
+  AlongDim f = along_dim(self, dim, type);
   Tensor plain = contiguous_as(grad, type);
   visit_wide(type, [&](auto tag) {
     using T = decltype(tag);
@@ -353,7 +353,7 @@ void logcumsumexp_backward_cpu(const Tensor& grad,
                                int64_t dim,
                                const Tensor& out) {
   if (self.numel() == 0) return;
-  DimFrame f = frame_of(cast(self, kDouble), dim, kDouble);
+  AlongDim f = along_dim(cast(self, kDouble), dim, kDouble);
   Tensor grads = contiguous_as(grad, kDouble);
   Tensor totals = contiguous_as(result, kDouble);
   Tensor wide = make_tensor("logcumsumexp", self.sizes(), kDouble);

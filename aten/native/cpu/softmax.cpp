@@ -3,7 +3,7 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/softmax.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_log_softmax.h>
 #include <taeda/gen/native/_log_softmax_backward_data.h>
@@ -36,7 +36,7 @@ const SoftmaxKernels<T>& kernels() {
 
 // row(offset) for every row, columns(offset, count) where rows interleave.
 template <class Row, class Columns>
-void each_row(const DimFrame& f, Row&& row, Columns&& columns) {
+void each_row(const AlongDim& f, Row&& row, Columns&& columns) {
   if (f.inner == 1) {
     int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(f.n, 1));
     parallel_for(0, f.outer, grain, [&](int64_t begin, int64_t end) {
@@ -79,7 +79,7 @@ void softmax_into(const Tensor& self,
                   bool log) {
   if (self.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
-  DimFrame f = frame_of(self, dim, type);
+  AlongDim f = along_dim(self, dim, type);
   visit_float(type, [&](auto tag) {
     using T = decltype(tag);
     const SoftmaxKernels<T>& k = kernels<T>();
@@ -98,7 +98,7 @@ void softmax_into(const Tensor& self,
 // 16-bit probabilities have lost their sum of one to rounding. Given back, it
 // takes what their errors have in common out of the differences of gradients.
 // Rows that are off by more than rounding are not a softmax and stay.
-void restore_sums(const DimFrame& f, float rounding) {
+void restore_sums(const AlongDim& f, float rounding) {
   float* data = f.data.mutable_data<float>();
   int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(f.n, 1));
   parallel_for(0, f.rows(), grain, [&](int64_t begin, int64_t end) {
@@ -119,7 +119,7 @@ void softmax_backward_into(const Tensor& grad,
                            bool log) {
   if (grad.numel() == 0) return;
   ScalarType type = wide_type(grad.dtype());
-  DimFrame f = frame_of(output, dim, type);
+  AlongDim f = along_dim(output, dim, type);
   if (!log && output.dtype() == kBFloat16) restore_sums(f, 0x1p-8f);
   if (!log && output.dtype() == kHalf) restore_sums(f, 0x1p-11f);
   Tensor plain = contiguous_as(grad, type);

@@ -1,7 +1,7 @@
 // sort, argsort, topk, kthvalue, median, nanmedian, mode.
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/cpu/radix_sort.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/argsort.h>
 #include <taeda/gen/native/kthvalue.h>
@@ -59,7 +59,7 @@ void visit_sortable(ScalarType type, F&& f) {
 
 // f(items, row) for every row of the frame, items filled.
 template <class T, class F>
-void each_row(const DimFrame& frame, F&& f) {
+void each_row(const AlongDim& frame, F&& f) {
   const T* in = frame.in<T>();
   int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(frame.n, 1));
   parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
@@ -88,7 +88,7 @@ Picked room(std::string_view op, const Tensor& self, int64_t dim, int64_t k) {
 
 template <class T>
 void put(const Picked& out,
-         const DimFrame& frame,
+         const AlongDim& frame,
          int64_t k,
          int64_t row,
          const Item<T>* items) {
@@ -102,7 +102,7 @@ void put(const Picked& out,
 }
 
 template <class T>
-void sort_long_rows(const Picked& out, const DimFrame& frame, bool descending) {
+void sort_long_rows(const Picked& out, const AlongDim& frame, bool descending) {
   using Key = decltype(order_key(T{}));
   const T* in = frame.in<T>();
   T* values = out.values.mutable_data<T>();
@@ -142,7 +142,7 @@ Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
   int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
   Picked out = room("sort", self, at, n);
   if (self.is_meta() || self.numel() == 0) return out;
-  DimFrame frame = frame_of(self, at, out.values.dtype());
+  AlongDim frame = along_dim(self, at, out.values.dtype());
   // Long rows of narrow types consist of ties, so their order is kept as
   // PyTorch's; those of wide types are sorted quickly, and stably.
   bool by_bits = n >= kRadixLength &&
@@ -272,7 +272,7 @@ void topk_cpu(const Tensor& self,
   if (values.numel() == 0) return;
   int64_t at = wrap_dim(dim, self.dim());
   Picked out = room("topk", self, at, k);
-  DimFrame frame = frame_of(self, at, out.values.dtype());
+  AlongDim frame = along_dim(self, at, out.values.dtype());
   visit_sortable(out.values.dtype(), [&](auto tag) {
     using T = decltype(tag);
     each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
@@ -302,7 +302,7 @@ void choose(const Tensor& self,
   bool direct = type == values.dtype();
   Picked out{direct ? values : make_tensor("choose", values.sizes(), type),
              indices};
-  DimFrame frame = frame_of(self, at, type);
+  AlongDim frame = along_dim(self, at, type);
   visit_sortable(type, [&](auto tag) {
     using T = decltype(tag);
     each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {

@@ -1,6 +1,6 @@
 // The derivative of picking elements along a dim.
 #include <taeda/aten/native/argument_checks.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/gen/native/value_selecting_reduction_backward.h>
 
 namespace taeda::native {
@@ -8,7 +8,7 @@ namespace taeda::native {
 namespace {
 
 template <class T>
-void add_at(const DimFrame& grad, const int64_t* index, int64_t n, T* out) {
+void add_at(const AlongDim& grad, const int64_t* index, int64_t n, T* out) {
   const T* g = grad.in<T>();
   for (int64_t o = 0; o < grad.outer; ++o) {
     for (int64_t k = 0; k < grad.n; ++k) {
@@ -76,7 +76,7 @@ void value_selecting_reduction_backward_cpu(const Tensor& grad,
   ScalarType type = wide_type(grad.dtype());
   Tensor sums = type == out.dtype() ? out : make_tensor("add", sizes, type);
   fill_with(sums, Scalar(0));
-  DimFrame frame = frame_of(g, at, type);
+  AlongDim frame = along_dim(g, at, type);
   int64_t n = rank == 0 ? 1 : sizes[static_cast<size_t>(at)];
   const int64_t* index = where.const_data<int64_t>();
   visit_type(type, [&](auto tag) {

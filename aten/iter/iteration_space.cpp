@@ -1,4 +1,4 @@
-#include <taeda/aten/iter/geometry.h>
+#include <taeda/aten/iter/iteration_space.h>
 
 #include <cstdlib>
 

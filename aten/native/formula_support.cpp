@@ -1,4 +1,4 @@
-#include <taeda/aten/native/formula_parts.h>
+#include <taeda/aten/native/formula_support.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/mean.h>
 #include <taeda/gen/ops/sum.h>

@@ -7,7 +7,7 @@
 
 namespace taeda::native {
 
-struct DimFrame {
+struct AlongDim {
   Tensor data;  // contiguous, of the compute type
   int64_t outer = 1, n = 1, inner = 1;
 
@@ -22,10 +22,10 @@ struct DimFrame {
 TAEDA_API ScalarType wide_type(ScalarType t);
 
 // Around one dim; a 0-d tensor is [1, 1, 1].
-TAEDA_API DimFrame frame_of(const Tensor& self, int64_t dim, ScalarType type);
+TAEDA_API AlongDim along_dim(const Tensor& self, int64_t dim, ScalarType type);
 // Around several dims (all if none are given). Dims that are not neighbours
 // are moved to the end first.
-TAEDA_API DimFrame frame_of(const Tensor& self,
+TAEDA_API AlongDim along_dim(const Tensor& self,
                             std::optional<IntArrayRef> dims,
                             ScalarType type);
 

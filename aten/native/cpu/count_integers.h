@@ -18,7 +18,7 @@ inline Extent extent_of(const int64_t* x, int64_t n) {
   return e;
 }
 
-inline void tally(const int64_t* x,
+inline void count_integers(const int64_t* x,
                   int64_t n,
                   int64_t lowest,
                   int64_t* counts) {

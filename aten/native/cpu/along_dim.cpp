@@ -1,5 +1,5 @@
 #include <taeda/aten/iter/reduce.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 
 namespace taeda::native {
 
@@ -14,8 +14,8 @@ void refuse_unordered(std::string_view op, ScalarType t) {
   if (is_complex(t) || is_float8(t)) not_implemented_for(op, t);
 }
 
-DimFrame frame_of(const Tensor& self, int64_t dim, ScalarType type) {
-  DimFrame frame;
+AlongDim along_dim(const Tensor& self, int64_t dim, ScalarType type) {
+  AlongDim frame;
   frame.data = contiguous_as(self, type);
   int64_t at = wrap_dim(dim, self.dim());
   for (int64_t d = 0; d < self.dim(); ++d) {
@@ -42,11 +42,11 @@ Tensor reduced_last(const Tensor& self, uint64_t mask) {
 
 }  // namespace
 
-DimFrame frame_of(const Tensor& self,
+AlongDim along_dim(const Tensor& self,
                   std::optional<IntArrayRef> dims,
                   ScalarType type) {
   uint64_t mask = dim_mask(dims, self.dim());
-  DimFrame frame;
+  AlongDim frame;
   int changes = 0;
   bool inside = false;
   for (int64_t d = 0; d < self.dim(); ++d) {
