@@ -6,6 +6,7 @@
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/aten/native/loss_reduction.h>
 #include <taeda/gen/native/_cross_entropy_rows.h>
 #include <taeda/gen/native/_cross_entropy_rows_backward.h>
 #include <taeda/gen/native/cross_entropy_loss.h>
@@ -27,8 +28,6 @@
 namespace taeda::native {
 
 namespace {
-
-constexpr int64_t kNone = 0, kMean = 1;
 
 template <class T>
 const auto& kernels() {
@@ -73,7 +72,7 @@ void _cross_entropy_rows_shape(const Spec<I>& self,
   check_rows("cross_entropy_loss", self, target, weight);
   ScalarType type = compute_type(self.dtype());
   plan.set(
-      0, reduction == kNone ? target.sizes() : ArrayRef<I>(), self.dtype());
+      0, reduction == kNoReduction ? target.sizes() : ArrayRef<I>(), self.dtype());
   plan.set(1, target.sizes(), type);
   plan.set(2, ArrayRef<I>(), type);
 }
@@ -116,12 +115,12 @@ void _cross_entropy_rows_cpu(const Tensor& self,
         loss = (l[r] - static_cast<A>(in[r * n + goal[r]])) * factor;
         sum += loss, weights += factor;
       }
-      if (reduction == kNone) y[r] = static_cast<T>(loss);
+      if (reduction == kNoReduction) y[r] = static_cast<T>(loss);
     }
-    if (reduction == kMean) sum /= weights;
-    if (reduction != kNone) *y = static_cast<T>(static_cast<A>(sum));
+    if (reduction == kMeanReduction) sum /= weights;
+    if (reduction != kNoReduction) *y = static_cast<T>(static_cast<A>(sum));
     // As nll_loss_forward: what nothing is divided by is 0.
-    if (reduction == kNone) weights = 0;
+    if (reduction == kNoReduction) weights = 0;
     *total_weight.mutable_data<A>() = static_cast<A>(weights);
   });
 }
@@ -139,7 +138,7 @@ void _cross_entropy_rows_backward_shape(const Spec<I>& grad,
   constexpr std::string_view kName = "cross_entropy_loss_backward";
   check_rows(kName, self, target, weight);
   I rows = self.sizes()[0];
-  check_count(kName, "grad", grad, reduction == kNone ? rows : I(1));
+  check_count(kName, "grad", grad, reduction == kNoReduction ? rows : I(1));
   check_count(kName, "log_sum_exp", log_sum_exp, rows);
   check_count(kName, "total_weight", total_weight, 1);
   plan.set(0, self.sizes(), self.dtype());
@@ -170,7 +169,7 @@ void _cross_entropy_rows_backward_cpu(const Tensor& grad,
     const int64_t* goal = t.const_data<int64_t>();
     const A* factors = data_or_null<A>(w);
     const A* dy = g.const_data<A>();
-    A scale = reduction == kMean ? A(1) / *weights.const_data<A>() : A(1);
+    A scale = reduction == kMeanReduction ? A(1) / *weights.const_data<A>() : A(1);
     std::vector<A> factor(static_cast<size_t>(rows), A(0));
     for (int64_t r = 0; r < rows; ++r) {
       if (goal[r] == ignore_index) continue;
@@ -181,7 +180,7 @@ void _cross_entropy_rows_backward_cpu(const Tensor& grad,
                      " is out of bounds.");
       A own = factors ? factors[goal[r]] : A(1);
       factor[static_cast<size_t>(r)] =
-          dy[reduction == kNone ? r : 0] * own * scale;
+          dy[reduction == kNoReduction ? r : 0] * own * scale;
     }
     T* dx = out.mutable_data<T>();
     const A* l = sums.const_data<A>();
@@ -233,11 +232,11 @@ Tensor with_probabilities(const Tensor& self,
   if (weight.defined()) {
     terms = ops::mul(terms, as_column(weight, self.dim(), class_dim));
   }
-  if (reduction == kNone) {
+  if (reduction == kNoReduction) {
     return ops::neg(ops::sum(terms, IntArrayRef{class_dim}, false));
   }
   Tensor sum = ops::neg(ops::sum(terms));
-  if (reduction != kMean) return sum;
+  if (reduction != kMeanReduction) return sum;
   double items =
       static_cast<double>(logs.numel()) / static_cast<double>(classes);
   return ops::div(sum, Scalar(items));
@@ -276,10 +275,10 @@ Tensor smoothed(const Tensor& self,
   Tensor all = ops::neg(ops::sum(terms, IntArrayRef{class_dim}, false));
   Tensor ignored = ops::eq(target, Scalar(ignore_index));
   all = ops::masked_fill(all, ignored, Scalar(0.0));
-  if (reduction == kMean) {
+  if (reduction == kMeanReduction) {
     double sum = counted_weight(target, weight, ignore_index);
     all = ops::div(ops::sum(all), Scalar(sum));
-  } else if (reduction != kNone) {
+  } else if (reduction != kNoReduction) {
     all = ops::sum(all);
   }
   return ops::add(

@@ -3,15 +3,12 @@
 #pragma once
 
 #include <taeda/aten/iter/derived.h>
+#include <taeda/aten/native/loss_reduction.h>
 
 #include <cmath>
 #include <cstdlib>
 
 namespace taeda::native {
-
-// Values of a loss's `reduction`, as the Python layer gives them.
-inline constexpr int64_t kNoReduction = 0, kMeanReduction = 1,
-                         kSumReduction = 2;
 
 // The loss's elements, their mean or their sum.
 TAEDA_API TensorBase reduced_loss(const TensorBase& loss, int64_t reduction);

@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/argument_checks.h>
+#include <taeda/aten/native/loss_reduction.h>
 #include <taeda/gen/native/multi_margin_loss.h>
 #include <taeda/gen/native/multi_margin_loss_backward.h>
 #include <taeda/gen/native/multilabel_margin_loss_backward.h>
@@ -12,8 +13,6 @@
 namespace taeda::native {
 
 namespace {
-
-enum Reduction : int64_t { kNone = 0, kMean = 1 };
 
 template <class I>
 struct Rows {
@@ -52,7 +51,7 @@ void visit_float(std::string_view op, ScalarType t, F&& f) {
 // The factor between a row's sum and what counts of it.
 template <class T>
 T row_scale(const Rows<int64_t>& rows, int64_t reduction) {
-  double count = static_cast<double>(reduction == kMean ? rows.count : 1);
+  double count = static_cast<double>(reduction == kMeanReduction ? rows.count : 1);
   return static_cast<T>(1.0 / (static_cast<double>(rows.classes) * count));
 }
 
@@ -140,7 +139,7 @@ void multi_margin_loss_shape(const Spec<I>& self,
                              Plan<I>& plan) {
   margin_terms(p, margin);
   check_multi_margin(self, target, weight);
-  bool each = reduction == kNone && target.dim() > 0;
+  bool each = reduction == kNoReduction && target.dim() > 0;
   plan.set(0, each ? target.sizes() : ArrayRef<I>(), self.dtype());
 }
 TAEDA_SHAPE(multi_margin_loss_shape);
@@ -190,7 +189,7 @@ void multi_margin_loss_backward_shape(const Spec<I>& grad_output,
   check_count("multi_margin_loss_backward",
               "grad_output",
               grad_output,
-              reduction == kNone ? target.numel() : 1);
+              reduction == kNoReduction ? target.numel() : 1);
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(multi_margin_loss_backward_shape);
@@ -263,7 +262,7 @@ void multilabel_margin_loss_shape(const Spec<I>& self,
                                   int64_t reduction,
                                   Plan<I>& plan) {
   check_multilabel(self, target);
-  bool each = reduction == kNone && self.dim() == 2;
+  bool each = reduction == kNoReduction && self.dim() == 2;
   Dims<I> losses;
   if (each) losses.push_back(self.sizes()[0]);
   plan.set(0, losses, self.dtype());
@@ -314,7 +313,7 @@ void multilabel_margin_loss_backward_shape(const Spec<I>& grad_output,
   check_count("multilabel_margin_loss_backward",
               "grad_output",
               grad_output,
-              reduction == kNone && self.dim() == 2 ? self.sizes()[0] : 1);
+              reduction == kNoReduction && self.dim() == 2 ? self.sizes()[0] : 1);
   TAEDA_CHECK(is_target.sizes() == target.sizes(),
               "multilabel_margin_loss_backward: expected is_target of size ",
               target.sizes(),

@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
+#include <taeda/aten/native/loss_reduction.h>
 #include <taeda/gen/native/nll_loss.h>
 #include <taeda/gen/native/nll_loss2d.h>
 #include <taeda/gen/native/nll_loss2d_backward.h>
@@ -21,8 +22,6 @@
 namespace taeda::native {
 
 namespace {
-
-constexpr int64_t kNone = 0, kMean = 1;
 
 // [n, classes, plane] with one target per (n, plane).
 struct Problem {
@@ -179,16 +178,16 @@ void forward(const Tensor& self,
         p,
         [&](int64_t i, int64_t c, A w) {
           A loss = -static_cast<A>(in[at(i, c)]) * w;
-          if (reduction == kNone) y[i] = static_cast<T>(loss);
+          if (reduction == kNoReduction) y[i] = static_cast<T>(loss);
           sum += loss, weights += w;
         },
         [&](int64_t i) {
-          if (reduction == kNone) y[i] = static_cast<T>(A(0));
+          if (reduction == kNoReduction) y[i] = static_cast<T>(A(0));
         });
-    if (reduction == kMean) sum /= weights;
-    if (reduction != kNone) *y = static_cast<T>(static_cast<A>(sum));
+    if (reduction == kMeanReduction) sum /= weights;
+    if (reduction != kNoReduction) *y = static_cast<T>(static_cast<A>(sum));
     *total.mutable_data<T>() =
-        static_cast<T>(static_cast<A>(reduction == kNone ? 0 : weights));
+        static_cast<T>(static_cast<A>(reduction == kNoReduction ? 0 : weights));
   });
 }
 
@@ -208,13 +207,13 @@ void backward(std::string_view op,
     const T* dy = g.const_data<T>();
     T* dx = out.mutable_data<T>();
     A scale = A(1);
-    if (reduction == kMean) {
+    if (reduction == kMeanReduction) {
       scale /= static_cast<A>(*contiguous(total_weight).const_data<T>());
     }
     each_target<A>(
         p,
         [&](int64_t i, int64_t c, A w) {
-          A got = static_cast<A>(dy[reduction == kNone ? i : 0]);
+          A got = static_cast<A>(dy[reduction == kNoReduction ? i : 0]);
           int64_t at = ((i / p.plane) * p.classes + c) * p.plane + i % p.plane;
           dx[at] = static_cast<T>(-got * w * scale);
         },
@@ -233,7 +232,7 @@ void nll_loss_forward_shape(const Spec<I>& self,
                             Plan<I>& plan) {
   check_rows("nll_loss_forward", self, target, weight);
   Dims<I> sizes;
-  if (reduction == kNone && self.dim() == 2) sizes.push_back(self.sizes()[0]);
+  if (reduction == kNoReduction && self.dim() == 2) sizes.push_back(self.sizes()[0]);
   plan.set(0, sizes, self.dtype());
   plan.set(1, ArrayRef<I>(), self.dtype());
 }
@@ -286,7 +285,7 @@ void nll_loss2d_forward_shape(const Spec<I>& self,
                               Plan<I>& plan) {
   check_planes("nll_loss2d_forward", self, target, weight);
   Dims<I> sizes;
-  if (reduction == kNone) sizes = Dims<I>(target.sizes());
+  if (reduction == kNoReduction) sizes = Dims<I>(target.sizes());
   plan.set(0, sizes, self.dtype());
   plan.set(1, ArrayRef<I>(), self.dtype());
 }
@@ -394,7 +393,7 @@ Tensor nll_loss_nd(const Tensor& self,
                                weight,
                                reduction,
                                ignore_index);
-  return reduction == kNone ? reshape_sized(out, wanted) : out;
+  return reduction == kNoReduction ? reshape_sized(out, wanted) : out;
 }
 
 }  // namespace taeda::native

@@ -501,7 +501,7 @@ namespace {
 
 // Calls visit(row, first_col, end_col) for rows with columns in the triangle.
 template <class F>
-void for_rows(bool upper, int64_t rows, int64_t cols, int64_t offset, F&& f) {
+void each_triangle_row(bool upper, int64_t rows, int64_t cols, int64_t offset, F&& f) {
   for (int64_t r = 0; r < rows; ++r) {
     int64_t edge = std::clamp<int64_t>(r + offset + (upper ? 0 : 1), 0, cols);
     if (upper) {
@@ -513,7 +513,7 @@ void for_rows(bool upper, int64_t rows, int64_t cols, int64_t offset, F&& f) {
 }
 
 // Further away than the matrix is wide or high changes nothing more.
-int64_t near(int64_t offset, int64_t rows, int64_t cols) {
+int64_t clamped_offset(int64_t offset, int64_t rows, int64_t cols) {
   return std::clamp(offset, -rows - 1, cols + 1);
 }
 
@@ -527,9 +527,9 @@ void plan_triangle(Plan<I>& plan,
                    MaybeLayout layout) {
   TAEDA_CHECK(rows >= 0, "row must be non-negative, got ", rows);
   TAEDA_CHECK(cols >= 0, "col must be non-negative, got ", cols);
-  offset = near(offset, rows, cols);
+  offset = clamped_offset(offset, rows, cols);
   int64_t count = 0;
-  for_rows(upper, rows, cols, offset, [&](int64_t, int64_t a, int64_t b) {
+  each_triangle_row(upper, rows, cols, offset, [&](int64_t, int64_t a, int64_t b) {
     count += b - a;
   });
   plan_size<I>(plan, {I(2), I(count)}, dtype.value_or(kLong), layout);
@@ -541,13 +541,13 @@ void triangle(std::string_view op,
               int64_t cols,
               int64_t offset,
               const Tensor& out) {
-  offset = near(offset, rows, cols);
+  offset = clamped_offset(offset, rows, cols);
   visit_type(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_integral_v<T>) {
       T* row = out.mutable_data<T>();
       T* col = row + out.sizes()[1];
-      for_rows(upper, rows, cols, offset, [&](int64_t r, int64_t a, int64_t b) {
+      each_triangle_row(upper, rows, cols, offset, [&](int64_t r, int64_t a, int64_t b) {
         for (int64_t c = a; c < b; ++c) {
           *row++ = static_cast<T>(r);
           *col++ = static_cast<T>(c);

@@ -10,10 +10,6 @@ ScalarType wide_type(ScalarType t) {
   return t;
 }
 
-void refuse_unordered(std::string_view op, ScalarType t) {
-  if (is_complex(t) || is_float8(t)) not_implemented_for(op, t);
-}
-
 AlongDim along_dim(const Tensor& self, int64_t dim, ScalarType type) {
   AlongDim frame;
   frame.data = contiguous_as(self, type);

@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/cpu/count_integers.h>
 #include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/bincount.h>
 #include <taeda/gen/native/bucketize.h>

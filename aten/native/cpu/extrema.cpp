@@ -5,6 +5,7 @@
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/extrema.h>
 #include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_aminmax.h>
 #include <taeda/gen/native/amax.h>

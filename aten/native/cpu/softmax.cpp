@@ -4,6 +4,7 @@
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/softmax.h>
 #include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_log_softmax.h>
 #include <taeda/gen/native/_log_softmax_backward_data.h>

@@ -1,6 +1,7 @@
 // The derivative of picking elements along a dim.
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/gen/native/value_selecting_reduction_backward.h>
 
 namespace taeda::native {
