@@ -1,5 +1,11 @@
 // What a convolution's arguments must satisfy, and its output's geometry.
+#include <taeda/aten/cpu_capability.h>
+#include <taeda/aten/iter/row_major.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/convolution.h>
+#include <taeda/aten/settings.h>
+#include <taeda/gen/native/convolution.h>
+#include <taeda/gen/native/convolution_backward.h>
 
 #include <algorithm>
 
@@ -278,5 +284,69 @@ dnn::Conv conv_geometry(const Tensor& in,
   }
   return c;
 }
+
+template <class I>
+void convolution_shape(const Spec<I>& input,
+                       const Spec<I>& weight,
+                       const Spec<I>& bias,
+                       ArrayRef<I> stride,
+                       ArrayRef<I> padding,
+                       ArrayRef<I> dilation,
+                       bool transposed,
+                       ArrayRef<I> output_padding,
+                       I groups,
+                       Plan<I>& plan) {
+  auto args = conv_args(input,
+                        weight,
+                        bias,
+                        stride,
+                        padding,
+                        dilation,
+                        transposed,
+                        output_padding,
+                        groups);
+  plan.set(0,
+           conv_output_sizes(input, weight, args),
+           conv_format(input, weight),
+           input.dtype());
+}
+TAEDA_SHAPE(convolution_shape);
+
+template <class I>
+void convolution_backward_shape(const Spec<I>& grad_output,
+                                const Spec<I>& input,
+                                const Spec<I>& weight,
+                                std::optional<ArrayRef<I>>,
+                                ArrayRef<I> stride,
+                                ArrayRef<I> padding,
+                                ArrayRef<I> dilation,
+                                bool transposed,
+                                ArrayRef<I> output_padding,
+                                I groups,
+                                ArrayRef<bool> output_mask,
+                                Plan<I>& plan) {
+  auto args = conv_args<I>(input,
+                           weight,
+                           {},
+                           stride,
+                           padding,
+                           dilation,
+                           transposed,
+                           output_padding,
+                           groups);
+  check_mask("convolution_backward", output_mask, 3);
+  check_shape("convolution_backward",
+              "grad_output",
+              grad_output,
+              ArrayRef<I>(conv_output_sizes(input, weight, args)));
+  if (output_mask[0]) {
+    plan.set(0, input.sizes(), conv_format(input, weight), input.dtype());
+  }
+  if (output_mask[1]) plan.set(1, weight.sizes(), weight.dtype());
+  if (output_mask[2]) {
+    plan.set(2, {grad_output.sizes()[1]}, grad_output.dtype());
+  }
+}
+TAEDA_SHAPE(convolution_backward_shape);
 
 }  // namespace taeda::native

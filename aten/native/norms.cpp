@@ -3,6 +3,8 @@
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/iter/reduce.h>
+#include <taeda/aten/native/normalization.h>
+#include <taeda/gen/native/_foreach_norm.h>
 #include <taeda/gen/native/count_nonzero.h>
 #include <taeda/gen/native/float_power.h>
 #include <taeda/gen/native/glu.h>
@@ -237,5 +239,24 @@ void float_power_out(const Scalar& self,
                      const Tensor& out) {
   float_power_into(self, exponent, out);
 }
+
+template <class I>
+void _foreach_norm_shape(SpecList<I> self,
+                         const Scalar& ord,
+                         std::optional<ScalarType> dtype,
+                         Plan<I>& plan) {
+  TAEDA_CHECK(!self.empty(), "Tensor list must have at least one tensor.");
+  double order = ord.to_double();
+  TAEDA_CHECK_AS(NotImplemented,
+                 !(std::isinf(order) && order < 0),
+                 "_foreach_norm: order -inf is not implemented");
+  for (size_t i = 0; i < self.size(); ++i) {
+    TAEDA_CHECK(self[i].is_floating_point(),
+                "_foreach_norm: expected floating-point tensors, got ",
+                self[i].dtype());
+    plan.set(i, ArrayRef<I>(), dtype.value_or(self[i].dtype()));
+  }
+}
+TAEDA_SHAPE(_foreach_norm_shape);
 
 }  // namespace taeda::native

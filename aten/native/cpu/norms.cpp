@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace taeda::native {
 
@@ -63,25 +64,6 @@ double norm_of(const A* x, int64_t n, double order) {
 }
 
 }  // namespace
-
-template <class I>
-void _foreach_norm_shape(SpecList<I> self,
-                         const Scalar& ord,
-                         std::optional<ScalarType> dtype,
-                         Plan<I>& plan) {
-  TAEDA_CHECK(!self.empty(), "Tensor list must have at least one tensor.");
-  double order = ord.to_double();
-  TAEDA_CHECK_AS(NotImplemented,
-                 !(std::isinf(order) && order < 0),
-                 "_foreach_norm: order -inf is not implemented");
-  for (size_t i = 0; i < self.size(); ++i) {
-    TAEDA_CHECK(self[i].is_floating_point(),
-                "_foreach_norm: expected floating-point tensors, got ",
-                self[i].dtype());
-    plan.set(i, ArrayRef<I>(), dtype.value_or(self[i].dtype()));
-  }
-}
-TAEDA_SHAPE(_foreach_norm_shape);
 
 void _foreach_norm_cpu(TensorList self,
                        const Scalar& ord,
