@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
+
 from .legacy_types import _DTYPES
 
 __all__ = list(_DTYPES)
