@@ -1,4 +1,4 @@
-#include <taeda/aten/iter/transposed_copy.h>
+#include <taeda/aten/native/cpu/transposed_copy.h>
 #include <taeda/aten/parallel/parallel.h>
 
 #include <algorithm>
