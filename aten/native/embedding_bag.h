@@ -8,7 +8,7 @@
 
 namespace taeda::native {
 
-enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
+enum BagMode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
 
 template <class T>
 auto bags_of(const T& offsets, bool include_last_offset) {

@@ -10,7 +10,7 @@
 
 namespace taeda::native {
 
-enum Mode : int64_t { kLstm, kGru, kTanh, kRelu };
+enum RnnMode : int64_t { kLstm, kGru, kTanh, kRelu };
 
 inline int64_t gates_of(int64_t mode) {
   return mode == kLstm ? 4 : mode == kGru ? 3 : 1;
@@ -29,5 +29,8 @@ struct SizesOver {
         gates(w_hh.sizes()[0]),
         batch(h0.sizes()[0]) {}
 };
+
+// A tensor of integers as a list, whatever its integer dtype.
+DimVector counts_of(const Tensor& batch_sizes);
 
 }  // namespace taeda::native

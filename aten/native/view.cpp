@@ -13,6 +13,7 @@
 #include <taeda/gen/native/reshape.h>
 #include <taeda/gen/native/sum_to_size.h>
 #include <taeda/gen/native/unflatten.h>
+#include <taeda/gen/native/unfold.h>
 #include <taeda/gen/native/view.h>
 #include <taeda/gen/ops/_unsafe_view.h>
 #include <taeda/gen/ops/clone.h>
@@ -318,6 +319,39 @@ void as_strided_(const Tensor& self,
                  ArrayRef<int64_t> stride,
                  std::optional<int64_t> storage_offset) {
   strided_geometry(self, size, stride, storage_offset).apply_to(self);
+}
+
+template <class I>
+ViewGeometry<I> unfold_rule(ViewGeometry<I> self,
+                            int64_t dimension,
+                            int64_t size,
+                            int64_t step) {
+  int64_t dim = wrap_dim(dimension, self.dim());
+  TAEDA_CHECK(size >= 0, "size is ", size, " but must be >= 0");
+  I whole = self.dim() == 0 ? I(1) : self.sizes[dim];
+  TAEDA_CHECK(whole >= size,
+              "maximum size for tensor at dimension ",
+              dim,
+              " is ",
+              whole,
+              " but size is ",
+              size);
+  TAEDA_CHECK(step > 0, "step is ", step, " but must be > 0");
+  bool scalar = self.dim() == 0;
+  self.strides.push_back(scalar ? I(1) : self.strides[dim]);
+  self.sizes.push_back(I(size));
+  if (!scalar) {
+    self.sizes[dim] = (whole - I(size)) / I(step) + I(1);
+    self.strides[dim] *= I(step);
+  }
+  return self;
+}
+TAEDA_SHAPE(unfold_rule);
+Tensor unfold(const Tensor& self,
+              int64_t dimension,
+              int64_t size,
+              int64_t step) {
+  return unfold_rule(Geometry(self), dimension, size, step).view_of(self);
 }
 
 }  // namespace taeda::native
