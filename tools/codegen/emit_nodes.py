@@ -1,4 +1,4 @@
-"""Prints the Node classes of autograd: what they save and how they compute gradients."""
+"""Prints the Node classes of autograd: what they save and how they give gradients."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ Tensor reduced_last(const Tensor& self, uint64_t mask) {
 }  // namespace
 
 AlongDim along_dim(const Tensor& self,
-                  std::optional<IntArrayRef> dims,
-                  ScalarType type) {
+                   std::optional<IntArrayRef> dims,
+                   ScalarType type) {
   uint64_t mask = dim_mask(dims, self.dim());
   AlongDim frame;
   int changes = 0;

@@ -25,7 +25,7 @@ TAEDA_API AlongDim along_dim(const Tensor& self, int64_t dim, ScalarType type);
 // Around several dims (all if none are given). Dims that are not neighbours
 // are moved to the end first.
 TAEDA_API AlongDim along_dim(const Tensor& self,
-                            std::optional<IntArrayRef> dims,
-                            ScalarType type);
+                             std::optional<IntArrayRef> dims,
+                             ScalarType type);
 
 }  // namespace taeda::native

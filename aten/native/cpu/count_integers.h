@@ -19,9 +19,9 @@ inline Extent extent_of(const int64_t* x, int64_t n) {
 }
 
 inline void count_integers(const int64_t* x,
-                  int64_t n,
-                  int64_t lowest,
-                  int64_t* counts) {
+                           int64_t n,
+                           int64_t lowest,
+                           int64_t* counts) {
   for (int64_t i = 0; i < n; ++i) ++counts[x[i] - lowest];
 }
 

@@ -1,7 +1,7 @@
 // unique in its forms: of elements, of slices along a dim, of runs.
 #include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/native/cpu/count_integers.h>
 #include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/cpu/count_integers.h>
 #include <taeda/aten/native/dim_rules.h>
 #include <taeda/gen/native/_unique.h>
 #include <taeda/gen/native/_unique2.h>
