@@ -13,6 +13,7 @@ namespace taeda::native {
 
 namespace {
 
+// One number stands for the same in all spatial dims.
 template <class I>
 Dims<I> spread(const char* what, ArrayRef<I> values, int64_t dims) {
   if (values.size() == 1) {
@@ -36,6 +37,7 @@ bool any_below(ArrayRef<I> values, int64_t bound) {
       values.begin(), values.end(), [&](const I& v) { return v < bound; });
 }
 
+// Sizes as PyTorch's messages have them: 3 x 4.
 template <class I>
 std::string joined(ArrayRef<I> sizes) {
   std::string out;
@@ -59,6 +61,8 @@ void check_bias(const Spec<I>& weight, const Spec<I>& bias, const I& channels) {
               " instead");
 }
 
+// Channels that fit the groups, and a kernel that fits into the padded input.
+// Order and text of the checks are PyTorch's, here and below.
 template <class I>
 void check_plain(const Spec<I>& input,
                  const Spec<I>& weight,
@@ -98,6 +102,8 @@ void check_plain(const Spec<I>& input,
               "). Kernel size can't be greater than actual input size");
 }
 
+// A transposed convolution has its weight the other way around: input channels
+// come first.
 template <class I>
 void check_transposed(const Spec<I>& input,
                       const Spec<I>& weight,
@@ -135,6 +141,8 @@ void check_transposed(const Spec<I>& input,
 
 }  // namespace
 
+// The arguments, one number for each spatial dim, after all checks that do not
+// need the output's size.
 template <class I>
 ConvArgsOver<I> conv_args(const Spec<I>& input,
                           const Spec<I>& weight,
@@ -213,6 +221,8 @@ ConvArgsOver<I> conv_args(const Spec<I>& input,
   return a;
 }
 
+// A plain convolution rounds down what is left of the last stride; a transposed
+// one undoes it, and output_padding says how much had been rounded off.
 template <class I>
 Dims<I> conv_output_sizes(const Spec<I>& input,
                           const Spec<I>& weight,
@@ -252,6 +262,7 @@ TAEDA_CONV(int64_t)
 TAEDA_CONV(SymInt)
 #undef TAEDA_CONV
 
+// The problem as oneDNN wants it told; see dnn/problems.h.
 dnn::Conv conv_geometry(const Tensor& in,
                         const Tensor& out,
                         const Tensor& weight,

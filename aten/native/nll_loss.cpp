@@ -77,6 +77,7 @@ void check_rows(std::string_view op,
   check_weight(op, self, weight, self.sizes()[self.dim() - 1]);
 }
 
+// Planes: [n, c, h, w] with [n, h, w].
 template <class I>
 void check_planes(std::string_view op,
                   const Spec<I>& self,
@@ -116,6 +117,8 @@ void nll_loss_forward_shape(const Spec<I>& self,
   if (reduction == kNoReduction && self.dim() == 2)
     sizes.push_back(self.sizes()[0]);
   plan.set(0, sizes, self.dtype());
+  // The sum of the targets' weights, which the mean is divided by and the
+  // gradient needs again.
   plan.set(1, ArrayRef<I>(), self.dtype());
 }
 TAEDA_SHAPE(nll_loss_forward_shape);

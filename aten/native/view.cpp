@@ -44,6 +44,8 @@ template <class I>
 
 }  // namespace
 
+// The shape may have one -1, and must be one that the strides can show without
+// a copy.
 template <class I>
 ViewGeometry<I> view_rule(ViewGeometry<I> self, ArrayRef<I> size) {
   Dims<I> shape = infer_size<I>(size, self.numel());

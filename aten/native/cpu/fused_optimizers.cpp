@@ -16,6 +16,7 @@ namespace taeda::native {
 
 namespace {
 
+// A list that an option does without is empty; its place in a launch is null.
 const Tensor* item(TensorList list, size_t i) {
   return list.empty() ? nullptr : &list[i];
 }
@@ -51,6 +52,8 @@ void adam_step(std::string_view op,
   if (!launch.scale(grad_scale, found_inf)) return;
   TensorList largest = amsgrad ? max_squares : TensorList();
   for (size_t i = 0; i < params.size(); ++i) {
+    // Each parameter has a count of its own, for some may have joined later.
+    // The corrections are numbers and need no loop.
     double t = number_in(steps[i]);
     OptimizerNumbers& k = launch.numbers();
     k.step_size = k.lr / (1 - std::pow(k.beta1, t));

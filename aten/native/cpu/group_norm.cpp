@@ -26,6 +26,8 @@ struct Groups {
   }
 };
 
+// Each group of channels of one image is a row; scale and shift of a channel
+// and of its group become one multiplication and one addition.
 template <class T>
 void forward_groups(const Groups& s,
                     const Tensor& x,
@@ -62,6 +64,8 @@ void forward_groups(const Groups& s,
   });
 }
 
+// Two passes over each row: the sums that its gradient depends on, by plane,
+// then the gradient. The planes' sums serve the parameters' gradients, too.
 template <class T>
 void backward_groups(const Groups& s,
                      const Tensor& dy,
@@ -107,6 +111,8 @@ void backward_groups(const Groups& s,
   A* into_w = writable_or_null<A>(dw);
   A* into_b = writable_or_null<A>(db);
   for (int64_t c = 0; c < s.channels; ++c) {
+    // Sums over the batch, in double and in a fixed order, so that they do not
+    // depend on the number of threads.
     double weight_sum = 0, bias_sum = 0;
     for (int64_t n = 0; n < s.n; ++n) {
       int64_t plane = n * s.channels + c;

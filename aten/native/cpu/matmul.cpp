@@ -29,6 +29,9 @@ struct BlasMatrix {
   int64_t ld = 1;
 };
 
+// As it lies if rows or columns are dense and the others do not overlap, else
+// as a copy. One row or one column has no step that matters, so its `ld` is
+// made what BLAS accepts.
 BlasMatrix blas_matrix(const Tensor& t) {
   size_t last = static_cast<size_t>(t.dim()) - 1;
   int64_t rows = t.sizes()[last - 1], cols = t.sizes()[last];
@@ -56,6 +59,7 @@ constexpr bool kHasGemm =
     std::is_same_v<T, int64_t>;
 
 template <class F>
+// float first, without the switch over all types: most calls are.
 void visit_gemm_type(std::string_view op, ScalarType t, F&& f) {
   if (t == kFloat) return f(float{});
   visit_type(t, [&](auto tag) {
@@ -123,6 +127,7 @@ void each_outer(const SmallVector<BatchDim, 5>& dims, F&& f) {
 
 }  // namespace
 
+// Not a view to autograd, which is not to see kernels rearrange their operands.
 Tensor view_over(const Tensor& t, IntArrayRef sizes, IntArrayRef strides) {
   IntrusivePtr<TensorImpl> impl = t.impl()->shallow_copy(false);
   impl->set_sizes_and_strides(sizes, strides);
@@ -168,6 +173,8 @@ void batched_gemm_into(std::string_view op,
   int64_t m = out.size(-2), n = out.size(-1), k = a.size(-1);
   SmallVector<BatchDim, 5> dims = batch_dims(x.tensor, y.tensor, out);
   if (dims.empty()) dims.push_back({1, 0, 0, 0});
+  // The innermost dim is one call for the whole batch; the others are a loop
+  // around it.
   const BatchDim& inner = dims.back();
   visit_gemm_type(op, out.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -203,6 +210,7 @@ void gemv_into(std::string_view op,
                const Scalar& alpha,
                const Scalar& beta) {
   BlasMatrix x = blas_matrix(mat);
+  // BLAS has no step 0: an expanded vector is copied.
   bool lazy = vec.is_conj() || vec.is_neg() || vec.strides()[0] == 0;
   Tensor v = lazy ? contiguous(vec) : vec;
   bool trans = x.op != blas::Op::kNone;
@@ -302,6 +310,7 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& out) {
   Tensor x = a.dim() == 1 ? as_row(a) : a;
   Tensor y = b.dim() == 1 ? as_column(b) : b;
   int64_t n = x.size(-2), m = y.size(-1);
+  // A batch of matrices times one matrix is one product of more rows.
   if (y.dim() == 2 && x.dim() > 2) {
     int64_t rows = m == 0 ? 0 : out.numel() / m;
     Tensor flat = view_over(out, {rows, m}, {m, 1});
@@ -365,6 +374,8 @@ void baddbmm_cpu(const Tensor& self,
   batched_gemm_into("baddbmm", batch1, batch2, out, factor_for(t, alpha), keep);
 }
 
+// input @ weight.T + bias, as one product: the weight is seen transposed, and
+// the bias is what the product is added to.
 void linear_cpu(const Tensor& input,
                 const Tensor& weight,
                 const OptionalTensor& bias,

@@ -20,6 +20,7 @@ int64_t grain_of(int64_t n) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1));
 }
 
+// Layer norm, or RMS norm where no mean is wanted.
 template <class T>
 void forward_rows(const Tensor& x,
                   const Tensor& weight,
@@ -67,6 +68,8 @@ void backward_rows(const Tensor& dy,
                    int64_t n) {
   using A = lane_sum_t<T>;
   bool centred = mean.defined();
+  // One part for each thread, with sums of its own: adding to shared ones would
+  // need locks.
   int64_t parts = std::clamp<int64_t>(rows / grain_of(n), 1, get_num_threads());
   // Rows are summed in groups, so that a long batch loses little.
   constexpr int64_t kGroup = 256;
@@ -191,6 +194,7 @@ void _fused_rms_norm_cpu(const Tensor& input,
                          const Tensor& rstd) {
   auto [rows, n] = rows_of(input.sizes(), normalized_shape.size());
   ScalarType sum_type = compute_type(input.dtype());
+  // PyTorch's default: the epsilon of the type that is computed in.
   double smallest = sum_type == kDouble ? std::numeric_limits<double>::epsilon()
                                         : std::numeric_limits<float>::epsilon();
   Tensor x = contiguous(input);

@@ -22,6 +22,7 @@ struct OptimizerWork {
   OptimizerNumbers numbers;
 };
 
+// The column of the kernel table.
 inline int optimizer_type_index(std::string_view op, ScalarType t) {
   switch (t) {
     case kFloat:
@@ -44,6 +45,9 @@ inline double number_in(const Tensor& t) {
   return Scalar::load(t.dtype(), t.const_raw_data()).to_double();
 }
 
+// Collects the parameters of one step, then runs them all in one parallel
+// region: a region for each of hundreds of small tensors would cost more than
+// their arithmetic.
 class OptimizerLaunch {
  public:
   OptimizerLaunch(std::string_view op,
@@ -64,6 +68,8 @@ class OptimizerLaunch {
 
   OptimizerNumbers& numbers() { return numbers_; }
 
+  // The parameter, its gradient, and the state; null for what the rule does
+  // without. The numbers are kept as they are now.
   void add(std::initializer_list<const Tensor*> tensors) {
     OptimizerWork work;
     const Tensor& param = **tensors.begin();
@@ -95,6 +101,8 @@ class OptimizerLaunch {
     for (const OptimizerWork& w : works_) total += w.numel;
     int64_t grain = total < kOptimizerChunk ? chunks_ : 1;
     parallel_for(0, chunks_, grain, [&](int64_t from, int64_t to) {
+      // Chunks are numbered through all parameters: the one that chunk `from`
+      // lies in, and from there on one after the other.
       auto last = std::upper_bound(
           works_.begin(),
           works_.end(),
