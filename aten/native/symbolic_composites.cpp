@@ -1,7 +1,7 @@
 // Composites over the integer type: what they make of sizes that are symbols.
 #include <taeda/aten/iter/symbolic.h>
 #include <taeda/aten/iter/symbolic_caller.h>
-#include <taeda/aten/native/geometry.h>
+#include <taeda/aten/native/reshape_rules.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/native/view.h>
 

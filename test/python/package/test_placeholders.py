@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import importlib
 import pathlib
+import pickle
 import types
 
 import pytest
 import taeda
 from taeda._compat import entries, listing
-from taeda._compat.table import TABLE
+from taeda._compat.table import DEVICES, TABLE
 
 ABSENT = """
 sparse_coo_tensor while_loop Event sparse quasirandom ao onnx.export func.functionalize
@@ -87,6 +88,25 @@ def test_placeholders_are_one_object_wherever_they_are_found() -> None:
 def test_the_page_of_the_documentation_is_the_table() -> None:
     page = pathlib.Path(__file__).parents[3] / "docs" / "placeholders.md"
     assert page.read_text() == listing()
+
+
+@pytest.mark.parametrize("name", sorted(DEVICES))
+def test_modules_of_absent_devices_have_what_their_line_says(name) -> None:
+    torch = pytest.importorskip("torch")
+    module = importlib.import_module(f"taeda.{name}")
+    assert module is getattr(taeda, name) and module.is_available() is False
+    shown = {n for n in vars(module) if not n.startswith("_")}
+    line = DEVICES[name][1].split()
+    assert shown == {e.rstrip("!").partition("=")[0] for e in line}
+    assert all(hasattr(getattr(torch, name), n) for n in shown)
+    for public in module.__all__:
+        value = getattr(module, public)
+        assert value.__module__ == module.__name__
+        assert pickle.loads(pickle.dumps(value)) is value
+    for entry in line:
+        if entry.endswith("!"):
+            with pytest.raises(AssertionError, match=f"{name.upper()} enabled"):
+                getattr(module, entry[:-1])()
 
 
 def claimed(module: types.ModuleType):
