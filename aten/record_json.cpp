@@ -14,6 +14,7 @@ constexpr const char* kFamilies[] = {"pointwise",
                                      "kernel",
                                      "foreach",
                                      "map",
+                                     "scan",
                                      "user"};
 constexpr const char* kForms[] = {"functional", "inplace", "out"};
 constexpr std::pair<OpTag, const char*> kTags[] = {
@@ -35,8 +36,16 @@ constexpr const char* kPromotions[] = {"default",
 constexpr const char* kAutocast[] = {
     "keep", "lower", "float32", "float32_result", "promote", "refuse"};
 constexpr const char* kOutKinds[] = {"same", "bool", "real"};
-constexpr const char* kRoles[] = {
-    "forward", "gradient", "init", "map", "combine", "finish", "element"};
+constexpr const char* kRoles[] = {"forward",
+                                  "gradient",
+                                  "init",
+                                  "map",
+                                  "combine",
+                                  "finish",
+                                  "element",
+                                  "choice",
+                                  "numbers",
+                                  "step"};
 constexpr const char* kKinds[] = {"bool", "int", "float", "complex"};
 
 template <size_t N, class E>
@@ -158,9 +167,9 @@ std::string expressions_json(const OperatorEntry& op) {
   for (const ArgInfo& a : arguments_of(*op.info)) {
     names.emplace_back(name_of(a, op.schema));
   }
-  for (std::string& number : expr::numbers_of(op.info->record->expressions)) {
-    names.push_back(std::move(number));
-  }
+  std::vector<std::string> numbers =
+      expr::numbers_of(op.info->record->expressions);
+  names.insert(names.end(), numbers.begin(), numbers.end());
   Json all('[');
   for (const expr::Section& s :
        expr::sections_of(op.info->record->expressions)) {
@@ -170,6 +179,11 @@ std::string expressions_json(const OperatorEntry& op) {
     one.string("kind", name_in(kKinds, s.kind));
     if (s.role == expr::Role::Gradient) {
       one.string("argument", names[static_cast<size_t>(s.index)]);
+    }
+    if (s.role >= expr::Role::Init && s.role <= expr::Role::Combine) {
+      // Several accumulators come first among the names.
+      auto index = static_cast<size_t>(s.index);
+      one.string("accumulator", numbers.empty() ? "acc" : numbers[index]);
     }
     if (!s.choice.empty()) one.string("choice", s.choice);
     one.string("text", to_text(graph, graph.load(s.words, names)));

@@ -48,7 +48,10 @@ class Evaluator {
       case Word::Cast:
         return at(n.args[0]).to(kind(id));
       case Word::Access:
-        TAEDA_CHECK(false, "expression: an index map has no value by itself");
+        TAEDA_CHECK(g_.is_access(id, AccessOp::Missing),
+                    "expression: an index map has no value by itself");
+        // A name without a value is None.
+        return Value::of(values_.count(g_.name_of(n.args[0])) == 0);
       default:
         return call(id, n);
     }

@@ -11,8 +11,16 @@ namespace {
 constexpr uint16_t kPayload = 0xFFF;
 // Numbers of names from here on are the special ones.
 constexpr uint16_t kSpecial = 0x800;
-constexpr const char* kSpecialNames[] = {
-    "grad", "result", "a", "b", "c", "acc", "count", "axis", "position"};
+constexpr const char* kSpecialNames[] = {"grad",
+                                         "result",
+                                         "a",
+                                         "b",
+                                         "c",
+                                         "acc",
+                                         "count",
+                                         "axis",
+                                         "position",
+                                         "index"};
 
 Word type_of(uint16_t word) { return static_cast<Word>(word >> 12); }
 

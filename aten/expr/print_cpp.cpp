@@ -119,7 +119,9 @@ class CppPrinter {
       case Word::Cast:
         return to(n.args[0], kind(id));
       case Word::Access:
-        TAEDA_CHECK(false, "expression: index maps are not printed as C++");
+        TAEDA_CHECK(g_.is_access(id, AccessOp::Missing),
+                    "expression: index maps are not printed as C++ here");
+        return "missing_" + g_.name_of(n.args[0]);
       default:
         return call(id, n);
     }

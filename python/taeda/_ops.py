@@ -48,8 +48,9 @@ class OpOverload:
         Attributes: name, schema, form ("functional", "inplace", "out"), family, tags,
         differentiable, arguments and results (name, type, default, alias, ...), dtypes
         (accepts, computes, promotes, result), autocast (cpu, cuda), axes, expressions
-        (role, kind, text, and `choice` where a formula differs by parameters), element
-        (name, family: what an operator of lists calls for each entry).
+        (role, kind, text, `choice` where a formula differs by parameters, `accumulator`
+        of a part of a reduction or scan), element (name, family: what an operator of
+        lists calls for each entry).
 
         Example:
             >>> taeda.ops.aten.exp.default.record.expressions[0].text
