@@ -199,7 +199,7 @@ class OpNamespace:
 
     def __getattr__(self, op: str) -> OpOverloadPacket:
         overloads = self._find(op)
-        packet = None if overloads else _placeholder(self.name, op)
+        packet = None if overloads else self._other(op)
         if packet is not None:
             return packet
         if not overloads:
@@ -209,6 +209,13 @@ class OpNamespace:
         packet = OpOverloadPacket(self.name, op, overloads)
         setattr(self, op, packet)
         return packet
+
+    def _other(self, op: str):
+        if self.name == "aten" and op.startswith("sym_"):
+            from taeda._size_ops import size_packet
+
+            return vars(self).setdefault(op, size_packet(op))
+        return _placeholder(self.name, op)
 
     def _find(self, op: str) -> dict[str, str]:
         wanted = op if self.name == "aten" else f"{self.name}::{op}"

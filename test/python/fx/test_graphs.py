@@ -318,3 +318,27 @@ def test_source_of_generated_code_can_be_inspected() -> None:
 
     gm = taeda.fx.symbolic_trace(lambda x: x + 1)
     assert "add = x + 1" in inspect.getsource(gm.forward)
+
+
+def test_a_module_is_written_as_a_package(tmp_path, monkeypatch) -> None:
+    net = taeda.nn.Sequential(taeda.nn.Linear(3, 3), taeda.nn.ReLU())
+
+    class Owner(taeda.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin, self.act = net
+            self.scale = taeda.nn.Parameter(taeda.rand(3))
+            self.register_buffer("shift", taeda.rand(3))
+
+        def forward(self, x):
+            return self.act(self.lin(x)) * self.scale + self.shift
+
+    gm = taeda.fx.symbolic_trace(Owner())
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match="act"):
+        gm.to_folder("written_module", "Written")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from written_module import Written
+
+    x = taeda.rand(2, 3)
+    assert taeda.equal(Written()(x), gm(x))

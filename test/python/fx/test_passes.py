@@ -393,3 +393,98 @@ def test_partitions_are_whole_and_without_circles() -> None:
     assert kinds.count("call_module") == 2 and kinds.count("call_method") == 1
     got = made(L.values(2), L.ones(2))
     assert all(L.equal(a, b) for a, b in zip(got, wanted, strict=True))
+
+
+def manipulated(L):
+    passes = L.at("fx.passes.graph_manipulation")
+    gm = L.fx.symbolic_trace(L.nn.Sequential(L.nn.Linear(3, 2), L.nn.ReLU()))
+    wrong = attempt(passes.get_size_of_node, gm, next(iter(gm.graph.nodes)))
+    passes.get_size_of_all_nodes(gm, [L.ones(4, 3)])
+    sizes = [list(n.size_bytes) for n in gm.graph.nodes if n.op != "output"]
+    other = L.fx.symbolic_trace(lambda x: L.sin(x) + L.sin(x))
+    passes.replace_target_nodes_with(
+        other, "call_function", L.sin, "call_function", L.cos
+    )
+    return sizes, wrong, graph_told(other)
+
+
+def test_manipulations_are_equal() -> None:
+    check(manipulated)
+
+
+def minimizer(fn, wrong, **settings):
+    """A minimizer whose second way gets the sines wrong that `wrong` picks."""
+    import taeda
+    from taeda.fx.passes import net_min_base as base
+
+    class Minimizer(base._MinimizerBase):
+        def run_a(self, mod, inputs, report_idx=-1):
+            return mod(*inputs)
+
+        def run_b(self, mod, inputs, report_idx=-1):
+            class Bent(taeda.fx.Interpreter):
+                def run_node(self, n):
+                    value = super().run_node(n)
+                    bent = n.name in wrong and n.op != "placeholder"
+                    return value + 1 if bent else value
+
+            return Bent(mod).run(*inputs)
+
+    def compare(a, b, names):
+        a, b = (v if isinstance(v, tuple) else (v,) for v in (a, b))
+        gap = max(float((x - y).abs().max()) for x, y in zip(a, b, strict=True))
+        return gap, gap < 1e-6
+
+    gm = taeda.fx.symbolic_trace(fn)
+    made = base._MinimizerSettingBase(**settings)
+    return Minimizer(gm, (taeda.ones(3),), compare, made)
+
+
+@pytest.mark.parametrize("method", ["sequential", "binary", "accumulate", "defined"])
+def test_minimizers_find_the_nodes_that_differ(method) -> None:
+    def fn(x):
+        return (x.exp() + 1).tan() * 2
+
+    found = minimizer(fn, {"tan"}, traverse_method=method).minimize()
+    names = {n.name for n in found}
+    assert names == ({"exp", "add", "tan", "mul"} if method == "defined" else {"tan"})
+    assert minimizer(fn, set(), traverse_method=method).minimize() == set()
+    every = minimizer(fn, {"exp", "mul"}, traverse_method="sequential", find_all=True)
+    assert {n.name for n in every.minimize()} == {"exp", "mul"}
+    assert every.reports[0][0] == "Run and compare exp"
+
+
+def test_minimizers_skip_and_refuse() -> None:
+    def fn(x):
+        return x.exp().sin().tan()
+
+    skipping = minimizer(fn, {"tan"}, traverse_method="skip")
+    assert {n.name for n in skipping.minimize(skip_nodes=["sin"])} == {"tan"}
+    with pytest.raises(RuntimeError, match="'skip_nodes' can't be None"):
+        skipping.minimize()
+    with pytest.raises(RuntimeError, match="Unknown traverse method"):
+        minimizer(fn, {"tan"}, traverse_method="none").minimize()
+    assert minimizer(fn, {"tan"}).minimize(end="sin") == set()
+
+
+def test_drawings_show_nodes_and_edges() -> None:
+    L = Library("taeda")
+    gm = net_of(L)
+    L.at("fx.passes.shape_prop").ShapeProp(gm).propagate(L.values(4, 3))
+    drawer = L.at("fx.passes.graph_drawer").FxGraphDrawer(gm, "net")
+    text = drawer.get_dot_graph().to_string()
+    edges = sum(len(n.users) for n in gm.graph.nodes)
+    assert text.count("->") == edges and text.count("[label=") == len(gm.graph.nodes)
+    assert "op_code=call_module" in text and "shape=(4, 3)" in text
+    assert list(drawer.get_all_dot_graphs()) == ["net"]
+
+
+def test_fake_propagation_computes_nothing_and_knows_all_shapes() -> None:
+    L = Library("taeda")
+    gm = net_of(L)
+    L.at("fx.passes.fake_tensor_prop").FakeTensorProp(gm).propagate(L.values(4, 3))
+    kinds = {type(n.meta["val"]).__name__ for n in gm.graph.nodes if "val" in n.meta}
+    assert "FakeTensor" in kinds and "Tensor" not in kinds
+    assert tuple(
+        next(n for n in gm.graph.nodes if n.name == "mul").meta["val"].shape
+    ) == (*(4, 3),)

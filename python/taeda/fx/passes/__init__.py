@@ -7,7 +7,8 @@ from taeda._lazy import attributes
 __getattr__ = attributes(
     __name__,
     submodules=(
-        *("fake_tensor_prop", "infra", "operator_support", "shape_prop"),
-        *("split_module", "tools_common", "utils"),
+        *("fake_tensor_prop", "graph_drawer", "graph_manipulation", "infra"),
+        *("net_min_base", "operator_support", "shape_prop", "split_module"),
+        *("tools_common", "utils"),
     ),
 )
