@@ -16,8 +16,8 @@ bool is_zero_dim(PyObject* o, bool integral) {
 }
 
 // Elements, for what a kernel has to do.
-// Calls with little work keep the interpreter's lock (`Args::large`); a symbolic
-// tensor has nothing to compute.
+// Calls with little work keep the interpreter's lock (`Args::large`); a
+// symbolic tensor has nothing to compute.
 int64_t work_of(PyObject* o) {
   const TensorBase& t = unwrap(o);
   return t.impl()->is_symbolic() ? 0 : t.numel();
@@ -76,8 +76,8 @@ PyObject* try_overloads(const Call& call, bool* matched) {
     }
     try {
       return overload.call(args);
-    // A conversion met a taeda.SymInt, which C++ types have no place for: the
-    // call is made again, boxed.
+      // A conversion met a taeda.SymInt, which C++ types have no place for: the
+      // call is made again, boxed.
     } catch (const SymbolicArgument&) {
       return call_symbolic(args);
     }
@@ -106,8 +106,8 @@ PyObject* find_keyword(const Call& call, const Param& param) {
   return nullptr;
 }
 
-// Objects with __index__ count if they are numbers (NumPy's are); bool, text and
-// sequences do not.
+// Objects with __index__ count if they are numbers (NumPy's are); bool, text
+// and sequences do not.
 bool is_int_like(PyObject* o) {
   if (PyLong_CheckExact(o)) return true;
   if (PyFloat_Check(o) || PyBool_Check(o) || PyUnicode_Check(o)) return false;
