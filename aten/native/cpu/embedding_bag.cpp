@@ -71,14 +71,18 @@ struct BagJob {
 };
 
 template <class T, class A>
-int64_t sum_bag(
-    const BagJob<T>& job, int64_t from, int64_t to, T* out, A* sums) {
+int64_t sum_bag(const BagJob<T>& job,
+                int64_t from,
+                int64_t to,
+                T* out,
+                A* __restrict sums) {
   std::fill(sums, sums + job.width, A(0));
   int64_t size = 0;
   for (int64_t i = from; i < to; ++i) {
     if (job.index[i] == job.padding) continue;
     const T* __restrict row = job.table + job.index[i] * job.width;
     A factor = job.factors != nullptr ? static_cast<A>(job.factors[i]) : A(1);
+#pragma omp simd
     for (int64_t j = 0; j < job.width; ++j) {
       sums[j] += factor * static_cast<A>(row[j]);
     }

@@ -148,28 +148,35 @@ Slab<W> make_slab(const Request& r,
   return s;
 }
 
-// Dims from the last to the first, through two scratch buffers.
+// Dims from the last to the first, through two scratch buffers; the last dim
+// that changes writes the result.
 template <class S, class W>
 void resize_slab(const Slab<W>& s,
                  const S* in,
                  S* out,
                  std::vector<S>* buffer) {
+  size_t final = 0;
+  while (final < 3 && s.taps[final].width == 0) ++final;
+  if (final == 3) std::copy(in, in + s.out_size(), out);
   int64_t inner = s.inner, outer = s.in[0] * s.in[1];
   const S* from = in;
   int turn = 0;
-  for (size_t d = 3; d-- > 0;) {
+  for (size_t d = 3; d-- > final;) {
     const Taps<W>& t = s.taps[d];
     if (t.width != 0) {
-      std::vector<S>& to = buffer[turn];
-      turn ^= 1;
-      to.resize(static_cast<size_t>(outer * t.out * inner));
-      resize_lines(t, from, to.data(), outer, inner);
-      from = to.data();
+      S* to = out;
+      if (d != final) {
+        std::vector<S>& scratch = buffer[turn];
+        turn ^= 1;
+        scratch.resize(static_cast<size_t>(outer * t.out * inner));
+        to = scratch.data();
+      }
+      resize_lines(t, from, to, outer, inner);
+      from = to;
     }
     inner *= s.out[d];
     if (d > 0) outer /= s.in[d - 1];
   }
-  std::copy(from, from + s.out_size(), out);
 }
 
 template <class W>

@@ -33,7 +33,6 @@ TABLE = {
     "distributed.tensor": "DTensor DeviceMesh Partial Replicate Shard"
     " distribute_tensor()",
     "fft": "fft() fftn() ifft() ifftn() irfft() rfft()",
-    "fx": "Graph GraphModule(nn.Module) Node",
     "nn.parallel": "DistributedDataParallel=nn.parallel.distributed",
     "nn.parallel.distributed": "DistributedDataParallel(nn.Module)",
     "onnx": "ONNXProgram",

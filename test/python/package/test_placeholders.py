@@ -18,10 +18,9 @@ from taeda._compat import entries, listing
 from taeda._compat.table import DEVICES, TABLE
 
 ABSENT = """
-sparse_coo_tensor while_loop Event sparse quasirandom ao fx.symbolic_trace
-fx.Tracer fx.Proxy fx.replace_pattern onnx.export func.functionalize jit.CompilationUnit
-jit.set_fusion_strategy jit.optimized_execution compiler.set_stance fft.hfft
-distributed.all_reduce distributed.init_process_group distributed.rpc.init_rpc
+sparse_coo_tensor while_loop Event sparse quasirandom ao onnx.export func.functionalize
+jit.CompilationUnit jit.set_fusion_strategy jit.optimized_execution compiler.set_stance
+fft.hfft distributed.all_reduce distributed.init_process_group distributed.rpc.init_rpc
 distributed.optim utils.benchmark utils.cpp_extension _dynamo.optimize
 _dynamo.maybe_mark_dynamic _dynamo.config.suppress_errors linalg.no_such special.no_such
 library.get_kernel utils.checkpoint.create_selective_checkpoint_contexts
@@ -52,12 +51,12 @@ def test_absent_names_are_absent(path) -> None:
 
 
 def test_the_error_of_an_absent_name_says_that_it_is_not_there_yet() -> None:
-    with pytest.raises(AttributeError, match="'taeda.fx' has no attribute 'Tracer'"):
-        getattr(taeda.fx, "Tracer")  # noqa: B009
+    with pytest.raises(AttributeError, match="'taeda.onnx' has no attribute 'export'"):
+        getattr(taeda.onnx, "export")  # noqa: B009
     with pytest.raises(AttributeError, match="taeda has no such thing yet"):
         getattr(taeda.linalg, "no_such")  # noqa: B009
-    with pytest.raises(ImportError, match="Tracer"):
-        from taeda.fx import Tracer  # noqa: F401
+    with pytest.raises(ImportError, match="export"):
+        from taeda.onnx import export  # noqa: F401
     with pytest.raises(ModuleNotFoundError, match="taeda.sparse"):
         importlib.import_module("taeda.sparse")
 
@@ -81,7 +80,9 @@ def test_placeholders_are_one_object_wherever_they_are_found() -> None:
     from taeda.distributed.tensor import DeviceMesh as same
 
     assert DeviceMesh is same is taeda.distributed.device_mesh.DeviceMesh
-    assert issubclass(taeda.fx.GraphModule, taeda.nn.Module)
+    from taeda.nn.parallel import DistributedDataParallel
+
+    assert issubclass(DistributedDataParallel, taeda.nn.Module)
 
 
 def test_the_page_of_the_documentation_is_the_table() -> None:
