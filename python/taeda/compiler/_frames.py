@@ -1,0 +1,97 @@
+"""What the capture of bytecode needs of the package, and its entry."""
+
+from __future__ import annotations
+
+import enum
+import functools
+
+import taeda
+from taeda import _C
+from taeda._dynamo.exc import Unsupported
+
+__all__ = ["GraphBreak", "capture"]
+
+
+class GraphBreak(BaseException):
+    """Unwinds C code that a graph ends in; programs never see one."""
+
+
+# Functions that make tensors from none: their stand-ins are made on `meta`.
+_FACTORIES = frozenset(
+    "zeros ones empty full arange linspace logspace eye rand randn randint randperm"
+    " tensor as_tensor asarray scalar_tensor empty_strided tril_indices triu_indices"
+    " normal range hann_window hamming_window".split()
+)
+# Functions whose result is what a tensor holds.
+_READERS = frozenset(
+    "item tolist numpy __bool__ __int__ __float__ __index__ __complex__ __array__"
+    " is_nonzero equal allclose nonzero unique masked_select data_ptr backward"
+    " __contains__ __repr__ __str__ __format__ __reduce_ex__ __deepcopy__".split()
+)
+# Modules in C whose functions do or read what a graph does not know of.
+_UNSAFE_MODULES = frozenset(
+    "time posix _io io _thread _socket gc select signal _random marshal"
+    " faulthandler _tracemalloc atexit".split()
+)
+_UNSAFE = frozenset(
+    (print, input, open, exec, eval, globals, locals, breakpoint, __import__, id)
+)
+
+
+def _twin(tensor, is_parameter: bool):
+    """A tensor without memory that has a tensor's geometry, dtype and class."""
+    made = taeda.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
+    )
+    if is_parameter:
+        return taeda.nn.Parameter(made, tensor.requires_grad)
+    return made.requires_grad_() if tensor.requires_grad else made
+
+
+@functools.cache
+def _module():
+    from operator import getitem
+
+    from taeda import _capture
+
+    _capture.setup(
+        {
+            "tensor_base": _C.TensorBase,
+            "tensor": taeda.Tensor,
+            "parameter": taeda.nn.Parameter,
+            "module_getattr": taeda.nn.Module.__getattr__,
+            "twin": _twin,
+            "meta": taeda.device("meta"),
+            "grad_setter": _C._set_grad_enabled,
+            "break_error": GraphBreak,
+            "device_type": taeda.device,
+            "dtype_type": taeda.dtype,
+            "push_mode": _C._push_on_torch_function_stack,
+            "pop_mode": _C._pop_torch_function_stack,
+            "getitem": getitem,
+            "factories": _FACTORIES,
+            "readers": _READERS,
+            "enum_type": enum.Enum,
+            "cpu_tensor": taeda.empty(0),
+            "unsafe": _UNSAFE,
+            "unsafe_modules": _UNSAFE_MODULES,
+        }
+    )
+    return _capture
+
+
+def capture(function, fullgraph: bool = False):
+    """A function whose tensor calls are captured as graphs and run from there.
+
+    Args:
+        function: a Python function.
+        fullgraph: refuse what is not one graph.
+
+    Returns:
+        A callable with `explain()`.
+
+    Raises:
+        Unsupported: when called, of what breaks a graph under `fullgraph`.
+    """
+    made = _module().compile(function, None, fullgraph, Unsupported)
+    return functools.update_wrapper(made, function)
