@@ -134,6 +134,7 @@ struct Capture {
   int suspended = 0;      // Python code runs as it is
   bool broken = false;
   std::string reason;
+  Ref handled;  // the exception that was being handled at the beginning
 
   explicit Capture(Entry& e) : entry(e) {}
 
@@ -177,7 +178,7 @@ struct Library {
   Ref tensor_base, tensor, parameter, module, module_getattr, empty_strided;
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
   Ref push_mode, pop_mode, getitem, factories, readers, enum_type;
-  Ref cpu_tensor;
+  Ref cpu_tensor, unbind;
   PyObject *unsafe = nullptr, *unsafe_modules = nullptr;
 };
 const Library& library();
@@ -188,6 +189,8 @@ bool is_tensor(PyObject* o);
 bool is_shared(PyObject* o);
 // Instances whose whole state is their __dict__.
 bool is_plain_instance(PyObject* o);
+// Whether the object's class is the library's own.
+bool is_of_library(PyObject* o);
 
 enum class Flow { Next, Return, Failed, Yield };
 // Evaluates the frames above `base` until that many remain, or fails.

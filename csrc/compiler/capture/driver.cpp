@@ -13,6 +13,7 @@ class Scope {
  public:
   explicit Scope(Capture* c) : before_(active), grad_(grad_enabled()) {
     active = c;
+    c->handled = handled_;
     checked(PyObject_CallOneArg(library().push_mode.get(),
                                 library().recorder.get()));
     install_hook();
@@ -27,12 +28,14 @@ class Scope {
     if (!done) PyErr_Clear();
     active = before_;
     set_grad_enabled(grad_);
+    PyErr_SetHandledException(handled_.get());
     PyErr_Restore(type, value, trace);
   }
 
  private:
   Capture* before_;
   bool grad_;
+  Ref handled_{PyErr_GetHandledException()};
 };
 
 void copy_frames(Capture& c, const Frames& state) {

@@ -46,6 +46,7 @@ bool handle_exception(Frame& f) {
   if (found->push_lasti) f.push(PyLong_FromLong(f.current));
   f.push(value);
   f.next = found->target;
+  f.keyword_names = nullptr;
   return true;
 }
 

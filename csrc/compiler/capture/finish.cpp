@@ -62,11 +62,6 @@ class Recipes {
   std::vector<Ref> kept_;
 };
 
-bool from_library(PyObject* o) {
-  return strncmp(Py_TYPE(o)->tp_name, "taeda.", 6) == 0 ||
-         strncmp(Py_TYPE(o)->tp_name, "_", 1) == 0;
-}
-
 Recipe Recipes::describe(PyObject* o) {
   if (Shadow* s = c_.shadow_of(o)) return {Recipe::Place, s->place, {}, {}};
   auto input = c_.places_of_tensors.find(o);
@@ -157,7 +152,7 @@ Recipe Recipes::of_instance(PyObject* o) {
 
 // Values, and whatever says itself how it is made again.
 Recipe Recipes::of_other(PyObject* o) {
-  if (is_shared(o) || from_library(o)) return constant(o);
+  if (is_shared(o) || is_of_library(o)) return constant(o);
   if (PyGen_Check(o)) break_graph("a generator is alive");
   Ref reduced(PyObject_CallMethod(o, "__reduce__", nullptr));
   if (!reduced || !PyTuple_Check(reduced.get())) {
@@ -285,6 +280,10 @@ void finish(Capture& c, Ref result) {
   if (result) {
     c.entry.result = recipes.of(result.get());
   } else {
+    Ref handled(PyErr_GetHandledException());
+    if (handled.get() != c.handled.get()) {
+      break_graph("an exception is being handled");
+    }
     for (auto& f : c.frames) describe_frame(c, recipes, *f);
   }
   Effects(c, recipes).all();

@@ -61,7 +61,7 @@ TensorFacts::TensorFacts(PyObject* tensor) : type(Py_TYPE(tensor)) {
   sizes = DimVector(t.sizes().begin(), t.sizes().end());
   strides = DimVector(t.strides().begin(), t.strides().end());
   dtype = t.dtype();
-  device = t.device().type();
+  device = t.device().type;
   requires_grad = t.requires_grad();
   symbolic = t.is_symbolic();
 }
@@ -71,7 +71,7 @@ bool TensorFacts::hold(PyObject* tensor) const {
   const TensorImpl& t = *python::unwrap(tensor).impl();
   return t.dtype() == dtype && t.requires_grad() == requires_grad &&
          t.sizes() == IntArrayRef(sizes) &&
-         t.strides() == IntArrayRef(strides) && t.device().type() == device;
+         t.strides() == IntArrayRef(strides) && t.device().type == device;
 }
 
 int Guards::fetch(Do what, int parent, PyObject* object, int64_t index) {

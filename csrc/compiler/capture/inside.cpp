@@ -83,6 +83,7 @@ bool is_deque(PyObject* o) {
 bool is_shared(PyObject* o) {
   return is_singleton(o) || is_value(o) || is_transparent(o) || is_enum(o);
 }
+bool is_of_library(PyObject* o) { return of_library(Py_TYPE(o)); }
 bool is_plain_instance(PyObject* o) { return has_only_a_dict(Py_TYPE(o)); }
 
 int Capture::constant(PyObject* object) {
@@ -115,6 +116,12 @@ Ref Capture::realize(PyObject* o, int place) {
   }
   if (shadows.contains(o)) return Ref::borrow(o);
   if (is_tensor(o)) return tensor(o, place);
+  if (PyCFunction_Check(o)) {
+    PyObject* self = PyCFunction_GET_SELF(o);
+    if (self != nullptr && !PyModule_Check(self) && !PyType_Check(self)) {
+      break_graph(std::string("a method of a ") + Py_TYPE(self)->tp_name);
+    }
+  }
   if (is_transparent(o) || is_enum(o)) {
     guards.check(Do::CheckIs, place, o);
     return Ref::borrow(o);
@@ -193,7 +200,7 @@ Ref Capture::shadow(PyObject* o, int place) {
     Ref keys = checked(PyDict_Keys(o));
     keys = checked(PyList_AsTuple(keys.get()));
     for (PyObject* key : python::items_of(keys.get())) {
-      if (!is_value(key) && !is_singleton(key)) {
+      if (!is_shared(key)) {
         break_graph(std::string("a dict whose keys are of class ") +
                     Py_TYPE(key)->tp_name);
       }
@@ -269,6 +276,9 @@ Shadow* Capture::order_of(PyObject* inner) { return shadows.at(inner); }
 // Copies one attribute of the outside object's own, if it has it.
 bool Capture::load_attribute(Shadow& s, PyObject* name) {
   if (!s.looked.insert(name).second) return false;
+  PyObject** own = _PyObject_GetDictPtr(s.inner.get());
+  // Written by C code before anybody looked: that is what counts.
+  if (own && *own && PyDict_Contains(*own, name) == 1) return false;
   PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
   PyObject* value =
       dict && *dict ? PyDict_GetItemWithError(*dict, name) : nullptr;
@@ -405,6 +415,14 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     PyObject* found = user ? _PyType_Lookup(type, name) : nullptr;
     if (found != nullptr && !Py_TYPE(found)->tp_descr_get) {
       return guarded_attribute(object, name);
+    }
+  } else if (is_plain_instance(object) && !of_library(Py_TYPE(object))) {
+    // Made inside, but what its class holds is outside.
+    PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+    PyObject** own = _PyObject_GetDictPtr(object);
+    if (found != nullptr && !Py_TYPE(found)->tp_descr_get &&
+        !(own && *own && PyDict_Contains(*own, name) == 1)) {
+      return guarded_attribute(type_of(object), name);
     }
   }
   return checked(PyObject_GetAttr(object, name));

@@ -175,6 +175,7 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.readers = take("readers");
     lib.enum_type = take("enum_type");
     lib.cpu_tensor = take("cpu_tensor");
+    lib.unbind = take("unbind");
     lib.unsafe = take("unsafe").release();
     lib.unsafe_modules = take("unsafe_modules").release();
     lib.recorder = make_recorder();

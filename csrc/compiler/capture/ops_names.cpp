@@ -220,19 +220,24 @@ Flow import_from(Machine& m, int i) {
   return Flow::Next;
 }
 
+// They come as a tuple of names and values; whoever asks for them makes a dict.
+int set_annotations(PyObject* function, PyObject* pairs) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(function);
+  Py_XSETREF(f->func_annotations, Py_NewRef(pairs));
+  return 0;
+}
+
 Flow make_function(Machine& m, int flags) {
   Ref code = m.f.pop();
   Ref function = checked(PyFunction_New(code.get(), m.f.globals));
   using Setter = int (*)(PyObject*, PyObject*);
   const std::pair<int, Setter> parts[] = {{8, PyFunction_SetClosure},
-                                          {4, PyFunction_SetAnnotations},
+                                          {4, set_annotations},
                                           {2, PyFunction_SetKwDefaults},
                                           {1, PyFunction_SetDefaults}};
   for (auto [flag, set] : parts) {
     if (!(flags & flag)) continue;
     Ref part = m.f.pop();
-    // Annotations come as a tuple of names and values.
-    if (flag == 4) continue;
     python::check_status(set(function.get(), part.get()));
   }
   if (m.capture != nullptr) {

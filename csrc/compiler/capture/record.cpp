@@ -169,6 +169,10 @@ PyObject* Capture::record(PyObject* function, PyObject* args, PyObject* kwargs) 
     break_graph(std::string("the value of a tensor is read by ") +
                 PyUnicode_AsUTF8(name.get()));
   }
+  if (is(name.get(), "__iter__")) {
+    Ref rows(record(lib.unbind.get(), args, nullptr));
+    return checked(PyObject_GetIter(rows.get())).release();
+  }
   bool getter = is(name.get(), "__get__");
   if (getter && reads_device(function)) {
     auto at = places_of_tensors.find(PyTuple_GET_ITEM(args, 0));
@@ -214,7 +218,10 @@ PyObject* Capture::record(PyObject* function, PyObject* args, PyObject* kwargs) 
     }
   }
   ++suspended;
-  Ref out(PyObject_Call(function, given.get(), named.get()));
+  // The stand-in is where the tensor will be already.
+  Ref out = is(name.get(), "cpu")
+                ? Ref::borrow(PyTuple_GET_ITEM(args, 0))
+                : Ref(PyObject_Call(function, given.get(), named.get()));
   --suspended;
   if (!out) {
     if (PyErr_ExceptionMatches(PyExc_NotImplementedError)) {

@@ -73,6 +73,7 @@ def _module():
             "readers": _READERS,
             "enum_type": enum.Enum,
             "cpu_tensor": taeda.empty(0),
+            "unbind": taeda.Tensor.unbind,
             "unsafe": _UNSAFE,
             "unsafe_modules": _UNSAFE_MODULES,
         }
