@@ -128,10 +128,10 @@ struct Capture {
   std::unordered_map<int, Ref> member_values;
   std::vector<Ref> kept;
   Frames frames;
-  int64_t count = 0;      // instructions of `frames`
-  int64_t stop_at = -1;   // where an earlier try found that it must end
-  int native_depth = 0;   // frames that C code called
-  int suspended = 0;      // Python code runs as it is
+  int64_t count = 0;     // instructions of `frames`
+  int64_t stop_at = -1;  // where an earlier try found that it must end
+  int native_depth = 0;  // frames that C code called
+  int suspended = 0;     // Python code runs as it is
   bool broken = false;
   std::string reason;
   Ref handled;  // the exception that was being handled at the beginning
@@ -156,6 +156,15 @@ struct Capture {
 
  private:
   Ref shadow(PyObject* outer, int place);
+  Ref keep(Ref inner, PyObject* outer, int place);
+  Ref item(PyObject* outer, int place, Py_ssize_t i);
+  Ref shadow_list(PyObject* outer, int place);
+  Ref shadow_tuple(PyObject* outer, int place);
+  Ref shadow_dict(PyObject* outer, int place);
+  Ref shadow_set(PyObject* outer, int place);
+  Ref shadow_deque(PyObject* outer, int place);
+  Ref shadow_partial(PyObject* outer, int place);
+  Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
   Ref instance_attribute(Shadow& s, PyObject* name);
   bool load_attribute(Shadow& s, PyObject* name);

@@ -72,6 +72,18 @@ std::string where(const Capture& c) {
          std::to_string(f.line());
 }
 
+// The pending exception in words.
+std::string take_error() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  Ref kept[] = {Ref(type), Ref(value), Ref(trace)};
+  Ref text(value == nullptr ? nullptr : PyObject_Repr(value));
+  const char* s = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  return s == nullptr ? "an exception" : s;
+}
+
 // One try. True when the entry is whole; else `stop_at` is where the next one
 // has to end, or negative when the function raised.
 bool try_capture(Entry& entry,
@@ -89,9 +101,9 @@ bool try_capture(Entry& entry,
     if (entry.frames.empty()) finish(c, result);
     return true;
   } catch (const PythonError&) {
-    PyErr_Clear();
+    std::string raised = take_error();
     stop_at = c.broken ? std::max<int64_t>(c.count - 1, 0) : -1;
-    reason = c.broken ? c.reason + where(c) : "the function raised";
+    reason = c.broken ? c.reason + where(c) : "raised " + raised + where(c);
     return false;
   }
 }
@@ -181,9 +193,8 @@ bool Compiled::run(Entry& entry, Frames& state, Ref& result) {
   for (size_t i = 0; i < entry.guards.places(); ++i) {
     places.push_back(Ref::borrow(entry.guards.value(static_cast<int>(i))));
   }
-  std::vector<Ref> values = entry.run_graph
-                                ? run_by_backend(entry, places)
-                                : entry.graph.run(places);
+  std::vector<Ref> values =
+      entry.run_graph ? run_by_backend(entry, places) : entry.graph.run(places);
   Builder builder(entry.rebuild, places, values);
   if (entry.result >= 0) result = builder.make(entry.result);
   Frames next;

@@ -263,8 +263,8 @@ void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
         static_cast<size_t>(i) < f.untouched.size() && f.untouched[i];
     int recipe = -1;
     if (f.slots[i] != nullptr && untouched) {
-      recipe = recipes.place(
-          c.entry.guards.fetch(Do::Slot, f.number, nullptr, i));
+      recipe =
+          recipes.place(c.entry.guards.fetch(Do::Slot, f.number, nullptr, i));
     } else if (f.slots[i] != nullptr) {
       recipe = recipes.of(f.slots[i]);
     }

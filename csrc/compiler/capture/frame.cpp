@@ -38,10 +38,21 @@ bool runs_natively(PyObject* file) {
     inside = next;
   }
   inside += strlen("/taeda/");
-  for (const char* prefix :
-       {"nn/functional", "nn/_native", "_tensor", "functional.py",
-        "_functions", "linalg", "special", "fft", "overrides", "_ops",
-        "_lazy", "_compat", "_native_names", "nn/parameter", "nn/init"}) {
+  for (const char* prefix : {"nn/functional",
+                             "nn/_native",
+                             "_tensor",
+                             "functional.py",
+                             "_functions",
+                             "linalg",
+                             "special",
+                             "fft",
+                             "overrides",
+                             "_ops",
+                             "_lazy",
+                             "_compat",
+                             "_native_names",
+                             "nn/parameter",
+                             "nn/init"}) {
     if (strncmp(inside, prefix, strlen(prefix)) == 0) return true;
   }
   return false;

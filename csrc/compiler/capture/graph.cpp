@@ -71,10 +71,8 @@ Ref run_call(const Call& call, const std::vector<Ref>& values) {
     args.push_back(held.back().get());
   }
   size_t named = call.names ? PyTuple_GET_SIZE(call.names.get()) : 0;
-  return checked(PyObject_Vectorcall(call.function.get(),
-                                     args.data(),
-                                     args.size() - named,
-                                     call.names.get()));
+  return checked(PyObject_Vectorcall(
+      call.function.get(), args.data(), args.size() - named, call.names.get()));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Argument {
 };
 
 struct Call {
-  Ref function;  // null for an input
+  Ref function;    // null for an input
   int input = -1;  // the place that it is read from
   std::vector<Argument> args;
   Ref names;  // of the last arguments, as vectorcall has them; or null

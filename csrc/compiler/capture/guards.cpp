@@ -39,11 +39,25 @@ bool has_keys(PyObject* dict, PyObject* keys) {
 }
 
 const char* word(Do what) {
-  static const char* const words[] = {
-      "slot",       "constant",  "item",     "attribute", "attribute",
-      "item",       "content",   "elements", "type",     "identity",  "value",
-      "length",     "keys",      "elements", "absence",   "absence",
-      "emptiness",  "identity of two names", "tensor"};
+  static const char* const words[] = {"slot",
+                                      "constant",
+                                      "item",
+                                      "attribute",
+                                      "attribute",
+                                      "item",
+                                      "content",
+                                      "elements",
+                                      "type",
+                                      "identity",
+                                      "value",
+                                      "length",
+                                      "keys",
+                                      "elements",
+                                      "absence",
+                                      "absence",
+                                      "emptiness",
+                                      "identity of two names",
+                                      "tensor"};
   return words[static_cast<int>(what)];
 }
 

@@ -13,8 +13,7 @@ namespace {
 int installed = 0;
 
 int next_of(_PyInterpreterFrame* frame) {
-  return static_cast<int>(frame->prev_instr + 1 -
-                          _PyCode_CODE(frame->f_code));
+  return static_cast<int>(frame->prev_instr + 1 - _PyCode_CODE(frame->f_code));
 }
 
 PyObject* evaluate_frame(Capture& c,
@@ -62,8 +61,8 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int thrown) {
   }
   if (!is_supported(*info)) {
     c->broken = true;
-    c->reason = std::string("code of ") +
-                PyUnicode_AsUTF8(frame->f_code->co_qualname);
+    c->reason =
+        std::string("code of ") + PyUnicode_AsUTF8(frame->f_code->co_qualname);
     PyErr_SetString(library().break_error.get(), c->reason.c_str());
     return nullptr;
   }

@@ -22,9 +22,10 @@ bool is_value(PyObject* o) {
 // Objects that are themselves inside too: what they are is known by identity,
 // and an attempt to write to them ends the graph.
 bool is_transparent(PyObject* o) {
-  return PyType_Check(o) || PyModule_Check(o) || PyFunction_Check(o) ||
-         PyCFunction_Check(o) || PyCode_Check(o) ||
-         Py_TYPE(o) == &PyMethodDescr_Type ||
+  // A bare object is there to be compared with.
+  return Py_TYPE(o) == &PyBaseObject_Type || PyType_Check(o) ||
+         PyModule_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) ||
+         PyCode_Check(o) || Py_TYPE(o) == &PyMethodDescr_Type ||
          Py_TYPE(o) == &PyWrapperDescr_Type ||
          Py_TYPE(o) == &PyClassMethodDescr_Type ||
          Py_TYPE(o) == &PyGetSetDescr_Type ||
@@ -45,15 +46,20 @@ bool has_only_a_dict(PyTypeObject* type) {
   if (_PyType_Lookup(type, python::interned<"__dict__">()) == nullptr) {
     return false;
   }
+  // Classes that Python code defined, all the way down, share a destructor.
+  auto* python_class =
+      reinterpret_cast<PyTypeObject*>(library().enum_type.get());
   PyTypeObject* base = type;
-  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+    if (base->tp_dealloc != python_class->tp_dealloc) return false;
+    base = base->tp_base;
+  }
   if (base != &PyBaseObject_Type) return false;
   PyObject* mro = type->tp_mro;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
     auto* each = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
     PyObject* own = each->tp_dict;
-    PyObject* slots =
-        own ? PyDict_GetItemString(own, "__slots__") : nullptr;
+    PyObject* slots = own ? PyDict_GetItemString(own, "__slots__") : nullptr;
     if (slots != nullptr && PyObject_IsTrue(slots) == 1) return false;
   }
   return true;
@@ -66,11 +72,9 @@ bool of_library(PyTypeObject* type) {
   return strncmp(PyUnicode_AsUTF8(name), "taeda.", 6) == 0;
 }
 
-const char* dict_kinds[] = {"OrderedDict", "collections.OrderedDict"};
-
 bool is_dict_kind(PyObject* o) {
   return PyDict_CheckExact(o) ||
-         strcmp(Py_TYPE(o)->tp_name, dict_kinds[1]) == 0 ||
+         strcmp(Py_TYPE(o)->tp_name, "collections.OrderedDict") == 0 ||
          strcmp(Py_TYPE(o)->tp_name, "collections.defaultdict") == 0;
 }
 
@@ -153,120 +157,152 @@ Ref Capture::tensor(PyObject* outer, int place) {
   return inner;
 }
 
-// The stand-in of a list, tuple, dict, set, method or instance.
-Ref Capture::shadow(PyObject* o, int place) {
+Ref Capture::part_of(PyObject* o, int place, const char* name) {
+  Ref text = python::new_text(name);
+  Ref value = checked(PyObject_GetAttr(o, text.get()));
+  kept.push_back(value);
+  return realize(value.get(),
+                 entry.guards.fetch(Do::Attribute, place, text.get()));
+}
+
+// A new stand-in; known before its elements are, which may lead back to it.
+Ref Capture::keep(Ref inner, PyObject* outer, int place) {
+  auto s = std::make_unique<Shadow>();
+  s->inner = inner;
+  s->outer = Ref::borrow(outer);
+  s->place = place;
+  shadows[inner.get()] = s.get();
+  known[outer] = {inner, place};
+  order.push_back(std::move(s));
+  return inner;
+}
+
+Ref Capture::item(PyObject* o, int place, Py_ssize_t i) {
+  PyObject* each = PySequence_Fast_ITEMS(o)[i];
+  return realize(each, entry.guards.fetch(Do::Item, place, nullptr, i));
+}
+
+Ref Capture::shadow_list(PyObject* o, int place) {
+  entry.guards.check(Do::CheckLength, place, nullptr, Py_SIZE(o));
+  Ref inner = keep(checked(PyList_New(0)), o, place);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) {
+    Ref each = item(o, place, i);
+    python::check_status(PyList_Append(inner.get(), each.get()));
+  }
+  order_of(inner.get())->before = checked(PySequence_List(inner.get()));
+  return inner;
+}
+
+// Tuples cannot be changed: there is nothing to compare with afterwards.
+Ref Capture::shadow_tuple(PyObject* o, int place) {
+  entry.guards.check(Do::CheckLength, place, nullptr, Py_SIZE(o));
+  Ref items = checked(PyTuple_New(Py_SIZE(o)));
+  for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) {
+    PyTuple_SET_ITEM(items.get(), i, item(o, place, i).release());
+  }
+  if (!PyTuple_CheckExact(o)) {
+    ++suspended;
+    items = Ref(PyObject_CallMethod(type_of(o), "_make", "O", items.get()));
+    --suspended;
+    if (!items) throw PythonError();
+  }
+  known[o] = {items, place};
+  places_of_tensors[items.get()] = {Ref::borrow(o), place};
+  kept.push_back(items);
+  return items;
+}
+
+Ref Capture::shadow_dict(PyObject* o, int place) {
   Guards& guards = entry.guards;
-  auto keep = [&](Ref inner) {
-    auto s = std::make_unique<Shadow>();
-    s->inner = inner;
-    s->outer = Ref::borrow(o);
-    s->place = place;
-    shadows[inner.get()] = s.get();
-    known[o] = {inner, place};
-    order.push_back(std::move(s));
-    return inner;
-  };
-  auto item = [&](Py_ssize_t i) {
-    PyObject* each = PySequence_Fast_ITEMS(o)[i];
-    return realize(each, guards.fetch(Do::Item, place, nullptr, i));
-  };
-  if (PyList_CheckExact(o)) {
-    guards.check(Do::CheckLength, place, nullptr, Py_SIZE(o));
-    Ref inner = keep(checked(PyList_New(0)));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) {
-      python::check_status(PyList_Append(inner.get(), item(i).get()));
+  Ref keys = checked(PyDict_Keys(o));
+  keys = checked(PyList_AsTuple(keys.get()));
+  for (PyObject* key : python::items_of(keys.get())) {
+    if (!is_shared(key)) {
+      break_graph(std::string("a dict whose keys are of class ") +
+                  Py_TYPE(key)->tp_name);
     }
-    order_of(inner.get())->before =
-        checked(PyList_GetSlice(inner.get(), 0, PY_SSIZE_T_MAX));
-    return inner;
   }
-  if (PyTuple_Check(o) && (PyTuple_CheckExact(o) ||
-                           PyObject_HasAttrString(o, "_fields"))) {
-    guards.check(Do::CheckLength, place, nullptr, Py_SIZE(o));
-    Ref items = checked(PyTuple_New(Py_SIZE(o)));
-    for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) {
-      PyTuple_SET_ITEM(items.get(), i, item(i).release());
-    }
-    if (!PyTuple_CheckExact(o)) {
-      items = checked(
-          PyObject_CallMethod(type_of(o), "_make", "O", items.get()));
-    }
-    known[o] = {items, place};
-    places_of_tensors[items.get()] = {Ref::borrow(o), place};
-    kept.push_back(items);
-    return items;
+  guards.check(Do::CheckKeys, place, keys.get());
+  Ref inner = keep(checked(PyObject_CallMethod(o, "copy", nullptr)), o, place);
+  for (PyObject* key : python::items_of(keys.get())) {
+    PyObject* each = PyDict_GetItem(o, key);
+    Ref value = realize(each, guards.fetch(Do::DictItem, place, key));
+    python::check_status(PyObject_SetItem(inner.get(), key, value.get()));
   }
-  if (is_dict_kind(o)) {
-    Ref keys = checked(PyDict_Keys(o));
-    keys = checked(PyList_AsTuple(keys.get()));
-    for (PyObject* key : python::items_of(keys.get())) {
-      if (!is_shared(key)) {
-        break_graph(std::string("a dict whose keys are of class ") +
-                    Py_TYPE(key)->tp_name);
-      }
+  order_of(inner.get())->before = checked(PyDict_Copy(inner.get()));
+  return inner;
+}
+
+Ref Capture::shadow_set(PyObject* o, int place) {
+  Ref items = checked(PySequence_List(o));
+  for (PyObject* each : python::items_of(items.get())) {
+    if (!is_shared(each)) {
+      break_graph(std::string("a set of objects of class ") +
+                  Py_TYPE(each)->tp_name);
     }
-    guards.check(Do::CheckKeys, place, keys.get());
-    Ref inner = keep(checked(PyObject_CallMethod(o, "copy", nullptr)));
-    for (PyObject* key : python::items_of(keys.get())) {
-      PyObject* each = PyDict_GetItem(o, key);
-      Ref value = realize(each, guards.fetch(Do::DictItem, place, key));
-      python::check_status(PyObject_SetItem(inner.get(), key, value.get()));
-    }
-    order_of(inner.get())->before = checked(PyDict_Copy(inner.get()));
-    return inner;
   }
-  if (PyAnySet_CheckExact(o)) {
-    Ref items = checked(PySequence_List(o));
-    for (PyObject* each : python::items_of(items.get())) {
-      if (!is_value(each) && !is_singleton(each) && !is_transparent(each)) {
-        break_graph(std::string("a set of objects of class ") +
-                    Py_TYPE(each)->tp_name);
-      }
-    }
-    Ref before = checked(PyFrozenSet_New(o));
-    guards.check(
-        Do::CheckSet, place, PySet_Check(o) ? checked(PySet_New(o)).get() : o);
-    if (!PySet_Check(o)) return Ref::borrow(o);
-    Ref inner = keep(checked(PySet_New(o)));
-    order_of(inner.get())->before = before;
-    return inner;
+  // A copy: the set itself may change after this.
+  Ref copy = checked(PySet_Check(o) ? PySet_New(o) : PyFrozenSet_New(o));
+  entry.guards.check(Do::CheckSet, place, copy.get());
+  if (!PySet_Check(o)) return Ref::borrow(o);
+  Ref inner = keep(checked(PySet_New(o)), o, place);
+  order_of(inner.get())->before = copy;
+  return inner;
+}
+
+Ref Capture::shadow_deque(PyObject* o, int place) {
+  Guards& guards = entry.guards;
+  Ref list = checked(PySequence_List(o));
+  Ref inner = keep(checked(PyObject_CallMethod(o, "copy", nullptr)), o, place);
+  checked(PyObject_CallMethod(inner.get(), "clear", nullptr));
+  part_of(o, place, "maxlen");
+  // Through a list of its elements, which is made anew at each check.
+  int copy = guards.fetch(Do::Elements, place, nullptr);
+  guards.check(Do::CheckLength, copy, nullptr, Py_SIZE(list.get()));
+  for (Py_ssize_t i = 0; i < Py_SIZE(list.get()); ++i) {
+    Ref each = item(list.get(), copy, i);
+    checked(PyObject_CallMethod(inner.get(), "append", "O", each.get()));
   }
-  if (is_deque(o)) {
-    Ref list = checked(PySequence_List(o));
-    Ref inner = keep(checked(PyObject_CallMethod(o, "copy", nullptr)));
-    checked(PyObject_CallMethod(inner.get(), "clear", nullptr));
-    int n = guards.fetch(
-        Do::Attribute, place, python::interned<"maxlen">());
-    realize(python::attribute<"maxlen">(o).get(), n);
-    // Through a list of its elements, which is made anew at each check.
-    int copy = guards.fetch(Do::Elements, place, nullptr);
-    guards.check(Do::CheckLength, copy, nullptr, Py_SIZE(list.get()));
-    for (Py_ssize_t i = 0; i < Py_SIZE(list.get()); ++i) {
-      Ref each = realize(PyList_GET_ITEM(list.get(), i),
-                         guards.fetch(Do::Item, copy, nullptr, i));
-      checked(PyObject_CallMethod(inner.get(), "append", "O", each.get()));
-    }
-    order_of(inner.get())->before = checked(PySequence_List(inner.get()));
-    return inner;
+  order_of(inner.get())->before = checked(PySequence_List(inner.get()));
+  return inner;
+}
+
+Ref Capture::shadow_partial(PyObject* o, int place) {
+  Ref function = part_of(o, place, "func");
+  Ref args = part_of(o, place, "args");
+  Ref keywords = part_of(o, place, "keywords");
+  Ref all = checked(PyList_New(0));
+  python::check_status(PyList_Append(all.get(), function.get()));
+  all = checked(PySequence_InPlaceConcat(all.get(), args.get()));
+  Ref tuple = checked(PyList_AsTuple(all.get()));
+  return checked(PyObject_Call(type_of(o), tuple.get(), keywords.get()));
+}
+
+// What stands for an object that is looked at for the first time.
+Ref Capture::shadow(PyObject* o, int place) {
+  if (PyList_CheckExact(o)) return shadow_list(o, place);
+  if (PyTuple_CheckExact(o) ||
+      (PyTuple_Check(o) && PyObject_HasAttrString(o, "_fields"))) {
+    return shadow_tuple(o, place);
   }
+  if (is_dict_kind(o)) return shadow_dict(o, place);
+  if (PyAnySet_CheckExact(o)) return shadow_set(o, place);
+  if (is_deque(o)) return shadow_deque(o, place);
   if (PyMethod_Check(o)) {
-    auto part = [&](const char* name) {
-      Ref text = python::new_text(name);
-      Ref value = checked(PyObject_GetAttr(o, text.get()));
-      return realize(value.get(),
-                     guards.fetch(Do::Attribute, place, text.get()));
-    };
-    Ref function = part("__func__");
-    Ref self = part("__self__");
+    Ref function = part_of(o, place, "__func__");
+    Ref self = part_of(o, place, "__self__");
     return checked(PyMethod_New(function.get(), self.get()));
   }
   if (PySlice_Check(o)) {
-    guards.check(Do::CheckEqual, place, o);
+    entry.guards.check(Do::CheckEqual, place, o);
     return Ref::borrow(o);
+  }
+  if (strcmp(Py_TYPE(o)->tp_name, "functools.partial") == 0) {
+    return shadow_partial(o, place);
   }
   if (has_only_a_dict(Py_TYPE(o))) {
     PyTypeObject* type = Py_TYPE(o);
-    return keep(checked(type->tp_alloc(type, 0)));
+    return keep(checked(type->tp_alloc(type, 0)), o, place);
   }
   break_graph(std::string("an object of class ") + Py_TYPE(o)->tp_name);
 }
@@ -331,8 +367,7 @@ Ref Capture::module_member(Shadow& s, PyObject* name) {
     auto key = std::pair(s.inner.get(), text.get());
     auto [at, added] = member_tables.try_emplace(key, 0);
     if (added) {
-      at->second =
-          entry.guards.fetch(Do::InstanceItem, s.place, text.get());
+      at->second = entry.guards.fetch(Do::InstanceItem, s.place, text.get());
       entry.guards.check(Do::CheckType, at->second, type_of(members));
     }
     auto member = std::pair(members, name);
@@ -372,8 +407,7 @@ Ref Capture::instance_attribute(Shadow& s, PyObject* name) {
     }
     return guarded_attribute(type_of(inner), name);
   }
-  PyObject* fallback =
-      _PyType_Lookup(type, python::interned<"__getattr__">());
+  PyObject* fallback = _PyType_Lookup(type, python::interned<"__getattr__">());
   if (fallback == library().module_getattr.get()) {
     Ref member = module_member(s, name);
     if (member) return member;
@@ -433,9 +467,8 @@ Ref Capture::global(Frame& f, PyObject* name) {
   auto at = globals.find(key);
   if (at != globals.end() && at->second) return at->second;
   Guards& guards = entry.guards;
-  PyObject* value = at == globals.end()
-                        ? PyDict_GetItemWithError(f.globals, name)
-                        : nullptr;
+  PyObject* value =
+      at == globals.end() ? PyDict_GetItemWithError(f.globals, name) : nullptr;
   if (value != nullptr) {
     int place = guards.fetch(Do::DictItem, constant(f.globals), name);
     Ref inner = realize(value, place);

@@ -66,9 +66,13 @@ PyObject* explain(PyObject* self, PyObject*) {
   }
   Ref reasons = python::new_list(
       c.reasons.size(), [&](size_t i) { return text(c.reasons[i]).release(); });
-  return Py_BuildValue(
-      "{s:L,s:O,s:O}", "graphs", c.graphs, "parts", parts.get(), "reasons",
-      reasons.get());
+  return Py_BuildValue("{s:L,s:O,s:O}",
+                       "graphs",
+                       c.graphs,
+                       "parts",
+                       parts.get(),
+                       "reasons",
+                       reasons.get());
 }
 
 // Seconds that one walk over the guards of the first part takes.
@@ -121,6 +125,13 @@ PyMemberDef members[] = {
      nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(Object, dict), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef getset[] = {{"__dict__",
+                         PyObject_GenericGetDict,
+                         PyObject_GenericSetDict,
+                         nullptr,
+                         nullptr},
+                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyTypeObject* compiled_type = nullptr;
 
@@ -208,6 +219,7 @@ PyTypeObject* make_type() {
       {Py_tp_descr_get, reinterpret_cast<void*>(get)},
       {Py_tp_methods, methods},
       {Py_tp_members, members},
+      {Py_tp_getset, getset},
       {0, nullptr}};
   PyType_Spec spec = {"taeda._capture.Compiled",
                       sizeof(Object),

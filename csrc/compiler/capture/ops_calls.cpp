@@ -35,8 +35,7 @@ Ref make_super(Machine& m) {
     PyObject* self = content(m.slot(0));
     if (type == nullptr || self == nullptr) break;
     auto* super = reinterpret_cast<PyObject*>(&PySuper_Type);
-    return checked(
-        PyObject_CallFunctionObjArgs(super, type, self, nullptr));
+    return checked(PyObject_CallFunctionObjArgs(super, type, self, nullptr));
   }
   PyErr_SetString(PyExc_RuntimeError, "super(): no arguments");
   throw PythonError();
@@ -67,10 +66,10 @@ Ref attribute_function(Machine& m,
                        PyObject* callable,
                        PyObject* const* args,
                        size_t count) {
-  const char* name = PyCFunction_Check(callable)
-                         ? reinterpret_cast<PyCFunctionObject*>(callable)
-                               ->m_ml->ml_name
-                         : "";
+  const char* name =
+      PyCFunction_Check(callable)
+          ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name
+          : "";
   if (count == 0) return {};
   Shadow* s = m.capture->shadow_of(args[0]);
   if (strcmp(name, "vars") == 0 || strcmp(name, "dir") == 0) {

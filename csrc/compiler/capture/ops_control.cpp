@@ -87,8 +87,8 @@ Flow check_exc_match(Machine& m, int) {
   return Flow::Next;
 }
 void raise_object(PyObject* o) {
-  Ref value = PyType_Check(o) ? checked(PyObject_CallNoArgs(o))
-                              : Ref::borrow(o);
+  Ref value =
+      PyType_Check(o) ? checked(PyObject_CallNoArgs(o)) : Ref::borrow(o);
   if (!PyExceptionInstance_Check(value.get())) {
     PyErr_SetString(PyExc_TypeError,
                     "exceptions must derive from BaseException");
@@ -169,6 +169,8 @@ Flow yield_value(Machine& m, int) {
   m.result = m.f.pop();
   return Flow::Yield;
 }
+// C code runs the beginning of a generator's function, which makes it.
+Flow return_generator(Machine&, int) { break_graph("a generator is made"); }
 Flow send(Machine& m, int n) {
   PyObject* out = nullptr;
   PySendResult status = PyIter_Send(m.f.peek(2), m.f.peek(1), &out);
@@ -215,6 +217,7 @@ void add_control_operations(Operation** t) {
   t[BEFORE_WITH] = before_with;
   t[WITH_EXCEPT_START] = with_except_start;
   t[YIELD_VALUE] = yield_value;
+  t[RETURN_GENERATOR] = return_generator;
   t[SEND] = send;
   t[GET_YIELD_FROM_ITER] = get_yield_from_iter;
 }

@@ -16,16 +16,32 @@ PyObject* power_in_place(PyObject* a, PyObject* b) {
 }
 
 // By the numbers of BINARY_OP.
-Binary* const binaries[] = {
-    PyNumber_Add, PyNumber_And, PyNumber_FloorDivide, PyNumber_Lshift,
-    PyNumber_MatrixMultiply, PyNumber_Multiply, PyNumber_Remainder,
-    PyNumber_Or, power, PyNumber_Rshift, PyNumber_Subtract,
-    PyNumber_TrueDivide, PyNumber_Xor, PyNumber_InPlaceAdd,
-    PyNumber_InPlaceAnd, PyNumber_InPlaceFloorDivide, PyNumber_InPlaceLshift,
-    PyNumber_InPlaceMatrixMultiply, PyNumber_InPlaceMultiply,
-    PyNumber_InPlaceRemainder, PyNumber_InPlaceOr, power_in_place,
-    PyNumber_InPlaceRshift, PyNumber_InPlaceSubtract,
-    PyNumber_InPlaceTrueDivide, PyNumber_InPlaceXor};
+Binary* const binaries[] = {PyNumber_Add,
+                            PyNumber_And,
+                            PyNumber_FloorDivide,
+                            PyNumber_Lshift,
+                            PyNumber_MatrixMultiply,
+                            PyNumber_Multiply,
+                            PyNumber_Remainder,
+                            PyNumber_Or,
+                            power,
+                            PyNumber_Rshift,
+                            PyNumber_Subtract,
+                            PyNumber_TrueDivide,
+                            PyNumber_Xor,
+                            PyNumber_InPlaceAdd,
+                            PyNumber_InPlaceAnd,
+                            PyNumber_InPlaceFloorDivide,
+                            PyNumber_InPlaceLshift,
+                            PyNumber_InPlaceMatrixMultiply,
+                            PyNumber_InPlaceMultiply,
+                            PyNumber_InPlaceRemainder,
+                            PyNumber_InPlaceOr,
+                            power_in_place,
+                            PyNumber_InPlaceRshift,
+                            PyNumber_InPlaceSubtract,
+                            PyNumber_InPlaceTrueDivide,
+                            PyNumber_InPlaceXor};
 
 // Replaces the two topmost values by a result. Operands stay on the stack until
 // it is there: code that C calls may end the graph at this instruction.
@@ -72,8 +88,7 @@ Flow invert_truth(Machine& m, int) {
 }
 
 Flow store_subscript(Machine& m, int) {
-  python::check_status(
-      PyObject_SetItem(m.f.peek(2), m.f.peek(1), m.f.peek(3)));
+  python::check_status(PyObject_SetItem(m.f.peek(2), m.f.peek(1), m.f.peek(3)));
   for (int i = 0; i < 3; ++i) m.f.pop();
   return Flow::Next;
 }

@@ -116,7 +116,8 @@ Ref Builder::make_function(const Recipe& r) {
       PyFunction_SetDefaults, PyFunction_SetKwDefaults, PyFunction_SetClosure};
   for (int i = 0; i < 3; ++i) {
     int part = r.parts[3 + i];
-    if (part >= 0) python::check_status(setters[i](out.get(), make(part).get()));
+    if (part >= 0)
+      python::check_status(setters[i](out.get(), make(part).get()));
   }
   return out;
 }

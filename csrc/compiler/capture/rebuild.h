@@ -22,7 +22,7 @@ struct Recipe {
     Function,  // code, globals, name, defaults, keyword defaults, closure, dict
     Method,
     Slice,
-    Reduced,   // callable, arguments, state or nothing: of __reduce__
+    Reduced,  // callable, arguments, state or nothing: of __reduce__
   } kind;
   int index = -1;
   Ref object;

@@ -11,8 +11,9 @@ thread_local Capture* active = nullptr;
 
 namespace {
 
-// Set once by setup(), before anything is captured; the GIL guards it.
-Library known_library;
+// Set once by setup(), before anything is captured; the GIL guards it. Never
+// destroyed: that would be after the interpreter.
+Library& known_library = *new Library();
 
 bool contains(PyObject* set, PyObject* item) {
   int found = PySet_Contains(set, item);
@@ -21,8 +22,7 @@ bool contains(PyObject* set, PyObject* item) {
 }
 
 bool is_device(PyObject* o) {
-  return reinterpret_cast<PyObject*>(Py_TYPE(o)) ==
-         library().device_type.get();
+  return reinterpret_cast<PyObject*>(Py_TYPE(o)) == library().device_type.get();
 }
 
 // Stand-ins are on the device "meta", whatever a program asks for.
@@ -96,11 +96,12 @@ Argument Capture::argument(PyObject* value) {
     return out;
   };
   if (PyTuple_Check(value)) {
-    Argument out = items(
-        Argument::Tuple,
-        Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(value))));
+    Argument out =
+        items(Argument::Tuple,
+              Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(value))));
     bool constant = true;
-    for (const Argument& a : out.items) constant &= a.kind == Argument::Constant;
+    for (const Argument& a : out.items)
+      constant &= a.kind == Argument::Constant;
     if (constant) return {Argument::Constant, -1, Ref::borrow(value), {}};
     return out;
   }
@@ -162,7 +163,9 @@ bool holds_tensor(PyObject* o) {
 
 }  // namespace
 
-PyObject* Capture::record(PyObject* function, PyObject* args, PyObject* kwargs) {
+PyObject* Capture::record(PyObject* function,
+                          PyObject* args,
+                          PyObject* kwargs) {
   Ref name = name_of(function);
   const Library& lib = library();
   if (contains(lib.readers.get(), name.get())) {
@@ -180,8 +183,7 @@ PyObject* Capture::record(PyObject* function, PyObject* args, PyObject* kwargs) 
     bool grad = is(name_of(owner.get()).get(), "grad");
     if (at == places_of_tensors.end() && !grad) {
       // All on one device for now: that of the inputs.
-      return PyObject_GetAttr(lib.cpu_tensor.get(),
-                              name_of(owner.get()).get());
+      return PyObject_GetAttr(lib.cpu_tensor.get(), name_of(owner.get()).get());
     }
     if (at != places_of_tensors.end()) {
       Ref text = name_of(owner.get());
@@ -190,8 +192,8 @@ PyObject* Capture::record(PyObject* function, PyObject* args, PyObject* kwargs) 
       --suspended;
       if (!value) throw PythonError();
       if (!grad) return value.release();
-      int place = entry.guards.fetch(
-          Do::Attribute, at->second.second, text.get());
+      int place =
+          entry.guards.fetch(Do::Attribute, at->second.second, text.get());
       kept.push_back(value);
       return realize(value.get(), place).release();
     }
@@ -282,8 +284,11 @@ PyMethodDef recorder_methods[] = {
 
 Ref make_recorder() {
   PyType_Slot slots[] = {{Py_tp_methods, recorder_methods}, {0, nullptr}};
-  PyType_Spec spec = {
-      "taeda._capture.Recorder", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyType_Spec spec = {"taeda._capture.Recorder",
+                      sizeof(PyObject),
+                      0,
+                      Py_TPFLAGS_DEFAULT,
+                      slots};
   Ref type = checked(PyType_FromSpec(&spec));
   return checked(PyObject_CallNoArgs(type.get()));
 }

@@ -6,7 +6,7 @@ import enum
 import functools
 
 import taeda
-from taeda import _C
+from taeda import _C, _dynamo
 from taeda._dynamo.exc import Unsupported
 
 __all__ = ["GraphBreak", "capture"]
@@ -35,6 +35,7 @@ _UNSAFE_MODULES = frozenset(
 )
 _UNSAFE = frozenset(
     (print, input, open, exec, eval, globals, locals, breakpoint, __import__, id)
+    + (_dynamo.graph_break,)
 )
 
 

@@ -7,7 +7,6 @@ import functools
 import sys
 
 import pytest
-
 import taeda
 from taeda import nn
 from taeda._dynamo.exc import Unsupported
@@ -132,8 +131,17 @@ def star_calls(x):
 
 
 STRAIGHT = [
-    straight, loops, comprehensions, closures, strings, generators, exceptions,
-    unpacking, with_blocks, matching, star_calls,
+    straight,
+    loops,
+    comprehensions,
+    closures,
+    strings,
+    generators,
+    exceptions,
+    unpacking,
+    with_blocks,
+    matching,
+    star_calls,
 ]
 
 
