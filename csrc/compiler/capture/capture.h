@@ -95,10 +95,12 @@ struct Entry {
   Rebuild rebuild;
   int result = -1;  // recipe
   std::vector<FrameShape> frames;
+  bool fresh = false;  // no backend has seen the graph
   bool plain = false;  // nothing was captured: the function runs as it is
   bool grad_enabled = true;
   std::string reason;
   Ref run_graph;  // what the backend returned; null to run the graph as it is
+  std::vector<int> outputs;  // nodes that the recipes read
 };
 
 // What stands for an outside object.

@@ -108,13 +108,6 @@ bool try_capture(Entry& entry,
   }
 }
 
-void run_backend(const Compiled& compiled, Entry& entry) {
-  if (!compiled.backend) return;
-  Ref graph = describe(entry);
-  entry.run_graph =
-      checked(PyObject_CallOneArg(compiled.backend.get(), graph.get()));
-}
-
 }  // namespace
 
 Entry* Compiled::capture(Cache& cache, const Frames& state) {
@@ -139,11 +132,11 @@ Entry* Compiled::capture(Cache& cache, const Frames& state) {
     }
   }
   entry->reason = reason;
-  if (whole) {
+  entry->plain = !whole;
+  // A part without calls is no graph: no backend hears of it.
+  if (whole && entry->graph.call_count() > 0) {
     ++graphs;
-    run_backend(*this, *entry);
-  } else {
-    entry->plain = true;
+    entry->fresh = backend.get() != nullptr;
   }
   cache.push_back(std::move(entry));
   return cache.back().get();
@@ -239,6 +232,14 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
       return result;
     }
     begun = true;
+    if (entry->fresh) {
+      entry->fresh = false;
+      Ref graph = describe(*entry, marker.get());
+      entry->run_graph =
+          checked(PyObject_CallOneArg(backend.get(), graph.get()));
+      // The backend may have run anything: the places are read anew.
+      if (find(cache, state) != entry) continue;
+    }
     if (run(*entry, state, result)) return result;
     if (advance(nullptr, state, 0, result)) return result;
   }

@@ -9,7 +9,7 @@ using Cache = std::vector<std::unique_ptr<Entry>>;
 
 // The GIL guards all of it.
 struct Compiled {
-  Ref function, backend, unsupported;
+  Ref function, backend, marker, unsupported;
   bool fullgraph = false;
   int64_t graphs = 0;
   std::vector<std::string> reasons;
@@ -30,8 +30,10 @@ bool advance(Capture* c, Frames& frames, size_t base, Ref& result);
 void install_hook();
 void remove_hook();
 
-// The graph as Python sees it: a tuple of nodes.
-Ref describe(const Entry& entry);
+// The graph for Python, and the numbers of its outputs: inputs as (name,
+// tensor), calls as (function, arguments, names of the last ones), with
+// marker(i) where an argument is node i. Right after the guards held.
+Ref describe(const Entry& entry, PyObject* marker);
 std::vector<Ref> run_by_backend(Entry& entry, const std::vector<Ref>& places);
 
 }  // namespace taeda::capture

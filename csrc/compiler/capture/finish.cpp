@@ -287,6 +287,7 @@ void finish(Capture& c, Ref result) {
     for (auto& f : c.frames) describe_frame(c, recipes, *f);
   }
   Effects(c, recipes).all();
+  c.entry.outputs = recipes.outputs;
   c.entry.graph.finish(recipes.outputs);
 }
 

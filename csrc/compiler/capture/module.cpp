@@ -136,10 +136,15 @@ PyGetSetDef getset[] = {{"__dict__",
 PyTypeObject* compiled_type = nullptr;
 
 PyObject* compile(PyObject*, PyObject* args) {
-  PyObject *function, *backend, *unsupported;
+  PyObject *function, *backend, *marker, *unsupported;
   int fullgraph;
-  if (!PyArg_ParseTuple(
-          args, "OOpO", &function, &backend, &fullgraph, &unsupported)) {
+  if (!PyArg_ParseTuple(args,
+                        "OOOpO",
+                        &function,
+                        &backend,
+                        &marker,
+                        &fullgraph,
+                        &unsupported)) {
     return nullptr;
   }
   if (!PyFunction_Check(function)) {
@@ -153,6 +158,7 @@ PyObject* compile(PyObject*, PyObject* args) {
   object->compiled = new Compiled();
   object->compiled->function = Ref::borrow(function);
   if (backend != Py_None) object->compiled->backend = Ref::borrow(backend);
+  object->compiled->marker = Ref::borrow(marker);
   object->compiled->unsupported = Ref::borrow(unsupported);
   object->compiled->fullgraph = fullgraph != 0;
   return self;
@@ -202,7 +208,7 @@ PyMethodDef functions[] = {
     {"compile",
      compile,
      METH_VARARGS,
-     "compile(function, backend, fullgraph, error): a function that is "
+     "compile(function, backend, marker, fullgraph, error): a function that is "
      "captured when it is called."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -230,11 +236,6 @@ PyTypeObject* make_type() {
 }
 
 }  // namespace
-
-Ref describe(const Entry&) { return Ref::borrow(Py_None); }
-std::vector<Ref> run_by_backend(Entry& entry, const std::vector<Ref>& places) {
-  return entry.graph.run(places);
-}
 
 }  // namespace taeda::capture
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
+from operator import getitem
 
 import taeda
 from taeda import _C, _dynamo
@@ -51,8 +53,6 @@ def _twin(tensor, is_parameter: bool):
 
 @functools.cache
 def _module():
-    from operator import getitem
-
     from taeda import _capture
 
     _capture.setup(
@@ -82,12 +82,66 @@ def _module():
     return _capture
 
 
-def capture(function, fullgraph: bool = False):
+class _Node(int):
+    """The number of a node, where a graph has one among its arguments."""
+
+
+def _graph_module(nodes, outputs):
+    """A captured graph as an `fx.GraphModule`, and the tensors it begins with."""
+    from taeda import fx
+
+    graph = fx.Graph()
+    made, inputs = [], []
+
+    def named(argument):
+        return fx.node.map_aggregate(
+            argument, lambda a: made[a] if isinstance(a, _Node) else a
+        )
+
+    for node in nodes:
+        if isinstance(node[0], str):
+            made.append(graph.placeholder(_identifier(node[0])))
+            inputs.append(node[1])
+            continue
+        function, arguments, names = node
+        count = len(arguments) - len(names or ())
+        args = tuple(named(a) for a in arguments[:count])
+        kwargs = dict(zip(names or (), map(named, arguments[count:]), strict=True))
+        made.append(_add_call(graph, function, args, kwargs))
+    graph.output(tuple(made[i] for i in outputs))
+    for node in reversed(made):
+        # Elements of several results that nobody reads.
+        if node.op == "call_function" and node.target is getitem and not node.users:
+            graph.erase_node(node)
+    return fx.GraphModule({}, graph), inputs
+
+
+def _identifier(place: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in place).strip("_").lower()
+
+
+def _add_call(graph, function, args, kwargs):
+    owner = getattr(function, "__objclass__", None)
+    if owner is not None and issubclass(taeda.Tensor, owner):
+        name = function.__name__
+        if hasattr(operator, name) and name.startswith("__"):
+            return graph.call_function(getattr(operator, name), args, kwargs)
+        return graph.call_method(name, args, kwargs)
+    if getattr(function, "__name__", "") in ("__get__", "__set__"):
+        access = getattr if function.__name__ == "__get__" else setattr
+        name = function.__self__.__name__
+        return graph.call_function(access, (args[0], name, *args[1:]))
+    return graph.call_function(function, args, kwargs)
+
+
+def capture(function, fullgraph: bool = False, backend=None):
     """A function whose tensor calls are captured as graphs and run from there.
 
     Args:
         function: a Python function.
         fullgraph: refuse what is not one graph.
+        backend: called with an `fx.GraphModule` and its first inputs, returns what
+            computes the outputs. None runs the captured calls as they are.
 
     Returns:
         A callable with `explain()`.
@@ -95,5 +149,10 @@ def capture(function, fullgraph: bool = False):
     Raises:
         Unsupported: when called, of what breaks a graph under `fullgraph`.
     """
-    made = _module().compile(function, None, fullgraph, Unsupported)
+
+    def compile_graph(graph):
+        return backend(*_graph_module(*graph))
+
+    chosen = None if backend is None else compile_graph
+    made = _module().compile(function, chosen, _Node, fullgraph, Unsupported)
     return functools.update_wrapper(made, function)

@@ -326,3 +326,27 @@ def test_errors_are_those_of_the_program():
         compiled(taeda.ones(2), 2)
     with pytest.raises(TypeError, match="missing 1 required positional"):
         compiled(taeda.ones(2))
+
+
+def test_a_backend_receives_a_graph_module():
+    seen = []
+
+    def backend(module, inputs):
+        seen.append((module, inputs))
+        return module.forward
+
+    def f(x, more):
+        low, _ = (x @ x.T).relu().max(1)
+        low += 1
+        return {"y": taeda.stack([low, more[0]]), "x": x}, len(more)
+
+    x, more = taeda.randn(3, 3), [taeda.ones(3)]
+    compiled = capture(f, backend=backend)
+    for _ in range(2):
+        same(compiled(x, more), f(x, more))
+    ((module, inputs),) = seen
+    assert inputs[0] is x and inputs[1] is more[0]
+    calls = [n for n in module.graph.nodes if n.op.startswith("call_")]
+    # T, matmul, relu, max, its first element, add_, stack.
+    assert len(calls) == 7
+    module.graph.lint()
