@@ -12,6 +12,15 @@ using python::checked;
 using python::PythonError;
 using python::Ref;
 
+// A call of a method with one argument, whatever that is: formats of
+// PyObject_CallMethod take a tuple apart. A new reference, or null.
+inline PyObject* call_method(PyObject* o,
+                             const char* name,
+                             PyObject* argument) {
+  Ref text(PyUnicode_InternFromString(name));
+  return text ? PyObject_CallMethodOneArg(o, text.get(), argument) : nullptr;
+}
+
 // An argument: the value of a node, a constant, or a container of arguments.
 struct Argument {
   enum Kind { Node, Constant, Tuple, List, Dict, Slice } kind = Constant;

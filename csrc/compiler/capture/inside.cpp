@@ -202,7 +202,7 @@ Ref Capture::shadow_tuple(PyObject* o, int place) {
   }
   if (!PyTuple_CheckExact(o)) {
     ++suspended;
-    items = Ref(PyObject_CallMethod(type_of(o), "_make", "O", items.get()));
+    items = Ref(call_method(type_of(o), "_make", items.get()));
     --suspended;
     if (!items) throw PythonError();
   }
@@ -261,7 +261,7 @@ Ref Capture::shadow_deque(PyObject* o, int place) {
   guards.check(Do::CheckLength, copy, nullptr, Py_SIZE(list.get()));
   for (Py_ssize_t i = 0; i < Py_SIZE(list.get()); ++i) {
     Ref each = item(list.get(), copy, i);
-    checked(PyObject_CallMethod(inner.get(), "append", "O", each.get()));
+    checked(call_method(inner.get(), "append", each.get()));
   }
   order_of(inner.get())->before = checked(PySequence_List(inner.get()));
   return inner;

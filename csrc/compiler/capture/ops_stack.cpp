@@ -187,11 +187,11 @@ Flow add_item(Machine& m, int n) {
   return Flow::Next;
 }
 int list_extend(PyObject* list, PyObject* items) {
-  Ref done(PyObject_CallMethod(list, "extend", "O", items));
+  Ref done(call_method(list, "extend", items));
   return done ? 0 : -1;
 }
 int set_update(PyObject* set, PyObject* items) {
-  Ref done(PyObject_CallMethod(set, "update", "O", items));
+  Ref done(call_method(set, "update", items));
   return done ? 0 : -1;
 }
 int dict_merge(PyObject* dict, PyObject* items) {

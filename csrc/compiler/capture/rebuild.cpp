@@ -99,8 +99,7 @@ Ref Builder::make_tuple(const Recipe& r) {
   auto* plain = reinterpret_cast<PyObject*>(&PyTuple_Type);
   if (r.kind != Recipe::Tuple || r.object.get() == plain) return out;
   if (PyObject_HasAttrString(r.object.get(), "_make")) {
-    return checked(
-        PyObject_CallMethod(r.object.get(), "_make", "O", out.get()));
+    return checked(call_method(r.object.get(), "_make", out.get()));
   }
   return checked(PyObject_CallOneArg(r.object.get(), out.get()));
 }
@@ -128,7 +127,7 @@ Ref Builder::make_reduced(const Recipe& r) {
   Ref out = checked(PyObject_Call(callable.get(), args.get(), nullptr));
   if (r.parts.size() > 2) {
     Ref state = make(r.parts[2]);
-    checked(PyObject_CallMethod(out.get(), "__setstate__", "O", state.get()));
+    checked(call_method(out.get(), "__setstate__", state.get()));
   }
   return out;
 }
@@ -158,7 +157,7 @@ void Builder::apply(const Effect& e) {
     case Effect::AssignDeque: {
       checked(PyObject_CallMethod(target.get(), "clear", nullptr));
       const char* add = e.kind == Effect::AssignSet ? "update" : "extend";
-      checked(PyObject_CallMethod(target.get(), add, "O", value.get()));
+      checked(call_method(target.get(), add, value.get()));
       break;
     }
     case Effect::SetCell:

@@ -102,6 +102,11 @@ def exceptions(x):
     return None
 
 
+def displays(x):
+    kept = [1, 2, 3]
+    return x * sum(kept), {*kept, 4, 5}, x.max(0), collections.namedtuple
+
+
 def unpacking(x):
     first, *rest = [x, x + 1, x + 2]
     (a, b), c = rest, first
@@ -139,6 +144,7 @@ STRAIGHT = [
     generators,
     exceptions,
     unpacking,
+    displays,
     with_blocks,
     matching,
     star_calls,
