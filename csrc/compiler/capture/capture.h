@@ -34,7 +34,8 @@ struct CodeInfo {
   bool is_generator = false;
   // The library's own functions that the recorder sees as one call.
   bool runs_natively = false;
-  int supported = -1;  // not yet known
+  bool imports = false;  // the import system, which runs whole modules
+  int supported = -1;    // not yet known
 
   PyCodeObject* object() const {
     return reinterpret_cast<PyCodeObject*>(code.get());

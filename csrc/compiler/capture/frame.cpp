@@ -72,6 +72,8 @@ CodeInfo* code_info(PyCodeObject* code) {
   constexpr int suspends =
       CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
   info->is_generator = (code->co_flags & suspends) != 0;
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  info->imports = file != nullptr && strstr(file, "importlib") != nullptr;
   info->runs_natively = runs_natively(code->co_filename);
   return info.get();
 }

@@ -56,6 +56,12 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int thrown) {
   }
   CodeInfo* info = code_info(frame->f_code);
   bool fresh = frame->owner != FRAME_OWNED_BY_GENERATOR;
+  if (info->imports) {
+    ++c->suspended;
+    PyObject* out = _PyEval_EvalFrameDefault(thread, frame, thrown);
+    --c->suspended;
+    return out;
+  }
   if (info->runs_natively || (info->is_generator && fresh)) {
     return _PyEval_EvalFrameDefault(thread, frame, thrown);
   }

@@ -32,6 +32,8 @@ bool is_transparent(PyObject* o) {
          Py_TYPE(o) == &PyMemberDescr_Type || Py_TYPE(o) == &PyProperty_Type ||
          Py_TYPE(o) == &PyClassMethod_Type ||
          Py_TYPE(o) == &PyStaticMethod_Type ||
+         Py_TYPE(o) == &Py_GenericAliasType ||
+         strcmp(Py_TYPE(o)->tp_name, "types.UnionType") == 0 ||
          type_of(o) == library().device_type.get() ||
          type_of(o) == library().dtype_type.get();
 }

@@ -49,7 +49,8 @@ bool begin_frame(Machine& m,
                  PyObject* names) {
   auto* f = reinterpret_cast<PyFunctionObject*>(function);
   CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));
-  if (info->is_generator || info->runs_natively || !is_supported(*info)) {
+  if (info->is_generator || info->imports || info->runs_natively ||
+      !is_supported(*info)) {
     return false;
   }
   auto frame = std::make_unique<Frame>(
