@@ -165,14 +165,79 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
   return false;
 }
 
+namespace {
+
+PyObject* dict_at(PyObject* o, bool of_instance) {
+  return of_instance ? instance_dict(o) : o;
+}
+
+bool reads_dict(Do what) {
+  return what == Do::DictItem || what == Do::InstanceItem ||
+         what == Do::CheckAbsent || what == Do::CheckNoItem ||
+         what == Do::CheckKeys;
+}
+
+bool compares(Do what) { return what == Do::CheckIs || what == Do::CheckEqual; }
+
+}  // namespace
+
+void Guards::note_versions() const {
+  std::vector<bool> noted(places_ * 2);
+  std::vector<bool> fixed(places_);  // the value is what it was
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& s = steps_[i];
+    bool fetches = s.what < Do::CheckType;
+    if (s.what == Do::Constant) {
+      fixed[s.place] = true;
+      continue;
+    }
+    if (compares(s.what) && fixed[s.place]) continue;
+    if (!reads_dict(s.what)) {
+      again_.push_back({static_cast<int>(i)});
+      continue;
+    }
+    int holder = fetches ? s.parent : s.place;
+    bool of_instance = s.what == Do::InstanceItem || s.what == Do::CheckAbsent;
+    if (fetches) fixed[s.place] = true;
+    if (noted[2 * holder + of_instance]) continue;
+    noted[2 * holder + of_instance] = true;
+    PyObject* dict = dict_at(values_[holder], of_instance);
+    uint64_t version =
+        dict ? reinterpret_cast<PyDictObject*>(dict)->ma_version_tag : 0;
+    again_.push_back({-1, holder, of_instance, version});
+  }
+}
+
+// The same question, when only the noted dicts have to be the same.
+bool Guards::hold_again(const std::vector<FrameState>& frames) const {
+  for (const Again& a : again_) {
+    if (a.step >= 0) {
+      if (!run(steps_[a.step], frames)) return false;
+      continue;
+    }
+    PyObject* dict = dict_at(values_[a.place], a.of_instance);
+    uint64_t version =
+        dict ? reinterpret_cast<PyDictObject*>(dict)->ma_version_tag : 0;
+    if (version != a.version) return false;
+  }
+  return true;
+}
+
 bool Guards::hold(const std::vector<FrameState>& frames) const {
   kept_.clear();
+  if (!again_.empty()) {
+    if (hold_again(frames)) return true;
+    PyErr_Clear();
+    again_.clear();
+    kept_.clear();
+  }
   for (const Step& s : steps_) {
     if (run(s, frames)) continue;
     PyErr_Clear();
     failed_ = static_cast<size_t>(&s - steps_.data());
     return false;
   }
+  note_versions();
   return true;
 }
 

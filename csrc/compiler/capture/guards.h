@@ -59,6 +59,22 @@ struct FrameState {
   PyObject** slots;
 };
 
+// Note [Versions of dicts]
+// A model's guards are mostly about what stands in dicts that nobody changes.
+// CPython gives each dict a number that is new after each change. After all
+// steps held, the numbers of the dicts that they read are noted; as long as
+// those are the same, so are the values that were read, and only what can
+// change without a dict is looked at again: tensors, lists, cells, classes. The
+// walk goes from parents to children, so that a dict is touched only after the
+// one that keeps it alive was found unchanged. (3.13 has no such numbers; there
+// a watcher of dicts has to mark the guards.)
+struct Again {
+  int step = -1;  // to be run again, or
+  int place = 0;  // whose dict has this number
+  bool of_instance = false;
+  uint64_t version = 0;
+};
+
 class Guards {
  public:
   int fetch(Do what, int parent, PyObject* object, int64_t index = 0);
@@ -77,6 +93,8 @@ class Guards {
 
  private:
   bool run(const Step& s, const std::vector<FrameState>& frames) const;
+  bool hold_again(const std::vector<FrameState>& frames) const;
+  void note_versions() const;
   std::vector<Step> steps_;
   std::vector<size_t> made_by_;
   size_t places_ = 0;
@@ -85,6 +103,7 @@ class Guards {
   mutable std::vector<PyObject*> values_;
   mutable std::vector<Ref> kept_;
   mutable size_t failed_ = 0;
+  mutable std::vector<Again> again_;  // empty when nothing is noted
 };
 
 }  // namespace taeda::capture

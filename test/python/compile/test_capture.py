@@ -356,3 +356,32 @@ def test_a_backend_receives_a_graph_module():
     # T, matmul, relu, max, its first element, add_, stack.
     assert len(calls) == 7
     module.graph.lint()
+
+
+def test_guards_see_changes_of_what_dicts_hold():
+    model = Block()
+
+    def f(m, x):
+        return m(x)
+
+    compiled = capture(f, fullgraph=True)
+    x = taeda.randn(5, 3)
+    same(compiled(model, x), f(model, x))
+    same(compiled(model, x), f(model, x))
+    # In place, by another parameter, by another size, by another module.
+    with taeda.no_grad():
+        model.inner[0].weight.mul_(2)
+    same(compiled(model, x), f(model, x))
+    assert compiled.explain()["graphs"] == 1
+    model.inner[0].bias = nn.Parameter(taeda.zeros(4))
+    same(compiled(model, x), f(model, x))
+    assert compiled.explain()["graphs"] == 1
+    model.norm.eps = 0.5
+    same(compiled(model, x), f(model, x))
+    model.inner[2] = nn.Linear(4, 3, bias=False)
+    same(compiled(model, x), f(model, x))
+    assert compiled.explain()["graphs"] == 3
+    assert compiled(Block(), x[:2]).shape == (2, 3)
+    model.inner[0].weight.requires_grad_(False)
+    same(compiled(model, x), f(model, x))
+    assert compiled.explain()["graphs"] == 5
