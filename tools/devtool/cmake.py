@@ -88,7 +88,8 @@ def _link(link: pathlib.Path, target: pathlib.Path) -> None:
 
 def _native_parts(tree: pathlib.Path) -> dict[str, pathlib.Path]:
     """What of a build belongs into the package: its place there, its file."""
-    parts = {path.name: path for path in tree.glob("_C.*.so")}
+    modules = [*tree.glob("_C.*.so"), *tree.glob("_capture.*.so")]
+    parts = {path.name: path for path in modules}
     parts["lib"] = tree / "lib"
     parts["include"] = tree / "include"
     generated = tree / "gen" / "python" / "taeda"

@@ -1,0 +1,131 @@
+// The loop over instructions, and what happens to exceptions.
+#include <taeda/csrc/compiler/capture/driver.h>
+
+#include <opcode.h>
+
+namespace taeda::capture {
+namespace {
+
+struct Table {
+  Operation* operations[256] = {};
+  Table() {
+    add_stack_operations(operations);
+    add_name_operations(operations);
+    add_call_operations(operations);
+    add_control_operations(operations);
+  }
+};
+
+const Table& table() {
+  static const Table made;
+  return made;
+}
+
+}  // namespace
+
+bool handle_exception(Frame& f) {
+  const CodeInfo::Handler* found = nullptr;
+  for (const CodeInfo::Handler& h : f.info->handlers) {
+    if (h.begin <= f.current && f.current < h.end) found = &h;
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (found == nullptr) {
+    PyErr_Restore(type, value, trace);
+    PyCodeObject* code = f.info->object();
+    _PyTraceback_Add(PyUnicode_AsUTF8(code->co_name),
+                     PyUnicode_AsUTF8(code->co_filename),
+                     f.line());
+    return false;
+  }
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace != nullptr) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  while (f.depth > found->depth) f.pop();
+  if (found->push_lasti) f.push(PyLong_FromLong(f.current));
+  f.push(value);
+  f.next = found->target;
+  f.keyword_names = nullptr;
+  return true;
+}
+
+bool is_supported(CodeInfo& info) {
+  if (info.supported >= 0) return info.supported != 0;
+  info.supported = 1;
+  Py_ssize_t size = PyBytes_GET_SIZE(info.text.get());
+  for (Py_ssize_t i = 0; i < size; i += 2) {
+    uint8_t code = info.bytes()[i];
+    if (code != EXTENDED_ARG && table().operations[code] == nullptr) {
+      info.supported = 0;
+    }
+  }
+  return info.supported != 0;
+}
+
+Flow step(Capture* capture, Frames& frames, Ref& result) {
+  Frame& f = *frames.back();
+  const uint8_t* at = f.info->bytes() + 2 * f.next;
+  int argument = at[1];
+  f.current = f.next++;
+  while (*at == EXTENDED_ARG) {
+    at += 2;
+    argument = argument << 8 | at[1];
+    ++f.next;
+  }
+  uint8_t code = *at;
+  while (f.info->bytes()[2 * f.next] == CACHE &&
+         2 * f.next < PyBytes_GET_SIZE(f.info->text.get())) {
+    ++f.next;
+  }
+  Operation* operation = table().operations[code];
+  try {
+    if (operation == nullptr) {
+      if (capture != nullptr) {
+        break_graph("instruction " + std::to_string(code));
+      }
+      PyErr_Format(PyExc_SystemError, "capture: instruction %d", code);
+      return Flow::Failed;
+    }
+    Machine m{capture, frames, f, result};
+    return operation(m, argument);
+  } catch (const PythonError&) {
+    return Flow::Failed;
+  }
+}
+
+bool advance(Capture* capture, Frames& frames, size_t base, Ref& result) {
+  switch (step(capture, frames, result)) {
+    case Flow::Next:
+      return false;
+    case Flow::Yield:
+      return true;
+    case Flow::Return:
+      frames.pop_back();
+      if (frames.size() == base) return true;
+      frames.back()->push(result.release());
+      return false;
+    case Flow::Failed:
+      break;
+  }
+  if (is_break()) throw PythonError();
+  while (!handle_exception(*frames.back())) {
+    frames.pop_back();
+    if (frames.size() == base) throw PythonError();
+  }
+  return false;
+}
+
+Ref evaluate(Capture* capture, Frames& frames, size_t base) {
+  Ref result;
+  while (true) {
+    if (capture->count == capture->stop_at) {
+      finish(*capture, Ref());
+      return {};
+    }
+    ++capture->count;
+    if (advance(capture, frames, base, result)) return result;
+  }
+}
+
+}  // namespace taeda::capture

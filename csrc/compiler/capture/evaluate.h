@@ -1,0 +1,42 @@
+// What the operations of the evaluator share. Each file ops_*.cpp adds those of
+// one kind to the table.
+#pragma once
+
+#include <taeda/csrc/compiler/capture/capture.h>
+
+namespace taeda::capture {
+
+struct Machine {
+  Capture* capture;
+  Frames& frames;
+  Frame& f;
+  Ref& result;
+  std::unique_ptr<Frame> pending = nullptr;
+
+  PyObject* name(int i) const {
+    return PyTuple_GET_ITEM(f.info->object()->co_names, i);
+  }
+  // A local variable, looked at for the first time if need be; borrowed.
+  PyObject* slot(int i) const;
+};
+using Operation = Flow(Machine& m, int argument);
+
+void add_stack_operations(Operation** table);
+void add_name_operations(Operation** table);
+void add_call_operations(Operation** table);
+void add_control_operations(Operation** table);
+
+// Continues at the handler of the failing instruction; false without one.
+bool handle_exception(Frame& f);
+
+// A call; null when it began a frame of its own instead.
+Ref call(Machine& m,
+         PyObject* callable,
+         PyObject* const* args,
+         size_t count,
+         PyObject* names);
+// Whether C code may call this while a graph is captured; ends it if not.
+void check_native(Capture* c, PyObject* callable);
+Ref load_attribute(Machine& m, PyObject* object, PyObject* name);
+
+}  // namespace taeda::capture

@@ -1,0 +1,294 @@
+// What a captured part leaves: results or frames, and side effects, as recipes.
+#include <taeda/csrc/compiler/capture/capture.h>
+
+namespace taeda::capture {
+namespace {
+
+class Recipes {
+ public:
+  explicit Recipes(Capture& c) : c_(c), rebuild_(c.entry.rebuild) {}
+
+  int of(PyObject* o) {
+    auto [at, added] = known_.try_emplace(o, -1);
+    if (!added) return at->second;
+    auto number = static_cast<int>(rebuild_.recipes.size());
+    at->second = number;
+    rebuild_.recipes.emplace_back();
+    Recipe made = describe(o);
+    if (made.kind == Recipe::Value) outputs.push_back(made.index);
+    rebuild_.recipes[number] = std::move(made);
+    return number;
+  }
+  int place(int index) {
+    rebuild_.recipes.push_back({Recipe::Place, index, {}, {}});
+    return static_cast<int>(rebuild_.recipes.size()) - 1;
+  }
+
+  std::vector<int> outputs;
+
+ private:
+  static Recipe constant(PyObject* o) {
+    return {Recipe::Constant, -1, Ref::borrow(o), {}};
+  }
+  Recipe items(Recipe::Kind kind, PyObject* o) {
+    Recipe out{kind, -1, type(o), {}};
+    Ref list = checked(PySequence_List(o));
+    for (PyObject* each : python::items_of(list.get())) {
+      int part = of(each);
+      out.parts.push_back(part);
+    }
+    return out;
+  }
+  static Ref type(PyObject* o) {
+    return Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+  }
+  Recipe parts(Recipe::Kind kind, std::initializer_list<PyObject*> all) {
+    Recipe out{kind, -1, {}, {}};
+    for (PyObject* each : all) {
+      int part = each == nullptr ? -1 : of(each);
+      out.parts.push_back(part);
+    }
+    return out;
+  }
+  Recipe describe(PyObject* o);
+  Recipe of_container(PyObject* o);
+  Recipe of_function(PyObject* o);
+  Recipe of_instance(PyObject* o);
+  Recipe of_other(PyObject* o);
+
+  Capture& c_;
+  Rebuild& rebuild_;
+  std::unordered_map<PyObject*, int> known_;
+  std::vector<Ref> kept_;
+};
+
+Recipe Recipes::describe(PyObject* o) {
+  if (Shadow* s = c_.shadow_of(o)) return {Recipe::Place, s->place, {}, {}};
+  auto input = c_.places_of_tensors.find(o);
+  if (input != c_.places_of_tensors.end()) {
+    return {Recipe::Place, input->second.second, {}, {}};
+  }
+  auto node = c_.nodes.find(o);
+  if (node != c_.nodes.end()) return {Recipe::Value, node->second, {}, {}};
+  if (is_tensor(o)) break_graph("a tensor that capture has not seen made");
+  if (PyCell_Check(o)) {
+    if (!c_.own_cells.contains(o)) {
+      return {Recipe::Place, c_.constant(o), {}, {}};
+    }
+    PyObject* content = PyCell_GET(o);
+    if (content == nullptr) return parts(Recipe::Cell, {});
+    return parts(Recipe::Cell, {content});
+  }
+  if (c_.own_functions.contains(o)) return of_function(o);
+  if (PyMethod_Check(o)) {
+    return parts(Recipe::Method,
+                 {PyMethod_GET_FUNCTION(o), PyMethod_GET_SELF(o)});
+  }
+  if (PySlice_Check(o)) {
+    auto* s = reinterpret_cast<PySliceObject*>(o);
+    return parts(Recipe::Slice, {s->start, s->stop, s->step});
+  }
+  if (PyCFunction_Check(o) && PyCFunction_GET_SELF(o) != nullptr &&
+      !PyModule_Check(PyCFunction_GET_SELF(o)) &&
+      !PyType_Check(PyCFunction_GET_SELF(o))) {
+    // A bound method of something that was made inside.
+    Ref name = python::attribute(o, "__name__");
+    auto* getattr = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");
+    Ref args = checked(PyTuple_Pack(2, PyCFunction_GET_SELF(o), name.get()));
+    kept_.push_back(args);
+    return parts(Recipe::Reduced, {getattr, args.get()});
+  }
+  return of_container(o);
+}
+
+Recipe Recipes::of_container(PyObject* o) {
+  if (PyTuple_Check(o)) return items(Recipe::Tuple, o);
+  if (PyList_CheckExact(o)) return items(Recipe::List, o);
+  if (PySet_Check(o)) return items(Recipe::Set, o);
+  if (PyFrozenSet_CheckExact(o)) return items(Recipe::FrozenSet, o);
+  if (PyDict_Check(o)) {
+    Recipe out{Recipe::Dict, -1, type(o), {}};
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(o, &at, &key, &value)) {
+      int k = of(key);
+      int v = of(value);
+      out.parts.push_back(k);
+      out.parts.push_back(v);
+    }
+    if (PyDict_CheckExact(o) ||
+        strcmp(Py_TYPE(o)->tp_name, "collections.OrderedDict") == 0) {
+      return out;
+    }
+  }
+  return of_instance(o);
+}
+
+Recipe Recipes::of_function(PyObject* o) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(o);
+  return parts(Recipe::Function,
+               {f->func_code,
+                f->func_globals,
+                f->func_qualname,
+                f->func_defaults,
+                f->func_kwdefaults,
+                f->func_closure});
+}
+
+Recipe Recipes::of_instance(PyObject* o) {
+  if (!is_plain_instance(o)) return of_other(o);
+  Recipe out{Recipe::Instance, -1, type(o), {}};
+  PyObject** dict = _PyObject_GetDictPtr(o);
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  while (dict && *dict && PyDict_Next(*dict, &at, &key, &value)) {
+    int k = of(key);
+    int v = of(value);
+    out.parts.push_back(k);
+    out.parts.push_back(v);
+  }
+  return out;
+}
+
+// Values, and whatever says itself how it is made again.
+Recipe Recipes::of_other(PyObject* o) {
+  if (is_shared(o) || is_of_library(o)) return constant(o);
+  if (PyGen_Check(o)) break_graph("a generator is alive");
+  Ref reduced(PyObject_CallMethod(o, "__reduce__", nullptr));
+  if (!reduced || !PyTuple_Check(reduced.get())) {
+    PyErr_Clear();
+    break_graph(std::string("an object of class ") + Py_TYPE(o)->tp_name +
+                " is alive");
+  }
+  kept_.push_back(reduced);
+  PyObject* all = reduced.get();
+  Py_ssize_t n = PyTuple_GET_SIZE(all);
+  bool stateful = n > 2 && PyTuple_GET_ITEM(all, 2) != Py_None;
+  if (!stateful) {
+    return parts(Recipe::Reduced,
+                 {PyTuple_GET_ITEM(all, 0), PyTuple_GET_ITEM(all, 1)});
+  }
+  return parts(Recipe::Reduced,
+               {PyTuple_GET_ITEM(all, 0),
+                PyTuple_GET_ITEM(all, 1),
+                PyTuple_GET_ITEM(all, 2)});
+}
+
+// Differences between stand-ins and what they began as.
+class Effects {
+ public:
+  Effects(Capture& c, Recipes& recipes) : c_(c), recipes_(recipes) {}
+  void all() {
+    for (size_t i = 0; i < c_.order.size(); ++i) of(*c_.order[i]);
+    for (auto& [outer, cell] : c_.cells) {
+      PyObject* now = PyCell_GET(cell.inner.get());
+      if (now == cell.before.get()) continue;
+      add(Effect::SetCell, recipes_.of(outer), nullptr, now);
+    }
+    for (auto& key : c_.stored_globals) {
+      int target = recipes_.place(c_.constant(key.first));
+      add(Effect::SetGlobal, target, key.second, c_.globals.at(key).get());
+    }
+  }
+
+ private:
+  void add(Effect::Kind kind, int target, PyObject* key, PyObject* value) {
+    int v = value == nullptr ? -1 : recipes_.of(value);
+    int k = kind == Effect::SetItem || kind == Effect::DeleteItem
+                ? recipes_.of(key)
+                : -1;
+    c_.entry.rebuild.effects.push_back({kind, target, Ref::borrow(key), v, k});
+  }
+  void of(Shadow& s) {
+    PyObject* inner = s.inner.get();
+    if (PyList_CheckExact(inner)) {
+      of_items(s, Effect::AssignList, Ref::borrow(inner));
+    } else if (PyDict_Check(inner)) {
+      of_dict(s, inner, Effect::SetItem, Effect::DeleteItem);
+    } else if (PySet_Check(inner)) {
+      int same = PyObject_RichCompareBool(inner, s.before.get(), Py_EQ);
+      if (same == 1) return;
+      int target = recipes_.place(s.place);
+      // As a list: the stand-in's recipe is the outside object.
+      c_.kept.push_back(checked(PySequence_List(inner)));
+      add(Effect::AssignSet, target, nullptr, c_.kept.back().get());
+    } else if (s.before && PyList_CheckExact(s.before.get())) {
+      of_items(s, Effect::AssignDeque, checked(PySequence_List(inner)));
+    } else {
+      PyObject** dict = _PyObject_GetDictPtr(inner);
+      if (dict == nullptr || *dict == nullptr) return;
+      if (!s.before) s.before = checked(PyDict_New());
+      of_dict(s, *dict, Effect::SetAttribute, Effect::DeleteAttribute);
+    }
+  }
+  void of_items(Shadow& s, Effect::Kind kind, Ref now) {
+    auto before = python::items_of(s.before.get());
+    auto after = python::items_of(now.get());
+    if (before.size() == after.size() &&
+        std::equal(before.begin(), before.end(), after.begin())) {
+      return;
+    }
+    // As a list of its own: the stand-in's recipe is the outside object.
+    Ref copy = checked(PySequence_List(now.get()));
+    c_.kept.push_back(copy);
+    add(kind, recipes_.place(s.place), nullptr, copy.get());
+  }
+  void of_dict(Shadow& s, PyObject* now, Effect::Kind set, Effect::Kind drop) {
+    PyObject *key, *value;
+    int target = -1;
+    auto effect = [&](Effect::Kind kind, PyObject* k, PyObject* v) {
+      if (target < 0) target = recipes_.place(s.place);
+      add(kind, target, k, v);
+    };
+    Py_ssize_t at = 0;
+    while (PyDict_Next(s.before.get(), &at, &key, &value)) {
+      if (PyDict_Contains(now, key) == 0) effect(drop, key, nullptr);
+    }
+    at = 0;
+    while (PyDict_Next(now, &at, &key, &value)) {
+      if (PyDict_GetItem(s.before.get(), key) != value) effect(set, key, value);
+    }
+  }
+
+  Capture& c_;
+  Recipes& recipes_;
+};
+
+void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
+  FrameShape shape{
+      f.info, f.function, f.next, f.depth, -1, f.keyword_names, {}};
+  int count = f.info->object()->co_nlocalsplus + f.depth;
+  for (int i = 0; i < count; ++i) {
+    bool untouched =
+        static_cast<size_t>(i) < f.untouched.size() && f.untouched[i];
+    int recipe = -1;
+    if (f.slots[i] != nullptr && untouched) {
+      recipe =
+          recipes.place(c.entry.guards.fetch(Do::Slot, f.number, nullptr, i));
+    } else if (f.slots[i] != nullptr) {
+      recipe = recipes.of(f.slots[i]);
+    }
+    shape.slots.push_back(recipe);
+  }
+  c.entry.frames.push_back(std::move(shape));
+}
+
+}  // namespace
+
+void finish(Capture& c, Ref result) {
+  Recipes recipes(c);
+  if (result) {
+    c.entry.result = recipes.of(result.get());
+  } else {
+    Ref handled(PyErr_GetHandledException());
+    if (handled.get() != c.handled.get()) {
+      break_graph("an exception is being handled");
+    }
+    for (auto& f : c.frames) describe_frame(c, recipes, *f);
+  }
+  Effects(c, recipes).all();
+  c.entry.outputs = recipes.outputs;
+  c.entry.graph.finish(recipes.outputs);
+}
+
+}  // namespace taeda::capture

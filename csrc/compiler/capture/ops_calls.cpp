@@ -1,0 +1,217 @@
+// Calls: of Python functions, which are evaluated here, and of C code.
+#include <taeda/csrc/compiler/capture/evaluate.h>
+
+#include <taeda/c10/core/local_state.h>
+
+#include <opcode.h>
+
+namespace taeda::capture {
+namespace {
+
+bool in_set(PyObject* set, PyObject* item) {
+  int found = item == nullptr ? 0 : PySet_Contains(set, item);
+  if (found < 0) PyErr_Clear();
+  return found == 1;
+}
+
+std::string text_of(PyObject* o) {
+  Ref text(PyObject_Repr(o));
+  if (!text) PyErr_Clear();
+  return text ? PyUnicode_AsUTF8(text.get()) : "?";
+}
+
+// `super()` looks for its arguments in the caller's frame, which C code would
+// not find: here it is.
+Ref make_super(Machine& m) {
+  PyCodeObject* code = m.f.info->object();
+  for (int i = 0; i < code->co_nlocalsplus; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+    if (PyUnicode_CompareWithASCIIString(name, "__class__") != 0) continue;
+    auto content = [&](PyObject* cell) {
+      if (cell == nullptr || !PyCell_Check(cell)) return cell;
+      return m.capture ? m.capture->cell_content(cell) : PyCell_GET(cell);
+    };
+    PyObject* type = content(m.slot(i));
+    PyObject* self = content(m.slot(0));
+    if (type == nullptr || self == nullptr) break;
+    auto* super = reinterpret_cast<PyObject*>(&PySuper_Type);
+    return checked(PyObject_CallFunctionObjArgs(super, type, self, nullptr));
+  }
+  PyErr_SetString(PyExc_RuntimeError, "super(): no arguments");
+  throw PythonError();
+}
+
+// Begins a frame for a Python function; false where it has to run by C.
+bool begin_frame(Machine& m,
+                 PyObject* function,
+                 PyObject* const* args,
+                 size_t count,
+                 PyObject* names) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(function);
+  CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));
+  if (info->is_generator || info->imports || info->runs_natively ||
+      !is_supported(*info)) {
+    return false;
+  }
+  auto frame = std::make_unique<Frame>(
+      info, Ref::borrow(function), f->func_globals, f->func_builtins);
+  frame->own_slots();
+  if (!bind(m.capture, *frame, args, count, names)) return false;
+  if (m.frames.size() > 200) break_graph("calls are nested too deeply");
+  m.pending = std::move(frame);
+  return true;
+}
+
+// The built-in functions that look at attributes, over stand-ins.
+Ref attribute_function(Machine& m,
+                       PyObject* callable,
+                       PyObject* const* args,
+                       size_t count) {
+  const char* name =
+      PyCFunction_Check(callable)
+          ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name
+          : "";
+  if (count == 0) return {};
+  Shadow* s = m.capture->shadow_of(args[0]);
+  if (strcmp(name, "vars") == 0 || strcmp(name, "dir") == 0) {
+    if (s != nullptr) m.capture->fill(*s);
+    return {};
+  }
+  if (count < 2 || !PyUnicode_Check(args[1])) return {};
+  PyObject* text = Py_NewRef(args[1]);
+  PyUnicode_InternInPlace(&text);
+  Ref key(text);
+  if ((strcmp(name, "setattr") == 0 || strcmp(name, "delattr") == 0) && s) {
+    m.capture->look(*s, key.get());
+    return {};
+  }
+  bool has = strcmp(name, "hasattr") == 0;
+  if (!has && strcmp(name, "getattr") != 0) return {};
+  try {
+    Ref value = m.capture->attribute(args[0], key.get());
+    return has ? Ref::borrow(Py_True) : value;
+  } catch (const PythonError&) {
+    if (is_break() || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+    if (!has && count < 3) throw;
+    PyErr_Clear();
+    return Ref::borrow(has ? Py_False : args[2]);
+  }
+}
+
+}  // namespace
+
+void check_native(Capture* c, PyObject* callable) {
+  const Library& lib = library();
+  if (in_set(lib.unsafe, callable)) {
+    break_graph("call of " + text_of(callable));
+  }
+  if (!PyCFunction_Check(callable)) return;
+  auto* f = reinterpret_cast<PyCFunctionObject*>(callable);
+  if (f->m_module != nullptr && in_set(lib.unsafe_modules, f->m_module)) {
+    break_graph("call of " + text_of(callable));
+  }
+}
+
+Ref call(Machine& m,
+         PyObject* callable,
+         PyObject* const* args,
+         size_t count,
+         PyObject* names) {
+  Capture* c = m.capture;
+  if (callable == reinterpret_cast<PyObject*>(&PySuper_Type) && count == 0) {
+    return make_super(m);
+  }
+  if (c == nullptr) {
+    return checked(PyObject_Vectorcall(callable, args, count, names));
+  }
+  if (Py_TYPE(callable) == &PyMethod_Type) {
+    std::vector<PyObject*> all{PyMethod_GET_SELF(callable)};
+    size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    all.insert(all.end(), args, args + count + named);
+    Ref function = Ref::borrow(PyMethod_GET_FUNCTION(callable));
+    return call(m, function.get(), all.data(), count + 1, names);
+  }
+  check_native(c, callable);
+  if (PyFunction_Check(callable)) {
+    if (begin_frame(m, callable, args, count, names)) return {};
+  } else if (c->shadow_of(callable) != nullptr) {
+    PyObject* found =
+        _PyType_Lookup(Py_TYPE(callable), python::interned<"__call__">());
+    if (found != nullptr && PyFunction_Check(found)) {
+      Ref bound = checked(PyMethod_New(found, callable));
+      return call(m, bound.get(), args, count, names);
+    }
+  }
+  if (names == nullptr) {
+    if (Ref out = attribute_function(m, callable, args, count)) return out;
+  }
+  bool before = grad_enabled();
+  Ref out = checked(PyObject_Vectorcall(callable, args, count, names));
+  c->note_native_call(before);
+  return out;
+}
+
+namespace {
+
+// Takes what a call stood on off the stack and pushes its result, or makes the
+// frame that will push it the running one. Nothing may use `m.f` afterwards.
+Flow complete(Machine& m, int used, Ref out) {
+  for (int i = 0; i < used; ++i) m.f.pop();
+  if (m.pending) {
+    m.frames.push_back(std::move(m.pending));
+  } else {
+    m.f.push(out.release());
+  }
+  return Flow::Next;
+}
+
+Flow kw_names(Machine& m, int i) {
+  m.f.keyword_names = PyTuple_GET_ITEM(m.f.info->object()->co_consts, i);
+  return Flow::Next;
+}
+
+Flow call_operation(Machine& m, int n) {
+  PyObject** at = m.f.stack() + m.f.depth - n;
+  PyObject* names = m.f.keyword_names;
+  size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  bool method = at[-2] != nullptr;
+  PyObject* callable = method ? at[-2] : at[-1];
+  PyObject** first = method ? at - 1 : at;
+  Ref out = call(m, callable, first, n + method - named, names);
+  m.f.keyword_names = nullptr;
+  return complete(m, n + 2, std::move(out));
+}
+
+Flow call_function_ex(Machine& m, int flags) {
+  int used = 2 + (flags & 1) + 1;
+  PyObject* keywords = (flags & 1) ? m.f.peek(1) : nullptr;
+  PyObject* callable = m.f.peek(2 + (flags & 1));
+  Ref args = checked(PySequence_Tuple(m.f.peek(1 + (flags & 1))));
+  std::vector<PyObject*> all(python::items_of(args.get()).begin(),
+                             python::items_of(args.get()).end());
+  size_t count = all.size();
+  Ref names;
+  Ref copied;
+  if (keywords != nullptr) {
+    copied = checked(PyDict_New());
+    python::check_status(PyDict_Update(copied.get(), keywords));
+    Ref list = checked(PyDict_Keys(copied.get()));
+    names = checked(PyList_AsTuple(list.get()));
+    for (PyObject* name : python::items_of(names.get())) {
+      all.push_back(PyDict_GetItem(copied.get(), name));
+    }
+    if (PyTuple_GET_SIZE(names.get()) == 0) names = Ref();
+  }
+  Ref out = call(m, callable, all.data(), count, names.get());
+  return complete(m, used, std::move(out));
+}
+
+}  // namespace
+
+void add_call_operations(Operation** t) {
+  t[KW_NAMES] = kw_names;
+  t[CALL] = call_operation;
+  t[CALL_FUNCTION_EX] = call_function_ex;
+}
+
+}  // namespace taeda::capture

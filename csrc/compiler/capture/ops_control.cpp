@@ -1,0 +1,225 @@
+// Jumps, loops, exceptions, `with`, generators.
+#include <taeda/csrc/compiler/capture/evaluate.h>
+
+#include <taeda/c10/core/local_state.h>
+
+#include <opcode.h>
+
+namespace taeda::capture {
+namespace {
+
+Flow jump_forward(Machine& m, int n) {
+  m.f.next += n;
+  return Flow::Next;
+}
+Flow jump_backward(Machine& m, int n) {
+  m.f.next -= n;
+  return Flow::Next;
+}
+
+bool truth(Machine& m) {
+  int is = PyObject_IsTrue(m.f.peek(1));
+  python::check_status(is);
+  return is != 0;
+}
+template <bool wanted, int direction>
+Flow pop_jump_if(Machine& m, int n) {
+  if (truth(m) == wanted) m.f.next += direction * n;
+  m.f.pop();
+  return Flow::Next;
+}
+template <bool wanted, int direction>
+Flow pop_jump_if_none(Machine& m, int n) {
+  if ((m.f.peek(1) == Py_None) == wanted) m.f.next += direction * n;
+  m.f.pop();
+  return Flow::Next;
+}
+template <bool wanted>
+Flow jump_or_pop(Machine& m, int n) {
+  if (truth(m) == wanted) {
+    m.f.next += n;
+  } else {
+    m.f.pop();
+  }
+  return Flow::Next;
+}
+
+Flow for_iter(Machine& m, int n) {
+  PyObject* iterator = m.f.peek(1);
+  Ref item(Py_TYPE(iterator)->tp_iternext(iterator));
+  if (item) {
+    m.f.push(item.release());
+    return Flow::Next;
+  }
+  if (PyErr_Occurred()) {
+    if (is_break() || !PyErr_ExceptionMatches(PyExc_StopIteration)) {
+      return Flow::Failed;
+    }
+    PyErr_Clear();
+  }
+  m.f.pop();
+  m.f.next += n;
+  return Flow::Next;
+}
+
+Flow return_value(Machine& m, int) {
+  m.result = m.f.pop();
+  return Flow::Return;
+}
+
+Flow push_exc_info(Machine& m, int) {
+  Ref value = m.f.pop();
+  Ref before(PyErr_GetHandledException());
+  m.f.push(before ? before.release() : python::none());
+  PyErr_SetHandledException(value.get());
+  m.f.push(value.release());
+  return Flow::Next;
+}
+Flow pop_except(Machine& m, int) {
+  Ref before = m.f.pop();
+  PyErr_SetHandledException(before.get());
+  return Flow::Next;
+}
+Flow check_exc_match(Machine& m, int) {
+  int match = PyErr_GivenExceptionMatches(m.f.peek(2), m.f.peek(1));
+  m.f.pop();
+  m.f.push(PyBool_FromLong(match));
+  return Flow::Next;
+}
+void raise_object(PyObject* o) {
+  Ref value =
+      PyType_Check(o) ? checked(PyObject_CallNoArgs(o)) : Ref::borrow(o);
+  if (!PyExceptionInstance_Check(value.get())) {
+    PyErr_SetString(PyExc_TypeError,
+                    "exceptions must derive from BaseException");
+    return;
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(value.get())),
+                  value.get());
+}
+void raise_again(PyObject* value) {
+  PyObject* trace = PyException_GetTraceback(value);
+  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))),
+                Py_NewRef(value),
+                trace);
+}
+Flow reraise(Machine& m, int) {
+  raise_again(m.f.pop().get());
+  return Flow::Failed;
+}
+Flow raise_varargs(Machine& m, int n) {
+  if (n == 0) {
+    Ref handled(PyErr_GetHandledException());
+    if (handled) {
+      raise_again(handled.get());
+    } else {
+      PyErr_SetString(PyExc_RuntimeError, "No active exception to reraise");
+    }
+    return Flow::Failed;
+  }
+  Ref cause = n == 2 ? m.f.pop() : Ref();
+  Ref error = m.f.pop();
+  if (PyType_Check(error.get())) {
+    error = checked(PyObject_CallNoArgs(error.get()));
+  }
+  if (cause) {
+    if (PyType_Check(cause.get())) {
+      cause = checked(PyObject_CallNoArgs(cause.get()));
+    }
+    bool none = cause.get() == Py_None;
+    PyException_SetCause(error.get(), none ? nullptr : cause.release());
+  }
+  raise_object(error.get());
+  return Flow::Failed;
+}
+Flow load_assertion_error(Machine& m, int) {
+  m.f.push(Py_NewRef(PyExc_AssertionError));
+  return Flow::Next;
+}
+
+// C code that a context manager consists of may switch gradients on or off.
+Ref call_watched(Machine& m, PyObject* f, PyObject* const* args, size_t n) {
+  bool before = grad_enabled();
+  if (m.capture != nullptr) check_native(m.capture, f);
+  Ref out = checked(PyObject_Vectorcall(f, args, n, nullptr));
+  if (m.capture != nullptr) m.capture->note_native_call(before);
+  return out;
+}
+Flow before_with(Machine& m, int) {
+  PyObject* manager = m.f.peek(1);
+  Ref enter = load_attribute(m, manager, python::interned<"__enter__">());
+  Ref exit = load_attribute(m, manager, python::interned<"__exit__">());
+  Ref value = call_watched(m, enter.get(), nullptr, 0);
+  m.f.pop();
+  m.f.push(exit.release());
+  m.f.push(value.release());
+  return Flow::Next;
+}
+Flow with_except_start(Machine& m, int) {
+  PyObject* error = m.f.peek(1);
+  Ref trace(PyException_GetTraceback(error));
+  PyObject* args[] = {reinterpret_cast<PyObject*>(Py_TYPE(error)),
+                      error,
+                      trace ? trace.get() : Py_None};
+  m.f.push(call_watched(m, m.f.peek(4), args, 3).release());
+  return Flow::Next;
+}
+
+Flow yield_value(Machine& m, int) {
+  m.result = m.f.pop();
+  return Flow::Yield;
+}
+// C code runs the beginning of a generator's function, which makes it.
+Flow return_generator(Machine&, int) { break_graph("a generator is made"); }
+Flow send(Machine& m, int n) {
+  PyObject* out = nullptr;
+  PySendResult status = PyIter_Send(m.f.peek(2), m.f.peek(1), &out);
+  if (status == PYGEN_ERROR) return Flow::Failed;
+  m.f.pop();
+  if (status == PYGEN_RETURN) {
+    m.f.pop();
+    m.f.next += n;
+  }
+  m.f.push(out);
+  return Flow::Next;
+}
+Flow get_yield_from_iter(Machine& m, int) {
+  if (PyGen_CheckExact(m.f.peek(1))) return Flow::Next;
+  Ref iterator = checked(PyObject_GetIter(m.f.peek(1)));
+  m.f.pop();
+  m.f.push(iterator.release());
+  return Flow::Next;
+}
+
+}  // namespace
+
+void add_control_operations(Operation** t) {
+  t[JUMP_FORWARD] = jump_forward;
+  t[JUMP_BACKWARD] = t[JUMP_BACKWARD_NO_INTERRUPT] = jump_backward;
+  t[POP_JUMP_FORWARD_IF_TRUE] = pop_jump_if<true, 1>;
+  t[POP_JUMP_FORWARD_IF_FALSE] = pop_jump_if<false, 1>;
+  t[POP_JUMP_BACKWARD_IF_TRUE] = pop_jump_if<true, -1>;
+  t[POP_JUMP_BACKWARD_IF_FALSE] = pop_jump_if<false, -1>;
+  t[POP_JUMP_FORWARD_IF_NONE] = pop_jump_if_none<true, 1>;
+  t[POP_JUMP_FORWARD_IF_NOT_NONE] = pop_jump_if_none<false, 1>;
+  t[POP_JUMP_BACKWARD_IF_NONE] = pop_jump_if_none<true, -1>;
+  t[POP_JUMP_BACKWARD_IF_NOT_NONE] = pop_jump_if_none<false, -1>;
+  t[JUMP_IF_TRUE_OR_POP] = jump_or_pop<true>;
+  t[JUMP_IF_FALSE_OR_POP] = jump_or_pop<false>;
+  t[FOR_ITER] = for_iter;
+  t[RETURN_VALUE] = return_value;
+  t[PUSH_EXC_INFO] = push_exc_info;
+  t[POP_EXCEPT] = pop_except;
+  t[CHECK_EXC_MATCH] = check_exc_match;
+  t[RERAISE] = reraise;
+  t[RAISE_VARARGS] = raise_varargs;
+  t[LOAD_ASSERTION_ERROR] = load_assertion_error;
+  t[BEFORE_WITH] = before_with;
+  t[WITH_EXCEPT_START] = with_except_start;
+  t[YIELD_VALUE] = yield_value;
+  t[RETURN_GENERATOR] = return_generator;
+  t[SEND] = send;
+  t[GET_YIELD_FROM_ITER] = get_yield_from_iter;
+}
+
+}  // namespace taeda::capture

@@ -1,0 +1,174 @@
+#include <taeda/csrc/compiler/capture/rebuild.h>
+
+namespace taeda::capture {
+namespace {
+
+PyTypeObject* type_of(const Recipe& r) {
+  return reinterpret_cast<PyTypeObject*>(r.object.get());
+}
+
+}  // namespace
+
+Ref Builder::make(int recipe) {
+  Ref& made = made_[recipe];
+  if (made) return made;
+  const Recipe& r = rebuild_.recipes[recipe];
+  // Known before it is filled: containers may hold themselves.
+  Ref begun = begin(r);
+  made_[recipe] = begun;
+  fill(r, begun.get());
+  return begun;
+}
+
+Ref Builder::begin(const Recipe& r) {
+  switch (r.kind) {
+    case Recipe::Place:
+      return places_[r.index];
+    case Recipe::Value:
+      return values_[r.index];
+    case Recipe::Constant:
+      return r.object;
+    case Recipe::Tuple:
+      return make_tuple(r);
+    case Recipe::List:
+      return checked(PyList_New(0));
+    case Recipe::Set:
+      return checked(PySet_New(nullptr));
+    case Recipe::FrozenSet:
+      return checked(PyFrozenSet_New(make_tuple(r).get()));
+    case Recipe::Dict:
+      return checked(PyObject_CallNoArgs(r.object.get()));
+    case Recipe::Instance:
+      return checked(type_of(r)->tp_alloc(type_of(r), 0));
+    case Recipe::Cell:
+      return checked(PyCell_New(nullptr));
+    case Recipe::Function:
+      return make_function(r);
+    case Recipe::Method:
+      return checked(
+          PyMethod_New(make(r.parts[0]).get(), make(r.parts[1]).get()));
+    case Recipe::Slice:
+      return checked(PySlice_New(make(r.parts[0]).get(),
+                                 make(r.parts[1]).get(),
+                                 make(r.parts[2]).get()));
+    case Recipe::Reduced:
+      return make_reduced(r);
+  }
+  return {};
+}
+
+void Builder::fill(const Recipe& r, PyObject* made) {
+  const std::vector<int>& parts = r.parts;
+  switch (r.kind) {
+    case Recipe::List:
+      for (int p : parts) {
+        python::check_status(PyList_Append(made, make(p).get()));
+      }
+      break;
+    case Recipe::Set:
+      for (int p : parts) python::check_status(PySet_Add(made, make(p).get()));
+      break;
+    case Recipe::Dict:
+      for (size_t i = 0; i < parts.size(); i += 2) {
+        Ref key = make(parts[i]);
+        Ref value = make(parts[i + 1]);
+        python::check_status(PyObject_SetItem(made, key.get(), value.get()));
+      }
+      break;
+    case Recipe::Instance:
+      for (size_t i = 0; i < parts.size(); i += 2) {
+        Ref name = make(parts[i]);
+        Ref value = make(parts[i + 1]);
+        python::check_status(
+            PyObject_GenericSetAttr(made, name.get(), value.get()));
+      }
+      break;
+    case Recipe::Cell:
+      if (!parts.empty()) {
+        python::check_status(PyCell_Set(made, make(parts[0]).get()));
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+Ref Builder::make_tuple(const Recipe& r) {
+  Ref out = python::new_tuple(
+      r.parts.size(), [&](size_t i) { return make(r.parts[i]).release(); });
+  auto* plain = reinterpret_cast<PyObject*>(&PyTuple_Type);
+  if (r.kind != Recipe::Tuple || r.object.get() == plain) return out;
+  if (PyObject_HasAttrString(r.object.get(), "_make")) {
+    return checked(call_method(r.object.get(), "_make", out.get()));
+  }
+  return checked(PyObject_CallOneArg(r.object.get(), out.get()));
+}
+
+Ref Builder::make_function(const Recipe& r) {
+  Ref code = make(r.parts[0]);
+  Ref globals = make(r.parts[1]);
+  Ref name = make(r.parts[2]);
+  Ref out = checked(
+      PyFunction_NewWithQualName(code.get(), globals.get(), name.get()));
+  using Setter = int (*)(PyObject*, PyObject*);
+  const Setter setters[] = {
+      PyFunction_SetDefaults, PyFunction_SetKwDefaults, PyFunction_SetClosure};
+  for (int i = 0; i < 3; ++i) {
+    int part = r.parts[3 + i];
+    if (part >= 0)
+      python::check_status(setters[i](out.get(), make(part).get()));
+  }
+  return out;
+}
+
+Ref Builder::make_reduced(const Recipe& r) {
+  Ref callable = make(r.parts[0]);
+  Ref args = make(r.parts[1]);
+  Ref out = checked(PyObject_Call(callable.get(), args.get(), nullptr));
+  if (r.parts.size() > 2) {
+    Ref state = make(r.parts[2]);
+    checked(call_method(out.get(), "__setstate__", state.get()));
+  }
+  return out;
+}
+
+void Builder::apply(const Effect& e) {
+  Ref target = make(e.target);
+  Ref value = e.value >= 0 ? make(e.value) : Ref();
+  Ref key = e.key_recipe >= 0 ? make(e.key_recipe) : e.key;
+  int status = 0;
+  switch (e.kind) {
+    case Effect::SetAttribute:
+    case Effect::DeleteAttribute:
+      // What a class's own __setattr__ does has been captured already.
+      status = PyObject_GenericSetAttr(target.get(), key.get(), value.get());
+      break;
+    case Effect::SetItem:
+      status = PyDict_SetItem(target.get(), key.get(), value.get());
+      break;
+    case Effect::DeleteItem:
+      status = PyDict_DelItem(target.get(), key.get());
+      break;
+    case Effect::AssignList:
+      status = PyList_SetSlice(
+          target.get(), 0, PyList_GET_SIZE(target.get()), value.get());
+      break;
+    case Effect::AssignSet:
+    case Effect::AssignDeque: {
+      checked(PyObject_CallMethod(target.get(), "clear", nullptr));
+      const char* add = e.kind == Effect::AssignSet ? "update" : "extend";
+      checked(call_method(target.get(), add, value.get()));
+      break;
+    }
+    case Effect::SetCell:
+      PyCell_Set(target.get(), value.get());
+      break;
+    case Effect::SetGlobal:
+      status = value ? PyDict_SetItem(target.get(), key.get(), value.get())
+                     : PyDict_DelItem(target.get(), key.get());
+      break;
+  }
+  python::check_status(status);
+}
+
+}  // namespace taeda::capture

@@ -1,0 +1,81 @@
+// How objects that a captured part made are made again, and its side effects.
+#pragma once
+
+#include <taeda/csrc/compiler/capture/graph.h>
+
+#include <map>
+
+namespace taeda::capture {
+
+struct Recipe {
+  enum Kind {
+    Place,     // an outside object
+    Value,     // of a node of the graph
+    Constant,  // the object itself
+    Tuple,     // `object` is the type
+    List,
+    Set,
+    FrozenSet,
+    Dict,      // keys and values in turn; `object` is the type
+    Instance,  // `object` is the type; names and values of attributes in turn
+    Cell,
+    Function,  // code, globals, name, defaults, keyword defaults, closure, dict
+    Method,
+    Slice,
+    Reduced,  // callable, arguments, state or nothing: of __reduce__
+  } kind;
+  int index = -1;
+  Ref object;
+  std::vector<int> parts;
+};
+
+struct Effect {
+  enum Kind {
+    SetAttribute,
+    DeleteAttribute,
+    SetItem,
+    DeleteItem,
+    AssignList,
+    AssignSet,
+    AssignDeque,
+    SetCell,
+    SetGlobal,
+  } kind;
+  int target;
+  Ref key;
+  int value = -1;
+  int key_recipe = -1;
+};
+
+struct Rebuild {
+  std::vector<Recipe> recipes;
+  std::vector<Effect> effects;
+};
+
+// One run of a Rebuild.
+class Builder {
+ public:
+  Builder(const Rebuild& rebuild,
+          const std::vector<Ref>& places,
+          const std::vector<Ref>& values)
+      : rebuild_(rebuild),
+        places_(places),
+        values_(values),
+        made_(rebuild.recipes.size()) {}
+  Ref make(int recipe);
+  void apply(const Effect& e);
+
+ private:
+  Ref begin(const Recipe& r);
+  void fill(const Recipe& r, PyObject* made);
+  Ref make_tuple(const Recipe& r);
+  Ref make_function(const Recipe& r);
+  Ref make_reduced(const Recipe& r);
+
+  const Rebuild& rebuild_;
+  const std::vector<Ref>& places_;
+  const std::vector<Ref>& values_;
+  std::vector<Ref> made_;
+};
+
+}  // namespace taeda::capture
