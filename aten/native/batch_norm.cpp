@@ -4,6 +4,7 @@
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/_native_batch_norm_legit_functional.h>
 #include <taeda/gen/native/batch_norm.h>
 #include <taeda/gen/native/native_batch_norm.h>
 #include <taeda/gen/native/native_batch_norm_backward.h>
@@ -352,6 +353,58 @@ void native_batch_norm_cpu(const Tensor& input,
   });
   mean.finish();
   scale.finish();
+}
+
+template <class I>
+void batch_norm_functional_shape(const Spec<I>& input,
+                                 const Spec<I>& weight,
+                                 const Spec<I>& bias,
+                                 const Spec<I>& running_mean,
+                                 const Spec<I>& running_var,
+                                 bool training,
+                                 double momentum,
+                                 double eps,
+                                 Plan<I>& plan) {
+  native_batch_norm_shape(input,
+                          weight,
+                          bias,
+                          running_mean,
+                          running_var,
+                          training,
+                          momentum,
+                          eps,
+                          plan);
+  plan.set_like(3, running_mean, running_mean.dtype());
+  plan.set_like(4, running_var, running_var.dtype());
+}
+TAEDA_SHAPE(batch_norm_functional_shape);
+
+void batch_norm_functional_cpu(const Tensor& input,
+                               const OptionalTensor& weight,
+                               const OptionalTensor& bias,
+                               const Tensor& running_mean,
+                               const Tensor& running_var,
+                               bool training,
+                               double momentum,
+                               double eps,
+                               const Tensor& out,
+                               const Tensor& save_mean,
+                               const Tensor& save_invstd,
+                               const Tensor& running_mean_out,
+                               const Tensor& running_var_out) {
+  copy_into(running_mean_out, running_mean);
+  copy_into(running_var_out, running_var);
+  native_batch_norm_cpu(input,
+                        weight,
+                        bias,
+                        running_mean_out,
+                        running_var_out,
+                        training,
+                        momentum,
+                        eps,
+                        out,
+                        save_mean,
+                        save_invstd);
 }
 
 namespace {
