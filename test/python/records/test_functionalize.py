@@ -3,7 +3,8 @@
 Calls of all records are made in place on a nested view of a base, with `out=` on such
 a view, and on views that are written to afterwards: once as they are, once
 functionalized. Results, what the base became, its strides and the errors are the
-same. A mode below the level sees no operator that writes, but for the copies to inputs at the end.
+same. A mode below the level sees no operator that writes, but for the copies to inputs
+at the end.
 """
 
 from __future__ import annotations
