@@ -84,6 +84,20 @@ void check_writable(const FunctionalLevel& level,
 // Wrappers
 // ----------------------------------------------------------------------
 
+FunctionalValue& functional_value(const TensorBase& wrapper) {
+  auto& held = wrapper.impl()->extra().wrapped;
+  if (auto* own = dynamic_cast<FunctionalValue*>(held.get())) return *own;
+  const auto& other = static_cast<const Wrapped&>(*held);
+  auto memory = make_intrusive<Memory>();
+  memory->value = other.value;
+  memory->offset = sym_offset(*other.value.impl());
+  auto own = make_intrusive<FunctionalValue>(
+      other.level, other.value, std::move(memory), ViewSteps());
+  FunctionalValue& found = *own;
+  held = std::move(own);
+  return found;
+}
+
 TensorBase FunctionalLevel::make(const TensorBase& value,
                                  MemoryPtr memory,
                                  ViewSteps steps,

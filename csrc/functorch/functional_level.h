@@ -37,6 +37,7 @@ class TAEDA_API FunctionalLevel final : public Level {
   bool keeps(const OperatorEntry& op) const override;
   TensorBase value_in(const TensorBase& wrapper) const override;
   bool is_transform() const override { return is_transform_; }
+  bool keeps_views() const { return keep_views_; }
   const char* kind() const override { return "functionalize"; }
 
   // A wrapper with a memory of its own.
@@ -136,10 +137,8 @@ struct FunctionalValue final : Wrapped {
   uint64_t seen;       // the number of writes that `value` comes after
   bool moved = false;  // whether it was made another view in place
 };
-// Of a wrapper of a FunctionalLevel.
-inline FunctionalValue& functional_value(const TensorBase& wrapper) {
-  return *static_cast<FunctionalValue*>(
-      wrapper.impl()->extra_or_null()->wrapped.get());
-}
+// Of a wrapper of a FunctionalLevel. Autograd makes further wrappers of a value
+// (of arguments that a Function returns); such a one has a memory of its own.
+FunctionalValue& functional_value(const TensorBase& wrapper);
 
 }  // namespace taeda::functorch

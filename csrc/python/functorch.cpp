@@ -223,6 +223,12 @@ void add_functional_level(py::module_ m) {
       .def(py::init([](bool keep_views, bool is_transform) {
         return Shared(make_intrusive<Level>(keep_views, is_transform));
       }))
+      .def_property_readonly(
+          "is_transform",
+          [](const Shared<Level>& s) { return s->is_transform(); })
+      .def_property_readonly(
+          "keeps_views",
+          [](const Shared<Level>& s) { return s->keeps_views(); })
       .def("wrap", [](Shared<Level> s, TensorBase t) { return s->wrap(t); })
       .def("wrap_inputs",
            [](Shared<Level> s, const std::vector<TensorBase>& inputs) {

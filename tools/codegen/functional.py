@@ -104,12 +104,14 @@ def _text(schema: Schema, name: Text) -> Text:
 
 
 def _copy(a: Argument) -> str:
-    if a.type.is_list:
-        return (
-            f"std::vector<Tensor> {a.name}_out = "
-            f"ops::_foreach_clone({a.name}, std::nullopt);"
-        )
-    return f"Tensor {a.name}_out = ops::clone({a.name}, std::nullopt);"
+    if not a.type.is_list:
+        return f"Tensor {a.name}_out = ops::clone({a.name}, std::nullopt);"
+    # A loop, since a list may be empty.
+    return (
+        f"std::vector<Tensor> {a.name}_out;\n"
+        f"for (const Tensor& t : {a.name}) "
+        f"{a.name}_out.push_back(ops::clone(t, std::nullopt));"
+    )
 
 
 def _axes(writing: Overload) -> Axes:

@@ -641,6 +641,73 @@ def test_symbolic_sizes_stay_symbols() -> None:
     assert not isinstance(inside.shape[0], int)
 
 
+class Doubled(taeda.autograd.Function):
+    """x * x with thrice the gradient, by writes."""
+
+    @staticmethod
+    def forward(x):
+        y = x.clone()
+        y.mul_(x)
+        return y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        out = g.clone()
+        out.mul_(x).mul_(6)
+        return out
+
+
+def test_a_function_of_ones_own() -> None:
+    def f(x):
+        y = x * 1
+        y[0].add_(1)
+        return Doubled.apply(y).sum()
+
+    x = taeda.tensor([1.0, 2.0])
+    with Log() as below:
+        assert functionalize(f)(x).item() == 8.0
+        assert functionalize(grad(f))(x).tolist() == [12.0, 12.0]
+    assert not below.written
+    assert grad(functionalize(f))(x).tolist() == [12.0, 12.0]
+    given = x.clone().requires_grad_()
+    functionalize(f)(given).backward()
+    assert given.grad.tolist() == [12.0, 12.0]
+
+
+class Same(taeda.autograd.Function):
+    """Gives back its argument."""
+
+    @staticmethod
+    def forward(x):
+        return x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+def test_a_function_that_returns_its_argument_inside_of_a_recorded_level() -> None:
+    from taeda._functorch.levels import functional_level
+
+    level = functional_level(is_transform=False)
+    with level:
+        (x,) = level.wrap_inputs([taeda.ones(3)])
+        x.requires_grad_()
+        y = Same.apply(x * 1)
+        z = Doubled.apply(y)
+        (g,) = taeda.autograd.grad(z.sum(), [x])
+    assert level.output(g).tolist() == [12.0] * 3
+
+
 # Errors ------------------------------------------------------------------------------
 
 
