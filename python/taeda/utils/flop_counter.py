@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import defaultdict
+from contextlib import ExitStack
 from math import prod
 
 import taeda
@@ -270,8 +271,14 @@ class _Counting(TorchDispatchMode):
         self.counter = counter
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        return self.counter._count_flops(func.overloadpacket, out, args, kwargs or {})
+        named = kwargs or {}
+        out = func(*args, **named)
+        formula = self.counter.flop_registry.get(func.overloadpacket)
+        if formula is not None:
+            count = formula(*args, **named, out_val=out)
+            for name in self.counter.mod_tracker.parents:
+                self.counter.flop_counts[name][func.overloadpacket] += count
+        return out
 
 
 class FlopCounterMode:
@@ -314,7 +321,7 @@ class FlopCounterMode:
             for target, f in own.items()
         }
         self.mod_tracker = ModuleTracker()
-        self.mode: _Counting | None = None
+        self._entered = ExitStack()
 
     def get_total_flops(self) -> int:
         """The operations of everything inside the context."""
@@ -354,25 +361,13 @@ class FlopCounterMode:
 
     def __enter__(self):
         self.flop_counts.clear()
-        self.mod_tracker.__enter__()
-        self.mode = _Counting(self)
-        self.mode.__enter__()
+        with ExitStack() as entered:
+            entered.enter_context(self.mod_tracker)
+            entered.enter_context(_Counting(self))
+            self._entered = entered.pop_all()
         return self
 
-    def __exit__(self, *exception):
-        if self.mode is None:
-            raise AssertionError("FlopCounterMode: left without having been entered")
-        result = self.mode.__exit__(*exception)
-        self.mode = None
-        self.mod_tracker.__exit__()
+    def __exit__(self, *exception) -> None:
+        self._entered.__exit__(*exception)
         if self.display:
-            print(self.get_table(self.depth))
-        return result
-
-    def _count_flops(self, packet, out, args, kwargs):
-        formula = self.flop_registry.get(packet)
-        if formula is not None:
-            count = formula(*args, **kwargs, out_val=out)
-            for name in self.mod_tracker.parents:
-                self.flop_counts[name][packet] += count
-        return out
+            print(self.get_table())
