@@ -441,6 +441,44 @@ def test_the_operators_below_are_those_of_torch() -> None:
     assert own == [n for n in theirs.names if n not in moving]
 
 
+def test_a_traced_graph_is_that_of_torch() -> None:
+    from taeda.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.proxy_tensor import make_fx as torch_make_fx
+
+    def f(a):
+        b = a + 1
+        c = b.view(-1)
+        c.add_(1)
+        b[0].mul_(2)
+        return b.t()
+
+    ours = make_fx(functionalize(f))(taeda.zeros(2, 3))
+    theirs = torch_make_fx(torch_functionalize(f))(torch.zeros(2, 3))
+    for graph in (ours.graph, theirs.graph):
+        graph.eliminate_dead_code()
+    named = lambda module: [(str(n.target), len(n.args)) for n in module.graph.nodes]
+    assert named(ours) == named(theirs)
+    x = taeda.randn(2, 3)
+    assert taeda.equal(ours(x), f(x))
+
+
+def test_a_graph_over_symbols_holds_for_other_sizes() -> None:
+    from taeda.fx.experimental.proxy_tensor import make_fx
+
+    def f(a):
+        b = a + 1
+        b.view(-1).add_(1)
+        b[:, 0].mul_(2)
+        b.t()[1].relu_()
+        return b
+
+    traced = make_fx(functionalize(f), tracing_mode="symbolic")(taeda.randn(3, 4))
+    assert not any("_.default" in str(n.target) for n in traced.graph.nodes)
+    for shape in ((3, 4), (7, 5)):
+        x = taeda.randn(*shape)
+        assert taeda.equal(traced(x), f(x))
+
+
 def test_results_that_are_inputs_are_so_outside() -> None:
     def f(x):
         x.add_(1)
