@@ -36,8 +36,7 @@ void unwrap_ended(const OperatorEntry& op, Stack& stack) {
     while (const Wrapped* w = wrapped_or_null(t)) {
       if (w->level->is_alive()) return;
       check_alive(*w, op.qualified_name());
-      TensorBase inner = w->value;
-      t = std::move(inner);
+      t = w->level->value_in(t);
     }
   });
 }
@@ -93,6 +92,10 @@ struct WrappedKernel final : BoxedKernel {
 
 void Level::call_below_autograd(const OperatorEntry& op, Stack& stack) {
   call(op, stack);
+}
+
+TensorBase Level::value_in(const TensorBase& wrapper) const {
+  return wrapped_or_null(wrapper)->value;
 }
 
 ArrayRef<LevelPtr> levels() { return stack_of_levels(); }

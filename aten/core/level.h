@@ -41,6 +41,8 @@ class TAEDA_API Level : public IntrusiveTarget {
   // (backward, requires_grad_) are refused.
   virtual bool is_transform() const { return true; }
   virtual const char* kind() const = 0;
+  // The value that a wrapper of this level stands for now.
+  virtual TensorBase value_in(const TensorBase& wrapper) const;
 
   bool is_alive() const { return alive_; }
 
@@ -51,8 +53,9 @@ class TAEDA_API Level : public IntrusiveTarget {
 };
 using LevelPtr = IntrusivePtr<Level>;
 
-// What a wrapper holds.
-struct Wrapped final : IntrusiveTarget {
+// What a wrapper holds; a level may keep more. `value` may be behind the times
+// where the level brings it up to date only when it is asked for (value_in).
+struct Wrapped : IntrusiveTarget {
   Wrapped(LevelPtr l, TensorBase v, int64_t batch)
       : level(std::move(l)), value(std::move(v)), batch_dim(batch) {}
   LevelPtr level;
@@ -70,10 +73,7 @@ inline Level* level_of(const TensorBase& t) {
 }
 // The plain tensor in all wrappers: what a check of every element reads.
 inline TensorBase innermost_value(TensorBase t) {
-  while (const Wrapped* w = wrapped_or_null(t)) {
-    TensorBase inner = w->value;
-    t = std::move(inner);
-  }
+  while (const Level* level = level_of(t)) t = level->value_in(t);
   return t;
 }
 // A wrapper with the given sizes and strides.

@@ -1,5 +1,6 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/resize_warning.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -50,19 +51,22 @@ void resize_tensor(const TensorBase& t, IntArrayRef sizes) {
   resize_tensor_strided(t, sizes, contiguous_strides(sizes));
 }
 
+void warn_of_resize(const TensorBase& out, IntArrayRef sizes) {
+  if (out.numel() == 0) return;
+  warn(
+      str_cat("An output with one or more elements was resized since it had "
+              "shape ",
+              out.sizes(),
+              ", which does not match the required output shape ",
+              sizes,
+              ". This behavior is deprecated, and in a future release "
+              "outputs will not be resized unless they have zero "
+              "elements."));
+}
+
 bool resize_output(const TensorBase& out, IntArrayRef sizes) {
   if (out.sizes() == sizes) return false;
-  if (out.numel() != 0) {
-    warn(
-        str_cat("An output with one or more elements was resized since it had "
-                "shape ",
-                out.sizes(),
-                ", which does not match the required output shape ",
-                sizes,
-                ". This behavior is deprecated, and in a future release "
-                "outputs will not be resized unless they have zero "
-                "elements."));
-  }
+  warn_of_resize(out, sizes);
   TAEDA_CHECK(!out.requires_grad(),
               "cannot resize variables that require grad");
   resize_tensor(out, sizes);

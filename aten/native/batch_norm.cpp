@@ -4,6 +4,7 @@
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
+#include <taeda/gen/native/_native_batch_norm_legit_functional.h>
 #include <taeda/gen/native/batch_norm.h>
 #include <taeda/gen/native/native_batch_norm.h>
 #include <taeda/gen/native/native_batch_norm_backward.h>
@@ -59,6 +60,30 @@ void native_batch_norm_shape(const Spec<I>& input,
   plan.set(2, {training ? channels : I(0)}, kept);
 }
 TAEDA_SHAPE(native_batch_norm_shape);
+
+template <class I>
+void batch_norm_functional_shape(const Spec<I>& input,
+                                 const Spec<I>& weight,
+                                 const Spec<I>& bias,
+                                 const Spec<I>& running_mean,
+                                 const Spec<I>& running_var,
+                                 bool training,
+                                 double momentum,
+                                 double eps,
+                                 Plan<I>& plan) {
+  native_batch_norm_shape(input,
+                          weight,
+                          bias,
+                          running_mean,
+                          running_var,
+                          training,
+                          momentum,
+                          eps,
+                          plan);
+  plan.set_like(3, running_mean, running_mean.dtype());
+  plan.set_like(4, running_var, running_var.dtype());
+}
+TAEDA_SHAPE(batch_norm_functional_shape);
 
 namespace {
 

@@ -2,6 +2,14 @@
 
 namespace taeda::functorch {
 
+namespace {
+
+const TensorImpl* root_of(const TensorBase& t) {
+  return t.is_view() ? t.impl()->base().get() : t.impl();
+}
+
+}  // namespace
+
 void relate_view(const OperatorEntry& op,
                  std::span<const IValue> given,
                  size_t index,
@@ -12,9 +20,12 @@ void relate_view(const OperatorEntry& op,
   if (level_of(of) != level_of(wrapper)) return;
   // detach gives no view, and a rule may have made a copy.
   const TensorBase& value = wrapped_or_null(wrapper)->value;
+  const TensorBase& viewed_value = wrapped_or_null(of)->value;
   const void* memory = innermost_value(value).storage().get();
+  // Of wrappers that are functional the memory inside may be another.
   bool is_view =
-      value.is_view() && memory == innermost_value(of).storage().get();
+      value.is_view() && (root_of(value) == root_of(viewed_value) ||
+                          memory == innermost_value(of).storage().get());
   if (!is_view) return;
   ViewCreation how = value.impl()->view_creation();
   const auto& root = of.impl()->base();

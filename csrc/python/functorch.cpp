@@ -3,6 +3,8 @@
 
 #include <taeda/csrc/functorch/batch_level.h>
 #include <taeda/csrc/functorch/dual_level.h>
+#include <taeda/csrc/functorch/functional_forms.h>
+#include <taeda/csrc/functorch/functional_level.h>
 #include <taeda/csrc/functorch/grad_level.h>
 #include <taeda/csrc/python/autograd_function.h>
 #include <taeda/csrc/python/casters.h>
@@ -60,8 +62,10 @@ int depth_of(const Level* level) {
 py::object describe(const TensorBase& t) {
   const Wrapped* w = wrapped_or_null(t);
   if (w == nullptr) return py::none();
-  return py::make_tuple(
-      w->level->kind(), depth_of(w->level.get()), w->batch_dim, w->value);
+  return py::make_tuple(w->level->kind(),
+                        depth_of(w->level.get()),
+                        w->batch_dim,
+                        w->level->value_in(t));
 }
 
 py::object level_object(const LevelPtr& level) {
@@ -73,6 +77,9 @@ py::object level_object(const LevelPtr& level) {
   }
   if (auto* d = dynamic_cast<DualLevel*>(l))
     return py::cast(Shared<DualLevel>(d));
+  if (auto* f = dynamic_cast<FunctionalLevel*>(l)) {
+    return py::cast(Shared<FunctionalLevel>(f));
+  }
   return py::cast(Shared<Level>(level));
 }
 
@@ -96,7 +103,7 @@ void add_queries(py::module_ m) {
   m.def("get_unwrapped", [](const TensorBase& t) {
     const Wrapped* w = wrapped_or_null(t);
     TAEDA_CHECK(w != nullptr, "No wrappers present!");
-    return w->value;
+    return w->level->value_in(t);
   });
 }
 
@@ -210,6 +217,39 @@ void add_dual_level(py::module_ m) {
       });
 }
 
+void add_functional_level(py::module_ m) {
+  using Level = FunctionalLevel;
+  level_class<Level>(m, "FunctionalLevel", "Programs without writes.")
+      .def(py::init([](bool keep_views, bool is_transform) {
+        return Shared(make_intrusive<Level>(keep_views, is_transform));
+      }))
+      .def_property_readonly(
+          "is_transform",
+          [](const Shared<Level>& s) { return s->is_transform(); })
+      .def_property_readonly(
+          "keeps_views",
+          [](const Shared<Level>& s) { return s->keeps_views(); })
+      .def("wrap", [](Shared<Level> s, TensorBase t) { return s->wrap(t); })
+      .def("wrap_inputs",
+           [](Shared<Level> s, const std::vector<TensorBase>& inputs) {
+             return s->wrap_inputs(inputs);
+           })
+      .def("unwrap", [](Shared<Level> s, TensorBase t) { return s->unwrap(t); })
+      .def("is_changed",
+           [](Shared<Level> s, TensorBase t) { return s->is_changed(t); })
+      .def("write_back", [](Shared<Level> s) { s->write_back(); })
+      .def("output",
+           [](Shared<Level> s, TensorBase t) { return s->output(t); });
+  m.def("functional_form",
+        [](std::string_view name, std::string_view overload) -> py::object {
+          const OperatorEntry* op = Dispatcher::get().find(name, overload);
+          TAEDA_CHECK(op != nullptr, "no operator ", name, ".", overload);
+          const OperatorEntry* form = functional_form(*op);
+          if (form == nullptr) return py::none();
+          return py::make_tuple(form->name, form->overload);
+        });
+}
+
 // Made when a transform is used for the first time.
 py::module_ make_module() {
   py::module_ m = py::reinterpret_borrow<py::module_>(
@@ -218,6 +258,7 @@ py::module_ make_module() {
   add_grad_level(m);
   add_batch_level(m);
   add_dual_level(m);
+  add_functional_level(m);
   add_queries(m);
   m.def("loops", &BatchLevel::loops);
   m.def("describe", describe);

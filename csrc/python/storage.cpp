@@ -1,9 +1,11 @@
 // taeda.UntypedStorage: the bytes behind tensors.
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/core/memory.h>
 #include <taeda/aten/iter/derived.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_functions.h>
+#include <taeda/gen/ops/set_.h>
 
 #include <cstring>
 
@@ -135,6 +137,10 @@ void set_from_tensor(const TensorBase& t, const TensorBase& source) {
               message("Could not set tensor of type {} to a tensor of type {}",
                       dtype_name(t.dtype()),
                       dtype_name(source.dtype())));
+  if (wrapped_or_null(t) != nullptr) {
+    ops::set_(t, source);  // its level knows what that means
+    return;
+  }
   t.impl()->shallow_copy_from(*source.impl());
   t.impl()->bump_version();
 }

@@ -26,8 +26,7 @@ TensorBase unwrapped(TensorBase t, Reading reading) {
                 w->value,
                 ") has a number of its own. Please try to rewrite what you're "
                 "doing with other operations.");
-    TensorBase inner = w->value;
-    t = std::move(inner);
+    t = w->level->value_in(t);
   }
   return t;
 }

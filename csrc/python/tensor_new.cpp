@@ -2,6 +2,7 @@
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_functions.h>
 
+#include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
 #include <taeda/aten/native/creation.h>
@@ -184,9 +185,10 @@ void warn_about_copy(PyObject* o, std::string_view where) {
   check_status(PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1));
 }
 
-// Data that comes from outside is handed to the thread's modes.
+// Data that comes from outside is handed to the thread's modes and levels.
 TensorBase lifted(TensorBase t) {
-  return meets_python(t) ? ops::lift_fresh(t) : t;
+  bool seen = meets_python(t) || !levels().empty();
+  return seen ? ops::lift_fresh(t) : t;
 }
 
 PyObject* made(const Options& o) {

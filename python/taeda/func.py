@@ -13,6 +13,7 @@ from taeda._functorch.derivatives import (
     linearize,
     vjp,
 )
+from taeda._functorch.functionalize import functionalize
 from taeda._functorch.jacobians import hessian, jacfwd, jacrev
 from taeda._functorch.levels import debug_unwrap
 from taeda._functorch.modules import (
@@ -26,6 +27,7 @@ from taeda._lazy import attributes
 __all__ = [
     "debug_unwrap",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",

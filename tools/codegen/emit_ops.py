@@ -241,7 +241,7 @@ def _composite_includes(ops: list[Operator]) -> set[str]:
         if isinstance(body, Composite):
             text = body.call
         elif isinstance(body, Kernel):
-            text = body.means or ""
+            text = f"{body.means or ''} {body.any or ''}"
         called = re.findall(r"ops::(\w+)\(", text)
         element = element_of(op)
         if element is not None:

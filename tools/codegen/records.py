@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .errors import CodegenError, CodegenErrors, Location
 from .foreach import foreach_records
+from .functional import functional_records
 from .record_checks import (
     check_overload,
     check_record,
@@ -107,6 +108,7 @@ def _load(texts: Iterable[tuple[str, str]]) -> list[Record]:
                 records += [record, *foreach_records(record)]
             except CodegenError as error:
                 errors.append(error.at(item.location))
+    records += functional_records(records)
     errors += _duplicates(records)
     if errors:
         raise CodegenErrors(errors)

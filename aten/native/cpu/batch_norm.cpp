@@ -1,9 +1,11 @@
 // Batch norm: statistics per channel, over planes or over rows of channels.
+#include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/_native_batch_norm_legit_functional.h>
 #include <taeda/gen/native/native_batch_norm.h>
 #include <taeda/gen/native/native_batch_norm_backward.h>
 
@@ -306,6 +308,34 @@ void native_batch_norm_cpu(const Tensor& input,
   });
   mean.finish();
   scale.finish();
+}
+
+void batch_norm_functional_cpu(const Tensor& input,
+                               const OptionalTensor& weight,
+                               const OptionalTensor& bias,
+                               const Tensor& running_mean,
+                               const Tensor& running_var,
+                               bool training,
+                               double momentum,
+                               double eps,
+                               const Tensor& out,
+                               const Tensor& save_mean,
+                               const Tensor& save_invstd,
+                               const Tensor& running_mean_out,
+                               const Tensor& running_var_out) {
+  copy_into(running_mean_out, running_mean);
+  copy_into(running_var_out, running_var);
+  native_batch_norm_cpu(input,
+                        weight,
+                        bias,
+                        running_mean_out,
+                        running_var_out,
+                        training,
+                        momentum,
+                        eps,
+                        out,
+                        save_mean,
+                        save_invstd);
 }
 
 namespace {

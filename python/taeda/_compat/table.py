@@ -39,7 +39,6 @@ TABLE = {
     "ops:aten": "_pin_memory.default() _sparse_addmm.default()"
     " _sparse_mm_reduce_impl.default()",
     "profiler": "profile tensorboard_trace_handler()",
-    "utils.flop_counter": "FlopCounterMode",
 }
 
 DEVICES = {

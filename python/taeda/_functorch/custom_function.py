@@ -5,7 +5,8 @@ Note [A function and the levels]
 itself out of the way, and so on; without levels forward runs. A level of reverse mode
 records the function's own backward, one of forward mode calls its `jvp`, one of vmap
 its `vmap`, or maps forward, backward and jvp themselves where `generate_vmap_rule` is
-set. Each level shows setup_context its own tensors, with a ctx of its own.
+set; functionalize hands on the function of forward, backward and jvp without writes.
+Each level shows setup_context its own tensors, with a ctx of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 import taeda
 from taeda import _C
+from taeda._functorch.functionalize import functionalize
 from taeda._functorch.levels import batch_level, below, innermost
 from taeda._functorch.vmap import _expanded
 from taeda.autograd.function import Function
@@ -44,9 +46,13 @@ def call(cls, args: tuple):
     level = innermost()
     if level is None:
         return _C._functorch.apply_function(cls, args, None)[1]
-    return {"grad": _recorded, "dual": _pushed, "vmap": _mapped}[level.kind](
-        level, cls, args
-    )
+    apply = {
+        "grad": _recorded,
+        "dual": _pushed,
+        "vmap": _mapped,
+        "functionalize": _without_writes,
+    }
+    return apply[level.kind](level, cls, args)
 
 
 def _keeping_identity(given, inside, wrap):
@@ -80,6 +86,26 @@ def _recorded(level, cls, args: tuple):
         return tree_map(lambda t: outer(t) if _is_tensor(t) else t, result)
 
     return _C._functorch.apply_function(cls, given, forward)[1]
+
+
+# Without writes ---------------------------------------------------------------------
+
+
+def _without_writes(level, cls, args: tuple):
+    if not level.is_transform:
+        # Autograd records wrappers of the level, forward is a program inside of it.
+        return _C._functorch.apply_function(cls, args, None)[1]
+    inside = tuple(level.unwrap(a) if _is_tensor(a) else a for a in args)
+    outer = _keeping_identity(args, inside, level.wrap)
+    remove = "mutations" if level.keeps_views else "mutations_and_views"
+    parts = {
+        name: staticmethod(functionalize(getattr(cls, name), remove=remove))
+        for name in ("forward", "backward", "jvp")
+        if getattr(cls, name) is not getattr(Function, name)
+    }
+    with below(level):
+        result = type(cls)(cls.__name__, (cls,), parts).apply(*inside)
+    return tree_map(lambda t: outer(t) if _is_tensor(t) else t, result)
 
 
 # Forward mode -----------------------------------------------------------------------

@@ -9,6 +9,7 @@ __all__ = [
     "below",
     "debug_unwrap",
     "dual_level",
+    "functional_level",
     "grad_level",
     "innermost",
     "wrapper_text",
@@ -48,6 +49,22 @@ def dual_level(is_transform: bool = True):
             (backward, requires_grad_) are refused.
     """
     return _C._functorch.DualLevel(is_transform)
+
+
+def functional_level(keep_views: bool = True, is_transform: bool = True):
+    """A level in which nothing is written: values change, wrappers of them stay.
+
+    Its `wrap_inputs(tensors)` gives wrappers that share memory as the tensors do,
+    `unwrap(tensor)` the present value, `is_changed(tensor)` whether an input was
+    written to, `write_back()` writes to inputs what their wrappers have become and
+    `output(tensor)` is what a result stands for outside, once the level has ended.
+
+    Args:
+        keep_views: whether views stay views; copies otherwise.
+        is_transform: whether autograd's own calls are refused; where they are not,
+            it is the wrappers that autograd records.
+    """
+    return _C._functorch.FunctionalLevel(keep_views, is_transform)
 
 
 def innermost():
@@ -90,7 +107,11 @@ def wrapper_text(tensor) -> str | None:
     if facts is None:
         return None
     kind, depth, dim, value = facts
-    names = {"vmap": "BatchedTensor", "grad": "GradTrackingTensor"}
+    names = {
+        "vmap": "BatchedTensor",
+        "grad": "GradTrackingTensor",
+        "functionalize": "FunctionalTensor",
+    }
     level = "dead" if depth < 0 else f"lvl={depth}"
     head = f"{level}, bdim={dim}" if kind == "vmap" else level
     inside = "\n".join("    " + line for line in repr(value).split("\n"))

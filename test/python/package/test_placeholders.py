@@ -18,7 +18,7 @@ from taeda._compat import entries, listing
 from taeda._compat.table import DEVICES, TABLE
 
 ABSENT = """
-sparse_coo_tensor while_loop Event sparse quasirandom ao onnx.export func.functionalize
+sparse_coo_tensor while_loop Event sparse quasirandom ao onnx.export
 jit.CompilationUnit jit.set_fusion_strategy jit.optimized_execution compiler.set_stance
 fft.hfft distributed.all_reduce distributed.init_process_group distributed.rpc.init_rpc
 distributed.optim utils.benchmark utils.cpp_extension _dynamo.optimize

@@ -91,6 +91,10 @@ def _along_dims() -> Iterator[tuple]:
 
 
 def _norms() -> Iterator[tuple]:
+    for shape in ((4, 3), (2, 3, 5)):
+        parts = (real(3) for _ in range(4))
+        name = "_native_batch_norm_legit_functional"
+        yield name, real(*shape), *parts, True, 0.1, 1e-5
     for shape, over in (((2, 4), [4]), ((5, 2, 3), [2, 3]), ((4,), [4])):
         x = real(*shape)
         stat = [1] * len(over)
