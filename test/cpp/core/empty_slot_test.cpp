@@ -32,8 +32,8 @@ TEST(EmptySlot, NoFormulaComputesOnTwoDevices) {
   int formulas = 0;
   for (const OperatorEntry* op : Dispatcher::get().all()) {
     const RecordInfo& record = *op->info->record;
-    // Formulas beside a kernel have no rule of dtypes; such a kernel may be made
-    // of other operators, for all devices.
+    // Formulas beside a kernel have no rule of dtypes; such a kernel may be
+    // made of other operators, for all devices.
     if (record.dtypes.computes == 0) continue;
     EXPECT_NE(op->slots[kCudaSlot], op->slots[kCpuSlot]) << op->schema;
     ++formulas;
