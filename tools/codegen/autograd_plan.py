@@ -22,19 +22,19 @@ from .record_types import Overload, Pointwise, Record
 from .schema import Argument
 
 _CALL = re.compile(r"(?<![\w:.>])(\w+)\(")
-_OPS_CALL = re.compile(r"ops::(\w+)\(")
+_OPS_CALL = re.compile(r"\b(?:ops|sym)::(\w+)\(")
 _SCALAR_CALL = re.compile(r"scalar_math::(\w+)\(")
 _KEYWORDS = {"if", "for", "while", "return", "sizeof", "static_cast"}
 _KNOWN_TYPES = {
     *("Scalar", "Tensor", "IntArrayRef", "DimVector", "OptionalTensor", "ScalarType"),
-    *("TensorGeometry", "Device"),
+    *("TensorGeometry", "Device", "SymInt", "SymIntArrayRef"),
 }
 _GENERATED = {"any_complex", "no_complex_derivative"}
 # PyTorch counts `sum` before `sum.dim_IntList`, but `max.dim` before `max`.
 _NAMED_FIRST = {"max", "min", "clamp"}
 # What a formula may ask of a tensor without the tensor being saved.
 _FACTS = {
-    "sizes": ("DimVector", "{0}.sizes()"),
+    "sizes": ("Dims<SymInt>", "kept_sizes({0})"),
     "strides": ("DimVector", "{0}.strides()"),
     "dtype": ("ScalarType", "{0}.dtype()"),
     "scalar_type": ("ScalarType", "{0}.dtype()"),
@@ -46,11 +46,15 @@ _FACTS = {
     "defined": ("bool", "is_given({0})"),
 }
 _LIST_FACTS = {
-    "sizes_of": ("std::vector<DimVector>", "sizes_of({0})"),
+    "sizes_of": ("std::vector<Dims<SymInt>>", "sizes_of({0})"),
     "dtypes_of": ("std::vector<ScalarType>", "dtypes_of({0})"),
     "count_of": ("size_t", "{0}.size()"),
     "TensorGeometry": ("TensorGeometry", "TensorGeometry({0})"),
 }
+
+
+# Of a loss over symbols: the count of the elements that its mean is over.
+SHARE_COUNT = f"{SHARE}_count"
 
 
 @dataclass(frozen=True)
@@ -225,6 +229,10 @@ def _pointwise(op: Operator) -> tuple[list[Gradient], list[Member]]:
             value = f"Scalar({text})"
             by = frozenset(needs[name])
             found[name] = Member(name, "value", "Scalar", value, by)
+    if SHARE in needs:
+        count = _share_text(op).replace("loss_share", "symbolic_count")
+        by = frozenset(needs[SHARE])
+        found[SHARE_COUNT] = Member(SHARE_COUNT, "value", "SymInt", count, by)
     if "result" in needs:
         _add(found, _result_member("result", needs["result"]), tuple(needs["result"]))
     return gradients, list(found.values())
@@ -322,10 +330,20 @@ def _formulas(
         text = " ".join(formula.split())
         if text in ("none", "non_differentiable"):
             continue
-        text = _save_facts(op, text, arguments, members)
+        text = _save_facts(op, _over_symbols(op, text), arguments, members)
         _save_names(op, text, arguments, members)
         gradients.append(Gradient(arguments, text, missing_function(op, text)))
     return gradients, list(members.values())
+
+
+def _over_symbols(op: Operator, text: str) -> str:
+    """Operators that take sizes are called by the functions that keep symbols."""
+
+    def call(match: re.Match[str]) -> str:
+        space = "sym" if match[1] in op.symbolic else "ops"
+        return f"{space}::{match[1]}("
+
+    return _OPS_CALL.sub(call, text)
 
 
 def _save_facts(
@@ -386,6 +404,8 @@ def _argument_member(a: Argument, needed: set[str]) -> Member:
         return Member(a.name, "tensor", "SavedVariable", a.name, by)
     stored = owned_type(a.type)
     save = a.name
+    if a.type.base == "SymInt":
+        save = f"kept_symbols({a.name})"
     if stored.startswith("std::vector"):
         save = f"{a.name}.vec()"
     return Member(a.name, "value", stored, save, by)
