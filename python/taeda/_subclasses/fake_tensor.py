@@ -266,13 +266,14 @@ class FakeTensorMode(TorchDispatchMode):
         if func is taeda.ops.aten.index.Tensor and _has_mask(args[1]):
             raise DynamicOutputShapeException(taeda.ops.aten.nonzero.default)
         env = self.shape_env
-        dynamic = env is not None and env.allow_dynamic_output_shape_ops
-        if dynamic and func in _counted_results():
+        counts = env is not None and env.allow_dynamic_output_shape_ops
+        if counts and func in _counted_results():
             return self._unbacked_result(func, args)
         if taeda.Tag.data_dependent_output in func.tags:
             raise DataDependentOutputException(func)
         counted = kwargs.get("output_size") is not None
-        if taeda.Tag.dynamic_output_shape in func.tags and not counted:
+        dynamic = taeda.Tag.dynamic_output_shape in func.tags
+        if (dynamic and not counted) or func in _sized_by_lengths():
             raise DynamicOutputShapeException(func)
         args, kwargs = self._checked(func, (args, kwargs))
         return self._compute(func, args, kwargs)
@@ -335,6 +336,12 @@ class FakeTensorMode(TorchDispatchMode):
 def _counted_results():
     aten = taeda.ops.aten
     return (aten.nonzero.default, aten.masked_select.default)
+
+
+def _sized_by_lengths():
+    """Of whose results one is as long as the longest sequence: a number in a tensor."""
+    aten = taeda.ops.aten
+    return (aten._ctc_loss.Tensor, aten._ctc_loss_backward.Tensor)
 
 
 def _symbolic_geometry(tensor, env, name: str):
