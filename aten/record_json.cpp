@@ -2,8 +2,6 @@
 #include <taeda/aten/expr/print.h>
 #include <taeda/aten/record_json.h>
 
-#include <fmt/format.h>
-
 namespace taeda {
 
 namespace {
@@ -16,6 +14,7 @@ constexpr const char* kFamilies[] = {"pointwise",
                                      "kernel",
                                      "foreach",
                                      "map",
+                                     "scan",
                                      "user"};
 constexpr const char* kForms[] = {"functional", "inplace", "out"};
 constexpr std::pair<OpTag, const char*> kTags[] = {
@@ -37,8 +36,16 @@ constexpr const char* kPromotions[] = {"default",
 constexpr const char* kAutocast[] = {
     "keep", "lower", "float32", "float32_result", "promote", "refuse"};
 constexpr const char* kOutKinds[] = {"same", "bool", "real"};
-constexpr const char* kRoles[] = {
-    "forward", "gradient", "init", "map", "combine", "finish", "element"};
+constexpr const char* kRoles[] = {"forward",
+                                  "gradient",
+                                  "init",
+                                  "map",
+                                  "combine",
+                                  "finish",
+                                  "element",
+                                  "choice",
+                                  "numbers",
+                                  "step"};
 constexpr const char* kKinds[] = {"bool", "int", "float", "complex"};
 
 template <size_t N, class E>
@@ -64,7 +71,7 @@ class Json {
     text_ += element;
   }
   void member(std::string_view key, std::string_view value) {
-    add(fmt::format("\"{}\": {}", key, value));
+    add(str_cat('"', key, "\": ", value));
   }
   void string(std::string_view key, std::string_view value) {
     member(key, quoted(value));
@@ -109,7 +116,7 @@ std::string value_json(const ArgInfo& value, std::string_view schema) {
   std::string type = name_in(kTypes, value.type);
   if (value.has(ArgInfo::kOptionalElement)) type += '?';
   if (value.has(ArgInfo::kList)) {
-    type += value.list_size < 0 ? "[]" : fmt::format("[{}]", value.list_size);
+    type += value.list_size < 0 ? "[]" : str_cat('[', value.list_size, ']');
   }
   if (value.has(ArgInfo::kOptional)) type += '?';
   out.string("type", type);
@@ -144,7 +151,7 @@ std::string dtypes_json(const DtypeRule& rule) {
   out.member("computes", std::move(computes).closed());
   out.string("promotes", name_in(kPromotions, rule.promote));
   out.string("result", name_in(kOutKinds, rule.out));
-  out.member("conditions", fmt::to_string(rule.conditions));
+  out.member("conditions", str_cat(rule.conditions));
   return std::move(out).closed();
 }
 
@@ -160,9 +167,9 @@ std::string expressions_json(const OperatorEntry& op) {
   for (const ArgInfo& a : arguments_of(*op.info)) {
     names.emplace_back(name_of(a, op.schema));
   }
-  for (std::string& number : expr::numbers_of(op.info->record->expressions)) {
-    names.push_back(std::move(number));
-  }
+  std::vector<std::string> numbers =
+      expr::numbers_of(op.info->record->expressions);
+  names.insert(names.end(), numbers.begin(), numbers.end());
   Json all('[');
   for (const expr::Section& s :
        expr::sections_of(op.info->record->expressions)) {
@@ -172,6 +179,11 @@ std::string expressions_json(const OperatorEntry& op) {
     one.string("kind", name_in(kKinds, s.kind));
     if (s.role == expr::Role::Gradient) {
       one.string("argument", names[static_cast<size_t>(s.index)]);
+    }
+    if (s.role >= expr::Role::Init && s.role <= expr::Role::Combine) {
+      // Several accumulators come first among the names.
+      auto index = static_cast<size_t>(s.index);
+      one.string("accumulator", numbers.empty() ? "acc" : numbers[index]);
     }
     if (!s.choice.empty()) one.string("choice", s.choice);
     one.string("text", to_text(graph, graph.load(s.words, names)));

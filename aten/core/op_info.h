@@ -66,6 +66,7 @@ enum class Family : uint8_t {
   Kernel,
   Foreach,  // a composite: one call of OpInfo::element for each entry of lists
   Map,      // with a formula of one element, beside a kernel or a composite
+  Scan,     // with a formula of running values, beside one too
   User,     // of a library: known by its schema alone
 };
 

@@ -20,6 +20,8 @@ class Evaluator {
     for (const auto& [name, value] : values) kinds_.names[name] = value.kind;
   }
 
+  // A node's value, in double precision: the reference that kernels and printed
+  // text are compared with, so the rules of kinds are theirs and not C++'s.
   Value at(Id id) const {
     const Node& n = g_[id];
     switch (n.type) {
@@ -40,11 +42,16 @@ class Evaluator {
         return Value::of(n.payload == 0 ? a && b : a || b);
       }
       case Word::Cond:
+        // Only what is chosen is computed. The kind is that of both together,
+        // for the result's type must not depend on the test.
         return at(truth(n.args[0]) ? n.args[1] : n.args[2]).to(kind(id));
       case Word::Cast:
         return at(n.args[0]).to(kind(id));
       case Word::Access:
-        TAEDA_CHECK(false, "expression: an index map has no value by itself");
+        TAEDA_CHECK(g_.is_access(id, AccessOp::Missing),
+                    "expression: an index map has no value by itself");
+        // A name without a value is None.
+        return Value::of(values_.count(g_.name_of(n.args[0])) == 0);
       default:
         return call(id, n);
     }
@@ -61,6 +68,8 @@ class Evaluator {
     return Value::of(Complex(v.real, v.imag));
   }
 
+  // Constants that depend on the type which is computed in: of integers the
+  // lowest is a number, of floats it is -inf.
   Value constant(ConstantName which) const {
     using Real = std::numeric_limits<double>;
     using Integer = std::numeric_limits<int64_t>;
@@ -88,6 +97,7 @@ class Evaluator {
   Value unary(Id id, const Node& n) const {
     Kind own = kind(id);
     auto op = static_cast<UnaryOp>(n.payload);
+    // `~` of a truth value is `not`; of integers it turns the bits around.
     bool inverts = op == UnaryOp::Invert && own == Kind::Bool;
     if (op == UnaryOp::Not || inverts) return Value::of(!truth(n.args[0]));
     Value v = at(n.args[0]).to(own);
@@ -132,6 +142,7 @@ class Evaluator {
     Kind own = kind(id);
     auto op = static_cast<BinaryOp>(n.payload);
     Value a = at(n.args[0]).to(own), b = at(n.args[1]).to(own);
+    // Sums and products of truth values are those of numbers, as truth values.
     if (own <= Kind::Int) {
       int64_t result = integers(op, a.integer, b.integer);
       return own == Kind::Int ? Value::of(result) : Value::of(result != 0);
@@ -186,6 +197,8 @@ class Evaluator {
       if (name == "conj" || name == "real") return at(n.args[0]).to(common);
       if (name == "imag") return Value::of(int64_t{0}).to(common);
     }
+    // Functions of reals that are the identity on integers (floor), or know the
+    // answer (is_nan).
     bool whole = common == Kind::Int && f.on_integers == nullptr;
     if (whole && f.result == ResultRule::Bool) {
       return Value::of(name == "is_finite");

@@ -11,8 +11,16 @@ namespace {
 constexpr uint16_t kPayload = 0xFFF;
 // Numbers of names from here on are the special ones.
 constexpr uint16_t kSpecial = 0x800;
-constexpr const char* kSpecialNames[] = {
-    "grad", "result", "a", "b", "c", "acc", "count", "axis", "position"};
+constexpr const char* kSpecialNames[] = {"grad",
+                                         "result",
+                                         "a",
+                                         "b",
+                                         "c",
+                                         "acc",
+                                         "count",
+                                         "axis",
+                                         "position",
+                                         "index"};
 
 Word type_of(uint16_t word) { return static_cast<Word>(word >> 12); }
 
@@ -44,6 +52,8 @@ size_t Graph::NodeHash::operator()(const Node& n) const {
   return hash ^ hash >> 29;
 }
 
+// Equal nodes are one: so comparing two expressions is comparing two numbers,
+// and an expression that occurs twice is stored once.
 Id Graph::intern(const Node& node) {
   auto [place, fresh] =
       known_.try_emplace(node, static_cast<Id>(nodes_.size()));
@@ -110,6 +120,8 @@ Id Graph::load_literal(const uint16_t*& words, uint16_t payload) {
   return literal(value);
 }
 
+// Postfix words to nodes: an operand pushes itself, an operator takes as many
+// nodes as it has operands. Ends where the next section begins.
 Id Graph::load(const uint16_t* words, const std::vector<std::string>& names) {
   std::vector<Id> stack;
   for (;;) {
@@ -164,6 +176,7 @@ Id Graph::load(const uint16_t* words, const std::vector<std::string>& names) {
   }
 }
 
+// Operands of the parts of index maps; lists of indices are chains of two.
 uint8_t arity_of(AccessOp op) {
   switch (op) {
     case AccessOp::At:
@@ -179,6 +192,7 @@ uint8_t arity_of(AccessOp op) {
   }
 }
 
+// The node with other operands; the same node if they are the same.
 Id Graph::rebuilt(Id id, const Id* args) {
   Node node = nodes_[id];
   std::copy_n(args, node.count, node.args);
@@ -244,6 +258,8 @@ Role role_of(uint16_t word) { return static_cast<Role>(word >> 8 & 15); }
 
 }  // namespace
 
+// Where each formula of a record begins, without building any: words are
+// skipped by their length. A choice holds for all sections behind it.
 std::vector<Section> sections_of(const uint16_t* words) {
   std::vector<Section> found;
   std::string choice;

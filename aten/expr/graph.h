@@ -51,6 +51,7 @@ enum class Role : uint8_t {
   Element,  // of an index map: one element of the result
   Choice,   // which values of parameters the words behind it are for
   Numbers,  // names that are no arguments
+  Step,     // of a scan: from one element to the next, 1 or -1
 };
 
 enum class UnaryOp : uint8_t { Neg, Not, Invert };

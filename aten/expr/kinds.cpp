@@ -83,6 +83,8 @@ Kind Graph::kind(Id id, const Kinds& kinds) const {
       switch (static_cast<AccessOp>(node.payload)) {
         case AccessOp::Read:
         case AccessOp::Flat:
+        case AccessOp::Entry:
+        case AccessOp::Along:
           return kind(node.args[0], kinds);
         case AccessOp::Names:
         case AccessOp::Missing:

@@ -7,6 +7,7 @@ namespace taeda::expr {
 
 namespace {
 
+// The literal of a node if it is a number; truth values are none.
 const Literal* number(const Graph& g, Id id) {
   if (!g.is_literal(id)) return nullptr;
   const Literal& value = g.literal_of(id);
@@ -41,6 +42,8 @@ Literal fold(BinaryOp op, const Literal& a, const Literal& b) {
                                            : x * y);
 }
 
+// The value of an operation on two numbers. A division by zero stays as it is
+// written, so that it is evaluated in the element's type.
 std::optional<Id> folded(Graph& g, BinaryOp op, Id a, Id b) {
   const Literal *x = number(g, a), *y = number(g, b);
   if (x == nullptr || y == nullptr) return std::nullopt;
@@ -56,6 +59,8 @@ std::optional<Id> negated(const Graph& g, Id id) {
 
 Id truth_of(Graph& g, bool value) { return g.literal(Literal::of(value)); }
 
+// `x or true` is true and `x and true` is x: a literal decides, whichever side
+// it stands on.
 Id simplify_logic(Graph& g, Id id) {
   const Node node = g[id];
   bool is_or = static_cast<LogicOp>(node.payload) == LogicOp::Or;
@@ -72,6 +77,7 @@ Id simplify_compare(Graph& g, Id id) {
   if (!g.is_literal(node.args[0]) || !g.is_literal(node.args[1])) return id;
   const Literal &a = g.literal_of(node.args[0]),
                 &b = g.literal_of(node.args[1]);
+  // Complex numbers are left as they are written.
   if (a.kind == Kind::Complex || b.kind == Kind::Complex) return id;
   double x = a.value(), y = b.value();
   switch (static_cast<CompareOp>(node.payload)) {
@@ -129,11 +135,17 @@ Id neg(Graph& g, Id a) {
   return g.unary(UnaryOp::Neg, a);
 }
 
+// Note [Simplest forms]: the functions below are what differentiation builds
+// its results with, so that rules can be written plainly: sums of zero and
+// products with one vanish where they arise. All of them keep the value for
+// finite operands; 0 * x becomes 0 although inf * 0 is not, which is what a
+// derivative means by a missing term.
 Id add(Graph& g, Id a, Id b) {
   if (is_number(g, a, 0)) return b;
   if (is_number(g, b, 0)) return a;
   if (auto both = folded(g, BinaryOp::Add, a, b)) return *both;
   if (a == b) return mul(g, g.integer(2), a);
+  // Two choices by the same test are one choice of sums.
   const Node x = g[a], y = g[b];
   if (x.type == Word::Cond && y.type == Word::Cond && x.args[0] == y.args[0]) {
     return cond(g,
@@ -164,6 +176,7 @@ Id mul(Graph& g, Id a, Id b) {
   if (is_number(g, b, -1)) return neg(g, a);
   if (auto minus = negated(g, b)) return neg(g, mul(g, a, *minus));
   const Node y = g[b];
+  // Numbers gather in front: 2 * (3 * x) is 6 * x, and 2 * (3 / x) is 6 / x.
   if (number(g, a) != nullptr && g.is_binary(b, BinaryOp::Mul) &&
       number(g, y.args[0]) != nullptr) {
     return mul(g, mul(g, a, y.args[0]), y.args[1]);

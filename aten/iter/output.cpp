@@ -32,6 +32,8 @@ TensorBase allocate(const Plan<int64_t>& plan, size_t index, Device device) {
   return make_tensor_strided(plan.op(), o.sizes, o.strides, o.dtype, device);
 }
 
+// The storage only ever grows: views of it elsewhere stay valid, and shrinking
+// and growing again costs nothing.
 void resize_tensor_strided(const TensorBase& t,
                            IntArrayRef sizes,
                            IntArrayRef strides) {
@@ -112,6 +114,9 @@ void check_no_internal_overlap(std::string_view op, const TensorBase& t) {
               "clone() the tensor before performing the operation.");
 }
 
+// Exact for dense tensors, by their first and last byte. Of others only equal
+// geometry is told apart from `Unknown`, which checks let through, as PyTorch
+// does.
 Overlap overlap_of(const TensorBase& a, const TensorBase& b) {
   if (a.is_same(b)) return Overlap::Full;
   if (a.numel() == 0 || b.numel() == 0) return Overlap::None;
@@ -157,6 +162,8 @@ void check_no_overlap(std::string_view op,
               "tensor before performing the operation.");
 }
 
+// The strides of the result are those of what was computed where `out` had to
+// be resized anyway; else `out` keeps its own.
 void write_out(std::string_view op,
                const TensorBase& computed,
                const TensorBase& out) {
@@ -186,6 +193,8 @@ void write_inplace(std::string_view op,
 
 namespace {
 
+// A rule says how many of its inputs, from the left, may not even be the output
+// itself; the others may, but not overlap in part.
 void check_apart(const Plan<int64_t>& plan,
                  const TensorBase& out,
                  TensorBaseList inputs) {
@@ -238,6 +247,8 @@ OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
     return target;
   }
   target.resize_wanted(planned);
+  // The kernel writes into `out` itself only if that lies exactly as planned
+  // and no input can see it change.
   bool direct = out.dtype() == planned.dtype && !out.is_conj() && !out.is_neg();
   if (planned.strides.empty()) {
     direct = direct && out.is_contiguous();

@@ -382,7 +382,7 @@ std::optional<SymbolicPlan> plan_symbolic(const OperatorEntry& op,
     record.rule->call(record.rule->function, arguments, *plan);
   } else if (record.family == Family::Pointwise) {
     plan_pointwise(op, arguments, *plan);
-  } else if (record.family == Family::Reduction) {
+  } else if (record.family == Family::Reduction && record.axes == nullptr) {
     plan_reduction(op, arguments, *plan);
   } else {
     plan.reset();

@@ -1,188 +1,300 @@
-// Convolutions: checks, geometry, and the choice of who computes them.
-#include <taeda/aten/native/convolution.h>
-
+// What a convolution's arguments must satisfy, and its output's geometry.
 #include <taeda/aten/cpu_capability.h>
 #include <taeda/aten/iter/row_major.h>
 #include <taeda/aten/native/argument_checks.h>
-#include <taeda/aten/native/dnn/dnn.h>
+#include <taeda/aten/native/convolution.h>
 #include <taeda/aten/settings.h>
 #include <taeda/gen/native/convolution.h>
 #include <taeda/gen/native/convolution_backward.h>
-#include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/conj.h>
-#include <taeda/gen/ops/sum.h>
+
+#include <algorithm>
 
 namespace taeda::native {
 
 namespace {
 
-Tensor in_format(const Tensor& t, ScalarType dtype, MemoryFormat format) {
-  bool plain = t.dtype() == dtype && !t.is_conj() && !t.is_neg();
-  if (plain && t.is_contiguous(format)) return t;
-  Tensor out = make_tensor_strided(
-      "convolution", t.sizes(), format_strides(t.sizes(), format), dtype);
-  copy_into(out, t);
+// One number stands for the same in all spatial dims.
+template <class I>
+Dims<I> spread(const char* what, ArrayRef<I> values, int64_t dims) {
+  if (values.size() == 1) {
+    return Dims<I>(static_cast<size_t>(dims), values[0]);
+  }
+  TAEDA_CHECK(static_cast<int64_t>(values.size()) == dims,
+              "convolution: expected ",
+              what,
+              " to be a single integer value or a list of ",
+              dims,
+              " values to match the convolution dimensions, but got ",
+              what,
+              "=",
+              values);
+  return Dims<I>(values);
+}
+
+template <class I>
+bool any_below(ArrayRef<I> values, int64_t bound) {
+  return std::any_of(
+      values.begin(), values.end(), [&](const I& v) { return v < bound; });
+}
+
+// Sizes as PyTorch's messages have them: 3 x 4.
+template <class I>
+std::string joined(ArrayRef<I> sizes) {
+  std::string out;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (i > 0) out += " x ";
+    append_to(out, sizes[i]);
+  }
   return out;
 }
 
-MemoryFormat format_for(int64_t dim, bool channels_last) {
-  if (!channels_last) return MemoryFormat::Contiguous;
-  return dim == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+template <class I>
+void check_bias(const Spec<I>& weight, const Spec<I>& bias, const I& channels) {
+  TAEDA_CHECK(bias.dim() == 1 && bias.sizes()[0] == channels,
+              "Given ",
+              "weight of size ",
+              weight.sizes(),
+              ", expected bias to be 1-dimensional with ",
+              channels,
+              " elements, but got bias of size ",
+              bias.sizes(),
+              " instead");
 }
 
-bool dnn_takes(const Tensor& t) {
-  return t.dtype() == kFloat || t.dtype() == kBFloat16;
+// Channels that fit the groups, and a kernel that fits into the padded input.
+// Order and text of the checks are PyTorch's, here and below.
+template <class I>
+void check_plain(const Spec<I>& input,
+                 const Spec<I>& weight,
+                 const ConvArgsOver<I>& a) {
+  TAEDA_CHECK(input.sizes()[1] == weight.sizes()[1] * a.groups,
+              "Given groups=",
+              a.groups,
+              ", weight of size ",
+              weight.sizes(),
+              ", expected input",
+              input.sizes(),
+              " to have ",
+              weight.sizes()[1] * a.groups,
+              " channels, but got ",
+              input.sizes()[1],
+              " channels instead");
+  TAEDA_CHECK(weight.sizes()[0] % a.groups == 0,
+              "Given groups=",
+              a.groups,
+              ", expected weight to be divisible by ",
+              a.groups,
+              " at dimension 0, but got weight of size ",
+              weight.sizes(),
+              " instead");
+  Dims<I> padded, reach;
+  bool fits = true;
+  for (size_t d = 0; d < a.stride.size(); ++d) {
+    padded.push_back(input.sizes()[d + 2] + 2 * a.padding[d]);
+    reach.push_back(a.dilation[d] * (weight.sizes()[d + 2] - 1) + 1);
+    fits = fits && padded[d] >= reach[d];
+  }
+  TAEDA_CHECK(fits,
+              "Calculated padded input size per channel: (",
+              joined<I>(padded),
+              "). Kernel size: (",
+              joined<I>(reach),
+              "). Kernel size can't be greater than actual input size");
 }
 
-// 16-bit inputs that oneDNN has no code for are computed in float: the loops
-// would round after every channel. So are those with a bias that oneDNN does
-// not add, or the result would be rounded twice.
-ScalarType computed_in(ScalarType t, bool adds_bias = false) {
-  bool wide = cpu_capability() >= CpuCapability::kAvx512 && !adds_bias &&
-              settings::dnn_enabled.load(std::memory_order_relaxed);
-  return t == kHalf || (t == kBFloat16 && !wide) ? kFloat : t;
-}
-
-void add_bias(const Tensor& out, const Tensor& bias) {
-  if (!bias.defined() || out.numel() == 0) return;
-  DimVector sizes(static_cast<size_t>(out.dim()), 1);
-  DimVector strides(sizes.size(), 1);
-  sizes[1] = bias.sizes()[0], strides[1] = bias.strides()[0];
-  IntrusivePtr<TensorImpl> impl = bias.impl()->shallow_copy(false);
-  impl->set_sizes_and_strides(sizes, strides);
-  ops::add_(out, Tensor(std::move(impl)), Scalar(int64_t{1}));
-}
-
-// One run of a convolution: operands in one layout, results made to fit.
-class Convolution {
- public:
-  // `in` and `out` of the plain convolution are `input` and the output, or the
-  // other way round when transposed.
-  Convolution(const Tensor& input,
-              const Tensor& weight,
-              const ConvArgs& args,
-              bool biased = false)
-      : args_(args),
-        weight_(weight),
-        type_(computed_in(input.dtype(), biased && args.transposed)) {
-    channels_last_ =
-        conv_format<int64_t>(input, weight) != MemoryFormat::Contiguous;
-    format_ = format_for(input.dim(), channels_last_);
+// A transposed convolution has its weight the other way around: input channels
+// come first.
+template <class I>
+void check_transposed(const Spec<I>& input,
+                      const Spec<I>& weight,
+                      const ConvArgsOver<I>& a) {
+  TAEDA_CHECK(input.sizes()[1] == weight.sizes()[0],
+              "Given transposed=1, weight of size ",
+              weight.sizes(),
+              ", expected input",
+              input.sizes(),
+              " to have ",
+              weight.sizes()[0],
+              " channels, but got ",
+              input.sizes()[1],
+              " channels instead");
+  TAEDA_CHECK(weight.sizes()[0] % a.groups == 0,
+              "Given groups=",
+              a.groups,
+              ", expected weight to be divisible by ",
+              a.groups,
+              " at dimension 0, but got weight of size ",
+              weight.sizes(),
+              " instead");
+  for (size_t d = 0; d < a.stride.size(); ++d) {
+    TAEDA_CHECK(a.output_padding[d] < a.stride[d] ||
+                    a.output_padding[d] < a.dilation[d],
+                "output padding must be smaller than either stride or "
+                "dilation, but got output_padding ",
+                ArrayRef<I>(a.output_padding),
+                ", stride ",
+                ArrayRef<I>(a.stride),
+                ", dilation ",
+                ArrayRef<I>(a.dilation));
   }
-
-  // `out` itself where it has the type that is computed in.
-  Tensor computed(const Tensor& out) const {
-    if (out.dtype() == type_) return out;
-    return make_tensor_strided(
-        "convolution", out.sizes(), out.strides(), type_);
-  }
-
-  void forward(const Tensor& input, const Tensor& bias, const Tensor& out) {
-    if (args_.transposed) {
-      data(out, in_format(input, type_, format_));
-      add_bias(out, bias);
-      return;
-    }
-    apply(in_format(input, type_, format_), bias, out);
-  }
-
-  void input_gradient(const Tensor& grad, const Tensor& grad_input) {
-    Tensor g = in_format(grad, type_, format_);
-    if (args_.transposed) {
-      apply(g, {}, grad_input);
-    } else {
-      data(grad_input, g);
-    }
-  }
-
-  void weight_gradient(const Tensor& input,
-                       const Tensor& grad,
-                       const Tensor& grad_weight) {
-    Tensor x = in_format(input, type_, format_);
-    Tensor g = in_format(grad, type_, format_);
-    if (args_.transposed) std::swap(x, g);
-    dnn::Conv c = conv_geometry(x, g, grad_weight, args_, channels_last_);
-    c.weight_channels_last = false;
-    bool done = dnn_takes(x) &&
-                dnn::conv_backward_weights(c,
-                                           x.const_raw_data(),
-                                           g.const_raw_data(),
-                                           grad_weight.mutable_raw_data(),
-                                           nullptr);
-    if (!done) {
-      conv_weight_loops(c, contiguous(x), contiguous(g), grad_weight);
-    }
-  }
-
- private:
-  // The plain convolution.
-  void apply(const Tensor& in, const Tensor& bias, const Tensor& out) {
-    Tensor w = in_format(weight_, type_, weight_format());
-    dnn::Conv c = conv_geometry(in, out, w, args_, channels_last_);
-    Tensor b = bias.defined() ? contiguous_as(bias, type_) : bias;
-    const void* bias_data = b.defined() ? b.const_raw_data() : nullptr;
-    if (dnn_takes(in) && dnn::conv_forward(c,
-                                           in.const_raw_data(),
-                                           w.const_raw_data(),
-                                           {},
-                                           bias_data,
-                                           out.mutable_raw_data())) {
-      return;
-    }
-    Tensor plain = plain_output(out);
-    conv_forward_loops(c, contiguous(in), contiguous(w), plain);
-    if (!plain.is_same(out)) copy_into(out, plain);
-    add_bias(out, bias);
-  }
-
-  // The gradient of the plain convolution with respect to its input.
-  void data(const Tensor& grad_in, const Tensor& grad_out) {
-    Tensor w = in_format(weight_, type_, weight_format());
-    dnn::Conv c = conv_geometry(grad_in, grad_out, w, args_, channels_last_);
-    if (dnn_takes(grad_out) &&
-        dnn::conv_backward_data(c,
-                                grad_out.const_raw_data(),
-                                w.const_raw_data(),
-                                {},
-                                grad_in.mutable_raw_data())) {
-      return;
-    }
-    Tensor plain = plain_output(grad_in);
-    conv_input_loops(c, contiguous(grad_out), contiguous(w), plain);
-    if (!plain.is_same(grad_in)) copy_into(grad_in, plain);
-  }
-
-  Tensor plain_output(const Tensor& out) const {
-    if (out.is_contiguous()) return out;
-    return make_tensor("convolution", out.sizes(), type_);
-  }
-
-  MemoryFormat weight_format() const {
-    bool last = channels_last_ && weight_.is_contiguous(format_);
-    return last ? format_ : MemoryFormat::Contiguous;
-  }
-
-  const ConvArgs& args_;
-  Tensor weight_;
-  ScalarType type_;
-  bool channels_last_ = false;
-  MemoryFormat format_ = MemoryFormat::Contiguous;
-};
-
-// Sums over all dims but the channels'.
-void bias_gradient(const Tensor& grad, const Tensor& out) {
-  DimVector dims;
-  for (int64_t d = 0; d < grad.dim(); ++d) {
-    if (d != 1) dims.push_back(d);
-  }
-  ops::sum_out(grad, IntArrayRef(dims), false, std::nullopt, out);
-}
-
-void finish(const Tensor& computed, const Tensor& out) {
-  if (!computed.is_same(out)) copy_into(out, computed);
 }
 
 }  // namespace
+
+// The arguments, one number for each spatial dim, after all checks that do not
+// need the output's size.
+template <class I>
+ConvArgsOver<I> conv_args(const Spec<I>& input,
+                          const Spec<I>& weight,
+                          const Spec<I>& bias,
+                          ArrayRef<I> stride,
+                          ArrayRef<I> padding,
+                          ArrayRef<I> dilation,
+                          bool transposed,
+                          ArrayRef<I> output_padding,
+                          const I& groups) {
+  int64_t dims = weight.dim() - 2;
+  TAEDA_CHECK(dims > 0,
+              "convolution: weight should have at least three dimensions, got ",
+              weight);
+  TAEDA_CHECK(groups > 0,
+              "convolution: non-positive groups is not supported, got ",
+              groups);
+  TAEDA_CHECK(weight.dim() == input.dim(),
+              "Expected ",
+              weight.dim(),
+              "-dimensional input for ",
+              weight.dim(),
+              "-dimensional weight ",
+              weight.sizes(),
+              ", but got ",
+              input.dim(),
+              "-dimensional input of size ",
+              input.sizes(),
+              " instead");
+  ConvArgsOver<I> a;
+  a.stride = spread("stride", stride, dims);
+  a.padding = spread("padding", padding, dims);
+  a.dilation = spread("dilation", dilation, dims);
+  a.output_padding = spread("output_padding", output_padding, dims);
+  a.transposed = transposed;
+  a.groups = groups;
+  TAEDA_CHECK(!any_below<I>(a.padding, 0), "negative padding is not supported");
+  TAEDA_CHECK(!any_below<I>(a.output_padding, 0),
+              "negative output_padding is not supported");
+  TAEDA_CHECK(!any_below<I>(a.stride, 1),
+              "non-positive stride is not supported");
+  TAEDA_CHECK(!any_below<I>(a.dilation, 1),
+              "convolution: dilation should be greater than zero, got ",
+              ArrayRef<I>(a.dilation));
+  TAEDA_CHECK(dims <= 3, "convolution: at most 3 spatial dims, got ", dims);
+  TAEDA_CHECK(input.dtype() == weight.dtype(),
+              "Input type (",
+              dtype_name(input.dtype()),
+              ") and weight type (",
+              dtype_name(weight.dtype()),
+              ") should be the same");
+  TAEDA_CHECK(!any_below(weight.sizes().slice(2), 1),
+              "non-positive kernel size is not supported, got weight of size ",
+              weight.sizes());
+  TAEDA_CHECK(weight.sizes()[0] >= groups,
+              "Given groups=",
+              groups,
+              ", expected weight to be at least ",
+              groups,
+              " at dimension 0, but got weight of size ",
+              weight.sizes(),
+              " instead");
+  if (bias.defined()) {
+    TAEDA_CHECK(bias.dtype() == input.dtype(),
+                "Input type (",
+                dtype_name(input.dtype()),
+                ") and bias type (",
+                dtype_name(bias.dtype()),
+                ") should be the same");
+    check_bias(weight,
+               bias,
+               transposed ? weight.sizes()[1] * groups : weight.sizes()[0]);
+  }
+  transposed ? check_transposed(input, weight, a)
+             : check_plain(input, weight, a);
+  return a;
+}
+
+// A plain convolution rounds down what is left of the last stride; a transposed
+// one undoes it, and output_padding says how much had been rounded off.
+template <class I>
+Dims<I> conv_output_sizes(const Spec<I>& input,
+                          const Spec<I>& weight,
+                          const ConvArgsOver<I>& a) {
+  Dims<I> sizes{
+      input.sizes()[0],
+      a.transposed ? weight.sizes()[1] * a.groups : weight.sizes()[0]};
+  for (size_t d = 0; d < a.stride.size(); ++d) {
+    I in = input.sizes()[d + 2];
+    I reach = a.dilation[d] * (weight.sizes()[d + 2] - 1) + 1;
+    I out = a.transposed ? (in - 1) * a.stride[d] - 2 * a.padding[d] + reach +
+                               a.output_padding[d]
+                         : (in + 2 * a.padding[d] - reach) / a.stride[d] + 1;
+    TAEDA_CHECK(out >= 0 && (!a.transposed || out > 0),
+                "convolution: Given input size per channel: (",
+                joined(input.sizes().slice(2)),
+                "). Calculated output size per channel is too small: ",
+                out);
+    sizes.push_back(out);
+  }
+  return sizes;
+}
+
+#define TAEDA_CONV(I)                                \
+  template ConvArgsOver<I> conv_args(const Spec<I>&, \
+                                     const Spec<I>&, \
+                                     const Spec<I>&, \
+                                     ArrayRef<I>,    \
+                                     ArrayRef<I>,    \
+                                     ArrayRef<I>,    \
+                                     bool,           \
+                                     ArrayRef<I>,    \
+                                     const I&);      \
+  template Dims<I> conv_output_sizes(                \
+      const Spec<I>&, const Spec<I>&, const ConvArgsOver<I>&);
+TAEDA_CONV(int64_t)
+TAEDA_CONV(SymInt)
+#undef TAEDA_CONV
+
+// The problem as oneDNN wants it told; see dnn/problems.h.
+dnn::Conv conv_geometry(const Tensor& in,
+                        const Tensor& out,
+                        const Tensor& weight,
+                        const ConvArgs& args,
+                        bool channels_last) {
+  dnn::Conv c{};
+  c.dtype =
+      in.dtype() == kBFloat16 ? dnn::DataType::kBF16 : dnn::DataType::kF32;
+  c.channels_last = channels_last;
+  c.weight_channels_last = channels_last && !weight.is_contiguous();
+  c.spatial = static_cast<int>(args.stride.size());
+  c.batch = in.sizes()[0];
+  c.in_channels = in.sizes()[1];
+  c.out_channels = out.sizes()[1];
+  c.groups = args.groups;
+  for (size_t d = 0; d < args.stride.size(); ++d) {
+    c.in[d] = in.sizes()[d + 2];
+    c.kernel[d] = weight.sizes()[d + 2];
+    c.stride[d] = args.stride[d];
+    c.dilation[d] = args.dilation[d];
+    c.pad_begin[d] = args.padding[d];
+    int64_t reach = c.dilation[d] * (c.kernel[d] - 1) + 1;
+    c.pad_end[d] = args.padding[d];
+    int64_t wanted = out.sizes()[d + 2];
+    // A transposed convolution's output padding makes the two ends differ.
+    if (c.out(static_cast<int>(d)) != wanted) {
+      c.pad_end[d] =
+          (wanted - 1) * c.stride[d] + reach - c.in[d] - c.pad_begin[d];
+    }
+  }
+  return c;
+}
 
 template <class I>
 void convolution_shape(const Spec<I>& input,
@@ -210,38 +322,6 @@ void convolution_shape(const Spec<I>& input,
            input.dtype());
 }
 TAEDA_SHAPE(convolution_shape);
-
-void convolution_cpu(const Tensor& input,
-                     const Tensor& weight,
-                     const OptionalTensor& bias,
-                     ArrayRef<int64_t> stride,
-                     ArrayRef<int64_t> padding,
-                     ArrayRef<int64_t> dilation,
-                     bool transposed,
-                     ArrayRef<int64_t> output_padding,
-                     int64_t groups,
-                     const Tensor& out) {
-  if (out.numel() == 0) return;
-  ConvArgs args = conv_args<int64_t>(input,
-                                     weight,
-                                     bias,
-                                     stride,
-                                     padding,
-                                     dilation,
-                                     transposed,
-                                     output_padding,
-                                     groups);
-  Convolution run(input, weight, args, bias.has_value());
-  Tensor y = run.computed(out);
-  Tensor b = bias ? *bias : Tensor();
-  if (input.numel() == 0 || weight.numel() == 0) {
-    fill_with(y, int64_t{0});
-    add_bias(y, b);
-  } else {
-    run.forward(input, b, y);
-  }
-  finish(y, out);
-}
 
 template <class I>
 void convolution_backward_shape(const Spec<I>& grad_output,
@@ -279,48 +359,5 @@ void convolution_backward_shape(const Spec<I>& grad_output,
   }
 }
 TAEDA_SHAPE(convolution_backward_shape);
-
-void convolution_backward_cpu(const Tensor& grad_output,
-                              const Tensor& input,
-                              const Tensor& weight,
-                              std::optional<ArrayRef<int64_t>>,
-                              ArrayRef<int64_t> stride,
-                              ArrayRef<int64_t> padding,
-                              ArrayRef<int64_t> dilation,
-                              bool transposed,
-                              ArrayRef<int64_t> output_padding,
-                              int64_t groups,
-                              ArrayRef<bool>,
-                              const Tensor& grad_input,
-                              const Tensor& grad_weight,
-                              const Tensor& grad_bias) {
-  ConvArgs args = conv_args<int64_t>(input,
-                                     weight,
-                                     {},
-                                     stride,
-                                     padding,
-                                     dilation,
-                                     transposed,
-                                     output_padding,
-                                     groups);
-  // The derivative of w * x by x is conj(w); plain copies are made of it.
-  Tensor x = input.is_complex() ? ops::conj(input) : input;
-  Tensor w = weight.is_complex() ? ops::conj(weight) : weight;
-  Convolution run(x, w, args);
-  bool empty =
-      grad_output.numel() == 0 || input.numel() == 0 || weight.numel() == 0;
-  if (grad_input.defined()) {
-    Tensor dx = run.computed(grad_input);
-    empty ? fill_with(dx, int64_t{0}) : run.input_gradient(grad_output, dx);
-    finish(dx, grad_input);
-  }
-  if (grad_weight.defined()) {
-    RowMajor dw(grad_weight, computed_in(weight.dtype()));
-    empty ? fill_with(dw.tensor(), int64_t{0})
-          : run.weight_gradient(x, grad_output, dw.tensor());
-    dw.finish();
-  }
-  if (grad_bias.defined()) bias_gradient(grad_output, grad_bias);
-}
 
 }  // namespace taeda::native

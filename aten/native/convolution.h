@@ -2,7 +2,7 @@
 #pragma once
 
 #include <taeda/aten/iter/spec.h>
-#include <taeda/aten/native/dnn/geometry.h>
+#include <taeda/aten/native/dnn/problems.h>
 
 #include <array>
 

@@ -1,9 +1,8 @@
-// Factories of one value.
-#include <taeda/aten/native/creation.h>
-#include <taeda/c10/core/strides.h>
-
+// Factories of one value: shapes and options.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/creation.h>
 #include <taeda/aten/settings.h>
+#include <taeda/c10/core/strides.h>
 #include <taeda/gen/native/empty.h>
 #include <taeda/gen/native/empty_like.h>
 #include <taeda/gen/native/empty_permuted.h>
@@ -22,7 +21,6 @@
 #include <taeda/gen/native/zeros.h>
 #include <taeda/gen/native/zeros_like.h>
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -222,109 +220,6 @@ void empty_permuted_shape(ArrayRef<I> size,
 }
 TAEDA_SHAPE(empty_permuted_shape);
 
-void empty_cpu(ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               MaybeFormat,
-               const Tensor& out) {
-  unset(out);
-}
-void empty_cpu(const Tensor&,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               MaybeFormat,
-               const Tensor& out) {
-  unset(out);
-}
-void empty_cpu(const Tensor&,
-               ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               const Tensor& out) {
-  unset(out);
-}
-void empty_strided_cpu(ArrayRef<int64_t>,
-                       ArrayRef<int64_t>,
-                       Dtype,
-                       MaybeLayout,
-                       MaybeDevice,
-                       MaybeBool,
-                       const Tensor& out) {
-  unset(out);
-}
-void empty_strided_cpu(const Tensor&,
-                       ArrayRef<int64_t>,
-                       ArrayRef<int64_t>,
-                       Dtype,
-                       MaybeLayout,
-                       MaybeDevice,
-                       MaybeBool,
-                       const Tensor& out) {
-  unset(out);
-}
-
-// Filled ---------------------------------------------------------------------
-
-void zeros_cpu(ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               const Tensor& out) {
-  zero_fill(out);
-}
-void zeros_cpu(const Tensor&,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               MaybeFormat,
-               const Tensor& out) {
-  zero_fill(out);
-}
-void zeros_cpu(const Tensor&,
-               ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               const Tensor& out) {
-  zero_fill(out);
-}
-
-void ones_cpu(ArrayRef<int64_t>,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
-  fill_with(out, int64_t{1});
-}
-void ones_cpu(const Tensor&,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              MaybeFormat,
-              const Tensor& out) {
-  fill_with(out, int64_t{1});
-}
-void ones_cpu(const Tensor&,
-              ArrayRef<int64_t>,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
-  fill_with(out, int64_t{1});
-}
-
 template <class I>
 void full_shape(ArrayRef<I> size,
                 const Scalar& fill_value,
@@ -374,44 +269,6 @@ void scalar_tensor_shape(const Scalar&,
 }
 TAEDA_SHAPE(scalar_tensor_shape);
 
-void full_cpu(ArrayRef<int64_t>,
-              const Scalar& value,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
-  fill_with(out, value);
-}
-void full_cpu(const Tensor&,
-              const Scalar& value,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              MaybeFormat,
-              const Tensor& out) {
-  fill_with(out, value);
-}
-void full_cpu(const Tensor&,
-              ArrayRef<int64_t>,
-              const Scalar& value,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
-  fill_with(out, value);
-}
-void scalar_tensor_cpu(const Scalar& value,
-                       Dtype,
-                       MaybeLayout,
-                       MaybeDevice,
-                       MaybeBool,
-                       const Tensor& out) {
-  fill_with(out, value);
-}
-
 template <class I>
 void eye_m_shape(I n,
                  I m,
@@ -436,26 +293,5 @@ void eye_shape(I n,
   eye_m_shape<I>(n, n, dtype, layout, device, pin, plan);
 }
 TAEDA_SHAPE(eye_shape);
-
-void eye_cpu(int64_t n,
-             int64_t m,
-             Dtype,
-             MaybeLayout,
-             MaybeDevice,
-             MaybeBool,
-             const Tensor& out) {
-  zero_fill(out);
-  Tensor diagonal =
-      make_view(out, {std::min(n, m)}, {m + 1}, out.storage_offset());
-  fill_with(diagonal, int64_t{1});
-}
-void eye_cpu(int64_t n,
-             Dtype dtype,
-             MaybeLayout layout,
-             MaybeDevice device,
-             MaybeBool pin,
-             const Tensor& out) {
-  eye_cpu(n, n, dtype, layout, device, pin, out);
-}
 
 }  // namespace taeda::native

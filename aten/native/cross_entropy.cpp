@@ -2,11 +2,9 @@
 // operators otherwise.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/argument_checks.h>
-#include <taeda/aten/native/cpu/kernels/cross_entropy.h>
-#include <taeda/aten/native/formula_parts.h>
+#include <taeda/aten/native/formula_support.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
-#include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cross_entropy_rows.h>
 #include <taeda/gen/native/_cross_entropy_rows_backward.h>
 #include <taeda/gen/native/cross_entropy_loss.h>
@@ -24,28 +22,9 @@
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sum.h>
 
-#include <algorithm>
-#include <cmath>
-
 namespace taeda::native {
 
 namespace {
-
-constexpr int64_t kNone = 0, kMean = 1;
-
-template <class T>
-const auto& kernels() {
-  const CrossEntropyTable& table = TAEDA_ISA_TABLE(kCrossEntropyTable);
-  if constexpr (std::is_same_v<T, float>) {
-    return table.f32;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return table.f64;
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return table.bf16;
-  } else {
-    return table.f16;
-  }
-}
 
 template <class I>
 void check_rows(std::string_view op,
@@ -60,10 +39,6 @@ void check_rows(std::string_view op,
   if (weight.defined()) check_count(op, "weight", weight, self.sizes()[1]);
 }
 
-int64_t grain_of(int64_t n) {
-  return std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1));
-}
-
 }  // namespace
 
 template <class I>
@@ -75,59 +50,13 @@ void _cross_entropy_rows_shape(const Spec<I>& self,
                                Plan<I>& plan) {
   check_rows("cross_entropy_loss", self, target, weight);
   ScalarType type = compute_type(self.dtype());
-  plan.set(
-      0, reduction == kNone ? target.sizes() : ArrayRef<I>(), self.dtype());
+  plan.set(0,
+           reduction == kNoReduction ? target.sizes() : ArrayRef<I>(),
+           self.dtype());
   plan.set(1, target.sizes(), type);
   plan.set(2, ArrayRef<I>(), type);
 }
 TAEDA_SHAPE(_cross_entropy_rows_shape);
-
-void _cross_entropy_rows_cpu(const Tensor& self,
-                             const Tensor& target,
-                             const OptionalTensor& weight,
-                             int64_t reduction,
-                             int64_t ignore_index,
-                             const Tensor& output,
-                             const Tensor& log_sum_exp,
-                             const Tensor& total_weight) {
-  constexpr std::string_view kName = "cross_entropy_loss";
-  int64_t rows = self.sizes()[0], n = self.sizes()[1];
-  ScalarType type = compute_type(self.dtype());
-  Tensor x = contiguous(self), t = contiguous_as(target, kLong);
-  Tensor w = parameter_as(or_undefined(weight), type);
-  visit_norm_type(kName, self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using A = lane_sum_t<T>;
-    const T* in = x.const_data<T>();
-    A* l = log_sum_exp.mutable_data<A>();
-    parallel_for(0, rows, grain_of(n), [&](int64_t from, int64_t to) {
-      kernels<T>().log_sum_exp(in + from * n, l + from, to - from, n);
-    });
-    const int64_t* goal = t.const_data<int64_t>();
-    const A* factors = data_or_null<A>(w);
-    T* y = output.mutable_data<T>();
-    double sum = 0, weights = 0;
-    for (int64_t r = 0; r < rows; ++r) {
-      A loss = 0;
-      if (goal[r] != ignore_index) {
-        TAEDA_CHECK_AS(Index,
-                       goal[r] >= 0 && goal[r] < n,
-                       "Target ",
-                       goal[r],
-                       " is out of bounds.");
-        A factor = factors ? factors[goal[r]] : A(1);
-        loss = (l[r] - static_cast<A>(in[r * n + goal[r]])) * factor;
-        sum += loss, weights += factor;
-      }
-      if (reduction == kNone) y[r] = static_cast<T>(loss);
-    }
-    if (reduction == kMean) sum /= weights;
-    if (reduction != kNone) *y = static_cast<T>(static_cast<A>(sum));
-    // As nll_loss_forward: what nothing is divided by is 0.
-    if (reduction == kNone) weights = 0;
-    *total_weight.mutable_data<A>() = static_cast<A>(weights);
-  });
-}
 
 template <class I>
 void _cross_entropy_rows_backward_shape(const Spec<I>& grad,
@@ -142,63 +71,12 @@ void _cross_entropy_rows_backward_shape(const Spec<I>& grad,
   constexpr std::string_view kName = "cross_entropy_loss_backward";
   check_rows(kName, self, target, weight);
   I rows = self.sizes()[0];
-  check_count(kName, "grad", grad, reduction == kNone ? rows : I(1));
+  check_count(kName, "grad", grad, reduction == kNoReduction ? rows : I(1));
   check_count(kName, "log_sum_exp", log_sum_exp, rows);
   check_count(kName, "total_weight", total_weight, 1);
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(_cross_entropy_rows_backward_shape);
-
-void _cross_entropy_rows_backward_cpu(const Tensor& grad,
-                                      const Tensor& self,
-                                      const Tensor& target,
-                                      const OptionalTensor& weight,
-                                      int64_t reduction,
-                                      int64_t ignore_index,
-                                      const Tensor& log_sum_exp,
-                                      const Tensor& total_weight,
-                                      const Tensor& out) {
-  constexpr std::string_view kName = "cross_entropy_loss_backward";
-  int64_t rows = self.sizes()[0], n = self.sizes()[1];
-  ScalarType type = compute_type(self.dtype());
-  Tensor x = contiguous(self), t = contiguous_as(target, kLong);
-  Tensor w = parameter_as(or_undefined(weight), type);
-  Tensor g = contiguous_as(grad, type);
-  Tensor sums = contiguous_as(log_sum_exp, type);
-  Tensor weights = contiguous_as(total_weight, type);
-  visit_norm_type(kName, self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using A = lane_sum_t<T>;
-    const T* in = x.const_data<T>();
-    const int64_t* goal = t.const_data<int64_t>();
-    const A* factors = data_or_null<A>(w);
-    const A* dy = g.const_data<A>();
-    A scale = reduction == kMean ? A(1) / *weights.const_data<A>() : A(1);
-    std::vector<A> factor(static_cast<size_t>(rows), A(0));
-    for (int64_t r = 0; r < rows; ++r) {
-      if (goal[r] == ignore_index) continue;
-      TAEDA_CHECK_AS(Index,
-                     goal[r] >= 0 && goal[r] < n,
-                     "Target ",
-                     goal[r],
-                     " is out of bounds.");
-      A own = factors ? factors[goal[r]] : A(1);
-      factor[static_cast<size_t>(r)] =
-          dy[reduction == kNone ? r : 0] * own * scale;
-    }
-    T* dx = out.mutable_data<T>();
-    const A* l = sums.const_data<A>();
-    parallel_for(0, rows, grain_of(n), [&](int64_t from, int64_t to) {
-      kernels<T>().backward(in + from * n,
-                            l + from,
-                            goal + from,
-                            factor.data() + from,
-                            dx + from * n,
-                            to - from,
-                            n);
-    });
-  });
-}
 
 // The composed forms ----------------------------------------------------------
 
@@ -236,11 +114,11 @@ Tensor with_probabilities(const Tensor& self,
   if (weight.defined()) {
     terms = ops::mul(terms, as_column(weight, self.dim(), class_dim));
   }
-  if (reduction == kNone) {
+  if (reduction == kNoReduction) {
     return ops::neg(ops::sum(terms, IntArrayRef{class_dim}, false));
   }
   Tensor sum = ops::neg(ops::sum(terms));
-  if (reduction != kMean) return sum;
+  if (reduction != kMeanReduction) return sum;
   return share_of(sum, sym_numel(*logs.impl()) / SymInt(classes));
 }
 
@@ -274,9 +152,9 @@ Tensor smoothed(const Tensor& self,
   Tensor all = ops::neg(ops::sum(terms, IntArrayRef{class_dim}, false));
   Tensor ignored = ops::eq(target, Scalar(ignore_index));
   all = ops::masked_fill(all, ignored, Scalar(0.0));
-  if (reduction == kMean) {
+  if (reduction == kMeanReduction) {
     all = ops::div(ops::sum(all), counted_weight(target, weight, ignored));
-  } else if (reduction != kNone) {
+  } else if (reduction != kNoReduction) {
     all = ops::sum(all);
   }
   return ops::add(

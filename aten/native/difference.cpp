@@ -1,7 +1,7 @@
-// diff, isin, frexp, rrelu.
+// diff, isin, frexp, rrelu: shapes and compositions.
+#include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/core/promotion.h>
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/difference.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/diff.h>
 #include <taeda/gen/native/frexp.h>
@@ -21,7 +21,6 @@
 #include <taeda/gen/sym/new_empty.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 namespace taeda::native {
@@ -53,17 +52,6 @@ Tensor diff(const Tensor& self,
   return now;
 }
 
-namespace {
-
-template <class I>
-ScalarType common_type(const Spec<I>& elements, const Spec<I>& tests) {
-  ResultType type;
-  type.add(elements);
-  type.add(tests);
-  return type.get();
-}
-}  // namespace
-
 template <class I>
 void isin_shape(const Spec<I>& elements,
                 const Spec<I>& test_elements,
@@ -75,35 +63,6 @@ void isin_shape(const Spec<I>& elements,
   plan.set(0, elements.sizes(), kBool);
 }
 TAEDA_SHAPE(isin_shape);
-
-void isin_cpu(const Tensor& elements,
-              const Tensor& test_elements,
-              bool,
-              bool invert,
-              const Tensor& out) {
-  ScalarType common = common_type<int64_t>(elements, test_elements);
-  ScalarType type = is_integral(common, true) ? kLong : kDouble;
-  Tensor a = contiguous_as(elements, type);
-  Tensor b = contiguous_as(test_elements, type);
-  bool* to = out.mutable_data<bool>();
-  auto run = [&](auto tag) {
-    using T = decltype(tag);
-    const T* first = b.const_data<T>();
-    std::vector<T> sorted;
-    // NaN equals nothing, and would spoil the order.
-    std::copy_if(first, first + b.numel(), std::back_inserter(sorted), [](T v) {
-      return v == v;
-    });
-    std::sort(sorted.begin(), sorted.end());
-    const T* x = a.const_data<T>();
-    for (int64_t i = 0, n = a.numel(); i < n; ++i) {
-      bool found = x[i] == x[i] &&
-                   std::binary_search(sorted.begin(), sorted.end(), x[i]);
-      to[i] = found != invert;
-    }
-  };
-  type == kLong ? run(int64_t{}) : run(double{});
-}
 Tensor isin(const Tensor& elements,
             const Scalar& test_element,
             bool assume_unique,
@@ -126,24 +85,6 @@ void frexp_shape(const Spec<I>& self, Plan<I>& plan) {
   plan.set_like(1, self, kInt);
 }
 TAEDA_SHAPE(frexp_shape);
-
-void frexp_cpu(const Tensor& self,
-               const Tensor& mantissa,
-               const Tensor& exponent) {
-  Tensor plain = contiguous_as(self, kDouble);
-  Tensor m = make_tensor("frexp", self.sizes(), kDouble);
-  Tensor e = make_tensor("frexp", self.sizes(), kInt);
-  const double* x = plain.const_data<double>();
-  double* fractions = m.mutable_data<double>();
-  int32_t* powers = e.mutable_data<int32_t>();
-  for (int64_t i = 0, n = plain.numel(); i < n; ++i) {
-    int power = 0;
-    fractions[i] = std::frexp(x[i], &power);
-    powers[i] = power;
-  }
-  copy_into(mantissa, m);
-  copy_into(exponent, e);
-}
 
 Tensor rrelu(const Tensor& self,
              const Scalar& lower,

@@ -1,7 +1,9 @@
-// Tensors one behind another: cat, stack and what is made of them.
+// Tensors one behind another: shapes of cat and stack, and what is made of
+// them.
 #include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
+#include <taeda/aten/native/joining.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/block_diag.h>
 #include <taeda/gen/native/cartesian_prod.h>
@@ -22,19 +24,9 @@
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/stack.h>
 
-#include <cstring>
-
 namespace taeda::native {
 
 namespace {
-
-constexpr size_t kParallelBytes = 1 << 18;
-
-// PyTorch lets tensors of shape [0] pass beside any others.
-template <class T>
-bool is_skipped(const T& t) {
-  return t.dim() == 1 && t.sizes()[0] == 0;
-}
 
 template <class I>
 const Spec<I>& check_cat(SpecList<I> tensors) {
@@ -82,31 +74,6 @@ MemoryFormat common_format(SpecList<I> tensors) {
   return format;
 }
 
-// Whether rows of bytes can be copied as they are.
-bool is_plain(const Tensor& t, const Tensor& out) {
-  return t.dtype() == out.dtype() && t.is_contiguous() && !t.is_conj() &&
-         !t.is_neg();
-}
-
-struct Piece {
-  const char* data;
-  size_t bytes;  // of one row
-};
-
-void copy_rows(ArrayRef<Piece> pieces, int64_t rows, size_t width, char* out) {
-  int64_t grain =
-      width == 0 ? rows : static_cast<int64_t>(kParallelBytes / width) + 1;
-  parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      char* to = out + static_cast<size_t>(row) * width;
-      for (const Piece& p : pieces) {
-        std::memcpy(to, p.data + static_cast<size_t>(row) * p.bytes, p.bytes);
-        to += p.bytes;
-      }
-    }
-  });
-}
-
 }  // namespace
 
 template <class I>
@@ -125,40 +92,6 @@ void cat_shape(SpecList<I> tensors, int64_t dim, Plan<I>& plan) {
   plan.set(0, sizes, common_format(tensors), type.get());
 }
 TAEDA_SHAPE(cat_shape);
-
-void cat_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
-  if (out.numel() == 0) return;
-  dim = wrap_dim(dim, out.dim());
-  bool plain = out.is_contiguous();
-  for (const Tensor& t : tensors) {
-    plain = plain && (t.numel() == 0 || is_plain(t, out));
-  }
-  int64_t rows = 1;
-  for (int64_t d = 0; d < dim; ++d) rows *= out.sizes()[d];
-  if (plain && rows > 1) {
-    SmallVector<Piece, 8> pieces;
-    for (const Tensor& t : tensors) {
-      if (t.numel() == 0) continue;
-      pieces.push_back({static_cast<const char*>(t.const_raw_data()),
-                        t.nbytes() / static_cast<size_t>(rows)});
-    }
-    copy_rows(pieces,
-              rows,
-              out.nbytes() / static_cast<size_t>(rows),
-              static_cast<char*>(out.mutable_raw_data()));
-    return;
-  }
-  int64_t start = 0;
-  for (const Tensor& t : tensors) {
-    if (is_skipped(t)) continue;
-    copy_into(make_view(out,
-                        t.sizes(),
-                        out.strides(),
-                        out.storage_offset() + start * out.strides()[dim]),
-              t);
-    start += t.sizes()[dim];
-  }
-}
 
 template <class I>
 void stack_shape(SpecList<I> tensors, int64_t dim, Plan<I>& plan) {
@@ -181,36 +114,6 @@ void stack_shape(SpecList<I> tensors, int64_t dim, Plan<I>& plan) {
   plan.set(0, sizes, type.get());
 }
 TAEDA_SHAPE(stack_shape);
-
-void stack_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
-  if (out.numel() == 0) return;
-  dim = wrap_dim(dim, out.dim());
-  DimVector sizes(out.sizes());
-  sizes[dim] = 1;
-  int64_t rows = 1;
-  for (int64_t d = 0; d < dim; ++d) rows *= out.sizes()[d];
-  bool plain = out.is_contiguous() && rows > 1;
-  for (const Tensor& t : tensors) plain = plain && is_plain(t, out);
-  if (plain) {
-    SmallVector<Piece, 8> pieces;
-    for (const Tensor& t : tensors) {
-      pieces.push_back({static_cast<const char*>(t.const_raw_data()),
-                        t.nbytes() / static_cast<size_t>(rows)});
-    }
-    copy_rows(pieces,
-              rows,
-              out.nbytes() / static_cast<size_t>(rows),
-              static_cast<char*>(out.mutable_raw_data()));
-    return;
-  }
-  DimVector inner(out.strides());
-  inner.erase(inner.begin() + dim);
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    int64_t offset =
-        out.storage_offset() + static_cast<int64_t>(i) * out.strides()[dim];
-    copy_into(make_view(out, tensors[i].sizes(), inner, offset), tensors[i]);
-  }
-}
 
 namespace {
 

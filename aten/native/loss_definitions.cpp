@@ -1,5 +1,6 @@
 // Losses of class numbers by other operators: what they are differentiated and
 // mapped by.
+#include <taeda/aten/native/loss_reduction.h>
 #include <taeda/gen/native/_cross_entropy_rows.h>
 #include <taeda/gen/native/_cross_entropy_rows_backward.h>
 #include <taeda/gen/native/nll_loss_backward.h>
@@ -29,8 +30,6 @@
 namespace taeda::native {
 
 namespace {
-
-constexpr int64_t kNone = 0, kMean = 1;
 
 // For each target, where its class stands in dim `dim` of the scores, and its
 // weight: 0 where the target is ignored.
@@ -68,9 +67,9 @@ std::tuple<Tensor, Tensor> nll_loss_forward_means(const Tensor& self,
   Chosen chosen(self, target, weight, ignore_index);
   Tensor losses = ops::neg(ops::mul(chosen.weights, chosen.pick(self)));
   Tensor total = ops::sum(chosen.weights);
-  if (reduction == kNone) return {losses, ops::zeros_like(total)};
+  if (reduction == kNoReduction) return {losses, ops::zeros_like(total)};
   Tensor loss = ops::sum(losses);
-  if (reduction == kMean) loss = ops::div(loss, total);
+  if (reduction == kMeanReduction) loss = ops::div(loss, total);
   return {loss, total};
 }
 
@@ -83,7 +82,7 @@ Tensor nll_loss_backward_means(const Tensor& grad,
                                const Tensor&) {
   Chosen chosen(self, target, weight, ignore_index);
   Tensor g = grad;
-  if (reduction == kMean) g = ops::div(g, ops::sum(chosen.weights));
+  if (reduction == kMeanReduction) g = ops::div(g, ops::sum(chosen.weights));
   Tensor slopes = ops::neg(ops::mul(chosen.weights, g));
   return ops::scatter(ops::zeros_like(self),
                       chosen.dim,

@@ -1,6 +1,6 @@
 // What losses of one element each refuse, and l1_loss.
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/formula_parts.h>
+#include <taeda/aten/native/formula_support.h>
 #include <taeda/gen/native/binary_cross_entropy.h>
 #include <taeda/gen/native/huber_loss.h>
 #include <taeda/gen/native/l1_loss.h>

@@ -1,251 +1,23 @@
-// Matrix products over the BLAS layer.
-#include <taeda/aten/native/matmul.h>
-
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/pointwise.h>
+// Matrix products: shapes.
 #include <taeda/aten/native/blas/gemm.h>
-#include <taeda/aten/parallel/parallel.h>
+#include <taeda/aten/native/matmul.h>
+#include <taeda/gen/native/addmm.h>
+#include <taeda/gen/native/addmv.h>
+#include <taeda/gen/native/baddbmm.h>
 #include <taeda/gen/native/bmm.h>
 #include <taeda/gen/native/dot.h>
+#include <taeda/gen/native/linear.h>
 #include <taeda/gen/native/matmul.h>
 #include <taeda/gen/native/mm.h>
 #include <taeda/gen/native/mv.h>
 #include <taeda/gen/native/vdot.h>
 
-#include <algorithm>
-
 namespace taeda::native {
-
-namespace {
-
-// Matrices as BLAS reads them: row-major rows `ld` apart, perhaps transposed;
-// the last two dims of `tensor`.
-struct BlasMatrix {
-  Tensor tensor;
-  blas::Op op = blas::Op::kNone;
-  int64_t ld = 1;
-};
-
-BlasMatrix blas_matrix(const Tensor& t) {
-  size_t last = static_cast<size_t>(t.dim()) - 1;
-  int64_t rows = t.sizes()[last - 1], cols = t.sizes()[last];
-  int64_t rs = t.strides()[last - 1], cs = t.strides()[last];
-  if (!t.is_conj() && !t.is_neg()) {
-    int64_t wide = std::max<int64_t>(1, cols);
-    int64_t tall = std::max<int64_t>(1, rows);
-    if ((cs == 1 || cols == 1) && (rs >= wide || rows == 1)) {
-      return {t, blas::Op::kNone, std::max(rs, wide)};
-    }
-    if ((rs == 1 || rows == 1) && (cs >= tall || cols == 1)) {
-      return {t, blas::Op::kTrans, std::max(cs, tall)};
-    }
-  }
-  return {contiguous(t), blas::Op::kNone, std::max<int64_t>(cols, 1)};
-}
-
-template <class T>
-constexpr bool kHasGemm =
-    std::is_same_v<T, float> || std::is_same_v<T, double> ||
-    std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> ||
-    std::is_same_v<T, complex<float>> || std::is_same_v<T, complex<double>> ||
-    std::is_same_v<T, uint8_t> || std::is_same_v<T, int8_t> ||
-    std::is_same_v<T, int16_t> || std::is_same_v<T, int32_t> ||
-    std::is_same_v<T, int64_t>;
-
-template <class F>
-void visit_gemm_type(std::string_view op, ScalarType t, F&& f) {
-  if (t == kFloat) return f(float{});
-  visit_type(t, [&](auto tag) {
-    if constexpr (kHasGemm<decltype(tag)>) {
-      f(tag);
-    } else {
-      not_implemented_for(op, t);
-    }
-  });
-}
-
-// One batch dim with the steps of both operands and the result.
-struct BatchDim {
-  int64_t size, a, b, c;
-};
-
-// Dims that all three operands walk evenly become one.
-SmallVector<BatchDim, 5> batch_dims(const Tensor& a,
-                                    const Tensor& b,
-                                    const Tensor& out) {
-  SmallVector<BatchDim, 5> dims;
-  auto step = [&](const Tensor& t, int64_t d) {
-    int64_t at = d - (out.dim() - t.dim());
-    if (at < 0 || t.sizes()[at] == 1) return int64_t{0};
-    return t.strides()[at];
-  };
-  for (int64_t d = 0; d < out.dim() - 2; ++d) {
-    BatchDim dim{out.sizes()[d], step(a, d), step(b, d), out.strides()[d]};
-    if (dim.size == 1) continue;
-    if (!dims.empty()) {
-      BatchDim& up = dims.back();
-      if (up.a == dim.a * dim.size && up.b == dim.b * dim.size &&
-          up.c == dim.c * dim.size) {
-        up = {up.size * dim.size, dim.a, dim.b, dim.c};
-        continue;
-      }
-    }
-    dims.push_back(dim);
-  }
-  return dims;
-}
-
-struct Offsets {
-  int64_t a = 0, b = 0, c = 0;
-};
-
-// Calls f(offsets) for every index of the dims before the last one.
-template <class F>
-void each_outer(const SmallVector<BatchDim, 5>& dims, F&& f) {
-  int64_t outer = 1;
-  for (size_t d = 0; d + 1 < dims.size(); ++d) outer *= dims[d].size;
-  for (int64_t i = 0; i < outer; ++i) {
-    Offsets at;
-    int64_t rest = i;
-    for (size_t d = dims.size() - 1; d-- > 0;) {
-      int64_t index = rest % dims[d].size;
-      rest /= dims[d].size;
-      at.a += index * dims[d].a;
-      at.b += index * dims[d].b;
-      at.c += index * dims[d].c;
-    }
-    f(at);
-  }
-}
-
-}  // namespace
-
-Tensor view_over(const Tensor& t, IntArrayRef sizes, IntArrayRef strides) {
-  IntrusivePtr<TensorImpl> impl = t.impl()->shallow_copy(false);
-  impl->set_sizes_and_strides(sizes, strides);
-  return Tensor(std::move(impl));
-}
-
-void gemm_into(std::string_view op,
-               const Tensor& a,
-               const Tensor& b,
-               const Tensor& out,
-               const Scalar& alpha,
-               const Scalar& beta) {
-  int64_t m = a.sizes()[0], k = a.sizes()[1], n = b.sizes()[1];
-  BlasMatrix x = blas_matrix(a), y = blas_matrix(b);
-  visit_gemm_type(op, out.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using S = blas::scale_t<T>;
-    blas::gemm<T>(x.op,
-                  y.op,
-                  m,
-                  n,
-                  k,
-                  alpha.to<S>(),
-                  x.tensor.const_data<T>(),
-                  x.ld,
-                  y.tensor.const_data<T>(),
-                  y.ld,
-                  beta.to<S>(),
-                  out.mutable_data<T>(),
-                  std::max<int64_t>(n, 1));
-  });
-}
-
-void batched_gemm_into(std::string_view op,
-                       const Tensor& a,
-                       const Tensor& b,
-                       const Tensor& out,
-                       const Scalar& alpha,
-                       const Scalar& beta) {
-  if (out.numel() == 0) return;
-  if (out.dim() == 2) return gemm_into(op, a, b, out, alpha, beta);
-  BlasMatrix x = blas_matrix(a), y = blas_matrix(b);
-  int64_t m = out.size(-2), n = out.size(-1), k = a.size(-1);
-  SmallVector<BatchDim, 5> dims = batch_dims(x.tensor, y.tensor, out);
-  if (dims.empty()) dims.push_back({1, 0, 0, 0});
-  const BatchDim& inner = dims.back();
-  visit_gemm_type(op, out.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using S = blas::scale_t<T>;
-    const T* pa = x.tensor.const_data<T>();
-    const T* pb = y.tensor.const_data<T>();
-    T* pc = out.mutable_data<T>();
-    S scale = alpha.to<S>(), keep = beta.to<S>();
-    each_outer(dims, [&](Offsets at) {
-      blas::gemm_batched<T>(x.op,
-                            y.op,
-                            inner.size,
-                            m,
-                            n,
-                            k,
-                            scale,
-                            pa + at.a,
-                            x.ld,
-                            pb + at.b,
-                            y.ld,
-                            keep,
-                            pc + at.c,
-                            std::max<int64_t>(n, 1),
-                            {inner.a, inner.b, inner.c});
-    });
-  });
-}
-
-void gemv_into(std::string_view op,
-               const Tensor& mat,
-               const Tensor& vec,
-               const Tensor& out,
-               const Scalar& alpha,
-               const Scalar& beta) {
-  BlasMatrix x = blas_matrix(mat);
-  bool lazy = vec.is_conj() || vec.is_neg() || vec.strides()[0] == 0;
-  Tensor v = lazy ? contiguous(vec) : vec;
-  bool trans = x.op != blas::Op::kNone;
-  int64_t rows = mat.sizes()[0], cols = mat.sizes()[1];
-  visit_gemm_type(op, out.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using S = blas::scale_t<T>;
-    blas::gemv<T>(x.op,
-                  trans ? cols : rows,
-                  trans ? rows : cols,
-                  alpha.to<S>(),
-                  x.tensor.const_data<T>(),
-                  x.ld,
-                  v.const_data<T>(),
-                  std::max<int64_t>(v.strides()[0], 1),
-                  beta.to<S>(),
-                  out.mutable_data<T>(),
-                  1);
-  });
-}
-
-void dot_into(std::string_view op,
-              const Tensor& a,
-              const Tensor& b,
-              const Tensor& out,
-              bool conjugate) {
-  auto plain = [](const Tensor& t) {
-    bool lazy = t.is_conj() || t.is_neg() || t.strides()[0] == 0;
-    return lazy ? contiguous(t) : t;
-  };
-  Tensor x = plain(a), y = plain(b);
-  int64_t n = x.numel();
-  visit_gemm_type(op, out.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    const T* px = x.const_data<T>();
-    const T* py = y.const_data<T>();
-    int64_t ix = std::max<int64_t>(x.strides()[0], 1);
-    int64_t iy = std::max<int64_t>(y.strides()[0], 1);
-    *out.mutable_data<T>() = conjugate ? blas::vdot<T>(n, px, ix, py, iy)
-                                       : blas::dot<T>(n, px, ix, py, iy);
-  });
-}
 
 // mm, bmm ---------------------------------------------------------------------
 
 namespace {
+
 template <class T>
 void check_same_dtype(std::string_view op, const T& a, const T& b) {
   TAEDA_CHECK(a.dtype() == b.dtype(),
@@ -255,6 +27,7 @@ void check_same_dtype(std::string_view op, const T& a, const T& b) {
               " != ",
               b.dtype());
 }
+
 }  // namespace
 
 template <class I>
@@ -266,10 +39,6 @@ void mm_shape(const Spec<I>& self, const Spec<I>& mat2, Plan<I>& plan) {
   plan.set(0, {self.sizes()[0], mat2.sizes()[1]}, self.dtype());
 }
 TAEDA_SHAPE(mm_shape);
-
-void mm_cpu(const Tensor& self, const Tensor& mat2, const Tensor& out) {
-  gemm_into("addmm_impl_cpu_", self, mat2, out, int64_t{1}, int64_t{0});
-}
 
 template <class I>
 void bmm_shape(const Spec<I>& self, const Spec<I>& mat2, Plan<I>& plan) {
@@ -295,10 +64,6 @@ void bmm_shape(const Spec<I>& self, const Spec<I>& mat2, Plan<I>& plan) {
   plan.set(0, {b, self.sizes()[1], mat2.sizes()[2]}, self.dtype());
 }
 TAEDA_SHAPE(bmm_shape);
-
-void bmm_cpu(const Tensor& self, const Tensor& mat2, const Tensor& out) {
-  batched_gemm_into("bmm", self, mat2, out, int64_t{1}, int64_t{0});
-}
 
 // mv, dot ---------------------------------------------------------------------
 
@@ -328,10 +93,6 @@ void mv_shape(const Spec<I>& self, const Spec<I>& vec, Plan<I>& plan) {
 }
 TAEDA_SHAPE(mv_shape);
 
-void mv_cpu(const Tensor& self, const Tensor& vec, const Tensor& out) {
-  gemv_into("addmv_impl_cpu", self, vec, out, int64_t{1}, int64_t{0});
-}
-
 template <class I>
 void dot_shape(const Spec<I>& self, const Spec<I>& tensor, Plan<I>& plan) {
   TAEDA_CHECK(self.dim() == 1 && tensor.dim() == 1,
@@ -358,14 +119,6 @@ void dot_shape(const Spec<I>& self, const Spec<I>& tensor, Plan<I>& plan) {
   plan.set(0, ArrayRef<I>(), self.dtype());
 }
 TAEDA_SHAPE(dot_shape);
-
-void dot_cpu(const Tensor& self, const Tensor& tensor, const Tensor& out) {
-  dot_into("dot", self, tensor, out, false);
-}
-
-void vdot_cpu(const Tensor& self, const Tensor& other, const Tensor& out) {
-  dot_into("vdot", self, other, out, self.is_complex());
-}
 
 // matmul ----------------------------------------------------------------------
 
@@ -440,57 +193,189 @@ TAEDA_SHAPE(matmul_shape);
 
 namespace {
 
-// The dims but the last as one, if a view can do it.
-std::optional<Tensor> folded(const Tensor& t) {
-  int64_t rank = t.dim();
-  int64_t rows = 1, step = t.strides()[rank - 2];
-  for (int64_t d = rank - 1; d-- > 0;) {
-    if (t.sizes()[d] != 1 && rows != 1 && t.strides()[d] != step * rows) {
-      return std::nullopt;
-    }
-    if (rows == 1) step = t.strides()[d];
-    rows *= t.sizes()[d];
+template <class I>
+void check_expands(std::string_view op, ArrayRef<I> from, ArrayRef<I> to) {
+  int64_t extra = static_cast<int64_t>(to.size() - from.size());
+  TAEDA_CHECK(from.size() <= to.size(),
+              op,
+              ": the number of sizes provided (",
+              to.size(),
+              ") must be greater or equal to the number of dimensions in the "
+              "tensor (",
+              from.size(),
+              ")");
+  for (size_t d = from.size(); d-- > 0;) {
+    const I& want = to[d + static_cast<size_t>(extra)];
+    TAEDA_CHECK(from[d] == want || from[d] == 1,
+                op,
+                ": The expanded size of the tensor (",
+                want,
+                ") must match the existing size (",
+                from[d],
+                ") at non-singleton dimension ",
+                static_cast<int64_t>(d) + extra,
+                ".  Target sizes: ",
+                to,
+                ".  Tensor sizes: ",
+                from);
   }
-  return view_over(
-      t, {rows, t.sizes()[rank - 1]}, {step, t.strides()[rank - 1]});
 }
 
-// A vector becomes a row (left operand) or a column (right operand).
-Tensor as_row(const Tensor& t) {
-  return view_over(t, {1, t.sizes()[0]}, {t.sizes()[0], t.strides()[0]});
-}
-Tensor as_column(const Tensor& t) {
-  return view_over(t, {t.sizes()[0], 1}, {t.strides()[0], 1});
+template <class T>
+void check_dtypes(const T& self, const T& a, const T& b) {
+  TAEDA_CHECK(self.dtype() == b.dtype(),
+              "self and mat2 must have the same dtype, but got ",
+              self.dtype(),
+              " and ",
+              b.dtype());
+  TAEDA_CHECK(a.dtype() == b.dtype(),
+              "mat1 and mat2 must have the same dtype, but got ",
+              a.dtype(),
+              " and ",
+              b.dtype());
 }
 
 }  // namespace
 
-void matmul_into(const Tensor& a, const Tensor& b, const Tensor& out) {
-  constexpr std::string_view kName = "addmm_impl_cpu_";
-  if (a.dim() == 1 && b.dim() == 1) return dot_into("dot", a, b, out, false);
-  if (a.dim() == 2 && b.dim() == 1) {
-    return gemv_into("addmv_impl_cpu", a, b, out, int64_t{1}, int64_t{0});
-  }
-  Tensor x = a.dim() == 1 ? as_row(a) : a;
-  Tensor y = b.dim() == 1 ? as_column(b) : b;
-  int64_t n = x.size(-2), m = y.size(-1);
-  if (y.dim() == 2 && x.dim() > 2) {
-    int64_t rows = m == 0 ? 0 : out.numel() / m;
-    Tensor flat = view_over(out, {rows, m}, {m, 1});
-    if (std::optional<Tensor> f = folded(x)) {
-      return gemm_into(kName, *f, y, flat, int64_t{1}, int64_t{0});
-    }
-  }
-  DimVector sizes(out.sizes());
-  if (a.dim() == 1) sizes.insert(sizes.end() - (b.dim() > 1), n);
-  if (b.dim() == 1) sizes.push_back(m);
-  Tensor full = view_over(out, sizes, contiguous_strides(sizes));
-  batched_gemm_into(
-      full.dim() > 2 ? "bmm" : kName, x, y, full, int64_t{1}, int64_t{0});
+template <class I>
+void addmm_shape(const Spec<I>& self,
+                 const Spec<I>& mat1,
+                 const Spec<I>& mat2,
+                 const Scalar&,
+                 const Scalar&,
+                 Plan<I>& plan) {
+  TAEDA_CHECK(
+      mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
+  TAEDA_CHECK(
+      mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
+  check_inner_sizes(mat1, mat2);
+  check_dtypes(self, mat1, mat2);
+  I sizes[] = {mat1.sizes()[0], mat2.sizes()[1]};
+  check_expands<I>("addmm", self.sizes(), sizes);
+  plan.set(0, sizes, mat1.dtype());
 }
+TAEDA_SHAPE(addmm_shape);
 
-void matmul_cpu(const Tensor& self, const Tensor& other, const Tensor& out) {
-  matmul_into(self, other, out);
+template <class I>
+void addmv_shape(const Spec<I>& self,
+                 const Spec<I>& mat,
+                 const Spec<I>& vec,
+                 const Scalar&,
+                 const Scalar&,
+                 Plan<I>& plan) {
+  TAEDA_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1,
+              "vector + matrix @ vector expected, got ",
+              self.dim(),
+              ", ",
+              mat.dim(),
+              ", ",
+              vec.dim());
+  bool fits = mat.sizes()[1] == vec.sizes()[0] &&
+              (self.numel() == mat.sizes()[0] || self.numel() == 1);
+  TAEDA_CHECK(fits,
+              "size mismatch, got input (",
+              self.dim() == 0 ? 1 : self.sizes()[0],
+              "), mat (",
+              mat.sizes()[0],
+              "x",
+              mat.sizes()[1],
+              "), vec (",
+              vec.sizes()[0],
+              ")");
+  TAEDA_CHECK(self.dtype() == mat.dtype() && mat.dtype() == vec.dtype(),
+              "addmv input tensors must have the same dtype, but got ",
+              mat.dtype(),
+              ", ",
+              vec.dtype(),
+              ", and ",
+              self.dtype());
+  plan.set(0, {mat.sizes()[0]}, mat.dtype());
 }
+TAEDA_SHAPE(addmv_shape);
+
+template <class I>
+void baddbmm_shape(const Spec<I>& self,
+                   const Spec<I>& batch1,
+                   const Spec<I>& batch2,
+                   const Scalar&,
+                   const Scalar&,
+                   Plan<I>& plan) {
+  TAEDA_CHECK(
+      batch1.dim() == 3, "baddbmm: batch1 must be a 3D tensor, got ", batch1);
+  TAEDA_CHECK_AS(Index,
+                 batch2.dim() == 3,
+                 "baddbmm: batch2 must be a 3D tensor, got ",
+                 batch2);
+  I b = batch1.sizes()[0], k = batch1.sizes()[2];
+  TAEDA_CHECK(
+      batch2.sizes()[0] == b && batch2.sizes()[1] == k,
+      "Expected size for first two dimensions of batch2 tensor to be: [",
+      b,
+      ", ",
+      k,
+      "] but got: [",
+      batch2.sizes()[0],
+      ", ",
+      batch2.sizes()[1],
+      "].");
+  check_dtypes(self, batch1, batch2);
+  I sizes[] = {b, batch1.sizes()[1], batch2.sizes()[2]};
+  check_expands<I>("baddbmm", self.sizes(), sizes);
+  plan.set(0, sizes, batch1.dtype());
+}
+TAEDA_SHAPE(baddbmm_shape);
+
+// linear ----------------------------------------------------------------------
+
+template <class I>
+void linear_shape(const Spec<I>& input,
+                  const Spec<I>& weight,
+                  const Spec<I>& bias,
+                  Plan<I>& plan) {
+  TAEDA_CHECK(input.dim() > 0 && weight.dim() > 0,
+              "both arguments to linear need to be at least 1D, but they are ",
+              input.dim(),
+              "D and ",
+              weight.dim(),
+              "D");
+  TAEDA_CHECK(weight.dim() <= 2,
+              "linear: weight must have one or two dims, got ",
+              weight);
+  I k = weight.sizes()[weight.dim() - 1];
+  I m = weight.dim() == 2 ? weight.sizes()[0] : 1;
+  I last = input.sizes()[input.dim() - 1];
+  if (last != k) {
+    I rows = last == 0 ? 0 : input.numel() / last;
+    TAEDA_CHECK(false,
+                "linear: mat1 and mat2 shapes cannot be multiplied (",
+                rows,
+                "x",
+                last,
+                " and ",
+                k,
+                "x",
+                m,
+                ")");
+  }
+  TAEDA_CHECK(input.dtype() == weight.dtype(),
+              "linear: mat1 and mat2 must have the same dtype, but got ",
+              input.dtype(),
+              " and ",
+              weight.dtype());
+  Dims<I> sizes(input.sizes());
+  sizes.pop_back();
+  if (weight.dim() == 2) sizes.push_back(m);
+  if (bias.defined()) {
+    TAEDA_CHECK(bias.dtype() == input.dtype(),
+                "linear: self and mat2 must have the same dtype, but got ",
+                bias.dtype(),
+                " and ",
+                input.dtype());
+    check_expands<I>("linear", bias.sizes(), sizes);
+  }
+  plan.set(0, sizes, input.dtype());
+  if (input.dim() == 1 && weight.dim() == 2) plan.made_as(0, {1, m});
+}
+TAEDA_SHAPE(linear_shape);
 
 }  // namespace taeda::native

@@ -1,4 +1,4 @@
-// Maxima over windows or bins, with the positions they were found at.
+// Maxima over windows or bins: shapes, and the forms of one dim.
 #include <taeda/aten/native/max_pool.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/adaptive_max_pool1d.h>
@@ -22,74 +22,7 @@
 
 namespace taeda::native {
 
-bool pools_channels(const Tensor& t, const Pool& p, int64_t dims) {
-  // Lanes of few channels stay empty.
-  bool floats = t.is_floating_point() && t.dim() == dims + 2;
-  if (!floats || t.sizes()[1] < 8 || p.in_size() > (int64_t{1} << 31) - 1) {
-    return false;
-  }
-  MemoryFormat f = t.suggest_memory_format();
-  return f != MemoryFormat::Contiguous && t.is_contiguous(f) && !t.is_neg();
-}
-
-void scatter_planes(std::string_view op,
-                    const Tensor& grad,
-                    const Tensor& indices,
-                    int64_t dims,
-                    const Tensor& out) {
-  RowMajor sums(out);
-  fill_with(sums.tensor(), int64_t{0});
-  if (grad.numel() == 0) return sums.finish();
-  int64_t in_size = 1, out_size = 1;
-  for (int64_t d = 0; d < dims; ++d) {
-    in_size *= out.sizes()[out.dim() - 1 - d];
-    out_size *= grad.sizes()[grad.dim() - 1 - d];
-  }
-  Tensor g = contiguous_as(grad, out.dtype()), at = contiguous(indices);
-  const int64_t* index = at.const_data<int64_t>();
-  visit_max_type(op, out.dtype(), true, [&](auto tag) {
-    using T = decltype(tag);
-    const T* dy = g.const_data<T>();
-    T* dx = sums.tensor().mutable_data<T>();
-    int64_t planes = g.numel() / out_size;
-    int64_t grain = std::max<int64_t>(1, 16384 / out_size);
-    parallel_for(0, planes, grain, [&](int64_t from, int64_t to) {
-      for (int64_t p = from; p < to; ++p) {
-        for (int64_t i = p * out_size; i < (p + 1) * out_size; ++i) {
-          TAEDA_CHECK(index[i] >= 0 && index[i] < in_size,
-                      op,
-                      ": index ",
-                      index[i],
-                      " is outside of the input's plane of ",
-                      in_size,
-                      " elements");
-          T& target = dx[p * in_size + index[i]];
-          target = static_cast<T>(target + dy[i]);
-        }
-      }
-    });
-  });
-  sums.finish();
-}
-
 namespace {
-
-// The part of window i that lies inside of the input.
-Range window(const Pool& p, size_t d, int64_t i) {
-  int64_t start = i * p.stride[d] - p.padding[d];
-  int64_t end =
-      std::min(start + (p.kernel[d] - 1) * p.dilation[d] + 1, p.in[d]);
-  while (start < 0) start += p.dilation[d];
-  return {start, end, p.dilation[d]};
-}
-Range bin(const Pool& p, size_t d, int64_t i) {
-  return {bin_start(i, p.in[d], p.out[d]), bin_end(i, p.in[d], p.out[d]), 1};
-}
-// The same windows for all planes.
-template <class R>
-auto of_all_planes(const Pool& p, R range) {
-  return [&p, range](int64_t, size_t d, int64_t i) { return range(p, d, i); };
-}
 
 // [..., l] as [..., 1, l], and back.
 Tensor with_height(const Tensor& t) {
@@ -109,128 +42,70 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
 
 }  // namespace
 
-#define TAEDA_MAX_POOL(D)                                                     \
-  template <class I>                                                          \
-  void max_pool##D##d_shape(const Spec<I>& self,                              \
-                            ArrayRef<int64_t> kernel_size,                    \
-                            ArrayRef<int64_t> stride,                         \
-                            ArrayRef<int64_t> padding,                        \
-                            ArrayRef<int64_t> dilation,                       \
-                            bool ceil_mode,                                   \
-                            Plan<I>& plan) {                                  \
-    auto p = make_pool("max_pool" #D "d",                                     \
-                       self,                                                  \
-                       D,                                                     \
-                       kernel_size,                                           \
-                       stride,                                                \
-                       padding,                                               \
-                       dilation,                                              \
-                       ceil_mode);                                            \
-    plan_max_pool(self, p, D, self.suggest_memory_format(), plan);            \
-  }                                                                           \
-  TAEDA_SHAPE(max_pool##D##d_shape);                                          \
-  void max_pool##D##d_cpu(const Tensor& self,                                 \
-                          ArrayRef<int64_t> kernel_size,                      \
-                          ArrayRef<int64_t> stride,                           \
-                          ArrayRef<int64_t> padding,                          \
-                          ArrayRef<int64_t> dilation,                         \
-                          bool ceil_mode,                                     \
-                          const Tensor& out,                                  \
-                          const Tensor& indices) {                            \
-    Pool p = make_pool<int64_t>("max_pool" #D "d",                            \
-                                self,                                         \
-                                D,                                            \
-                                kernel_size,                                  \
-                                stride,                                       \
-                                padding,                                      \
-                                dilation,                                     \
-                                ceil_mode);                                   \
-    max_pool("max_pool" #D "d",                                               \
-             self,                                                            \
-             p,                                                               \
-             D,                                                               \
-             true,                                                            \
-             out,                                                             \
-             indices,                                                         \
-             of_all_planes(p, window));                                       \
-  }                                                                           \
-  template <class I>                                                          \
-  void max_pool##D##d_backward_shape(const Spec<I>& grad_output,              \
-                                     const Spec<I>& self,                     \
-                                     ArrayRef<int64_t>,                       \
-                                     ArrayRef<int64_t>,                       \
-                                     ArrayRef<int64_t>,                       \
-                                     ArrayRef<int64_t>,                       \
-                                     bool,                                    \
-                                     const Spec<I>& indices,                  \
-                                     Plan<I>& plan) {                         \
-    scatter_planes_shape(                                                     \
-        "max_pool" #D "d_backward", grad_output, self, indices, D, plan);     \
-  }                                                                           \
-  TAEDA_SHAPE(max_pool##D##d_backward_shape);                                 \
-  void max_pool##D##d_backward_cpu(const Tensor& grad_output,                 \
-                                   const Tensor&,                             \
-                                   ArrayRef<int64_t>,                         \
-                                   ArrayRef<int64_t>,                         \
-                                   ArrayRef<int64_t>,                         \
-                                   ArrayRef<int64_t>,                         \
-                                   bool,                                      \
-                                   const Tensor& indices,                     \
-                                   const Tensor& out) {                       \
-    scatter_planes("max_pool" #D "d_backward", grad_output, indices, D, out); \
-  }                                                                           \
-  Tensor max_pool##D##d(const Tensor& self,                                   \
-                        ArrayRef<int64_t> kernel_size,                        \
-                        ArrayRef<int64_t> stride,                             \
-                        ArrayRef<int64_t> padding,                            \
-                        ArrayRef<int64_t> dilation,                           \
-                        bool ceil_mode) {                                     \
-    return std::get<0>(ops::max_pool##D##d_with_indices(                      \
-        self, kernel_size, stride, padding, dilation, ceil_mode));            \
-  }                                                                           \
-  template <class I>                                                          \
-  void adaptive_max_pool##D##d_shape(                                         \
-      const Spec<I>& self, ArrayRef<int64_t> output_size, Plan<I>& plan) {    \
-    auto p = make_adaptive_pool<I>(                                           \
-        "adaptive_max_pool" #D "d", self, D, dims_of<I>(output_size));        \
-    plan_max_pool(self, p, D, self.suggest_memory_format(), plan);            \
-  }                                                                           \
-  TAEDA_SHAPE(adaptive_max_pool##D##d_shape);                                 \
-  void adaptive_max_pool##D##d_cpu(const Tensor& self,                        \
-                                   ArrayRef<int64_t> output_size,             \
-                                   const Tensor& out,                         \
-                                   const Tensor& indices) {                   \
-    Pool p = make_adaptive_pool<int64_t>(                                     \
-        "adaptive_max_pool" #D "d", self, D, output_size);                    \
-    max_pool("adaptive_max_pool" #D "d",                                      \
-             self,                                                            \
-             p,                                                               \
-             D,                                                               \
-             false,                                                           \
-             out,                                                             \
-             indices,                                                         \
-             of_all_planes(p, bin));                                          \
-  }                                                                           \
-  template <class I>                                                          \
-  void adaptive_max_pool##D##d_backward_shape(const Spec<I>& grad_output,     \
-                                              const Spec<I>& self,            \
-                                              const Spec<I>& indices,         \
-                                              Plan<I>& plan) {                \
-    scatter_planes_shape("adaptive_max_pool" #D "d_backward",                 \
-                         grad_output,                                         \
-                         self,                                                \
-                         indices,                                             \
-                         D,                                                   \
-                         plan);                                               \
-  }                                                                           \
-  TAEDA_SHAPE(adaptive_max_pool##D##d_backward_shape);                        \
-  void adaptive_max_pool##D##d_backward_cpu(const Tensor& grad_output,        \
-                                            const Tensor&,                    \
-                                            const Tensor& indices,            \
-                                            const Tensor& out) {              \
-    scatter_planes(                                                           \
-        "adaptive_max_pool" #D "d_backward", grad_output, indices, D, out);   \
-  }
+#define TAEDA_MAX_POOL(D)                                                  \
+  template <class I>                                                       \
+  void max_pool##D##d_shape(const Spec<I>& self,                           \
+                            ArrayRef<int64_t> kernel_size,                 \
+                            ArrayRef<int64_t> stride,                      \
+                            ArrayRef<int64_t> padding,                     \
+                            ArrayRef<int64_t> dilation,                    \
+                            bool ceil_mode,                                \
+                            Plan<I>& plan) {                               \
+    auto p = make_pool("max_pool" #D "d",                                  \
+                       self,                                               \
+                       D,                                                  \
+                       kernel_size,                                        \
+                       stride,                                             \
+                       padding,                                            \
+                       dilation,                                           \
+                       ceil_mode);                                         \
+    plan_max_pool(self, p, D, self.suggest_memory_format(), plan);         \
+  }                                                                        \
+  TAEDA_SHAPE(max_pool##D##d_shape);                                       \
+  template <class I>                                                       \
+  void max_pool##D##d_backward_shape(const Spec<I>& grad_output,           \
+                                     const Spec<I>& self,                  \
+                                     ArrayRef<int64_t>,                    \
+                                     ArrayRef<int64_t>,                    \
+                                     ArrayRef<int64_t>,                    \
+                                     ArrayRef<int64_t>,                    \
+                                     bool,                                 \
+                                     const Spec<I>& indices,               \
+                                     Plan<I>& plan) {                      \
+    scatter_planes_shape(                                                  \
+        "max_pool" #D "d_backward", grad_output, self, indices, D, plan);  \
+  }                                                                        \
+  TAEDA_SHAPE(max_pool##D##d_backward_shape);                              \
+  Tensor max_pool##D##d(const Tensor& self,                                \
+                        ArrayRef<int64_t> kernel_size,                     \
+                        ArrayRef<int64_t> stride,                          \
+                        ArrayRef<int64_t> padding,                         \
+                        ArrayRef<int64_t> dilation,                        \
+                        bool ceil_mode) {                                  \
+    return std::get<0>(ops::max_pool##D##d_with_indices(                   \
+        self, kernel_size, stride, padding, dilation, ceil_mode));         \
+  }                                                                        \
+  template <class I>                                                       \
+  void adaptive_max_pool##D##d_shape(                                      \
+      const Spec<I>& self, ArrayRef<int64_t> output_size, Plan<I>& plan) { \
+    auto p = make_adaptive_pool<I>(                                        \
+        "adaptive_max_pool" #D "d", self, D, dims_of<I>(output_size));     \
+    plan_max_pool(self, p, D, self.suggest_memory_format(), plan);         \
+  }                                                                        \
+  TAEDA_SHAPE(adaptive_max_pool##D##d_shape);                              \
+  template <class I>                                                       \
+  void adaptive_max_pool##D##d_backward_shape(const Spec<I>& grad_output,  \
+                                              const Spec<I>& self,         \
+                                              const Spec<I>& indices,      \
+                                              Plan<I>& plan) {             \
+    scatter_planes_shape("adaptive_max_pool" #D "d_backward",              \
+                         grad_output,                                      \
+                         self,                                             \
+                         indices,                                          \
+                         D,                                                \
+                         plan);                                            \
+  }                                                                        \
+  TAEDA_SHAPE(adaptive_max_pool##D##d_backward_shape);
 TAEDA_MAX_POOL(2)
 TAEDA_MAX_POOL(3)
 #undef TAEDA_MAX_POOL

@@ -1,37 +1,15 @@
-// Hinge losses of classes against classes, row by row.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/pointwise.h>
+// Hinge losses of classes against classes: shapes.
 #include <taeda/aten/native/argument_checks.h>
+#include <taeda/aten/native/loss_reduction.h>
+#include <taeda/aten/native/multi_margin.h>
 #include <taeda/gen/native/multi_margin_loss.h>
 #include <taeda/gen/native/multi_margin_loss_backward.h>
 #include <taeda/gen/native/multilabel_margin_loss_backward.h>
 #include <taeda/gen/native/multilabel_margin_loss_forward.h>
 
-#include <algorithm>
-
 namespace taeda::native {
 
 namespace {
-
-enum Reduction : int64_t { kNone = 0, kMean = 1 };
-
-template <class I>
-struct Rows {
-  I count, classes;
-};
-
-template <class I>
-Rows<I> rows_of(std::string_view op, const Spec<I>& self) {
-  bool fits = self.dim() == 0 || (self.dim() == 1 && self.sizes()[0] != 0) ||
-              (self.dim() == 2 && self.sizes()[1] != 0);
-  TAEDA_CHECK(fits,
-              op,
-              ": Expected non-empty vector or matrix with optional 0-dim batch "
-              "size, but got: ",
-              self.sizes());
-  if (self.dim() == 2) return {self.sizes()[0], self.sizes()[1]};
-  return {1, self.dim() == 0 ? I(1) : self.sizes()[0]};
-}
 
 template <class I>
 void check_target_type(std::string_view op, const Spec<I>& target) {
@@ -42,53 +20,7 @@ void check_target_type(std::string_view op, const Spec<I>& target) {
               " for target");
 }
 
-template <class F>
-void visit_float(std::string_view op, ScalarType t, F&& f) {
-  if (t == kFloat) return f(float{});
-  if (t == kDouble) return f(double{});
-  not_implemented_for(op, t);
-}
-
-// The factor between a row's sum and what counts of it.
-template <class T>
-T row_scale(const Rows<int64_t>& rows, int64_t reduction) {
-  double count = static_cast<double>(reduction == kMean ? rows.count : 1);
-  return static_cast<T>(1.0 / (static_cast<double>(rows.classes) * count));
-}
-
-int64_t checked_class(std::string_view op, int64_t y, int64_t classes) {
-  TAEDA_CHECK(y >= 0 && y < classes,
-              op,
-              ": target out of range: ",
-              y,
-              " with ",
-              classes,
-              " classes");
-  return y;
-}
-
-// Either a loss for every row, or their sum.
-template <class T, class F>
-void sum_rows(const Rows<int64_t>& rows,
-              const Tensor& out,
-              bool each,
-              F&& row) {
-  T* to = out.mutable_data<T>();
-  if (!each) *to = T(0);
-  for (int64_t r = 0; r < rows.count; ++r) {
-    T sum = row(r);
-    if (each) {
-      to[r] = sum;
-    } else {
-      *to += sum;
-    }
-  }
-}
-
-struct MarginTerms {
-  int power;
-  double margin;
-};
+}  // namespace
 
 MarginTerms margin_terms(const Scalar& p, const Scalar& margin) {
   double power = p.to_double();
@@ -97,6 +29,8 @@ MarginTerms margin_terms(const Scalar& p, const Scalar& margin) {
               power);
   return {static_cast<int>(power), margin.to_double()};
 }
+
+namespace {
 
 template <class I>
 void check_multi_margin(const Spec<I>& self,
@@ -140,41 +74,10 @@ void multi_margin_loss_shape(const Spec<I>& self,
                              Plan<I>& plan) {
   margin_terms(p, margin);
   check_multi_margin(self, target, weight);
-  bool each = reduction == kNone && target.dim() > 0;
+  bool each = reduction == kNoReduction && target.dim() > 0;
   plan.set(0, each ? target.sizes() : ArrayRef<I>(), self.dtype());
 }
 TAEDA_SHAPE(multi_margin_loss_shape);
-
-void multi_margin_loss_cpu(const Tensor& self,
-                           const Tensor& target,
-                           const Scalar& p,
-                           const Scalar& margin,
-                           const OptionalTensor& weight,
-                           int64_t reduction,
-                           const Tensor& out) {
-  constexpr std::string_view kName = "multi_margin_loss";
-  auto rows = rows_of<int64_t>(kName, self);
-  MarginTerms terms = margin_terms(p, margin);
-  Tensor x = contiguous(self), t = contiguous(target);
-  Tensor w = weight ? contiguous(*weight) : Tensor();
-  visit_float(kName, self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    const T* factors = w.defined() ? w.const_data<T>() : nullptr;
-    T least = static_cast<T>(terms.margin);
-    T scale = row_scale<T>(rows, reduction);
-    sum_rows<T>(rows, out, out.dim() > 0, [&](int64_t r) {
-      const T* row = x.const_data<T>() + r * rows.classes;
-      int64_t y =
-          checked_class(kName, t.const_data<int64_t>()[r], rows.classes);
-      T sum = 0;
-      for (int64_t i = 0; i < rows.classes; ++i) {
-        T z = least - row[y] + row[i];
-        if (i != y && z > 0) sum += terms.power == 1 ? z : z * z;
-      }
-      return sum * scale * (factors != nullptr ? factors[y] : T(1));
-    });
-  });
-}
 
 template <class I>
 void multi_margin_loss_backward_shape(const Spec<I>& grad_output,
@@ -190,55 +93,12 @@ void multi_margin_loss_backward_shape(const Spec<I>& grad_output,
   check_count("multi_margin_loss_backward",
               "grad_output",
               grad_output,
-              reduction == kNone ? target.numel() : 1);
+              reduction == kNoReduction ? target.numel() : 1);
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(multi_margin_loss_backward_shape);
 
-void multi_margin_loss_backward_cpu(const Tensor& grad_output,
-                                    const Tensor& self,
-                                    const Tensor& target,
-                                    const Scalar& p,
-                                    const Scalar& margin,
-                                    const OptionalTensor& weight,
-                                    int64_t reduction,
-                                    const Tensor& out) {
-  constexpr std::string_view kName = "multi_margin_loss_backward";
-  auto rows = rows_of<int64_t>(kName, self);
-  MarginTerms terms = margin_terms(p, margin);
-  Tensor x = contiguous(self), t = contiguous(target);
-  Tensor g = contiguous(grad_output);
-  Tensor w = weight ? contiguous(*weight) : Tensor();
-  visit_float(kName, self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    const T* factors = w.defined() ? w.const_data<T>() : nullptr;
-    T least = static_cast<T>(terms.margin);
-    T scale = row_scale<T>(rows, reduction);
-    for (int64_t r = 0; r < rows.count; ++r) {
-      const T* row = x.const_data<T>() + r * rows.classes;
-      T* to = out.mutable_data<T>() + r * rows.classes;
-      int64_t y =
-          checked_class(kName, t.const_data<int64_t>()[r], rows.classes);
-      T unit = scale * g.const_data<T>()[g.dim() > 0 ? r : 0] *
-               (factors != nullptr ? factors[y] : T(1));
-      T total = 0;
-      for (int64_t i = 0; i < rows.classes; ++i) {
-        T z = least - row[y] + row[i];
-        bool active = i != y && z > 0;
-        to[i] = active ? (terms.power == 1 ? unit : 2 * unit * z) : T(0);
-        total += to[i];
-      }
-      to[y] = -total;
-    }
-  });
-}
-
 namespace {
-
-// The target classes of one row: those before the first -1.
-int64_t targets_in(const int64_t* row, int64_t classes) {
-  return std::find(row, row + classes, int64_t{-1}) - row;
-}
 
 template <class I>
 void check_multilabel(const Spec<I>& self, const Spec<I>& target) {
@@ -263,45 +123,13 @@ void multilabel_margin_loss_shape(const Spec<I>& self,
                                   int64_t reduction,
                                   Plan<I>& plan) {
   check_multilabel(self, target);
-  bool each = reduction == kNone && self.dim() == 2;
+  bool each = reduction == kNoReduction && self.dim() == 2;
   Dims<I> losses;
   if (each) losses.push_back(self.sizes()[0]);
   plan.set(0, losses, self.dtype());
   plan.set(1, target.sizes(), self.dtype());
 }
 TAEDA_SHAPE(multilabel_margin_loss_shape);
-
-void multilabel_margin_loss_cpu(const Tensor& self,
-                                const Tensor& target,
-                                int64_t reduction,
-                                const Tensor& output,
-                                const Tensor& is_target) {
-  constexpr std::string_view kName = "multilabel_margin_loss";
-  auto rows = rows_of<int64_t>(kName, self);
-  Tensor x = contiguous(self), t = contiguous(target);
-  fill_with(is_target, int64_t{0});
-  visit_float(kName, self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    T scale = row_scale<T>(rows, reduction);
-    sum_rows<T>(rows, output, output.dim() > 0, [&](int64_t r) {
-      const T* row = x.const_data<T>() + r * rows.classes;
-      const int64_t* y = t.const_data<int64_t>() + r * rows.classes;
-      T* marks = is_target.mutable_data<T>() + r * rows.classes;
-      int64_t count = targets_in(y, rows.classes);
-      for (int64_t j = 0; j < count; ++j) {
-        marks[checked_class(kName, y[j], rows.classes)] = T(1);
-      }
-      T sum = 0;
-      for (int64_t j = 0; j < count; ++j) {
-        for (int64_t i = 0; i < rows.classes; ++i) {
-          T z = 1 - row[y[j]] + row[i];
-          if (marks[i] == 0 && z > 0) sum += z;
-        }
-      }
-      return sum * scale;
-    });
-  });
-}
 
 template <class I>
 void multilabel_margin_loss_backward_shape(const Spec<I>& grad_output,
@@ -311,10 +139,11 @@ void multilabel_margin_loss_backward_shape(const Spec<I>& grad_output,
                                            const Spec<I>& is_target,
                                            Plan<I>& plan) {
   check_multilabel(self, target);
-  check_count("multilabel_margin_loss_backward",
-              "grad_output",
-              grad_output,
-              reduction == kNone && self.dim() == 2 ? self.sizes()[0] : 1);
+  check_count(
+      "multilabel_margin_loss_backward",
+      "grad_output",
+      grad_output,
+      reduction == kNoReduction && self.dim() == 2 ? self.sizes()[0] : 1);
   TAEDA_CHECK(is_target.sizes() == target.sizes(),
               "multilabel_margin_loss_backward: expected is_target of size ",
               target.sizes(),
@@ -323,37 +152,5 @@ void multilabel_margin_loss_backward_shape(const Spec<I>& grad_output,
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(multilabel_margin_loss_backward_shape);
-
-void multilabel_margin_loss_backward_cpu(const Tensor& grad_output,
-                                         const Tensor& self,
-                                         const Tensor& target,
-                                         int64_t reduction,
-                                         const Tensor& is_target,
-                                         const Tensor& out) {
-  constexpr std::string_view kName = "multilabel_margin_loss_backward";
-  auto rows = rows_of<int64_t>(kName, self);
-  Tensor x = contiguous(self), t = contiguous(target);
-  Tensor g = contiguous(grad_output), is = contiguous(is_target);
-  fill_with(out, int64_t{0});
-  visit_float(kName, self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    T scale = row_scale<T>(rows, reduction);
-    for (int64_t r = 0; r < rows.count; ++r) {
-      const T* row = x.const_data<T>() + r * rows.classes;
-      const T* marks = is.const_data<T>() + r * rows.classes;
-      const int64_t* y = t.const_data<int64_t>() + r * rows.classes;
-      T* to = out.mutable_data<T>() + r * rows.classes;
-      T unit = scale * g.const_data<T>()[g.dim() > 0 ? r : 0];
-      int64_t count = targets_in(y, rows.classes);
-      for (int64_t j = 0; j < count; ++j) {
-        for (int64_t i = 0; i < rows.classes; ++i) {
-          if (marks[i] != 0 || 1 - row[y[j]] + row[i] <= 0) continue;
-          to[y[j]] -= unit;
-          to[i] += unit;
-        }
-      }
-    }
-  });
-}
 
 }  // namespace taeda::native

@@ -1,5 +1,5 @@
-// Negative log likelihood of target classes, over rows or over planes.
-#include <taeda/aten/iter/copy.h>
+// Negative log likelihood of target classes: shapes and compositions.
+#include <taeda/aten/native/loss_reduction.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/nll_loss.h>
@@ -13,24 +13,10 @@
 #include <taeda/gen/ops/nll_loss2d.h>
 #include <taeda/gen/ops/nll_loss2d_forward.h>
 #include <taeda/gen/ops/nll_loss_forward.h>
-#include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/zeros_like.h>
-
-#include <cmath>
 
 namespace taeda::native {
 
 namespace {
-
-constexpr int64_t kNone = 0, kMean = 1;
-
-// [n, classes, plane] with one target per (n, plane).
-struct Problem {
-  int64_t n, classes, plane;
-  Tensor target, weight;
-  int64_t ignored;
-  int64_t count() const { return n * plane; }
-};
 
 template <class I>
 void check_target_type(std::string_view op, const Spec<I>& target) {
@@ -91,14 +77,7 @@ void check_rows(std::string_view op,
   check_weight(op, self, weight, self.sizes()[self.dim() - 1]);
 }
 
-Problem rows_problem(const Tensor& self,
-                     const Tensor& target,
-                     const OptionalTensor& weight,
-                     int64_t ignored) {
-  int64_t rows = self.dim() == 1 ? 1 : self.sizes()[0];
-  return {rows, self.size(-1), 1, target, or_undefined(weight), ignored};
-}
-
+// Planes: [n, c, h, w] with [n, h, w].
 template <class I>
 void check_planes(std::string_view op,
                   const Spec<I>& self,
@@ -124,104 +103,6 @@ void check_planes(std::string_view op,
   check_weight(op, self, weight, self.sizes()[1]);
 }
 
-Problem planes_problem(const Tensor& self,
-                       const Tensor& target,
-                       const OptionalTensor& weight,
-                       int64_t ignored) {
-  return {self.sizes()[0],
-          self.sizes()[1],
-          self.sizes()[2] * self.sizes()[3],
-          target,
-          or_undefined(weight),
-          ignored};
-}
-
-// Calls f(position, class, weight) for every target that counts, and
-// skip(position) for the ignored ones.
-template <class A, class F, class G>
-void each_target(const Problem& p, F&& f, G&& skip) {
-  Tensor target = contiguous_as(p.target, kLong);
-  Tensor weight = p.weight.defined()
-                      ? contiguous_as(p.weight, scalar_type_of<A>)
-                      : p.weight;
-  const int64_t* t = target.const_data<int64_t>();
-  const A* w = data_or_null<A>(weight);
-  for (int64_t i = 0; i < p.count(); ++i) {
-    if (t[i] == p.ignored) {
-      skip(i);
-      continue;
-    }
-    TAEDA_CHECK_AS(Index,
-                   t[i] >= 0 && t[i] < p.classes,
-                   "Target ",
-                   t[i],
-                   " is out of bounds.");
-    f(i, t[i], w ? w[t[i]] : A(1));
-  }
-}
-
-void forward(const Tensor& self,
-             const Problem& p,
-             int64_t reduction,
-             const Tensor& out,
-             const Tensor& total) {
-  Tensor x = contiguous(self);
-  visit_norm_type("nll_loss_out_frame", self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using A = lane_sum_t<T>;
-    const T* in = x.const_data<T>();
-    T* y = out.mutable_data<T>();
-    double sum = 0, weights = 0;
-    auto at = [&](int64_t i, int64_t c) {
-      return ((i / p.plane) * p.classes + c) * p.plane + i % p.plane;
-    };
-    each_target<A>(
-        p,
-        [&](int64_t i, int64_t c, A w) {
-          A loss = -static_cast<A>(in[at(i, c)]) * w;
-          if (reduction == kNone) y[i] = static_cast<T>(loss);
-          sum += loss, weights += w;
-        },
-        [&](int64_t i) {
-          if (reduction == kNone) y[i] = static_cast<T>(A(0));
-        });
-    if (reduction == kMean) sum /= weights;
-    if (reduction != kNone) *y = static_cast<T>(static_cast<A>(sum));
-    *total.mutable_data<T>() =
-        static_cast<T>(static_cast<A>(reduction == kNone ? 0 : weights));
-  });
-}
-
-void backward(std::string_view op,
-              const Tensor& grad_output,
-              const Tensor& self,
-              const Problem& p,
-              int64_t reduction,
-              const Tensor& total_weight,
-              const Tensor& out) {
-  fill_with(out, int64_t{0});
-  if (out.numel() == 0) return;
-  Tensor g = contiguous_as(grad_output, self.dtype());
-  visit_norm_type(op, self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using A = lane_sum_t<T>;
-    const T* dy = g.const_data<T>();
-    T* dx = out.mutable_data<T>();
-    A scale = A(1);
-    if (reduction == kMean) {
-      scale /= static_cast<A>(*contiguous(total_weight).const_data<T>());
-    }
-    each_target<A>(
-        p,
-        [&](int64_t i, int64_t c, A w) {
-          A got = static_cast<A>(dy[reduction == kNone ? i : 0]);
-          int64_t at = ((i / p.plane) * p.classes + c) * p.plane + i % p.plane;
-          dx[at] = static_cast<T>(-got * w * scale);
-        },
-        [](int64_t) {});
-  });
-}
-
 }  // namespace
 
 template <class I>
@@ -233,22 +114,14 @@ void nll_loss_forward_shape(const Spec<I>& self,
                             Plan<I>& plan) {
   check_rows("nll_loss_forward", self, target, weight);
   Dims<I> sizes;
-  if (reduction == kNone && self.dim() == 2) sizes.push_back(self.sizes()[0]);
+  if (reduction == kNoReduction && self.dim() == 2)
+    sizes.push_back(self.sizes()[0]);
   plan.set(0, sizes, self.dtype());
+  // The sum of the targets' weights, which the mean is divided by and the
+  // gradient needs again.
   plan.set(1, ArrayRef<I>(), self.dtype());
 }
 TAEDA_SHAPE(nll_loss_forward_shape);
-
-void nll_loss_forward_cpu(const Tensor& self,
-                          const Tensor& target,
-                          const OptionalTensor& weight,
-                          int64_t reduction,
-                          int64_t ignore_index,
-                          const Tensor& output,
-                          const Tensor& total_weight) {
-  Problem p = rows_problem(self, target, weight, ignore_index);
-  forward(self, p, reduction, output, total_weight);
-}
 
 template <class I>
 void nll_loss_backward_shape(const Spec<I>&,
@@ -264,19 +137,6 @@ void nll_loss_backward_shape(const Spec<I>&,
 }
 TAEDA_SHAPE(nll_loss_backward_shape);
 
-void nll_loss_backward_cpu(const Tensor& grad_output,
-                           const Tensor& self,
-                           const Tensor& target,
-                           const OptionalTensor& weight,
-                           int64_t reduction,
-                           int64_t ignore_index,
-                           const Tensor& total_weight,
-                           const Tensor& out) {
-  Problem p = rows_problem(self, target, weight, ignore_index);
-  backward(
-      "nll_loss_backward", grad_output, self, p, reduction, total_weight, out);
-}
-
 template <class I>
 void nll_loss2d_forward_shape(const Spec<I>& self,
                               const Spec<I>& target,
@@ -286,22 +146,11 @@ void nll_loss2d_forward_shape(const Spec<I>& self,
                               Plan<I>& plan) {
   check_planes("nll_loss2d_forward", self, target, weight);
   Dims<I> sizes;
-  if (reduction == kNone) sizes = Dims<I>(target.sizes());
+  if (reduction == kNoReduction) sizes = Dims<I>(target.sizes());
   plan.set(0, sizes, self.dtype());
   plan.set(1, ArrayRef<I>(), self.dtype());
 }
 TAEDA_SHAPE(nll_loss2d_forward_shape);
-
-void nll_loss2d_forward_cpu(const Tensor& self,
-                            const Tensor& target,
-                            const OptionalTensor& weight,
-                            int64_t reduction,
-                            int64_t ignore_index,
-                            const Tensor& output,
-                            const Tensor& total_weight) {
-  Problem p = planes_problem(self, target, weight, ignore_index);
-  forward(self, p, reduction, output, total_weight);
-}
 
 template <class I>
 void nll_loss2d_backward_shape(const Spec<I>&,
@@ -316,24 +165,6 @@ void nll_loss2d_backward_shape(const Spec<I>&,
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(nll_loss2d_backward_shape);
-
-void nll_loss2d_backward_cpu(const Tensor& grad_output,
-                             const Tensor& self,
-                             const Tensor& target,
-                             const OptionalTensor& weight,
-                             int64_t reduction,
-                             int64_t ignore_index,
-                             const Tensor& total_weight,
-                             const Tensor& out) {
-  Problem p = planes_problem(self, target, weight, ignore_index);
-  backward("nll_loss2d_backward",
-           grad_output,
-           self,
-           p,
-           reduction,
-           total_weight,
-           out);
-}
 
 Tensor nll_loss(const Tensor& self,
                 const Tensor& target,
@@ -394,7 +225,7 @@ Tensor nll_loss_nd(const Tensor& self,
                                weight,
                                reduction,
                                ignore_index);
-  return reduction == kNone ? reshape_sized(out, wanted) : out;
+  return reduction == kNoReduction ? reshape_sized(out, wanted) : out;
 }
 
 }  // namespace taeda::native

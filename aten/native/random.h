@@ -2,7 +2,7 @@
 #pragma once
 
 #include <taeda/aten/core/tensor_base.h>
-#include <taeda/aten/iter/geometry.h>
+#include <taeda/aten/iter/iteration_space.h>
 #include <taeda/c10/core/generator.h>
 
 #include <mutex>

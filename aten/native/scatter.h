@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/iter/output.h>
 
 namespace taeda::native {
 
@@ -12,5 +13,11 @@ void scatter_reduced(const Tensor& self,
                      const Tensor& src,
                      std::string_view reduce,
                      bool include_self);
+
+enum class Reduce { Sum, Prod, Mean, Max, Min };
+
+Reduce reduce_of(std::string_view text);
+
+Reduce old_reduce_of(std::string_view text);
 
 }  // namespace taeda::native

@@ -2,7 +2,7 @@
 #include <taeda/aten/iter/derived.h>
 #include <taeda/aten/iter/symbolic.h>
 #include <taeda/aten/iter/symbolic_caller.h>
-#include <taeda/aten/native/geometry.h>
+#include <taeda/aten/native/reshape_rules.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/native/view.h>
 

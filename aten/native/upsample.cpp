@@ -1,7 +1,7 @@
-// Planes resized dim by dim: every filter is a product of filters of lines.
-#include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/pointwise.h>
+// Planes resized dim by dim: shapes, and what each filter is asked for.
+#include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/aten/native/upsample.h>
 #include <taeda/aten/native/upsample_taps.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_upsample_bicubic2d_aa.h>
@@ -31,208 +31,9 @@
 #include <taeda/gen/native/upsample_trilinear3d.h>
 #include <taeda/gen/native/upsample_trilinear3d_backward.h>
 
-#include <algorithm>
-#include <array>
-#include <concepts>
-#include <optional>
-
 namespace taeda::native {
 
 namespace {
-
-// The steps of one slab: a plane, or in channels_last order all planes of one
-// batch element, whose `inner` channels lie side by side.
-template <class W>
-struct Slab {
-  std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1};
-  int64_t slabs = 1, inner = 1;
-  std::array<Taps<W>, 3> taps;
-  int64_t in_size() const { return in[0] * in[1] * in[2] * inner; }
-  int64_t out_size() const { return out[0] * out[1] * out[2] * inner; }
-};
-
-template <class W>
-W line_sum(
-    const W* in, int64_t step, const int64_t* at, const W* w, int64_t n) {
-  W sum = w[0] * in[at[0] * step];
-  for (int64_t k = 1; k < n; ++k) sum += w[k] * in[at[k] * step];
-  return sum;
-}
-
-// [outer, in, inner] to [outer, out, inner].
-template <class W>
-void resize_lines(
-    const Taps<W>& t, const W* in, W* out, int64_t outer, int64_t inner) {
-  for (int64_t o = 0; o < outer; ++o, in += t.in * inner) {
-    for (int64_t i = 0; i < t.out; ++i, out += inner) {
-      const int64_t* at = t.at.data() + i * t.width;
-      const W* w = t.weight.data() + i * t.width;
-      int64_t count = t.count[static_cast<size_t>(i)];
-      if (count == 0) {
-        std::fill(out, out + inner, W(0));
-      } else if (inner == 1) {
-        *out = line_sum(in, 1, at, w, count);
-      } else {
-        const W* __restrict row = in + at[0] * inner;
-        W* __restrict to = out;
-        for (int64_t j = 0; j < inner; ++j) to[j] = w[0] * row[j];
-        for (int64_t k = 1; k < count; ++k) {
-          const W* __restrict more = in + at[k] * inner;
-          for (int64_t j = 0; j < inner; ++j) to[j] += w[k] * more[j];
-        }
-      }
-    }
-  }
-}
-
-// uint8 is rounded after every dim, by integer arithmetic.
-void resize_lines(const Taps<int32_t>& t,
-                  const uint8_t* in,
-                  uint8_t* out,
-                  int64_t outer,
-                  int64_t inner) {
-  const int32_t half = t.shift > 0 ? 1 << (t.shift - 1) : 0;
-  for (int64_t o = 0; o < outer; ++o, in += t.in * inner) {
-    for (int64_t i = 0; i < t.out; ++i) {
-      const int64_t* at = t.at.data() + i * t.width;
-      const int32_t* w = t.weight.data() + i * t.width;
-      int64_t count = t.count[static_cast<size_t>(i)];
-      for (int64_t j = 0; j < inner; ++j) {
-        int32_t sum = half;
-        for (int64_t k = 0; k < count; ++k) sum += w[k] * in[at[k] * inner + j];
-        *out++ = static_cast<uint8_t>(std::clamp(sum >> t.shift, 0, 255));
-      }
-    }
-  }
-}
-
-// The transpose: adds [outer, out, inner] into [outer, in, inner].
-template <class W>
-void spread_lines(
-    const Taps<W>& t, const W* grad, W* into, int64_t outer, int64_t inner) {
-  for (int64_t o = 0; o < outer; ++o, into += t.in * inner) {
-    for (int64_t i = 0; i < t.out; ++i, grad += inner) {
-      const int64_t* at = t.at.data() + i * t.width;
-      const W* w = t.weight.data() + i * t.width;
-      int64_t count = t.count[static_cast<size_t>(i)];
-      for (int64_t k = 0; k < count; ++k) {
-        W* __restrict to = into + at[k] * inner;
-        for (int64_t j = 0; j < inner; ++j) to[j] += w[k] * grad[j];
-      }
-    }
-  }
-}
-
-bool keeps(const LineResize& how, int64_t in, int64_t out) {
-  bool same = how.factor <= 0 || how.align_corners || how.factor == 1;
-  return in == out && same;
-}
-
-struct Request {
-  Filter filter;
-  bool align_corners;
-  SmallVector<double, 3> factors;  // of each dim, 0 where none was given
-};
-
-template <class W, class Make>
-Slab<W> make_slab(const Request& r,
-                  IntArrayRef in,
-                  IntArrayRef out,
-                  bool channels_last,
-                  Make&& make) {
-  Slab<W> s;
-  size_t dims = in.size() - 2;
-  s.slabs = channels_last ? in[0] : in[0] * in[1];
-  s.inner = channels_last ? in[1] : 1;
-  for (size_t d = 0; d < dims; ++d) {
-    size_t to = 3 - dims + d;
-    s.in[to] = in[d + 2], s.out[to] = out[d + 2];
-    LineResize how{r.filter, r.align_corners, r.factors[d]};
-    if (!keeps(how, s.in[to], s.out[to])) {
-      s.taps[to] = make(how, s.in[to], s.out[to]);
-    }
-  }
-  return s;
-}
-
-// Dims from the last to the first, through two scratch buffers.
-template <class S, class W>
-void resize_slab(const Slab<W>& s,
-                 const S* in,
-                 S* out,
-                 std::vector<S>* buffer) {
-  int64_t inner = s.inner, outer = s.in[0] * s.in[1];
-  const S* from = in;
-  int turn = 0;
-  for (size_t d = 3; d-- > 0;) {
-    const Taps<W>& t = s.taps[d];
-    if (t.width != 0) {
-      std::vector<S>& to = buffer[turn];
-      turn ^= 1;
-      to.resize(static_cast<size_t>(outer * t.out * inner));
-      resize_lines(t, from, to.data(), outer, inner);
-      from = to.data();
-    }
-    inner *= s.out[d];
-    if (d > 0) outer /= s.in[d - 1];
-  }
-  std::copy(from, from + s.out_size(), out);
-}
-
-template <class W>
-W* spread_slab(const Slab<W>& s, std::vector<W>* buffer) {
-  // buffer[0] holds the gradient; dims from the first to the last.
-  int64_t outer = 1, inner = s.inner * s.out[1] * s.out[2];
-  int turn = 0;
-  for (size_t d = 0; d < 3; ++d) {
-    const Taps<W>& t = s.taps[d];
-    if (t.width != 0) {
-      std::vector<W>& into = buffer[turn ^ 1];
-      into.assign(static_cast<size_t>(outer * t.in * inner), W(0));
-      spread_lines(t, buffer[turn].data(), into.data(), outer, inner);
-      turn ^= 1;
-    }
-    outer *= s.in[d];
-    if (d < 2) inner /= s.out[d + 1];
-  }
-  return buffer[turn].data();
-}
-
-Tensor in_format(const Tensor& t, MemoryFormat f) {
-  if (t.is_contiguous(f)) return t;
-  Tensor dense = make_tensor_strided(
-      "upsample", t.sizes(), format_strides(t.sizes(), f), t.dtype());
-  copy_into(dense, t);
-  return dense;
-}
-
-template <class T>
-MemoryFormat format_of(const T& t) {
-  return t.dim() > 3 ? t.suggest_memory_format() : MemoryFormat::Contiguous;
-}
-
-template <class W, class T>
-void resize_float(const Slab<W>& s, const T* in, T* out) {
-  int64_t grain =
-      std::max<int64_t>(1, 32768 / std::max<int64_t>(s.out_size(), 1));
-  parallel_for(0, s.slabs, grain, [&](int64_t begin, int64_t end) {
-    std::vector<W> wide, result, buffer[2];
-    for (int64_t i = begin; i < end; ++i) {
-      const T* from = in + i * s.in_size();
-      T* to = out + i * s.out_size();
-      if constexpr (std::is_same_v<T, W>) {
-        resize_slab(s, from, to, buffer);
-      } else {
-        wide.assign(from, from + s.in_size());
-        result.resize(static_cast<size_t>(s.out_size()));
-        resize_slab(s, wide.data(), result.data(), buffer);
-        for (int64_t j = 0; j < s.out_size(); ++j) {
-          to[j] = static_cast<T>(result[static_cast<size_t>(j)]);
-        }
-      }
-    }
-  });
-}
 
 bool is_antialias(Filter f) { return f >= Filter::LinearAntialias; }
 
@@ -290,34 +91,6 @@ void plan_resized(const Spec<I>& self,
       0, with_planes(self.sizes(), output_size), format_of(self), self.dtype());
 }
 
-void resize(const Tensor& self, const Request& r, const Tensor& out) {
-  if (out.numel() == 0) return;
-  MemoryFormat format = format_of(self);
-  bool last = format != MemoryFormat::Contiguous;
-  Tensor x = in_format(self, format);
-  if (self.dtype() == kByte) {
-    auto make = [](const LineResize& how, int64_t in, int64_t to) {
-      return integer_taps(make_taps<double>(how, in, to));
-    };
-    auto s = make_slab<int32_t>(r, self.sizes(), out.sizes(), last, make);
-    const uint8_t* from = x.const_data<uint8_t>();
-    uint8_t* to = out.mutable_data<uint8_t>();
-    parallel_for(0, s.slabs, 1, [&](int64_t begin, int64_t end) {
-      std::vector<uint8_t> buffer[2];
-      for (int64_t i = begin; i < end; ++i) {
-        resize_slab(s, from + i * s.in_size(), to + i * s.out_size(), buffer);
-      }
-    });
-    return;
-  }
-  visit_norm_type("upsample", self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using W = lane_sum_t<T>;
-    auto s = make_slab<W>(r, self.sizes(), out.sizes(), last, &make_taps<W>);
-    resize_float(s, x.const_data<T>(), out.mutable_data<T>());
-  });
-}
-
 template <class I>
 void plan_spread(const Spec<I>& grad_output,
                  ArrayRef<I> output_size,
@@ -336,82 +109,32 @@ void plan_spread(const Spec<I>& grad_output,
   plan.set(0, input_size, format_of(grad_output), grad_output.dtype());
 }
 
-void spread(const Tensor& grad_output, const Request& r, const Tensor& out) {
-  if (out.numel() == 0) return;
-  MemoryFormat format = format_of(grad_output);
-  bool last = format != MemoryFormat::Contiguous;
-  Tensor g = in_format(grad_output, format);
-  visit_norm_type("upsample_backward", g.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    using W = lane_sum_t<T>;
-    auto s = make_slab<W>(r, out.sizes(), g.sizes(), last, &make_taps<W>);
-    const T* from = g.const_data<T>();
-    T* to = out.mutable_data<T>();
-    parallel_for(0, s.slabs, 1, [&](int64_t begin, int64_t end) {
-      std::vector<W> buffer[2];
-      for (int64_t i = begin; i < end; ++i) {
-        const T* part = from + i * s.out_size();
-        buffer[0].assign(part, part + s.out_size());
-        const W* sums = spread_slab(s, buffer);
-        for (int64_t j = 0; j < s.in_size(); ++j) {
-          to[i * s.in_size() + j] = static_cast<T>(sums[j]);
-        }
-      }
-    });
-  });
-}
-
-using Factor = std::optional<double>;
-
-// Nearest filters know no corners.
-Request request(Filter filter, std::same_as<Factor> auto... factors) {
-  return {filter, /*align_corners=*/false, {factors.value_or(0)...}};
-}
-Request request(Filter filter,
-                bool align_corners,
-                std::same_as<Factor> auto... factors) {
-  return {filter, align_corners, {factors.value_or(0)...}};
-}
-
 }  // namespace
 
 // The kernels of an operator and of its gradient. HOW and its names are the
 // arguments behind the sizes: corners where the filter knows them, and a factor
 // of each dim.
 #define TAEDA_PLAIN(...) __VA_ARGS__
-#define TAEDA_UPSAMPLE(NAME, FILTER, HOW, NAMES)                          \
-  template <class I>                                                      \
-  void NAME##_shape(const Spec<I>& self,                                  \
-                    ArrayRef<I> output_size,                              \
-                    TAEDA_PLAIN HOW,                                      \
-                    Plan<I>& plan) {                                      \
-    Request r = request(Filter::FILTER, TAEDA_PLAIN NAMES);               \
-    plan_resized(self, output_size, r, plan);                             \
-  }                                                                       \
-  TAEDA_SHAPE(NAME##_shape);                                              \
-  void NAME##_cpu(const Tensor& self,                                     \
-                  ArrayRef<int64_t>,                                      \
-                  TAEDA_PLAIN HOW,                                        \
-                  const Tensor& out) {                                    \
-    resize(self, request(Filter::FILTER, TAEDA_PLAIN NAMES), out);        \
-  }                                                                       \
-  template <class I>                                                      \
-  void NAME##_backward_shape(const Spec<I>& grad_output,                  \
-                             ArrayRef<I> output_size,                     \
-                             ArrayRef<I> input_size,                      \
-                             TAEDA_PLAIN HOW,                             \
-                             Plan<I>& plan) {                             \
-    Request r = request(Filter::FILTER, TAEDA_PLAIN NAMES);               \
-    plan_spread(grad_output, output_size, input_size, r, plan);           \
-  }                                                                       \
-  TAEDA_SHAPE(NAME##_backward_shape);                                     \
-  void NAME##_backward_cpu(const Tensor& grad_output,                     \
-                           ArrayRef<int64_t>,                             \
-                           ArrayRef<int64_t>,                             \
-                           TAEDA_PLAIN HOW,                               \
-                           const Tensor& out) {                           \
-    spread(grad_output, request(Filter::FILTER, TAEDA_PLAIN NAMES), out); \
-  }
+#define TAEDA_UPSAMPLE(NAME, FILTER, HOW, NAMES)                \
+  template <class I>                                            \
+  void NAME##_shape(const Spec<I>& self,                        \
+                    ArrayRef<I> output_size,                    \
+                    TAEDA_PLAIN HOW,                            \
+                    Plan<I>& plan) {                            \
+    Request r = request(Filter::FILTER, TAEDA_PLAIN NAMES);     \
+    plan_resized(self, output_size, r, plan);                   \
+  }                                                             \
+  TAEDA_SHAPE(NAME##_shape);                                    \
+  template <class I>                                            \
+  void NAME##_backward_shape(const Spec<I>& grad_output,        \
+                             ArrayRef<I> output_size,           \
+                             ArrayRef<I> input_size,            \
+                             TAEDA_PLAIN HOW,                   \
+                             Plan<I>& plan) {                   \
+    Request r = request(Filter::FILTER, TAEDA_PLAIN NAMES);     \
+    plan_spread(grad_output, output_size, input_size, r, plan); \
+  }                                                             \
+  TAEDA_SHAPE(NAME##_backward_shape);
 
 #define TAEDA_NEAREST(PREFIX, FILTER)                              \
   TAEDA_UPSAMPLE(PREFIX##1d, FILTER, (Factor w), (w))              \

@@ -2,7 +2,7 @@
 #include <taeda/aten/native/view.h>
 
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/geometry.h>
+#include <taeda/aten/native/reshape_rules.h>
 #include <taeda/gen/native/_reshape_alias.h>
 #include <taeda/gen/native/_unsafe_view.h>
 #include <taeda/gen/native/alias.h>
@@ -13,6 +13,7 @@
 #include <taeda/gen/native/reshape.h>
 #include <taeda/gen/native/sum_to_size.h>
 #include <taeda/gen/native/unflatten.h>
+#include <taeda/gen/native/unfold.h>
 #include <taeda/gen/native/view.h>
 #include <taeda/gen/ops/_unsafe_view.h>
 #include <taeda/gen/ops/clone.h>
@@ -43,6 +44,8 @@ template <class I>
 
 }  // namespace
 
+// The shape may have one -1, and must be one that the strides can show without
+// a copy.
 template <class I>
 ViewGeometry<I> view_rule(ViewGeometry<I> self, ArrayRef<I> size) {
   Dims<I> shape = infer_size<I>(size, self.numel());
@@ -318,6 +321,39 @@ void as_strided_(const Tensor& self,
                  ArrayRef<int64_t> stride,
                  std::optional<int64_t> storage_offset) {
   strided_geometry(self, size, stride, storage_offset).apply_to(self);
+}
+
+template <class I>
+ViewGeometry<I> unfold_rule(ViewGeometry<I> self,
+                            int64_t dimension,
+                            int64_t size,
+                            int64_t step) {
+  int64_t dim = wrap_dim(dimension, self.dim());
+  TAEDA_CHECK(size >= 0, "size is ", size, " but must be >= 0");
+  I whole = self.dim() == 0 ? I(1) : self.sizes[dim];
+  TAEDA_CHECK(whole >= size,
+              "maximum size for tensor at dimension ",
+              dim,
+              " is ",
+              whole,
+              " but size is ",
+              size);
+  TAEDA_CHECK(step > 0, "step is ", step, " but must be > 0");
+  bool scalar = self.dim() == 0;
+  self.strides.push_back(scalar ? I(1) : self.strides[dim]);
+  self.sizes.push_back(I(size));
+  if (!scalar) {
+    self.sizes[dim] = (whole - I(size)) / I(step) + I(1);
+    self.strides[dim] *= I(step);
+  }
+  return self;
+}
+TAEDA_SHAPE(unfold_rule);
+Tensor unfold(const Tensor& self,
+              int64_t dimension,
+              int64_t size,
+              int64_t step) {
+  return unfold_rule(Geometry(self), dimension, size, step).view_of(self);
 }
 
 }  // namespace taeda::native

@@ -1,5 +1,5 @@
 // Views that reorder, drop, add or restrict dims.
-#include <taeda/aten/native/geometry.h>
+#include <taeda/aten/native/reshape_rules.h>
 #include <taeda/aten/native/view.h>
 #include <taeda/gen/native/adjoint.h>
 #include <taeda/gen/native/diagonal.h>
@@ -12,7 +12,6 @@
 #include <taeda/gen/native/squeeze.h>
 #include <taeda/gen/native/t.h>
 #include <taeda/gen/native/transpose.h>
-#include <taeda/gen/native/unfold.h>
 #include <taeda/gen/native/unsqueeze.h>
 #include <taeda/gen/ops/conj.h>
 #include <taeda/gen/ops/item.h>
@@ -371,39 +370,6 @@ Tensor diagonal(const Tensor& self,
                 int64_t dim1,
                 int64_t dim2) {
   return diagonal_rule(Geometry(self), offset, dim1, dim2).view_of(self);
-}
-
-template <class I>
-ViewGeometry<I> unfold_rule(ViewGeometry<I> self,
-                            int64_t dimension,
-                            int64_t size,
-                            int64_t step) {
-  int64_t dim = wrap_dim(dimension, self.dim());
-  TAEDA_CHECK(size >= 0, "size is ", size, " but must be >= 0");
-  I whole = self.dim() == 0 ? I(1) : self.sizes[dim];
-  TAEDA_CHECK(whole >= size,
-              "maximum size for tensor at dimension ",
-              dim,
-              " is ",
-              whole,
-              " but size is ",
-              size);
-  TAEDA_CHECK(step > 0, "step is ", step, " but must be > 0");
-  bool scalar = self.dim() == 0;
-  self.strides.push_back(scalar ? I(1) : self.strides[dim]);
-  self.sizes.push_back(I(size));
-  if (!scalar) {
-    self.sizes[dim] = (whole - I(size)) / I(step) + I(1);
-    self.strides[dim] *= I(step);
-  }
-  return self;
-}
-TAEDA_SHAPE(unfold_rule);
-Tensor unfold(const Tensor& self,
-              int64_t dimension,
-              int64_t size,
-              int64_t step) {
-  return unfold_rule(Geometry(self), dimension, size, step).view_of(self);
 }
 
 }  // namespace taeda::native

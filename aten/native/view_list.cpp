@@ -1,14 +1,9 @@
 // Views that come several at a time: split, unbind and their relatives.
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/native/view.h>
-#include <taeda/gen/native/atleast_1d.h>
-#include <taeda/gen/native/atleast_2d.h>
-#include <taeda/gen/native/atleast_3d.h>
-#include <taeda/gen/native/broadcast_tensors.h>
 #include <taeda/gen/native/chunk.h>
 #include <taeda/gen/native/dsplit.h>
 #include <taeda/gen/native/hsplit.h>
-#include <taeda/gen/native/meshgrid.h>
 #include <taeda/gen/native/split.h>
 #include <taeda/gen/native/split_with_sizes.h>
 #include <taeda/gen/native/tensor_split.h>
@@ -373,84 +368,6 @@ Views dsplit(const Tensor& self, int64_t sections) {
 }
 Views dsplit(const Tensor& self, ArrayRef<int64_t> indices) {
   return ops::tensor_split(self, indices, split_dim(self, "dsplit", 3));
-}
-
-// Ranks and shapes that fit together -----------------------------------------
-
-Tensor atleast_1d(const Tensor& self) {
-  return self.dim() == 0 ? ops::reshape(self, {1}) : self;
-}
-Tensor atleast_2d(const Tensor& self) {
-  if (self.dim() == 0) return ops::reshape(self, {1, 1});
-  return self.dim() == 1 ? ops::unsqueeze(self, 0) : self;
-}
-Tensor atleast_3d(const Tensor& self) {
-  if (self.dim() == 0) return ops::reshape(self, {1, 1, 1});
-  if (self.dim() == 1) return ops::unsqueeze(ops::unsqueeze(self, 0), -1);
-  return self.dim() == 2 ? ops::unsqueeze(self, -1) : self;
-}
-Views atleast_1d(TensorList tensors) {
-  Views out;
-  for (const Tensor& t : tensors) out.push_back(atleast_1d(t));
-  return out;
-}
-Views atleast_2d(TensorList tensors) {
-  Views out;
-  for (const Tensor& t : tensors) out.push_back(atleast_2d(t));
-  return out;
-}
-Views atleast_3d(TensorList tensors) {
-  Views out;
-  for (const Tensor& t : tensors) out.push_back(atleast_3d(t));
-  return out;
-}
-
-Views broadcast_tensors(TensorList tensors) {
-  Dims<SymInt> shape;
-  for (const Tensor& t : tensors) {
-    shape =
-        broadcast_shapes<SymInt>("broadcast_tensors", shape, symbolic_sizes(t));
-  }
-  Views out;
-  for (const Tensor& t : tensors) out.push_back(expand_sized(t, shape));
-  return out;
-}
-
-Views meshgrid(TensorList tensors) { return meshgrid(tensors, "ij"); }
-
-Views meshgrid(TensorList tensors, std::string_view indexing) {
-  TAEDA_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
-  for (const Tensor& t : tensors) {
-    TAEDA_CHECK(t.dim() <= 1,
-                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list "
-                "but got: ",
-                t);
-    TAEDA_CHECK(t.dtype() == tensors[0].dtype(),
-                "torch.meshgrid expects all tensors to have the same dtype");
-    TAEDA_CHECK(t.device() == tensors[0].device(),
-                "torch.meshgrid expects all tensors to have the same device");
-  }
-  bool swap = indexing == "xy" && tensors.size() >= 2;
-  TAEDA_CHECK(swap || indexing == "ij" || indexing == "xy",
-              "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but "
-              "received: ",
-              indexing);
-  SmallVector<int64_t, 8> order;
-  for (size_t i = 0; i < tensors.size(); ++i) order.push_back(int64_t(i));
-  if (swap) std::swap(order[0], order[1]);
-  DimVector shape;
-  for (int64_t i : order) {
-    shape.push_back(tensors[static_cast<size_t>(i)].numel());
-  }
-  Views out(tensors.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Tensor& t = tensors[static_cast<size_t>(order[i])];
-    DimVector line(shape.size(), 1);
-    line[i] = t.numel();
-    Tensor grid = ops::expand(ops::view(t, line), shape);
-    out[static_cast<size_t>(order[i])] = grid;
-  }
-  return out;
 }
 
 }  // namespace taeda::native

@@ -18,6 +18,7 @@ bool among(const Tensor& t, const std::vector<Tensor>& list) {
   });
 }
 
+// A tensor of a transform's level, see aten/core/level.h.
 bool is_wrapper(const Tensor& t) { return wrapped_or_null(t) != nullptr; }
 // Another wrapper of the value: wrappers have no memory to make a view of.
 Tensor fresh_wrapper(const Tensor& t) {
@@ -58,6 +59,10 @@ void FunctionNode::add_argument(const Tensor& t) {
   add_next_edge(needs ? gradient_edge(t) : Edge());
 }
 
+// Results get their history here, after forward has run, since only then the
+// context says which were changed in place (dirty) and which have no
+// derivative. An argument that is returned as it came needs a view, for one
+// tensor has one place in the graph.
 void FunctionNode::record(ArrayRef<Tensor*> results) {
   bool any = std::any_of(inputs_.begin(), inputs_.end(), [](const Input& in) {
     return in.needs_grad;
@@ -75,6 +80,8 @@ void FunctionNode::record(ArrayRef<Tensor*> results) {
     }
     save(results);
   }
+  // The node must not keep its arguments alive, nor hold a result, which holds
+  // the node.
   for (Input& in : inputs_) in.tensor.reset();
   for (auto* list : {&context_->to_save_,
                      &context_->dirty_,
@@ -123,6 +130,8 @@ void FunctionNode::save(ArrayRef<Tensor*> results) {
   }
 }
 
+// Missing gradients become zeros unless the function asked to see them as they
+// are (set_materialize_grads). Results of unknown size stay undefined.
 Tensors FunctionNode::apply(Tensors&& grads) {
   std::vector<Tensor> given(grads.begin(), grads.end());
   for (size_t i = 0; context_->materialize_ && i < given.size(); ++i) {

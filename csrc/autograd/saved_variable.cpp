@@ -30,6 +30,7 @@ void pop_saved_hooks() {
   has_hooks = !state.stack.empty();
 }
 
+// release_node takes long chains of nodes apart without recursion.
 SavedVariable::~SavedVariable() { release_node(std::move(grad_fn_)); }
 
 void SavedVariable::save(const Tensor& t, bool is_output) {
@@ -41,6 +42,9 @@ void SavedVariable::save(const Tensor& t, bool is_output) {
   state_ = State::Saved;
   is_output_ = is_output;
   requires_grad_ = t.requires_grad();
+  // An output's node is the owner of this variable. Saved with its history,
+  // node and tensor would keep each other alive; unpack() gives it its node
+  // back.
   if (is_output) {
     output_nr_ = output_nr(t);
     data_ = detach(t);
@@ -54,12 +58,15 @@ void SavedVariable::save(const Tensor& t, bool is_output) {
   }
 }
 
+// What the hooks return stands for the value. The place in the graph is kept
+// here, for hooks see the bare tensor and may return any other.
 void SavedVariable::pack_with(SavedTensorHooks& hooks) {
   if (!is_output_ && requires_grad_) {
     IntrusivePtr<Node> node = grad_fn(data_);
     if (node) output_nr_ = output_nr(data_);
     grad_fn_ = node ? std::move(node) : grad_accumulator(data_);
   }
+  // Hooks compute on values; nothing of that is recorded.
   GradModeGuard off(false);
   Tensor plain = is_output_ ? data_ : detach(data_);
   packed_ = hooks.pack(plain);
@@ -95,6 +102,8 @@ void backward_twice() {
       "after calling backward.");
 }
 
+// The engine calls this for each saved tensor, so that an in-place change
+// between forward and backward is an error and not a wrong gradient.
 void SavedVariable::check_version(const Node& owner) const {
   uint32_t now = data_.version();
   if (TAEDA_LIKELY(now == version_)) return;
@@ -142,6 +151,8 @@ Tensor SavedVariable::unpack(const IntrusivePtr<Node>& owner) const {
   return with_history(detach(data_), owner);
 }
 
+// The value as the formula shall see it: in the graph where the forward call
+// saw it, so that a second derivative finds its way.
 Tensor SavedVariable::with_history(Tensor data,
                                    const IntrusivePtr<Node>& owner) const {
   if (!requires_grad_) return data;

@@ -19,10 +19,13 @@ std::atomic<int64_t> loop_count{0};
 BatchRule find_rule(const OperatorEntry& op) {
   if (BatchRule rule = named_rule(op)) return rule;
   if (BatchRule rule = view_rule(op)) return rule;
-  switch (op.info->record->family) {
+  const RecordInfo& record = *op.info->record;
+  // Formulas beside a kernel: its axes tell, and those of pointwise operators
+  // that are reduced besides.
+  if (record.composite || record.axes != nullptr) return kernel_batch;
+  switch (record.family) {
     case Family::Pointwise:
-      // Those that are reduced besides say so in their axes.
-      return op.info->record->axes == nullptr ? pointwise_batch : kernel_batch;
+      return pointwise_batch;
     case Family::Reduction:
       return reduction_batch;
     default:

@@ -2,7 +2,7 @@
 #include <taeda/csrc/functorch/batch_helpers.h>
 
 #include <taeda/aten/core/dtype_rule.h>
-#include <taeda/aten/native/formula_parts.h>
+#include <taeda/aten/native/formula_support.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/reshape.h>

@@ -6,6 +6,8 @@
 namespace taeda::python {
 
 namespace {
+// Tensors of one element stand for numbers, as in PyTorch; those that require
+// grad do not, for a number has no gradient.
 bool is_zero_dim(PyObject* o, bool integral) {
   if (!is_tensor(o)) return false;
   const TensorBase& t = unwrap(o);
@@ -14,6 +16,8 @@ bool is_zero_dim(PyObject* o, bool integral) {
 }
 
 // Elements, for what a kernel has to do.
+// Calls with little work keep the interpreter's lock (`Args::large`); a
+// symbolic tensor has nothing to compute.
 int64_t work_of(PyObject* o) {
   const TensorBase& t = unwrap(o);
   return t.impl()->is_symbolic() ? 0 : t.numel();
@@ -54,6 +58,9 @@ bool is_ints(PyObject* o, int16_t size) {
          (PyIndex_Check(first) && !PyBool_Check(first) && !is_tensor(first));
 }
 
+// Overloads are tried in the order of their record; the first that all objects
+// fit is called. Nothing has been converted before, so a miss costs little and
+// has no effect.
 PyObject* try_overloads(const Call& call, bool* matched) {
   const Function& f = *call.function;
   Args args;
@@ -69,6 +76,8 @@ PyObject* try_overloads(const Call& call, bool* matched) {
     }
     try {
       return overload.call(args);
+      // A conversion met a taeda.SymInt, which C++ types have no place for: the
+      // call is made again, boxed.
     } catch (const SymbolicArgument&) {
       return call_symbolic(args);
     }
@@ -97,6 +106,8 @@ PyObject* find_keyword(const Call& call, const Param& param) {
   return nullptr;
 }
 
+// Objects with __index__ count if they are numbers (NumPy's are); bool, text
+// and sequences do not.
 bool is_int_like(PyObject* o) {
   if (PyLong_CheckExact(o)) return true;
   if (PyFloat_Check(o) || PyBool_Check(o) || PyUnicode_Check(o)) return false;
@@ -130,6 +141,8 @@ bool Args::check_tensor(const Param& param, PyObject* o) {
   return is_tensor(o) || (param.has(Param::kNumber) && is_scalar_like(o));
 }
 
+// Only the first element decides whether the overload fits: PyTorch's errors
+// for the others name their place, which the conversion knows.
 bool Args::check_tensor_list(const Param& param, PyObject* o) {
   if (!is_sequence(o)) return false;
   Param item = param;
@@ -196,6 +209,8 @@ bool Args::put(const Param& param, int i, PyObject* object) {
   return true;
 }
 
+// Binds objects to parameters without converting them. Returns false at the
+// first that does not fit, and where an argument is left over or missing.
 bool Args::bind(const Overload& overload, const Call& call) {
   overload_ = &overload;
   function_ = call.function;
@@ -215,6 +230,8 @@ bool Args::bind(const Overload& overload, const Call& call) {
     }
     if (used < call.count && !param.has(Param::kKeywordOnly)) {
       PyObject* object = call.args[used];
+      // `x.view(2, 3)`: all that follows is one list. Functions have it only
+      // where there is no self that could be meant by the first number.
       if (param.has(Param::kVariadic) && (overload.self < 0 || self >= 0) &&
           is_int_like(object)) {
         variadic_ = call.args + used;
@@ -251,6 +268,8 @@ PyObject* call_function(const Call& call) {
   });
 }
 
+// Of `a + b`: where nothing fits, Python is to try the other operand's method,
+// so this is no error yet.
 PyObject* call_operator(const Call& call) {
   return guarded([&] {
     bool matched = false;

@@ -3,6 +3,8 @@
 
 namespace taeda::python {
 
+// A symbol is fixed to its hint with a guard; callers that can do better with
+// symbols look for them before.
 int64_t to_int(PyObject* o) {
   if (is_symbol(o)) return to_symbol(o).guard();
   if (is_tensor(o)) return item_of(unwrap(o)).to_int();
@@ -31,6 +33,7 @@ double to_double(PyObject* o) {
 }
 
 namespace {
+// Between 2^63 and 2^64 numbers are unsigned, which uint64 tensors need.
 Scalar long_scalar(PyObject* o) {
   int overflow = 0;
   int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);

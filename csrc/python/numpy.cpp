@@ -54,6 +54,8 @@ ScalarType type_of_array(const py::dtype& dtype) {
         dtype.attr("type").attr("__name__").cast<std::string>());
 }
 
+// The first number that has this type: where two of NumPy's types are one of
+// ours (long, long long) it is the one NumPy prints as int64.
 int numpy_type(ScalarType t) {
   if (t == kHalf) return kNumpyHalf;
   const auto* found = std::find(std::begin(kTypes), std::end(kTypes), t);
@@ -61,6 +63,8 @@ int numpy_type(ScalarType t) {
   raise(PyExc_TypeError, "Got unsupported ScalarType {}", type_name(t));
 }
 
+// A tensor's memory may be freed by any thread, and after the interpreter has
+// ended: then the array leaks, with everything else of Python's.
 void release_array(void* array, size_t) {
   if (!Py_IsInitialized()) return;
   GilAcquire gil;
@@ -68,6 +72,7 @@ void release_array(void* array, size_t) {
 }
 
 void warn_readonly() {
+  // Once per process; read and written under the interpreter's lock.
   static bool warned = false;
   if (std::exchange(warned, true) && !settings::warn_always) return;
   check_status(PyErr_WarnEx(
@@ -162,6 +167,8 @@ TensorBase frombuffer(py::handle buffer,
           "frombuffer() missing 1 required keyword argument: 'dtype'");
   }
   ScalarType dtype = *given;
+  // First as writable memory. A read-only buffer is taken, too, with a warning,
+  // for tensors have no such state.
   auto view = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(buffer.ptr(), view.get(), PyBUF_WRITABLE) < 0) {
     PyErr_Clear();
@@ -203,6 +210,8 @@ TensorBase from_numpy(py::handle array) {
 
 }  // namespace
 
+// Asked for every object that might be data, so the usual types are sorted out
+// before NumPy is looked up.
 bool is_numpy_array(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   if (type == &PyList_Type || type == &PyTuple_Type || type == &PyLong_Type ||
@@ -217,6 +226,7 @@ bool is_numpy_array(PyObject* o) {
   return loaded && py::isinstance<py::array>(o);
 }
 
+// The tensor owns a reference to the array, and so keeps its memory.
 TensorBase tensor_from_numpy(PyObject* object, bool warn_if_readonly) {
   auto a = py::reinterpret_borrow<py::array>(object);
   ScalarType dtype = type_of_array(a.dtype());
@@ -245,6 +255,8 @@ TensorBase tensor_from_numpy(PyObject* object, bool warn_if_readonly) {
   return over_memory(std::move(memory), bytes, dtype, sizes, strides);
 }
 
+// The array's base is the tensor's object, which keeps the memory. Empty
+// tensors may have no memory, which NumPy takes for a request to allocate.
 PyObject* numpy_from_tensor(const TensorBase& t, PyObject* owner) {
   static char nothing[16];
   void* data = t.numel() == 0 ? nothing : t.mutable_raw_data();
@@ -277,6 +289,7 @@ PyObject* numpy_method(const MethodArgs& m) {
   } else {
     check_for_numpy(t);
   }
+  // Where a copy had to be made, the array keeps that and not self.
   Ref owner = Ref::borrow(m.self);
   if (!t.is_same(m.tensor())) owner = Ref(wrap(t));
   return numpy_from_tensor(t, owner.get());

@@ -50,6 +50,7 @@ std::string asking_line() {
   return {};
 }
 
+// Each condition as text, with the line that asked for it.
 std::vector<std::pair<std::string, std::string>> guard_texts(
     const ShapeEnv& env, const std::vector<ShapeGuard>& guards) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -160,6 +161,9 @@ void bind_env(py::module_ m) {
       });
 }
 
+// taeda.SymInt is a class of Python (`_symbols.py`), which knows about
+// operators of Python; what it computes with is this node, with one method for
+// each operation.
 void bind_int(py::module_ m) {
   auto* type = reinterpret_cast<PyObject*>(&PyType_Type);
   py::class_<IntNode> node(
@@ -189,12 +193,15 @@ void bind_int(py::module_ m) {
   compare("eq", sym_eq);
   compare("lt", sym_lt);
   compare("le", sym_le);
+  // Two comparisons and their mirror images are all that expressions have.
   compare("gt", [](const SymInt& a, const SymInt& b) { return sym_lt(b, a); });
   compare("ge", [](const SymInt& a, const SymInt& b) { return sym_le(b, a); });
   node.def("text", [](const IntNode& a) { return a.value.text(); })
       .def("fix", [](const IntNode& a) { return a.value.guard(); })
       .def("is_fixed",
            [](const IntNode& a) {
+             // Arithmetic simplifies by what is known now, and a symbol that
+             // has been fixed since becomes its number.
              const SymInt zero = a.value - SymInt(0);
              return !zero.is_symbolic();
            })
@@ -304,6 +311,10 @@ PyObject* new_symbolic_list(ArrayRef<SymInt> values) {
       .release();
 }
 
+// The call that Args has bound, made again through the operator's object in
+// Python, which takes symbols. The names of its arguments, as the schema has
+// them, stand behind the signature's text; one that is empty has no place in
+// the schema.
 PyObject* call_symbolic(const Args& args) {
   const Overload& overload = args.overload();
   const char* text = overload.signature + std::strlen(overload.signature) + 1;

@@ -16,6 +16,7 @@ namespace taeda::python {
 namespace {
 constexpr size_t kMaxDepth = 128;
 
+// What is read item by item. Text is a sequence, too, but never data.
 bool is_nested(PyObject* o) {
   return PyList_Check(o) || PyTuple_Check(o) ||
          (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
@@ -61,6 +62,8 @@ void store_float(double v, ScalarType dtype, void* out) {
   convert_function(kFloat, dtype)(&single, 0, out, 0, 1);
 }
 
+// Writes nested sequences in row-major order into a tensor whose shape the
+// first elements have decided.
 class Filler {
  public:
   explicit Filler(const TensorBase& out)
@@ -93,6 +96,8 @@ class Filler {
   }
 
  private:
+  // A tensor among sequences has to have the shape that is left at its depth;
+  // one of one element may stand for a number.
   void fill_tensor(const TensorBase& t, size_t dim) {
     IntArrayRef rest = IntArrayRef(sizes_).slice(dim);
     if (t.dim() > 0 && rest.empty() && t.numel() == 1) {
@@ -137,6 +142,8 @@ TensorBase filled(PyObject* data, const DataOptions& options) {
                    out, dtype, device, false, false, MemoryFormat::Preserve);
 }
 
+// The arguments that the functions of this file share, and the object that the
+// data are in.
 struct Options : DataOptions {
   PyObject* object;
 };
@@ -229,6 +236,8 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// taeda.Tensor(...): numbers are sizes, a tensor is shared, everything else is
+// data. The result has the default dtype, whatever the data are.
 TensorBase legacy_value(PyObject* args, ScalarType dtype) {
   Py_ssize_t n = PyTuple_GET_SIZE(args);
   if (n == 0) return make_tensor("Tensor", {0}, dtype);
@@ -261,6 +270,8 @@ TensorBase legacy_value(PyObject* args, ScalarType dtype) {
 }
 }  // namespace
 
+// The dtype that holds all numbers of the data; Python's numbers have the
+// default dtype of their kind, arrays and tensors their own.
 ScalarType inferred_dtype(PyObject* o) {
   if (PyFloat_Check(o)) return default_dtype();
   if (PyBool_Check(o)) return kBool;
@@ -288,6 +299,8 @@ ScalarType inferred_dtype(PyObject* o) {
     }
     return n == 0 ? default_dtype() : found;
   }
+  // Numbers of NumPy know their dtype: through a 0-d array it is told as for
+  // arrays.
   if (is_scalar_like(o)) {
     Ref dtype(PyObject_GetAttrString(o, "dtype"));
     if (!dtype) PyErr_Clear();
@@ -301,6 +314,8 @@ ScalarType inferred_dtype(PyObject* o) {
   raise(PyExc_RuntimeError, "Could not infer dtype of {}", type_name_of(o));
 }
 
+// Writes one Python number. Out of range is an error for integers, as in
+// PyTorch, and infinity for floats.
 void store_number(PyObject* o, ScalarType dtype, void* out) {
   if (dtype == kFloat && PyFloat_CheckExact(o)) {
     *static_cast<float*>(out) = static_cast<float>(PyFloat_AS_DOUBLE(o));

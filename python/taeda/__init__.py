@@ -50,7 +50,7 @@ _LAZY_NAMES = {
         " LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage"
         " ComplexDoubleStorage ComplexFloatStorage"
     ),
-    "_legacy_types": (
+    "_compat.legacy_types": (
         "DoubleTensor FloatTensor HalfTensor BFloat16Tensor LongTensor IntTensor"
         " ShortTensor CharTensor ByteTensor BoolTensor"
     ),
@@ -124,9 +124,9 @@ _sys.meta_path.append(_NoFile)
 def _native_name(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
-    from taeda import _native_names
+    from taeda._compat import native_names
 
-    found = vars(_native_names).get(name) or _placeholder("taeda._C", name)
+    found = vars(native_names).get(name) or _placeholder("taeda._C", name)
     setattr(_C, name, found)
     return found
 

@@ -12,7 +12,8 @@ def attributes(package: str, where: dict | None = None, submodules=()):
 
     Args:
         package: the module's full name.
-        where: name -> the submodule that has it.
+        where: name -> the submodule that has it; one that begins with a dot lies beside
+            the package.
         submodules: names of submodules.
 
     Returns:
@@ -26,7 +27,7 @@ def attributes(package: str, where: dict | None = None, submodules=()):
 
         module = where.get(name) if where else None
         if module is not None:
-            found = getattr(import_module(f"{package}.{module}"), name)
+            found = getattr(import_module(f".{module}", package), name)
         elif name in submodules:
             return import_module(f"{package}.{name}")
         else:

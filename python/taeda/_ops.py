@@ -48,8 +48,9 @@ class OpOverload:
         Attributes: name, schema, form ("functional", "inplace", "out"), family, tags,
         differentiable, arguments and results (name, type, default, alias, ...), dtypes
         (accepts, computes, promotes, result), autocast (cpu, cuda), axes, expressions
-        (role, kind, text, and `choice` where a formula differs by parameters), element
-        (name, family: what an operator of lists calls for each entry).
+        (role, kind, text, `choice` where a formula differs by parameters, `accumulator`
+        of a part of a reduction or scan), element (name, family: what an operator of
+        lists calls for each entry).
 
         Example:
             >>> taeda.ops.aten.exp.default.record.expressions[0].text
@@ -72,7 +73,17 @@ class OpOverload:
 
     def __call__(self, /, *args, **kwargs):
         values = self._schema.bind(self.name(), args, kwargs)
-        return _C._op_call(self._entry, values)
+        try:
+            return _C._op_call(self._entry, values)
+        except TypeError:
+            # What is no tensor may stand for one: a proxy of a trace.
+            others = [a for a in (*args, *kwargs.values()) if _overrides(a)]
+            if not others:
+                raise
+        return _C._handle_torch_function(self, others, *args, **kwargs)
+
+    def __reduce__(self):
+        return overload_of, (self._packet._native_name, self._native[1])
 
     def decompose(self, /, *args, **kwargs):
         """The result computed by other operators; NotImplemented where no record says
@@ -102,6 +113,12 @@ class OpOverload:
 
     def __hash__(self) -> int:
         return hash(self._native)
+
+
+def _overrides(a) -> bool:
+    if isinstance(a, (list, tuple)):
+        return any(map(_overrides, a))
+    return hasattr(type(a), "__torch_function__") and not isinstance(a, taeda.Tensor)
 
 
 class OpOverloadPacket:
@@ -182,7 +199,7 @@ class OpNamespace:
 
     def __getattr__(self, op: str) -> OpOverloadPacket:
         overloads = self._find(op)
-        packet = None if overloads else _placeholder(self.name, op)
+        packet = None if overloads else self._other(op)
         if packet is not None:
             return packet
         if not overloads:
@@ -192,6 +209,13 @@ class OpNamespace:
         packet = OpOverloadPacket(self.name, op, overloads)
         setattr(self, op, packet)
         return packet
+
+    def _other(self, op: str):
+        if self.name == "aten" and op.startswith("sym_"):
+            from taeda._size_ops import size_packet
+
+            return vars(self).setdefault(op, size_packet(op))
+        return _placeholder(self.name, op)
 
     def _find(self, op: str) -> dict[str, str]:
         wanted = op if self.name == "aten" else f"{self.name}::{op}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import taeda
+from taeda._C import _handle_torch_function, _has_torch_function_unary
 
 __all__ = [
     "sym_float",
@@ -121,6 +122,8 @@ def _check_tensor_all(cond, message=None) -> None:
 
 def _assert(condition, message) -> None:
     """Python's assert as a function."""
+    if type(condition) is not bool and _has_torch_function_unary(condition):
+        return _handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message
 
 

@@ -115,7 +115,7 @@ class Tensor(_C.TensorBase):
         """The name of the tensor's old type; with a dtype or type, the tensor in it."""
         if _overrides(self):
             return _override(Tensor.type, (self,), self, dtype)
-        from taeda._legacy_types import tensor_as, type_name
+        from taeda._compat.legacy_types import tensor_as, type_name
 
         return type_name(self) if dtype is None else tensor_as(self, dtype)
 
@@ -267,7 +267,7 @@ class Tensor(_C.TensorBase):
 
     def new(self, *args, device=None):
         """A tensor of self's dtype: of some sizes, or of given data."""
-        from taeda import _legacy_types as types
+        from taeda._compat import legacy_types as types
 
         for name in types.__all__:
             kind = getattr(types, name)

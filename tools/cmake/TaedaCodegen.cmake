@@ -25,6 +25,7 @@ file(GLOB_RECURSE _codegen_inputs CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/tools/codegen/stubs/*.pyi"
   # Tables of names, for the stubs of packages.
   "${PROJECT_SOURCE_DIR}/python/taeda/__init__.py"
+  "${PROJECT_SOURCE_DIR}/python/taeda/_compat/table.py"
   "${PROJECT_SOURCE_DIR}/python/taeda/nn/__init__.py"
   "${PROJECT_SOURCE_DIR}/python/taeda/nn/functional/*.py"
   "${PROJECT_SOURCE_DIR}/python/taeda/nn/modules/__init__.py"

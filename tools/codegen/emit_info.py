@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from . import fold_formula
 from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_variants
@@ -21,20 +22,22 @@ from .pointwise import (
     backward_of,
     op_kernels,
 )
+from .record_dtypes import KIND_OF_DTYPE, Dtypes
 from .record_types import (
     AUTOCAST,
     FAMILY_TAGS,
     FORM_TAGS,
-    KIND_OF_DTYPE,
     TAGS,
     Autocast,
     Composite,
-    Dtypes,
+    Folded,
+    FoldedOfOthers,
     Foreach,
     Kernel,
     Map,
     MapOfOthers,
     Pointwise,
+    PointwiseOfOthers,
     Reduction,
     View,
 )
@@ -56,6 +59,9 @@ _FAMILIES = {
     Foreach: "Foreach",
     Map: "Map",
     MapOfOthers: "Map",
+    Folded: "Reduction",
+    FoldedOfOthers: "Reduction",
+    PointwiseOfOthers: "Pointwise",
 }
 _FORMS = {"functional": "Functional", "inplace": "InPlace", "out": "Out"}
 _PROMOTE = {
@@ -132,9 +138,21 @@ def info_tables(op: Operator) -> list[str]:
 def _tags(op: Operator) -> int:
     numbers = [TAGS[tag] for tag in op.overload.tags]
     if not _reduces(op):
-        numbers.append(FAMILY_TAGS.get(op.overload.family))
+        numbers.append(_family_tag(op))
     numbers.append(FORM_TAGS.get(op.form))
     return sum(1 << number for number in numbers if number is not None)
+
+
+def _family_tag(op: Operator) -> int | None:
+    """PyTorch has that of reductions where they have one tensor and a kernel."""
+    composite = isinstance(op.overload.body, FoldedOfOthers)
+    if composite or len(op.functional.tensor_args) > 1 and _is_fold(op):
+        return None
+    return FAMILY_TAGS.get(op.overload.family)
+
+
+def _is_fold(op: Operator) -> bool:
+    return isinstance(op.overload.body, Folded | FoldedOfOthers)
 
 
 def _reduces(op: Operator) -> bool:
@@ -171,8 +189,9 @@ def _record_tables(op: Operator, name: str) -> list[str]:
     elif _reduces(op):
         operands = ", ".join("..." for _ in op.functional.tensor_args)
         axes = f'"{operands} -> ... /{body.reduction}"'
+    family = "Scan" if overload.family == "scan" else _FAMILIES[type(body)]
     fields = (
-        f"Family::{_FAMILIES[type(body)]}, {str(differentiable).lower()}, "
+        f"Family::{family}, {str(differentiable).lower()}, "
         f"{str(isinstance(body, Composite | Foreach)).lower()}, "
         f"{_policies(overload.autocast)}, {rule}, {pointer}, {axes}"
     )
@@ -217,6 +236,8 @@ def expression_words(op: Operator) -> list[int]:
 def number_names(op: Operator) -> list[str]:
     """Names in expressions that are no arguments of the schema."""
     body = op.overload.body
+    if isinstance(body, Folded | FoldedOfOthers):
+        return fold_formula.number_names(op.overload)
     if not isinstance(body, Pointwise):
         return []
     return [*body.numbers, *([SHARE] if body.reduction is not None else [])]
@@ -245,6 +266,10 @@ def expression_variants(
             )
     elif isinstance(body, Map | MapOfOthers):
         yield "", {("element", "float", 0): formula_of(op.overload)}
+    elif isinstance(body, Folded | FoldedOfOthers):
+        yield from fold_formula.variants(op.overload)
+    elif isinstance(body, PointwiseOfOthers):
+        yield "", {("forward", "float", 0): fold_formula.expression_of(op.overload)}
 
 
 def _pointwise_sections(

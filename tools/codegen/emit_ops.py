@@ -209,7 +209,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
         "#include <taeda/aten/iter/pointwise.h>",
         "#include <taeda/aten/iter/reduce.h>",
         "#include <taeda/aten/iter/symbolic.h>",
-        "#include <taeda/aten/native/formula_parts.h>",
+        "#include <taeda/aten/native/formula_support.h>",
         "#include <taeda/gen/ops/copy_.h>" if index >= 0 else "",
     ]
     lines += sorted(_composite_includes(ops))

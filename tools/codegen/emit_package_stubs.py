@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from .emit_stubs import STUBS
 from .model import Operator
@@ -45,6 +46,7 @@ from taeda.nn.parameter import UninitializedParameter as UninitializedParameter
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]: ...
 """
 )
+_DEVICES = ("_compat/table.py", "DEVICES")
 _LINALG = "class LinAlgError(RuntimeError): ..."
 
 
@@ -81,6 +83,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
         _write(out, f"{package}/__init__", *lines, *modules)
 
     _write(out, "return_types", "from taeda._C._return_types import *")
+    _devices(out)
     for space, extra in (("linalg", _LINALG), ("special", "")):
         _write(out, space, *_natives(operators, space), extra)
 
@@ -101,6 +104,20 @@ def _functional(operators: list[Operator], out: Output) -> None:
     _write(out, "nn/functional/__init__", *lines)
 
 
+def _devices(out: Output) -> None:
+    """The modules of devices that a build does not use: see `_compat/device.py`."""
+    for module, (_, line) in _table(*_DEVICES).items():
+        lines = ["from typing import Any, NoReturn", ""]
+        for entry in line.split():
+            name, _, same = entry.rstrip("!").partition("=")
+            if entry.endswith("!"):
+                lines.append(f"def {name}(*args: Any, **kwargs: Any) -> NoReturn: ...")
+            else:
+                source = same or name
+                lines.append(f"from taeda._compat.device import {source} as {name}")
+        _write(out, module, *lines)
+
+
 def _write(out: Output, name: str, *lines: str) -> None:
     out.write(f"python/taeda/{name}.pyi", "\n".join([*lines, ""]))
 
@@ -115,7 +132,7 @@ def _assigned(path: str, variable: str) -> ast.expr:
     raise ValueError(f"codegen: {path} assigns nothing to {variable}")
 
 
-def _table(path: str, variable: str) -> dict[str, str]:
+def _table(path: str, variable: str) -> dict[str, Any]:
     """A table {module: "names, separated by spaces"}."""
     found = ast.literal_eval(_assigned(path, variable))
     assert isinstance(found, dict)
@@ -168,10 +185,13 @@ def _made_on_demand(module: str, names: list[str]) -> set[str]:
 def _submodules(package: str, names: Iterable[str]) -> list[str]:
     """`from package import name as name` for each submodule that there is."""
     folder = PACKAGE.joinpath(*package.split(".")[1:])
+    devices = _table(*_DEVICES) if package == "taeda" else {}
     there = [
         name
         for name in names
-        if (folder / f"{name}.py").is_file() or (folder / name).is_dir()
+        if (folder / f"{name}.py").is_file()
+        or (folder / name).is_dir()
+        or name in devices
     ]
     return [f"from {package} import {name} as {name}" for name in there]
 

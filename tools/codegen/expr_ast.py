@@ -70,12 +70,14 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class Name(Expr):
-    """A variable: an operand, a scalar argument, `grad` or `result`."""
+    """A variable: an operand, a scalar argument, `grad` or `result`; or one of a part
+    (`a.mean`)."""
 
     name: str
 
     def __post_init__(self) -> None:
-        self.require(self.name.isidentifier(), f"{self.name!r} is no name")
+        named = all(part.isidentifier() for part in self.name.split("."))
+        self.require(named, f"{self.name!r} is no name")
 
 
 @dataclass(frozen=True)

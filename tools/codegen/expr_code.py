@@ -42,14 +42,25 @@ WORD = {name: number << 12 for number, name in enumerate(WORDS)}
 # The order of expr::Role.
 ROLES = (
     *("forward", "gradient", "init", "map", "combine", "finish", "element"),
-    *("choice", "numbers"),
+    *("choice", "numbers", "step"),
 )
 UNARY = ("-", "not", "~")
 BINARY = ARITHMETIC + BITWISE
 LOGIC = ("and", "or")
 # Names that are no arguments of the schema, from SPECIAL upwards.
 SPECIAL = 0x800
-SPECIAL_NAMES = ("grad", "result", "a", "b", "c", "acc", "count", "axis", "position")
+SPECIAL_NAMES = (
+    "grad",
+    "result",
+    "a",
+    "b",
+    "c",
+    "acc",
+    "count",
+    "axis",
+    "position",
+    "index",
+)
 _FUNCTION = {name: number for number, name in enumerate(FUNCTIONS)}
 _ACCESS = {name: number for number, name in enumerate(ACCESS)}
 _CONSTANT = {name: number for number, name in enumerate(CONSTANTS)}

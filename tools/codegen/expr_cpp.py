@@ -64,8 +64,9 @@ def expand_powers(expr: Expr, compute: str) -> Expr:
 
 
 @dataclass(frozen=True)
-class _Printer:
-    """`compute` is the kind of T; `real` and `integer` name the other C++ types."""
+class CppPrinter:
+    """Of scalar expressions. `compute` is the kind of T; `real` and `integer` name the
+    other C++ types."""
 
     compute: str
     env: Mapping[str, str]
@@ -200,7 +201,7 @@ def cpp(
     (RealOf<T>, for a complex T), `integer` (int64_t) and the prefix `math`.
     """
     expr = expand_powers(expr, compute)
-    printer = _Printer(compute, _kinds([expr], compute, env), **types)
+    printer = CppPrinter(compute, _kinds([expr], compute, env), **types)
     return printer.to(expr, want or printer.kind(expr))
 
 
@@ -229,13 +230,13 @@ def cpp_blocks(
     lines: list[str] = []
     while (part := _repeated(results.values())) is not None:
         name = f"t{len(lines)}_"
-        printer = _Printer(compute, kinds, **types)
+        printer = CppPrinter(compute, kinds, **types)
         kind = printer.kind(part)
         text = printer.to(part, kind)
         lines.append(f"const {printer.ctype(kind, part)} {name} = {text};")
         kinds[name] = kind
         results = {key: replace(expr, part, name) for key, expr in results.items()}
-    printer = _Printer(compute, kinds, **types)
+    printer = CppPrinter(compute, kinds, **types)
     return lines, {
         key: printer.to(expr, want or printer.kind(expr))
         for key, expr in results.items()

@@ -264,6 +264,10 @@ def _add_rounding() -> None:
         numpy="np.trunc({0} / {1})",
     )
 
+    # What float32 keeps of a number.
+    _add(
+        "single", FLOAT, "1", numpy="np.float64(np.float32({0}))", cpp="{t}(float({0}))"
+    )
     _add("gcd", SAME, None, None)
     _add("lcm", SAME, None, None)
 

@@ -127,6 +127,17 @@ class _Builder:
             return Name(node.id, column=column)
         raise self.fail(node, _unknown("name", node.id, [*known, *CONSTANTS]))
 
+    def build_Attribute(self, node: ast.Attribute) -> Expr:
+        """A part's accumulator, `a.mean`, where the formula has such."""
+        known = self.variables or ()
+        name = ast.unparse(node)
+        if name in known:
+            return Name(name, column=self.column(node))
+        parts = [each for each in known if "." in each]
+        if not parts:
+            raise self.fail(node, "Attribute is not in the language")
+        raise self.fail(node, _unknown("name", name, parts))
+
     def build_BinOp(self, node: ast.BinOp) -> Expr:
         column = self.column(node.left)
         left, right = self.build(node.left), self.build(node.right)

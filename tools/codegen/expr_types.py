@@ -56,7 +56,7 @@ def check(expr: Expr, env: Mapping[str, str], compute: str = "float") -> str:
         return env[expr.name]
     kinds = [check(child, env, compute) for child in expr.children]
     if isinstance(expr, Access):
-        if expr.op in ("read", "flat"):
+        if expr.op in ("read", "flat", "entry", "along"):
             return kinds[0]
         return "bool" if expr.op in ("names", "missing", "inside") else "int"
     if isinstance(expr, Call):

@@ -19,7 +19,9 @@ from .expr import (
 )
 from .model import Operator
 from .record_checks import formula_for, is_cpp
-from .record_types import KINDS, KindExpr, Overload, Pointwise, Record
+from .record_dtypes import KINDS
+from .record_formulas import KindExpr
+from .record_types import Overload, Pointwise, Record
 from .schema import Argument
 from .yaml_fields import Text
 

@@ -9,15 +9,19 @@ from .choices import When, check_choices, is_given
 from .errors import CodegenError, Location
 from .expr import Expr, backward_expr, check, parse
 from .expr_types import rank
+from .fold_formula import expression_of, formulas_of
 from .map_formula import formula_of
+from .record_dtypes import KIND_OF_DTYPE
 from .record_types import (
-    KIND_OF_DTYPE,
     Backward,
+    Folded,
+    FoldedOfOthers,
     Kernel,
     Map,
     MapOfOthers,
     Overload,
     Pointwise,
+    PointwiseOfOthers,
     Record,
     Reduction,
 )
@@ -55,6 +59,10 @@ def check_overload(overload: Overload) -> None:
         _check_reduction(overload, overload.body)
     if isinstance(overload.body, Map | MapOfOthers):
         formula_of(overload)
+    if isinstance(overload.body, Folded | FoldedOfOthers):
+        _check_fold(overload, overload.body)
+    if isinstance(overload.body, PointwiseOfOthers):
+        expression_of(overload)
     axes = getattr(overload.body, "axes", None)
     for problem in axes_problems(axes, schema) if axes is not None else ():
         raise CodegenError(f"{schema.name}: {problem}", axes.location)
@@ -111,6 +119,17 @@ def _check_reduction(overload: Overload, body: Reduction) -> None:
                 f"{overload.schema.name}: a reduction has either {part!r} or 'fold'",
                 overload.location,
             )
+
+
+def _check_fold(overload: Overload, body: Folded | FoldedOfOthers) -> None:
+    formulas_of(overload)
+    if body.reverse and overload.family != "scan":
+        raise CodegenError(
+            f"{overload.schema.name}: only a scan goes in `reverse`", overload.location
+        )
+    dims = {a.name for a in overload.schema.arguments if a.type.base == "int"}
+    if overload.family == "scan":
+        _require(["dim"], dims, f"{overload.schema.name}: scan", overload.location)
 
 
 def _check_pointwise(overload: Overload, body: Pointwise) -> None:

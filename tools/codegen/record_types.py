@@ -10,13 +10,22 @@ from dataclasses import dataclass, field, replace
 
 from .axes import Axes, parse_axes
 from .choices import When, choices_of
-from .errors import CodegenError, Location
+from .errors import Location
+from .record_dtypes import Dtypes, dtypes_by_choice
+from .record_formulas import (
+    Accumulations,
+    Fold,
+    Formula,
+    accumulations,
+    folds,
+    formula,
+    texts,
+)
 from .schema import Schema
 from .yaml_fields import (
     Node,
     Text,
     boolean,
-    entries_of,
     entry,
     list_of,
     map_of,
@@ -27,50 +36,6 @@ from .yaml_fields import (
     text,
 )
 
-_INT = ("u8", "i8", "i16", "i32", "i64")
-_WIDE_UNSIGNED = ("u16", "u32", "u64")
-_FLOAT = ("f16", "bf16", "f32", "f64")
-_COMPLEX = ("c32", "c64", "c128")
-DTYPES = ("bool", *_INT, *_WIDE_UNSIGNED, *_FLOAT, *_COMPLEX)
-DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
-    "all": ("bool", *_INT, *_FLOAT, *_COMPLEX),
-    "real": ("bool", *_INT, *_FLOAT),
-    "no_bool": (*_INT, *_FLOAT, *_COMPLEX),
-    "real_no_bool": (*_INT, *_FLOAT),
-    "float": _FLOAT,
-    "float_complex": (*_FLOAT, *_COMPLEX),
-    "complex": _COMPLEX,
-    "int": _INT,
-    "int_bool": ("bool", *_INT),
-    "bool": ("bool",),
-    "storage": DTYPES,
-}
-PROMOTIONS = (
-    "int_to_long",
-    "float_only",
-    "default",
-    "int_to_float",
-    "int_to_real",
-    "int_through_double",
-    "bool_out",
-    "complex_to_float",
-    "bool_to_long",
-    "no_opmath",
-    "same",
-    "first",
-    "none",
-)
-COMPUTE_TYPES = (
-    *("bool", *_INT, *_WIDE_UNSIGNED),
-    *("f32", "f64", "c64", "c128"),
-)
-KINDS = ("bool", "int", "float", "complex")
-KIND_OF_DTYPE = {
-    "bool": "bool",
-    **dict.fromkeys((*_INT, *_WIDE_UNSIGNED), "int"),
-    **dict.fromkeys(_FLOAT, "float"),
-    **dict.fromkeys(_COMPLEX, "complex"),
-}
 DIM_RULES = ("none", "optional", "required", "single", "list")
 PYTHON_MODULES = ("", "nn", "linalg", "special", "fft", "sparse", "nested", "none")
 # Numbers of PyTorch's `torch.Tag`, which OpTag in aten/core/op_info.h repeats.
@@ -95,117 +60,6 @@ AUTOCAST = {
 }
 
 
-def _dtype_set(node: Node) -> tuple[str, ...]:
-    if node.tag == "seq":
-        return list_of(one_of(*DTYPES))(node)
-    return DTYPE_CLASSES[one_of(*DTYPE_CLASSES)(node)]
-
-
-@dataclass(frozen=True)
-class Dtypes:
-    """Storage dtypes accepted, the promotion rule, and the types computed in."""
-
-    inputs: tuple[str, ...] = entry(_dtype_set, DTYPE_CLASSES["all"], key="in")
-    promote: str = entry(one_of(*PROMOTIONS), "default")
-    compute: tuple[str, ...] = entry(list_of(one_of(*COMPUTE_TYPES)), ())
-    # Of pointwise records whose rule differs by parameters; the fields above then are
-    # the last one's promotion and what any of them takes.
-    by_choice: tuple[tuple[When, Dtypes], ...] = ()
-
-    def for_choice(self, when: When) -> Dtypes:
-        """The rule where `when` holds."""
-        for chosen, dtypes in self.by_choice:
-            if set(chosen) <= set(when):
-                return dtypes
-        return self
-
-    @property
-    def compute_types(self) -> tuple[str, ...]:
-        """`compute`, or the widest useful types for each kind of input."""
-        if self.compute:
-            return self.compute
-        kinds = {KIND_OF_DTYPE[name] for name in self.inputs}
-        if self.promote in ("int_to_float", "int_to_real", "int_through_double"):
-            kinds = (kinds - {"bool", "int"}) | {"float"}
-        by_kind = {
-            "bool": ("bool",),
-            "int": ("i64",),
-            "float": ("f32", "f64"),
-            "complex": ("c64", "c128"),
-        }
-        return tuple(name for k in KINDS if k in kinds for name in by_kind[k])
-
-
-def _dtypes_by_choice(node: Node) -> Dtypes:
-    reserved = tuple(entries_of(Dtypes))
-    found = tuple(choices_of(node, struct(Dtypes, "dtypes"), reserved))
-    if len(found) == 1 and not found[0][0]:
-        return found[0][1]
-    rules = [dtypes for _, dtypes in found]
-    inputs = {name for rule in rules for name in rule.inputs}
-    compute = {name for rule in rules for name in rule.compute_types}
-    return Dtypes(
-        tuple(name for name in DTYPES if name in inputs),
-        rules[-1].promote,
-        tuple(name for name in COMPUTE_TYPES if name in compute),
-        found,
-    )
-
-
-@dataclass(frozen=True)
-class KindExpr:
-    """One expression for all kinds of compute type, or one per kind and `default`."""
-
-    by_kind: dict[str, Text]
-
-    def for_kind(self, kind: str) -> Text:
-        found = self.by_kind.get(kind, self.by_kind.get("default"))
-        if found is None:
-            place = next(iter(self.by_kind.values())).location
-            raise CodegenError(f"no expression for kind {kind!r} and no default", place)
-        return found
-
-
-def _kind_expr(node: Node) -> KindExpr:
-    found = named(text, "default")(node)
-    for kind, value in found.items():
-        if kind not in (*KINDS, "default"):
-            raise CodegenError(f"expr: unknown kind {kind!r}", value.location)
-    if not found:
-        raise node.fail("expr: empty")
-    return KindExpr(found)
-
-
-@dataclass(frozen=True)
-class Formula:
-    """The expressions of a pointwise overload: one, or one for each choice."""
-
-    by_choice: tuple[tuple[When, KindExpr], ...]
-
-    @property
-    def whens(self) -> list[When]:
-        return [when for when, _ in self.by_choice]
-
-    def for_kind(self, kind: str) -> Text:
-        """The first choice's expression for a kind."""
-        return self.by_choice[0][1].for_kind(kind)
-
-    @property
-    def key(self) -> tuple:
-        """Equal for overloads that compute the same."""
-        return tuple(
-            (
-                tuple(map(str, when)),
-                tuple(sorted((k, str(v)) for k, v in e.by_kind.items())),
-            )
-            for when, e in self.by_choice
-        )
-
-
-def _formula(node: Node) -> Formula:
-    return Formula(tuple(choices_of(node, _kind_expr, (*KINDS, "default"))))
-
-
 def _axes(node: Node) -> Axes:
     return parse_axes(text(node))
 
@@ -221,28 +75,13 @@ class Pointwise:
     0 not, 1 mean, 2 sum.
     """
 
-    expr: Formula = entry(_formula)
+    expr: Formula = entry(formula)
     numbers: dict[str, Text] = entry(map_of(text), {})
     reduction: Text | None = entry(text, None)
-    dtypes: Dtypes = entry(_dtypes_by_choice, Dtypes())
+    dtypes: Dtypes = entry(dtypes_by_choice, Dtypes())
     # A function in taeda::native that refuses arguments before anything is computed.
     check: Text | None = entry(text, None)
     ulp: dict[str, float] = entry(named(number, "default"), {})
-
-
-@dataclass(frozen=True)
-class Fold:
-    """How elements become one: init, map, combine and finish, by kind of compute."""
-
-    init: dict[str, Text] = entry(named(text, "acc"))
-    combine: dict[str, Text] = entry(named(text, "acc"))
-    map: dict[str, Text] = entry(named(text, "acc"), {})
-    finish: Text | None = entry(text, None)
-    empty: Text | None = entry(text, None)
-
-
-def _folds(node: Node) -> tuple[tuple[When, Fold], ...]:
-    return tuple(choices_of(node, struct(Fold, "fold"), tuple(entries_of(Fold))))
 
 
 @dataclass(frozen=True)
@@ -252,7 +91,7 @@ class Reduction:
     Where these differ by parameters (choices.py), `fold` holds them.
     """
 
-    fold: tuple[tuple[When, Fold], ...] = entry(_folds, ())
+    fold: tuple[tuple[When, Fold], ...] = entry(folds, ())
     init: dict[str, Text] = entry(named(text, "acc"), {})
     combine: dict[str, Text] = entry(named(text, "acc"), {})
     map: dict[str, Text] = entry(named(text, "acc"), {})
@@ -341,6 +180,37 @@ class MapOfOthers(Composite):
     map: Text = entry(text)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PointwiseOfOthers(Composite):
+    """A composite whose result is also given by a scalar expression, in which
+    `x is None` asks for an argument.
+    """
+
+    expr: Text = entry(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folded(Kernel):
+    """A kernel of which each result is also given by accumulators over elements.
+
+    In the family `reduction` those along `dim`, or all; in the family `scan` all up to
+    each place along `dim`, or from each place on where `reverse`.
+    """
+
+    fold: Accumulations = entry(accumulations)
+    finish: tuple[Text, ...] = entry(texts, ())  # where `fold` has none
+    reverse: bool = entry(boolean, False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldedOfOthers(Composite):
+    """The same made of other operators: `call` in place of a kernel."""
+
+    fold: Accumulations = entry(accumulations)
+    finish: tuple[Text, ...] = entry(texts, ())  # where `fold` has none
+    reverse: bool = entry(boolean, False)
+
+
 @dataclass(frozen=True)
 class Foreach:
     """A call of `element` for each entry of lists: derived, never written in a file.
@@ -358,17 +228,29 @@ Body = Pointwise | Reduction | Composite | View | Kernel | Foreach
 FAMILIES: dict[str, type] = {
     "pointwise": Pointwise,
     "reduction": Reduction,
+    "scan": Folded,
     "composite": Composite,
     "view": View,
     "kernel": Kernel,
     "map": Map,
 }
+# Formulas beside a kernel, and those of composites.
+_BESIDE: dict[str, tuple[type, type]] = {
+    "pointwise": (Pointwise, PointwiseOfOthers),
+    "reduction": (Folded, FoldedOfOthers),
+    "scan": (Folded, FoldedOfOthers),
+    "map": (Map, MapOfOthers),
+}
 
 
 def body_type(family: str, keys: Collection[str]) -> type:
-    """The class of a family's body; an index map with `call` is a composite."""
-    composite = family == "map" and "call" in keys
-    return MapOfOthers if composite else FAMILIES[family]
+    """The class of a family's body: by whether `call` or a kernel makes the results."""
+    kernel, composite = _BESIDE.get(family, (None, None))
+    if composite is not None and "call" in keys:
+        return composite
+    if kernel is not None and not {"cpu", "any"}.isdisjoint(keys):
+        return kernel
+    return FAMILIES[family]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from .record_checks import (
     check_schema_name,
     lint_records,
 )
+from .record_dtypes import Dtypes
+from .record_formulas import Formula, KindExpr
 from .record_types import (
     FAMILIES,
     Axes,
@@ -25,11 +27,8 @@ from .record_types import (
     Body,
     Composite,
     Doc,
-    Dtypes,
     Forms,
-    Formula,
     Kernel,
-    KindExpr,
     Map,
     MapOfOthers,
     Overload,

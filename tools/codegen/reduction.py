@@ -8,7 +8,9 @@ from .choices import When
 from .expr import Expr, parse
 from .model import Operator
 from .pointwise import KIND_OF_COMPUTE
-from .record_types import KINDS, Fold, Overload, Record, Reduction
+from .record_dtypes import KINDS
+from .record_formulas import Fold
+from .record_types import Overload, Record, Reduction
 
 # Arguments that say what to reduce rather than how.
 _GEOMETRY = ("self", "dim", "keepdim", "dtype")

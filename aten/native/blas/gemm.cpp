@@ -12,6 +12,8 @@
 namespace taeda::blas {
 namespace {
 
+// A product over nothing: C is scaled alone. beta 0 means that C is not read,
+// so that NaN in uninitialised memory does not stay.
 template <typename T>
 void scale_c(const Product<T>& p) {
   using S = scale_t<T>;
@@ -42,6 +44,7 @@ bool as_gemv(const Product<T>& p) {
             p.ldc);
     return true;
   }
+  // A row times a matrix is the transposed matrix times a column.
   if (p.m == 1 && p.trans_a != Op::kConjTrans && p.trans_b != Op::kConjTrans) {
     const bool plain = p.trans_b == Op::kNone;
     gemv<T>(plain ? Op::kTrans : Op::kNone,
@@ -99,6 +102,8 @@ void gemm(Op trans_a,
           scale_t<T> beta,
           T* c,
           int64_t ldc) {
+  // Of real numbers the conjugate is the number: libraries then have two cases
+  // less.
   if constexpr (!kIsComplex<T>) {
     trans_a = trans_a == Op::kConjTrans ? Op::kTrans : trans_a;
     trans_b = trans_b == Op::kConjTrans ? Op::kTrans : trans_b;
@@ -123,6 +128,8 @@ void gemm_batched(Op trans_a,
                   T* c,
                   int64_t ldc,
                   BatchStrides strides) {
+  // oneDNN runs the whole batch in one call, where that is quicker than
+  // products one by one.
   if constexpr (std::is_same_v<T, BFloat16>) {
     if (alpha == 1.0f && beta == 0.0f && batch > 0 && m > 0 && n > 0 &&
         choose_dnn_bf16(m * batch, n, k)) {
@@ -163,6 +170,8 @@ void gemm_batched(Op trans_a,
     }
   };
   const GemmShape shape{m, n, k, trans_b != Op::kNone};
+  // Large products are parallel in themselves; small ones are spread over
+  // threads.
   if (!batch_over_threads(batch, shape)) {
     range(0, batch);
     return;

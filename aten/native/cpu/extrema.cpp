@@ -1,22 +1,17 @@
-// max, min, argmax, argmin, aminmax.
+// max, min, argmax, argmin, aminmax, and the derivative of those that choose an
+// element.
 #include <taeda/aten/iter/output.h>
-#include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/iter/reduce.h>
+#include <taeda/aten/native/argument_checks.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/extrema.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
-#include <taeda/gen/native/_aminmax.h>
-#include <taeda/gen/native/amax.h>
-#include <taeda/gen/native/amin.h>
-#include <taeda/gen/native/aminmax.h>
 #include <taeda/gen/native/argmax.h>
 #include <taeda/gen/native/argmin.h>
 #include <taeda/gen/native/max.h>
 #include <taeda/gen/native/min.h>
-#include <taeda/gen/ops/amax.h>
-#include <taeda/gen/ops/amin.h>
-#include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/native/value_selecting_reduction_backward.h>
 
 #include <algorithm>
 #include <vector>
@@ -60,7 +55,7 @@ int64_t long_row(const T* in, int64_t n, bool largest) {
 }
 
 template <class T>
-void search(const DimFrame& f, bool largest, T* values, int64_t* indices) {
+void search(const AlongDim& f, bool largest, T* values, int64_t* indices) {
   const T* in = f.in<T>();
   const ExtremumKernels<T>& k = kernels<T>();
   if (f.inner == 1) {
@@ -109,7 +104,7 @@ void search_dim(const Tensor& self,
                 const Tensor& indices) {
   if (indices.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
-  DimFrame f = frame_of(self, dim, type);
+  AlongDim f = along_dim(self, dim, type);
   bool direct = values.defined() && values.dtype() == type;
   Tensor found = values;
   if (values.defined() && !direct) {
@@ -125,26 +120,6 @@ void search_dim(const Tensor& self,
   if (values.defined() && !direct) copy_into(values, found);
 }
 
-template <class I>
-void plan_place(std::string_view op,
-                const Spec<I>& self,
-                std::optional<int64_t> dim,
-                bool keepdim,
-                Plan<I>& plan) {
-  if (dim) wrap_dim(*dim, self.dim());
-  refuse_unordered(op, self.dtype());
-  if (dim) {
-    check_not_empty(op, self, *dim);
-    return plan.set(0, without_dim(self.sizes(), *dim, keepdim), kLong);
-  }
-  TAEDA_CHECK_AS(Index,
-                 self.numel() > 0,
-                 op,
-                 "(): Expected reduction dim to be specified for input.numel() "
-                 "== 0. Specify the reduction dim with the 'dim' argument.");
-  plan.set(0, Dims<I>(keepdim ? self.sizes().size() : 0, I(1)), kLong);
-}
-
 void find_place(const Tensor& self,
                 std::optional<int64_t> dim,
                 bool largest,
@@ -156,38 +131,8 @@ void find_place(const Tensor& self,
   search_dim(row, 0, largest, Tensor(), out);
 }
 
-void check_any(std::string_view op, const Tensor& self) {
-  TAEDA_CHECK(self.numel() > 0,
-              op,
-              "(): Expected reduction dim to be specified for input.numel() == "
-              "0. Specify the reduction dim with the 'dim' argument.");
-}
-
 }  // namespace
 
-void check_extremum(const Tensor& self, IntArrayRef dim, bool) {
-  TAEDA_CHECK(self.numel() > 0 || !dim.empty(),
-              "amax(), amin(): Expected reduction dim to be specified for "
-              "input.numel() == 0. Specify the reduction dim with the 'dim' "
-              "argument.");
-}
-
-Tensor max_all(const Tensor& self) {
-  check_any("max", self);
-  return ops::amax(self, IntArrayRef(), false);
-}
-Tensor min_all(const Tensor& self) {
-  check_any("min", self);
-  return ops::amin(self, IntArrayRef(), false);
-}
-template <class I>
-void max_dim_shape(const Spec<I>& self,
-                   int64_t dim,
-                   bool keepdim,
-                   Plan<I>& plan) {
-  plan_choice("max", self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(max_dim_shape);
 void max_dim_cpu(const Tensor& self,
                  int64_t dim,
                  bool,
@@ -195,30 +140,12 @@ void max_dim_cpu(const Tensor& self,
                  const Tensor& indices) {
   search_dim(self, dim, /*largest=*/true, values, indices);
 }
-
-template <class I>
-void argmax_shape(const Spec<I>& self,
-                  std::optional<int64_t> dim,
-                  bool keepdim,
-                  Plan<I>& plan) {
-  plan_place("argmax", self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(argmax_shape);
 void argmax_cpu(const Tensor& self,
                 std::optional<int64_t> dim,
                 bool,
                 const Tensor& out) {
   find_place(self, dim, /*largest=*/true, out);
 }
-
-template <class I>
-void min_dim_shape(const Spec<I>& self,
-                   int64_t dim,
-                   bool keepdim,
-                   Plan<I>& plan) {
-  plan_choice("min", self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(min_dim_shape);
 void min_dim_cpu(const Tensor& self,
                  int64_t dim,
                  bool,
@@ -226,15 +153,6 @@ void min_dim_cpu(const Tensor& self,
                  const Tensor& indices) {
   search_dim(self, dim, /*largest=*/false, values, indices);
 }
-
-template <class I>
-void argmin_shape(const Spec<I>& self,
-                  std::optional<int64_t> dim,
-                  bool keepdim,
-                  Plan<I>& plan) {
-  plan_place("argmin", self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(argmin_shape);
 void argmin_cpu(const Tensor& self,
                 std::optional<int64_t> dim,
                 bool,
@@ -242,44 +160,56 @@ void argmin_cpu(const Tensor& self,
   find_place(self, dim, /*largest=*/false, out);
 }
 
-std::tuple<Tensor, Tensor> aminmax(const Tensor& self,
-                                   std::optional<int64_t> dim,
-                                   bool keepdim) {
-  if (dim) {
-    int64_t dims[] = {*dim};
-    return {ops::amin(self, IntArrayRef(dims), keepdim),
-            ops::amax(self, IntArrayRef(dims), keepdim)};
+namespace {
+
+template <class T>
+void add_at(const AlongDim& grad, const int64_t* index, int64_t n, T* out) {
+  const T* g = grad.in<T>();
+  for (int64_t o = 0; o < grad.outer; ++o) {
+    for (int64_t k = 0; k < grad.n; ++k) {
+      for (int64_t i = 0; i < grad.inner; ++i, ++g, ++index) {
+        out[(o * n + *index) * grad.inner + i] += *g;
+      }
+    }
   }
-  TAEDA_CHECK(self.numel() > 0,
-              "aminmax(): cannot compute aminmax over an empty dimension as "
-              "the operation has no identity.");
-  Tensor low = ops::amin(self, IntArrayRef(), keepdim);
-  return {low, ops::amax(self, IntArrayRef(), keepdim)};
 }
-void aminmax_out(const Tensor& self,
-                 std::optional<int64_t> dim,
-                 bool keepdim,
-                 const Tensor& min,
-                 const Tensor& max) {
-  for (const Tensor* out : {&min, &max}) {
-    TAEDA_CHECK(out->dtype() == self.dtype(),
-                "aminmax: Expected out tensor to have dtype ",
-                self.dtype(),
-                ", but got ",
-                out->dtype(),
-                " instead");
-  }
-  auto [low, high] = aminmax(self, dim, keepdim);
-  write_out("aminmax", low, min);
-  write_out("aminmax", high, max);
+
+// A dim of size 1 put back.
+Tensor with_dim(const Tensor& t, int64_t dim) {
+  DimVector sizes(t.sizes()), strides(t.strides());
+  sizes.insert(sizes.begin() + dim, 1);
+  strides.insert(strides.begin() + dim, 1);
+  return make_view(t, sizes, strides, t.storage_offset());
 }
-std::tuple<Tensor, Tensor> _aminmax(const Tensor& self) {
-  return aminmax(self, std::nullopt, false);
-}
-std::tuple<Tensor, Tensor> _aminmax(const Tensor& self,
-                                    int64_t dim,
-                                    bool keepdim) {
-  return aminmax(self, dim, keepdim);
+
+}  // namespace
+
+void value_selecting_reduction_backward_cpu(const Tensor& grad,
+                                            int64_t dim,
+                                            const Tensor& indices,
+                                            IntArrayRef sizes,
+                                            bool keepdim,
+                                            const Tensor& out) {
+  int64_t rank = static_cast<int64_t>(sizes.size());
+  int64_t at = wrap_dim(dim, rank);
+  Tensor plain = contiguous(grad), where = contiguous(indices);
+  Tensor g = !keepdim && rank > 0 ? with_dim(plain, at) : plain;
+  ScalarType type = wide_type(grad.dtype());
+  Tensor sums = type == out.dtype() ? out : make_tensor("add", sizes, type);
+  fill_with(sums, Scalar(0));
+  AlongDim frame = along_dim(g, at, type);
+  int64_t n = rank == 0 ? 1 : sizes[static_cast<size_t>(at)];
+  const int64_t* index = where.const_data<int64_t>();
+  visit_type(type, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
+                  std::is_same_v<T, double> ||
+                  std::is_same_v<T, complex<float>> ||
+                  std::is_same_v<T, complex<double>>) {
+      add_at<T>(frame, index, n, sums.mutable_data<T>());
+    }
+  });
+  if (!sums.is_same(out)) copy_into(out, sums);
 }
 
 }  // namespace taeda::native

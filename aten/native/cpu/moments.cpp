@@ -1,20 +1,17 @@
-// var, std, var_mean, std_mean.
-#include <taeda/aten/iter/pointwise.h>
+// var, std, var_mean, std_mean: Welford's sums over rows or columns.
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/aten/iter/row_major.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/moments.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/dim_rules.h>
+#include <taeda/aten/native/moments.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/std.h>
 #include <taeda/gen/native/std_mean.h>
 #include <taeda/gen/native/var.h>
 #include <taeda/gen/native/var_mean.h>
 #include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/std.h>
-#include <taeda/gen/ops/std_mean.h>
-#include <taeda/gen/ops/var.h>
-#include <taeda/gen/ops/var_mean.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,9 +21,6 @@
 namespace taeda::native {
 
 namespace {
-
-using DimList = std::optional<IntArrayRef>;
-using Correction = std::optional<Scalar>;
 
 constexpr int64_t kGrain = 32768;
 
@@ -59,7 +53,7 @@ Moments long_row(const T* in, int64_t n) {
 
 // f(index, moments) for every result.
 template <class T, class F>
-void each_moments(const DimFrame& frame, F&& f) {
+void each_moments(const AlongDim& frame, F&& f) {
   const T* in = frame.in<T>();
   if (frame.outer == 1 && frame.inner == 1 && frame.n > kGrain) {
     f(0, long_row(in, frame.n));
@@ -105,7 +99,7 @@ void real_spread(const Tensor& self,
                  const Tensor& mean) {
   if (spread.numel() == 0) return;
   ScalarType type = self.dtype() == kDouble ? kDouble : kFloat;
-  DimFrame frame = frame_of(self, dims, type);
+  AlongDim frame = along_dim(self, dims, type);
   RowMajor spreads(spread, type), means(mean, type);
   auto run = [&](auto tag) {
     using T = decltype(tag);
@@ -169,27 +163,6 @@ void complex_spread(const Tensor& self,
   copy_into(mean, both);
 }
 
-// What the operators refuse, and the sizes of their results.
-template <class I>
-Dims<I> check_spread(std::string_view op,
-                     const Spec<I>& self,
-                     DimList dims,
-                     bool keepdim) {
-  TAEDA_CHECK(self.is_floating_point() || self.is_complex(),
-              op,
-              ": std and var only support floating point and complex dtypes, "
-              "got ",
-              self.dtype());
-  uint64_t mask = dim_mask(dims, self.dim());
-  Dims<I> sizes;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    bool reduced = ((mask >> d) & 1) != 0;
-    if (!reduced) sizes.push_back(self.sizes()[d]);
-    if (reduced && keepdim) sizes.push_back(1);
-  }
-  return sizes;
-}
-
 void warn_of_freedom(std::string_view op,
                      const Tensor& self,
                      DimList dims,
@@ -219,22 +192,7 @@ void spread_into(std::string_view op,
                     : real_spread(self, dims, how, spread, mean);
 }
 
-Correction correction_of(bool unbiased) {
-  return Scalar(int64_t{unbiased ? 1 : 0});
-}
-
 }  // namespace
-
-template <class I>
-void var_shape(const Spec<I>& self,
-               DimList dim,
-               const Correction&,
-               bool keepdim,
-               Plan<I>& plan) {
-  plan.set(
-      0, check_spread("var", self, dim, keepdim), real_type_of(self.dtype()));
-}
-TAEDA_SHAPE(var_shape);
 
 void var_cpu(const Tensor& self,
              DimList dim,
@@ -243,18 +201,6 @@ void var_cpu(const Tensor& self,
              const Tensor& out) {
   spread_into("var", self, dim, correction, /*root=*/false, out, {});
 }
-
-template <class I>
-void var_mean_shape(const Spec<I>& self,
-                    DimList dim,
-                    const Correction&,
-                    bool keepdim,
-                    Plan<I>& plan) {
-  Dims<I> sizes = check_spread("var_mean", self, dim, keepdim);
-  plan.set(0, sizes, real_type_of(self.dtype()));
-  plan.set(1, sizes, self.dtype());
-}
-TAEDA_SHAPE(var_mean_shape);
 
 void var_mean_cpu(const Tensor& self,
                   DimList dim,
@@ -265,17 +211,6 @@ void var_mean_cpu(const Tensor& self,
   spread_into("var_mean", self, dim, correction, /*root=*/false, out, mean);
 }
 
-template <class I>
-void std_shape(const Spec<I>& self,
-               DimList dim,
-               const Correction&,
-               bool keepdim,
-               Plan<I>& plan) {
-  plan.set(
-      0, check_spread("std", self, dim, keepdim), real_type_of(self.dtype()));
-}
-TAEDA_SHAPE(std_shape);
-
 void std_cpu(const Tensor& self,
              DimList dim,
              const Correction& correction,
@@ -284,18 +219,6 @@ void std_cpu(const Tensor& self,
   spread_into("std", self, dim, correction, /*root=*/true, out, {});
 }
 
-template <class I>
-void std_mean_shape(const Spec<I>& self,
-                    DimList dim,
-                    const Correction&,
-                    bool keepdim,
-                    Plan<I>& plan) {
-  Dims<I> sizes = check_spread("std_mean", self, dim, keepdim);
-  plan.set(0, sizes, real_type_of(self.dtype()));
-  plan.set(1, sizes, self.dtype());
-}
-TAEDA_SHAPE(std_mean_shape);
-
 void std_mean_cpu(const Tensor& self,
                   DimList dim,
                   const Correction& correction,
@@ -303,37 +226,6 @@ void std_mean_cpu(const Tensor& self,
                   const Tensor& out,
                   const Tensor& mean) {
   spread_into("std_mean", self, dim, correction, /*root=*/true, out, mean);
-}
-
-Tensor var(const Tensor& self, bool unbiased) {
-  return ops::var(self, std::nullopt, correction_of(unbiased), false);
-}
-Tensor var(const Tensor& self, DimList dim, bool unbiased, bool keepdim) {
-  return ops::var(self, dim, correction_of(unbiased), keepdim);
-}
-Tensor std(const Tensor& self, bool unbiased) {
-  return ops::std(self, std::nullopt, correction_of(unbiased), false);
-}
-Tensor std(const Tensor& self, DimList dim, bool unbiased, bool keepdim) {
-  return ops::std(self, dim, correction_of(unbiased), keepdim);
-}
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) {
-  return ops::var_mean(self, std::nullopt, correction_of(unbiased), false);
-}
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self,
-                                    DimList dim,
-                                    bool unbiased,
-                                    bool keepdim) {
-  return ops::var_mean(self, dim, correction_of(unbiased), keepdim);
-}
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, bool unbiased) {
-  return ops::std_mean(self, std::nullopt, correction_of(unbiased), false);
-}
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self,
-                                    DimList dim,
-                                    bool unbiased,
-                                    bool keepdim) {
-  return ops::std_mean(self, dim, correction_of(unbiased), keepdim);
 }
 
 }  // namespace taeda::native

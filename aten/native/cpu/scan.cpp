@@ -1,7 +1,7 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin.
-#include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/argument_checks.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cumprod_backward.h>
 #include <taeda/gen/native/_logcumsumexp_backward.h>
@@ -11,12 +11,9 @@
 #include <taeda/gen/native/cumprod.h>
 #include <taeda/gen/native/cumsum.h>
 #include <taeda/gen/native/logcumsumexp.h>
-#include <taeda/gen/ops/cumprod.h>
-#include <taeda/gen/ops/cumsum.h>
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace taeda::native {
 
@@ -37,7 +34,7 @@ struct Running<float> {
 // out[k] = step(out[k - 1], in[k]) along n; rows one by one, or the columns of
 // a row side by side.
 template <class T, class Step>
-void scan(const DimFrame& f, T* out, bool backwards, Step&& step) {
+void scan(const AlongDim& f, T* out, bool backwards, Step&& step) {
   using R = typename Running<T>::type;
   const T* in = f.in<T>();
   if (f.inner == 1) {
@@ -105,7 +102,7 @@ void scan_into(const Tensor& self,
   if (out.numel() == 0) return;
   ScalarType type = wide_type(out.dtype());
   Tensor converted = cast(self, out.dtype());
-  DimFrame f = frame_of(converted, dim, type);
+  AlongDim f = along_dim(converted, dim, type);
   bool direct = out.dtype() == type && out.is_contiguous();
   Tensor work = direct ? out : make_tensor("scan", out.sizes(), type);
   visit_wide(type, [&](auto tag) {
@@ -113,19 +110,6 @@ void scan_into(const Tensor& self,
     scan<T>(f, work.mutable_data<T>(), backwards, step);
   });
   if (!direct) copy_into(out, work);
-}
-
-template <class I>
-void plan_scan(std::string_view op,
-               const Spec<I>& self,
-               int64_t dim,
-               std::optional<ScalarType> dtype,
-               Plan<I>& plan) {
-  wrap_dim(dim, self.dim());
-  ScalarType type = dtype ? *dtype : self.dtype();
-  if (!dtype && is_integral(type, /*include_bool=*/true)) type = kLong;
-  if (is_float8(type)) not_implemented_for(op, type);
-  plan.set(0, self.sizes(), type);
 }
 
 template <class T>
@@ -138,72 +122,22 @@ T log_add(T a, T b) {
 
 }  // namespace
 
-template <class I>
-void cumsum_shape(const Spec<I>& self,
-                  int64_t dim,
-                  std::optional<ScalarType> dtype,
-                  Plan<I>& plan) {
-  plan_scan("cumsum", self, dim, dtype, plan);
-}
-TAEDA_SHAPE(cumsum_shape);
 void cumsum_cpu(const Tensor& self,
                 int64_t dim,
                 std::optional<ScalarType>,
                 const Tensor& out) {
   scan_into(self, dim, out, [](auto a, auto b) { return a + b; });
 }
-
-template <class I>
-void reverse_cumsum_shape(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
-  wrap_dim(dim, self.dim());
-  plan.set(0, self.sizes(), self.dtype());
-}
-TAEDA_SHAPE(reverse_cumsum_shape);
 void reverse_cumsum_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
   auto add = [](auto a, auto b) { return a + b; };
   scan_into(self, dim, out, add, /*backwards=*/true);
 }
-
-template <class I>
-void cumprod_shape(const Spec<I>& self,
-                   int64_t dim,
-                   std::optional<ScalarType> dtype,
-                   Plan<I>& plan) {
-  plan_scan("cumprod", self, dim, dtype, plan);
-}
-TAEDA_SHAPE(cumprod_shape);
 void cumprod_cpu(const Tensor& self,
                  int64_t dim,
                  std::optional<ScalarType>,
                  const Tensor& out) {
   scan_into(self, dim, out, [](auto a, auto b) { return a * b; });
 }
-
-// Without a dtype the scan is done in that of `out`.
-void cumsum_out(const Tensor& self,
-                int64_t dim,
-                std::optional<ScalarType> dtype,
-                const Tensor& out) {
-  ScalarType type = dtype ? *dtype : out.dtype();
-  write_out("cumsum", ops::cumsum(self, dim, type), out);
-}
-void cumprod_out(const Tensor& self,
-                 int64_t dim,
-                 std::optional<ScalarType> dtype,
-                 const Tensor& out) {
-  ScalarType type = dtype ? *dtype : out.dtype();
-  write_out("cumprod", ops::cumprod(self, dim, type), out);
-}
-
-template <class I>
-void logcumsumexp_shape(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
-  wrap_dim(dim, self.dim());
-  if (!self.is_floating_point() || is_float8(self.dtype())) {
-    not_implemented_for("logcumsumexp", self.dtype());
-  }
-  plan.set(0, self.sizes(), self.dtype());
-}
-TAEDA_SHAPE(logcumsumexp_shape);
 void logcumsumexp_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
   scan_into(self, dim, out, [](auto a, auto b) {
     if constexpr (std::is_floating_point_v<decltype(a)>) {
@@ -218,7 +152,7 @@ namespace {
 
 // A later element of the same size takes the place; NaN stays.
 template <class T>
-void running_extremum(const DimFrame& f,
+void running_extremum(const AlongDim& f,
                       bool largest,
                       T* values,
                       int64_t* indices) {
@@ -251,7 +185,7 @@ void cumextremum(const Tensor& self,
                  const Tensor& indices) {
   if (self.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
-  DimFrame f = frame_of(self, dim, type);
+  AlongDim f = along_dim(self, dim, type);
   Tensor work = make_tensor("cummax", self.sizes(), type);
   Tensor places = make_tensor("cummax", self.sizes(), kLong);
   visit_wide(type, [&](auto tag) {
@@ -267,14 +201,6 @@ void cumextremum(const Tensor& self,
 
 }  // namespace
 
-template <class I>
-void cumextremum_shape(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
-  wrap_dim(dim, self.dim());
-  refuse_unordered("cummax", self.dtype());
-  plan.set(0, self.sizes(), self.dtype());
-  plan.set(1, self.sizes(), kLong);
-}
-TAEDA_SHAPE(cumextremum_shape);
 void cummax_cpu(const Tensor& self,
                 int64_t dim,
                 const Tensor& values,
@@ -287,19 +213,6 @@ void cummin_cpu(const Tensor& self,
                 const Tensor& indices) {
   cumextremum(self, dim, /*largest=*/false, values, indices);
 }
-
-// With p[k] the product of all elements before k, the result is p[k] s[k],
-// where s[k] = grad[k] + self[k + 1] s[k + 1]: right where elements are 0.
-template <class I>
-void cumprod_backward_shape(const Spec<I>& grad,
-                            const Spec<I>& self,
-                            int64_t dim,
-                            Plan<I>& plan) {
-  check_shape("cumprod_backward", "grad", grad, self.sizes());
-  wrap_dim(dim, self.dim());
-  plan.set(0, self.sizes(), self.dtype());
-}
-TAEDA_SHAPE(cumprod_backward_shape);
 void cumprod_backward_cpu(const Tensor& grad,
                           const Tensor& self,
                           int64_t dim,
@@ -307,7 +220,7 @@ void cumprod_backward_cpu(const Tensor& grad,
   ScalarType type = wide_type(self.dtype());
   if (self.numel() == 0) return;
   Tensor out = make_tensor("cumprod", self.sizes(), type);
-  DimFrame f = frame_of(self, dim, type);
+  AlongDim f = along_dim(self, dim, type);
   Tensor plain = contiguous_as(grad, type);
   visit_wide(type, [&](auto tag) {
     using T = decltype(tag);
@@ -332,28 +245,13 @@ void cumprod_backward_cpu(const Tensor& grad,
   });
   copy_into(result, out);
 }
-
-// Totals never fall, so that no factor of s[k] = grad[k] + e^(total[k] -
-// total[k + 1]) s[k + 1] exceeds 1; the result is e^(self[k] - total[k]) s[k].
-template <class I>
-void logcumsumexp_backward_shape(const Spec<I>& grad,
-                                 const Spec<I>& self,
-                                 const Spec<I>& result,
-                                 int64_t dim,
-                                 Plan<I>& plan) {
-  check_shape("logcumsumexp_backward", "grad", grad, self.sizes());
-  check_shape("logcumsumexp_backward", "result", result, self.sizes());
-  wrap_dim(dim, self.dim());
-  plan.set(0, self.sizes(), self.dtype());
-}
-TAEDA_SHAPE(logcumsumexp_backward_shape);
 void logcumsumexp_backward_cpu(const Tensor& grad,
                                const Tensor& self,
                                const Tensor& result,
                                int64_t dim,
                                const Tensor& out) {
   if (self.numel() == 0) return;
-  DimFrame f = frame_of(cast(self, kDouble), dim, kDouble);
+  AlongDim f = along_dim(cast(self, kDouble), dim, kDouble);
   Tensor grads = contiguous_as(grad, kDouble);
   Tensor totals = contiguous_as(result, kDouble);
   Tensor wide = make_tensor("logcumsumexp", self.sizes(), kDouble);

@@ -1,21 +1,14 @@
 // sort, argsort, topk, kthvalue, median, nanmedian, mode.
-#include <taeda/aten/iter/pointwise.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/radix_sort.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
-#include <taeda/gen/native/argsort.h>
 #include <taeda/gen/native/kthvalue.h>
 #include <taeda/gen/native/median.h>
 #include <taeda/gen/native/mode.h>
-#include <taeda/gen/native/msort.h>
 #include <taeda/gen/native/nanmedian.h>
 #include <taeda/gen/native/sort.h>
 #include <taeda/gen/native/topk.h>
-#include <taeda/gen/ops/full.h>
-#include <taeda/gen/ops/median.h>
-#include <taeda/gen/ops/nanmedian.h>
-#include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/sort.h>
 
 #include <algorithm>
 #include <limits>
@@ -59,7 +52,7 @@ void visit_sortable(ScalarType type, F&& f) {
 
 // f(items, row) for every row of the frame, items filled.
 template <class T, class F>
-void each_row(const DimFrame& frame, F&& f) {
+void each_row(const AlongDim& frame, F&& f) {
   const T* in = frame.in<T>();
   int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(frame.n, 1));
   parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
@@ -88,7 +81,7 @@ Picked room(std::string_view op, const Tensor& self, int64_t dim, int64_t k) {
 
 template <class T>
 void put(const Picked& out,
-         const DimFrame& frame,
+         const AlongDim& frame,
          int64_t k,
          int64_t row,
          const Item<T>* items) {
@@ -102,7 +95,7 @@ void put(const Picked& out,
 }
 
 template <class T>
-void sort_long_rows(const Picked& out, const DimFrame& frame, bool descending) {
+void sort_long_rows(const Picked& out, const AlongDim& frame, bool descending) {
   using Key = decltype(order_key(T{}));
   const T* in = frame.in<T>();
   T* values = out.values.mutable_data<T>();
@@ -142,7 +135,7 @@ Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
   int64_t n = self.dim() == 0 ? 1 : self.sizes()[at];
   Picked out = room("sort", self, at, n);
   if (self.is_meta() || self.numel() == 0) return out;
-  DimFrame frame = frame_of(self, at, out.values.dtype());
+  AlongDim frame = along_dim(self, at, out.values.dtype());
   // Long rows of narrow types consist of ties, so their order is kept as
   // PyTorch's; those of wide types are sorted quickly, and stably.
   bool by_bits = n >= kRadixLength &&
@@ -166,20 +159,6 @@ Picked sorted(const Tensor& self, int64_t dim, bool descending, bool stable) {
   return out;
 }
 
-template <class I>
-void plan_sort(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
-  refuse_unordered("sort", self.dtype());
-  wrap_dim(dim, self.dim());
-  for (size_t i = 0; i < 2; ++i) {
-    ScalarType type = i == 0 ? self.dtype() : kLong;
-    if (self.is_non_overlapping_and_dense()) {
-      plan.set(i, self.sizes(), self.strides(), type);
-    } else {
-      plan.set(i, self.sizes(), type);
-    }
-  }
-}
-
 void give(const Picked& found, const Tensor& values, const Tensor& indices) {
   copy_into(values, found.values);
   copy_into(indices, found.indices);
@@ -187,11 +166,6 @@ void give(const Picked& found, const Tensor& values, const Tensor& indices) {
 
 }  // namespace
 
-template <class I>
-void sort_shape(const Spec<I>& self, int64_t dim, bool, Plan<I>& plan) {
-  plan_sort(self, dim, plan);
-}
-TAEDA_SHAPE(sort_shape);
 void sort_cpu(const Tensor& self,
               int64_t dim,
               bool descending,
@@ -199,15 +173,6 @@ void sort_cpu(const Tensor& self,
               const Tensor& indices) {
   give(sorted(self, dim, descending, /*stable=*/false), values, indices);
 }
-template <class I>
-void sort_stable_shape(const Spec<I>& self,
-                       std::optional<bool>,
-                       int64_t dim,
-                       bool,
-                       Plan<I>& plan) {
-  plan_sort(self, dim, plan);
-}
-TAEDA_SHAPE(sort_stable_shape);
 void sort_cpu(const Tensor& self,
               std::optional<bool> stable,
               int64_t dim,
@@ -217,34 +182,6 @@ void sort_cpu(const Tensor& self,
   bool keeps_ties = stable.value_or(false);
   give(sorted(self, dim, descending, keeps_ties), values, indices);
 }
-
-Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
-  return std::get<1>(ops::sort(self, dim, descending));
-}
-Tensor argsort(const Tensor& self, bool stable, int64_t dim, bool descending) {
-  return std::get<1>(ops::sort(self, stable, dim, descending));
-}
-Tensor msort(const Tensor& self) {
-  return std::get<0>(ops::sort(self, 0, false));
-}
-
-template <class I>
-void topk_shape(
-    const Spec<I>& self, I k, int64_t dim, bool, bool, Plan<I>& plan) {
-  refuse_unordered("topk", self.dtype());
-  int64_t at = wrap_dim(dim, self.dim());
-  I n = self.dim() == 0 ? 1 : self.sizes()[at];
-  TAEDA_CHECK(k >= 0 && k <= n,
-              "topk: selected index k out of range: k is ",
-              k,
-              ", the dim has size ",
-              n);
-  Dims<I> shape(self.sizes());
-  if (!shape.empty()) shape[static_cast<size_t>(at)] = k;
-  plan.set(0, shape, self.dtype());
-  plan.set(1, shape, kLong);
-}
-TAEDA_SHAPE(topk_shape);
 
 namespace {
 
@@ -272,7 +209,7 @@ void topk_cpu(const Tensor& self,
   if (values.numel() == 0) return;
   int64_t at = wrap_dim(dim, self.dim());
   Picked out = room("topk", self, at, k);
-  DimFrame frame = frame_of(self, at, out.values.dtype());
+  AlongDim frame = along_dim(self, at, out.values.dtype());
   visit_sortable(out.values.dtype(), [&](auto tag) {
     using T = decltype(tag);
     each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
@@ -302,7 +239,7 @@ void choose(const Tensor& self,
   bool direct = type == values.dtype();
   Picked out{direct ? values : make_tensor("choose", values.sizes(), type),
              indices};
-  DimFrame frame = frame_of(self, at, type);
+  AlongDim frame = along_dim(self, at, type);
   visit_sortable(type, [&](auto tag) {
     using T = decltype(tag);
     each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
@@ -360,21 +297,6 @@ Item<T> mode_of(std::vector<Item<T>>& items) {
 
 }  // namespace
 
-template <class I>
-void kthvalue_shape(
-    const Spec<I>& self, I k, int64_t dim, bool keepdim, Plan<I>& plan) {
-  int64_t at = wrap_dim(dim, self.dim());
-  I n = self.dim() == 0 ? I(1) : self.sizes()[at];
-  TAEDA_CHECK(k >= 1 && k <= n,
-              "kthvalue(): selected number k out of range for dimension ",
-              at,
-              ": k is ",
-              k,
-              ", the dim has size ",
-              n);
-  plan_choice("kthvalue", self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(kthvalue_shape);
 void kthvalue_cpu(const Tensor& self,
                   int64_t k,
                   int64_t dim,
@@ -385,15 +307,6 @@ void kthvalue_cpu(const Tensor& self,
     return kth(items, k - 1);
   });
 }
-
-template <class I>
-void median_dim_shape(const Spec<I>& self,
-                      int64_t dim,
-                      bool keepdim,
-                      Plan<I>& plan) {
-  plan_choice(plan.op(), self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(median_dim_shape);
 void median_dim_cpu(const Tensor& self,
                     int64_t dim,
                     bool,
@@ -403,15 +316,6 @@ void median_dim_cpu(const Tensor& self,
     return median_of(items, /*skip_nan=*/false);
   });
 }
-
-template <class I>
-void nanmedian_dim_shape(const Spec<I>& self,
-                         int64_t dim,
-                         bool keepdim,
-                         Plan<I>& plan) {
-  plan_choice(plan.op(), self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(nanmedian_dim_shape);
 void nanmedian_dim_cpu(const Tensor& self,
                        int64_t dim,
                        bool,
@@ -421,12 +325,6 @@ void nanmedian_dim_cpu(const Tensor& self,
     return median_of(items, /*skip_nan=*/true);
   });
 }
-
-template <class I>
-void mode_shape(const Spec<I>& self, int64_t dim, bool keepdim, Plan<I>& plan) {
-  plan_choice(plan.op(), self, dim, keepdim, plan);
-}
-TAEDA_SHAPE(mode_shape);
 void mode_cpu(const Tensor& self,
               int64_t dim,
               bool,
@@ -434,30 +332,6 @@ void mode_cpu(const Tensor& self,
               const Tensor& indices) {
   choose(
       self, dim, values, indices, [](auto& items) { return mode_of(items); });
-}
-
-namespace {
-
-Tensor no_median(const Tensor& self) {
-  double none =
-      self.is_floating_point() ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-  return ops::full({}, Scalar(none), self.dtype(), {}, self.device(), {});
-}
-
-Tensor flat(const Tensor& self) {
-  int64_t all[] = {self.numel()};
-  return ops::reshape(self, IntArrayRef(all));
-}
-
-}  // namespace
-
-Tensor median_all(const Tensor& self) {
-  if (self.numel() == 0) return no_median(self);
-  return std::get<0>(ops::median(flat(self), 0, false));
-}
-Tensor nanmedian_all(const Tensor& self) {
-  if (self.numel() == 0) return no_median(self);
-  return std::get<0>(ops::nanmedian(flat(self), 0, false));
 }
 
 }  // namespace taeda::native

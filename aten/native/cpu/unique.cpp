@@ -1,7 +1,8 @@
 // unique in its forms: of elements, of slices along a dim, of runs.
 #include <taeda/aten/iter/pointwise.h>
-#include <taeda/aten/native/cpu/tally.h>
-#include <taeda/aten/native/dim_frame.h>
+#include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/cpu/count_integers.h>
+#include <taeda/aten/native/dim_rules.h>
 #include <taeda/gen/native/_unique.h>
 #include <taeda/gen/native/_unique2.h>
 #include <taeda/gen/native/unique_consecutive.h>
@@ -131,7 +132,7 @@ std::optional<Distinct<int64_t>> distinct_by_table(const int64_t* x,
       static_cast<uint64_t>(e.highest) - static_cast<uint64_t>(e.lowest);
   if (width > static_cast<uint64_t>(4 * n)) return std::nullopt;
   std::vector<int64_t> table(static_cast<size_t>(width) + 1);
-  tally(x, n, e.lowest, table.data());
+  count_integers(x, n, e.lowest, table.data());
   Distinct<int64_t> out;
   for (size_t i = 0; i < table.size(); ++i) {
     if (table[i] == 0) continue;
@@ -208,7 +209,7 @@ Three unique_slices(std::string_view op,
                     bool counts) {
   int64_t at = wrap_dim(dim, self.dim());
   ScalarType type = wide_type(self.dtype());
-  DimFrame f = frame_of(self, at, type);
+  AlongDim f = along_dim(self, at, type);
   int64_t n = f.n;
   if (self.numel() == 0) {
     TAEDA_CHECK(n == 0,

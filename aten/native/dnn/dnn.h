@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <taeda/aten/native/dnn/geometry.h>
+#include <taeda/aten/native/dnn/problems.h>
 #include <taeda/c10/util/macros.h>
 
 namespace taeda::dnn {

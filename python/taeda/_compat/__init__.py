@@ -1,7 +1,8 @@
-"""Placeholders: names that packages import and that are not implemented.
+"""Names that exist for programs written for PyTorch, and for nothing else.
 
 Python asks this package for a name that a module does not have (`taeda._lazy`), and for
-a module that has no file (`find_spec`). Both are made of `table.TABLE`.
+a module that has no file (`find_spec`). Both are made of `table`: placeholders for what
+is not implemented, and modules of devices that are not there.
 """
 
 from __future__ import annotations
@@ -102,9 +103,13 @@ def find_spec(name: str):
     """The import system's answer for a module that only the table has; else None."""
     from importlib.machinery import ModuleSpec
 
-    from .table import TABLE
+    from .table import DEVICES, TABLE
 
     path = name.removeprefix("taeda.")
+    if path in DEVICES:
+        from importlib.util import spec_from_file_location
+
+        return spec_from_file_location(name, f"{__path__[0]}/device.py")
     inner = f"{path}."
     if path not in TABLE and not any(key.startswith(inner) for key in TABLE):
         return None

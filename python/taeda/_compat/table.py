@@ -8,11 +8,18 @@
 A module that is only here is made of its line alone; an empty line makes an empty
 module. Overloads of operators stand under "ops:NAMESPACE". The packages are listed in
 test/python/package/test_placeholders.py.
+
+DEVICES has the modules of devices that this build does not use: what they are, and the
+names of `device.py` that their module has.
+
+    name           as `device.py` defines it
+    name=other     the same object under another name
+    name!          refuses, as PyTorch's does in a build without that device
 """
 
 from __future__ import annotations
 
-__all__ = ["TABLE"]
+__all__ = ["DEVICES", "TABLE"]
 
 TABLE = {
     "": "PyTorchFileReader Stream",
@@ -26,7 +33,6 @@ TABLE = {
     "distributed.tensor": "DTensor DeviceMesh Partial Replicate Shard"
     " distribute_tensor()",
     "fft": "fft() fftn() ifft() ifftn() irfft() rfft()",
-    "fx": "Graph GraphModule(nn.Module) Node",
     "nn.parallel": "DistributedDataParallel=nn.parallel.distributed",
     "nn.parallel.distributed": "DistributedDataParallel(nn.Module)",
     "onnx": "ONNXProgram",
@@ -34,4 +40,26 @@ TABLE = {
     " _sparse_mm_reduce_impl.default()",
     "profiler": "profile tensorboard_trace_handler()",
     "utils.flop_counter": "FlopCounterMode",
+}
+
+DEVICES = {
+    "mps": (
+        "Apple's GPUs",
+        "is_available device_count manual_seed empty_cache current_allocated_memory"
+        " driver_allocated_memory=current_allocated_memory"
+        " recommended_max_memory=current_allocated_memory"
+        " synchronize! get_rng_state! set_rng_state! seed!",
+    ),
+    "mtia": ("Meta's accelerators", "is_available is_initialized device_count"),
+    "xpu": (
+        "Intel's GPUs",
+        "is_available is_initialized is_bf16_supported device_count empty_cache"
+        " manual_seed manual_seed_all=manual_seed memory_allocated"
+        " memory_reserved=memory_allocated max_memory_allocated=memory_allocated"
+        " max_memory_reserved=memory_allocated reset_peak_memory_stats"
+        " get_rng_state_all set_rng_state_all Stream Event current_device!"
+        " set_device! synchronize! get_device_name! get_device_properties!"
+        " get_device_capability! mem_get_info! get_rng_state! set_rng_state!"
+        " current_stream!",
+    ),
 }

@@ -37,8 +37,8 @@ OutOfMemoryError = _C.OutOfMemoryError
 _TENSORS = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
 __getattr__ = attributes(
     __name__,
-    {f"{kind}Tensor": "_legacy_types" for kind in _TENSORS},
-    ("amp", "_legacy_types"),
+    {f"{kind}Tensor": "._compat.cuda_types" for kind in _TENSORS},
+    ("amp",),
 )
 
 

@@ -1,23 +1,31 @@
-"""Graphs of programs: marks that programs put on functions; capture is not there."""
+"""Programs as graphs: `symbolic_trace` makes them, `GraphModule` runs them."""
 
 from __future__ import annotations
 
 from taeda._lazy import attributes
 
-__all__ = ["has_side_effect", "wrap"]
-__getattr__ = attributes(__name__, submodules=("experimental",))
-
-
-def wrap(fn_or_name):
-    """Marks a function as one call of a captured graph; gives it back."""
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or a "
-            "string name"
-        )
-    return fn_or_name
-
-
-def has_side_effect(fn):
-    """Marks a function as one whose calls must stay in a graph; gives it back."""
-    return fn
+_WHERE = {
+    name: module
+    for module, names in {
+        "_symbolic_trace": "PH ProxyableClassMeta Tracer symbolic_trace wrap",
+        "graph": "CodeGen Graph",
+        "graph_module": "GraphModule",
+        "interpreter": "Interpreter Transformer",
+        "node": "Node has_side_effect map_arg",
+        "proxy": "Proxy",
+        "subgraph_rewriter": "replace_pattern",
+    }.items()
+    for name in names.split()
+}
+__all__ = [
+    *("CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy"),
+    *("ProxyableClassMeta", "Tracer", "Transformer", "has_side_effect", "map_arg"),
+    *("replace_pattern", "symbolic_trace", "wrap"),
+]
+__getattr__ = attributes(
+    __name__,
+    _WHERE,
+    "_compatibility _pytree _symbolic_trace experimental graph graph_module"
+    " immutable_collections interpreter node operator_schemas passes proxy"
+    " subgraph_rewriter traceback".split(),
+)

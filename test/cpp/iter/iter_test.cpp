@@ -1,6 +1,6 @@
 #include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/iter/geometry.h>
+#include <taeda/aten/iter/iteration_space.h>
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/gen/ops/add.h>

@@ -85,8 +85,9 @@ COMPLEX: dict[str, tuple[Sequence[complex], ...]] = {
     **dict.fromkeys("abs sgn conj real imag angle".split(), (_Z,)),
     "pow": (_Z, _W),
 }
-# Functions whose derivatives end here; test/python/distributions has their values.
-LAST = ("gamma_quantile_slope", "gamma_quantile_curve", "beta_quantile_slope")
+# Functions whose derivatives end here; test/python/distributions has their values, and
+# index maps those of `single`.
+LAST = ("gamma_quantile_slope", "gamma_quantile_curve", "beta_quantile_slope", "single")
 # Functions of integers, which have no derivative.
 INTEGER = ("gcd", "lcm")
 PREDICATES = ("is_nan", "is_inf", "is_finite", "signbit")

@@ -12,9 +12,21 @@ from devtool.shell import ROOT, python
 from tools.codegen.emit_info import expression_variants
 from tools.codegen.expr import to_text
 from tools.codegen.model import load_operators
-from tools.codegen.record_types import Autocast, Map, MapOfOthers, Pointwise, Reduction
+from tools.codegen.record_types import (
+    Autocast,
+    Folded,
+    FoldedOfOthers,
+    Map,
+    MapOfOthers,
+    Pointwise,
+    PointwiseOfOthers,
+    Reduction,
+)
 
-FORMULAS = Pointwise | Reduction | Map | MapOfOthers
+FORMULAS = (
+    *(Pointwise, PointwiseOfOthers, Reduction, Folded, FoldedOfOthers, Map),
+    MapOfOthers,
+)
 OPERATORS = load_operators(ROOT / "aten" / "ops")
 
 
@@ -98,6 +110,36 @@ def test_record_of_an_index_map() -> None:
     assert (record.family, formula.role) == ("map", "element")
     mirrored = "size(self, axis) - 1 - at(axis) if axis in dims else at(axis)"
     assert formula.text == f"self[axis: {mirrored}]"
+
+
+def test_record_of_a_reduction_with_several_accumulators() -> None:
+    record = taeda.ops.aten.argmax.default.record
+    assert (record.family, record.axes) == ("reduction", "* @dim*! -> *")
+    texts = {
+        (e.role, getattr(e, "accumulator", "")): e.text for e in record.expressions
+    }
+    assert texts["map", "place"] == "index"
+    first = "a.value >= b.value or is_nan(a.value)"
+    assert texts["combine", "place"] == f"a.place if {first} else b.place"
+    assert texts["finish", ""] == "place"
+
+
+def test_record_of_a_scan() -> None:
+    for name, step in (("cumsum", "1"), ("_reverse_cumsum", "-1")):
+        record = getattr(taeda.ops.aten, name).default.record
+        texts = {e.role: e.text for e in record.expressions}
+        assert record.family == "scan"
+        assert texts == {
+            **{"map": "self", "combine": "a + b", "finish": "acc"},
+            "step": step,
+        }
+
+
+def test_record_of_a_composite_with_an_expression() -> None:
+    record = taeda.ops.aten.relu6.default.record
+    [formula] = record.expressions
+    assert (record.family, formula.role) == ("pointwise", "forward")
+    assert formula.text == "minimum(maximum(self, 0), 6)"
 
 
 def test_operators_of_libraries_have_records() -> None:

@@ -23,7 +23,6 @@ def test_importable(name) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: taeda.fx.GraphModule(taeda.nn.Linear(1, 1), None),
         lambda: taeda.profiler.profile(),
         lambda: taeda.nn.parallel.DistributedDataParallel(taeda.nn.Linear(1, 1)),
     ],

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import importlib
 import pathlib
+import pickle
 import types
 
 import pytest
 import taeda
 from taeda._compat import entries, listing
-from taeda._compat.table import TABLE
+from taeda._compat.table import DEVICES, TABLE
 
 ABSENT = """
-sparse_coo_tensor while_loop Event sparse quasirandom ao fx.symbolic_trace
-fx.Tracer fx.Proxy fx.replace_pattern onnx.export func.functionalize jit.CompilationUnit
-jit.set_fusion_strategy jit.optimized_execution compiler.set_stance fft.hfft
-distributed.all_reduce distributed.init_process_group distributed.rpc.init_rpc
+sparse_coo_tensor while_loop Event sparse quasirandom ao onnx.export func.functionalize
+jit.CompilationUnit jit.set_fusion_strategy jit.optimized_execution compiler.set_stance
+fft.hfft distributed.all_reduce distributed.init_process_group distributed.rpc.init_rpc
 distributed.optim utils.benchmark utils.cpp_extension _dynamo.optimize
 _dynamo.maybe_mark_dynamic _dynamo.config.suppress_errors linalg.no_such special.no_such
 library.get_kernel utils.checkpoint.create_selective_checkpoint_contexts
@@ -51,12 +51,12 @@ def test_absent_names_are_absent(path) -> None:
 
 
 def test_the_error_of_an_absent_name_says_that_it_is_not_there_yet() -> None:
-    with pytest.raises(AttributeError, match="'taeda.fx' has no attribute 'Tracer'"):
-        getattr(taeda.fx, "Tracer")  # noqa: B009
+    with pytest.raises(AttributeError, match="'taeda.onnx' has no attribute 'export'"):
+        getattr(taeda.onnx, "export")  # noqa: B009
     with pytest.raises(AttributeError, match="taeda has no such thing yet"):
         getattr(taeda.linalg, "no_such")  # noqa: B009
-    with pytest.raises(ImportError, match="Tracer"):
-        from taeda.fx import Tracer  # noqa: F401
+    with pytest.raises(ImportError, match="export"):
+        from taeda.onnx import export  # noqa: F401
     with pytest.raises(ModuleNotFoundError, match="taeda.sparse"):
         importlib.import_module("taeda.sparse")
 
@@ -80,12 +80,33 @@ def test_placeholders_are_one_object_wherever_they_are_found() -> None:
     from taeda.distributed.tensor import DeviceMesh as same
 
     assert DeviceMesh is same is taeda.distributed.device_mesh.DeviceMesh
-    assert issubclass(taeda.fx.GraphModule, taeda.nn.Module)
+    from taeda.nn.parallel import DistributedDataParallel
+
+    assert issubclass(DistributedDataParallel, taeda.nn.Module)
 
 
 def test_the_page_of_the_documentation_is_the_table() -> None:
     page = pathlib.Path(__file__).parents[3] / "docs" / "placeholders.md"
     assert page.read_text() == listing()
+
+
+@pytest.mark.parametrize("name", sorted(DEVICES))
+def test_modules_of_absent_devices_have_what_their_line_says(name) -> None:
+    torch = pytest.importorskip("torch")
+    module = importlib.import_module(f"taeda.{name}")
+    assert module is getattr(taeda, name) and module.is_available() is False
+    shown = {n for n in vars(module) if not n.startswith("_")}
+    line = DEVICES[name][1].split()
+    assert shown == {e.rstrip("!").partition("=")[0] for e in line}
+    assert all(hasattr(getattr(torch, name), n) for n in shown)
+    for public in module.__all__:
+        value = getattr(module, public)
+        assert value.__module__ == module.__name__
+        assert pickle.loads(pickle.dumps(value)) is value
+    for entry in line:
+        if entry.endswith("!"):
+            with pytest.raises(AssertionError, match=f"{name.upper()} enabled"):
+                getattr(module, entry[:-1])()
 
 
 def claimed(module: types.ModuleType):

@@ -447,6 +447,28 @@ def sloped(r: np.random.Generator) -> tuple:
     return data, real(r, [channels])
 
 
+def resized(axes: int) -> Draw:
+    """Planes, their new sizes, and for each axis a factor or None."""
+
+    def draw(r: np.random.Generator) -> tuple:
+        planes = real(r, sizes(r, axes + 2, axes + 2, least=1))
+        factors = [float(r.uniform(0.3, 3)) if r.integers(2) else None] * axes
+        return planes, [int(r.integers(1, 9)) for _ in range(axes)], *factors
+
+    return draw
+
+
+def resized_by_list(axes: int) -> Draw:
+    """The same by sizes alone or by factors alone."""
+
+    def draw(r: np.random.Generator) -> tuple:
+        planes, size, *_ = resized(axes)(r)
+        factors = [float(r.uniform(1, 3)) for _ in range(axes)]
+        return (planes, size, None) if r.integers(2) else (planes, None, factors)
+
+    return draw
+
+
 DRAWS: dict[str, Draw] = {
     **dict.fromkeys(("zeros", "ones"), sized),
     **dict.fromkeys(("zeros_like", "ones_like", "zero", "zero_"), tensor),
@@ -540,6 +562,12 @@ DRAWS: dict[str, Draw] = {
     "linalg_cross": crossed,
     "take_along_dim": taken_along,
     "prelu": sloped,
+    **{
+        f"{name}{axes}d{overload}": draw(axes)
+        for name in ("upsample_nearest", "_upsample_nearest_exact")
+        for axes in (1, 2, 3)
+        for overload, draw in (("", resized), (".vec", resized_by_list))
+    },
 }
 
 

@@ -101,19 +101,24 @@ class Element:
         return kind[self.dtype.kind](value)
 
 
-def source(expr: Expr) -> str:
-    """Python for a tree, over `e` (an Element), `axis`, `np`, `special`, `math`."""
-    args = [source(child) for child in expr.children]
+def source(expr: Expr, exact: bool = True) -> str:
+    """Python for a tree, over `e` (an Element), `axis`, `np`, `special`, `math`.
+
+    What is not `exact` is IEEE arithmetic: NaN and division by 0 have results.
+    """
+    args = [source(child, exact) for child in expr.children]
     match expr:
         case Literal():
             return f"({expr.value!r})"
         case Constant():
-            return f"({CONSTANTS[expr.name]!r})"
+            return f"float('{CONSTANTS[expr.name]!r}')"
         case Name():
             own = {"axis": "axis", "position": "e.position"}
             return own.get(expr.name, f"e.values[{expr.name!r}]")
         case Unary():
             return f"({expr.op} {args[0]})"
+        case Binary(op="/") if not exact:
+            return f"np.true_divide({args[0]}, {args[1]})"
         case Binary() | Compare() | Logic():
             return f"({args[0]} {expr.op} {args[1]})"
         case Cond():
@@ -122,7 +127,7 @@ def source(expr: Expr) -> str:
             return f"{CASTS.get(expr.kind, 'e.cast')}({args[0]})"
         case Call(function=name) if name in WHOLE:
             return f"({args[0]} {WHOLE[name]} {args[1]})"
-        case Call(function=name) if name in CHOICES:
+        case Call(function=name) if exact and name in CHOICES:
             return f"{CHOICES[name]}({', '.join(args)})"
         case Call():
             return FUNCTIONS[expr.function].numpy.format(*args)

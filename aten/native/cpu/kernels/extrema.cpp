@@ -28,6 +28,22 @@ struct Smaller {
   }
 };
 
+// Equality tests of a whole vector at a time: one by one, the branch behind
+// each would take longer than the extremum itself.
+template <int width, class T, class Matches>
+[[gnu::always_inline]] int64_t first(const T* x, int64_t n, Matches matches) {
+  int64_t i = 0;
+  for (; i + width <= n; i += width) {
+    unsigned any = 0;
+    for (int l = 0; l < width; ++l) any |= matches(x[i + l]);
+    if (any != 0) break;
+  }
+  for (; i < n; ++i) {
+    if (matches(x[i])) return i;
+  }
+  return n;
+}
+
 // Two passes over a block: its extremum, vectorised, and only where that is
 // better than what was found before, its place.
 template <class Rule, class T>
@@ -51,15 +67,12 @@ int64_t place(const T* in, int64_t n) {
     T local = parts[0];
     for (int l = 1; l < chains; ++l) local = Rule::pick(local, parts[l]);
     if (local != local) {
-      for (int64_t j = 0; j < count; ++j) {
-        if (x[j] != x[j]) return begin + j;
-      }
+      return begin + first<chains>(x, count, [](T v) { return v != v; });
     }
     if (begin > 0 && !Rule::better(local, best)) continue;
     best = local;
-    int64_t j = 0;
-    while (x[j] != local) ++j;
-    found = begin + j;
+    found =
+        begin + first<chains>(x, count, [local](T v) { return v == local; });
   }
   return found;
 }

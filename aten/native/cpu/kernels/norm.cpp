@@ -7,6 +7,8 @@ TAEDA_ISA_BEGIN
 
 namespace {
 
+// Rows of T, summed in A. `_rows` functions take a matrix whose columns are the
+// channels: there each lane has its own statistics, elsewhere one row has one.
 template <class T>
 struct Norm {
   using A = lane_sum_t<T>;
@@ -19,8 +21,12 @@ struct Norm {
     return s.get();
   }
 
+  // The sum of squared distances to a mean that is known already. In two
+  // passes, because the sum of squares minus n times the squared mean cancels.
   static A square_sum(const T* x, A mean, int64_t n) {
     BlockSum<A> s;
+    // Lanes past the end read as zero, whose distance to the mean is not zero,
+    // so the last elements are added one by one.
     int64_t full = n - n % L::kCount;
     V m = L::splat(mean);
     for_lanes<A>(full, [&](auto get, auto) {
@@ -35,6 +41,8 @@ struct Norm {
     return s.get() + rest;
   }
 
+  // What both gradients of a channel need: the sum of dy and that of dy * (x -
+  // mean).
   static NormSums<A> grad_sums(const T* dy, const T* x, A mean, int64_t n) {
     BlockSum<A> s, d;
     V m = L::splat(mean);
@@ -51,6 +59,8 @@ struct Norm {
     for_lanes<A>(n, [&](auto get, auto put) { put(y, get(x) * va + vb); });
   }
 
+  // The gradient by x of one channel is linear in dy and x, with coefficients
+  // that depend on the channel alone.
   static void affine2(
       const T* dy, const T* x, A a, A b, A c, T* dx, int64_t n) {
     V va = L::splat(a), vb = L::splat(b), vc = L::splat(c);
@@ -115,6 +125,8 @@ struct Norm {
     }
   }
 
+  // Whole rows of layer norm, or of RMS norm where `centred` is false: that one
+  // has no mean, and `mean` is not written. w and b may be null.
   static void forward(const T* x,
                       const A* w,
                       const A* b,
@@ -151,6 +163,8 @@ struct Norm {
     }
   }
 
+  // The gradient by one row of x. Its mean, and its part along x, are taken
+  // out, for the norm does not depend on the row's shift and scale.
   template <bool kWeighted>
   static void input_row(const T* dy,
                         const T* x,
@@ -183,6 +197,8 @@ struct Norm {
     });
   }
 
+  // All gradients of whole rows; each of dx, dw and db may be null. dw and db
+  // are added to, so that threads may sum rows of their own.
   static void backward(const T* dy,
                        const T* x,
                        const A* w,

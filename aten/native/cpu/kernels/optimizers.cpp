@@ -10,24 +10,27 @@ TAEDA_ISA_BEGIN
 
 namespace {
 
+// The parameter, its gradient and up to three tensors of state; those that a
+// rule was not given are null.
 template <class A>
 struct Streams {
   A *p, *g, *s0, *s1, *s2;
 };
 
-// The gradient as the rule sees it: unscaled, signed, with weight decay.
+// The gradient as the rule sees it: signed, with weight decay.
 template <class A>
 struct Gradient {
-  A scale, sign, decay;
+  A sign, decay;
   explicit Gradient(const OptimizerNumbers& k, bool decays)
-      : scale(static_cast<A>(k.grad_scale)),
-        sign(k.maximize ? A(-1) : A(1)),
+      : sign(k.maximize ? A(-1) : A(1)),
         decay(decays ? static_cast<A>(k.weight_decay) : A(0)) {}
   [[gnu::always_inline]] A operator()(A g, A p) const {
     return g * sign + p * decay;
   }
 };
 
+// With a gradient scaler the gradients themselves are unscaled in place, as in
+// PyTorch: they are read after the step.
 template <class A>
 void unscale(A* g, int64_t n, const OptimizerNumbers& k) {
   if (!k.scaled) return;
@@ -35,6 +38,8 @@ void unscale(A* g, int64_t n, const OptimizerNumbers& k) {
   for (int64_t i = 0; i < n; ++i) g[i] /= scale;
 }
 
+// Momentum SGD. In the first step the buffer becomes the gradient itself,
+// without damping.
 struct Sgd {
   template <class A>
   static void run(const Streams<A>& s, int64_t n, const OptimizerNumbers& k) {
@@ -47,6 +52,7 @@ struct Sgd {
       for (int64_t i = 0; i < n; ++i) p[i] -= lr * gradient(g[i], p[i]);
       return;
     }
+    // The buffer may be uninitialised in the first step, and 0 * NaN is NaN.
     A keep = k.first ? A(0) : momentum;
     A fresh = k.first ? A(1) : static_cast<A>(1 - k.dampening);
     if (k.first) std::fill(b, b + n, A(0));
@@ -66,6 +72,10 @@ struct Sgd {
   }
 };
 
+// Adam, and AdamW where the decay is decoupled: then it shrinks the parameter
+// and stays out of the gradient. The caller has put the bias corrections into
+// step_size and correction. With AMSGrad, s2 holds the largest second moment so
+// far.
 struct Adam {
   template <class A>
   static void run(const Streams<A>& s, int64_t n, const OptimizerNumbers& k) {
@@ -99,6 +109,7 @@ struct Adam {
   }
 };
 
+// The caller has put the decay of the learning rate into step_size.
 struct Adagrad {
   template <class A>
   static void run(const Streams<A>& s, int64_t n, const OptimizerNumbers& k) {
@@ -115,6 +126,8 @@ struct Adagrad {
   }
 };
 
+// s1 (the mean gradient) and s2 (momentum) are there when the variants that
+// need them were asked for, so each variant is a loop without branches.
 struct Rmsprop {
   template <class A, bool kCentred, bool kMomentum>
   static void loop(const Streams<A>& s, int64_t n, const OptimizerNumbers& k) {
@@ -179,6 +192,7 @@ void apply(void* const* pointers, int64_t n, const OptimizerNumbers& k) {
       unscale(s.g, count, k);
       Rule::template run<A>(s, count, k);
       for (int i = 0; i < kOptimizerPointers; ++i) {
+        // Gradients have changed only if they were unscaled.
         if (!pointers[i] || (i == 1 && !k.scaled)) continue;
         T* to = static_cast<T*>(pointers[i]) + start;
         for (int64_t j = 0; j < count; ++j) {

@@ -1,7 +1,7 @@
 // Batched products with a bias, as in dnn.h.
 #pragma once
 
-#include <taeda/aten/native/dnn/geometry.h>
+#include <taeda/aten/native/dnn/problems.h>
 
 namespace taeda::dnn {
 

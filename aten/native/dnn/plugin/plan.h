@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <taeda/aten/native/dnn/geometry.h>
+#include <taeda/aten/native/dnn/problems.h>
 #include <taeda/c10/core/allocator.h>
 
 namespace taeda::dnn {

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from taeda._lazy import attributes
 
-__getattr__ = attributes(__name__, submodules=("proxy_tensor", "symbolic_shapes"))
+__getattr__ = attributes(
+    __name__, submodules=("optimization", "proxy_tensor", "symbolic_shapes")
+)

@@ -1,9 +1,367 @@
-"""Tracing of tensors: none is under way."""
+"""`make_fx`: runs a program on tensors and records its operators in a graph."""
 
 from __future__ import annotations
 
-__all__ = ["get_proxy_mode"]
+import contextlib
+import inspect
+
+import taeda
+from taeda import nn
+from taeda.fx._symbolic_trace import PH, Tracer
+from taeda.fx.graph import Graph
+from taeda.fx.graph_module import GraphModule
+from taeda.fx.interpreter import Interpreter
+from taeda.fx.proxy import Proxy
+from taeda.utils import _pytree as pytree
+from taeda.utils._python_dispatch import (
+    TorchDispatchMode,
+    _disable_current_modes,
+    _get_current_dispatch_mode_stack,
+)
+
+from ._sizes import Sizes
+
+__all__ = [
+    "DecompositionInterpreter",
+    "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
+    "disable_proxy_modes_tracing",
+    "get_isolated_graphmodule",
+    "get_proxy_mode",
+    "make_fx",
+    "py_sym_types",
+]
+
+py_sym_types = (taeda.SymInt, taeda.SymFloat, taeda.SymBool)
 
 
-def get_proxy_mode() -> None:
-    """The mode that traces: none."""
+class PythonKeyTracer(Tracer):
+    """Records what a mode tells it; the program itself runs on tensors, not proxies."""
+
+    def __init__(self) -> None:
+        super().__init__(autowrap_modules=())
+        self.graph = Graph(tracer_cls=Tracer)
+        self.root, self.tensor_attrs = nn.Module(), {}
+        # By the id of a tensor: the tensor, which lives as long, and its proxy.
+        self.known: dict[int, tuple] = {}
+        self.sizes = Sizes(self)
+
+    def call_module(self, m, forward, args, kwargs):
+        """Modules are traced through."""
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val, parameter_proxy_cache: dict):
+        """Attributes of modules are what they are."""
+        return attr_val
+
+    def create_arg(self, a):
+        """What stands in a node: proxies of tensors that are known, constants else."""
+        if isinstance(a, taeda.Tensor) and id(a) in self.known:
+            return self.known[id(a)][1].node
+        if isinstance(a, taeda.SymInt):
+            return self.sizes.node(a)
+        if isinstance(a, py_sym_types):
+            return a
+        if isinstance(a, nn.Parameter):
+            path = self.tensor_attrs.get(a)
+            if path is None:
+                path = self.tensor_attrs[a] = self._keep("_param_constant", a)
+            return self.create_node("get_attr", path, (), {})
+        if isinstance(a, nn.Module):
+            raise NotImplementedError(f"argument of type: {type(a)}")
+        return super().create_arg(a)
+
+    def track(self, value, proxy: Proxy) -> None:
+        """Notes that the tensors of a value are a proxy's; its entries get nodes."""
+        if isinstance(value, taeda.Tensor):
+            self.known[id(value)] = value, proxy
+            self.sizes.learn(value, proxy)
+            _describe(proxy.node, value)
+        elif isinstance(value, taeda.SymInt):
+            self.sizes.learn_number(value, proxy)
+            proxy.node.meta["val"] = value
+        elif isinstance(value, (tuple, list)):
+            proxy.node.meta["val"] = value
+            for i, entry in enumerate(value):
+                if isinstance(entry, (taeda.Tensor, tuple, list)):
+                    self.track(entry, proxy[i])
+
+
+def _describe(node, value) -> None:
+    from taeda.fx.passes.shape_prop import _extract_tensor_metadata
+
+    symbolic = any(isinstance(n, taeda.SymInt) for n in value.shape)
+    node.meta["val"] = _fake_of(value)
+    if not symbolic:
+        node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+
+
+def _fake_of(value):
+    """What a node keeps of a value: its geometry, not its memory."""
+    from taeda._subclasses import FakeTensorMode
+    from taeda._subclasses.fake_tensor import is_fake
+
+    with _disable_current_modes():
+        return value if is_fake(value) else FakeTensorMode().from_tensor(value)
+
+
+class ProxyTorchDispatchMode(TorchDispatchMode):
+    """Records every operator below autograd.
+
+    Args:
+        tracer: its graph grows.
+        tracing_mode: "real", "fake" or "symbolic".
+        decomposition_table: operator -> a function that computes it by others.
+    """
+
+    def __init__(self, tracer, tracing_mode="real", decomposition_table=None) -> None:
+        super().__init__()
+        self.tracer, self.tracing_mode = tracer, tracing_mode
+        self.table = decomposition_table or {}
+        # By the id of a tensor made of numbers in the program: its value.
+        self.constants: dict[int, taeda.Tensor] = {}
+        self.enabled = True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if not self.enabled:
+            return func(*args, **kwargs)
+        if func in self.table:
+            with self:
+                result = self.table[func](*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        aten = taeda.ops.aten
+        if func is aten._local_scalar_dense.default:
+            return self._number(func, args[0])
+        if func is aten.lift_fresh.default:
+            return self._constant(args[0])
+        result = func(*args, **kwargs)
+        if func._schema.is_mutable:
+            for arg in args:
+                self.constants.pop(id(arg), None)
+        name = self.tracer.graph._target_to_str(func.overloadpacket.__name__)
+        proxy = self.tracer.create_proxy("call_function", func, args, kwargs, name)
+        self.tracer.track(result, proxy)
+        return result
+
+    def _constant(self, tensor):
+        """A tensor of numbers: the graph copies it each time, so that it stays so."""
+        tracer, func = self.tracer, taeda.ops.aten.clone.default
+        result = taeda.ops.aten.lift_fresh.default(tensor)
+        proxy = tracer.create_proxy(
+            "call_function", func, (tensor,), {}, "lift_fresh_copy"
+        )
+        tracer.track(result, proxy)
+        self.constants[id(result)] = tensor
+        return result
+
+    def _number(self, func, tensor):
+        known = id(tensor) in self.tracer.known
+        if id(tensor) not in self.constants and known:
+            raise RuntimeError(
+                f"It appears that you're trying to get value out of a tracing tensor "
+                f"with {func} - erroring out! It's likely that this is caused by "
+                "data-dependent control flow or similar."
+            )
+        with _disable_current_modes():
+            return self.constants.get(id(tensor), tensor).item()
+
+
+def get_proxy_mode():
+    """The mode of the trace under way, or None."""
+    found = _get_current_dispatch_mode_stack()
+    return next((m for m in found[::-1] if isinstance(m, ProxyTorchDispatchMode)), None)
+
+
+@contextlib.contextmanager
+def disable_proxy_modes_tracing():
+    """A context: what is done inside is not recorded."""
+    mode = get_proxy_mode()
+    before = mode is not None and mode.enabled
+    if mode is not None:
+        mode.enabled = False
+    try:
+        yield mode
+    finally:
+        if mode is not None:
+            mode.enabled = before
+
+
+def _with_names(f, count: int):
+    """The function with `count` named parameters, which name the graph's inputs."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    if code is not None and not code.co_flags & inspect.CO_VARARGS:
+        return f
+    names = ", ".join(f"arg{i}" for i in range(count))
+    space = {"f": f}
+    exec(f"def call({names}):\n    return f({names})", space)
+    return space["call"]
+
+
+class _Run:
+    """One trace; see `make_fx`."""
+
+    def __init__(self, f, table, tracing_mode: str, allow_real: bool) -> None:
+        self.f, self.tracing_mode = f, tracing_mode
+        self.tracer = PythonKeyTracer()
+        self.mode = ProxyTorchDispatchMode(self.tracer, tracing_mode, table)
+        self.env = self.fake_mode = None
+        if tracing_mode != "real":
+            from taeda._subclasses import FakeTensorMode
+            from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+
+            self.env = ShapeEnv() if tracing_mode == "symbolic" else None
+            self.fake_mode = FakeTensorMode(
+                shape_env=self.env, allow_non_fake_inputs=allow_real
+            )
+
+    def stand_in(self, path: str, value):
+        """What the program gets for an argument."""
+        if isinstance(value, taeda.Tensor) and self.fake_mode is not None:
+            from taeda._subclasses.fake_tensor import is_fake
+
+            if is_fake(value):
+                return value
+            return self.fake_mode.from_tensor(value, source=path)
+        if type(value) is int and self.env is not None:
+            return self.env.create_size(value, path)
+        return value
+
+    def graph_of(self, args) -> GraphModule:
+        """The graph of the function for these arguments."""
+        tracer = self.tracer
+        leaves, spec = pytree.tree_flatten(args)
+        values = [self.stand_in(f"L{i}", leaf) for i, leaf in enumerate(leaves)]
+        shown = _with_names(self.f, len(args))
+        given = tuple(pytree.tree_map(lambda _: PH, arg) for arg in args)
+        given = dict(zip(inspect.signature(shown).parameters, given, strict=False))
+        flat, proxies = tracer.create_args_for_root(shown, False, given)
+        proxies = [p for p in pytree.tree_leaves(proxies) if isinstance(p, Proxy)]
+        for value, proxy in zip(values, proxies, strict=True):
+            tracer.track(value, proxy)
+        structured = len(proxies) != len(args) or flat is not shown
+        inputs = values if structured else pytree.tree_unflatten(values, spec)
+        with contextlib.ExitStack() as modes:
+            if self.fake_mode is not None:
+                modes.enter_context(self.fake_mode)
+            modes.enter_context(self.mode)
+            result = flat(*inputs)
+        output = tracer.create_arg(result)
+        tracer.create_node("output", "output", (output,), {})
+        module = GraphModule(tracer.root, tracer.graph, _name_of(self.f))
+        # What autograd saved and nobody asked for; all else stays as it was done.
+        module.graph.eliminate_dead_code(
+            lambda node: node.target is not taeda.ops.aten.detach.default
+        )
+        module.recompile()
+        module.shape_env = self.env
+        return module
+
+
+def _name_of(f) -> str:
+    return getattr(f, "__name__", None) or type(f).__name__
+
+
+def make_fx(
+    f,
+    decomposition_table: dict | None = None,
+    tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
+):
+    """A function that runs `f` once and gives the graph of the operators it called.
+
+    Control flow of the program disappears: what it did for these arguments is recorded.
+    Derivatives that it takes are operators like others. Tensors that are no arguments
+    become attributes of the module.
+
+    Args:
+        f: a function of tensors and structures of them.
+        decomposition_table: operator -> a function that computes it by others.
+        tracing_mode: "real" computes; "fake" computes shapes alone; "symbolic" too, and
+            sizes are symbols, so that the graph fits other sizes.
+        _allow_non_fake_inputs: the two latter accept real tensors beside arguments.
+        pre_dispatch: composite operators are recorded as they are; not there.
+
+    Returns:
+        A function of the arguments that gives a GraphModule.
+
+    Raises:
+        RuntimeError: the program asks for the value of a tensor.
+        NotImplementedError: with `pre_dispatch`.
+
+    Example:
+        >>> gm = make_fx(lambda x: x.sin() + 1)(taeda.ones(2))
+        >>> print(gm.code.strip())
+        def forward(self, x_1):
+            sin = taeda.ops.aten.sin.default(x_1);  x_1 = None
+            add = taeda.ops.aten.add.Tensor(sin, 1);  sin = None
+            return add
+    """
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(
+            f"tracing_mode must be one of real, fake, symbolic, got {tracing_mode!r}"
+        )
+    if pre_dispatch:
+        raise NotImplementedError("make_fx: pre_dispatch is not implemented")
+
+    def traced(*args) -> GraphModule:
+        run = _Run(f, decomposition_table, tracing_mode, _allow_non_fake_inputs)
+        return run.graph_of(args)
+
+    return traced
+
+
+def get_isolated_graphmodule(
+    func, args, kwargs=None, tracing_mode: str = "real", decomposition_table=None
+) -> GraphModule:
+    """The graph of a call; a trace that is under way does not see it."""
+    leaves, spec = pytree.tree_flatten((args, kwargs or {}))
+
+    def call(*leaves):
+        args, kwargs = pytree.tree_unflatten(list(leaves), spec)
+        return func(*args, **kwargs)
+
+    with disable_proxy_modes_tracing():
+        return make_fx(call, decomposition_table, tracing_mode)(*leaves)
+
+
+class DecompositionInterpreter(Interpreter):
+    """Runs a graph so that its operators are recorded in a new one.
+
+    Args:
+        module: the GraphModule.
+        new_graph: gets the nodes.
+        decomposition_table: operator -> a function that computes it by others.
+    """
+
+    def __init__(self, module, new_graph, decomposition_table=None, **kwargs) -> None:
+        super().__init__(module, **kwargs)
+        self.new_graph, self.tracer = new_graph, PythonKeyTracer()
+        self.tracer.graph, self.tracer.root = new_graph, module
+        self.mode = ProxyTorchDispatchMode(self.tracer, "real", decomposition_table)
+
+    def placeholder(self, target, args, kwargs):
+        """The argument; the new graph gets the same input."""
+        value = super().placeholder(target, args, kwargs)
+        proxy = Proxy(self.new_graph.placeholder(target), self.tracer)
+        self.tracer.track(value, proxy)
+        return value
+
+    def get_attr(self, target, args, kwargs):
+        """The attribute; the new graph reads it too."""
+        value = super().get_attr(target, args, kwargs)
+        self.tracer.track(value, Proxy(self.new_graph.get_attr(target), self.tracer))
+        return value
+
+    def output(self, target, args, kwargs):
+        """The result; the new graph ends with it."""
+        self.new_graph.output(self.tracer.create_arg(args[0]))
+        return super().output(target, args, kwargs)
+
+    def run(self, *args, **kwargs):
+        """Runs the graph under the recording mode."""
+        with self.mode:
+            return super().run(*args, **kwargs)

@@ -50,7 +50,7 @@ def threshold(
         tensor([20.,  3.])
     """
     if overrides_one(input):
-        return relay(threshold, (input,), locals())
+        return relay(_threshold, (input,), locals())
     return (threshold_ if inplace else _threshold_new)(input, threshold, value)
 
 

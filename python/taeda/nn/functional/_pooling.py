@@ -27,9 +27,20 @@ def _times(value, d: int):
 
 
 def _max_pool(shown, d, want, input, window, options):
-    if overrides_one(input):
-        return dispatch(shown, (input,), input, window, *options, want)
     stride, padding, dilation, ceil_mode = options
+    if overrides_one(input):
+        shown = globals()[f"max_pool{d}d_with_indices"] if want else shown
+        return dispatch(
+            shown,
+            (input,),
+            input,
+            window,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            ceil_mode=ceil_mode,
+            return_indices=want,
+        )
     stride = [] if stride is None else stride
     pool = (_max_indices if want else _max)[d]
     return pool(input, window, stride, padding, dilation, ceil_mode)

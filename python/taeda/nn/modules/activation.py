@@ -307,7 +307,7 @@ class Sigmoid(Module):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
+        return taeda.sigmoid(input)
 
 
 class Tanh(Module):
@@ -319,7 +319,7 @@ class Tanh(Module):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
+        return taeda.tanh(input)
 
 
 class LogSigmoid(Module):

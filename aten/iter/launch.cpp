@@ -1,0 +1,32 @@
+#include <taeda/aten/iter/launch.h>
+
+#include <atomic>
+
+namespace taeda {
+
+namespace {
+
+constexpr Launchers kCpu{&native::launch_pointwise, &native::launch_reduce};
+
+constexpr int kDeviceTypes = static_cast<int>(DeviceType::PrivateUse1) + 1;
+
+// By device type. A device's library writes its entry once, when it is loaded;
+// atomic, because other threads may be calling operators meanwhile.
+constinit std::atomic<const Launchers*> table[kDeviceTypes] = {&kCpu};
+static_assert(static_cast<int>(DeviceType::CPU) == 0);
+
+}  // namespace
+
+const Launchers& launchers_of(const char* op, Device device) {
+  const Launchers* found =
+      table[static_cast<int>(device.type)].load(std::memory_order_acquire);
+  TAEDA_CHECK_AS(
+      NotImplemented, found != nullptr, op, ": no kernel for device ", device);
+  return *found;
+}
+
+void set_launchers(DeviceType type, const Launchers* launchers) {
+  table[static_cast<int>(type)].store(launchers, std::memory_order_release);
+}
+
+}  // namespace taeda

@@ -1,0 +1,366 @@
+// Copies and fills on the CPU: conversion between all dtypes and geometries.
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/iteration_space.h>
+#include <taeda/aten/native/cpu/copy.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/convert.h>
+#include <taeda/aten/native/cpu/transposed_copy.h>
+#include <taeda/aten/parallel/parallel.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace taeda {
+
+namespace {
+
+constexpr int64_t kCopyGrain = 32768;
+
+struct DirectIndex {
+  int8_t of[kNumScalarTypes];
+};
+constexpr DirectIndex make_direct_index() {
+  DirectIndex index{};
+  for (int8_t& i : index.of) i = -1;
+  for (int i = 0; i < kNumDirectTypes; ++i) {
+    index.of[static_cast<int>(kDirectTypes[i])] = static_cast<int8_t>(i);
+  }
+  return index;
+}
+constexpr DirectIndex kDirectIndex = make_direct_index();
+
+int direct_index(ScalarType t) { return kDirectIndex.of[static_cast<int>(t)]; }
+
+// The directly supported type that holds every value of `t`.
+ScalarType carrier(ScalarType t) {
+  if (direct_index(t) >= 0) return t;
+  switch (t) {
+    case kUInt16:
+      return kInt;
+    case kUInt32:
+    case kUInt64:  // bits survive the round trip
+      return kLong;
+    case kComplexHalf:
+      return kComplexFloat;
+    default:
+      return kFloat;  // 8-bit floats
+  }
+}
+
+// To or from the types without direct loops, one element at a time. Through
+// Scalar the range checks would throw, so the element goes by its carrier.
+template <class T>
+void widen(const void* in, void* out) {
+  T v = *static_cast<const T*>(in);
+  if constexpr (std::is_same_v<T, uint16_t>) {
+    *static_cast<int32_t*>(out) = v;
+  } else if constexpr (std::is_integral_v<T>) {
+    *static_cast<int64_t*>(out) = static_cast<int64_t>(v);
+  } else if constexpr (std::is_same_v<T, complex<Half>>) {
+    *static_cast<complex<float>*>(out) = {static_cast<float>(v.real()),
+                                          static_cast<float>(v.imag())};
+  } else {
+    *static_cast<float*>(out) = static_cast<float>(v);
+  }
+}
+template <class T>
+void narrow(const void* in, void* out) {
+  if constexpr (std::is_same_v<T, uint16_t>) {
+    *static_cast<T*>(out) = static_cast<T>(*static_cast<const int32_t*>(in));
+  } else if constexpr (std::is_integral_v<T>) {
+    *static_cast<T*>(out) = static_cast<T>(*static_cast<const int64_t*>(in));
+  } else if constexpr (std::is_same_v<T, complex<Half>>) {
+    auto c = *static_cast<const complex<float>*>(in);
+    *static_cast<T*>(out) = T(Half(c.real()), Half(c.imag()));
+  } else {
+    *static_cast<T*>(out) = T(*static_cast<const float*>(in));
+  }
+}
+using OneFn = void (*)(const void*, void*);
+template <OneFn kOne>
+void convert_each(
+    const void* src, int64_t ss, void* dst, int64_t ds, int64_t n) {
+  const char* from = static_cast<const char*>(src);
+  char* to = static_cast<char*>(dst);
+  for (int64_t i = 0; i < n; ++i, from += ss, to += ds) kOne(from, to);
+}
+template <class F>
+OneFn rare_function(ScalarType t, F&& pick) {
+  switch (t) {
+    case kUInt16:
+      return pick(uint16_t{});
+    case kUInt32:
+      return pick(uint32_t{});
+    case kUInt64:
+      return pick(uint64_t{});
+    case kComplexHalf:
+      return pick(complex<Half>{});
+    case kFloat8_e5m2:
+      return pick(Float8_e5m2{});
+    case kFloat8_e4m3fn:
+      return pick(Float8_e4m3fn{});
+    case kFloat8_e5m2fnuz:
+      return pick(Float8_e5m2fnuz{});
+    case kFloat8_e4m3fnuz:
+      return pick(Float8_e4m3fnuz{});
+    case kFloat8_e8m0fnu:
+      return pick(Float8_e8m0fnu{});
+    default:
+      return nullptr;
+  }
+}
+
+struct Conversion {
+  ScalarType from, to;
+  ConvertFn direct;  // null: through the carriers
+  OneFn load = nullptr, store = nullptr;
+  bool same;
+
+  Conversion(ScalarType f, ScalarType t)
+      : from(f), to(t), direct(convert_function(f, t)), same(f == t) {
+    if (direct != nullptr || same) return;
+    direct = nullptr;
+    load = rare_function(from,
+                         [](auto v) -> OneFn { return &widen<decltype(v)>; });
+    store =
+        rare_function(to, [](auto v) -> OneFn { return &narrow<decltype(v)>; });
+    middle = convert_function(carrier(from), carrier(to));
+  }
+  void run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
+    if (direct != nullptr) {
+      direct(src, ss, dst, ds, n);
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i, src += ss, dst += ds) one(src, dst);
+  }
+
+ private:
+  ConvertFn middle = nullptr;
+  void one(const char* src, char* dst) {
+    if (same) {
+      std::memcpy(dst, src, element_size(from));
+      return;
+    }
+    alignas(16) char a[16], b[16];
+    const void* in = src;
+    if (load != nullptr) {
+      load(src, a);
+      in = a;
+    }
+    void* out = store != nullptr ? static_cast<void*>(b) : dst;
+    middle(in, 0, out, 0, 1);
+    if (store != nullptr) store(b, dst);
+  }
+};
+
+void byte_strides(const TensorBase& t, DimVector& out) {
+  out.clear();
+  for (int64_t s : t.strides()) {
+    out.push_back(s * static_cast<int64_t>(t.itemsize()));
+  }
+}
+
+// Strides of src seen with dst's sizes: 0 where it is broadcast.
+void expanded_strides(const TensorBase& src,
+                      IntArrayRef sizes,
+                      DimVector& out) {
+  out.assign(sizes.begin(), sizes.end());
+  int64_t shift = static_cast<int64_t>(sizes.size()) - src.dim();
+  TAEDA_CHECK(shift >= 0,
+              "copy_: the number of sizes provided (",
+              sizes.size(),
+              ") must be greater or equal to the number of dimensions in the "
+              "tensor (",
+              src.dim(),
+              ")");
+  for (int64_t d = 0; d < static_cast<int64_t>(sizes.size()); ++d) {
+    bool inside = d >= shift;
+    int64_t size = inside ? src.sizes()[d - shift] : 1;
+    TAEDA_CHECK(size == sizes[d] || size == 1,
+                "copy_: The size of tensor a (",
+                sizes[d],
+                ") must match the size of tensor b (",
+                size,
+                ") at non-singleton dimension ",
+                d);
+    out[d] = size == 1 ? 0
+                       : src.strides()[d - shift] *
+                             static_cast<int64_t>(src.itemsize());
+  }
+}
+
+void convert_space(const IterationSpace& space,
+                   Conversion conversion,
+                   char* dst,
+                   const char* src) {
+  if (conversion.same &&
+      copy_transposed(space, dst, src, element_size(conversion.from))) {
+    return;
+  }
+  parallel_for(0, space.numel(), kCopyGrain, [&](int64_t begin, int64_t end) {
+    OperandWalker in(space, 1, begin);
+    OperandWalker out(space, 0, begin);
+    // Both walk the same rows, so one advance of each covers the same count.
+    Conversion c = conversion;
+    for (int64_t left = end - begin; left > 0;) {
+      int64_t count = std::min(left, space.size(0));
+      int64_t so = 0, ss = 0, n = 0;
+      in.advance_row(count, [&](int64_t o, int64_t s, int64_t m) {
+        so = o;
+        ss = s;
+        n = m;
+      });
+      out.advance_row(n, [&](int64_t o, int64_t s, int64_t m) {
+        c.run(src + so, ss, dst + o, s, m);
+      });
+      left -= n;
+    }
+  });
+}
+
+}  // namespace
+
+void copy_elements(const TensorBase& dst, const TensorBase& src) {
+  if (dst.numel() == 0) return;
+  bool plain = dst.dtype() == src.dtype() && dst.is_contiguous() &&
+               src.is_contiguous() && dst.sizes() == src.sizes();
+  char* to = static_cast<char*>(dst.mutable_raw_data());
+  const char* from = static_cast<const char*>(src.const_raw_data());
+  if (to == from && plain) return;
+  if (plain && dst.nbytes() < (size_t{1} << 18)) {
+    std::memmove(to, from, dst.nbytes());
+    return;
+  }
+  DimVector ds, ss;
+  byte_strides(dst, ds);
+  expanded_strides(src, dst.sizes(), ss);
+  const int64_t* strides[] = {ds.data(), ss.data()};
+  IterationSpace space(dst.sizes(), ArrayRef<const int64_t*>(strides, 2));
+  convert_space(space, Conversion(src.dtype(), dst.dtype()), to, from);
+}
+
+void apply_lazy_bits(const TensorBase& t, bool conj, bool neg) {
+  if (!conj && !neg) return;
+  TensorBase plain = contiguous_as(t, t.dtype());
+  visit_type(t.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    T* p = plain.mutable_data<T>();
+    for (int64_t i = 0, n = plain.numel(); i < n; ++i) {
+      if constexpr (requires { p->imag(); }) {
+        using R = typename T::value_type;
+        auto flip = [](R v) { return R(-static_cast<double>(v)); };
+        R re = p[i].real(), im = p[i].imag();
+        if (conj) im = flip(im);
+        p[i] = neg ? T(flip(re), flip(im)) : T(re, im);
+      } else if constexpr (std::is_floating_point_v<T>) {
+        p[i] = -p[i];
+      } else {
+        p[i] = T(-static_cast<float>(p[i]));
+      }
+    }
+  });
+  if (!plain.is_same(t)) copy_elements(t, plain);
+}
+
+ConvertFn convert_function(ScalarType from, ScalarType to) {
+  // Pointwise operators compute with complex halves in float.
+  using Rare = complex<Half>;
+  if (from == kComplexHalf && to == kComplexFloat) {
+    return &convert_each<&widen<Rare>>;
+  }
+  if (from == kComplexFloat && to == kComplexHalf) {
+    return &convert_each<&narrow<Rare>>;
+  }
+  int f = direct_index(from), t = direct_index(to);
+  if (f < 0 || t < 0) return nullptr;
+  static const ConvertTable& table = TAEDA_ISA_TABLE(kConvertTable);
+  return table[f][t];
+}
+
+void copy_strided(char* dst,
+                  IntArrayRef dst_strides,
+                  const char* src,
+                  IntArrayRef src_strides,
+                  IntArrayRef sizes,
+                  ScalarType dtype) {
+  DimVector ds(dst_strides), ss(src_strides);
+  for (int64_t& s : ds) s *= static_cast<int64_t>(element_size(dtype));
+  for (int64_t& s : ss) s *= static_cast<int64_t>(element_size(dtype));
+  const int64_t* strides[] = {ds.data(), ss.data()};
+  IterationSpace space(sizes, ArrayRef<const int64_t*>(strides, 2));
+  if (space.numel() > 0)
+    convert_space(space, Conversion(dtype, dtype), dst, src);
+}
+
+namespace {
+
+bool is_zero(const char* element, size_t size) {
+  return std::all_of(element, element + size, [](char c) { return c == 0; });
+}
+
+void zero_block(const TensorBase& dst) {
+  char* to = static_cast<char*>(dst.mutable_raw_data());
+  int64_t bytes = static_cast<int64_t>(dst.nbytes());
+  parallel_for(0, bytes, int64_t{1} << 20, [&](int64_t begin, int64_t end) {
+    std::memset(to + begin, 0, static_cast<size_t>(end - begin));
+  });
+}
+
+// Bits is an unsigned integer as wide as an element.
+template <class Bits>
+void fill_block(char* to, const char* element, int64_t count) {
+  Bits value;
+  std::memcpy(&value, element, sizeof(Bits));
+  parallel_for(0, count, kCopyGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::memcpy(to + i * int64_t{sizeof(Bits)}, &value, sizeof(Bits));
+    }
+  });
+}
+
+// The elements of a dense tensor are one block, whatever the order of its dims.
+// False where they have a width of no integer.
+bool fill_dense(const TensorBase& dst, const char* element) {
+  char* to = static_cast<char*>(dst.mutable_raw_data());
+  if (is_zero(element, dst.itemsize())) return zero_block(dst), true;
+  switch (dst.itemsize()) {
+    case 1:
+      return fill_block<uint8_t>(to, element, dst.numel()), true;
+    case 2:
+      return fill_block<uint16_t>(to, element, dst.numel()), true;
+    case 4:
+      return fill_block<uint32_t>(to, element, dst.numel()), true;
+    case 8:
+      return fill_block<uint64_t>(to, element, dst.numel()), true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void zero_fill(const TensorBase& dst) {
+  if (dst.is_cpu() && dst.is_non_overlapping_and_dense()) {
+    zero_block(dst);
+  } else {
+    fill_with(dst, int64_t{0});
+  }
+}
+
+void fill_with(const TensorBase& dst, const Scalar& value) {
+  if (dst.numel() == 0 || !dst.is_cpu()) return;
+  alignas(16) char element[16];
+  value.store(dst.dtype(), element);
+  if (dst.is_non_overlapping_and_dense() && fill_dense(dst, element)) return;
+  DimVector ds;
+  byte_strides(dst, ds);
+  DimVector zero(ds.size(), 0);
+  const int64_t* strides[] = {ds.data(), zero.data()};
+  IterationSpace space(dst.sizes(), ArrayRef<const int64_t*>(strides, 2));
+  convert_space(space,
+                Conversion(dst.dtype(), dst.dtype()),
+                static_cast<char*>(dst.mutable_raw_data()),
+                element);
+}
+
+}  // namespace taeda

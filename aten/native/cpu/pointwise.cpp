@@ -1,0 +1,330 @@
+// Pointwise operators on the CPU: one loop where all operands lie as the kernel
+// wants them, else chunk by chunk through buffers.
+#include <taeda/aten/cpu_capability.h>
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/iteration_space.h>
+#include <taeda/aten/iter/launch.h>
+#include <taeda/aten/parallel/parallel.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr int64_t kChunk = 512;
+constexpr int64_t kGrain = 32768;
+constexpr int kMaxScalars = 4;
+
+const ChunkTable& table_of(const PointwiseOp& op) {
+  static const int level = static_cast<int>(cpu_capability());
+  return *op.tables[level];
+}
+
+// What a call computes in, with the kernel for it.
+struct TypePlan : DtypePlan {
+  ChunkFn fn;
+};
+
+// One operand's access: straight from memory, or gathered into a buffer.
+struct Access {
+  char* base = nullptr;
+  int64_t itemsize = 0;  // of the memory
+  bool linear = false;
+  ConvertFn convert = nullptr;  // memory to compute type, or back
+  ScalarType dtype = ScalarType::Undefined;
+  ScalarType inner = ScalarType::Undefined;  // the type the kernel sees
+  bool constant = false;  // a number: the buffer is filled once
+};
+
+struct Call {
+  const PointwiseOp& op;
+  TypePlan types;
+  int count;  // operands with the output
+  Access access[kMaxOperands];
+  const unsigned char* scalars;
+  bool row_by_row = false;  // see may_overlap
+};
+
+// Whether two positions of the output may be one element of memory, as in an
+// as_strided window. Such an output that is also read shall see what earlier
+// positions wrote, so its rows (which never overlap themselves) are written
+// one by one.
+bool may_overlap(const IterationSpace& space, int64_t itemsize) {
+  int64_t reach = itemsize;  // bytes that the inner dims cover
+  for (int d = 0; d < space.dim(); ++d) {
+    int64_t stride = std::llabs(space.stride(0, d));
+    if (space.size(d) > 1 && stride < reach) return true;
+    reach += stride * (space.size(d) - 1);
+  }
+  return false;
+}
+
+ConvertFn conversion(std::string_view op, ScalarType from, ScalarType to) {
+  ConvertFn f = convert_function(from, to);
+  if (f == nullptr) not_implemented_for(op, is_float8(from) ? from : to);
+  return f;
+}
+
+// Runs positions [begin, end) of the space.
+void run_range(const Call& call,
+               const IterationSpace& space,
+               int64_t begin,
+               int64_t end) {
+  alignas(64) unsigned char buffers[kMaxOperands][kChunk * 16];
+  void* ptrs[kMaxOperands];
+  bool chunked = false;
+  std::optional<OperandWalker> walkers[kMaxOperands];
+  for (int k = 0; k < call.count; ++k) {
+    const Access& a = call.access[k];
+    if (a.linear) {
+      ptrs[k] = a.base + begin * a.itemsize;
+      continue;
+    }
+    ptrs[k] = buffers[k];
+    chunked = true;
+    if (a.constant) {
+      int64_t n = std::min(kChunk, end - begin);
+      size_t size = element_size(a.inner);
+      a.convert(a.base, 0, buffers[k], static_cast<int64_t>(size), n);
+    } else {
+      walkers[k].emplace(space, k, begin);
+    }
+  }
+  if (!chunked) {
+    call.types.fn(ptrs, call.scalars, end - begin);
+    return;
+  }
+  for (int64_t i = begin, n = 0; i < end; i += n) {
+    n = std::min(kChunk, end - i);
+    if (call.row_by_row) n = std::min(n, space.size(0) - i % space.size(0));
+    for (int k = 1; k < call.count; ++k) {
+      if (!walkers[k]) continue;
+      const Access& a = call.access[k];
+      int64_t size = static_cast<int64_t>(element_size(a.inner));
+      unsigned char* to = buffers[k];
+      walkers[k]->advance(n, [&](int64_t offset, int64_t stride, int64_t m) {
+        a.convert(a.base + offset, stride, to, size, m);
+        to += m * size;
+      });
+    }
+    call.types.fn(ptrs, call.scalars, n);
+    if (walkers[0]) {
+      const Access& a = call.access[0];
+      int64_t size = static_cast<int64_t>(element_size(a.inner));
+      const unsigned char* from = buffers[0];
+      walkers[0]->advance(n, [&](int64_t offset, int64_t stride, int64_t m) {
+        a.convert(from, size, a.base + offset, stride, m);
+        from += m * size;
+      });
+    }
+    for (int k = 0; k < call.count; ++k) {
+      if (call.access[k].linear) {
+        ptrs[k] = static_cast<char*>(ptrs[k]) + n * call.access[k].itemsize;
+      }
+    }
+  }
+}
+
+void fill_access(Call& call, int k, const TensorBase& t, ScalarType inner) {
+  Access& a = call.access[k];
+  a.base = static_cast<char*>(k == 0 ? t.mutable_raw_data()
+                                     : const_cast<void*>(t.const_raw_data()));
+  a.itemsize = static_cast<int64_t>(t.itemsize());
+  a.dtype = t.dtype();
+  a.inner = inner;
+  if (a.dtype == inner) {
+    a.convert = convert_function(inner, inner);
+  } else if (k == 0) {
+    a.convert = conversion(call.op.name, inner, a.dtype);
+  } else {
+    a.convert = conversion(call.op.name, a.dtype, inner);
+  }
+}
+
+using Numbers = unsigned char[kMaxOperands][kScalarSlot];
+
+// Fills `to` with a single value, converted.
+void repeat(std::string_view op,
+            const Operand& o,
+            ScalarType want,
+            int64_t count,
+            unsigned char* to) {
+  int64_t size = static_cast<int64_t>(element_size(want));
+  if (o.number == nullptr) {
+    const TensorBase& t = *o.tensor;
+    auto* from = static_cast<const char*>(t.const_raw_data());
+    conversion(op, t.dtype(), want)(from, 0, to, size, count);
+    return;
+  }
+  alignas(16) unsigned char number[kScalarSlot];
+  o.number->store(want, number);
+  convert_function(want, want)(number, 0, to, size, count);
+}
+
+// What single values are repeated in; without memory where they are not.
+template <bool kRepeat>
+struct Repeated {
+  alignas(64) unsigned char buffers[kMaxOperands][kChunk * 16];
+};
+template <>
+struct Repeated<false> {};
+
+// Nothing to gather, convert or repeat: the kernel runs on the tensors' memory.
+// This is the path of most calls, and of all calls on tiny tensors. With
+// `kRepeat`, for short tensors, single values are repeated for it.
+template <bool kRepeat>
+bool run_direct(const PointwiseOp& op,
+                const TypePlan& types,
+                const TensorBase& out,
+                Operands operands,
+                const unsigned char* scalars,
+                Numbers& numbers) {
+  int64_t numel = out.numel();
+  ScalarType inner = type_of(types.compute);
+  if (out.dtype() != result_of(op.types.out, inner)) return false;
+  if (numel != 1 && !out.is_contiguous()) return false;
+  void* ptrs[kMaxOperands];
+  int64_t itemsizes[kMaxOperands];
+  [[maybe_unused]] Repeated<kRepeat> repeated;
+  ptrs[0] = out.mutable_raw_data();
+  itemsizes[0] = static_cast<int64_t>(out.itemsize());
+  size_t k = 1;
+  for (const Operand& o : operands) {
+    ScalarType want = k - 1 < op.types.conditions ? kBool : inner;
+    if constexpr (kRepeat) {
+      if (o.number != nullptr || o.tensor->numel() == 1) {
+        ptrs[k] = repeated.buffers[k];
+        itemsizes[k] = static_cast<int64_t>(element_size(want));
+        repeat(op.name, o, want, numel, repeated.buffers[k++]);
+        continue;
+      }
+    }
+    if (o.number != nullptr) {
+      if (numel != 1) return false;
+      o.number->store(want, numbers[k]);
+      ptrs[k] = numbers[k];
+      itemsizes[k++] = 0;
+      continue;
+    }
+    const TensorBase& t = *o.tensor;
+    if (t.dtype() != want) return false;
+    bool same = numel == 1 || (t.is_contiguous() && t.sizes() == out.sizes());
+    if (!same) return false;
+    ptrs[k] = const_cast<void*>(t.const_raw_data());
+    itemsizes[k++] = static_cast<int64_t>(t.itemsize());
+  }
+  if (numel <= kGrain) {
+    types.fn(ptrs, scalars, numel);
+    return true;
+  }
+  parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+    void* part[kMaxOperands];
+    for (size_t i = 0; i < k; ++i) {
+      part[i] = static_cast<char*>(ptrs[i]) + begin * itemsizes[i];
+    }
+    types.fn(part, scalars, end - begin);
+  });
+  return true;
+}
+
+// How each operand is read, and the output written. `numbers` holds what
+// numbers among the operands are in the compute type.
+Call make_call(const PointwiseOp& op,
+               const TypePlan& types,
+               const TensorBase& out,
+               Operands operands,
+               const unsigned char* scalars,
+               Numbers& numbers) {
+  ScalarType inner = type_of(types.compute);
+  Call call{op, types, static_cast<int>(operands.size()) + 1, {}, scalars};
+  fill_access(call, 0, out, result_of(op.types.out, inner));
+  for (int k = 1; k < call.count; ++k) {
+    const Operand& o = operands[static_cast<size_t>(k - 1)];
+    ScalarType want = k - 1 < op.types.conditions ? kBool : inner;
+    Access& a = call.access[k];
+    if (o.number != nullptr) {
+      o.number->store(want, numbers[k]);
+      a = {reinterpret_cast<char*>(numbers[k]),
+           0,
+           false,
+           convert_function(want, want),
+           want,
+           want,
+           true};
+      continue;
+    }
+    fill_access(call, k, *o.tensor, want);
+    a.constant = o.tensor->numel() == 1;
+  }
+  return call;
+}
+
+// The output and the operands, seen with the output's sizes.
+IterationSpace space_of(const TensorBase& out, Operands operands) {
+  int count = static_cast<int>(operands.size()) + 1;
+  DimVector byte_strides[kMaxOperands];
+  const int64_t* strides[kMaxOperands];
+  operand_strides(out, out.sizes(), byte_strides[0]);
+  for (int k = 1; k < count; ++k) {
+    const Operand& o = operands[static_cast<size_t>(k - 1)];
+    if (o.tensor != nullptr) {
+      operand_strides(*o.tensor, out.sizes(), byte_strides[k]);
+    } else {
+      byte_strides[k].resize(out.sizes().size(), 0);
+    }
+  }
+  for (int k = 0; k < count; ++k) strides[k] = byte_strides[k].data();
+  return IterationSpace(
+      out.sizes(),
+      ArrayRef<const int64_t*>(strides, static_cast<size_t>(count)));
+}
+
+// Operands that the kernel cannot read in place go through buffers.
+void run_gathered(const PointwiseOp& op,
+                  const TypePlan& types,
+                  const TensorBase& out,
+                  Operands operands,
+                  const unsigned char* scalars,
+                  Numbers& numbers) {
+  Call call = make_call(op, types, out, operands, scalars, numbers);
+  IterationSpace space = space_of(out, operands);
+  for (int k = 0; k < call.count; ++k) {
+    Access& a = call.access[k];
+    a.linear =
+        !a.constant && a.dtype == a.inner && space.is_linear(k, a.itemsize);
+  }
+  call.row_by_row =
+      !call.access[0].linear && may_overlap(space, call.access[0].itemsize);
+  parallel_for(0, out.numel(), kGrain, [&](int64_t b, int64_t e) {
+    run_range(call, space, b, e);
+  });
+}
+
+}  // namespace
+
+// The kernel sees `inner` types: compute type for operands, bool for
+// conditions, OutKind's type for the output.
+void launch_pointwise(const PointwiseOp& op,
+                      const DtypePlan& plan,
+                      const TensorBase& out,
+                      Operands operands,
+                      ArrayRef<Scalar> scalars) {
+  TypePlan types{plan, table_of(op)[static_cast<int>(plan.compute)]};
+  int64_t numel = out.numel();
+  ScalarType inner = type_of(types.compute);
+  alignas(16) unsigned char slots[kMaxScalars * kScalarSlot];
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    scalars[i].store(inner, slots + i * kScalarSlot);
+  }
+  alignas(16) Numbers numbers;
+  if (run_direct<false>(op, types, out, operands, slots, numbers)) return;
+  if (numel > 1 && numel <= kChunk &&
+      run_direct<true>(op, types, out, operands, slots, numbers)) {
+    return;
+  }
+  run_gathered(op, types, out, operands, slots, numbers);
+}
+
+}  // namespace taeda::native

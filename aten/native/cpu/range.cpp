@@ -1,0 +1,326 @@
+// Factories of sequences: arange, linspace and their relatives.
+#include <taeda/aten/core/dtype_rule.h>
+#include <taeda/aten/iter/output.h>
+#include <taeda/aten/native/creation.h>
+#include <taeda/aten/native/range.h>
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/gen/native/arange.h>
+#include <taeda/gen/native/linspace.h>
+#include <taeda/gen/native/logspace.h>
+#include <taeda/gen/native/range.h>
+#include <taeda/gen/native/tril_indices.h>
+#include <taeda/gen/native/triu_indices.h>
+#include <taeda/gen/ops/item.h>
+
+#include <cmath>
+
+namespace taeda::native {
+
+namespace {
+
+constexpr int64_t kGrain = 32768;
+
+template <class T>
+constexpr bool kIsComplex = false;
+template <class T>
+constexpr bool kIsComplex<complex<T>> = true;
+
+// out[i] = value(i) for the elements of a new tensor; value's type is what
+// numbers of T are computed in.
+template <class T, class F>
+void generate(const Tensor& out, F&& value) {
+  T* data = out.mutable_data<T>();
+  parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if constexpr (std::is_same_v<T, bool>) {
+        data[i] = value(i) != 0;
+      } else if constexpr (std::is_integral_v<T>) {
+        data[i] = static_cast<T>(static_cast<int64_t>(value(i)));
+      } else if constexpr (kIsComplex<T>) {
+        using R = typename T::value_type;
+        complex<double> v(value(i));
+        data[i] = T(R(v.real()), R(v.imag()));
+      } else {
+        data[i] = static_cast<T>(static_cast<double>(value(i)));
+      }
+    }
+  });
+}
+
+void fill_steps(const Tensor& out, const Scalar& start, const Scalar& step) {
+  visit_type(out.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      int64_t first = start.to<int64_t>(), by = step.to<int64_t>();
+      generate<T>(out, [=](int64_t i) { return first + i * by; });
+    } else if constexpr (kIsComplex<T>) {
+      not_implemented_for("arange", out.dtype());
+    } else {
+      double first = start.to_double(), by = step.to_double();
+      generate<T>(
+          out, [=](int64_t i) { return first + static_cast<double>(i) * by; });
+    }
+  });
+}
+
+}  // namespace
+
+void arange_cpu(const Scalar& start,
+                const Scalar&,
+                const Scalar& step,
+                Dtype,
+                MaybeLayout,
+                MaybeDevice,
+                MaybeBool,
+                const Tensor& out) {
+  fill_steps(out, start, step);
+}
+void arange_cpu(const Scalar& start,
+                const Scalar&,
+                Dtype,
+                MaybeLayout,
+                MaybeDevice,
+                MaybeBool,
+                const Tensor& out) {
+  fill_steps(out, start, int64_t{1});
+}
+void arange_cpu(const Scalar&,
+                Dtype,
+                MaybeLayout,
+                MaybeDevice,
+                MaybeBool,
+                const Tensor& out) {
+  fill_steps(out, int64_t{0}, int64_t{1});
+}
+
+void arange_out_cpu(const Scalar& start,
+                    const Scalar&,
+                    const Scalar& step,
+                    const Tensor& out) {
+  fill_steps(out, start, step);
+}
+void arange_out_cpu(const Scalar&, const Tensor& out) {
+  fill_steps(out, int64_t{0}, int64_t{1});
+}
+
+void range_cpu(const Scalar& start,
+               const Scalar&,
+               const Scalar& step,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               const Tensor& out) {
+  fill_steps(out, start, step);
+}
+void range_cpu(const Scalar& start,
+               const Scalar&,
+               Dtype,
+               MaybeLayout,
+               MaybeDevice,
+               MaybeBool,
+               const Tensor& out) {
+  fill_steps(out, start, int64_t{1});
+}
+
+// linspace, logspace
+// ----------------------------------------------------------------
+
+namespace {
+
+template <class T>
+constexpr bool kIsFloat = is_floating(scalar_type_of<T>);
+
+struct Same {
+  auto operator()(auto v) const { return v; }
+};
+
+// a + b c, rounded once by types that have such an instruction and after each
+// step by 16-bit ones.
+template <class V>
+V add_product(V a, V b, V c) {
+  if constexpr (std::is_same_v<V, float> || std::is_same_v<V, double>) {
+    return std::fma(b, c, a);
+  } else {
+    return V(a + V(b * c));
+  }
+}
+
+// Both halves are counted from their own end, so that the last element is
+// `end` itself. All in V, as in PyTorch: the step is rounded to V, too.
+template <class V>
+auto position_of(V start, V end, int64_t steps) {
+  V step =
+      steps > 1 ? V(V(end - start) / V(static_cast<double>(steps - 1))) : V(0);
+  return [=](int64_t i) {
+    bool near_start = i < steps / 2;
+    double count = static_cast<double>(near_start ? i : i + 1 - steps);
+    return add_product(near_start ? start : end, step, V(count));
+  };
+}
+
+template <class Map>
+void space(const Scalar& start,
+           const Scalar& end,
+           int64_t steps,
+           const Tensor& out,
+           Map&& map) {
+  visit_type(out.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    using V = std::conditional_t<kIsComplex<T>, complex<double>, double>;
+    if (steps == 1) {
+      V v = map(start.to<V>());
+      return generate<T>(out, [=](int64_t) { return v; });
+    }
+    // Integers begin at the truncated bounds.
+    V first = start.to<V>(), last = end.to<V>();
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      first = static_cast<V>(start.to<int64_t>());
+      last = static_cast<V>(end.to<int64_t>());
+    }
+    // Exponents are not rounded before the power is taken.
+    using P = std::conditional_t<std::is_same_v<std::decay_t<Map>, Same> &&
+                                     kIsFloat<T>,
+                                 T,
+                                 V>;
+    auto at = position_of(P(first), P(last), steps);
+    generate<T>(out, [&](int64_t i) { return map(at(i)); });
+  });
+}
+
+Scalar bound_of(const Tensor& t) { return ops::item(t); }
+const Scalar& bound_of(const Scalar& s) { return s; }
+
+complex<double> power(double base, complex<double> v) {
+  double size = std::pow(base, v.real());
+  double angle = v.imag() * std::log(base);
+  return {size * std::cos(angle), size * std::sin(angle)};
+}
+double power(double base, double v) { return std::pow(base, v); }
+
+auto power_of(double base) {
+  return [base](auto v) { return power(base, v); };
+}
+
+}  // namespace
+
+#define TAEDA_SPACES(linspace_rule, logspace_rule, A, B, SpecA, SpecB) \
+  void linspace_cpu(const A& start,                                    \
+                    const B& end,                                      \
+                    int64_t steps,                                     \
+                    Dtype,                                             \
+                    MaybeLayout,                                       \
+                    MaybeDevice,                                       \
+                    MaybeBool,                                         \
+                    const Tensor& out) {                               \
+    space(bound_of(start), bound_of(end), steps, out, Same());         \
+  }                                                                    \
+  void logspace_cpu(const A& start,                                    \
+                    const B& end,                                      \
+                    int64_t steps,                                     \
+                    double base,                                       \
+                    Dtype,                                             \
+                    MaybeLayout,                                       \
+                    MaybeDevice,                                       \
+                    MaybeBool,                                         \
+                    const Tensor& out) {                               \
+    space(bound_of(start), bound_of(end), steps, out, power_of(base)); \
+  }
+TAEDA_SPACES(linspace_shape, logspace_shape, Scalar, Scalar, Scalar, Scalar)
+TAEDA_SPACES(linspace_tensor_scalar_shape,
+             logspace_tensor_scalar_shape,
+             Tensor,
+             Scalar,
+             Spec<I>,
+             Scalar)
+TAEDA_SPACES(linspace_scalar_tensor_shape,
+             logspace_scalar_tensor_shape,
+             Scalar,
+             Tensor,
+             Scalar,
+             Spec<I>)
+TAEDA_SPACES(linspace_tensor_tensor_shape,
+             logspace_tensor_tensor_shape,
+             Tensor,
+             Tensor,
+             Spec<I>,
+             Spec<I>)
+#undef TAEDA_SPACES
+
+template <class I>
+void linspace_out_shape(const Scalar& start,
+                        const Scalar& end,
+                        int64_t steps,
+                        const Spec<I>& out,
+                        Plan<I>& plan) {
+  plan_space(plan, start, end, steps, out.dtype(), {});
+  keep_shape(plan, out);
+}
+
+void linspace_out_cpu(const Scalar& start,
+                      const Scalar& end,
+                      int64_t steps,
+                      const Tensor& out) {
+  space(start, end, steps, out, Same());
+}
+void logspace_out_cpu(const Scalar& start,
+                      const Scalar& end,
+                      int64_t steps,
+                      double base,
+                      const Tensor& out) {
+  space(start, end, steps, out, power_of(base));
+}
+
+// Triangles ------------------------------------------------------------------
+
+namespace {
+
+void triangle(std::string_view op,
+              bool upper,
+              int64_t rows,
+              int64_t cols,
+              int64_t offset,
+              const Tensor& out) {
+  offset = clamped_offset(offset, rows, cols);
+  visit_type(out.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      T* row = out.mutable_data<T>();
+      T* col = row + out.sizes()[1];
+      each_triangle_row(
+          upper, rows, cols, offset, [&](int64_t r, int64_t a, int64_t b) {
+            for (int64_t c = a; c < b; ++c) {
+              *row++ = static_cast<T>(r);
+              *col++ = static_cast<T>(c);
+            }
+          });
+    } else {
+      not_implemented_for(op, out.dtype());
+    }
+  });
+}
+
+}  // namespace
+
+void tril_indices_cpu(int64_t row,
+                      int64_t col,
+                      int64_t offset,
+                      Dtype,
+                      MaybeLayout,
+                      MaybeDevice,
+                      MaybeBool,
+                      const Tensor& out) {
+  triangle("tril_indices", false, row, col, offset, out);
+}
+void triu_indices_cpu(int64_t row,
+                      int64_t col,
+                      int64_t offset,
+                      Dtype,
+                      MaybeLayout,
+                      MaybeDevice,
+                      MaybeBool,
+                      const Tensor& out) {
+  triangle("triu_indices", true, row, col, offset, out);
+}
+
+}  // namespace taeda::native

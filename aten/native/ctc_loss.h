@@ -1,0 +1,19 @@
+// Lengths of sequences as ctc_loss takes them.
+#pragma once
+
+#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/spec.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace taeda::native {
+
+using Lengths = std::vector<int64_t>;
+
+inline Lengths list_of(const Tensor& lengths) {
+  Tensor t = contiguous_as(lengths, kLong);
+  return {t.const_data<int64_t>(), t.const_data<int64_t>() + t.numel()};
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,42 @@
+// Sizes of pools with windows at random steps.
+#pragma once
+
+#include <taeda/aten/iter/spec.h>
+#include <taeda/aten/native/max_pool.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace taeda::native {
+
+// Windows of `kernel` elements; where they begin is drawn.
+template <class I>
+PoolOver<I> make_fractional_pool(std::string_view op,
+                                 const Spec<I>& self,
+                                 int64_t dims,
+                                 IntArrayRef kernel,
+                                 IntArrayRef output_size) {
+  auto p = make_adaptive_pool<I>(op, self, dims, dims_of<I>(output_size));
+  TAEDA_CHECK(static_cast<int64_t>(kernel.size()) == dims,
+              op,
+              ": kernel_size must either be a single Int or tuple of Ints");
+  for (int64_t d = 0; d < dims; ++d) {
+    size_t at = static_cast<size_t>(3 - dims + d);
+    p.kernel[at] = kernel[static_cast<size_t>(d)];
+    TAEDA_CHECK(p.out[at] > 0 && p.kernel[at] > 0,
+                op,
+                ": kernel_size and output_size must be positive, got ",
+                kernel,
+                " and ",
+                output_size);
+    TAEDA_CHECK(p.out[at] + p.kernel[at] - 1 <= p.in[at],
+                op,
+                ": pool size ",
+                kernel,
+                " too large relative to input of size ",
+                self.sizes());
+  }
+  return p;
+}
+
+}  // namespace taeda::native

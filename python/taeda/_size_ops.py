@@ -1,0 +1,51 @@
+"""Operators that read a tensor's sizes: `taeda.ops.aten.sym_size.int` and its like.
+
+They give integers, symbolic ones where sizes are, and need no dispatch: graphs of
+programs with symbolic sizes call them by their names.
+"""
+
+from __future__ import annotations
+
+from taeda._ops import OpOverload, OpOverloadPacket
+from taeda._schema import Schema
+
+__all__ = ["size_packet"]
+
+_READ = {
+    "sym_size": ("size", True),
+    "sym_stride": ("stride", True),
+    "sym_numel": ("numel", False),
+    "sym_storage_offset": ("storage_offset", False),
+}
+
+
+class _Reader(OpOverload):
+    tags: tuple = ()
+    is_view = False
+
+    def __init__(self, packet, overload: str, schema: str, method: str) -> None:
+        self._packet, self._overloadname = packet, overload or "default"
+        self._opname, self._native = packet.__name__, (packet.__name__, overload)
+        self._schema, self._method = Schema(schema, "aten"), method
+        self.__name__ = self.__qualname__ = f"{packet.__name__}.{self._overloadname}"
+        self.__module__ = packet.__module__
+
+    def __call__(self, self_, *args):
+        if hasattr(type(self_), "__torch_function__") and not hasattr(self_, "dtype"):
+            return type(self_).__torch_function__(self, (), (self_, *args))
+        return getattr(self_, self._method)(*args)
+
+
+def size_packet(name: str) -> OpOverloadPacket | None:
+    """The packet of this name; None where it is none of them."""
+    if name not in _READ:
+        return None
+    method, by_dim = _READ[name]
+    several = " -> SymInt[]" if by_dim else " -> SymInt"
+    schemas = {"": f"{name}(Tensor self){several}"}
+    if by_dim:
+        schemas["int"] = f"{name}.int(Tensor self, int dim) -> SymInt"
+    packet = OpOverloadPacket("aten", name, schemas)
+    for overload, schema in schemas.items():
+        packet._made[overload] = _Reader(packet, overload, schema, method)
+    return packet

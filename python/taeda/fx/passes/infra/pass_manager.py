@@ -1,0 +1,132 @@
+"""Runs passes in an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from .pass_base import PassResult
+
+__all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
+
+
+def pass_result_wrapper(fn: Callable) -> Callable:
+    """A pass of a function that changes a module in place and returns None."""
+
+    @wraps(fn)
+    def run(gm):
+        result = fn(gm)
+        return result if isinstance(result, PassResult) else PassResult(gm, True)
+
+    return run
+
+
+def this_before_that_pass_constraint(this: Callable, that: Callable) -> Callable:
+    """The rule that one pass stands before another: a function of two passes that is
+    False where the first one given is `that` and the second `this`."""
+
+    def allowed(a: Callable, b: Callable) -> bool:
+        return not (a == that and b == this)
+
+    return allowed
+
+
+class PassManager:
+    """A list of passes that is run until nothing changes.
+
+    Args:
+        passes: functions of a module that give a PassResult.
+        constraints: functions of two passes: may the first stand before the second?
+        steps: at most so many rounds.
+        run_checks_after_each_pass: call the checks after each pass too.
+        suppress_check_failures: go on when a check fails.
+    """
+
+    def __init__(
+        self,
+        passes=None,
+        constraints=None,
+        steps: int | None = None,
+        run_checks_after_each_pass: bool = False,
+        suppress_check_failures: bool = False,
+    ) -> None:
+        self.passes, self.constraints = list(passes or ()), list(constraints or ())
+        self.steps = steps or 1
+        self.run_checks_after_each_pass = run_checks_after_each_pass
+        self.suppress_check_failures = suppress_check_failures
+        self.checks: list[Callable] = []
+        self._validated = False
+
+    def add_pass(self, _pass: Callable) -> None:
+        """Puts a pass at the end."""
+        self.passes.append(_pass)
+        self._validated = False
+
+    def add_constraint(self, constraint: Callable) -> None:
+        """Adds a rule about the order."""
+        self.constraints.append(constraint)
+        self._validated = False
+
+    def add_checks(self, check: Callable) -> None:
+        """Adds a function of a module that raises for a fault."""
+        self.checks.append(check)
+
+    def validate_constraints(self) -> None:
+        """Raises RuntimeError where the order breaks a rule."""
+        for rule in self.constraints:
+            for i, first in enumerate(self.passes):
+                for second in self.passes[i + 1 :]:
+                    if not rule(first, second):
+                        raise RuntimeError(
+                            f"pass schedule constraint violated: {first} stands before "
+                            f"{second}"
+                        )
+        self._validated = True
+
+    def solve_constraints(self) -> None:
+        """Brings the passes into an order that keeps the rules.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        waiting, done = list(self.passes), []
+        while waiting:
+            free = next((p for p in waiting if self._may_lead(p, waiting)), None)
+            if free is None:
+                raise RuntimeError(f"constraints of passes form a circle: {waiting}")
+            waiting.remove(free)
+            done.append(free)
+        self.passes, self._validated = done, True
+
+    def _may_lead(self, first, others) -> bool:
+        pairs = [(first, p) for p in others if p is not first]
+        return all(rule(*pair) for rule in self.constraints for pair in pairs)
+
+    def check(self, module) -> None:
+        """Calls the checks."""
+        for check in self.checks:
+            try:
+                check(module)
+            except Exception:
+                if not self.suppress_check_failures:
+                    raise
+
+    def __call__(self, module) -> PassResult:
+        if not self._validated:
+            self.solve_constraints()
+        self.check(module)
+        changed = False
+        for _ in range(self.steps):
+            in_this_round = False
+            for each in self.passes:
+                result = each(module)
+                if isinstance(result, PassResult):
+                    module = result.graph_module
+                    in_this_round |= result.modified
+                if self.run_checks_after_each_pass:
+                    self.check(module)
+            changed |= in_this_round
+            if not in_this_round:
+                break
+        self.check(module)
+        return PassResult(module, changed)
