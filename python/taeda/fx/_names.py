@@ -123,6 +123,8 @@ def _library_path(module: str) -> str:
 
 def is_own(obj) -> bool:
     """Whether generated code may name an object by its path in this library."""
+    if isinstance(obj, types.ModuleType):
+        return False
     module = getattr(obj, "__module__", None)
     if module is not None:
         return module.split(".")[0] in ("taeda", taeda.__name__)

@@ -366,17 +366,18 @@ class ParameterProxy(Proxy):
 
 
 def _instruction(frame) -> tuple[str, int, str]:
-    """The instruction at which a frame stands, its argument, and the one after it."""
+    """The instruction at which a frame stands, its argument, and the one after it.
+
+    A conversion to bool, which has an instruction of its own from Python 3.13 on, is
+    passed over.
+    """
     code, at = frame.f_code.co_code, frame.f_lasti
     argument = code[at + 1]
     if at and code[at - 2] == dis.EXTENDED_ARG:
         argument |= code[at - 1] << 8
-    following = at + 2
-    skipped = (dis.opmap.get("CACHE"), dis.opmap.get("NOT_TAKEN"))
-    while following < len(code) and code[following] in skipped:
-        following += 2
-    after = dis.opname[code[following]] if following < len(code) else ""
-    return dis.opname[code[at]], argument, after
+    shown = (dis.opname[op] for op in code[at::2])
+    names = (n for n in shown if n not in ("CACHE", "NOT_TAKEN", "TO_BOOL"))
+    return next(names), argument, next(names, "")
 
 
 def _record(target, swapped: bool = False):

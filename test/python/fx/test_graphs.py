@@ -342,3 +342,45 @@ def test_a_module_is_written_as_a_package(tmp_path, monkeypatch) -> None:
 
     x = taeda.rand(2, 3)
     assert taeda.equal(Written()(x), gm(x))
+
+
+PROGRAM = """
+import pickle, torch
+from torch.fx import GraphModule, symbolic_trace
+from torch.fx.experimental.proxy_tensor import make_fx
+
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+gm = symbolic_trace(net)
+twin = pickle.loads(pickle.dumps(gm))
+x = torch.ones(1, 2)
+assert torch.equal(twin(x), net(x)) and isinstance(twin, GraphModule)
+print(symbolic_trace(lambda x: torch.relu(x)).code.strip())
+print(make_fx(lambda x: x.sin())(x).code.strip().split(chr(10))[1].strip())
+print(gm.print_readable(False).split("(")[1])
+"""
+
+
+def test_programs_that_say_torch_get_code_that_says_torch(tmp_path) -> None:
+    import subprocess
+
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    command = [sys.executable, "-m", "taeda.as_torch", str(path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.splitlines()[:5] == [
+        "def forward(self, x):",
+        "    relu = torch.relu(x);  x = None",
+        "    return relu",
+        "sin = torch.ops.aten.sin.default(x_1);  x_1 = None",
+        "torch.nn.Module):",
+    ]
+
+
+def test_importing_the_package_does_not_import_graphs() -> None:
+    import subprocess
+
+    text = "import sys, taeda; print([m for m in sys.modules if 'taeda.fx' in m])"
+    told = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "[]"

@@ -268,3 +268,6 @@ def guard_or_true(a) -> bool:
 def guard_size_oblivious(a) -> bool:
     """The condition's truth."""
     return bool(a)
+
+
+from ._questions import *  # noqa: E402, F403  which ask the functions above
