@@ -188,6 +188,56 @@ void plan_reduction(const OperatorEntry& op,
   plan.outputs.set(0, sizes, stack[0].get<TensorBase>().dtype());
 }
 
+// Numbers
+// ------------------------------------------------------------------------
+
+// The length of a range is made of its numbers; the sizes of no other operator
+// are, so that a symbol among them may be any number there.
+bool plan_range(const OperatorEntry& op,
+                std::span<const IValue> arguments,
+                SymbolicPlan& plan) {
+  if (std::string_view(op.name) != "arange") return false;
+  SymInt bounds[] = {0, 0, 1};
+  constexpr std::string_view kNames[] = {"start", "end", "step"};
+  for (size_t i = 0; i < 3; ++i) {
+    const IValue* v = argument(op, arguments, kNames[i]);
+    if (v == nullptr) continue;
+    if (!v->is<int64_t>() && !v->is<SymInt>()) return false;
+    bounds[i] = v->is<SymInt>() ? v->get<SymInt>() : SymInt(v->to_int());
+  }
+  auto& [start, end, step] = bounds;
+  TAEDA_CHECK(step != 0, "arange: step must be nonzero");
+  bool up = step > 0;
+  TAEDA_CHECK(up ? start <= end : start >= end,
+              "arange: upper bound and lower bound inconsistent with step "
+              "sign: start ",
+              start,
+              ", end ",
+              end,
+              ", step ",
+              step);
+  SymInt length =
+      up ? (end - start + step - 1) / step : (start - end - step - 1) / -step;
+  const IValue* dtype = argument(op, arguments, "dtype");
+  bool given = dtype != nullptr && !dtype->is_none();
+  plan.outputs.set(
+      0,
+      length,
+      given ? static_cast<ScalarType>(dtype->to_int()) : ScalarType::Long);
+  return true;
+}
+
+Stack with_plain_numbers(const OperatorEntry& op,
+                         std::span<const IValue> arguments) {
+  Stack out(arguments.begin(), arguments.end());
+  for (size_t i = 0; i < out.size(); ++i) {
+    bool number = op.info->values[i].type == ValueType::Scalar;
+    if (number && out[i].is<SymInt>())
+      out[i] = hint_of(out[i].get<SymInt>(), 1);
+  }
+  return out;
+}
+
 // Results
 // ------------------------------------------------------------------------
 
@@ -259,6 +309,18 @@ void finish(const OperatorEntry& op, Stack& stack, const SymbolicPlan& plan) {
   for (TensorBase& t : made) stack.emplace_back(std::move(t));
 }
 
+// A symbol in the place of a tensor becomes a tensor without memory: no result
+// depends on its value here.
+void numbers_as_tensors(const OperatorEntry& op, std::span<IValue> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!op.info->values[i].is_tensor() || !arguments[i].is<SymInt>()) continue;
+    TensorBase number =
+        make_tensor("symbolic", {}, ScalarType::Long, DeviceType::Meta);
+    number.impl()->is_wrapped_number = true;
+    arguments[i] = std::move(number);
+  }
+}
+
 void fix(const TensorBase& t) {
   if (!is_symbolic(t)) return;
   TensorImpl& impl = *t.impl();
@@ -285,6 +347,7 @@ void compute_fixed(const OperatorEntry& op, Stack& stack) {
 
 struct SymbolicKernel final : BoxedKernel {
   void call(const OperatorEntry& op, DispatchKeySet, Stack& stack) override {
+    numbers_as_tensors(op, arguments_on(op, stack));
     if (run_symbolic_composite(op, stack)) return;
     if (op.info->record->composite || is_transparent(op)) {
       run_composite(op, stack);
@@ -308,7 +371,14 @@ std::optional<SymbolicPlan> plan_symbolic(const OperatorEntry& op,
   const RecordInfo& record = *op.info->record;
   if (op.info->form == Form::Out) return std::nullopt;
   std::optional<SymbolicPlan> plan(op.name);
+  bool symbols = has_symbols(arguments);
+  if (symbols && plan_range(op, arguments, *plan)) return plan;
   if (record.rule != nullptr) {
+    Stack numbers;
+    if (symbols) {
+      numbers = with_plain_numbers(op, arguments);
+      arguments = numbers;
+    }
     record.rule->call(record.rule->function, arguments, *plan);
   } else if (record.family == Family::Pointwise) {
     plan_pointwise(op, arguments, *plan);
@@ -381,6 +451,10 @@ void call_with_symbols(const OperatorEntry& op, Stack& stack) {
   if (kernel == nullptr) {
     boxed_kernel(op, keys).call(op, keys, stack);
   } else if (!run_symbolic_composite(op, stack)) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      bool number = op.info->values[i].is_tensor() && arguments[i].is<SymInt>();
+      if (number) arguments[i] = wrap_number(Scalar(arguments[i].to_int()));
+    }
     fix_symbols(arguments);
     op.from_stack(op, kernel, stack);
   }

@@ -2,7 +2,7 @@
 // operators otherwise.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/argument_checks.h>
-#include <taeda/aten/native/loss_reduction.h>
+#include <taeda/aten/native/formula_support.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/_cross_entropy_rows.h>
@@ -12,7 +12,9 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/log_softmax.h>
+#include <taeda/gen/ops/logical_not.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/neg.h>
@@ -117,23 +119,18 @@ Tensor with_probabilities(const Tensor& self,
   }
   Tensor sum = ops::neg(ops::sum(terms));
   if (reduction != kMeanReduction) return sum;
-  double items =
-      static_cast<double>(logs.numel()) / static_cast<double>(classes);
-  return ops::div(sum, Scalar(items));
+  return share_of(sum, sym_numel(*logs.impl()) / SymInt(classes));
 }
 
 // The sum of the weights of the targets that count.
-double counted_weight(const Tensor& target,
+Tensor counted_weight(const Tensor& target,
                       const Tensor& weight,
-                      int64_t ignore_index) {
-  Tensor t = contiguous_as(target, kLong);
-  Tensor w = weight.defined() ? contiguous_as(weight, kDouble) : weight;
-  double sum = 0;
-  for (int64_t i = 0; i < t.numel(); ++i) {
-    int64_t c = t.const_data<int64_t>()[i];
-    if (c != ignore_index) sum += w.defined() ? w.const_data<double>()[c] : 1;
-  }
-  return sum;
+                      const Tensor& ignored) {
+  if (!weight.defined()) return ops::sum(ops::logical_not(ignored));
+  Tensor places = ops::masked_fill(target, ignored, Scalar(0));
+  Tensor weights = ops::index_select(weight, 0, ops::reshape(places, {-1}));
+  Tensor flat = ops::reshape(ignored, {-1});
+  return ops::sum(ops::masked_fill(weights, flat, Scalar(0.0)));
 }
 
 Tensor smoothed(const Tensor& self,
@@ -156,8 +153,7 @@ Tensor smoothed(const Tensor& self,
   Tensor ignored = ops::eq(target, Scalar(ignore_index));
   all = ops::masked_fill(all, ignored, Scalar(0.0));
   if (reduction == kMeanReduction) {
-    double sum = counted_weight(target, weight, ignore_index);
-    all = ops::div(ops::sum(all), Scalar(sum));
+    all = ops::div(ops::sum(all), counted_weight(target, weight, ignored));
   } else if (reduction != kNoReduction) {
     all = ops::sum(all);
   }

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/difference.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/diff.h>
 #include <taeda/gen/native/frexp.h>
 #include <taeda/gen/native/isin.h>
@@ -14,10 +15,10 @@
 #include <taeda/gen/ops/logical_xor.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
-#include <taeda/gen/ops/new_empty.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/where.h>
+#include <taeda/gen/sym/new_empty.h>
 
 #include <algorithm>
 #include <vector>
@@ -98,7 +99,7 @@ Tensor rrelu(const Tensor& self,
               " and ",
               high);
   if (!training) return ops::leaky_relu(self, Scalar((low + high) / 2));
-  Tensor drawn = ops::new_empty(self, self.sizes());
+  Tensor drawn = sym::new_empty(self, symbolic_sizes(self));
   ops::uniform_(drawn, low, high, generator);
   Tensor factor = ops::where(ops::le(self, Scalar(0)), drawn, Scalar(1.0));
   return ops::mul(self, factor);

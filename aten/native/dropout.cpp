@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/random.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/alpha_dropout.h>
 #include <taeda/gen/native/bernoulli.h>
 #include <taeda/gen/native/dropout.h>
@@ -13,8 +14,8 @@
 #include <taeda/gen/ops/bernoulli.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/mul.h>
-#include <taeda/gen/ops/new_empty.h>
 #include <taeda/gen/ops/zeros.h>
+#include <taeda/gen/sym/new_empty.h>
 
 #include <cmath>
 
@@ -32,10 +33,10 @@ void check_probability(double p) {
 Tensor channel_noise(const Tensor& input) {
   TAEDA_CHECK(input.dim() >= 2,
               "Feature dropout requires at least 2 dimensions in the input");
-  DimVector sizes(static_cast<size_t>(input.dim()), 1);
-  sizes[0] = input.sizes()[0];
-  sizes[1] = input.sizes()[1];
-  return ops::new_empty(input, sizes);
+  Dims<SymInt> sizes(static_cast<size_t>(input.dim()), SymInt(1));
+  sizes[0] = symbolic_sizes(input)[0];
+  sizes[1] = symbolic_sizes(input)[1];
+  return sym::new_empty(input, sizes);
 }
 
 struct Kind {
@@ -74,7 +75,7 @@ Tensor zero_number(const Tensor& input) {
 
 Tensor drop(const Tensor& input, double p, bool train, Kind kind) {
   check_probability(p);
-  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 0 || !train || has_no_elements(input)) return input;
   if (p == 1) return ops::mul(input, zero_number(input));
   Noise n = noise_for(input, p, kind);
   Tensor out = ops::mul(input, n.factor);
@@ -83,7 +84,7 @@ Tensor drop(const Tensor& input, double p, bool train, Kind kind) {
 
 void drop_inplace(const Tensor& self, double p, bool train, Kind kind) {
   check_probability(p);
-  if (p == 0 || !train || self.numel() == 0) return;
+  if (p == 0 || !train || has_no_elements(self)) return;
   if (p == 1) return ops::mul_(self, zero_number(self));
   Noise n = noise_for(self, p, kind);
   ops::mul_(self, n.factor);

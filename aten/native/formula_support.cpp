@@ -1,8 +1,11 @@
 #include <taeda/aten/native/formula_support.h>
-#include <taeda/gen/ops/expand.h>
+#include <taeda/aten/native/symbolic_sizes.h>
+#include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/mean.h>
 #include <taeda/gen/ops/sum.h>
+#include <taeda/gen/sym/expand.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace taeda::native {
@@ -12,23 +15,54 @@ TensorBase reduced_loss(const TensorBase& loss, int64_t reduction) {
   return reduction == kSumReduction ? ops::sum(loss) : loss;
 }
 
-double loss_share(int64_t reduction, const derived::Tensors& tensors) {
-  if (reduction != kMeanReduction) return 1.0;
-  DimVector shape(tensors[0].sizes());
+namespace {
+
+bool any_symbolic(const derived::Tensors& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const TensorBase& t) {
+    return t.impl()->is_symbolic();
+  });
+}
+
+Dims<SymInt> common_shape(const derived::Tensors& tensors) {
+  Dims<SymInt> shape(symbolic_sizes(tensors[0]));
   for (const TensorBase& t : tensors) {
-    if (t.sizes() == IntArrayRef(shape)) continue;
-    shape = broadcast_shapes<int64_t>("loss", shape, t.sizes());
+    if (same_sizes(symbolic_sizes(t), shape)) continue;
+    shape = broadcast_shapes<SymInt>("loss", shape, symbolic_sizes(t));
   }
+  return shape;
+}
+
+}  // namespace
+
+double loss_share(int64_t reduction, const derived::Tensors& tensors) {
+  if (reduction != kMeanReduction || any_symbolic(tensors)) return 1.0;
   // Sizes may be greater than integers count to where nothing is stored.
   double count = 1;
-  for (int64_t size : shape) count *= static_cast<double>(size);
+  for (const SymInt& size : common_shape(tensors)) {
+    count *= static_cast<double>(size.plain());
+  }
   return 1.0 / count;
 }
 
-TensorBase spread(const TensorBase& grad, IntArrayRef sizes) {
-  if (grad.sizes() == sizes) return grad;
-  DimVector shape = broadcast_shapes<int64_t>("loss", grad.sizes(), sizes);
-  return IntArrayRef(shape) == grad.sizes() ? grad : ops::expand(grad, shape);
+SymInt symbolic_count(int64_t reduction, const derived::Tensors& tensors) {
+  SymInt count = 1;
+  if (reduction != kMeanReduction || !any_symbolic(tensors)) return count;
+  for (const SymInt& size : common_shape(tensors)) count *= size;
+  return count;
+}
+
+TensorBase share_of(const TensorBase& grad, const SymInt& count) {
+  if (!count.is_symbolic()) {
+    return count == 1 ? grad : ops::div(grad, Scalar(count.plain()));
+  }
+  return ops::div(grad, number_as_tensor(grad, count));
+}
+
+TensorBase spread(const TensorBase& grad, ArrayRef<SymInt> sizes) {
+  ArrayRef<SymInt> own = symbolic_sizes(grad);
+  if (same_sizes(own, sizes)) return grad;
+  Dims<SymInt> shape = broadcast_shapes<SymInt>("loss", own, sizes);
+  return same_sizes(shape, own) ? grad : sym::expand(grad, shape);
 }
 
 namespace {

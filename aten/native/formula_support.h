@@ -4,6 +4,7 @@
 
 #include <taeda/aten/iter/derived.h>
 #include <taeda/aten/native/loss_reduction.h>
+#include <taeda/c10/symbolic/sym_int.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -17,8 +18,14 @@ TAEDA_API TensorBase reduced_loss(const TensorBase& loss, int64_t reduction);
 // number of elements that the broadcast tensors have; else one.
 TAEDA_API double loss_share(int64_t reduction, const derived::Tensors& tensors);
 
+// The same over symbols, whose share is no number: it is one, and what the
+// gradient is to be divided by is this count. One where nothing is a symbol.
+TAEDA_API SymInt symbolic_count(int64_t reduction,
+                                const derived::Tensors& tensors);
+TAEDA_API TensorBase share_of(const TensorBase& grad, const SymInt& count);
+
 // The gradient with all axes of the argument, where it has fewer.
-TAEDA_API TensorBase spread(const TensorBase& grad, IntArrayRef sizes);
+TAEDA_API TensorBase spread(const TensorBase& grad, ArrayRef<SymInt> sizes);
 
 // The given number; if absent, the largest finite number of a dtype times
 // `sign` (0 of integers).

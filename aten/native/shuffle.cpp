@@ -1,4 +1,5 @@
 // Channels in another order; vander and trapezoid.
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/channel_shuffle.h>
 #include <taeda/gen/native/trapezoid.h>
 #include <taeda/gen/native/vander.h>
@@ -21,25 +22,26 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
   TAEDA_CHECK(self.dim() > 2,
               "channel_shuffle expects input with > 2 dims, but got input with "
               "sizes ",
-              self.sizes());
-  int64_t c = self.sizes()[1];
+              symbolic_sizes(self));
+  const SymInt& c = symbolic_sizes(self)[1];
   TAEDA_CHECK(groups > 0,
               "Number of groups to divide channels in must be positive. Value "
               "of groups:",
               groups);
-  TAEDA_CHECK(c % groups == 0,
+  TAEDA_CHECK(c % SymInt(groups) == 0,
               "Number of channels must be divisible by groups. Got ",
               c,
               " channels and ",
               groups,
               " groups.");
-  DimVector split(self.sizes()), order;
+  Dims<SymInt> split(symbolic_sizes(self));
+  DimVector order;
   split[1] = groups;
-  split.insert(split.begin() + 2, c / groups);
+  split.insert(split.begin() + 2, c / SymInt(groups));
   for (int64_t d = 0; d <= self.dim(); ++d) order.push_back(d);
   std::swap(order[1], order[2]);
-  return ops::reshape(ops::permute(ops::reshape(self, split), order),
-                      self.sizes());
+  return reshape_sized(ops::permute(reshape_sized(self, split), order),
+                       symbolic_sizes(self));
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {

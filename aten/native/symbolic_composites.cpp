@@ -1,4 +1,5 @@
 // Composites over the integer type: what they make of sizes that are symbols.
+#include <taeda/aten/iter/derived.h>
 #include <taeda/aten/iter/symbolic.h>
 #include <taeda/aten/iter/symbolic_caller.h>
 #include <taeda/aten/native/reshape_rules.h>
@@ -8,20 +9,27 @@
 #include <taeda/gen/ops/_unsafe_view.h>
 #include <taeda/gen/ops/chunk.h>
 #include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/detach.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/expand_as.h>
 #include <taeda/gen/ops/flatten.h>
+#include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/lift_fresh.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/native_group_norm.h>
+#include <taeda/gen/ops/new_full.h>
+#include <taeda/gen/ops/repeat_interleave.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/reshape_as.h>
 #include <taeda/gen/ops/slice.h>
 #include <taeda/gen/ops/split.h>
 #include <taeda/gen/ops/unflatten.h>
+#include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/view.h>
 #include <taeda/gen/ops/view_as.h>
+#include <taeda/gen/ops/zeros.h>
+#include <taeda/gen/sym/new_zeros.h>
 
 namespace taeda {
 
@@ -178,6 +186,80 @@ void chunk(Arguments a, Stack& out) {
                   std::vector<IValue>{self, size, dim});
 }
 
+void copy_into_self(Arguments a, Stack& out) {
+  const TensorBase& self = tensor(a);
+  ArrayRef<SymInt> own = sizes(self);
+  Symbols shape = broadcast_shapes<SymInt>("copy_", own, sizes(tensor(a, 1)));
+  TAEDA_CHECK(native::same_sizes(shape, own),
+              "copy_: output with shape ",
+              own,
+              " doesn't match the broadcast shape ",
+              ArrayRef<SymInt>(shape));
+  derived::check_writable(self);
+  self.impl()->bump_version();
+  out.emplace_back(self);
+}
+
+// Each element of a dim `repeats` times, right behind itself.
+void repeat_interleave(Arguments a, Stack& out) {
+  SymInt repeats = boxing::to_symbol(a[1]);
+  TAEDA_CHECK(repeats >= 0, "repeats must be non-negative, got ", repeats);
+  const TensorBase& self = tensor(a);
+  bool flat = a[2].is_none() || self.dim() == 0;
+  TensorBase input = flat ? reshape_to(self, {SymInt(-1)}) : self;
+  int64_t dim = flat ? 0 : wrap_dim(a[2].to_int(), self.dim());
+  Symbols wide(sizes(input)), joined(sizes(input));
+  joined[dim] *= repeats;
+  if (!a[3].is_none()) {
+    SymInt wanted = boxing::to_symbol(a[3]);
+    TAEDA_CHECK(wanted == joined[dim],
+                "repeat_interleave: Invalid output_size, expected ",
+                joined[dim],
+                " but got ",
+                wanted);
+  }
+  wide.insert(wide.begin() + dim + 1, repeats);
+  TensorBase spread =
+      native::expand_sized(ops::unsqueeze(input, dim + 1), wide);
+  TensorBase copy = ops::clone(spread, MemoryFormat::Contiguous);
+  out.emplace_back(view_to(copy, joined));
+}
+
+// Of meta tensors: their sum has to be given.
+void repeated_places(Arguments a, Stack& out) {
+  const TensorBase& repeats = tensor(a);
+  TAEDA_CHECK_AS(NotImplemented,
+                 repeats.is_meta() && !a[1].is_none(),
+                 "repeat_interleave: the size of the result is the sum of ",
+                 "repeats, which is data; give output_size");
+  out.emplace_back(make_symbolic_tensor(
+      boxing::to_symbol(a[1]), ArrayRef<SymInt>(), repeats.dtype()));
+}
+
+// By numbers of repetitions that are data.
+void repeat_by_data(Arguments a, Stack& out) {
+  bool flat = a[2].is_none() || tensor(a).dim() == 0;
+  TensorBase input = flat ? reshape_to(tensor(a), {SymInt(-1)}) : tensor(a);
+  int64_t dim = flat ? 0 : wrap_dim(a[2].to_int(), input.dim());
+  TensorBase counts = tensor(a, 1);
+  const SymInt& size = sizes(input)[dim];
+  if (counts.dim() == 0 || sizes(counts)[0] == 1) {
+    counts = native::expand_sized(reshape_to(counts, {SymInt(1)}), size);
+  } else {
+    TAEDA_CHECK(sizes(counts)[0] == size,
+                "repeats must have the same size as input along dim, but got "
+                "repeats.size(0) = ",
+                sizes(counts)[0],
+                " and input.size(",
+                dim,
+                ") = ",
+                size);
+  }
+  TensorBase places =
+      call(ops::entries::repeat_interleave_Tensor, {counts, a[3]});
+  out.emplace_back(ops::index_select(input, dim, places));
+}
+
 struct Known {
   const OperatorEntry* op;
   SymbolicComposite function;
@@ -194,6 +276,10 @@ constexpr Known kKnown[] = {
     {&ops::entries::unflatten_int, unflatten},
     {&ops::entries::narrow, narrow},
     {&ops::entries::chunk, chunk},
+    {&ops::entries::copy_, copy_into_self},
+    {&ops::entries::repeat_interleave_Tensor, repeated_places},
+    {&ops::entries::repeat_interleave_self_int, repeat_interleave},
+    {&ops::entries::repeat_interleave_self_Tensor, repeat_by_data},
 };
 
 }  // namespace
@@ -204,6 +290,27 @@ bool same_sizes(ArrayRef<SymInt> a, ArrayRef<SymInt> b) {
   bool same = a.size() == b.size();
   for (size_t d = 0; same && d < a.size(); ++d) same = a[d] == b[d];
   return same;
+}
+
+Tensor number_as_tensor(const Tensor& like, const SymInt& number) {
+  return call(ops::entries::new_full,
+              {like,
+               std::vector<int64_t>(),
+               number,
+               static_cast<int64_t>(kLong),
+               IValue(),
+               IValue(),
+               IValue()});
+}
+Tensor zeros_sized(const Tensor& like, ArrayRef<SymInt> sizes) {
+  if (all_plain(sizes) && !meets_python(like)) {
+    return ops::zeros(as_plain(sizes),
+                      like.dtype(),
+                      std::nullopt,
+                      like.device(),
+                      std::nullopt);
+  }
+  return sym::new_zeros(like, sizes);
 }
 
 Tensor reshape_sized(const Tensor& self, ArrayRef<SymInt> shape) {

@@ -18,7 +18,12 @@ inline bool same_size(const Tensor& a, int64_t i, const Tensor& b, int64_t j) {
   return symbolic_sizes(a)[static_cast<size_t>(i)] ==
          symbolic_sizes(b)[static_cast<size_t>(j)];
 }
-bool same_sizes(ArrayRef<SymInt> a, ArrayRef<SymInt> b);
+TAEDA_API bool same_sizes(ArrayRef<SymInt> a, ArrayRef<SymInt> b);
+
+// A number as a tensor without axes where `like` is, in the same levels and
+// modes: arithmetic with a symbol.
+TAEDA_API Tensor number_as_tensor(const Tensor& like, const SymInt& number);
+TAEDA_API Tensor zeros_sized(const Tensor& like, ArrayRef<SymInt> sizes);
 
 Tensor reshape_sized(const Tensor& self, ArrayRef<SymInt> shape);
 Tensor expand_sized(const Tensor& self, ArrayRef<SymInt> shape);

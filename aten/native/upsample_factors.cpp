@@ -1,5 +1,5 @@
 // The upsample operators as programs call them: by sizes, or by factors.
-#include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/_upsample_bicubic2d_aa.h>
 #include <taeda/gen/native/_upsample_bilinear2d_aa.h>
 #include <taeda/gen/native/_upsample_lanczos2d_aa.h>
@@ -13,20 +13,21 @@
 #include <taeda/gen/native/upsample_nearest2d.h>
 #include <taeda/gen/native/upsample_nearest3d.h>
 #include <taeda/gen/native/upsample_trilinear3d.h>
-#include <taeda/gen/ops/_upsample_bicubic2d_aa.h>
-#include <taeda/gen/ops/_upsample_bilinear2d_aa.h>
-#include <taeda/gen/ops/_upsample_lanczos2d_aa.h>
-#include <taeda/gen/ops/_upsample_nearest_exact1d.h>
-#include <taeda/gen/ops/_upsample_nearest_exact2d.h>
-#include <taeda/gen/ops/_upsample_nearest_exact3d.h>
-#include <taeda/gen/ops/upsample_bicubic2d.h>
-#include <taeda/gen/ops/upsample_bilinear2d.h>
-#include <taeda/gen/ops/upsample_linear1d.h>
-#include <taeda/gen/ops/upsample_nearest1d.h>
-#include <taeda/gen/ops/upsample_nearest2d.h>
-#include <taeda/gen/ops/upsample_nearest3d.h>
-#include <taeda/gen/ops/upsample_trilinear3d.h>
+#include <taeda/gen/sym/_upsample_bicubic2d_aa.h>
+#include <taeda/gen/sym/_upsample_bilinear2d_aa.h>
+#include <taeda/gen/sym/_upsample_lanczos2d_aa.h>
+#include <taeda/gen/sym/_upsample_nearest_exact1d.h>
+#include <taeda/gen/sym/_upsample_nearest_exact2d.h>
+#include <taeda/gen/sym/_upsample_nearest_exact3d.h>
+#include <taeda/gen/sym/upsample_bicubic2d.h>
+#include <taeda/gen/sym/upsample_bilinear2d.h>
+#include <taeda/gen/sym/upsample_linear1d.h>
+#include <taeda/gen/sym/upsample_nearest1d.h>
+#include <taeda/gen/sym/upsample_nearest2d.h>
+#include <taeda/gen/sym/upsample_nearest3d.h>
+#include <taeda/gen/sym/upsample_trilinear3d.h>
 
+#include <cmath>
 #include <utility>
 
 namespace taeda::native {
@@ -36,11 +37,19 @@ namespace {
 using Sizes = std::optional<ArrayRef<int64_t>>;
 using Factors = std::optional<ArrayRef<double>>;
 
+// A symbol stays one where the factor is whole.
+SymInt scaled(const SymInt& size, double factor) {
+  if (size.is_symbolic() && factor == std::floor(factor)) {
+    return size * SymInt(static_cast<int64_t>(factor));
+  }
+  return static_cast<int64_t>(static_cast<double>(size.guard()) * factor);
+}
+
 // The sizes of the result's planes.
-DimVector resized(const Tensor& input,
-                  const Sizes& output_size,
-                  const Factors& factors,
-                  size_t dims) {
+Dims<SymInt> resized(const Tensor& input,
+                     const Sizes& output_size,
+                     const Factors& factors,
+                     size_t dims) {
   TAEDA_CHECK(output_size.has_value() != factors.has_value(),
               "Must specify exactly one of output_size and scale_factors");
   size_t given = output_size ? output_size->size() : factors->size();
@@ -55,11 +64,10 @@ DimVector resized(const Tensor& input,
               given,
               " for ",
               input);
-  if (output_size) return DimVector(*output_size);
-  DimVector sizes;
+  if (output_size) return as_symbolic(*output_size);
+  Dims<SymInt> sizes;
   for (size_t d = 0; d < planes; ++d) {
-    sizes.push_back(static_cast<int64_t>(
-        static_cast<double>(input.sizes()[d + 2]) * (*factors)[d]));
+    sizes.push_back(scaled(symbolic_sizes(input)[d + 2], (*factors)[d]));
   }
   return sizes;
 }
@@ -71,19 +79,19 @@ Tensor by_factors(const Tensor& input,
                   const Factors& factors,
                   F&& f,
                   std::index_sequence<D...>) {
-  DimVector out = resized(input, sizes, factors, sizeof...(D));
+  Dims<SymInt> out = resized(input, sizes, factors, sizeof...(D));
   auto factor = [&](size_t d) {
     return factors ? std::optional<double>((*factors)[d]) : std::nullopt;
   };
-  return f(IntArrayRef(out), factor(D)...);
+  return f(SymIntArrayRef(out), factor(D)...);
 }
 
 }  // namespace
 
 #define TAEDA_UPSAMPLE(NAME, DIMS)                                \
   Tensor NAME(const Tensor& input, Sizes size, Factors factors) { \
-    auto op = [&](IntArrayRef out, auto... scales) {              \
-      return ops::NAME(input, out, scales...);                    \
+    auto op = [&](SymIntArrayRef out, auto... scales) {           \
+      return sym::NAME(input, out, scales...);                    \
     };                                                            \
     auto dims = std::make_index_sequence<DIMS>();                 \
     return by_factors(input, size, factors, op, dims);            \
@@ -99,8 +107,8 @@ TAEDA_UPSAMPLE(_upsample_nearest_exact3d, 3)
 #define TAEDA_UPSAMPLE(NAME, DIMS)                                      \
   Tensor NAME(                                                          \
       const Tensor& input, Sizes size, bool corners, Factors factors) { \
-    auto op = [&](IntArrayRef out, auto... scales) {                    \
-      return ops::NAME(input, out, corners, scales...);                 \
+    auto op = [&](SymIntArrayRef out, auto... scales) {                 \
+      return sym::NAME(input, out, corners, scales...);                 \
     };                                                                  \
     auto dims = std::make_index_sequence<DIMS>();                       \
     return by_factors(input, size, factors, op, dims);                  \

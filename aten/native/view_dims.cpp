@@ -288,13 +288,14 @@ ViewGeometry<I> slice_rule(ViewGeometry<I> self,
     self.sizes[dim] = span;
     return self;
   }
-  // A step may be too large to be added to the size.
-  self.sizes[dim] = span / step + sym_min(span % step, I(1));
   if constexpr (std::is_same_v<I, int64_t>) {
+    // A step may be too large to be added to the size.
+    self.sizes[dim] = span / step + (span % step != 0);
     // Wraps only where one element is left, whose stride nobody follows.
     self.strides[dim] = static_cast<int64_t>(
         static_cast<uint64_t>(self.strides[dim]) * static_cast<uint64_t>(step));
   } else {
+    self.sizes[dim] = (span + step - I(1)) / step;
     self.strides[dim] *= step;
   }
   return self;

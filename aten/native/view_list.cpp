@@ -53,7 +53,7 @@ void for_each_part(const I& whole, const I& size, F&& make) {
   }
   for (int64_t i = 0; i < parts; ++i) {
     I start = I(i) * size;
-    make(start, sym_min(size, whole - start));
+    make(start, i + 1 < parts ? size : whole - start);
   }
 }
 

@@ -30,6 +30,12 @@ SymInt ShapeEnv::wrap(Id id) {
   return SymInt(IntrusivePtr<SymNode>::adopt(new SymNode(std::move(self), id)));
 }
 
+SymBool ShapeEnv::wrap_truth(Id condition) {
+  auto self = IntrusivePtr<ShapeEnv>::share(this);
+  auto* node = new SymNode(std::move(self), condition);
+  return SymBool(IntrusivePtr<SymNode>::adopt(node));
+}
+
 SymInt ShapeEnv::create_size(int64_t hint,
                              std::string source,
                              DynamicSize how) {
@@ -42,7 +48,9 @@ SymInt ShapeEnv::create_size(int64_t hint,
       return wrap(simplify(found->second));
     }
   }
-  int64_t low = how == DynamicSize::Duck ? 2 : 0;
+  // Programs differ for 0 and 1, which broadcast, so that traces assume others
+  // unless they have seen one of them.
+  int64_t low = hint >= 2 ? 2 : 0;
   Id symbol = expressions_.symbol(str_cat("s", backed_++), {low, Range::kHigh});
   hints_[symbol] = hint;
   symbols_.push_back(symbol);
@@ -77,6 +85,9 @@ bool ShapeEnv::decide(Id condition) {
   condition = simplify(condition);
   Truth truth = expressions_.known(condition);
   if (truth != Truth::Unknown) return truth == Truth::Yes;
+  if (auto seen = decided_.find(condition); seen != decided_.end()) {
+    return seen->second;
+  }
   std::optional<int64_t> value = hint(condition);
   std::string where = here();
   if (!value) {
@@ -91,6 +102,8 @@ bool ShapeEnv::decide(Id condition) {
   bool holds = *value != 0;
   Id guard = holds ? condition : expressions_.logical_not(condition);
   guards_.push_back({guard, std::move(where)});
+  decided_[guard] = true;
+  decided_[expressions_.logical_not(guard)] = false;
   learn(guard);
   return holds;
 }
@@ -119,6 +132,8 @@ void ShapeEnv::assert_true(Id condition, const std::string& message) {
     return;
   }
   assertions_.push_back({condition, here()});
+  decided_[condition] = true;
+  decided_[expressions_.logical_not(condition)] = false;
   learn(condition);
 }
 

@@ -70,6 +70,10 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   // Whether all guards hold for these values of the symbols.
   bool fits(const std::unordered_map<symbolic::Id, int64_t>& values) const;
   SymInt wrap(symbolic::Id id);
+  // A condition as it was written: what is known by now is not put in.
+  SymBool wrap_truth(symbolic::Id condition);
+  // The least value that was assumed when a symbol was made.
+  int64_t lowest(symbolic::Id symbol) const { return lowest_.at(symbol); }
 
   // Names the line of the user's program; set by the bindings.
   static std::string (*location)();
@@ -85,6 +89,7 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   std::unordered_map<symbolic::Id, int64_t> lowest_;   // assumed from the start
   std::unordered_map<int64_t, symbolic::Id> by_hint_;  // for duck sizes
   std::unordered_map<symbolic::Id, symbolic::Id> replacements_;
+  std::unordered_map<symbolic::Id, bool> decided_;  // guards, and opposites
   std::vector<symbolic::Id> symbols_;
   std::vector<ShapeGuard> guards_;
   std::vector<ShapeGuard> assertions_;

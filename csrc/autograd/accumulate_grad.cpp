@@ -26,8 +26,12 @@ bool is_sole_owner(const Tensor& t) {
          t.nbytes() == t.storage()->nbytes();
 }
 
+bool is_symbolic(const Tensor& t) { return t.impl()->is_symbolic(); }
+
 // Whether `grad` may become the grad of `variable` as it is.
 bool has_wanted_strides(const Tensor& grad, const Tensor& variable) {
+  // Whether symbols agree would be a question that leaves guards.
+  if (is_symbolic(grad) || is_symbolic(variable)) return false;
   if (!variable.is_non_overlapping_and_dense()) return grad.is_contiguous();
   return grad.strides() == variable.strides() ||
          (grad.is_contiguous() && variable.is_contiguous());
@@ -35,7 +39,9 @@ bool has_wanted_strides(const Tensor& grad, const Tensor& variable) {
 }  // namespace
 
 Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
-  if (grad.layout() != Layout::Strided) return ops::clone(grad);
+  if (grad.layout() != Layout::Strided || is_symbolic(grad)) {
+    return ops::clone(grad);
+  }
   bool dense = variable.is_non_overlapping_and_dense();
   DimVector rows = dense ? DimVector() : contiguous_strides(grad.sizes());
   Tensor out = empty_beside(
@@ -46,8 +52,9 @@ Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
 
 Tensor sum_of(Tensor a, const Tensor& b) {
   bool in_place = !meets_python(a) && !meets_python(b) && !grad_enabled() &&
-                  is_sole_owner(a) && a.dtype() == b.dtype() &&
-                  a.sizes() == b.sizes() && a.is_non_overlapping_and_dense() &&
+                  !is_symbolic(a) && !is_symbolic(b) && is_sole_owner(a) &&
+                  a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
+                  a.is_non_overlapping_and_dense() &&
                   a.layout() == Layout::Strided &&
                   b.layout() == Layout::Strided;
   if (!in_place) return ops::add(a, b);

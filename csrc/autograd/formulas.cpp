@@ -5,27 +5,26 @@
 #endif
 #include <taeda/aten/core/level.h>
 #include <taeda/gen/ops/_to_copy.h>
-#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/new_empty_strided.h>
 #include <taeda/gen/ops/real.h>
-#include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sum.h>
-#include <taeda/gen/ops/zeros.h>
+#include <taeda/gen/sym/expand.h>
+#include <taeda/gen/sym/reshape.h>
 
 namespace taeda::autograd {
 
-Tensor sum_to(const Tensor& t, IntArrayRef sizes) {
-  if (t.sizes() == sizes) return t;
+Tensor sum_to(const Tensor& t, SymIntArrayRef sizes) {
+  SymIntArrayRef own = symbolic_sizes(t);
+  if (same_sizes(own, sizes)) return t;
   DimVector dims;
-  int64_t extra = t.dim() - static_cast<int64_t>(sizes.size());
-  for (int64_t d = 0; d < t.dim(); ++d) {
-    if (d < extra ||
-        (sizes[static_cast<size_t>(d - extra)] == 1 && t.size(d) != 1)) {
-      dims.push_back(d);
+  size_t extra = own.size() - sizes.size();
+  for (size_t d = 0; d < own.size(); ++d) {
+    if (d < extra || (sizes[d - extra] == 1 && own[d] != 1)) {
+      dims.push_back(static_cast<int64_t>(d));
     }
   }
   Tensor summed = dims.empty() ? t : ops::sum(t, IntArrayRef(dims), true);
-  return extra == 0 ? summed : ops::reshape(summed, sizes);
+  return extra == 0 ? summed : sym::reshape(summed, sizes);
 }
 
 Tensor cast_to(const Tensor& t, ScalarType dtype) {
@@ -63,41 +62,33 @@ Tensor conj_of(const Tensor& t) {
 }
 
 Tensor unreduce(const Tensor& t,
-                IntArrayRef sizes,
+                SymIntArrayRef sizes,
                 std::optional<IntArrayRef> dims,
                 bool keepdim) {
   if (keepdim || sizes.empty()) return t;
-  DimVector kept(sizes);
+  Dims<SymInt> kept(sizes);
   if (!dims || dims->empty()) {
-    for (int64_t& s : kept) s = 1;
+    for (SymInt& s : kept) s = 1;
   } else {
     for (int64_t d : *dims) {
       kept[static_cast<size_t>(
           wrap_dim(d, static_cast<int64_t>(sizes.size())))] = 1;
     }
   }
-  return ops::reshape(t, kept);
+  return sym::reshape(t, kept);
 }
 
-Tensor copy_backward(const Tensor& grad, IntArrayRef sizes, ScalarType dtype) {
+Tensor copy_backward(const Tensor& grad,
+                     SymIntArrayRef sizes,
+                     ScalarType dtype) {
   return cast_to(sum_to(real_if_needed(grad, dtype), sizes), dtype);
 }
 
 Tensor sum_backward(const Tensor& grad,
-                    IntArrayRef sizes,
+                    SymIntArrayRef sizes,
                     std::optional<IntArrayRef> dims,
                     bool keepdim) {
-  return ops::expand(unreduce(grad, sizes, dims, keepdim), sizes);
-}
-
-Tensor as_strided_backward(const Tensor& grad,
-                           const TensorGeometry& input,
-                           IntArrayRef sizes,
-                           IntArrayRef strides,
-                           std::optional<int64_t> storage_offset) {
-  (void)sizes, (void)strides, (void)storage_offset, (void)input, (void)grad;
-  throw_error(ErrorKind::NotImplemented,
-              "as_strided: the derivative is not implemented yet");
+  return sym::expand(unreduce(grad, sizes, dims, keepdim), sizes);
 }
 
 }  // namespace taeda::autograd

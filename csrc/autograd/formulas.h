@@ -5,16 +5,24 @@
 #include <taeda/csrc/autograd/inplace.h>
 #include <taeda/csrc/autograd/variable.h>
 
+#include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/c10/core/scalar.h>
 
 #include <vector>
 
 namespace taeda::autograd {
 
+// Note [Formulas over symbols]
+// Sizes in formulas are SymInt: plain integers but where a program is traced on
+// sizes that are symbols. Formulas ask tensors for symbolic_sizes (sizes()
+// would fix the symbols) and call operators that take sizes by namespace sym.
+using native::same_sizes;
+using native::symbolic_sizes;
+
 // Shapes and dtypes ----------------------------------------------------------
 
 // Sums over the dims that broadcasting from `sizes` made or stretched.
-TAEDA_API Tensor sum_to(const Tensor& t, IntArrayRef sizes);
+TAEDA_API Tensor sum_to(const Tensor& t, SymIntArrayRef sizes);
 TAEDA_API Tensor cast_to(const Tensor& t, ScalarType dtype);
 // The real part of a complex gradient of something real.
 TAEDA_API Tensor real_if_needed(const Tensor& t, ScalarType wanted);
@@ -29,23 +37,17 @@ TAEDA_API Tensor empty_beside(const Tensor& t,
                               IntArrayRef strides);
 // Puts the dims that a reduction removed back, with size 1.
 TAEDA_API Tensor unreduce(const Tensor& t,
-                          IntArrayRef sizes,
+                          SymIntArrayRef sizes,
                           std::optional<IntArrayRef> dims,
                           bool keepdim);
 
 TAEDA_API Tensor copy_backward(const Tensor& grad,
-                               IntArrayRef sizes,
+                               SymIntArrayRef sizes,
                                ScalarType dtype);
-TAEDA_API Tensor as_strided_backward(const Tensor& grad,
-                                     const TensorGeometry& input,
-                                     IntArrayRef sizes,
-                                     IntArrayRef strides,
-                                     std::optional<int64_t> storage_offset);
-
 // Reductions -----------------------------------------------------------------
 
 TAEDA_API Tensor sum_backward(const Tensor& grad,
-                              IntArrayRef sizes,
+                              SymIntArrayRef sizes,
                               std::optional<IntArrayRef> dims,
                               bool keepdim);
 

@@ -17,8 +17,8 @@ Tensor fill_backward(const Tensor& grad, ScalarType dtype) {
 // result = abs exp(i angle): d/d abs is sgn(result), d/d angle is i result.
 std::tuple<Tensor, Tensor> polar_backward(const Tensor& grad,
                                           const Tensor& result,
-                                          IntArrayRef abs_sizes,
-                                          IntArrayRef angle_sizes) {
+                                          SymIntArrayRef abs_sizes,
+                                          SymIntArrayRef angle_sizes) {
   Tensor turned = ops::conj(grad);
   Tensor abs = ops::real(ops::mul(turned, ops::sgn(result)));
   Tensor angle = ops::neg(ops::imag(ops::mul(turned, result)));

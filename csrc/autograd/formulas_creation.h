@@ -11,8 +11,8 @@ namespace taeda::autograd {
 TAEDA_API Tensor fill_backward(const Tensor& grad, ScalarType dtype);
 TAEDA_API std::tuple<Tensor, Tensor> polar_backward(const Tensor& grad,
                                                     const Tensor& result,
-                                                    IntArrayRef abs_sizes,
-                                                    IntArrayRef angle_sizes);
+                                                    SymIntArrayRef abs_sizes,
+                                                    SymIntArrayRef angle_sizes);
 
 // The factor of what native_dropout let through.
 inline double dropout_scale(double p, std::optional<bool> train) {

@@ -100,9 +100,9 @@ std::tuple<Tensor, Tensor> solve_triangular_gradients(
     ga = ops::neg(left ? times(gb, xh) : times(xh, gb));
     int64_t off = unitriangular ? 1 : 0;
     ga = upper ? ops::triu(ga, off) : ops::tril(ga, -off);
-    ga = sum_to(ga, a.sizes());
+    ga = sum_to(ga, symbolic_sizes(a));
   }
-  return {ga, wanted[1] ? sum_to(gb, b.sizes()) : Tensor()};
+  return {ga, wanted[1] ? sum_to(gb, symbolic_sizes(b)) : Tensor()};
 }
 
 namespace {

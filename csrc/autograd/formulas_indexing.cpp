@@ -3,10 +3,8 @@
 #include <cmath>
 
 #include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
-#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/index.h>
 #include <taeda/gen/ops/index_add.h>
@@ -16,10 +14,7 @@
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/masked_scatter.h>
 #include <taeda/gen/ops/mul.h>
-#include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/put.h>
-#include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/roll.h>
 #include <taeda/gen/ops/scatter.h>
 #include <taeda/gen/ops/scatter_add.h>
 #include <taeda/gen/ops/scatter_reduce.h>
@@ -27,17 +22,20 @@
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/unbind.h>
 #include <taeda/gen/ops/unsqueeze.h>
-#include <taeda/gen/ops/zeros.h>
+#include <taeda/gen/sym/constant_pad_nd.h>
+#include <taeda/gen/sym/expand.h>
+#include <taeda/gen/sym/narrow.h>
+#include <taeda/gen/sym/reshape.h>
+#include <taeda/gen/sym/roll.h>
 
 namespace taeda::autograd {
 
 namespace {
 
-Tensor zeros_as(const Tensor& like, IntArrayRef sizes) {
-  return ops::zeros(
-      sizes, like.dtype(), std::nullopt, like.device(), std::nullopt);
+Tensor zeros_as(const Tensor& like, SymIntArrayRef sizes) {
+  return native::zeros_sized(like, sizes);
 }
-Tensor ones_as(const Tensor& like, IntArrayRef sizes) {
+Tensor ones_as(const Tensor& like, SymIntArrayRef sizes) {
   return ops::add(zeros_as(like, sizes), Scalar(1), 1);
 }
 
@@ -48,19 +46,19 @@ Tensor as_dtype(const Tensor& grad, ScalarType dtype) {
 }  // namespace
 
 std::vector<Tensor> cat_backward(const Tensor& grad,
-                                 const std::vector<DimVector>& sizes,
+                                 const std::vector<Dims<SymInt>>& sizes,
                                  const std::vector<ScalarType>& dtypes,
                                  int64_t dim) {
   dim = wrap_dim(dim, grad.dim());
   std::vector<Tensor> out;
-  int64_t start = 0;
+  SymInt start = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].size() == 1 && sizes[i][0] == 0) {
       out.push_back(zeros_as(grad, sizes[i]));
       continue;
     }
-    int64_t count = sizes[i][static_cast<size_t>(dim)];
-    out.push_back(as_dtype(ops::narrow(grad, dim, start, count), dtypes[i]));
+    const SymInt& count = sizes[i][static_cast<size_t>(dim)];
+    out.push_back(as_dtype(sym::narrow(grad, dim, start, count), dtypes[i]));
     start += count;
   }
   return out;
@@ -74,45 +72,48 @@ std::vector<Tensor> stack_backward(const Tensor& grad,
   return out;
 }
 
-Tensor roll_backward(const Tensor& grad, IntArrayRef shifts, IntArrayRef dims) {
-  DimVector back(shifts);
-  for (int64_t& s : back) s = -s;
-  return ops::roll(grad, back, dims);
+Tensor roll_backward(const Tensor& grad,
+                     SymIntArrayRef shifts,
+                     IntArrayRef dims) {
+  Dims<SymInt> back(shifts);
+  for (SymInt& s : back) s = -s;
+  return sym::roll(grad, back, dims);
 }
 
 Tensor repeat_backward(const Tensor& grad,
-                       IntArrayRef repeats,
-                       IntArrayRef sizes) {
+                       SymIntArrayRef repeats,
+                       SymIntArrayRef sizes) {
   size_t extra = repeats.size() - sizes.size();
-  DimVector split, summed;
+  Dims<SymInt> split;
+  DimVector summed;
   for (size_t d = 0; d < repeats.size(); ++d) {
     if (repeats[d] == 0) return zeros_as(grad, sizes);
     summed.push_back(static_cast<int64_t>(split.size()));
     split.push_back(repeats[d]);
-    split.push_back(d < extra ? 1 : sizes[d - extra]);
+    split.push_back(d < extra ? SymInt(1) : sizes[d - extra]);
   }
   if (summed.empty()) return grad;
-  Tensor sum = ops::sum(ops::reshape(grad, split), IntArrayRef(summed));
-  return ops::reshape(sum, sizes);
+  Tensor sum = ops::sum(sym::reshape(grad, split), IntArrayRef(summed));
+  return sym::reshape(sum, sizes);
 }
 
-Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
-  DimVector back(pad);
-  for (int64_t& p : back) p = -p;
-  return ops::constant_pad_nd(grad, back, Scalar(0));
+Tensor constant_pad_backward(const Tensor& grad, SymIntArrayRef pad) {
+  Dims<SymInt> back(pad);
+  for (SymInt& p : back) p = -p;
+  return sym::constant_pad_nd(grad, back, Scalar(0));
 }
 
 // Indexing -------------------------------------------------------------------
 
 Tensor index_backward(const Tensor& grad,
-                      IntArrayRef sizes,
+                      SymIntArrayRef sizes,
                       ArrayRef<OptionalTensor> indices) {
   return ops::index_put(zeros_as(grad, sizes), indices, grad, true);
 }
 
 Tensor index_put_self_backward(const Tensor& grad,
                                ArrayRef<OptionalTensor> indices,
-                               IntArrayRef,
+                               SymIntArrayRef,
                                bool accumulate) {
   if (accumulate) return grad;
   return ops::index_put(grad, indices, zeros_as(grad, {}), false);
@@ -120,7 +121,7 @@ Tensor index_put_self_backward(const Tensor& grad,
 
 Tensor index_put_values_backward(const Tensor& grad,
                                  ArrayRef<OptionalTensor> indices,
-                                 IntArrayRef value_sizes) {
+                                 SymIntArrayRef value_sizes) {
   Tensor values = ops::index(grad, indices);
   while (static_cast<int64_t>(value_sizes.size()) > values.dim()) {
     values = ops::unsqueeze(values, 0);
@@ -129,26 +130,26 @@ Tensor index_put_values_backward(const Tensor& grad,
 }
 
 Tensor index_select_grad(const Tensor& grad,
-                         IntArrayRef sizes,
+                         SymIntArrayRef sizes,
                          int64_t dim,
                          const Tensor& index) {
   return ops::index_add(zeros_as(grad, sizes), dim, index, grad);
 }
 
 Tensor index_add_source_backward(const Tensor& grad,
-                                 IntArrayRef source_sizes,
+                                 SymIntArrayRef source_sizes,
                                  int64_t dim,
                                  const Tensor& index,
                                  const Scalar& alpha) {
-  Tensor part = ops::reshape(ops::index_select(grad, dim, index), source_sizes);
+  Tensor part = sym::reshape(ops::index_select(grad, dim, index), source_sizes);
   return alpha.equal(1.0) ? part : ops::mul(part, alpha);
 }
 
 Tensor index_copy_source_backward(const Tensor& grad,
-                                  IntArrayRef source_sizes,
+                                  SymIntArrayRef source_sizes,
                                   int64_t dim,
                                   const Tensor& index) {
-  return ops::reshape(ops::index_select(grad, dim, index), source_sizes);
+  return sym::reshape(ops::index_select(grad, dim, index), source_sizes);
 }
 
 Tensor index_fill_value_backward(const Tensor& grad,
@@ -161,7 +162,7 @@ Tensor index_fill_value_backward(const Tensor& grad,
 }
 
 Tensor gather_backward(const Tensor& grad,
-                       IntArrayRef sizes,
+                       SymIntArrayRef sizes,
                        int64_t dim,
                        const Tensor& index) {
   return ops::scatter_add(zeros_as(grad, sizes), dim, index, grad);
@@ -200,8 +201,10 @@ Pair product_grads(const Tensor& grad,
   Tensor self_grad =
       ops::div(ops::mul(grad, others), ops::masked_fill(self, zero, Scalar(1)));
   Tensor src_zero = ops::eq(src, Scalar(0));
-  Tensor zeros = ops::scatter_add(
-      zeros_as(src, self.sizes()), dim, index, cast_to(src_zero, src.dtype()));
+  Tensor zeros = ops::scatter_add(zeros_as(src, symbolic_sizes(self)),
+                                  dim,
+                                  index,
+                                  cast_to(src_zero, src.dtype()));
   // One zero among the sources of a place: only it has a gradient, the product
   // of all the others.
   Tensor rest = ops::scatter_reduce(self,
@@ -227,10 +230,10 @@ Pair mean_grads(const Tensor& grad,
                 int64_t dim,
                 const Tensor& index,
                 bool include_self) {
-  Tensor start =
-      include_self ? ones_as(grad, grad.sizes()) : zeros_as(grad, grad.sizes());
+  Tensor start = include_self ? ones_as(grad, symbolic_sizes(grad))
+                              : zeros_as(grad, symbolic_sizes(grad));
   Tensor counts =
-      ops::scatter_add(start, dim, index, ones_as(grad, index.sizes()));
+      ops::scatter_add(start, dim, index, ones_as(grad, symbolic_sizes(index)));
   counts = ops::masked_fill(counts, ops::eq(counts, Scalar(0)), Scalar(1));
   Tensor part = ops::div(grad, counts);
   return {part, ops::gather(part, dim, index, false)};
@@ -246,8 +249,9 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad,
                                                    const std::string& reduce,
                                                    bool include_self,
                                                    const Tensor& result) {
-  if (self.numel() == 0) {
-    return {zeros_as(self, self.sizes()), zeros_as(src, src.sizes())};
+  if (native::has_no_elements(self)) {
+    return {zeros_as(self, symbolic_sizes(self)),
+            zeros_as(src, symbolic_sizes(src))};
   }
   Pair grads;
   if (reduce == "sum") {
@@ -282,16 +286,18 @@ std::tuple<Tensor, Tensor> index_reduce_backward(const Tensor& grad,
                                                  bool include_self,
                                                  const Tensor& result) {
   // Every element of a slice goes to the slice's position: a scatter.
-  DimVector line(source.sizes().size(), 1);
-  if (!line.empty()) line[wrap_dim(dim, source.dim())] = index.numel();
-  Tensor at =
-      ops::expand(ops::reshape(cast_to(index, kLong), line), source.sizes());
+  Dims<SymInt> line(static_cast<size_t>(source.dim()), SymInt(1));
+  if (!line.empty()) {
+    line[wrap_dim(dim, source.dim())] = sym_numel(*index.impl());
+  }
+  Tensor at = sym::expand(sym::reshape(cast_to(index, kLong), line),
+                          symbolic_sizes(source));
   return scatter_reduce_backward(
       grad, self, dim, at, source, reduce, include_self, result);
 }
 
 Tensor take_backward(const Tensor& grad,
-                     IntArrayRef sizes,
+                     SymIntArrayRef sizes,
                      const Tensor& index) {
   return ops::put(zeros_as(grad, sizes), index, grad, true);
 }
@@ -300,16 +306,16 @@ Tensor put_self_backward(const Tensor& grad,
                          const Tensor& index,
                          bool accumulate) {
   if (accumulate) return grad;
-  return ops::put(grad, index, zeros_as(grad, index.sizes()), false);
+  return ops::put(grad, index, zeros_as(grad, symbolic_sizes(index)), false);
 }
 
 Tensor masked_select_grad(const Tensor& grad,
-                          IntArrayRef sizes,
+                          SymIntArrayRef sizes,
                           const Tensor& mask) {
-  DimVector shape =
-      broadcast_shapes<int64_t>("masked_select", sizes, mask.sizes());
+  Dims<SymInt> shape =
+      broadcast_shapes<SymInt>("masked_select", sizes, symbolic_sizes(mask));
   Tensor wide = ops::masked_scatter(
-      zeros_as(grad, shape), ops::expand(mask, shape), grad);
+      zeros_as(grad, shape), sym::expand(mask, shape), grad);
   return sum_to(wide, sizes);
 }
 

@@ -13,42 +13,42 @@ namespace taeda::autograd {
 
 TAEDA_API std::vector<Tensor> cat_backward(
     const Tensor& grad,
-    const std::vector<DimVector>& sizes,
+    const std::vector<Dims<SymInt>>& sizes,
     const std::vector<ScalarType>& dtypes,
     int64_t dim);
 TAEDA_API std::vector<Tensor> stack_backward(
     const Tensor& grad, const std::vector<ScalarType>& dtypes, int64_t dim);
 TAEDA_API Tensor roll_backward(const Tensor& grad,
-                               IntArrayRef shifts,
+                               SymIntArrayRef shifts,
                                IntArrayRef dims);
 TAEDA_API Tensor repeat_backward(const Tensor& grad,
-                                 IntArrayRef repeats,
-                                 IntArrayRef sizes);
-TAEDA_API Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
+                                 SymIntArrayRef repeats,
+                                 SymIntArrayRef sizes);
+TAEDA_API Tensor constant_pad_backward(const Tensor& grad, SymIntArrayRef pad);
 
 // Indexing -------------------------------------------------------------------
 
 TAEDA_API Tensor index_backward(const Tensor& grad,
-                                IntArrayRef sizes,
+                                SymIntArrayRef sizes,
                                 ArrayRef<OptionalTensor> indices);
 TAEDA_API Tensor index_put_self_backward(const Tensor& grad,
                                          ArrayRef<OptionalTensor> indices,
-                                         IntArrayRef value_sizes,
+                                         SymIntArrayRef value_sizes,
                                          bool accumulate);
 TAEDA_API Tensor index_put_values_backward(const Tensor& grad,
                                            ArrayRef<OptionalTensor> indices,
-                                           IntArrayRef value_sizes);
+                                           SymIntArrayRef value_sizes);
 TAEDA_API Tensor index_select_grad(const Tensor& grad,
-                                   IntArrayRef sizes,
+                                   SymIntArrayRef sizes,
                                    int64_t dim,
                                    const Tensor& index);
 TAEDA_API Tensor index_add_source_backward(const Tensor& grad,
-                                           IntArrayRef source_sizes,
+                                           SymIntArrayRef source_sizes,
                                            int64_t dim,
                                            const Tensor& index,
                                            const Scalar& alpha);
 TAEDA_API Tensor index_copy_source_backward(const Tensor& grad,
-                                            IntArrayRef source_sizes,
+                                            SymIntArrayRef source_sizes,
                                             int64_t dim,
                                             const Tensor& index);
 TAEDA_API Tensor index_fill_value_backward(const Tensor& grad,
@@ -56,7 +56,7 @@ TAEDA_API Tensor index_fill_value_backward(const Tensor& grad,
                                            const Tensor& index,
                                            ScalarType dtype);
 TAEDA_API Tensor gather_backward(const Tensor& grad,
-                                 IntArrayRef sizes,
+                                 SymIntArrayRef sizes,
                                  int64_t dim,
                                  const Tensor& index);
 TAEDA_API std::tuple<Tensor, Tensor> scatter_reduce_backward(
@@ -78,13 +78,13 @@ TAEDA_API std::tuple<Tensor, Tensor> index_reduce_backward(
     bool include_self,
     const Tensor& result);
 TAEDA_API Tensor take_backward(const Tensor& grad,
-                               IntArrayRef sizes,
+                               SymIntArrayRef sizes,
                                const Tensor& index);
 TAEDA_API Tensor put_self_backward(const Tensor& grad,
                                    const Tensor& index,
                                    bool accumulate);
 TAEDA_API Tensor masked_select_grad(const Tensor& grad,
-                                    IntArrayRef sizes,
+                                    SymIntArrayRef sizes,
                                     const Tensor& mask);
 
 }  // namespace taeda::autograd

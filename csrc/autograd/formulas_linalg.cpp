@@ -60,10 +60,10 @@ std::tuple<Tensor, Tensor> linalg_solve_gradients(const Tensor& grad,
   if (wanted[0]) {
     Tensor xs = adjoint_of(vector ? ops::unsqueeze(x, -1) : x);
     Tensor product = left ? times(gb, xs) : times(xs, gb);
-    ga = sum_to(ops::neg(product), a.sizes());
+    ga = sum_to(ops::neg(product), symbolic_sizes(a));
   }
   if (!wanted[1]) return {ga, Tensor()};
-  return {ga, sum_to(vector ? ops::squeeze(gb, -1) : gb, b.sizes())};
+  return {ga, sum_to(vector ? ops::squeeze(gb, -1) : gb, symbolic_sizes(b))};
 }
 
 Tensor linalg_inv_gradient(const Tensor& grad, const Tensor& inverse) {

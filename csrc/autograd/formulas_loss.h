@@ -15,12 +15,12 @@ TAEDA_API Tensor nll_double_backward(const Tensor& grad,
                                      const Tensor& target,
                                      const Tensor& weight,
                                      int64_t reduction,
-                                     int64_t ignore_index,
+                                     const SymInt& ignore_index,
                                      const Tensor& total_weight);
 TAEDA_API Tensor embedding_gradient(const Tensor& grad,
                                     const Tensor& indices,
-                                    IntArrayRef sizes,
-                                    int64_t padding_idx,
+                                    SymIntArrayRef sizes,
+                                    const SymInt& padding_idx,
                                     bool scale_grad_by_freq,
                                     bool sparse);
 TAEDA_API Tensor embedding_bag_gradient(const Tensor& grad,
@@ -28,7 +28,7 @@ TAEDA_API Tensor embedding_bag_gradient(const Tensor& grad,
                                         const Tensor& offset2bag,
                                         const Tensor& bag_size,
                                         const Tensor& maximum_indices,
-                                        IntArrayRef sizes,
+                                        SymIntArrayRef sizes,
                                         bool scale_grad_by_freq,
                                         int64_t mode,
                                         bool sparse,
@@ -36,6 +36,6 @@ TAEDA_API Tensor embedding_bag_gradient(const Tensor& grad,
                                         int64_t padding_idx);
 TAEDA_API Tensor embedding_double_backward(const Tensor& grad,
                                            const Tensor& indices,
-                                           int64_t padding_idx);
+                                           const SymInt& padding_idx);
 
 }  // namespace taeda::autograd

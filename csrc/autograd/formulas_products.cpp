@@ -3,8 +3,8 @@
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/mul.h>
-#include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/transpose.h>
+#include <taeda/gen/sym/reshape.h>
 
 namespace taeda::autograd {
 
@@ -19,26 +19,39 @@ Tensor times_scalar(const Tensor& t, const Scalar& s) {
 
 namespace {
 
+const SymInt& size_from_end(const Tensor& t, size_t back) {
+  SymIntArrayRef sizes = symbolic_sizes(t);
+  return sizes[sizes.size() - back];
+}
+// The sizes before the last `count`.
+SymIntArrayRef leading(const Tensor& t, size_t count) {
+  SymIntArrayRef sizes = symbolic_sizes(t);
+  return sizes.slice(0, sizes.size() - count);
+}
+SymInt product_of(SymIntArrayRef sizes) {
+  SymInt product = 1;
+  for (const SymInt& s : sizes) product *= s;
+  return product;
+}
+
 Tensor rows_of(const Tensor& t) {
   if (t.dim() == 2) return t;
-  int64_t width = t.size(-1), rows = 1;
-  for (int64_t s : t.sizes().slice(0, t.sizes().size() - 1)) rows *= s;
-  return ops::reshape(t, {rows, width});
+  return sym::reshape(t, {product_of(leading(t, 1)), size_from_end(t, 1)});
 }
 
 // A batch of one as the matrix it is, whose gradient is then one product that
 // sums over the other operand's batch, not a rounded product a matrix.
 Tensor without_batch_of_one(const Tensor& t) {
   if (t.dim() <= 2) return t;
-  IntArrayRef lead = t.sizes().slice(0, t.sizes().size() - 2);
-  for (int64_t s : lead) {
+  for (const SymInt& s : leading(t, 2)) {
     if (s != 1) return t;
   }
-  return ops::reshape(t, {t.size(-2), t.size(-1)});
+  return sym::reshape(t, {size_from_end(t, 2), size_from_end(t, 1)});
 }
 
 Tensor in_shape(const Tensor& t, const Tensor& like) {
-  return t.sizes() == like.sizes() ? t : ops::reshape(t, like.sizes());
+  SymIntArrayRef sizes = symbolic_sizes(like);
+  return same_sizes(symbolic_sizes(t), sizes) ? t : sym::reshape(t, sizes);
 }
 
 // Vectors as matrices, and the gradient with the dims that they lack.
@@ -47,16 +60,18 @@ struct AsMatrices {
 };
 AsMatrices as_matrices(const Tensor& grad, const Tensor& a, const Tensor& b) {
   AsMatrices m{a, b, grad};
-  DimVector sizes(grad.sizes());
+  Dims<SymInt> sizes(symbolic_sizes(grad));
   if (a.dim() == 1) {
-    m.a = ops::reshape(a, {1, a.size(0)});
+    m.a = sym::reshape(a, {1, size_from_end(a, 1)});
     sizes.insert(sizes.end() - (b.dim() > 1), 1);
   }
   if (b.dim() == 1) {
-    m.b = ops::reshape(b, {b.size(0), 1});
+    m.b = sym::reshape(b, {size_from_end(b, 1), 1});
     sizes.push_back(1);
   }
-  if (sizes.size() != grad.sizes().size()) m.grad = ops::reshape(grad, sizes);
+  if (static_cast<int64_t>(sizes.size()) != grad.dim()) {
+    m.grad = sym::reshape(grad, sizes);
+  }
   m.a = without_batch_of_one(m.a);
   m.b = without_batch_of_one(m.b);
   return m;
@@ -65,11 +80,11 @@ AsMatrices as_matrices(const Tensor& grad, const Tensor& a, const Tensor& b) {
 // The gradient of one matrix that multiplied a batch: one product that sums
 // over the batch as it goes.
 Tensor shared_left_gradient(const Tensor& grad, const Tensor& b) {
-  int64_t n = grad.size(-2), k = b.size(-2), m = b.size(-1), batch = 1;
-  for (int64_t s : b.sizes().slice(0, b.sizes().size() - 2)) batch *= s;
-  Tensor g = ops::transpose(ops::reshape(grad, {batch, n, m}), 0, 1);
-  Tensor other = ops::reshape(adjoint_of(b), {batch * m, k});
-  return ops::mm(ops::reshape(g, {n, batch * m}), other);
+  SymInt n = size_from_end(grad, 2), k = size_from_end(b, 2);
+  SymInt m = size_from_end(b, 1), batch = product_of(leading(b, 2));
+  Tensor g = ops::transpose(sym::reshape(grad, {batch, n, m}), 0, 1);
+  Tensor other = sym::reshape(adjoint_of(b), {batch * m, k});
+  return ops::mm(sym::reshape(g, {n, batch * m}), other);
 }
 
 }  // namespace
@@ -89,7 +104,7 @@ std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
     if (m.a.dim() == 2 && m.b.dim() > 2) {
       ga = shared_left_gradient(m.grad, m.b);
     } else {
-      ga = sum_to(ops::matmul(m.grad, adjoint_of(m.b)), m.a.sizes());
+      ga = sum_to(ops::matmul(m.grad, adjoint_of(m.b)), symbolic_sizes(m.a));
     }
     ga = in_shape(ga, a);
   }
@@ -97,7 +112,7 @@ std::tuple<Tensor, Tensor> matmul_gradients(const Tensor& grad,
     if (m.b.dim() == 2 && m.a.dim() > 2) {
       gb = ops::mm(adjoint_of(rows_of(m.a)), rows_of(m.grad));
     } else {
-      gb = sum_to(ops::matmul(adjoint_of(m.a), m.grad), m.b.sizes());
+      gb = sum_to(ops::matmul(adjoint_of(m.a), m.grad), symbolic_sizes(m.b));
     }
     gb = in_shape(gb, b);
   }
@@ -120,7 +135,7 @@ std::tuple<Tensor, Tensor, Tensor> linear_gradients(
     const Tensor& grad,
     const Tensor& input,
     const Tensor& weight,
-    IntArrayRef bias_sizes,
+    SymIntArrayRef bias_sizes,
     std::array<bool, 3> wanted) {
   Tensor gi, gw, gb;
   if (weight.dim() == 1) {
@@ -130,10 +145,7 @@ std::tuple<Tensor, Tensor, Tensor> linear_gradients(
     Tensor w = weight.is_complex() ? conj_of(weight) : weight;
     if (wanted[0]) gi = ops::matmul(grad, w);
     if (wanted[1]) {
-      Tensor rows = input.dim() == 1 ? ops::reshape(input, {1, input.size(0)})
-                                     : rows_of(input);
-      Tensor g = grad.dim() == 1 ? ops::reshape(grad, {1, grad.size(0)})
-                                 : rows_of(grad);
+      Tensor rows = rows_of(input), g = rows_of(grad);
       if (rows.is_complex()) rows = conj_of(rows);
       gw = ops::mm(ops::transpose(g, 0, 1), rows);
     }

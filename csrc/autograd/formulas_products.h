@@ -27,7 +27,7 @@ TAEDA_API std::tuple<Tensor, Tensor, Tensor> linear_gradients(
     const Tensor& grad,
     const Tensor& input,
     const Tensor& weight,
-    IntArrayRef bias_sizes,
+    SymIntArrayRef bias_sizes,
     std::array<bool, 3> wanted);
 
 }  // namespace taeda::autograd

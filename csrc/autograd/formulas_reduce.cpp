@@ -11,7 +11,6 @@
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/exp.h>
-#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/isnan.h>
 #include <taeda/gen/ops/log.h>
@@ -20,15 +19,16 @@
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mean.h>
 #include <taeda/gen/ops/mul.h>
-#include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/pow.h>
-#include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sgn.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros_like.h>
+#include <taeda/gen/sym/expand.h>
+#include <taeda/gen/sym/narrow.h>
+#include <taeda/gen/sym/reshape.h>
 
 #include <cmath>
 #include <limits>
@@ -37,19 +37,42 @@ namespace taeda::autograd {
 
 namespace {
 
-// How many elements each result was made of.
-double reduced_count(IntArrayRef sizes, OptionalDims dims) {
-  double count = 1;
+// How many elements each result was made of. A double where it is known: sizes
+// may be greater than integers count to where nothing is stored.
+struct Count {
+  double known = 1;
+  SymInt symbolic = 1;
+  void operator*=(const SymInt& size) {
+    if (size.is_symbolic()) {
+      symbolic *= size;
+    } else {
+      known *= static_cast<double>(size.plain());
+    }
+  }
+};
+Count reduced_count(SymIntArrayRef sizes, OptionalDims dims) {
+  Count count;
   if (!dims || dims->empty()) {
-    for (int64_t s : sizes) count *= static_cast<double>(s);
+    for (const SymInt& s : sizes) count *= s;
     return count;
   }
   for (int64_t d : *dims) {
     if (sizes.empty()) break;
     int64_t rank = static_cast<int64_t>(sizes.size());
-    count *= static_cast<double>(sizes[static_cast<size_t>(wrap_dim(d, rank))]);
+    count *= sizes[static_cast<size_t>(wrap_dim(d, rank))];
   }
   return count;
+}
+
+// t / (count - taken).
+Tensor divided(const Tensor& t, const Count& count, double taken = 0.0) {
+  if (!count.symbolic.is_symbolic()) {
+    return ops::div(t, Scalar(count.known - taken));
+  }
+  SymInt whole = count.symbolic * SymInt(static_cast<int64_t>(count.known));
+  Tensor number = native::number_as_tensor(t, whole);
+  if (taken != 0.0) number = ops::sub(number, Scalar(taken));
+  return ops::div(t, number);
 }
 
 bool has_zero(const Tensor& t) {
@@ -73,10 +96,10 @@ Tensor pow_grad(const Tensor& grad,
 }
 
 Tensor mean_grad(const Tensor& grad,
-                 IntArrayRef sizes,
+                 SymIntArrayRef sizes,
                  OptionalDims dims,
                  bool keepdim) {
-  Tensor share = ops::div(grad, Scalar(reduced_count(sizes, dims)));
+  Tensor share = divided(grad, reduced_count(sizes, dims));
   return sum_backward(share, sizes, dims, keepdim);
 }
 
@@ -84,7 +107,7 @@ Tensor nansum_grad(const Tensor& grad,
                    const Tensor& self,
                    OptionalDims dims,
                    bool keepdim) {
-  Tensor spread = sum_backward(grad, self.sizes(), dims, keepdim);
+  Tensor spread = sum_backward(grad, symbolic_sizes(self), dims, keepdim);
   return ops::mul(spread, ops::logical_not(ops::isnan(self)));
 }
 
@@ -93,10 +116,12 @@ Tensor extremum_grad(const Tensor& grad,
                      const Tensor& result,
                      OptionalDims dims,
                      bool keepdim) {
-  Tensor mask = ops::eq(self, unreduce(result, self.sizes(), dims, keepdim));
+  Tensor mask =
+      ops::eq(self, unreduce(result, symbolic_sizes(self), dims, keepdim));
   std::optional<IntArrayRef> all;
   Tensor count = ops::sum(mask, dims ? dims : all, /*keepdim=*/true);
-  Tensor share = ops::div(unreduce(grad, self.sizes(), dims, keepdim), count);
+  Tensor share =
+      ops::div(unreduce(grad, symbolic_sizes(self), dims, keepdim), count);
   return ops::mul(share, mask);
 }
 
@@ -105,10 +130,9 @@ Tensor prod_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
   if (!has_zero(self)) {
     return ops::mul(grad, conj_of(ops::div(result, self)));
   }
-  int64_t flat[] = {self.numel()};
-  Tensor row = ops::reshape(self, IntArrayRef(flat));
+  Tensor row = sym::reshape(self, {-1});
   Tensor slope = prod_grad(grad, row, result, 0, false);
-  return ops::reshape(slope, self.sizes());
+  return sym::reshape(slope, symbolic_sizes(self));
 }
 
 Tensor prod_grad(const Tensor& grad,
@@ -118,15 +142,19 @@ Tensor prod_grad(const Tensor& grad,
                  bool keepdim) {
   if (self.dim() == 0) return grad;
   int64_t dims[] = {dim};
-  Tensor full = unreduce(grad, self.sizes(), IntArrayRef(dims), keepdim);
-  if (self.numel() == 0) return ops::expand(full, self.sizes());
+  Tensor full =
+      unreduce(grad, symbolic_sizes(self), IntArrayRef(dims), keepdim);
+  if (native::has_no_elements(self))
+    return sym::expand(full, symbolic_sizes(self));
   if (!has_zero(self)) {
-    Tensor product = unreduce(result, self.sizes(), IntArrayRef(dims), keepdim);
+    Tensor product =
+        unreduce(result, symbolic_sizes(self), IntArrayRef(dims), keepdim);
     return ops::mul(full, conj_of(ops::div(product, self)));
   }
   // The product is the last one of cumprod.
   Tensor last = ops::zeros_like(self);
-  ops::copy_(ops::narrow(last, dim, self.size(dim) - 1, 1), full);
+  const SymInt& length = symbolic_sizes(self)[wrap_dim(dim, self.dim())];
+  ops::copy_(sym::narrow(last, dim, length - 1, 1), full);
   return ops::_cumprod_backward(last, conj_of(self), dim);
 }
 
@@ -170,10 +198,15 @@ Tensor var_grad(const Tensor& grad,
                 const Correction& correction,
                 bool keepdim) {
   double taken = correction ? correction->to_double() : 1.0;
-  double factor = 2.0 / (reduced_count(self.sizes(), dims) - taken);
-  Tensor full = unreduce(grad, self.sizes(), dims, keepdim);
+  Count count = reduced_count(symbolic_sizes(self), dims);
+  Tensor full = unreduce(grad, symbolic_sizes(self), dims, keepdim);
   Tensor center = ops::sub(self, ops::mean(self, dims, /*keepdim=*/true));
-  return ops::mul(ops::mul(full, Scalar(factor)), center);
+  if (count.symbolic.is_symbolic()) {
+    Tensor twice = ops::mul(full, Scalar(2.0));
+    return ops::mul(divided(twice, count, taken), center);
+  }
+  Scalar factor = 2.0 / (count.known - taken);
+  return ops::mul(ops::mul(full, factor), center);
 }
 
 Tensor std_grad(const Tensor& grad,
@@ -207,7 +240,7 @@ Tensor var_mean_grad(const Tensor& grad_var,
     a = var_grad(grad_var, self, dims, correction, keepdim);
   }
   if (grad_mean.defined())
-    b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
+    b = mean_grad(grad_mean, symbolic_sizes(self), dims, keepdim);
   return sum_defined(a, b);
 }
 
@@ -223,7 +256,7 @@ Tensor std_mean_grad(const Tensor& grad_std,
     a = std_grad(grad_std, self, result, dims, correction, keepdim);
   }
   if (grad_mean.defined())
-    b = mean_grad(grad_mean, self.sizes(), dims, keepdim);
+    b = mean_grad(grad_mean, symbolic_sizes(self), dims, keepdim);
   return sum_defined(a, b);
 }
 
@@ -235,8 +268,9 @@ Tensor cumprod_grad(const Tensor& grad,
                     const Tensor& self,
                     const Tensor& result,
                     int64_t dim) {
-  bool itself = self.dim() == 0 || self.size(dim) == 1;
-  if (itself || self.numel() == 0) return grad;
+  bool itself =
+      self.dim() == 0 || symbolic_sizes(self)[wrap_dim(dim, self.dim())] == 1;
+  if (itself || native::has_no_elements(self)) return grad;
   // Sums of 16-bit results that cancel have too few digits.
   bool narrow = self.dtype() == kHalf || self.dtype() == kBFloat16;
   if ((narrow && !grad_enabled()) || has_zero(self)) {
@@ -251,8 +285,8 @@ Tensor logsumexp_grad(const Tensor& grad,
                       const Tensor& result,
                       OptionalDims dims,
                       bool keepdim) {
-  Tensor full = unreduce(grad, self.sizes(), dims, keepdim);
-  Tensor total = unreduce(result, self.sizes(), dims, keepdim);
+  Tensor full = unreduce(grad, symbolic_sizes(self), dims, keepdim);
+  Tensor total = unreduce(result, symbolic_sizes(self), dims, keepdim);
   Tensor share = ops::exp(ops::sub(self, total));
   return ops::mul(full, share.is_complex() ? conj_of(share) : share);
 }
@@ -265,8 +299,8 @@ Tensor norm_grad(const Tensor& grad,
                  bool keepdim) {
   double p = order ? order->to_double() : 2.0;
   if (p == 0) return Tensor();
-  Tensor g = unreduce(grad, self.sizes(), dims, keepdim);
-  Tensor size = unreduce(result, self.sizes(), dims, keepdim);
+  Tensor g = unreduce(grad, symbolic_sizes(self), dims, keepdim);
+  Tensor size = unreduce(result, symbolic_sizes(self), dims, keepdim);
   if (p == 1) return ops::mul(ops::sgn(self), g);
   Tensor none = ops::eq(size, Scalar(0));
   if (p == 2) {
@@ -300,10 +334,10 @@ Tensor picked_grad(const Tensor& grad,
                    const Tensor& indices,
                    bool keepdim) {
   if (keepdim || grad.dim() == 0) return ops::gather(grad, dim, indices);
-  DimVector shape(indices.sizes());
+  Dims<SymInt> shape(symbolic_sizes(indices));
   shape.insert(shape.begin() + wrap_dim(dim, grad.dim()), 1);
-  Tensor where = ops::reshape(indices, shape);
-  return ops::reshape(ops::gather(grad, dim, where), indices.sizes());
+  Tensor where = sym::reshape(indices, shape);
+  return sym::reshape(ops::gather(grad, dim, where), symbolic_sizes(indices));
 }
 
 }  // namespace taeda::autograd

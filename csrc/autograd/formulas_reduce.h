@@ -11,7 +11,7 @@ TAEDA_API Tensor pow_grad(const Tensor& grad,
                           const Tensor& self,
                           const Scalar& exponent);
 TAEDA_API Tensor mean_grad(const Tensor& grad,
-                           IntArrayRef sizes,
+                           SymIntArrayRef sizes,
                            OptionalDims dims,
                            bool keepdim);
 TAEDA_API Tensor nansum_grad(const Tensor& grad,

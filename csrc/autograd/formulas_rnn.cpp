@@ -1,6 +1,6 @@
 #include <taeda/csrc/autograd/formulas_rnn.h>
 
-#include <taeda/gen/ops/_rnn_layer_backward.h>
+#include <taeda/gen/sym/_rnn_layer_backward.h>
 
 namespace taeda::autograd {
 
@@ -26,9 +26,9 @@ rnn_layer_gradients(const Tensor& grad_out,
                     const Tensor& output,
                     const Tensor& gates,
                     const Tensor& extra,
-                    IntArrayRef counts,
+                    SymIntArrayRef counts,
                     bool reverse) {
-  return ops::_rnn_layer_backward(maybe(grad_out),
+  return sym::_rnn_layer_backward(maybe(grad_out),
                                   maybe(grad_h),
                                   maybe(grad_c),
                                   mode,

@@ -24,7 +24,7 @@ rnn_layer_gradients(const Tensor& grad_out,
                     const Tensor& output,
                     const Tensor& gates,
                     const Tensor& extra,
-                    IntArrayRef counts,
+                    SymIntArrayRef counts,
                     bool reverse);
 
 }  // namespace taeda::autograd

@@ -12,19 +12,19 @@
 #include <taeda/gen/ops/index_add.h>
 #include <taeda/gen/ops/permute.h>
 #include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/select_scatter.h>
-#include <taeda/gen/ops/slice_backward.h>
-#include <taeda/gen/ops/slice_scatter.h>
 #include <taeda/gen/ops/stack.h>
 #include <taeda/gen/ops/zeros.h>
+#include <taeda/gen/ops/zeros_like.h>
+#include <taeda/gen/sym/select_scatter.h>
+#include <taeda/gen/sym/slice_backward.h>
+#include <taeda/gen/sym/slice_scatter.h>
 
 namespace taeda::autograd {
 
 namespace {
 
-Tensor zeros_as(const Tensor& grad, IntArrayRef sizes) {
-  return ops::zeros(
-      sizes, grad.dtype(), std::nullopt, grad.device(), std::nullopt);
+Tensor zeros_as(const Tensor& grad, SymIntArrayRef sizes) {
+  return native::zeros_sized(grad, sizes);
 }
 
 const Tensor& first_defined(const Tensors& grads) {
@@ -46,20 +46,20 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
 }
 
 Tensor slice_backward(const Tensor& grad,
-                      IntArrayRef sizes,
+                      SymIntArrayRef sizes,
                       int64_t dim,
-                      std::optional<int64_t> start,
-                      std::optional<int64_t> end,
-                      int64_t step) {
-  return ops::slice_backward(
+                      const std::optional<SymInt>& start,
+                      const std::optional<SymInt>& end,
+                      const SymInt& step) {
+  return sym::slice_backward(
       grad, sizes, dim, start.value_or(0), end.value_or(INT64_MAX), step);
 }
 
 // Several outputs ------------------------------------------------------------
 
 Tensor split_with_sizes_backward(const Tensors& grads,
-                                 IntArrayRef sizes,
-                                 IntArrayRef split_sizes,
+                                 SymIntArrayRef sizes,
+                                 SymIntArrayRef split_sizes,
                                  int64_t dim) {
   dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
   const Tensor& like = first_defined(grads);
@@ -69,7 +69,7 @@ Tensor split_with_sizes_backward(const Tensors& grads,
       parts.push_back(grads[i]);
       continue;
     }
-    DimVector part(sizes);
+    Dims<SymInt> part(sizes);
     part[static_cast<size_t>(dim)] = split_sizes[i];
     parts.push_back(zeros_as(like, part));
   }
@@ -77,13 +77,13 @@ Tensor split_with_sizes_backward(const Tensors& grads,
 }
 
 Tensor split_backward(const Tensors& grads,
-                      IntArrayRef sizes,
-                      int64_t split_size,
+                      SymIntArrayRef sizes,
+                      const SymInt& split_size,
                       int64_t dim) {
   dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
-  DimVector parts(grads.size(), split_size);
-  int64_t whole = sizes[static_cast<size_t>(dim)];
-  parts.back() = whole - split_size * static_cast<int64_t>(grads.size() - 1);
+  Dims<SymInt> parts(grads.size(), split_size);
+  auto others = static_cast<int64_t>(grads.size() - 1);
+  parts.back() = sizes[static_cast<size_t>(dim)] - split_size * SymInt(others);
   return split_with_sizes_backward(grads, sizes, parts, dim);
 }
 
@@ -91,7 +91,7 @@ Tensor unbind_backward(const Tensors& grads, int64_t dim) {
   const Tensor& like = first_defined(grads);
   Tensors parts;
   for (const Tensor& g : grads) {
-    parts.push_back(g.defined() ? g : zeros_as(like, like.sizes()));
+    parts.push_back(g.defined() ? g : ops::zeros_like(like));
   }
   return ops::stack(parts, dim);
 }
@@ -99,24 +99,24 @@ Tensor unbind_backward(const Tensors& grads, int64_t dim) {
 // Scatters -------------------------------------------------------------------
 
 Tensor select_scatter_backward(const Tensor& grad,
-                               IntArrayRef src_sizes,
+                               SymIntArrayRef src_sizes,
                                int64_t dim,
-                               int64_t index) {
-  return ops::select_scatter(grad, zeros_as(grad, src_sizes), dim, index);
+                               const SymInt& index) {
+  return sym::select_scatter(grad, zeros_as(grad, src_sizes), dim, index);
 }
 
 Tensor slice_scatter_backward(const Tensor& grad,
-                              IntArrayRef src_sizes,
+                              SymIntArrayRef src_sizes,
                               int64_t dim,
-                              std::optional<int64_t> start,
-                              std::optional<int64_t> end,
-                              int64_t step) {
+                              const std::optional<SymInt>& start,
+                              const std::optional<SymInt>& end,
+                              const SymInt& step) {
   Tensor zero = zeros_as(grad, src_sizes);
-  return ops::slice_scatter(grad, zero, dim, start, end, step);
+  return sym::slice_scatter(grad, zero, dim, start, end, step);
 }
 
 Tensor diagonal_scatter_backward(const Tensor& grad,
-                                 IntArrayRef src_sizes,
+                                 SymIntArrayRef src_sizes,
                                  int64_t offset,
                                  int64_t dim1,
                                  int64_t dim2) {
@@ -125,6 +125,16 @@ Tensor diagonal_scatter_backward(const Tensor& grad,
 }
 
 namespace {
+
+// Places in memory are integers: here symbols are fixed.
+DimVector fixed(SymIntArrayRef list) {
+  DimVector out;
+  for (const SymInt& v : list) out.push_back(v.guard());
+  return out;
+}
+int64_t fixed(const std::optional<SymInt>& offset, int64_t otherwise) {
+  return offset ? offset->guard() : otherwise;
+}
 
 // The gradient with the strides of the tensor it belongs to.
 Tensor laid_out(const Tensor& grad, const TensorGeometry& input) {
@@ -136,25 +146,28 @@ Tensor laid_out(const Tensor& grad, const TensorGeometry& input) {
 
 Tensor as_strided_of(const Tensor& grad,
                      const TensorGeometry& input,
-                     IntArrayRef sizes,
-                     IntArrayRef strides,
-                     std::optional<int64_t> storage_offset) {
-  int64_t offset = storage_offset.value_or(input.storage_offset);
-  return ops::as_strided(
-      laid_out(grad, input), sizes, strides, offset - input.storage_offset);
+                     SymIntArrayRef sizes,
+                     SymIntArrayRef strides,
+                     const std::optional<SymInt>& storage_offset) {
+  int64_t offset = fixed(storage_offset, input.storage_offset);
+  return ops::as_strided(laid_out(grad, input),
+                         fixed(sizes),
+                         fixed(strides),
+                         offset - input.storage_offset);
 }
 
-Tensor as_strided_scatter_backward(const Tensor& grad,
-                                   const TensorGeometry& input,
-                                   IntArrayRef src_sizes,
-                                   IntArrayRef sizes,
-                                   IntArrayRef strides,
-                                   std::optional<int64_t> storage_offset) {
-  int64_t offset = storage_offset.value_or(input.storage_offset);
+Tensor as_strided_scatter_backward(
+    const Tensor& grad,
+    const TensorGeometry& input,
+    SymIntArrayRef src_sizes,
+    SymIntArrayRef sizes,
+    SymIntArrayRef strides,
+    const std::optional<SymInt>& storage_offset) {
+  int64_t offset = fixed(storage_offset, input.storage_offset);
   return ops::as_strided_scatter(laid_out(grad, input),
                                  zeros_as(grad, src_sizes),
-                                 sizes,
-                                 strides,
+                                 fixed(sizes),
+                                 fixed(strides),
                                  offset - input.storage_offset);
 }
 
@@ -204,10 +217,11 @@ Tensor places(const Tensor& like,
 // several elements of the input are one of the storage, each gets its share.
 Tensor as_strided_grad(const Tensor& grad,
                        const TensorGeometry& input,
-                       IntArrayRef sizes,
-                       IntArrayRef strides,
-                       std::optional<int64_t> storage_offset) {
-  int64_t out_offset = storage_offset.value_or(input.storage_offset);
+                       SymIntArrayRef view_sizes,
+                       SymIntArrayRef view_strides,
+                       const std::optional<SymInt>& storage_offset) {
+  DimVector sizes = fixed(view_sizes), strides = fixed(view_strides);
+  int64_t out_offset = fixed(storage_offset, input.storage_offset);
   int64_t first = std::min(out_offset, input.storage_offset);
   int64_t out_start = out_offset - first;
   int64_t in_start = input.storage_offset - first;

@@ -1,5 +1,6 @@
 #include <taeda/csrc/autograd/graph.h>
 
+#include <taeda/csrc/autograd/formulas.h>
 #include <taeda/csrc/autograd/validate.h>
 #include <taeda/gen/ops/ones_like.h>
 
@@ -7,7 +8,7 @@ namespace taeda::autograd {
 
 namespace {
 Tensor one_like(const Tensor& t) {
-  if (meets_python(t)) {
+  if (meets_python(t) || t.impl()->is_symbolic()) {
     BelowAutograd below;
     return ops::ones_like(t);
   }
@@ -25,25 +26,25 @@ Root root_of(const Tensor& t, const Tensor& grad, size_t index) {
               " of tensors does not require grad and does not have a grad_fn");
   Edge edge = gradient_edge(t);
   if (!grad.defined()) {
-    TAEDA_CHECK(t.numel() == 1,
+    TAEDA_CHECK(sym_numel(*t.impl()) == 1,
                 "grad can be implicitly created only for scalar outputs, got "
                 "an output of shape ",
-                t.sizes());
+                symbolic_sizes(t));
     TAEDA_CHECK(!t.is_complex(),
                 "grad can be implicitly created only for real scalar outputs "
                 "but got ",
                 dtype_name(t.dtype()));
     return {std::move(edge), one_like(t)};
   }
-  TAEDA_CHECK(grad.sizes() == t.sizes(),
+  TAEDA_CHECK(OutputInfo(t).has_sizes_of(grad),
               "Mismatch in shape: grad_output[",
               index,
               "] has a shape of ",
-              grad.sizes(),
+              symbolic_sizes(grad),
               " and output[",
               index,
               "] has a shape of ",
-              t.sizes(),
+              symbolic_sizes(t),
               ".");
   TAEDA_CHECK(grad.is_complex() == t.is_complex(),
               "For complex Tensors, both grad_output and output are required "

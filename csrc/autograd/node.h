@@ -3,6 +3,7 @@
 #pragma once
 
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/c10/core/symbolic_geometry.h>
 
 #include <memory>
 #include <mutex>
@@ -23,7 +24,8 @@ struct Edge {
 // What a node knows of a tensor that it was recorded for; gradients arriving
 // for it are checked and brought to this form.
 struct OutputInfo {
-  DimVector sizes;  // hints where they are symbols
+  DimVector sizes;              // hints where they are symbols
+  std::vector<SymInt> symbols;  // empty where none is one
   ScalarType dtype = kFloat;
   Device device;
   bool known = false;  // not for outputs outside the graph
@@ -32,7 +34,21 @@ struct OutputInfo {
       : sizes(t.impl()->hinted_sizes()),
         dtype(t.dtype()),
         device(t.device()),
-        known(true) {}
+        known(true) {
+    if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+      symbols = sym_sizes(*t.impl()).vec();
+    }
+  }
+  SymIntArrayRef symbolic_sizes() const {
+    return symbols.empty() ? as_symbolic(sizes) : SymIntArrayRef(symbols);
+  }
+  bool has_sizes_of(const Tensor& t) const {
+    if (TAEDA_LIKELY(symbols.empty() && !t.impl()->is_symbolic())) {
+      return t.sizes() == IntArrayRef(sizes);
+    }
+    SymIntArrayRef own = sym_sizes(*t.impl()), wanted = symbolic_sizes();
+    return std::equal(own.begin(), own.end(), wanted.begin(), wanted.end());
+  }
 };
 
 // Hooks change what they are given in place.

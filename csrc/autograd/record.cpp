@@ -24,10 +24,10 @@ Tensors ZeroNode::apply(Tensors&&) {
   return out;
 }
 
-std::vector<DimVector> sizes_of(TensorList list) {
-  std::vector<DimVector> out;
+std::vector<Dims<SymInt>> sizes_of(TensorList list) {
+  std::vector<Dims<SymInt>> out;
   out.reserve(list.size());
-  for (const Tensor& t : list) out.emplace_back(t.sizes());
+  for (const Tensor& t : list) out.push_back(kept_sizes(t));
   return out;
 }
 std::vector<ScalarType> dtypes_of(TensorList list) {

@@ -124,7 +124,7 @@ inline void put_list(Tensors& out, size_t start, std::vector<Tensor> grads) {
 }
 inline bool is_given(const Tensor& t) { return t.defined(); }
 inline bool is_given(const OptionalTensor& t) { return t && t->defined(); }
-TAEDA_API std::vector<DimVector> sizes_of(TensorList list);
+TAEDA_API std::vector<Dims<SymInt>> sizes_of(TensorList list);
 TAEDA_API std::vector<ScalarType> dtypes_of(TensorList list);
 [[noreturn]] TAEDA_API void missing_derivative(const char* op,
                                                const char* what);
@@ -132,10 +132,28 @@ inline Tensor no_complex_derivative(const char* op, const char* what) {
   missing_derivative(op, what);
 }
 
-// The sizes that the gradient of an edge is brought to.
+// What nodes keep of sizes and of integers that may be symbols.
+inline Dims<SymInt> kept_sizes(const Tensor& t) {
+  return t.defined() ? Dims<SymInt>(symbolic_sizes(t)) : Dims<SymInt>();
+}
+inline SymInt kept_symbols(int64_t v) { return v; }
+inline SymInt kept_symbols(const SymInt& v) { return v; }
+inline Dims<SymInt> kept_symbols(IntArrayRef list) { return as_symbolic(list); }
+inline Dims<SymInt> kept_symbols(SymIntArrayRef list) { return list; }
+template <class T>
+auto kept_symbols(const std::optional<T>& v) {
+  return v ? std::optional(kept_symbols(*v)) : std::nullopt;
+}
+
+// The sizes that the gradient of an edge is brought to; of fused kernels, which
+// compute on plain tensors, integers.
 inline IntArrayRef sizes_of_edge(const Node& node, size_t index) {
   const Edge& edge = node.next_edge(index);
   return edge.node->output(edge.input_nr).sizes;
+}
+inline SymIntArrayRef symbolic_sizes_of_edge(const Node& node, size_t index) {
+  const Edge& edge = node.next_edge(index);
+  return edge.node->output(edge.input_nr).symbolic_sizes();
 }
 
 // Whether a derivative may run as one fused CPU kernel: no graph over it is

@@ -1,115 +1,67 @@
 // Recording calls on tensors whose sizes are symbols.
-#include <taeda/csrc/autograd/graph.h>
-#include <taeda/csrc/autograd/inplace.h>
-#include <taeda/csrc/autograd/record.h>
+#include <taeda/csrc/autograd/symbolic_wrapper.h>
 
 #include <taeda/aten/iter/symbolic.h>
-#include <taeda/gen/ops/clone.h>
-#include <taeda/gen/ops/detach.h>
 
 namespace taeda::autograd {
 
 namespace {
 
 // Note [Recording symbolic calls]
-// Generated wrappers keep sizes as integers. The key SymbolicGrad lies above
-// Autograd and is in the keys of symbolic tensors, so that these calls come
-// here instead: the node keeps the arguments themselves. Its backward makes the
-// call again below this key, by the wrapper of the record, whose formula reads
-// integers: there, symbols that it reads are fixed to their hints.
+// Nodes keep sizes, and integers that the schema calls SymInt, as SymInt, and
+// formulas compute with those. So the wrapper that records a call is the usual
+// one where the call's own integers are plain. Where one is a symbol it cannot
+// be: its parameters are int64_t. The key SymbolicGrad, which lies above
+// Autograd and is in the keys of symbolic tensors, then calls the record's
+// second wrapper, whose parameters are SymInt.
 constexpr DispatchKeySet kSymbolicGrad{DispatchKey::SymbolicGrad};
 constexpr DispatchKeySet kBothGrads{DispatchKey::SymbolicGrad,
                                     DispatchKey::Autograd};
 
-bool has_written(const OperatorEntry& op, size_t i) {
-  return op.info->values[i].has(ArgInfo::kWritten);
+}  // namespace
+
+void add_symbolic_wrappers(SymbolicWrappers& table);  // generated
+
+namespace {
+
+const SymbolicWrappers& wrappers_over_symbols() {
+  static const SymbolicWrappers table = [] {
+    SymbolicWrappers made;
+    add_symbolic_wrappers(made);
+    return made;
+  }();
+  return table;
 }
 
-// The value alone: the edges keep its history. By the operator, which gives
-// tensors of Python's classes as such.
-TensorBase without_history(const TensorBase& t) {
-  ExcludeKeysGuard below(kBothGrads);
-  return ops::detach(t);
-}
-
-class CallNode final : public Node {
- public:
-  CallNode(const OperatorEntry& op, std::span<IValue> arguments)
-      : op_(&op), arguments_(arguments.begin(), arguments.end()) {
-    each_tensor(std::span(arguments_), [&](TensorBase& t) {
-      add_edges(*this, t);
-      if (t.requires_grad()) t = without_history(t);
-    });
-  }
-  std::string name() const override {
-    std::string text;
-    bool starts = true;
-    for (char c : std::string_view(op_->name)) {
-      if (c != '_') text += starts && c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
-      starts = c == '_';
-    }
-    return text + "Backward0";
-  }
-  Tensors apply(Tensors&& grads) override;
-  void release_variables() override {
-    auto guard = lock();
-    arguments_.clear();
-    released_ = true;
-  }
-
- private:
-  const OperatorEntry* op_;
-  Stack arguments_;
-  bool released_ = false;
-};
-
-Tensors CallNode::apply(Tensors&& grads) {
-  TAEDA_CHECK(!released_,
-              "Trying to backward through the graph a second time (or directly "
-              "access saved tensors after they have already been freed).");
-  ExcludeKeysGuard below(kSymbolicGrad);
-  GradModeGuard record(true);
-  Stack stack(arguments_);
-  std::vector<Tensor> inputs;
-  std::vector<size_t> places;
-  size_t edge = 0;
-  for (size_t i = 0; i < stack.size(); ++i) {
-    each_tensor(stack[i], [&](TensorBase& t) {
-      size_t at = edge++;
-      if (!should_compute(at)) return;
-      t = without_history(t);
-      set_requires_grad(t, true);
-      inputs.push_back(t);
-      places.push_back(at);
-      if (has_written(*op_, i)) t = ops::clone(t);
-    });
-  }
-  call_operator(*op_, stack);
-  std::vector<Tensor> outputs, arriving;
-  size_t k = 0;
-  each_tensor(std::span(stack), [&](TensorBase& t) {
-    size_t at = k++;
-    if (at >= grads.size() || !grads[at].defined() || !t.requires_grad())
-      return;
-    outputs.push_back(t);
-    arriving.push_back(grads[at]);
-  });
-  Tensors out(next_edges().size());
-  std::vector<Tensor> found = grad(outputs,
-                                   inputs,
-                                   arriving,
-                                   /*keep_graph=*/false,
-                                   /*create_graph=*/false,
-                                   /*allow_unused=*/true);
-  for (size_t i = 0; i < found.size(); ++i) out[places[i]] = found[i];
-  return out;
-}
-
-bool wants_grad(const OperatorEntry& op, std::span<IValue> arguments) {
-  if (!grad_enabled() || op.info->form == Form::Out) return false;
+bool wants_grad(std::span<IValue> arguments) {
+  if (!grad_enabled()) return false;
   bool wanted = false;
   each_tensor(arguments, [&](TensorBase& t) { wanted |= t.requires_grad(); });
-  return wanted && op.info->record->differentiable;
+  return wanted;
+}
+
+// A number in the place of a tensor, as one.
+void spell_out_numbers(const OperatorEntry& op, std::span<IValue> arguments) {
+  const TensorBase* like = nullptr;
+  each_tensor(arguments, [&](TensorBase& t) { like = like ? like : &t; });
+  for (size_t i = 0; i < arguments.size() && like != nullptr; ++i) {
+    if (!op.info->values[i].is_tensor() || !arguments[i].is<SymInt>()) continue;
+    arguments[i] = native::number_as_tensor(*like, arguments[i].get<SymInt>());
+  }
+}
+
+// div.Scalar of a symbol is div.Tensor of the number as a tensor, whose
+// derivative keeps it; null where there is no such overload.
+const OperatorEntry* with_tensor(const OperatorEntry& op,
+                                 std::span<IValue> arguments) {
+  bool by_number = arguments.size() >= 2 && arguments[1].is<SymInt>() &&
+                   arguments[0].is<TensorBase>() &&
+                   std::string_view(op.overload) == "Scalar";
+  if (!by_number) return nullptr;
+  const OperatorEntry* other = Dispatcher::get().find(op.name, "Tensor");
+  bool same = other != nullptr && other->info->arguments == arguments.size() &&
+              other->info->values[1].is_tensor();
+  return same ? other : nullptr;
 }
 
 struct SymbolicGradKernel final : BoxedKernel {
@@ -119,40 +71,26 @@ struct SymbolicGradKernel final : BoxedKernel {
       return;
     }
     std::span<IValue> arguments = arguments_on(op, stack);
-    bool wanted = wants_grad(op, arguments);
-    IntrusivePtr<Node> node;
-    if (op.info->form == Form::InPlace &&
-        arguments[op.written_first].is<TensorBase>()) {
-      check_inplace(arguments[op.written_first].get<TensorBase>(), wanted);
-    }
-    if (wanted) node = make_intrusive<CallNode>(op, arguments);
-    {
+    spell_out_numbers(op, arguments);
+    void* wrapper = op.slots[static_cast<int>(DispatchKey::Autograd)];
+    if (wrapper == nullptr || !wants_grad(arguments)) {
       ExcludeKeysGuard below(kBothGrads);
       call_operator(op, stack);
+      return;
     }
-    if (!node) return;
-    size_t base = stack.size() - op.info->results;
-    std::span<IValue> results(stack.data() + base, op.info->results);
-    for (IValue& v : results) record_result(op, v, node);
-  }
-
-  static void record_result(const OperatorEntry& op,
-                            IValue& v,
-                            const IntrusivePtr<Node>& node) {
-    bool inplace = op.info->form == Form::InPlace;
-    each_tensor(v, [&](TensorBase& t) {
-      if (inplace) {
-        rebase_history(t, node);
-      } else if (is_floating(t.dtype()) || is_complex(t.dtype())) {
-        set_result_history(t, node);
-      } else {
-        node->add_undefined_output();
+    if (const OperatorEntry* other = with_tensor(op, arguments)) {
+      call_operator(*other, stack);
+      return;
+    }
+    ExcludeKeysGuard below(kSymbolicGrad);
+    if (has_symbols(arguments)) {
+      if (auto* found = wrappers_over_symbols().find(op)) {
+        found->call(found->function, stack);
+        return;
       }
-    });
-    bool several = v.is<std::vector<TensorBase>>();
-    if (several && viewed_argument(*op.info, 0) >= 0) {
-      mark_multi_output_views(v.get<std::vector<TensorBase>>());
+      fix_symbols(arguments);
     }
+    op.from_stack(op, wrapper, stack);
   }
 };
 

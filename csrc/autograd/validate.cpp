@@ -10,11 +10,11 @@ namespace taeda::autograd {
 
 namespace {
 // Whether a tensor of shape `small` broadcasts to `large`.
-bool expands_to(IntArrayRef small, IntArrayRef large) {
+bool expands_to(SymIntArrayRef small, SymIntArrayRef large) {
   if (small.size() > large.size()) return false;
   for (size_t i = 1; i <= small.size(); ++i) {
-    int64_t s = small[small.size() - i], l = large[large.size() - i];
-    if (s != l && s != 1) return false;
+    const SymInt& s = small[small.size() - i];
+    if (s != large[large.size() - i] && s != 1) return false;
   }
   return true;
 }
@@ -35,14 +35,15 @@ bool has_nan(const Tensor& t) {
 
 void fit_grad(const OutputInfo& info, Tensor& grad, const std::string& what) {
   if (!info.known) return;
-  if (TAEDA_UNLIKELY(grad.sizes() != IntArrayRef(info.sizes))) {
-    TAEDA_CHECK(expands_to(info.sizes, grad.sizes()),
+  if (TAEDA_UNLIKELY(!info.has_sizes_of(grad))) {
+    SymIntArrayRef wanted = info.symbolic_sizes();
+    TAEDA_CHECK(expands_to(wanted, symbolic_sizes(grad)),
                 what,
                 " - got ",
-                grad.sizes(),
+                symbolic_sizes(grad),
                 " but expected shape compatible with ",
-                IntArrayRef(info.sizes));
-    grad = sum_to(grad, info.sizes);
+                wanted);
+    grad = sum_to(grad, wanted);
   }
   if (TAEDA_UNLIKELY(grad.dtype() != info.dtype)) {
     TAEDA_CHECK(is_floating(grad.dtype()) || is_complex(grad.dtype()) ||
@@ -85,8 +86,7 @@ void validate_grads(const Node& node, Tensors& grads) {
       continue;
     }
     const OutputInfo& info = edge.node->output(edge.input_nr);
-    bool fits = grads[i].sizes() == IntArrayRef(info.sizes) &&
-                grads[i].dtype() == info.dtype &&
+    bool fits = info.has_sizes_of(grads[i]) && grads[i].dtype() == info.dtype &&
                 grads[i].device() == info.device;
     if (TAEDA_UNLIKELY(!fits)) {
       fit_grad(info,

@@ -46,11 +46,11 @@ void set_grad(const Tensor& t, Tensor grad) {
               t.device(),
               ", got ",
               grad.device());
-  TAEDA_CHECK(grad.sizes() == t.sizes(),
+  TAEDA_CHECK(OutputInfo(t).has_sizes_of(grad),
               "attempting to assign a gradient of size '",
-              grad.sizes(),
+              sym_sizes(*grad.impl()),
               "' to a tensor of size '",
-              t.sizes(),
+              sym_sizes(*t.impl()),
               "': the sizes must be the same");
   meta_of(t).grad = std::move(grad);
 }

@@ -151,6 +151,7 @@ DimVector to_ints(PyObject* o, const char* where) {
 
 TensorBase Args::tensor_or_number(int i) const {
   if (is_tensor(slots_[i])) return unwrap(slots_[i]);
+  if (is_symbol(slots_[i])) throw SymbolicArgument();
   return wrap_number(to_scalar(slots_[i]));
 }
 

@@ -147,7 +147,10 @@ DimVector to_ints(PyObject* o, const char* where);
 // devices and generators stand for None.
 template <class T>
 T from_python(PyObject* o) {
-  if constexpr (std::is_same_v<T, Scalar>) return to_scalar(o);
+  if constexpr (std::is_same_v<T, Scalar>) {
+    if (TAEDA_UNLIKELY(is_symbol(o))) throw SymbolicArgument();
+    return to_scalar(o);
+  }
   if constexpr (std::is_same_v<T, int64_t>) {
     if (TAEDA_UNLIKELY(is_symbol(o))) throw SymbolicArgument();
     return to_int(o);

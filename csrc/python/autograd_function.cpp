@@ -2,6 +2,9 @@
 #include <taeda/csrc/python/autograd_function.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/gen/ops/zeros.h>
+#include <taeda/gen/sym/new_zeros.h>
+
+#include <algorithm>
 
 namespace taeda::python {
 
@@ -15,8 +18,16 @@ Ref FunctionNode::gather(Tensors grads) const {
     size_t i = place - 1;
     if (!grads[i].defined() && fill && i < results.size() && results[i].known) {
       const autograd::OutputInfo& r = results[i];
+      auto given = std::find_if(grads.begin(),
+                                grads.end(),
+                                [](const Tensor& g) { return g.defined(); });
+      // Of symbols: in the classes and modes of the gradient that arrived.
+      bool beside = given != grads.end() && !r.symbols.empty();
       grads[i] =
-          ops::zeros(r.sizes, r.dtype, Layout::Strided, r.device, std::nullopt);
+          beside
+              ? sym::new_zeros(*given, r.symbolic_sizes(), r.dtype)
+              : ops::zeros(
+                    r.sizes, r.dtype, Layout::Strided, r.device, std::nullopt);
     }
     return wrap(std::move(grads[i]));
   });

@@ -100,6 +100,8 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
   if (kind.back() == '[') return list_to_ivalue(o, kind);
   switch (kind[0]) {
     case 'T':
+      // SymbolicGrad makes a tensor of it (spell_out_numbers).
+      if (is_symbol(o)) return to_symbol(o);
       return tensor_of(o);
     case 'i':
       if (is_symbol(o)) return to_symbol(o);
@@ -111,6 +113,7 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
     case 's':
       return std::string(utf8(o));
     case 'S':
+      if (is_symbol(o)) return to_symbol(o);
       return IValue(to_scalar(o));
     case 't':
       return dtype_number(o);

@@ -10,7 +10,7 @@
 #include <taeda/gen/ops/select.h>
 #include <taeda/gen/ops/slice.h>
 #include <taeda/gen/ops/unsqueeze.h>
-#include <taeda/gen/ops/view.h>
+#include <taeda/gen/sym/view.h>
 
 namespace taeda::python {
 
@@ -273,9 +273,10 @@ TensorBase assigned(const TensorBase& self, PyObject* value) {
 // Leading dims of size 1 that the target does not have are no obstacle.
 TensorBase without_leading_ones(const TensorBase& value, int64_t rank) {
   int64_t drop = 0;
-  while (value.dim() - drop > rank && value.sizes()[drop] == 1) ++drop;
+  SymIntArrayRef sizes = sym_sizes(*value.impl());
+  while (value.dim() - drop > rank && sizes[drop] == 1) ++drop;
   if (drop == 0) return value;
-  return ops::view(value, value.sizes().slice(drop));
+  return sym::view(value, sizes.slice(drop));
 }
 }  // namespace
 
@@ -315,6 +316,13 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   if (key == Py_False) {
     assigned(t, value);
     return;
+  }
+  if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+    if (std::optional<TensorBase> view = symbolic_item(t, key)) {
+      TensorBase source = assigned(t, value);
+      ops::copy_(*view, without_leading_ones(source, view->dim()), false);
+      return;
+    }
   }
   Plan plan(t);
   plan.parse(key);

@@ -1,6 +1,7 @@
 // The switches of aten/settings.h, for backends, nn.attention and
 // utils.deterministic.
 #include <taeda/aten/settings.h>
+#include <taeda/c10/core/allocator.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -60,6 +61,13 @@ void bind_settings(PyObject* module) {
     settings::enable_attention(to_way(way), on);
   });
   m.def("_attention_order", attention_order);
+  m.def("_reset_cpu_peak", [] { cpu_allocator().reset_peak(); });
+  // Of the CPU: bytes in use, the most there were, bytes kept, allocations.
+  m.def("_cpu_memory", [] {
+    AllocatorStats stats = cpu_allocator().stats();
+    return std::tuple(
+        stats.allocated, stats.peak_allocated, stats.cached, stats.allocations);
+  });
   m.def("_set_attention_order", set_attention_order);
   add_switch(m, "_dnn_enabled", "_enable_dnn", settings::dnn_enabled);
   add_switch(m,

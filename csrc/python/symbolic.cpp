@@ -33,7 +33,9 @@ py::object to_python(const SymInt& v) { return owned(wrap(v)); }
 // The program's line that asked for a decision: the innermost frame that is
 // not the package's own.
 std::string asking_line() {
-  if (!PyGILState_Check()) return {};
+  // Operators run without the lock of the interpreter.
+  if (!Py_IsInitialized()) return {};
+  py::gil_scoped_acquire locked;
   Ref frame = Ref::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame) {
     auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
@@ -64,21 +66,49 @@ DynamicSize parse_dynamic(std::string_view how) {
   return how == "static" ? DynamicSize::Static : DynamicSize::Duck;
 }
 
-// Whether the guards hold where the sources of symbols have these sizes.
-bool fits(ShapeEnv& env,
-          const std::unordered_map<std::string, int64_t>& sizes) {
-  std::unordered_map<symbolic::Id, int64_t> values;
+// Integers by the sources of symbols ("x.size()[0]"); those without a source by
+// their names.
+using Sizes = std::unordered_map<std::string, int64_t>;
+using Values = std::unordered_map<symbolic::Id, int64_t>;
+
+// The values of the symbols that have one; nothing where the sources of one
+// have different sizes.
+std::optional<Values> values_of(ShapeEnv& env, const Sizes& sizes) {
+  Values values;
   for (symbolic::Id symbol : env.symbols()) {
-    bool first = true;
     for (const std::string& source : env.sources(symbol)) {
       auto found = sizes.find(source);
-      TAEDA_CHECK(found != sizes.end(), "fits: no size for ", source);
-      if (!first && values[symbol] != found->second) return false;
-      values[symbol] = found->second;
-      first = false;
+      if (found == sizes.end()) continue;
+      auto [place, fresh] = values.try_emplace(symbol, found->second);
+      if (!fresh && place->second != found->second) return std::nullopt;
     }
   }
-  return env.fits(values);
+  return values;
+}
+
+// Whether the guards hold where the sources of symbols have these sizes.
+bool fits(ShapeEnv& env, const Sizes& sizes) {
+  for (symbolic::Id symbol : env.symbols()) {
+    for (const std::string& source : env.sources(symbol)) {
+      TAEDA_CHECK(sizes.count(source) != 0, "fits: no size for ", source);
+    }
+  }
+  std::optional<Values> values = values_of(env, sizes);
+  return values && env.fits(*values);
+}
+
+// An expression's value at other sizes than those that were seen.
+int64_t evaluate(const SymNode& node, const Sizes& sizes) {
+  ShapeEnv& env = *node.env;
+  std::optional<Values> values = values_of(env, sizes);
+  TAEDA_CHECK(values, "evaluate: sizes of one symbol differ");
+  symbolic::Expressions& expressions = env.expressions();
+  for (symbolic::Id symbol : expressions.symbols_of(node.id)) {
+    auto found = sizes.find(expressions.name_of(symbol));
+    if (found != sizes.end()) values->emplace(symbol, found->second);
+  }
+  // As it was written: what guards said since would hide that they fail.
+  return expressions.evaluate(node.id, *values);
 }
 
 void bind_env(py::module_ m) {
@@ -94,20 +124,41 @@ void bind_env(py::module_ m) {
                  env->create_size(hint, std::move(source), parse_dynamic(how)));
            })
       .def("create_unbacked",
-           [](const Env& env, int64_t low, py::handle high) {
+           [](const Env& env, py::handle low, py::handle high) {
+             int64_t least =
+                 low.is_none() ? symbolic::Range::kLow : py::cast<int64_t>(low);
              int64_t most = high.is_none() ? symbolic::Range::kHigh
                                            : py::cast<int64_t>(high);
-             return to_python(env->create_unbacked(low, most));
+             return to_python(env->create_unbacked(least, most));
            })
       .def("guards",
            [](const Env& env) { return guard_texts(*env, env->guards()); })
       .def("assertions",
            [](const Env& env) { return guard_texts(*env, env->assertions()); })
-      .def("fits",
-           [](const Env& env,
-              const std::unordered_map<std::string, int64_t>& sizes) {
-             return fits(*env, sizes);
-           });
+      .def("conditions",
+           [](const Env& env) {
+             std::vector<std::pair<BoolNode, std::string>> out;
+             for (const ShapeGuard& g : env->guards()) {
+               out.emplace_back(BoolNode{env->wrap_truth(g.condition)},
+                                g.where);
+             }
+             return out;
+           })
+      .def("sources",
+           [](const Env& env) {
+             std::vector<
+                 std::tuple<std::string, std::vector<std::string>, int64_t>>
+                 out;
+             for (symbolic::Id symbol : env->symbols()) {
+               out.emplace_back(env->expressions().name_of(symbol),
+                                env->sources(symbol),
+                                env->lowest(symbol));
+             }
+             return out;
+           })
+      .def("fits", [](const Env& env, const Sizes& sizes) {
+        return fits(*env, sizes);
+      });
 }
 
 // taeda.SymInt is a class of Python (`_symbols.py`), which knows about
@@ -159,6 +210,11 @@ void bind_int(py::module_ m) {
              if (!has_hints({a.value})) return py::none();
              return py::int_(hint_of(a.value, 0));
            })
+      .def("evaluate",
+           [](const IntNode& a, const Sizes& sizes) {
+             if (!a.value.is_symbolic()) return a.value.plain();
+             return evaluate(*a.value.node(), sizes);
+           })
       .def("env", [](const IntNode& a) {
         return a.value.is_symbolic() ? Shared<ShapeEnv>(a.value.node()->env)
                                      : Shared<ShapeEnv>();
@@ -195,6 +251,11 @@ void bind_bool(py::module_ m) {
              }
              SymNode* node = a.value.node();
              node->env->assert_true(node->id, message);
+           })
+      .def("evaluate",
+           [](const BoolNode& a, const Sizes& sizes) {
+             if (!a.value.is_symbolic()) return a.value.guard();
+             return evaluate(*a.value.node(), sizes) != 0;
            })
       .def("negate", [](const BoolNode& a) { return BoolNode{!a.value}; })
       .def("both",

@@ -271,6 +271,18 @@ class SymFloat:
         ]
         return float(self._compute(*parts))
 
+    def evaluate(self, sizes: dict[str, int]) -> float:
+        """The value where the sources of its symbols have these sizes."""
+        parts = [
+            p.evaluate(sizes)
+            if isinstance(p, SymFloat)
+            else p.node.evaluate(sizes)
+            if isinstance(p, SymInt)
+            else p
+            for p in self._parts
+        ]
+        return float(self._compute(*parts))
+
     def __int__(self) -> int:
         return int(float(self))
 

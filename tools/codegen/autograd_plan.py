@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .choices import conditions
 from .errors import CodegenError
 from .expr import Expr, compose, names
-from .formula_calls import missing_function
+from .formula_calls import missing_function, over_symbols
 from .model import Operator, cpp_type, owned_type
 from .pointwise import (
     SHARE,
@@ -24,7 +24,7 @@ from .schema import Argument
 _NAMED_FIRST = {"max", "min", "clamp"}
 # What a formula may ask of a tensor without the tensor being saved.
 _FACTS = {
-    "sizes": ("DimVector", "{0}.sizes()"),
+    "sizes": ("Dims<SymInt>", "kept_sizes({0})"),
     "strides": ("DimVector", "{0}.strides()"),
     "dtype": ("ScalarType", "{0}.dtype()"),
     "scalar_type": ("ScalarType", "{0}.dtype()"),
@@ -36,11 +36,15 @@ _FACTS = {
     "defined": ("bool", "is_given({0})"),
 }
 _LIST_FACTS = {
-    "sizes_of": ("std::vector<DimVector>", "sizes_of({0})"),
+    "sizes_of": ("std::vector<Dims<SymInt>>", "sizes_of({0})"),
     "dtypes_of": ("std::vector<ScalarType>", "dtypes_of({0})"),
     "count_of": ("size_t", "{0}.size()"),
     "TensorGeometry": ("TensorGeometry", "TensorGeometry({0})"),
 }
+
+
+# Of a loss over symbols: the count of the elements that its mean is over.
+SHARE_COUNT = f"{SHARE}_count"
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,10 @@ def _pointwise(op: Operator) -> tuple[list[Gradient], list[Member]]:
             value = f"Scalar({text})"
             by = frozenset(needs[name])
             found[name] = Member(name, "value", "Scalar", value, by)
+    if SHARE in needs:
+        count = _share_text(op).replace("loss_share", "symbolic_count")
+        by = frozenset(needs[SHARE])
+        found[SHARE_COUNT] = Member(SHARE_COUNT, "value", "SymInt", count, by)
     if "result" in needs:
         _add(found, _result_member("result", needs["result"]), tuple(needs["result"]))
     return gradients, list(found.values())
@@ -312,7 +320,7 @@ def _formulas(
         text = " ".join(formula.split())
         if text in ("none", "non_differentiable"):
             continue
-        text = _save_facts(op, text, arguments, members)
+        text = _save_facts(op, over_symbols(op, text), arguments, members)
         _save_names(op, text, arguments, members)
         gradients.append(Gradient(arguments, text, missing_function(op, text)))
     return gradients, list(members.values())
@@ -376,6 +384,8 @@ def _argument_member(a: Argument, needed: set[str]) -> Member:
         return Member(a.name, "tensor", "SavedVariable", a.name, by)
     stored = owned_type(a.type)
     save = a.name
+    if a.type.base == "SymInt":
+        save = f"kept_symbols({a.name})"
     if stored.startswith("std::vector"):
         save = f"{a.name}.vec()"
     return Member(a.name, "value", stored, save, by)

@@ -15,7 +15,15 @@ from pathlib import Path
 from .autograd_plan import Member, Plan, camel_name, plan_of, result_names
 from .emit_nodes import asks, fused_descriptor, node_class, parts_of
 from .formula_calls import formula_headers, used_bases, used_headers
-from .model import Operator, has_wrapper, load_operators, means_name, shard_of
+from .model import (
+    Operator,
+    has_symbols,
+    has_wrapper,
+    load_operators,
+    means_name,
+    shard_of,
+    symbolic_type,
+)
 from .record_types import View
 from .writer import Output
 
@@ -29,10 +37,11 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
         if has_wrapper(op):
             shards[shard_of(op.record.name, AUTOGRAD_SHARDS)].append(op)
     for i, ops in enumerate(shards):
-        out.write(f"autograd/autograd_{i}.cpp", _shard(ops))
+        out.write(f"autograd/autograd_{i}.cpp", _shard(i, ops))
+    out.write("autograd/symbolic_wrappers.cpp", _all_symbolic_wrappers())
 
 
-def _shard(ops: list[Operator]) -> str:
+def _shard(index: int, ops: list[Operator]) -> str:
     plans: dict[str, Plan | None] = {}
     for op in ops:
         key = op.overload.schema.name
@@ -55,6 +64,9 @@ def _shard(ops: list[Operator]) -> str:
     if any(_has_numbers(plan) for plan in plans.values()):
         lines.append("#include <taeda/aten/native/formula_support.h>")
     lines += [f"#include <taeda/gen/ops/{base}.h>" for base in sorted(bases)]
+    symbolic = {op.bases[name] for op in ops[:1] for name in op.symbolic} & bases
+    lines += [f"#include <taeda/gen/sym/{base}.h>" for base in sorted(symbolic)]
+    lines.append("#include <taeda/csrc/autograd/symbolic_wrapper.h>")
     lines += ["", "namespace taeda {", *dict.fromkeys(tables), "namespace native {"]
     lines += [
         f"{op.result} {means_name(op)}({op.types()});" for op in ops if means_name(op)
@@ -65,7 +77,9 @@ def _shard(ops: list[Operator]) -> str:
     lines += [f"{op.result} {op.ident}({op.types()});" for op in ops]
     for op in ops:
         lines += _wrapper(op, plans[op.overload.schema.name])
-    lines += ["}  // namespace wrappers", "}  // namespace autograd"]
+    lines += ["}  // namespace wrappers"]
+    lines += _symbolic_wrappers(index, ops, plans)
+    lines += ["}  // namespace autograd"]
     return "\n".join([*lines, "}  // namespace taeda", ""])
 
 
@@ -76,7 +90,9 @@ def _has_numbers(plan: Plan | None) -> bool:
 
 def _functional(op: Operator) -> Operator:
     schema = op.overload.schema
-    return Operator(op.record, op.overload, schema, "functional", schema, op.bases)
+    return Operator(
+        op.record, op.overload, schema, "functional", schema, op.bases, op.symbolic
+    )
 
 
 # Wrappers -------------------------------------------------------------------
@@ -93,8 +109,49 @@ def _wrapper(op: Operator, plan: Plan | None) -> list[str]:
     return [*lines, *("  " + line for line in body), "}"]
 
 
-def _call(op: Operator) -> str:
-    return f"ops::{op.cpp_name}({op.names()})"
+def _symbolic_wrappers(
+    index: int, ops: list[Operator], plans: dict[str, Plan | None]
+) -> list[str]:
+    """The wrappers again over symbols, and the table by which they are found."""
+    found = [
+        op
+        for op in ops
+        if op.form == "functional"
+        and not op.schema.mutable_args
+        and has_symbols(op.schema)
+        and plans[op.overload.schema.name] is not None
+    ]
+    lines = ["namespace {", "namespace symbolic_wrappers {"]
+    for op in found:
+        parameters = ", ".join(
+            f"{symbolic_type(a.type)} {a.name}" for a in op.arguments
+        )
+        # Seldom run: small before quick.
+        lines.append(f"[[gnu::cold]] {op.result} {op.ident}({parameters}) {{")
+        body = _functional_body(op, plans[op.overload.schema.name], "sym")
+        lines += [*("  " + line for line in body), "}"]
+    lines += ["}  // namespace symbolic_wrappers", "}  // namespace"]
+    lines.append(f"void add_symbolic_wrappers_{index}(SymbolicWrappers& table);")
+    lines.append(f"void add_symbolic_wrappers_{index}(SymbolicWrappers& table) {{")
+    lines += [
+        f"  table.add(ops::entries::{op.ident}, symbolic_wrappers::{op.ident});"
+        for op in found
+    ]
+    return [*lines, "  (void)table;", "}"]
+
+
+def _all_symbolic_wrappers() -> str:
+    names = [f"add_symbolic_wrappers_{i}" for i in range(AUTOGRAD_SHARDS)]
+    lines = ["namespace taeda::autograd {", "class SymbolicWrappers;"]
+    lines += [f"void {name}(SymbolicWrappers& table);" for name in names]
+    lines.append("void add_symbolic_wrappers(SymbolicWrappers& table);")
+    lines.append("void add_symbolic_wrappers(SymbolicWrappers& table) {")
+    lines += [f"  {name}(table);" for name in names]
+    return "\n".join([*lines, "}", "}  // namespace taeda::autograd", ""])
+
+
+def _call(op: Operator, space: str = "ops") -> str:
+    return f"{space}::{op.cpp_name}({op.names()})"
 
 
 def _tensor_names(op: Operator) -> str:
@@ -183,7 +240,7 @@ def _save_results(op: Operator, plan: Plan | None, values: dict[str, str]) -> li
     return ["if (node) {", *("  " + line for line in lines), "}"] if lines else []
 
 
-def _functional_body(op: Operator, plan: Plan | None) -> list[str]:
+def _functional_body(op: Operator, plan: Plan | None, space: str = "ops") -> list[str]:
     defined = means_name(op)
     if plan is None and defined is not None:
         return [
@@ -194,7 +251,8 @@ def _functional_body(op: Operator, plan: Plan | None) -> list[str]:
             f"return {_call(op)};",
         ]
     lines = _record(op, plan) + _save(op, plan)
-    lines.append(f"auto result = [&] {{ BelowAutograd below; return {_call(op)}; }}();")
+    call = _call(op, space)
+    lines.append(f"auto result = [&] {{ BelowAutograd below; return {call}; }}();")
     names = result_names(op)
     if len(names) == 1:
         values = {"result": "result"}

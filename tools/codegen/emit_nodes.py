@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .autograd_plan import Gradient, Member, Plan
+from .autograd_plan import SHARE_COUNT, Gradient, Member, Plan
 from .emit_info import fused_rule
 from .emit_ops import isa_tables
 
@@ -56,7 +56,10 @@ def _apply(plan: Plan) -> list[str]:
     lines.append("  Tensors grad_inputs(next_edges().size());")
     lines.append("  if (!any_defined(grads)) return grad_inputs;")
     if any(_uses_grad(g) for g in parts_of(plan)):
-        lines.append("  [[maybe_unused]] const Tensor& grad = grads[0];")
+        grad = "const Tensor& grad = grads[0]"
+        if any(m.name == SHARE_COUNT for m in plan.members):
+            grad = f"const Tensor grad = native::share_of(grads[0], {SHARE_COUNT}_)"
+        lines.append(f"  [[maybe_unused]] {grad};")
     lines += _unpack(plan)
     for gradient in plan.gradients:
         lines += ["  " + line for line in _gradient(plan, gradient)]
@@ -119,7 +122,7 @@ def _gradient_value(plan: Plan, gradient: Gradient, asked: list[str]) -> list[st
 
 def _put(gradient: Gradient, start: str, value: str) -> str:
     if gradient.spread:
-        value = f"native::spread({value}, sizes_of_edge(*this, {start}))"
+        value = f"native::spread({value}, symbolic_sizes_of_edge(*this, {start}))"
     return f"grad_inputs[{start}] = {value};"
 
 

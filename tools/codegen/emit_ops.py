@@ -531,9 +531,10 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
     if isinstance(body, Composite | Foreach | View):
         return BACKENDS
     if isinstance(body, Kernel):
-        # What reads elements to know its sizes needs memory.
+        # What reads elements to know its sizes needs memory, unless it is told.
         if {"data_dependent_output", "dynamic_output_shape"} & {*op.overload.tags}:
-            return ("CPU",)
+            told = any(a.name == "output_size" for a in op.schema.arguments)
+            return ("CPU", "Meta") if told and body.any else ("CPU",)
         # A device without a backend is refused by its allocator.
         if body.any or is_factory_like(op.schema):
             return BACKENDS

@@ -13,14 +13,24 @@ from pathlib import Path
 from .model import Operator
 
 _CALL = re.compile(r"(?<![\w:.>])(\w+)\(")
-_OPS_CALL = re.compile(r"ops::(\w+)\(")
+_OPS_CALL = re.compile(r"\b(?:ops|sym)::(\w+)\(")
 _SCALAR_CALL = re.compile(r"scalar_math::(\w+)\(")
 _KEYWORDS = {"if", "for", "while", "return", "sizeof", "static_cast"}
 _KNOWN_TYPES = {
     *("Scalar", "Tensor", "IntArrayRef", "DimVector", "OptionalTensor", "ScalarType"),
-    *("TensorGeometry", "Device"),
+    *("TensorGeometry", "Device", "SymInt", "SymIntArrayRef"),
 }
 _GENERATED = {"any_complex", "no_complex_derivative"}
+
+
+def over_symbols(op: Operator, text: str) -> str:
+    """Operators that take sizes are called by the functions that keep symbols."""
+
+    def call(match: re.Match[str]) -> str:
+        space = "sym" if match[1] in op.symbolic else "ops"
+        return f"{space}::{match[1]}("
+
+    return _OPS_CALL.sub(call, text)
 
 
 def missing_function(op: Operator, text: str) -> str:

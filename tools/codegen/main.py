@@ -25,6 +25,7 @@ from tools.codegen import (
     emit_package_stubs,
     emit_python,
     emit_stubs,
+    emit_symbolic,
 )
 from tools.codegen.errors import CodegenError
 from tools.codegen.model import load_operators
@@ -36,6 +37,7 @@ EMITTERS = (
     emit_expr,
     emit_autograd,
     emit_boxing,
+    emit_symbolic,
     emit_linear,
     emit_python,
     emit_stubs,

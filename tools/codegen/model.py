@@ -100,14 +100,31 @@ def symbolic_rule(op: Operator) -> tuple[str, str] | None:
     return name, re.sub(r"\bI\b", "SymInt", text)
 
 
+def symbolic_type(kind: Type) -> str:
+    """The parameter type of a schema type where integers may be symbols."""
+    text = cpp_type(kind)
+    if kind.base != "SymInt":
+        return text
+    text = text.replace("int64_t", "SymInt")
+    return text if kind.is_list else f"const {text}&"
+
+
+def has_symbols(schema: Schema) -> bool:
+    """Whether an argument is an integer, or a list of them, that may be a symbol."""
+    return any(a.type.base == "SymInt" for a in schema.arguments)
+
+
 def owned_type(kind: Type) -> str:
     """The type that keeps such an argument alive (autograd nodes, stacks)."""
     text = cpp_type(kind)
+    if kind.base == "SymInt":
+        text = text.replace("int64_t", "SymInt")
     for borrowed, owned in (
         ("ArrayRef<OptionalTensor>", "std::vector<OptionalTensor>"),
         ("TensorList", "std::vector<Tensor>"),
         ("ArrayRef<bool>", "SmallVector<bool, 4>"),
         ("ArrayRef<int64_t>", "DimVector"),
+        ("ArrayRef<SymInt>", "Dims<SymInt>"),
         ("ArrayRef<double>", "std::vector<double>"),
         ("ArrayRef<Scalar>", "std::vector<Scalar>"),
         ("std::string_view", "std::string"),
@@ -151,6 +168,8 @@ class Operator:
     functional: Schema  # the schema that a derived form comes from
     # C++ names in namespace ops to the base name that declares them.
     bases: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    # Those of them that have a function over symbols in namespace sym.
+    symbolic: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def ident(self) -> str:
@@ -250,12 +269,18 @@ def load_operators(records: Path) -> list[Operator]:
 def operators_of(records: Iterable[Record]) -> list[Operator]:
     """Every form of every overload of the records and of their alias names."""
     bases: dict[str, str] = {}
+    symbolic: set[str] = set()
     found: list[Operator] = []
     for record in records:
         for overload in record.overloads:
             for form, schema in overload.schemas.items():
-                op = Operator(record, overload, schema, form, overload.schema, bases)
+                op = Operator(
+                    record, overload, schema, form, overload.schema, bases, symbolic
+                )
                 bases[op.cpp_name] = record.name
+                functional = form == "functional" and not schema.mutable_args
+                if functional and has_symbols(schema):
+                    symbolic.add(op.cpp_name)
                 found.append(op)
     return found
 

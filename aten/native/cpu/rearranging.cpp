@@ -113,6 +113,16 @@ Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> size) {
       repeats.dtype() == kLong || repeats.dtype() == kInt,
       "repeat_interleave: repeats has to be Long or Int tensor, got ",
       repeats.dtype());
+  if (repeats.is_meta() && size) {
+    return make_tensor(
+        "repeat_interleave", {*size}, repeats.dtype(), repeats.device());
+  }
+  TAEDA_CHECK_AS(NotImplemented,
+                 repeats.is_cpu(),
+                 "repeat_interleave: the number of results is data, which "
+                 "cannot be read on ",
+                 repeats.device(),
+                 "; on meta, give output_size");
   Tensor counts = contiguous_as(repeats, kLong);
   const int64_t* count = counts.const_data<int64_t>();
   int64_t n = counts.numel(), total = 0;

@@ -83,6 +83,7 @@ class FakeTensor(taeda.Tensor):
         made.fake_device = device
         made.constant = constant
         made._elem = elem
+        made._item = None
         return made
 
     def __init__(self, fake_mode, elem, device, constant=None) -> None:
@@ -97,6 +98,26 @@ class FakeTensor(taeda.Tensor):
     def from_tensor(t, fake_mode):
         """What `fake_mode.from_tensor(t)` gives."""
         return fake_mode.from_tensor(t)
+
+    def item(self):
+        """The value: a symbol without a hint, where the mode has a shape_env."""
+        return self.fake_mode._item(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_floating_point or self.dtype.is_complex:
+            raise TypeError(
+                "only integer tensors of a single element can be converted to an index"
+            )
+        return int(self.item())
 
     def tolist(self):
         """Nested lists of values: there are none, unless it has no elements."""
@@ -125,7 +146,8 @@ class FakeTensorMode(TorchDispatchMode):
         static_shapes: sizes stay integers; by default where there is no shape_env.
 
     Raises:
-        DataDependentOutputException: an operator gives values (`item`).
+        DataDependentOutputException: an operator gives values (`item`, where there
+            is no shape_env to give it a symbol).
         DynamicOutputShapeException: a result's shape depends on values (`nonzero`).
         FakeTensorDeviceMismatchError: tensors of two devices in one operator.
         AssertionError: a real tensor, or another mode's.
@@ -236,21 +258,47 @@ class FakeTensorMode(TorchDispatchMode):
         if any(not issubclass(t, (FakeTensor, taeda.nn.Parameter)) for t in types):
             return NotImplemented
         if func is taeda.ops.aten.lift_fresh.default and not is_fake(args[0]):
-            made = self.from_tensor(args[0])
+            made = self.from_tensor(args[0], static_shapes=True)
             made.constant = args[0] if args[0].numel() == 1 else None
             return made
         if func is taeda.ops.aten._local_scalar_dense.default:
             return self._constant_of(func, args[0])
         if func is taeda.ops.aten.index.Tensor and _has_mask(args[1]):
             raise DynamicOutputShapeException(taeda.ops.aten.nonzero.default)
-        if self.shape_env is not None and func in _counted_results():
+        env = self.shape_env
+        counts = env is not None and env.allow_dynamic_output_shape_ops
+        if counts and func in _counted_results():
             return self._unbacked_result(func, args)
         if taeda.Tag.data_dependent_output in func.tags:
             raise DataDependentOutputException(func)
-        if taeda.Tag.dynamic_output_shape in func.tags:
+        counted = kwargs.get("output_size") is not None
+        dynamic = taeda.Tag.dynamic_output_shape in func.tags
+        if (dynamic and not counted) or func in _sized_by_lengths():
             raise DynamicOutputShapeException(func)
         args, kwargs = self._checked(func, (args, kwargs))
         return self._compute(func, args, kwargs)
+
+    def _item(self, tensor):
+        """What `tensor.item()` gives, the same each time until it is written to."""
+        func = taeda.ops.aten._local_scalar_dense.default
+        if tensor.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {tensor.numel()} elements cannot be converted to Scalar"
+            )
+        if tensor.constant is not None or self.shape_env is None:
+            return self._constant_of(func, tensor)
+        if not self.shape_env.allow_scalar_outputs or tensor.dtype.is_complex:
+            raise DataDependentOutputException(func)
+        if tensor._item is None:
+            tensor._item = self._new_value(tensor.dtype)
+        return tensor._item
+
+    def _new_value(self, dtype):
+        if dtype.is_floating_point:
+            return self.shape_env.create_unbacked_symfloat()
+        if dtype is taeda.bool:
+            return self.shape_env.create_unbacked_symbool()
+        return self.shape_env.create_unbacked_symint(size=False)
 
     def _constant_of(self, func, tensor):
         if not is_fake(tensor) or tensor.constant is None:
@@ -288,6 +336,12 @@ class FakeTensorMode(TorchDispatchMode):
 def _counted_results():
     aten = taeda.ops.aten
     return (aten.nonzero.default, aten.masked_select.default)
+
+
+def _sized_by_lengths():
+    """Of whose results one is as long as the longest sequence: a number in a tensor."""
+    aten = taeda.ops.aten
+    return (aten._ctc_loss.Tensor, aten._ctc_loss_backward.Tensor)
 
 
 def _symbolic_geometry(tensor, env, name: str):
@@ -351,7 +405,7 @@ def _follow(t) -> None:
     """After a change in place: the geometry that it left, and no known value."""
     if not is_fake(t):
         return
-    t.constant = None
+    t.constant = t._item = None
     elem = t._elem
     if t.shape != elem.shape or t.stride() != elem.stride():
         _C._set_geometry(t, tuple(elem.shape), elem.stride(), elem.storage_offset())

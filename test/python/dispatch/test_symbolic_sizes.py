@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 import taeda
 from taeda._dynamo import mark_dynamic, mark_static
-from taeda._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from taeda._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
 from taeda.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     ShapeEnv,
@@ -225,8 +229,141 @@ def test_data_decides(mode):
     assert repr(taeda.masked_select(x, x > 0).shape) == "taeda.Size([u1])"
     with pytest.raises(GuardOnDataDependentSymNode, match=r"aten::view: .*u0"):
         found.view(3, -1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shown"),
+    [(taeda.int64, "u0"), (taeda.float32, "zuf0"), (taeda.bool, "Eq(u0, 1)")],
+)
+def test_a_value_is_a_symbol_without_a_hint(mode, dtype, shown):
+    x = mode.from_tensor(taeda.ones(8, 3)).sum().to(dtype)
+    value = x.item()
+    assert repr(value) == shown
+    assert x.item() is value
+    with pytest.raises(GuardOnDataDependentSymNode, match="data-dependent"):
+        bool(x)
+    x.fill_(1)
+    assert x.item() is not value
+
+
+def test_values_may_be_refused():
+    mode = FakeTensorMode(shape_env=ShapeEnv(allow_scalar_outputs=False))
+    x = mode.from_tensor(taeda.ones(8, 3))
     with pytest.raises(DataDependentOutputException, match="_local_scalar_dense"):
         x.sum().item()
+    mode = FakeTensorMode(shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False))
+    with pytest.raises(DynamicOutputShapeException, match="nonzero"):
+        mode.from_tensor(taeda.ones(8, 3)).nonzero()
+
+
+# PyTorch's expressions, as torch 2.13 prints them with s0 for its symbol.
+SHAPES = [
+    (lambda x: x / x.shape[0], "(s0, 3)"),
+    (lambda x: x * x.shape[0] + x.shape[0], "(s0, 3)"),
+    (lambda x: taeda.arange(x.shape[0]), "(s0,)"),
+    (lambda x: taeda.arange(0, x.shape[0], 2), "(((s0 + 1)//2),)"),
+    (lambda x: taeda.arange(1, 2 * x.shape[0], 3), "(((2*s0 + 1)//3),)"),
+    (lambda x: taeda.zeros(x.shape[0] * 2, 3).view(-1), "(6*s0,)"),
+    (lambda x: taeda.full((2,), x.shape[0]), "(2,)"),
+    (lambda x: x.repeat(2, 1), "(2*s0, 3)"),
+    (lambda x: taeda.cat([x, x[1:]]), "(2*s0 - 1, 3)"),
+    (lambda x: x[::2], "(((s0 + 1)//2), 3)"),
+    (lambda x: x[1:-1], "(s0 - 2, 3)"),
+    (lambda x: x.reshape(-1), "(3*s0,)"),
+    (lambda x: x.repeat_interleave(2, 0), "(2*s0, 3)"),
+    (
+        lambda x: x.repeat_interleave(
+            taeda.full((x.shape[0],), 2),
+            output_size=x.shape[0] * 2,
+            dim=0,
+        ),
+        "(2*s0, 3)",
+    ),
+    (lambda x: x.split(4)[1], "(s0 - 4, 3)"),
+    (lambda x: x.chunk(2)[0], "(((s0 + 1)//2), 3)"),
+    (lambda x: x.chunk(2)[1], "(s0 - ((s0 + 1)//2), 3)"),
+    (lambda x: taeda.nn.functional.pad(x, (0, 0, 1, 2)), "(s0 + 3, 3)"),
+    (lambda x: x.var(0), "(3,)"),
+    (lambda x: x[x.shape[0] // 2 :], "(s0 - (s0//2), 3)"),
+    (lambda x: x.unflatten(0, (-1, 1)), "(s0, 1, 3)"),
+    (lambda x: x.new_zeros(x.shape[0], x.shape[0] + 1), "(s0, s0 + 1)"),
+]
+
+
+@pytest.mark.parametrize(("program", "shown"), SHAPES)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_programs_compute_with_sizes(mode, program, shown, requires_grad):
+    real = taeda.randn(8, 3)
+    mark_static(real, 1)
+    x = mode.from_tensor(real, source="x").requires_grad_(requires_grad)
+    with mode:
+        found = program(x)
+        if found.requires_grad:
+            found.sum().backward()
+            assert repr(tuple(x.grad.shape)) == "(s0, 3)"
+    assert repr(tuple(found.shape)) == shown
+    env = mode.shape_env
+    assert all("Eq" not in g or "//" in g for g in env.guards), env.guards
+    sizes = {"x.size()[0]": 7}
+    if env.fits(sizes):
+        wanted = tuple(program(taeda.randn(7, 3)).shape)
+        assert env.evaluate(found.shape, sizes) == wanted
+
+
+def test_guards_are_expressions_over_sizes(env):
+    a = env.create_size(8, "x.size()[0]")
+    b = env.create_size(8, "y.size()[1]")
+    c = env.create_size(6, "z.size()[0]", dynamic="marked")
+    assert a > 3
+    assert a + b > c
+    assert c * 2 == 12
+    assert int(b) == 8
+    assert not a == 9
+    texts = [guard.text for guard in env.guards_on_sources()]
+    assert texts == [
+        "x.size()[0] >= 4",
+        "2*x.size()[0] >= z.size()[0] + 1",
+        "Eq(z.size()[0], 6)",
+        "Eq(x.size()[0], 8)",
+        "Eq(x.size()[0], y.size()[1])",
+        "x.size()[0] >= 2",
+        "z.size()[0] >= 2",
+    ]
+    first = env.guards_on_sources()[0]
+    assert "test_symbolic_sizes.py:" in first.where
+    sizes = {"x.size()[0]": 3, "y.size()[1]": 3, "z.size()[0]": 5}
+    found = [env.evaluate(g.expression, sizes) for g in env.guards_on_sources()]
+    assert found == [False, True, False, False, True, True, True]
+    assert not env.fits(sizes)
+    assert env.fits({"x.size()[0]": 8, "y.size()[1]": 8, "z.size()[0]": 6})
+    with pytest.raises(RuntimeError, match="sizes of one symbol differ"):
+        env.evaluate(first.expression, sizes | {"y.size()[1]": 4})
+    with pytest.raises(RuntimeError, match="no value for s0"):
+        env.evaluate(first.expression, {})
+
+
+def test_evaluating_numbers(env):
+    a = env.create_size(8, "a")
+    numbers = (
+        3 * a + 1,
+        a / 4,
+        taeda.sym_float(a) * 0.5,
+        a > 8,
+        5,
+        taeda.sym_max(a, 9),
+    )
+    assert env.evaluate(numbers, {"a": 10}) == (31, 2.5, 5.0, True, 5, 10)
+    u = env.create_unbacked_symint()
+    assert env.evaluate(u * a, {"a": 10, "u0": 3}) == 30
+    assert env.guards == []
+
+
+def test_a_question_is_asked_once(env):
+    a = env.create_size(8)
+    for _ in range(3):
+        assert a % 2 == 0
+        assert a != 5
+    assert env.guards == ["Eq(Mod(s0, 2), 0)", "Ne(s0, 5)"]
 
 
 def test_gradients(mode):

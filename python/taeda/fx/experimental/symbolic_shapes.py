@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
+
 import taeda
 from taeda import _C
 
 __all__ = [
+    "Guard",
     "GuardOnDataDependentSymNode",
     "ShapeEnv",
     "free_symbols",
@@ -24,12 +28,29 @@ class GuardOnDataDependentSymNode(RuntimeError):
     """A condition depends on a size that comes from data, which has no hint."""
 
 
+class Guard(NamedTuple):
+    """What must hold of sizes for a trace to be valid.
+
+    Attributes: expression, a condition on symbols as it was asked (a SymBool); text,
+    the same over the sources of the symbols; where, the program's line that asked, or
+    an empty string.
+    """
+
+    expression: taeda.SymBool
+    text: str
+    where: str
+
+
 class ShapeEnv:
     """The symbols of one trace with what is known of them, and its guards.
 
     A symbol with a hint stands for a size that was seen; sizes that were equal share
     one. A decision about it leaves a guard: under other sizes the trace is valid where
     all guards hold. A symbol without a hint stands for a size that comes from data.
+
+    Args:
+        allow_scalar_outputs: `item()` of a fake tensor gives a symbol without a hint.
+        allow_dynamic_output_shape_ops: so do the sizes of `nonzero` and the like.
 
     Example:
         >>> env = taeda.fx.experimental.symbolic_shapes.ShapeEnv()
@@ -38,9 +59,17 @@ class ShapeEnv:
         (True, ['s0 > 3'])
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        allow_scalar_outputs: bool = True,
+        allow_dynamic_output_shape_ops: bool = True,
+    ) -> None:
         self._native = _C.ShapeEnv()
         self._unnamed = 0
+        self._unbacked_floats = 0
+        self.allow_scalar_outputs = allow_scalar_outputs
+        self.allow_dynamic_output_shape_ops = allow_dynamic_output_shape_ops
 
     def create_size(self, hint: int, source: str | None = None, dynamic="duck"):
         """A symbol for a size.
@@ -59,9 +88,29 @@ class ShapeEnv:
             self._unnamed += 1
         return self._native.create_size(int(hint), source, dynamic)
 
-    def create_unbacked_symint(self):
-        """A SymInt for a size that comes from data: not negative, without a hint."""
-        return self._native.create_unbacked(0, None)
+    def create_unbacked_symint(self, *, size: bool = True):
+        """A SymInt that comes from data, without a hint.
+
+        Args:
+            size: it is one: not negative.
+        """
+        return self._native.create_unbacked(0 if size else None, None)
+
+    def create_unbacked_symbool(self):
+        """A SymBool that comes from data."""
+        return self._native.create_unbacked(0, 1) == 1
+
+    def create_unbacked_symfloat(self):
+        """A SymFloat that comes from data."""
+        name = f"zuf{self._unbacked_floats}"
+        self._unbacked_floats += 1
+
+        def unknown() -> float:
+            raise GuardOnDataDependentSymNode(
+                f"Could not guard on data-dependent expression {name}"
+            )
+
+        return taeda.SymFloat(name, unknown)
 
     @property
     def guards(self) -> list[str]:
@@ -80,6 +129,69 @@ class ShapeEnv:
             f" - {text} ({where})" if verbose and where else f" - {text}"
             for text, where in shown
         )
+
+    def guards_on_sources(self) -> list[Guard]:
+        """All that must hold of the sizes of inputs, each as an expression.
+
+        The conditions that decisions have left, that the sources of one symbol agree,
+        and the least values that were assumed of symbols (0 and 1 are others).
+
+        Returns:
+            The guards, in that order; those of the last two kinds have no expression
+            of their own and are True there.
+
+        Example:
+            >>> env = taeda.fx.experimental.symbolic_shapes.ShapeEnv()
+            >>> bool(env.create_size(8, "x.size()[0]") > 3)
+            True
+            >>> [guard.text for guard in env.guards_on_sources()]
+            ['x.size()[0] >= 4', 'x.size()[0] >= 2']
+        """
+        symbols = self._native.sources()
+        names = {name: sources[0] for name, sources, _ in symbols}
+
+        def on_sources(text: str) -> str:
+            return re.sub(r"\bs\d+\b", lambda m: names.get(m[0], m[0]), text)
+
+        found = []
+        texts = self._native.guards()
+        for (node, where), (text, _) in zip(
+            self._native.conditions(), texts, strict=True
+        ):
+            found.append(Guard(taeda.SymBool(node), on_sources(text), where))
+        for _, (first, *others), _ in symbols:
+            found += [Guard(True, f"Eq({first}, {other})", "") for other in others]
+        for _, (first, *_), low in symbols:
+            found.append(Guard(True, f"{first} >= {low}", ""))
+        return found
+
+    def evaluate(self, value, sizes: dict[str, int]):
+        """A number, or each one of a tuple or a list, at other sizes.
+
+        Args:
+            value: a SymInt, SymBool or SymFloat of this env, or a plain number.
+            sizes: integers by the sources of symbols; by their names where they have
+                no source ("u0").
+
+        Returns:
+            An int, bool or float; a tuple of them for a tuple or a list.
+
+        Raises:
+            RuntimeError: a symbol has no value, or sources of one symbol differ.
+
+        Example:
+            >>> env = taeda.fx.experimental.symbolic_shapes.ShapeEnv()
+            >>> size = env.create_size(8, "x.size()[0]")
+            >>> env.evaluate((2 * size, size / 4, 3), {"x.size()[0]": 10})
+            (20, 2.5, 3)
+        """
+        if isinstance(value, (tuple, list)):
+            return tuple(self.evaluate(v, sizes) for v in value)
+        if isinstance(value, (taeda.SymInt, taeda.SymBool)):
+            return value.node.evaluate(sizes)
+        if isinstance(value, taeda.SymFloat):
+            return value.evaluate(sizes)
+        return value
 
     def fits(self, sizes: dict[str, int]) -> bool:
         """Whether the guards hold for these sizes, given by their sources.

@@ -1,0 +1,9 @@
+"""Makes the helpers of this folder importable from its tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+if str(Path(__file__).parent) not in sys.path:
+    sys.path.insert(0, str(Path(__file__).parent))
