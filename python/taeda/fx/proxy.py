@@ -19,6 +19,7 @@ from .node import Node, base_types, map_aggregate, map_arg
 __all__ = [
     "Attribute",
     "GraphAppendingTracer",
+    "MetaProxy",
     "ParameterProxy",
     "Proxy",
     "Scope",
@@ -336,6 +337,38 @@ class Attribute(Proxy):
 
     def __call__(self, *args, **kwargs) -> Proxy:
         return self.root._method(self.attr, args, kwargs)
+
+
+class MetaProxy(Proxy):
+    """Computes the value of each call too, on fake tensors: `node.meta["val"]`.
+
+    Args:
+        node: its `meta["val"]` is a fake tensor.
+        tracer: records.
+        fake_mode: the mode of the fake tensors.
+    """
+
+    def __init__(self, node: Node, tracer=None, fake_mode=None) -> None:
+        super().__init__(node, tracer)
+        self.fake_mode = fake_mode
+
+    def __repr__(self) -> str:
+        return f"Meta{super().__repr__()}"
+
+    @classmethod
+    def __torch_function__(cls, orig_method, types, args=(), kwargs=None) -> MetaProxy:
+        mode = next((a.fake_mode for a in args if isinstance(a, cls)), None)
+        if mode is None:
+            raise AssertionError("MetaProxy: no MetaProxy is among the arguments")
+        made = super().__torch_function__(orig_method, types, args, kwargs)
+
+        def value(a):
+            return a.node.meta["val"] if isinstance(a, Proxy) else a
+
+        given = map_aggregate((args, kwargs or {}), value)
+        with mode:
+            made.node.meta["val"] = orig_method(*given[0], **given[1])
+        return cls(made.node, made.tracer, mode)
 
 
 class ParameterProxy(Proxy):
