@@ -371,31 +371,25 @@ class MetaProxy(Proxy):
         return cls(made.node, made.tracer, mode)
 
 
+def _of_the_parameter(name: str) -> property:
+    return property(lambda self: getattr(self.param, name))
+
+
 class ParameterProxy(Proxy):
     """The proxy of a parameter, whose sizes are known."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param) -> None:
         super().__init__(node, tracer)
         if not isinstance(param, taeda.nn.Parameter):
-            raise AssertionError(f"Expected Parameter, got {type(param)}")
+            raise AssertionError(f"{name}: expected a Parameter, got {type(param)}")
         self.param, self.name = param, name
 
     def __repr__(self) -> str:
         return f"ParameterProxy({self.name})"
 
-    shape = property(lambda self: self.param.shape)
-    ndim = property(lambda self: self.param.ndim)
-
-    def size(self, *args):
-        return self.param.size(*args)
-
-    def dim(self) -> int:
-        return self.param.dim()
-
-    def numel(self) -> int:
-        return self.param.numel()
-
-    nelement = numel
+    shape, ndim, size, dim, numel, nelement = map(
+        _of_the_parameter, ("shape", "ndim", "size", "dim", "numel", "nelement")
+    )
 
 
 def _instruction(frame) -> tuple[str, int, str]:
