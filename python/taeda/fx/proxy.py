@@ -379,10 +379,9 @@ class ParameterProxy(Proxy):
     """The proxy of a parameter, whose sizes are known."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param) -> None:
-        super().__init__(node, tracer)
-        if not isinstance(param, taeda.nn.Parameter):
-            raise AssertionError(f"{name}: expected a Parameter, got {type(param)}")
         self.param, self.name = param, name
+        assert isinstance(param, taeda.nn.Parameter), f"{name} is a {type(param)}"
+        super().__init__(node, tracer)
 
     def __repr__(self) -> str:
         return f"ParameterProxy({self.name})"
