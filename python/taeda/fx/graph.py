@@ -282,6 +282,27 @@ kwargs = {})
         """The end: `result` is what the function returns."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
+    def create_size_node(self, tensor_node: Node, dim: int) -> Node:
+        """A node that reads a size of a tensor."""
+        return self._reading("sym_size", tensor_node, dim)
+
+    def create_stride_node(self, tensor_node: Node, dim: int) -> Node:
+        """A node that reads a stride of a tensor."""
+        return self._reading("sym_stride", tensor_node, dim)
+
+    def create_storage_offset_node(self, tensor_node: Node) -> Node:
+        """A node that reads a tensor's place in its storage."""
+        return self._reading("sym_storage_offset", tensor_node)
+
+    def _reading(self, name: str, tensor_node: Node, *dim: int) -> Node:
+        packet = getattr(taeda.ops.aten, name)
+        operator = packet.int if dim else packet.default
+        made = self.call_function(operator, (tensor_node, *dim))
+        known = tensor_node.meta.get("val", tensor_node.meta.get("example_value"))
+        if known is not None:
+            made.meta["val"] = operator(known, *dim)
+        return made
+
     # Copies ----------------------------------------------------------------------
 
     def node_copy(self, node: Node, arg_transform=lambda x: x) -> Node:

@@ -81,6 +81,8 @@ class Node:
 ('output', 'output', (add,))]
     """
 
+    __slots__ = ("__dict__", "__weakref__", "graph", "meta", "name", "type", "users")
+
     def __init__(self, graph, name, op, target, args, kwargs, return_type=None) -> None:
         wanted = callable(target) if op == "call_function" else isinstance(target, str)
         if op not in _KINDS:

@@ -19,6 +19,7 @@ from .node import Node, base_types, map_aggregate, map_arg
 __all__ = [
     "Attribute",
     "GraphAppendingTracer",
+    "MetaProxy",
     "ParameterProxy",
     "Proxy",
     "Scope",
@@ -338,31 +339,56 @@ class Attribute(Proxy):
         return self.root._method(self.attr, args, kwargs)
 
 
+class MetaProxy(Proxy):
+    """Computes the value of each call too, on fake tensors: `node.meta["val"]`.
+
+    Args:
+        node: its `meta["val"]` is a fake tensor.
+        tracer: records.
+        fake_mode: the mode of the fake tensors.
+    """
+
+    def __init__(self, node: Node, tracer=None, fake_mode=None) -> None:
+        super().__init__(node, tracer)
+        self.fake_mode = fake_mode
+
+    def __repr__(self) -> str:
+        return f"Meta{super().__repr__()}"
+
+    @classmethod
+    def __torch_function__(cls, orig_method, types, args=(), kwargs=None) -> MetaProxy:
+        mode = next((a.fake_mode for a in args if isinstance(a, cls)), None)
+        if mode is None:
+            raise AssertionError("MetaProxy: no MetaProxy is among the arguments")
+        made = super().__torch_function__(orig_method, types, args, kwargs)
+
+        def value(a):
+            return a.node.meta["val"] if isinstance(a, Proxy) else a
+
+        given = map_aggregate((args, kwargs or {}), value)
+        with mode:
+            made.node.meta["val"] = orig_method(*given[0], **given[1])
+        return cls(made.node, made.tracer, mode)
+
+
+def _of_the_parameter(name: str) -> property:
+    return property(lambda self: getattr(self.param, name))
+
+
 class ParameterProxy(Proxy):
     """The proxy of a parameter, whose sizes are known."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param) -> None:
-        super().__init__(node, tracer)
-        if not isinstance(param, taeda.nn.Parameter):
-            raise AssertionError(f"Expected Parameter, got {type(param)}")
         self.param, self.name = param, name
+        assert isinstance(param, taeda.nn.Parameter), f"{name} is a {type(param)}"
+        super().__init__(node, tracer)
 
     def __repr__(self) -> str:
         return f"ParameterProxy({self.name})"
 
-    shape = property(lambda self: self.param.shape)
-    ndim = property(lambda self: self.param.ndim)
-
-    def size(self, *args):
-        return self.param.size(*args)
-
-    def dim(self) -> int:
-        return self.param.dim()
-
-    def numel(self) -> int:
-        return self.param.numel()
-
-    nelement = numel
+    shape, ndim, size, dim, numel, nelement = map(
+        _of_the_parameter, ("shape", "ndim", "size", "dim", "numel", "nelement")
+    )
 
 
 def _instruction(frame) -> tuple[str, int, str]:

@@ -199,3 +199,27 @@ def test_operators_of_sizes_and_their_proxies() -> None:
     added = taeda.fx.symbolic_trace(lambda x: taeda.ops.aten.add.Tensor(x, 1))
     assert [n.name for n in added.graph.nodes] == ["x", "add_tensor", "output"]
     assert added(taeda.ones(1)).item() == 2
+
+
+def test_nodes_that_read_geometry_know_its_values() -> None:
+    graph = taeda.fx.Graph()
+    x = graph.placeholder("x")
+    x.meta["val"] = taeda.ones(2, 3)[1:]
+    size, stride = graph.create_size_node(x, 1), graph.create_stride_node(x, 0)
+    offset = graph.create_storage_offset_node(x)
+    assert [n.meta["val"] for n in (size, stride, offset)] == [3, 3, 3]
+    graph.output((size, stride, offset))
+    gm = taeda.fx.GraphModule({}, graph)
+    assert gm(taeda.ones(4, 5)[2:]) == (5, 5, 10)
+
+
+def test_proxies_that_compute_shapes() -> None:
+    from taeda._subclasses import FakeTensorMode
+    from taeda.fx.proxy import MetaProxy
+
+    mode, graph = FakeTensorMode(), taeda.fx.Graph()
+    node = graph.placeholder("x")
+    node.meta["val"] = mode.from_tensor(taeda.ones(2, 3))
+    made = taeda.sum(MetaProxy(node, None, mode), 1)
+    assert type(made) is MetaProxy and tuple(made.node.meta["val"].shape) == (2,)
+    assert repr(made) == "MetaProxy(sum_1)"

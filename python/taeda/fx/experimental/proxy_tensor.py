@@ -174,6 +174,9 @@ def get_proxy_mode():
     return next((m for m in found[::-1] if isinstance(m, ProxyTorchDispatchMode)), None)
 
 
+get_innermost_proxy_mode = get_proxy_mode
+
+
 @contextlib.contextmanager
 def disable_proxy_modes_tracing():
     """A context: what is done inside is not recorded."""
