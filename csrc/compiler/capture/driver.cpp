@@ -222,8 +222,11 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
     if (entry == nullptr && cache.size() < kLimit) {
       // Capture ends with guards that hold, so that running it needs the same
       // walk as any later call.
-      capture(cache, state);
+      Guards& guards = capture(cache, state)->guards;
       entry = find(cache, state);
+      if (entry == nullptr) {
+        reasons.push_back("guards fail at once: " + guards.failure());
+      }
     }
     if (entry == nullptr || entry->plain) {
       if (!begun) return natively();

@@ -263,6 +263,7 @@ std::string Guards::name(int place) const {
 }
 
 std::string Guards::failure() const {
+  if (steps_.empty()) return "none";
   const Step& s = steps_[failed_];
   return std::string(word(s.what)) + " of " + name(s.place);
 }

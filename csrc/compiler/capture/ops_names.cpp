@@ -195,6 +195,7 @@ Flow copy_free_vars(Machine& m, int n) {
   PyObject* closure = PyFunction_GET_CLOSURE(m.f.function.get());
   int from = m.f.info->object()->co_nlocalsplus - n;
   for (int i = 0; i < n; ++i) {
+    forget(m, from + i);
     m.f.slots[from + i] = Py_NewRef(PyTuple_GET_ITEM(closure, i));
   }
   return Flow::Next;
