@@ -2,8 +2,6 @@
 #include <taeda/aten/expr/print.h>
 #include <taeda/aten/record_json.h>
 
-#include <fmt/format.h>
-
 namespace taeda {
 
 namespace {
@@ -64,7 +62,7 @@ class Json {
     text_ += element;
   }
   void member(std::string_view key, std::string_view value) {
-    add(fmt::format("\"{}\": {}", key, value));
+    add(str_cat('"', key, "\": ", value));
   }
   void string(std::string_view key, std::string_view value) {
     member(key, quoted(value));
@@ -109,7 +107,7 @@ std::string value_json(const ArgInfo& value, std::string_view schema) {
   std::string type = name_in(kTypes, value.type);
   if (value.has(ArgInfo::kOptionalElement)) type += '?';
   if (value.has(ArgInfo::kList)) {
-    type += value.list_size < 0 ? "[]" : fmt::format("[{}]", value.list_size);
+    type += value.list_size < 0 ? "[]" : str_cat('[', value.list_size, ']');
   }
   if (value.has(ArgInfo::kOptional)) type += '?';
   out.string("type", type);
@@ -144,7 +142,7 @@ std::string dtypes_json(const DtypeRule& rule) {
   out.member("computes", std::move(computes).closed());
   out.string("promotes", name_in(kPromotions, rule.promote));
   out.string("result", name_in(kOutKinds, rule.out));
-  out.member("conditions", fmt::to_string(rule.conditions));
+  out.member("conditions", str_cat(rule.conditions));
   return std::move(out).closed();
 }
 

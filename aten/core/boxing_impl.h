@@ -10,61 +10,67 @@
 namespace taeda {
 namespace boxing {
 
+// Conversions are functions of the library, not templates: four hundred pairs
+// of adapters are made of them, and each would repeat the variant's
+// alternatives.
+
 // To a stack value ------------------------------------------------------------
 
-inline IValue pack(const TensorBase& t) { return t; }
-inline IValue pack(const OptionalTensor& t) {
-  return t && t->defined() ? IValue(*t) : IValue();
-}
-inline IValue pack(TensorBaseList l) { return l.vec(); }
-inline IValue pack(ArrayRef<OptionalTensor> l) { return l.vec(); }
-inline IValue pack(const Scalar& s) { return IValue(s); }
-inline IValue pack(int64_t v) { return v; }
-inline IValue pack(double v) { return v; }
-inline IValue pack(bool v) { return v; }
-inline IValue pack(std::string_view v) { return std::string(v); }
-inline IValue pack(ScalarType v) { return static_cast<int64_t>(v); }
-inline IValue pack(Layout v) { return static_cast<int64_t>(v); }
-inline IValue pack(MemoryFormat v) { return static_cast<int64_t>(v); }
-inline IValue pack(Device v) { return v; }
-inline IValue pack(const Generator& v) { return v; }
-inline IValue pack(ArrayRef<int64_t> l) { return l.vec(); }
-inline IValue pack(ArrayRef<double> l) { return l.vec(); }
-inline IValue pack(ArrayRef<Scalar> l) { return l.vec(); }
-inline IValue pack(ArrayRef<bool> l) {
-  return std::vector<bool>(l.begin(), l.end());
-}
+TAEDA_API void push(Stack& s, const TensorBase& t);
+TAEDA_API void push(Stack& s, const OptionalTensor& t);
+TAEDA_API void push(Stack& s, TensorBaseList l);
+TAEDA_API void push(Stack& s, const std::vector<TensorBase>& l);
+TAEDA_API void push(Stack& s, ArrayRef<OptionalTensor> l);
+TAEDA_API void push(Stack& s, const Scalar& v);
+TAEDA_API void push(Stack& s, int64_t v);
+TAEDA_API void push(Stack& s, double v);
+TAEDA_API void push(Stack& s, bool v);
+TAEDA_API void push(Stack& s, std::string_view v);
+TAEDA_API void push(Stack& s, ScalarType v);
+TAEDA_API void push(Stack& s, Layout v);
+TAEDA_API void push(Stack& s, MemoryFormat v);
+TAEDA_API void push(Stack& s, Device v);
+TAEDA_API void push(Stack& s, const Generator& v);
+TAEDA_API void push(Stack& s, ArrayRef<int64_t> l);
+TAEDA_API void push(Stack& s, ArrayRef<double> l);
+TAEDA_API void push(Stack& s, ArrayRef<Scalar> l);
+TAEDA_API void push(Stack& s, ArrayRef<bool> l);
+TAEDA_API void push_none(Stack& s);
 template <class T>
-IValue pack(const std::optional<T>& v) {
-  return v ? pack(*v) : IValue();
+void push(Stack& s, const std::optional<T>& v) {
+  v ? push(s, *v) : push_none(s);
+}
+template <class... T>
+void push(Stack& s, const std::tuple<T...>& t) {
+  std::apply([&](const T&... each) { (push(s, each), ...); }, t);
 }
 
-// From a stack value: an object that lives during the call
-// ---------------------
+// From a stack value: an object that lives during the call --------------------
 
 template <class T>
 struct Read;  // Read<T>::get(const IValue&) -> T
 
-#define TAEDA_READ(type, expression)                        \
-  template <>                                               \
-  struct Read<type> {                                       \
-    static type get(const IValue& v) { return expression; } \
+#define TAEDA_READ(type)                        \
+  template <>                                   \
+  struct Read<type> {                           \
+    TAEDA_API static type get(const IValue& v); \
   };
-TAEDA_READ(int64_t, v.to_int())
-TAEDA_READ(double, v.to_double())
-TAEDA_READ(bool, v.to_bool())
-TAEDA_READ(Scalar, v.to_scalar())
-TAEDA_READ(std::string_view, v.get<std::string>())
-TAEDA_READ(ScalarType, static_cast<ScalarType>(v.to_int()))
-TAEDA_READ(Layout, static_cast<Layout>(v.to_int()))
-TAEDA_READ(MemoryFormat, static_cast<MemoryFormat>(v.to_int()))
-TAEDA_READ(Device, v.get<Device>())
-TAEDA_READ(Generator, v.get<Generator>())
-TAEDA_READ(TensorBase, v.is_none() ? TensorBase() : v.get<TensorBase>())
-TAEDA_READ(ArrayRef<int64_t>, v.get<std::vector<int64_t>>())
-TAEDA_READ(ArrayRef<double>, v.get<std::vector<double>>())
-TAEDA_READ(ArrayRef<Scalar>, v.get<std::vector<Scalar>>())
-TAEDA_READ(TensorBaseList, v.get<std::vector<TensorBase>>())
+TAEDA_READ(int64_t)
+TAEDA_READ(double)
+TAEDA_READ(bool)
+TAEDA_READ(Scalar)
+TAEDA_READ(std::string_view)
+TAEDA_READ(ScalarType)
+TAEDA_READ(Layout)
+TAEDA_READ(MemoryFormat)
+TAEDA_READ(Device)
+TAEDA_READ(Generator)
+TAEDA_READ(TensorBase)
+TAEDA_READ(ArrayRef<int64_t>)
+TAEDA_READ(ArrayRef<double>)
+TAEDA_READ(ArrayRef<Scalar>)
+TAEDA_READ(TensorBaseList)
+TAEDA_READ(std::vector<TensorBase>)
 #undef TAEDA_READ
 
 template <class T>
@@ -75,6 +81,9 @@ struct Read<std::optional<T>> {
   }
 };
 
+// The tensor in a stack value, which outlives the call; undefined for None.
+TAEDA_API const TensorBase& tensor_in(const IValue& v);
+
 template <class A>
 struct Holder {
   std::decay_t<A> value;
@@ -82,65 +91,36 @@ struct Holder {
   A get() { return value; }
 };
 template <>
-struct Holder<ArrayRef<bool>> {
+struct Holder<const TensorBase&> {
+  const TensorBase& value;
+  explicit Holder(const IValue& v) : value(tensor_in(v)) {}
+  const TensorBase& get() { return value; }
+};
+template <>
+struct TAEDA_API Holder<ArrayRef<bool>> {
   SmallVector<bool, 4> value;
-  explicit Holder(const IValue& v) {
-    for (bool b : v.get<std::vector<bool>>()) value.push_back(b);
-  }
+  explicit Holder(const IValue& v);
+  ~Holder();
   ArrayRef<bool> get() { return value; }
 };
 template <>
-struct Holder<ArrayRef<OptionalTensor>> {
+struct TAEDA_API Holder<ArrayRef<OptionalTensor>> {
   std::vector<OptionalTensor> value;
-  explicit Holder(const IValue& v) {
-    if (v.is<std::vector<OptionalTensor>>()) {
-      value = v.get<std::vector<OptionalTensor>>();
-      return;
-    }
-    for (const TensorBase& t : v.get<std::vector<TensorBase>>()) {
-      value.emplace_back(t);
-    }
-  }
+  explicit Holder(const IValue& v);
+  ~Holder();
   ArrayRef<OptionalTensor> get() { return value; }
 };
 
-// Results
-// ----------------------------------------------------------------------
+// Results ---------------------------------------------------------------------
 
-inline void push(Stack& s, const TensorBase& t) { s.emplace_back(t); }
-inline void push(Stack& s, const std::vector<TensorBase>& l) {
-  s.emplace_back(l);
-}
-inline void push(Stack& s, const Scalar& v) { s.emplace_back(v); }
-inline void push(Stack& s, bool v) { s.emplace_back(v); }
-inline void push(Stack& s, int64_t v) { s.emplace_back(v); }
-inline void push(Stack& s, double v) { s.emplace_back(v); }
-inline void push(Stack& s, ScalarType v) {
-  s.emplace_back(static_cast<int64_t>(v));
-}
-inline void push(Stack& s, const DimVector& v) {
-  s.emplace_back(std::vector<int64_t>(v.begin(), v.end()));
-}
-template <class... T>
-void push(Stack& s, const std::tuple<T...>& t) {
-  std::apply([&](const T&... each) { (push(s, each), ...); }, t);
-}
+// The arguments from `base` on give way to the result, or to the arguments that
+// in-place and out= operators have written, which are their results.
+TAEDA_API void drop_arguments(Stack& stack, size_t base);
+TAEDA_API void keep_written(const OperatorEntry& op, Stack& stack, size_t base);
 
 template <class R>
 struct Result {
   static R pop(Stack& s, size_t i) { return Read<R>::get(s[i]); }
-};
-template <>
-struct Result<std::vector<TensorBase>> {
-  static std::vector<TensorBase> pop(Stack& s, size_t i) {
-    return s[i].get<std::vector<TensorBase>>();
-  }
-};
-template <>
-struct Result<DimVector> {
-  static DimVector pop(Stack& s, size_t i) {
-    return DimVector(ArrayRef<int64_t>(s[i].get<std::vector<int64_t>>()));
-  }
 };
 template <class... T>
 struct Result<std::tuple<T...>> {
@@ -151,17 +131,29 @@ struct Result<std::tuple<T...>> {
   }
 };
 
+// The stack of one call. Not inline: its construction and destruction would be
+// half of each adapter.
+class TAEDA_API CallStack {
+ public:
+  explicit CallStack(size_t count);
+  ~CallStack();
+  CallStack(const CallStack&) = delete;
+  void run(const OperatorEntry& op, DispatchKeySet keys);
+  Stack values;
+};
+
 }  // namespace boxing
 
 template <class R, class... A>
 R Boxing<R(A...)>::to_boxed(const OperatorEntry& op,
                             DispatchKeySet keys,
                             A... args) {
-  Stack stack;
-  stack.reserve(sizeof...(A));
-  (stack.push_back(boxing::pack(args)), ...);
-  boxed_kernel(op, keys).call(op, keys, stack);
-  if constexpr (!std::is_void_v<R>) return boxing::Result<R>::pop(stack, 0);
+  boxing::CallStack stack(sizeof...(A));
+  (boxing::push(stack.values, args), ...);
+  stack.run(op, keys);
+  if constexpr (!std::is_void_v<R>) {
+    return boxing::Result<R>::pop(stack.values, 0);
+  }
 }
 
 template <class R, class... A>
@@ -171,20 +163,13 @@ void Boxing<R(A...)>::from_stack(const OperatorEntry& op,
   size_t base = stack.size() - sizeof...(A);
   auto* function = reinterpret_cast<R (*)(A...)>(pointer);
   [&]<size_t... K>(std::index_sequence<K...>) {
-    std::tuple<boxing::Holder<A>...> held{
-        boxing::Holder<A>(stack[base + K])...};
+    // The holders are temporaries, which live until the call is over.
     if constexpr (std::is_void_v<R>) {
-      function(std::get<K>(held).get()...);
-      // Written arguments are the results of in-place and out= operators.
-      for (size_t i = 0; i < op.written_count; ++i) {
-        stack.push_back(stack[base + op.written_first + i]);
-      }
-      stack.erase(
-          stack.begin() + static_cast<std::ptrdiff_t>(base),
-          stack.begin() + static_cast<std::ptrdiff_t>(base + sizeof...(A)));
+      function(boxing::Holder<A>(stack[base + K]).get()...);
+      boxing::keep_written(op, stack, base);
     } else {
-      R result = function(std::get<K>(held).get()...);
-      stack.resize(base);
+      R result = function(boxing::Holder<A>(stack[base + K]).get()...);
+      boxing::drop_arguments(stack, base);
       boxing::push(stack, result);
     }
   }(std::index_sequence_for<A...>());

@@ -1,7 +1,7 @@
 #include <taeda/aten/expr/print.h>
+#include <taeda/c10/util/format.h>
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <cmath>
 
 namespace taeda::expr {
@@ -36,11 +36,9 @@ constexpr const char* kConstantText[] = {
     "pi", "e", "inf", "nan", "lowest", "highest", "epsilon"};
 constexpr const char* kCastText[] = {"bool", "int", "float", "complex", "cast"};
 
-std::string short_number(double v) { return fmt::format("{}", v); }
-
 // The shortest text that reads back as `v`, with a point or an exponent.
 std::string float_text(double v) {
-  std::string text = short_number(v);
+  std::string text = shortest_text(v);
   bool marked = text.find_first_of(".en") != text.npos;
   return marked ? text : text + ".0";
 }
@@ -50,16 +48,16 @@ std::string literal_text(const Literal& v) {
     case Kind::Bool:
       return v.integer != 0 ? "True" : "False";
     case Kind::Int:
-      return fmt::format("{}", v.integer);
+      return str_cat(v.integer);
     case Kind::Float:
       return float_text(v.real);
     case Kind::Complex:
       break;
   }
-  std::string imag = short_number(v.imag) + "j";
+  std::string imag = shortest_text(v.imag) + "j";
   if (v.real == 0 && !std::signbit(v.real)) return imag;
   bool signed_text = imag[0] == '-';
-  return short_number(v.real) + (signed_text ? "" : "+") + imag;
+  return shortest_text(v.real) + (signed_text ? "" : "+") + imag;
 }
 
 class TextPrinter {
@@ -80,7 +78,8 @@ class TextPrinter {
     switch (n.type) {
       case Word::Literal: {
         std::string value = literal_text(g_.literal_of(id));
-        bool atom = value[0] != '-' && value.find('+') == value.npos;
+        bool atom =
+            value[0] != '-' && std::ranges::find(value, '+') == value.end();
         return {value, atom ? kAtom : kUnary};
       }
       case Word::Constant:
@@ -102,13 +101,13 @@ class TextPrinter {
         return {infix(n, kLogicText[n.payload], level, next(level)), level};
       }
       case Word::Cond:
-        return {fmt::format("{} if {} else {}",
-                            text(n.args[1], kOr),
-                            text(n.args[0], kOr),
-                            text(n.args[2])),
+        return {message("{} if {} else {}",
+                        text(n.args[1], kOr),
+                        text(n.args[0], kOr),
+                        text(n.args[2])),
                 kTernary};
       case Word::Cast:
-        return {fmt::format("{}({})", kCastText[n.payload], text(n.args[0])),
+        return {message("{}({})", kCastText[n.payload], text(n.args[0])),
                 kAtom};
       case Word::Access:
         return access(n);
@@ -128,14 +127,14 @@ class TextPrinter {
         return {text(n.args[1], side) + " in " + text(n.args[0], kAtom),
                 kCompare};
       case AccessOp::Entry:
-        return {fmt::format("{}[{}]", text(n.args[0], kAtom), text(n.args[1])),
+        return {message("{}[{}]", text(n.args[0], kAtom), text(n.args[1])),
                 kAtom};
       case AccessOp::Read:
         return {element(n), kAtom};
       case AccessOp::Inside:
         return {"inside(" + element(n) + ")", kAtom};
       default:
-        return {fmt::format("{}({})", names[n.payload], list(n)), kAtom};
+        return {message("{}({})", names[n.payload], list(n)), kAtom};
     }
   }
 
@@ -150,7 +149,7 @@ class TextPrinter {
   }
 
   std::string infix(const Node& n, const char* op, Level l, Level r) const {
-    return fmt::format("{} {} {}", text(n.args[0], l), op, text(n.args[1], r));
+    return message("{} {} {}", text(n.args[0], l), op, text(n.args[1], r));
   }
 
   Text call(Id id, const Node& n) const {
@@ -158,13 +157,13 @@ class TextPrinter {
       return {text(n.args[0], kAtom) + " ** " + text(n.args[1], kUnary),
               kPower};
     }
-    return {fmt::format("{}({})", g_.function_of(id).name, list(n)), kAtom};
+    return {message("{}({})", g_.function_of(id).name, list(n)), kAtom};
   }
 
   std::string element(const Node& n) const {
     std::string index = text(n.args[1]);
     index = index == "at(axis)" ? "..." : "axis: " + index;
-    return fmt::format("{}[{}]", text(n.args[0], kAtom), index);
+    return message("{}[{}]", text(n.args[0], kAtom), index);
   }
 
   std::string list(const Node& n) const {

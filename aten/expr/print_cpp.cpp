@@ -1,8 +1,7 @@
 #include <taeda/aten/expr/print.h>
-#include <taeda/c10/util/check.h>
+#include <taeda/c10/util/format.h>
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <map>
 
 namespace taeda::expr {
@@ -18,7 +17,7 @@ constexpr const char* kLogicText[] = {"&", "|"};
 
 // A number as C++ (and Python) reads it back exactly.
 std::string number_text(double v) {
-  std::string text = fmt::format("{}", v);
+  std::string text = shortest_text(v);
   return text.find_first_of(".en") == text.npos ? text + ".0" : text;
 }
 
@@ -71,9 +70,8 @@ class CppPrinter {
     std::string text = emit(id);
     Kind own = kind(id);
     if (own == want) return text;
-    if (want == Kind::Bool)
-      return fmt::format("({} != {}(0))", text, type(own));
-    return fmt::format("{}({})", type(want), text);
+    if (want == Kind::Bool) return message("({} != {}(0))", text, type(own));
+    return message("{}({})", type(want), text);
   }
 
  private:
@@ -81,14 +79,15 @@ class CppPrinter {
     if (want == Kind::Bool) return v.truth() ? "true" : "false";
     std::string name = type(want);
     if (v.kind == Kind::Complex) {
-      return fmt::format("{0}({1}({2}), {1}({3}))",
-                         name,
-                         types_.real,
-                         number_text(v.real),
-                         number_text(v.imag));
+      return message("{}({}({}), {}({}))",
+                     name,
+                     types_.real,
+                     number_text(v.real),
+                     types_.real,
+                     number_text(v.imag));
     }
-    if (v.kind <= Kind::Int) return fmt::format("{}({})", name, v.integer);
-    return fmt::format("{}({})", name, number_text(v.real));
+    if (v.kind <= Kind::Int) return message("{}({})", name, v.integer);
+    return message("{}({})", name, number_text(v.real));
   }
 
   std::string emit(Id id) const {
@@ -112,10 +111,10 @@ class CppPrinter {
         return infix(n, kLogicText[n.payload], Kind::Bool);
       case Word::Cond: {
         Kind own = kind(id);
-        return fmt::format("({} ? {} : {})",
-                           to(n.args[0], Kind::Bool),
-                           to(n.args[1], own),
-                           to(n.args[2], own));
+        return message("({} ? {} : {})",
+                       to(n.args[0], Kind::Bool),
+                       to(n.args[1], own),
+                       to(n.args[2], own));
       }
       case Word::Cast:
         return to(n.args[0], kind(id));
@@ -127,8 +126,7 @@ class CppPrinter {
   }
 
   std::string infix(const Node& n, const char* op, Kind kind) const {
-    return fmt::format(
-        "({} {} {})", to(n.args[0], kind), op, to(n.args[1], kind));
+    return message("({} {} {})", to(n.args[0], kind), op, to(n.args[1], kind));
   }
 
   std::string constant(Id id, ConstantName which) const {
@@ -136,11 +134,10 @@ class CppPrinter {
     constexpr const char* limits[] = {
         "", "", "kInfinity", "kNan", "kLowest", "kHighest", "kEpsilon"};
     const char* limit = limits[static_cast<int>(which)];
-    if (*limit != '\0')
-      return fmt::format("{}{}<{}>", types_.math, limit, name);
+    if (*limit != '\0') return message("{}{}<{}>", types_.math, limit, name);
     double value =
         which == ConstantName::Pi ? 3.141592653589793 : 2.718281828459045;
-    return fmt::format("{}({})", name, number_text(value));
+    return message("{}({})", name, number_text(value));
   }
 
   std::string unary(Id id, const Node& n) const {
@@ -148,10 +145,10 @@ class CppPrinter {
     auto op = static_cast<UnaryOp>(n.payload);
     bool inverts = op == UnaryOp::Invert && own == Kind::Bool;
     if (op == UnaryOp::Not || inverts) {
-      return fmt::format("(!{})", to(n.args[0], Kind::Bool));
+      return message("(!{})", to(n.args[0], Kind::Bool));
     }
-    return narrow(
-        fmt::format("({}{})", kUnaryText[n.payload], to(n.args[0], own)), own);
+    return narrow(message("({}{})", kUnaryText[n.payload], to(n.args[0], own)),
+                  own);
   }
 
   std::string binary(Id id, const Node& n) const {
@@ -159,11 +156,11 @@ class CppPrinter {
     const char* op = kBinaryText[n.payload];
     auto which = static_cast<BinaryOp>(n.payload);
     if (which == BinaryOp::ShiftLeft || which == BinaryOp::ShiftRight) {
-      return fmt::format("{}{}({}, {})",
-                         types_.math,
-                         op,
-                         to(n.args[0], own),
-                         to(n.args[1], own));
+      return message("{}{}({}, {})",
+                     types_.math,
+                     op,
+                     to(n.args[0], own),
+                     to(n.args[1], own));
     }
     return narrow(infix(n, op, own), own);
   }
@@ -195,16 +192,16 @@ class CppPrinter {
       if (name == "imag") return type(common) + "(0)";
     }
     if (f.cpp != nullptr) {
-      return fmt::format(fmt::runtime(f.cpp),
-                         args[0],
-                         args[1],
-                         args[2],
-                         fmt::arg("t", type(common)),
-                         fmt::arg("math", types_.math));
+      return fill_template(f.cpp,
+                           {{"0", args[0]},
+                            {"1", args[1]},
+                            {"2", args[2]},
+                            {"t", type(common)},
+                            {"math", types_.math}});
     }
     std::string inner = args[0];
     for (int i = 1; i < n.count; ++i) inner += ", " + args[i];
-    return fmt::format("{}{}({})", types_.math, name, inner);
+    return message("{}{}({})", types_.math, name, inner);
   }
 
   const Graph& g_;
@@ -255,11 +252,11 @@ CppBlock to_cpp(Graph& g,
   while (auto part = repeated_part(g, ids)) {
     CppPrinter printer(g, kinds, types);
     Kind kind = printer.kind(*part);
-    std::string name = fmt::format("t{}_", block.statements.size());
-    block.statements.push_back(fmt::format("const {} {} = {};",
-                                           printer.type(kind),
-                                           name,
-                                           printer.to(*part, kind)));
+    std::string name = message("t{}_", block.statements.size());
+    block.statements.push_back(message("const {} {} = {};",
+                                       printer.type(kind),
+                                       name,
+                                       printer.to(*part, kind)));
     kinds.names[name] = kind;
     Id named = g.name(name);
     for (Id& id : ids) id = g.replace(id, *part, named);

@@ -189,7 +189,7 @@ py::object disabled(const py::object& function,
 }
 
 // Returns the state before, for the context managers.
-py::tuple set_enabled(bool subclasses, bool modes) {
+py::tuple set_function_enabled(bool subclasses, bool modes) {
   OverrideState before = override_state;
   override_state.subclasses_enabled = subclasses;
   override_state.modes_enabled = modes;
@@ -279,7 +279,7 @@ void init_torch_function(PyObject* module) {
         py::arg("args") = py::tuple(),
         py::arg("kwargs") = py::none());
   disabled_impl = attribute(module, "_disabled_torch_function_impl").release();
-  m.def("_set_torch_function_enabled", set_enabled);
+  m.def("_set_torch_function_enabled", set_function_enabled);
 }
 
 void bind_torch_function(PyObject* module) {

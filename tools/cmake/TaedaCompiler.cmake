@@ -77,6 +77,21 @@ set(TAEDA_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TAEDA_ISA_FLAGS_avx512
   -mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma -mf16c
   -mprefer-vector-width=512)
+
+# Reading headers was a sixth of the build's CPU time (docs/design/build.md). The
+# sanitizers build without, which shows that each source includes what it uses.
+option(TAEDA_PRECOMPILE "Precompiled headers" ON)
+function(taeda_precompile target)
+  if(NOT TAEDA_PRECOMPILE OR TAEDA_SANITIZE)
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # ccache hashes the preprocessed source, which then names the header's file.
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+endfunction()
+
 # g++ 12 vectorises the branch-free math only with the first two (architecture, idea
 # 2). Integers wrap around, as PyTorch's do.
 set(TAEDA_KERNEL_FLAGS -fno-math-errno -fno-trapping-math -fwrapv)

@@ -29,6 +29,16 @@ endif()
 add_library(taeda_objects OBJECT ${TAEDA_SOURCES} ${TAEDA_GEN_SOURCES})
 add_dependencies(taeda_objects taeda_gen)
 target_link_libraries(taeda_objects PRIVATE taeda_private)
+# Headers that nine of ten sources read, and that take longest to read.
+taeda_precompile(taeda_objects
+  <algorithm> <array> <cmath> <functional> <limits> <memory> <mutex> <numeric>
+  <optional> <string> <string_view> <tuple> <unordered_map> <utility> <variant>
+  <vector>
+  <taeda/aten/core/dispatcher.h>
+  <taeda/aten/core/ivalue.h>
+  <taeda/aten/core/promotion.h>
+  <taeda/aten/iter/output.h>
+  <taeda/aten/iter/spec.h>)
 # What a plugin's CMakeLists.txt defines for libtaeda's own sources.
 target_compile_definitions(taeda_objects PRIVATE
   $<TARGET_PROPERTY:taeda,COMPILE_DEFINITIONS>)

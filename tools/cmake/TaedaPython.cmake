@@ -12,7 +12,26 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
   add_dependencies(_C taeda_gen)
   target_link_libraries(_C PRIVATE
     taeda taeda_flags pybind11::headers fmt::fmt-header-only)
+  taeda_precompile(_C
+    <algorithm> <optional> <string> <string_view> <tuple> <utility> <vector>
+    <taeda/csrc/python/arg_parser.h>
+    <taeda/aten/core/dispatcher.h>
+    <taeda/aten/core/op_types.h>)
+
+  # pybind11 alone costs every source that includes it four seconds: it defines tables
+  # that bring its whole run time into each object. Such sources are compiled in
+  # batches, by subject; sources that are not listed are compiled on their own.
+  set(_batch_engine autocast autograd_engine functorch torch_function)
+  set(_batch_values boxed_values common dlpack library symbolic)
+  set(_batch_state numpy settings state storage torch_dispatch)
+  foreach(_batch engine values state)
+    list(TRANSFORM _batch_${_batch} PREPEND csrc/python/)
+    list(TRANSFORM _batch_${_batch} APPEND .cpp)
+    set_source_files_properties(${_batch_${_batch}} PROPERTIES UNITY_GROUP ${_batch})
+  endforeach()
   set_target_properties(_C PROPERTIES
+    UNITY_BUILD ON
+    UNITY_BUILD_MODE GROUP
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")
 endif()

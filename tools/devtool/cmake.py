@@ -65,6 +65,10 @@ def build(
         stamp.write_text(json.dumps(options, indent=1))
     # Paths below the tree are cached as relative ones, so that copies of it share.
     cache = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+    # What ccache asks for before it keeps objects made with precompiled headers: no
+    # header's meaning changes by its time or by macros defined before it.
+    sloppy = "pch_defines,time_macros,include_file_mtime,include_file_ctime"
+    cache["CCACHE_SLOPPINESS"] = sloppy
     run([_program("ninja"), "-C", tree, f"-j{jobs()}", *targets], env=cache)
 
 
