@@ -63,6 +63,11 @@ bool eig_two_by_two(const R* matrix, complex<R>* values, complex<R>* vectors) {
   const R factor = balance(above, below);
   a(0, 1) *= factor;
   a(1, 0) /= factor;
+  // Eigen takes the second vector of a double eigenvalue for one of its own.
+  const R half = (a(0, 0) - a(1, 1)) / 2, product = a(0, 1) * a(1, 0);
+  const R rounding = 16 * std::numeric_limits<R>::epsilon();
+  const R terms = half * half + std::abs(product);
+  if (std::abs(half * half + product) <= rounding * terms) return false;
   const Eigen::EigenSolver<Matrix> solver(a, vectors != nullptr);
   if (solver.info() != Eigen::Success) return false;
   const auto& found = solver.eigenvalues();
