@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from .model import Operator, shard_of, symbolic_rule
 from .writer import Output
 
-BOXING_SHARDS = 6
-SYMBOLIC_SHARDS = 2
+BOXING_SHARDS = 3
+SYMBOLIC_SHARDS = 1
 
 
 def emit(operators: Iterable[Operator], out: Output) -> None:

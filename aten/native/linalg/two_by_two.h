@@ -10,8 +10,9 @@ namespace taeda::native {
 // The eigenvalues of the column-major 2 x 2 `matrix` of finite numbers go to
 // `values`, and eigenvectors of norm 1 to the columns of `vectors` unless that
 // is null. False where LAPACK shall decide, and then the results are undefined:
-// triangular matrices, whose eigenvalues LAPACK gives exactly, and numbers
-// whose squares are not representable.
+// triangular matrices, whose eigenvalues LAPACK gives exactly, matrices with
+// one eigenvalue up to rounding, and numbers whose squares are not
+// representable.
 template <class R>
 bool eig_two_by_two(const R* matrix, complex<R>* values, complex<R>* vectors);
 

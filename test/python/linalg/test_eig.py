@@ -191,6 +191,18 @@ def test_gradients_equal_those_of_pytorch(n, dtype) -> None:
     numpy.testing.assert_allclose(*got, rtol=1e-6, atol=1e-7 * abs(got[1]).max())
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_matrices_with_one_eigenvalue(dtype) -> None:
+    """All small whole matrices of two rows, those with one eigenvector among them."""
+    steps = numpy.arange(-6, 7)
+    grid = numpy.stack(numpy.meshgrid(steps, steps, steps, steps), -1)
+    a = grid.reshape(-1, 2, 2).astype(dtype)
+    w, v = taeda.linalg.eig(taeda.from_numpy(a))
+    w, v = w.numpy(), v.numpy()
+    error = numpy.abs(a @ v - v * w[:, None, :]).max()
+    assert error <= 12 * BOUND * numpy.finfo(dtype).eps
+
+
 def test_eigenvalues_without_vectors_need_no_gradient_to_be_the_same() -> None:
     t = taeda.from_numpy(numbers("float64", 4, 5, 5)).requires_grad_()
     with_graph = taeda.linalg.eigvals(t)
