@@ -152,7 +152,7 @@ Recipe Recipes::of_instance(PyObject* o) {
 
 // Values, and whatever says itself how it is made again.
 Recipe Recipes::of_other(PyObject* o) {
-  if (is_shared(o) || is_of_library(o)) return constant(o);
+  if (is_shared(o)) return constant(o);
   if (PyGen_Check(o)) break_graph("a generator is alive");
   Ref reduced(PyObject_CallMethod(o, "__reduce__", nullptr));
   if (!reduced || !PyTuple_Check(reduced.get())) {

@@ -107,6 +107,11 @@ void check_native(Capture* c, PyObject* callable) {
   }
   if (!PyCFunction_Check(callable)) return;
   auto* f = reinterpret_cast<PyCFunctionObject*>(callable);
+  // The backward of a function that a program wrote is no part of its calls.
+  if (f->m_self != nullptr && PyType_Check(f->m_self) &&
+      strcmp(f->m_ml->ml_name, "apply") == 0) {
+    break_graph("an autograd.Function is applied");
+  }
   if (f->m_module != nullptr && in_set(lib.unsafe_modules, f->m_module)) {
     break_graph("call of " + text_of(callable));
   }

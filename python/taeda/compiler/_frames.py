@@ -28,6 +28,7 @@ _FACTORIES = frozenset(
 _READERS = frozenset(
     "item tolist numpy __bool__ __int__ __float__ __index__ __complex__ __array__"
     " is_nonzero equal allclose nonzero unique masked_select data_ptr backward"
+    " register_hook register_post_accumulate_grad_hook"
     " __contains__ __repr__ __str__ __format__ __reduce_ex__ __deepcopy__".split()
 )
 # Modules in C whose functions do or read what a graph does not know of.
@@ -75,11 +76,22 @@ def _module():
             "enum_type": enum.Enum,
             "cpu_tensor": taeda.empty(0),
             "unbind": taeda.Tensor.unbind,
-            "unsafe": _UNSAFE,
+            "unsafe": _unsafe(),
             "unsafe_modules": _UNSAFE_MODULES,
         }
     )
     return _capture
+
+
+def _unsafe():
+    """Functions whose effect no graph holds: they change how later calls compute."""
+    transforms = vars(_C._functorch).values()
+    autocast = (
+        "autocast_increment_nesting autocast_decrement_nesting clear_autocast_cache"
+        " set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled"
+    )
+    settings = [getattr(_C, name) for name in autocast.split()]
+    return _UNSAFE.union((f for f in transforms if callable(f)), settings)
 
 
 class _Node(int):

@@ -385,3 +385,43 @@ def test_guards_see_changes_of_what_dicts_hold():
     model.inner[0].weight.requires_grad_(False)
     same(compiled(model, x), f(model, x))
     assert compiled.explain()["graphs"] == 5
+
+
+class Doubled(taeda.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 100
+
+
+def own_function(x):
+    return Doubled.apply(x) + 1
+
+
+def hooked(x):
+    y = x * 2
+    y.register_hook(lambda grad: grad * 7)
+    return y + 1
+
+
+def in_autocast(x):
+    with taeda.autocast("cpu", dtype=taeda.bfloat16):
+        return x @ x + 1
+
+
+def transformed(x):
+    return taeda.func.grad(lambda v: (v * v).sum())(x) + x
+
+
+@pytest.mark.parametrize("function", [own_function, hooked, in_autocast, transformed])
+def test_what_no_graph_holds_runs_as_it_is(function):
+    compiled = capture(function)
+    for _ in range(2):
+        x = taeda.randn(3, 3, requires_grad=True)
+        got, wanted = compiled(x), function(x)
+        same(got, wanted)
+        grads = [taeda.autograd.grad(y.float().sum(), x)[0] for y in (got, wanted)]
+        same(*grads)
