@@ -23,24 +23,29 @@ auto integers(const std::optional<T>& v) {
   return v ? std::optional(integers(*v)) : std::nullopt;
 }
 
-inline IValue packed(const SymInt& v) { return v; }
-inline IValue packed(ArrayRef<SymInt> list) { return list.vec(); }
-template <class T>
-IValue packed(const T& v) {
-  return boxing::pack(v);
+inline void push(Stack& s, const SymInt& v) { s.emplace_back(v); }
+inline void push(Stack& s, ArrayRef<SymInt> list) {
+  s.emplace_back(list.vec());
 }
 template <class T>
-IValue packed(const std::optional<T>& v) {
-  return v ? packed(*v) : IValue();
+void push(Stack& s, const T& v) {
+  boxing::push(s, v);
+}
+template <class T>
+void push(Stack& s, const std::optional<T>& v) {
+  v ? push(s, *v) : boxing::push_none(s);
 }
 // An undefined tensor is one that is not given.
-inline IValue packed(const OptionalTensor& v) { return boxing::pack(v); }
+inline void push(Stack& s, const OptionalTensor& v) { boxing::push(s, v); }
 
 // Seldom run: small before quick.
 template <class R, class... A>
 [[gnu::cold, gnu::noinline]] R boxed_call(const OperatorEntry& op,
                                           const A&... arguments) {
-  Stack out = call_with(op, std::vector<IValue>{packed(arguments)...});
+  Stack in;
+  in.reserve(sizeof...(A));
+  (push(in, arguments), ...);
+  Stack out = call_with(op, in);
   return boxing::Result<R>::pop(out, 0);
 }
 
