@@ -145,7 +145,6 @@ STRAIGHT = [
     exceptions,
     unpacking,
     displays,
-    with_blocks,
     matching,
     star_calls,
 ]
@@ -416,12 +415,16 @@ def transformed(x):
     return taeda.func.grad(lambda v: (v * v).sum())(x) + x
 
 
-@pytest.mark.parametrize("function", [own_function, hooked, in_autocast, transformed])
+@pytest.mark.parametrize(
+    "function", [own_function, hooked, in_autocast, transformed, with_blocks]
+)
 def test_what_no_graph_holds_runs_as_it_is(function):
     compiled = capture(function)
     for _ in range(2):
         x = taeda.randn(3, 3, requires_grad=True)
         got, wanted = compiled(x), function(x)
         same(got, wanted)
+        if isinstance(got, tuple):
+            continue
         grads = [taeda.autograd.grad(y.float().sum(), x)[0] for y in (got, wanted)]
         same(*grads)
