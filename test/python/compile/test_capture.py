@@ -291,23 +291,6 @@ def test_break_on_a_tensors_value():
         capture(f, fullgraph=True)(taeda.ones(2))
 
 
-def test_break_in_with_and_in_a_called_function():
-    def inner(x):
-        y = x * 2
-        return y * y.sum().item()
-
-    def f(x):
-        with taeda.no_grad():
-            y = inner(x) + 1
-        return y, (x + y).requires_grad
-
-    compiled = capture(f)
-    x = taeda.ones(2, requires_grad=True)
-    for _ in range(2):
-        same(compiled(x), f(x))
-        assert taeda.is_grad_enabled()
-
-
 def test_break_where_an_iterator_lives():
     def f(x):
         out = []
