@@ -91,6 +91,8 @@ def _unsafe():
         " set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled"
     )
     settings = [getattr(_C, name) for name in autocast.split()]
+    # What they remember of the mode before could not be made again after a break.
+    settings += [taeda.no_grad, taeda.enable_grad, taeda.inference_mode]
     return _UNSAFE.union((f for f in transforms if callable(f)), settings)
 
 
