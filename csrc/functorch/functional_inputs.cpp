@@ -30,6 +30,10 @@ std::vector<TensorBase> FunctionalLevel::wrap_inputs(
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (wrappers[i].defined()) continue;
     const TensorBase& t = inputs[i];
+    if (holds(t)) {
+      wrappers[i] = t;
+      continue;
+    }
     std::vector<size_t> group{i};
     for (size_t k = i + 1; k < inputs.size(); ++k) {
       const TensorBase& o = inputs[k];

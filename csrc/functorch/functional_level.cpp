@@ -113,6 +113,7 @@ TensorBase FunctionalLevel::make(const TensorBase& value,
 }
 
 TensorBase FunctionalLevel::wrap(const TensorBase& value) {
+  if (holds(value)) return value;
   auto memory = make_intrusive<Memory>();
   memory->value = value;
   memory->offset = sym_offset(*value.impl());

@@ -40,7 +40,7 @@ class TAEDA_API FunctionalLevel final : public Level {
   bool keeps_views() const { return keep_views_; }
   const char* kind() const override { return "functionalize"; }
 
-  // A wrapper with a memory of its own.
+  // A wrapper with a memory of its own; of the level's wrappers, itself.
   TensorBase wrap(const TensorBase& value);
   // Wrappers of a function's arguments; those that share memory do so inside.
   std::vector<TensorBase> wrap_inputs(std::span<const TensorBase> inputs);
