@@ -95,6 +95,16 @@ def _function(op: Operator, ops: list[Operator]) -> list[str]:
 
 
 def _return(op: Operator, call: str) -> str:
-    if op.result == "std::vector<Tensor>":
+    """The result, whose tensors are of the derived class in its lists too."""
+    tensors = "std::vector<Tensor>"
+    if tensors not in op.result:
+        return f"return {call};"
+    if op.result == tensors:
         return f"auto v = {call}; return {{v.begin(), v.end()}};"
-    return f"return {call};"
+    kinds = op.result.removeprefix("std::tuple<").removesuffix(">").split(", ")
+    names = [f"r{i}" for i in range(len(kinds))]
+    parts = ", ".join(
+        f"{tensors}({name}.begin(), {name}.end())" if kind == tensors else name
+        for name, kind in zip(names, kinds, strict=True)
+    )
+    return f"auto [{', '.join(names)}] = {call}; return {{{parts}}};"
