@@ -10,12 +10,7 @@ import pytest
 import taeda
 from taeda import nn
 from taeda._dynamo.exc import Unsupported
-
-pytestmark = pytest.mark.skipif(
-    sys.version_info[:2] != (3, 11), reason="capture knows the frames of CPython 3.11"
-)
-if sys.version_info[:2] == (3, 11):
-    from taeda.compiler._frames import capture
+from taeda.compiler._frames import capture
 
 scale = 3
 counter = 0

@@ -224,7 +224,7 @@ m.quantile(longs(2), 0.5)  # quantile() input tensor must be either float or dou
 m.quantile(ones(2), T(0.5).double())  # quantile() q tensor must be same dtype as the
 m.quantile(ones(2), 0.5, interpolation='x')  # higher, midpoint or nearest, but got x
 m.futures.Future().value()  # Future: the value is not there yet; use wait()
-m.fx.wrap(1)  # Unsupported type for global function! Must be either a callable or a
+m.fx.wrap(1)  # Unsupported type for global function! Must be either a callable or
 m.xpu.current_device()  # Taeda not compiled with XPU enabled: no GPU can be used
 m.profiler.schedule(wait=0, warmup=0, active=1)(-1)\
   # Step must be non-negative. Got -1.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import operator
 import pathlib
 import pickle
@@ -338,7 +339,8 @@ def test_a_module_is_written_as_a_package(tmp_path, monkeypatch) -> None:
     with pytest.warns(UserWarning, match="act"):
         gm.to_folder("written_module", "Written")
     monkeypatch.syspath_prepend(str(tmp_path))
-    from written_module import Written
+    folder = "written_module"
+    Written = importlib.import_module(folder).Written
 
     x = taeda.rand(2, 3)
     assert taeda.equal(Written()(x), gm(x))

@@ -6,6 +6,7 @@ import ast
 import operator
 
 import taeda
+from taeda.fx.node import Node
 
 __all__ = ["Sizes"]
 
@@ -64,10 +65,8 @@ class Sizes:
             return self.made[text]
         if text in self.sources:
             proxy, dim, size = self.sources[text]
-            made = self._call(
-                taeda.ops.aten.sym_size.int, (proxy.node, dim), "sym_size_int"
-            )
-            made.meta["val"] = size
+            target, args = taeda.ops.aten.sym_size.int, (proxy.node, dim)
+            made = self._node(target, args, size, "sym_size_int")
         elif isinstance(tree, ast.Constant):
             return tree.value
         elif isinstance(tree, ast.BinOp):
@@ -83,5 +82,11 @@ class Sizes:
         self.made[text] = made
         return made
 
-    def _call(self, target, args, name=None):
-        return self.tracer.create_node("call_function", target, args, {}, name)
+    def _call(self, target, args):
+        values = [a.meta["val"] if isinstance(a, Node) else a for a in args]
+        return self._node(target, args, target(*values))
+
+    def _node(self, target, args, value, name=None):
+        node = self.tracer.create_node("call_function", target, args, {}, name)
+        node.meta["val"] = value
+        return node
