@@ -111,10 +111,7 @@ void plan_spread(const Spec<I>& grad_output,
 
 }  // namespace
 
-// The kernels of an operator and of its gradient. HOW and its names are the
-// arguments behind the sizes: corners where the filter knows them, and a factor
-// of each dim.
-#define TAEDA_PLAIN(...) __VA_ARGS__
+// An operator and its gradient.
 #define TAEDA_UPSAMPLE(NAME, FILTER, HOW, NAMES)                \
   template <class I>                                            \
   void NAME##_shape(const Spec<I>& self,                        \
@@ -136,32 +133,7 @@ void plan_spread(const Spec<I>& grad_output,
   }                                                             \
   TAEDA_SHAPE(NAME##_backward_shape);
 
-#define TAEDA_NEAREST(PREFIX, FILTER)                              \
-  TAEDA_UPSAMPLE(PREFIX##1d, FILTER, (Factor w), (w))              \
-  TAEDA_UPSAMPLE(PREFIX##2d, FILTER, (Factor h, Factor w), (h, w)) \
-  TAEDA_UPSAMPLE(PREFIX##3d, FILTER, (Factor d, Factor h, Factor w), (d, h, w))
-TAEDA_NEAREST(upsample_nearest, Nearest)
-TAEDA_NEAREST(_upsample_nearest_exact, NearestExact)
-#undef TAEDA_NEAREST
-
-#define TAEDA_PLANES(NAME, FILTER) \
-  TAEDA_UPSAMPLE(                  \
-      NAME, FILTER, (bool corners, Factor h, Factor w), (corners, h, w))
-TAEDA_UPSAMPLE(upsample_linear1d,
-               Linear,
-               (bool corners, Factor w),
-               (corners, w))
-TAEDA_PLANES(upsample_bilinear2d, Linear)
-TAEDA_UPSAMPLE(upsample_trilinear3d,
-               Linear,
-               (bool corners, Factor d, Factor h, Factor w),
-               (corners, d, h, w))
-TAEDA_PLANES(upsample_bicubic2d, Cubic)
-TAEDA_PLANES(_upsample_bilinear2d_aa, LinearAntialias)
-TAEDA_PLANES(_upsample_bicubic2d_aa, CubicAntialias)
-TAEDA_PLANES(_upsample_lanczos2d_aa, LanczosAntialias)
-#undef TAEDA_PLANES
+TAEDA_UPSAMPLE_FILTERS(TAEDA_UPSAMPLE)
 #undef TAEDA_UPSAMPLE
-#undef TAEDA_PLAIN
 
 }  // namespace taeda::native

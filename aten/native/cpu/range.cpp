@@ -204,7 +204,7 @@ auto power_of(double base) {
 
 }  // namespace
 
-#define TAEDA_SPACES(linspace_rule, logspace_rule, A, B, SpecA, SpecB) \
+#define TAEDA_SPACES(A, B)                                             \
   void linspace_cpu(const A& start,                                    \
                     const B& end,                                      \
                     int64_t steps,                                     \
@@ -226,36 +226,11 @@ auto power_of(double base) {
                     const Tensor& out) {                               \
     space(bound_of(start), bound_of(end), steps, out, power_of(base)); \
   }
-TAEDA_SPACES(linspace_shape, logspace_shape, Scalar, Scalar, Scalar, Scalar)
-TAEDA_SPACES(linspace_tensor_scalar_shape,
-             logspace_tensor_scalar_shape,
-             Tensor,
-             Scalar,
-             Spec<I>,
-             Scalar)
-TAEDA_SPACES(linspace_scalar_tensor_shape,
-             logspace_scalar_tensor_shape,
-             Scalar,
-             Tensor,
-             Scalar,
-             Spec<I>)
-TAEDA_SPACES(linspace_tensor_tensor_shape,
-             logspace_tensor_tensor_shape,
-             Tensor,
-             Tensor,
-             Spec<I>,
-             Spec<I>)
+TAEDA_SPACES(Scalar, Scalar)
+TAEDA_SPACES(Tensor, Scalar)
+TAEDA_SPACES(Scalar, Tensor)
+TAEDA_SPACES(Tensor, Tensor)
 #undef TAEDA_SPACES
-
-template <class I>
-void linspace_out_shape(const Scalar& start,
-                        const Scalar& end,
-                        int64_t steps,
-                        const Spec<I>& out,
-                        Plan<I>& plan) {
-  plan_space(plan, start, end, steps, out.dtype(), {});
-  keep_shape(plan, out);
-}
 
 void linspace_out_cpu(const Scalar& start,
                       const Scalar& end,

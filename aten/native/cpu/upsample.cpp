@@ -284,10 +284,7 @@ void spread(const Tensor& grad_output, const Request& r, const Tensor& out) {
 
 }  // namespace
 
-// The kernels of an operator and of its gradient. HOW and its names are the
-// arguments behind the sizes: corners where the filter knows them, and a factor
-// of each dim.
-#define TAEDA_PLAIN(...) __VA_ARGS__
+// An operator and its gradient.
 #define TAEDA_UPSAMPLE(NAME, FILTER, HOW, NAMES)                          \
   void NAME##_cpu(const Tensor& self,                                     \
                   ArrayRef<int64_t>,                                      \
@@ -303,32 +300,7 @@ void spread(const Tensor& grad_output, const Request& r, const Tensor& out) {
     spread(grad_output, request(Filter::FILTER, TAEDA_PLAIN NAMES), out); \
   }
 
-#define TAEDA_NEAREST(PREFIX, FILTER)                              \
-  TAEDA_UPSAMPLE(PREFIX##1d, FILTER, (Factor w), (w))              \
-  TAEDA_UPSAMPLE(PREFIX##2d, FILTER, (Factor h, Factor w), (h, w)) \
-  TAEDA_UPSAMPLE(PREFIX##3d, FILTER, (Factor d, Factor h, Factor w), (d, h, w))
-TAEDA_NEAREST(upsample_nearest, Nearest)
-TAEDA_NEAREST(_upsample_nearest_exact, NearestExact)
-#undef TAEDA_NEAREST
-
-#define TAEDA_PLANES(NAME, FILTER) \
-  TAEDA_UPSAMPLE(                  \
-      NAME, FILTER, (bool corners, Factor h, Factor w), (corners, h, w))
-TAEDA_UPSAMPLE(upsample_linear1d,
-               Linear,
-               (bool corners, Factor w),
-               (corners, w))
-TAEDA_PLANES(upsample_bilinear2d, Linear)
-TAEDA_UPSAMPLE(upsample_trilinear3d,
-               Linear,
-               (bool corners, Factor d, Factor h, Factor w),
-               (corners, d, h, w))
-TAEDA_PLANES(upsample_bicubic2d, Cubic)
-TAEDA_PLANES(_upsample_bilinear2d_aa, LinearAntialias)
-TAEDA_PLANES(_upsample_bicubic2d_aa, CubicAntialias)
-TAEDA_PLANES(_upsample_lanczos2d_aa, LanczosAntialias)
-#undef TAEDA_PLANES
+TAEDA_UPSAMPLE_FILTERS(TAEDA_UPSAMPLE)
 #undef TAEDA_UPSAMPLE
-#undef TAEDA_PLAIN
 
 }  // namespace taeda::native
