@@ -63,11 +63,14 @@ _OURS = ("LICENSE", "fmt.txt")
 # Library to the texts that apply to it, headers that were compiled in included.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "_C": (*_OURS, "pybind11.txt"),
+    "_capture": ("LICENSE",),
     "libtaeda.so": (*_OURS, "Eigen.txt"),
     "libtaeda_dnn.so": (*_OURS, "oneDNN.txt"),
     "libdnnl.so.3": ("oneDNN.txt", "oneDNN-third-party.txt"),
     "libscipy_openblas.so": ("OpenBLAS.txt",),
 }
+# Libraries that only the wheels of one interpreter have (TaedaPython.cmake).
+ONLY = {"_capture": "-cp311-"}
 
 
 def collect(folder: pathlib.Path = FOLDER) -> list[pathlib.Path]:
