@@ -12,6 +12,7 @@
 
 #include <taeda/csrc/compiler/capture/graph.h>
 #include <taeda/csrc/compiler/capture/guards.h>
+#include <taeda/csrc/compiler/capture/modes.h>
 #include <taeda/csrc/compiler/capture/rebuild.h>
 
 #include <map>
@@ -98,7 +99,8 @@ struct Entry {
   std::vector<FrameShape> frames;
   bool fresh = false;  // no backend has seen the graph
   bool plain = false;  // nothing was captured: the function runs as it is
-  bool grad_enabled = true;
+  Modes modes;          // under which it is entered
+  bool mutates = false;  // tensors that it did not make
   std::string reason;
   Ref run_graph;  // what the backend returned; null to run the graph as it is
   std::vector<int> outputs;  // nodes that the recipes read
@@ -129,6 +131,7 @@ struct Capture {
   std::unordered_map<PyObject*, std::pair<Ref, int>> places_of_tensors;
   std::map<std::pair<PyObject*, PyObject*>, int> member_tables, member_places;
   std::unordered_map<int, Ref> member_values;
+  std::vector<std::pair<PyObject*, uint32_t>> versions;  // of inputs
   std::vector<Ref> kept;
   Frames frames;
   int64_t count = 0;     // instructions of `frames`
@@ -137,9 +140,10 @@ struct Capture {
   int suspended = 0;     // Python code runs as it is
   bool broken = false;
   std::string reason;
+  Modes modes;  // of the last call of the graph
   Ref handled;  // the exception that was being handled at the beginning
 
-  explicit Capture(Entry& e) : entry(e) {}
+  explicit Capture(Entry& e) : entry(e), modes(e.modes) {}
 
   // The inside stand-in of an outside object; adds what guards need.
   Ref realize(PyObject* outer, int place);
@@ -152,8 +156,8 @@ struct Capture {
   void fill(Shadow& s);
   void look(Shadow& s, PyObject* name) { load_attribute(s, name); }
   void adopt_default(Frame& f, int slot);
-  // Records that a call of C code changed whether autograd records.
-  void note_native_call(bool grad_before);
+  // Adds a node where the modes are not those of the last call.
+  void note_modes();
   void note_value(PyObject* tensor, int node) { nodes[tensor] = node; }
   PyObject* record(PyObject* function, PyObject* args, PyObject* kwargs);
 
@@ -166,6 +170,8 @@ struct Capture {
   Ref shadow_dict(PyObject* outer, int place);
   Ref shadow_set(PyObject* outer, int place);
   Ref shadow_deque(PyObject* outer, int place);
+  Ref shadow_mode(PyObject* outer, int place);
+  Ref bound_method(PyObject* outer, int place);
   Ref shadow_partial(PyObject* outer, int place);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
@@ -190,7 +196,7 @@ struct Library {
   Ref tensor_base, tensor, parameter, module, module_getattr, empty_strided;
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
   Ref push_mode, pop_mode, getitem, factories, readers, enum_type;
-  Ref cpu_tensor, unbind;
+  Ref cpu_tensor, unbind, mode_types, mode_setter;
   PyObject *unsafe = nullptr, *unsafe_modules = nullptr;
 };
 const Library& library();
@@ -201,6 +207,8 @@ bool is_tensor(PyObject* o);
 bool is_shared(PyObject* o);
 // Instances whose whole state is their __dict__.
 bool is_plain_instance(PyObject* o);
+// An object of no_grad, enable_grad or inference_mode.
+bool is_mode(PyObject* o);
 // Whether the object's class is the library's own.
 bool is_of_library(PyObject* o);
 

@@ -1,6 +1,8 @@
 // What a captured part leaves: results or frames, and side effects, as recipes.
 #include <taeda/csrc/compiler/capture/capture.h>
 
+#include <taeda/c10/core/tensor_impl.h>
+
 namespace taeda::capture {
 namespace {
 
@@ -153,6 +155,13 @@ Recipe Recipes::of_instance(PyObject* o) {
 // Values, and whatever says itself how it is made again.
 Recipe Recipes::of_other(PyObject* o) {
   if (is_shared(o)) return constant(o);
+  if (is_mode(o)) {
+    Ref state = state_of_mode(o);
+    return {Recipe::Mode,
+            -1,
+            checked(PyTuple_Pack(2, type(o).get(), state.get())),
+            {}};
+  }
   if (PyGen_Check(o)) break_graph("a generator is alive");
   Ref reduced(PyObject_CallMethod(o, "__reduce__", nullptr));
   if (!reduced || !PyTuple_Check(reduced.get())) {
@@ -214,6 +223,11 @@ class Effects {
       add(Effect::AssignSet, target, nullptr, c_.kept.back().get());
     } else if (s.before && PyList_CheckExact(s.before.get())) {
       of_items(s, Effect::AssignDeque, checked(PySequence_List(inner)));
+    } else if (is_mode(inner)) {
+      Ref now = state_of_mode(inner);
+      int same = PyObject_RichCompareBool(now.get(), s.before.get(), Py_EQ);
+      if (same == 1) return;
+      add(Effect::SetMode, recipes_.place(s.place), now.get(), nullptr);
     } else {
       PyObject** dict = _PyObject_GetDictPtr(inner);
       if (dict == nullptr || *dict == nullptr) return;
@@ -276,6 +290,10 @@ void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
 }  // namespace
 
 void finish(Capture& c, Ref result) {
+  c.note_modes();
+  for (auto [tensor, version] : c.versions) {
+    c.entry.mutates |= python::unwrap(tensor).impl()->version() != version;
+  }
   Recipes recipes(c);
   if (result) {
     c.entry.result = recipes.of(result.get());

@@ -1,6 +1,8 @@
 #include <taeda/csrc/compiler/capture/guards.h>
+#include <taeda/csrc/compiler/capture/modes.h>
 
 #include <taeda/c10/core/tensor_impl.h>
+#include <taeda/csrc/autograd/variable.h>
 
 #include <bit>
 
@@ -57,7 +59,8 @@ const char* word(Do what) {
                                       "absence",
                                       "emptiness",
                                       "identity of two names",
-                                      "tensor"};
+                                      "tensor",
+                                      "mode"};
   return words[static_cast<int>(what)];
 }
 
@@ -70,6 +73,14 @@ std::string text_of(PyObject* o) {
 
 }  // namespace
 
+namespace {
+
+bool is_leaf(PyObject* tensor) {
+  return autograd::is_leaf(python::unwrap(tensor));
+}
+
+}  // namespace
+
 TensorFacts::TensorFacts(PyObject* tensor) : type(Py_TYPE(tensor)) {
   const TensorImpl& t = *python::unwrap(tensor).impl();
   sizes = DimVector(t.sizes().begin(), t.sizes().end());
@@ -78,6 +89,8 @@ TensorFacts::TensorFacts(PyObject* tensor) : type(Py_TYPE(tensor)) {
   device = t.device().type;
   requires_grad = t.requires_grad();
   symbolic = t.is_symbolic();
+  leaf = is_leaf(tensor);
+  inference = t.is_inference;
 }
 
 bool TensorFacts::hold(PyObject* tensor) const {
@@ -85,7 +98,9 @@ bool TensorFacts::hold(PyObject* tensor) const {
   const TensorImpl& t = *python::unwrap(tensor).impl();
   return t.dtype() == dtype && t.requires_grad() == requires_grad &&
          t.sizes() == IntArrayRef(sizes) &&
-         t.strides() == IntArrayRef(strides) && t.device().type == device;
+         t.strides() == IntArrayRef(strides) && t.device().type == device &&
+         t.is_inference == inference &&
+         (!requires_grad || is_leaf(tensor) == leaf);
 }
 
 int Guards::fetch(Do what, int parent, PyObject* object, int64_t index) {
@@ -161,6 +176,8 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
       return own == values_[s.index];
     case Do::CheckTensor:
       return s.facts->hold(own);
+    case Do::CheckMode:
+      return equal(state_of_mode(own).get(), key);
   }
   return false;
 }

@@ -33,6 +33,7 @@ enum class Do : uint8_t {
   CheckEmpty,   // the fetch found nothing
   CheckSame,    // the object at place `index`
   CheckTensor,
+  CheckMode,  // a mode of this state: Note [Modes in graphs]
 };
 
 // What code that a tensor went through may have looked at.
@@ -41,7 +42,7 @@ struct TensorFacts {
   DimVector sizes, strides;
   ScalarType dtype;
   DeviceType device;
-  bool requires_grad, symbolic;
+  bool requires_grad, symbolic, leaf, inference;
   explicit TensorFacts(PyObject* tensor);
   bool hold(PyObject* tensor) const;
 };

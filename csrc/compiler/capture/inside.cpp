@@ -1,6 +1,8 @@
 // Outside objects as the captured code sees them.
 #include <taeda/csrc/compiler/capture/capture.h>
 
+#include <taeda/c10/core/tensor_impl.h>
+
 namespace taeda::capture {
 namespace {
 
@@ -57,6 +59,11 @@ bool has_only_a_dict(PyTypeObject* type) {
     base = base->tp_base;
   }
   if (base != &PyBaseObject_Type) return false;
+  // A class whose state is a struct in C is larger than its references.
+  auto references = (type->tp_dictoffset > 0) + (type->tp_weaklistoffset > 0);
+  auto size = static_cast<Py_ssize_t>(sizeof(PyObject));
+  size += references * static_cast<Py_ssize_t>(sizeof(PyObject*));
+  if (type->tp_basicsize != size) return false;
   PyObject* mro = type->tp_mro;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
     auto* each = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
@@ -88,6 +95,9 @@ bool is_deque(PyObject* o) {
 
 bool is_shared(PyObject* o) {
   return is_singleton(o) || is_value(o) || is_transparent(o) || is_enum(o);
+}
+bool is_mode(PyObject* o) {
+  return PySet_Contains(library().mode_types.get(), type_of(o)) == 1;
 }
 bool is_of_library(PyObject* o) { return of_library(Py_TYPE(o)); }
 bool is_plain_instance(PyObject* o) { return has_only_a_dict(Py_TYPE(o)); }
@@ -125,7 +135,7 @@ Ref Capture::realize(PyObject* o, int place) {
   if (PyCFunction_Check(o)) {
     PyObject* self = PyCFunction_GET_SELF(o);
     if (self != nullptr && !PyModule_Check(self) && !PyType_Check(self)) {
-      break_graph(std::string("a method of a ") + Py_TYPE(self)->tp_name);
+      return bound_method(o, place);
     }
   }
   if (is_transparent(o) || is_enum(o)) {
@@ -155,6 +165,8 @@ Ref Capture::tensor(PyObject* outer, int place) {
   entry.graph.add_input(place);
   note_value(inner.get(), static_cast<int>(entry.graph.calls().size()) - 1);
   places_of_tensors[inner.get()] = {Ref::borrow(outer), place};
+  versions.emplace_back(inner.get(),
+                        python::unwrap(inner.get()).impl()->version());
   kept.push_back(inner);
   return inner;
 }
@@ -165,6 +177,22 @@ Ref Capture::part_of(PyObject* o, int place, const char* name) {
   kept.push_back(value);
   return realize(value.get(),
                  entry.guards.fetch(Do::Attribute, place, text.get()));
+}
+
+// Of the stand-in of its object.
+Ref Capture::bound_method(PyObject* o, int place) {
+  entry.guards.check(Do::CheckType, place, type_of(o));
+  Ref self = part_of(o, place, "__self__");
+  part_of(o, place, "__name__");
+  Ref name = python::attribute(o, "__name__");
+  Ref inner = checked(PyObject_GetAttr(self.get(), name.get()));
+  if (!PyCFunction_Check(inner.get()) ||
+      PyCFunction_GET_FUNCTION(inner.get()) != PyCFunction_GET_FUNCTION(o)) {
+    break_graph(std::string("a method of a ") + Py_TYPE(self.get())->tp_name);
+  }
+  known[o] = {inner, place};
+  kept.push_back(Ref::borrow(o));
+  return inner;
 }
 
 // A new stand-in; known before its elements are, which may lead back to it.
@@ -269,6 +297,14 @@ Ref Capture::shadow_deque(PyObject* o, int place) {
   return inner;
 }
 
+Ref Capture::shadow_mode(PyObject* o, int place) {
+  Ref state = state_of_mode(o);
+  entry.guards.check(Do::CheckMode, place, state.get());
+  Ref inner = keep(make_mode(type_of(o), state.get()), o, place);
+  order_of(inner.get())->before = state;
+  return inner;
+}
+
 Ref Capture::shadow_partial(PyObject* o, int place) {
   Ref function = part_of(o, place, "func");
   Ref args = part_of(o, place, "args");
@@ -290,6 +326,7 @@ Ref Capture::shadow(PyObject* o, int place) {
   if (is_dict_kind(o)) return shadow_dict(o, place);
   if (PyAnySet_CheckExact(o)) return shadow_set(o, place);
   if (is_deque(o)) return shadow_deque(o, place);
+  if (is_mode(o)) return shadow_mode(o, place);
   if (PyMethod_Check(o)) {
     Ref function = part_of(o, place, "__func__");
     Ref self = part_of(o, place, "__self__");

@@ -193,6 +193,8 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.enum_type = take("enum_type");
     lib.cpu_tensor = take("cpu_tensor");
     lib.unbind = take("unbind");
+    lib.mode_types = take("mode_types");
+    lib.mode_setter = take("mode_setter");
     lib.unsafe = take("unsafe").release();
     lib.unsafe_modules = take("unsafe_modules").release();
     lib.recorder = make_recorder();
@@ -205,6 +207,10 @@ PyObject* setup(PyObject*, PyObject* table) {
 
 PyMethodDef functions[] = {
     {"setup", setup, METH_O, "Takes what capture needs of the package."},
+    {"set_modes",
+     set_modes_for_python,
+     METH_VARARGS,
+     "set_modes(grad, inference, forward): what the thread records."},
     {"compile",
      compile,
      METH_VARARGS,

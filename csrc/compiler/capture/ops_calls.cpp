@@ -1,8 +1,6 @@
 // Calls: of Python functions, which are evaluated here, and of C code.
 #include <taeda/csrc/compiler/capture/evaluate.h>
 
-#include <taeda/c10/core/local_state.h>
-
 #include <opcode.h>
 
 namespace taeda::capture {
@@ -150,10 +148,7 @@ Ref call(Machine& m,
   if (names == nullptr) {
     if (Ref out = attribute_function(m, callable, args, count)) return out;
   }
-  bool before = grad_enabled();
-  Ref out = checked(PyObject_Vectorcall(callable, args, count, names));
-  c->note_native_call(before);
-  return out;
+  return checked(PyObject_Vectorcall(callable, args, count, names));
 }
 
 namespace {

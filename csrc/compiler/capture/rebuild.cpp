@@ -1,3 +1,4 @@
+#include <taeda/csrc/compiler/capture/modes.h>
 #include <taeda/csrc/compiler/capture/rebuild.h>
 
 namespace taeda::capture {
@@ -51,6 +52,9 @@ Ref Builder::begin(const Recipe& r) {
       return checked(PySlice_New(make(r.parts[0]).get(),
                                  make(r.parts[1]).get(),
                                  make(r.parts[2]).get()));
+    case Recipe::Mode:
+      return make_mode(PyTuple_GET_ITEM(r.object.get(), 0),
+                       PyTuple_GET_ITEM(r.object.get(), 1));
     case Recipe::Reduced:
       return make_reduced(r);
   }
@@ -162,6 +166,9 @@ void Builder::apply(const Effect& e) {
     }
     case Effect::SetCell:
       PyCell_Set(target.get(), value.get());
+      break;
+    case Effect::SetMode:
+      remember(target.get(), key.get());
       break;
     case Effect::SetGlobal:
       status = value ? PyDict_SetItem(target.get(), key.get(), value.get())

@@ -22,6 +22,7 @@ struct Recipe {
     Function,  // code, globals, name, defaults, keyword defaults, closure, dict
     Method,
     Slice,
+    Mode,     // `object` is its type and state
     Reduced,  // callable, arguments, state or nothing: of __reduce__
   } kind;
   int index = -1;
@@ -40,6 +41,7 @@ struct Effect {
     AssignDeque,
     SetCell,
     SetGlobal,
+    SetMode,  // what it switches back to is `key`
   } kind;
   int target;
   Ref key;
