@@ -97,9 +97,9 @@ struct Entry {
   Rebuild rebuild;
   int result = -1;  // recipe
   std::vector<FrameShape> frames;
-  bool fresh = false;  // no backend has seen the graph
-  bool plain = false;  // nothing was captured: the function runs as it is
-  Modes modes;          // under which it is entered
+  bool fresh = false;    // no backend has seen the graph
+  bool plain = false;    // nothing was captured: the function runs as it is
+  Modes modes;           // under which it is entered
   bool mutates = false;  // tensors that it did not make
   std::string reason;
   Ref run_graph;  // what the backend returned; null to run the graph as it is
@@ -160,6 +160,11 @@ struct Capture {
   void note_modes();
   void note_value(PyObject* tensor, int node) { nodes[tensor] = node; }
   PyObject* record(PyObject* function, PyObject* args, PyObject* kwargs);
+  // Of a function behind functools.lru_cache: what the cache holds.
+  Ref call_cached(PyObject* function,
+                  PyObject* const* args,
+                  size_t count,
+                  PyObject* names);
 
  private:
   Ref shadow(PyObject* outer, int place);
@@ -170,6 +175,7 @@ struct Capture {
   Ref shadow_dict(PyObject* outer, int place);
   Ref shadow_set(PyObject* outer, int place);
   Ref shadow_deque(PyObject* outer, int place);
+  Ref shadow_iterator(PyObject* outer, int place);
   Ref shadow_mode(PyObject* outer, int place);
   Ref bound_method(PyObject* outer, int place);
   Ref shadow_partial(PyObject* outer, int place);
@@ -177,6 +183,7 @@ struct Capture {
   Ref tensor(PyObject* outer, int place);
   Ref instance_attribute(Shadow& s, PyObject* name);
   bool load_attribute(Shadow& s, PyObject* name);
+  void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);
   Ref guarded_attribute(PyObject* object, PyObject* name);
   Shadow* order_of(PyObject* inner);
@@ -205,10 +212,21 @@ Ref make_recorder();
 bool is_tensor(PyObject* o);
 // Objects that are the same inside and outside.
 bool is_shared(PyObject* o);
-// Instances whose whole state is their __dict__.
+// Instances whose whole state is their __dict__ and their __slots__.
 bool is_plain_instance(PyObject* o);
+// That state as a dict.
+Ref attributes_of(PyObject* o);
+bool is_slot(PyObject* descriptor);
+// Functions behind functools.lru_cache.
+bool is_cached(PyObject* o);
+// The function of what `capture` returned, borrowed; null for all else.
+PyObject* compiled_function(PyObject* o);
 // An object of no_grad, enable_grad or inference_mode.
 bool is_mode(PyObject* o);
+// C iterators that loops stand on, whose position __reduce__ tells.
+bool is_iterator(PyObject* o);
+// How far one has come: as __setstate__ takes it, or the count of enumerate.
+Ref position_of(PyObject* iterator);
 // Whether the object's class is the library's own.
 bool is_of_library(PyObject* o);
 

@@ -213,10 +213,10 @@ Ref run_as_it_is(Frames& state) {
 
 // Note [Errors of graphs]
 // A graph that raises has left no side effect but on tensors: those of objects
-// come after it, and the modes are set back. If it wrote to no tensor of others,
-// the part is run again as it is, so that the error comes where the program
-// raises it, and is handled there. Otherwise it counts as raised at the part's
-// beginning: what was entered before that is left once.
+// come after it, and the modes are set back. If it wrote to no tensor of
+// others, the part is run again as it is, so that the error comes where the
+// program raises it, and is handled there. Otherwise it counts as raised at the
+// part's beginning: what was entered before that is left once.
 bool may_run_again(const Entry& entry) {
   return !entry.mutates && PyErr_ExceptionMatches(PyExc_Exception);
 }

@@ -128,22 +128,30 @@ Recipe Recipes::of_container(PyObject* o) {
 
 Recipe Recipes::of_function(PyObject* o) {
   auto* f = reinterpret_cast<PyFunctionObject*>(o);
-  return parts(Recipe::Function,
-               {f->func_code,
-                f->func_globals,
-                f->func_qualname,
-                f->func_defaults,
-                f->func_kwdefaults,
-                f->func_closure});
+  // The globals are the module's own, whatever is in them.
+  Recipe out = parts(Recipe::Function,
+                     {f->func_code,
+                      f->func_qualname,
+                      f->func_defaults,
+                      f->func_kwdefaults,
+                      f->func_closure,
+                      f->func_name,
+                      f->func_doc,
+                      f->func_module,
+                      f->func_annotations,
+                      f->func_dict});
+  out.object = Ref::borrow(f->func_globals);
+  return out;
 }
 
 Recipe Recipes::of_instance(PyObject* o) {
   if (!is_plain_instance(o)) return of_other(o);
   Recipe out{Recipe::Instance, -1, type(o), {}};
-  PyObject** dict = _PyObject_GetDictPtr(o);
+  Ref state = attributes_of(o);
+  kept_.push_back(state);
   PyObject *key, *value;
   Py_ssize_t at = 0;
-  while (dict && *dict && PyDict_Next(*dict, &at, &key, &value)) {
+  while (PyDict_Next(state.get(), &at, &key, &value)) {
     int k = of(key);
     int v = of(value);
     out.parts.push_back(k);
@@ -188,6 +196,9 @@ class Effects {
  public:
   Effects(Capture& c, Recipes& recipes) : c_(c), recipes_(recipes) {}
   void all() {
+    // Outer ones first: advancing them advances what they run over, which is
+    // set to its position afterwards.
+    for (size_t i = c_.order.size(); i-- > 0;) of_enumerate(*c_.order[i]);
     for (size_t i = 0; i < c_.order.size(); ++i) of(*c_.order[i]);
     for (auto& [outer, cell] : c_.cells) {
       PyObject* now = PyCell_GET(cell.inner.get());
@@ -223,17 +234,28 @@ class Effects {
       add(Effect::AssignSet, target, nullptr, c_.kept.back().get());
     } else if (s.before && PyList_CheckExact(s.before.get())) {
       of_items(s, Effect::AssignDeque, checked(PySequence_List(inner)));
+    } else if (is_iterator(inner)) {
+      if (Py_TYPE(inner) != &PyEnum_Type) of_state(s, Effect::SetPosition);
     } else if (is_mode(inner)) {
       Ref now = state_of_mode(inner);
       int same = PyObject_RichCompareBool(now.get(), s.before.get(), Py_EQ);
       if (same == 1) return;
       add(Effect::SetMode, recipes_.place(s.place), now.get(), nullptr);
     } else {
-      PyObject** dict = _PyObject_GetDictPtr(inner);
-      if (dict == nullptr || *dict == nullptr) return;
+      if (!is_plain_instance(inner)) return;
       if (!s.before) s.before = checked(PyDict_New());
-      of_dict(s, *dict, Effect::SetAttribute, Effect::DeleteAttribute);
+      Ref now = attributes_of(inner);
+      of_dict(s, now.get(), Effect::SetAttribute, Effect::DeleteAttribute);
     }
+  }
+  void of_enumerate(Shadow& s) {
+    if (Py_TYPE(s.inner.get()) == &PyEnum_Type) of_state(s, Effect::Advance);
+  }
+  void of_state(Shadow& s, Effect::Kind kind) {
+    Ref now = position_of(s.inner.get());
+    int same = PyObject_RichCompareBool(now.get(), s.before.get(), Py_EQ);
+    python::check_status(same);
+    if (same == 0) add(kind, recipes_.place(s.place), now.get(), nullptr);
   }
   void of_items(Shadow& s, Effect::Kind kind, Ref now) {
     auto before = python::items_of(s.before.get());

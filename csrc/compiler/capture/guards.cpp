@@ -41,26 +41,15 @@ bool has_keys(PyObject* dict, PyObject* keys) {
 }
 
 const char* word(Do what) {
-  static const char* const words[] = {"slot",
-                                      "constant",
-                                      "item",
-                                      "attribute",
-                                      "attribute",
-                                      "item",
-                                      "content",
-                                      "elements",
-                                      "type",
-                                      "identity",
-                                      "value",
-                                      "length",
-                                      "keys",
-                                      "elements",
-                                      "absence",
-                                      "absence",
-                                      "emptiness",
-                                      "identity of two names",
-                                      "tensor",
-                                      "mode"};
+  static const char* const words[] = {
+      "slot",      "constant",  "item",
+      "attribute", "attribute", "item",
+      "content",   "elements",  "result",
+      "position",  "type",      "identity",
+      "value",     "length",    "keys",
+      "elements",  "absence",   "absence",
+      "absence",   "emptiness", "identity of two names",
+      "tensor",    "mode"};
   return words[static_cast<int>(what)];
 }
 
@@ -153,6 +142,15 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
       kept_.emplace_back(PySequence_List(parent));
       own = kept_.back().get();
       return own != nullptr;
+    case Do::Called:
+      kept_.emplace_back(PyObject_Call(parent, key, nullptr));
+      own = kept_.back().get();
+      return own != nullptr;
+    case Do::Reduced:
+      kept_.emplace_back(
+          PyObject_CallMethodNoArgs(parent, python::interned<"__reduce__">()));
+      own = kept_.back().get();
+      return own != nullptr;
     case Do::CheckType:
       return Py_TYPE(own) == reinterpret_cast<PyTypeObject*>(key);
     case Do::CheckIs:
@@ -168,6 +166,10 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
     case Do::CheckAbsent:
       parent = instance_dict(own);
       return parent == nullptr || PyDict_Contains(parent, key) == 0;
+    case Do::CheckUnset:
+      if (Ref(PyObject_GenericGetAttr(own, key))) return false;
+      PyErr_Clear();
+      return true;
     case Do::CheckNoItem:
       return PyDict_Contains(own, key) == 0;
     case Do::CheckEmpty:

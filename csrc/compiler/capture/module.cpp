@@ -45,6 +45,15 @@ PyObject* get(PyObject* self, PyObject* owner, PyObject*) {
   return PyMethod_New(self, owner);
 }
 
+}  // namespace
+
+PyObject* compiled_function(PyObject* o) {
+  if (Py_TYPE(o)->tp_dealloc != destroy) return nullptr;
+  return compiled_of(o).function.get();
+}
+
+namespace {
+
 Ref text(const std::string& s) { return python::new_text(s); }
 
 PyObject* explain(PyObject* self, PyObject*) {

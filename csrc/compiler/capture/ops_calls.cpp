@@ -134,7 +134,11 @@ Ref call(Machine& m,
     Ref function = Ref::borrow(PyMethod_GET_FUNCTION(callable));
     return call(m, function.get(), all.data(), count + 1, names);
   }
+  if (PyObject* inner = compiled_function(callable)) {
+    return call(m, inner, args, count, names);
+  }
   check_native(c, callable);
+  if (is_cached(callable)) return c->call_cached(callable, args, count, names);
   if (PyFunction_Check(callable)) {
     if (begin_frame(m, callable, args, count, names)) return {};
   } else if (c->shadow_of(callable) != nullptr) {

@@ -110,17 +110,27 @@ Ref Builder::make_tuple(const Recipe& r) {
 
 Ref Builder::make_function(const Recipe& r) {
   Ref code = make(r.parts[0]);
-  Ref globals = make(r.parts[1]);
-  Ref name = make(r.parts[2]);
+  Ref name = make(r.parts[1]);
   Ref out = checked(
-      PyFunction_NewWithQualName(code.get(), globals.get(), name.get()));
+      PyFunction_NewWithQualName(code.get(), r.object.get(), name.get()));
   using Setter = int (*)(PyObject*, PyObject*);
   const Setter setters[] = {
       PyFunction_SetDefaults, PyFunction_SetKwDefaults, PyFunction_SetClosure};
   for (int i = 0; i < 3; ++i) {
-    int part = r.parts[3 + i];
+    int part = r.parts[2 + i];
     if (part >= 0)
       python::check_status(setters[i](out.get(), make(part).get()));
+  }
+  auto* f = reinterpret_cast<PyFunctionObject*>(out.get());
+  PyObject** const fields[] = {&f->func_name,
+                               &f->func_doc,
+                               &f->func_module,
+                               &f->func_annotations,
+                               &f->func_dict};
+  for (int i = 0; i < 5; ++i) {
+    int part = r.parts[5 + i];
+    PyObject* value = part < 0 ? nullptr : make(part).release();
+    Py_XSETREF(*fields[i], value);
   }
   return out;
 }
@@ -135,6 +145,27 @@ Ref Builder::make_reduced(const Recipe& r) {
   }
   return out;
 }
+
+namespace {
+
+// Its parts are set to their places afterwards.
+void advance(PyObject* enumerated, PyObject* to) {
+  while (true) {
+    Ref at = checked(PyObject_CallMethodNoArgs(
+        enumerated, python::interned<"__reduce__">()));
+    PyObject* args = PyTuple_GET_ITEM(at.get(), 1);
+    int there = PyObject_RichCompareBool(PyTuple_GET_ITEM(args, 1), to, Py_GE);
+    python::check_status(there);
+    if (there != 0) return;
+    Ref item(PyIter_Next(enumerated));
+    if (!item) {
+      if (PyErr_Occurred()) throw PythonError();
+      return;
+    }
+  }
+}
+
+}  // namespace
 
 void Builder::apply(const Effect& e) {
   Ref target = make(e.target);
@@ -166,6 +197,12 @@ void Builder::apply(const Effect& e) {
     }
     case Effect::SetCell:
       PyCell_Set(target.get(), value.get());
+      break;
+    case Effect::SetPosition:
+      checked(call_method(target.get(), "__setstate__", key.get()));
+      break;
+    case Effect::Advance:
+      advance(target.get(), key.get());
       break;
     case Effect::SetMode:
       remember(target.get(), key.get());

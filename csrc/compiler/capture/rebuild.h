@@ -19,7 +19,7 @@ struct Recipe {
     Dict,      // keys and values in turn; `object` is the type
     Instance,  // `object` is the type; names and values of attributes in turn
     Cell,
-    Function,  // code, globals, name, defaults, keyword defaults, closure, dict
+    Function,  // `object` is its globals; the rest in make_function
     Method,
     Slice,
     Mode,     // `object` is its type and state
@@ -41,7 +41,9 @@ struct Effect {
     AssignDeque,
     SetCell,
     SetGlobal,
-    SetMode,  // what it switches back to is `key`
+    SetPosition,  // of an iterator, to `key`
+    Advance,      // an enumerate, to the count `key`
+    SetMode,      // what it switches back to is `key`
   } kind;
   int target;
   Ref key;
