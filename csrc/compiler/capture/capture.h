@@ -225,6 +225,7 @@ PyObject* compiled_function(PyObject* o);
 bool is_mode(PyObject* o);
 // C iterators that loops stand on, whose position __reduce__ tells.
 bool is_iterator(PyObject* o);
+bool is_dict_iterator(PyObject* o);
 // How far one has come: as __setstate__ takes it, or the count of enumerate.
 Ref position_of(PyObject* iterator);
 // Whether the object's class is the library's own.

@@ -193,11 +193,14 @@ Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
     return End::Raised;
   }
   Builder builder(entry.rebuild, places, values);
-  if (entry.result >= 0) result = builder.make(entry.result);
-  Frames next;
-  if (entry.result < 0) build_frames(entry, builder, next);
+  // Before what is made: an iterator that is made again looks at its list.
   for (const Effect& e : entry.rebuild.effects) builder.apply(e);
-  if (entry.result >= 0) return End::Returned;
+  if (entry.result >= 0) {
+    result = builder.make(entry.result);
+    return End::Returned;
+  }
+  Frames next;
+  build_frames(entry, builder, next);
   state = std::move(next);
   return End::Stopped;
 }

@@ -196,10 +196,13 @@ class Effects {
  public:
   Effects(Capture& c, Recipes& recipes) : c_(c), recipes_(recipes) {}
   void all() {
-    // Outer ones first: advancing them advances what they run over, which is
+    // Iterators of dicts before the dicts change, others after what they run
+    // over. Advancing one that runs over another advances that too, which is
     // set to its position afterwards.
+    for (auto& s : c_.order) of_skipped(*s);
+    for (auto& s : c_.order) of(*s);
     for (size_t i = c_.order.size(); i-- > 0;) of_enumerate(*c_.order[i]);
-    for (size_t i = 0; i < c_.order.size(); ++i) of(*c_.order[i]);
+    for (auto& s : c_.order) of_position(*s);
     for (auto& [outer, cell] : c_.cells) {
       PyObject* now = PyCell_GET(cell.inner.get());
       if (now == cell.before.get()) continue;
@@ -235,7 +238,7 @@ class Effects {
     } else if (s.before && PyList_CheckExact(s.before.get())) {
       of_items(s, Effect::AssignDeque, checked(PySequence_List(inner)));
     } else if (is_iterator(inner)) {
-      if (Py_TYPE(inner) != &PyEnum_Type) of_state(s, Effect::SetPosition);
+      return;
     } else if (is_mode(inner)) {
       Ref now = state_of_mode(inner);
       int same = PyObject_RichCompareBool(now.get(), s.before.get(), Py_EQ);
@@ -250,6 +253,15 @@ class Effects {
   }
   void of_enumerate(Shadow& s) {
     if (Py_TYPE(s.inner.get()) == &PyEnum_Type) of_state(s, Effect::Advance);
+  }
+  void of_skipped(Shadow& s) {
+    if (is_dict_iterator(s.outer.get())) of_state(s, Effect::Skip);
+  }
+  void of_position(Shadow& s) {
+    PyObject* inner = s.inner.get();
+    bool absolute = is_iterator(inner) && Py_TYPE(inner) != &PyEnum_Type &&
+                    !is_dict_iterator(s.outer.get());
+    if (absolute) of_state(s, Effect::SetPosition);
   }
   void of_state(Shadow& s, Effect::Kind kind) {
     Ref now = position_of(s.inner.get());

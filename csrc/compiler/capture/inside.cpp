@@ -141,11 +141,17 @@ Ref attributes_of(PyObject* o) {
 bool is_cached(PyObject* o) {
   return strcmp(Py_TYPE(o)->tp_name, "functools._lru_cache_wrapper") == 0;
 }
+bool is_dict_iterator(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return type == &PyDictIterKey_Type || type == &PyDictIterValue_Type ||
+         type == &PyDictIterItem_Type;
+}
 bool is_iterator(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   return type == &PyRangeIter_Type || type == &PyListIter_Type ||
          type == &PyTupleIter_Type || type == &PyEnum_Type ||
-         type == &PyZip_Type;
+         type == &PyZip_Type || type == &PyListRevIter_Type ||
+         is_dict_iterator(o);
 }
 Ref position_of(PyObject* iterator) {
   if (Py_TYPE(iterator) == &PyZip_Type) return Ref::borrow(Py_None);
@@ -158,7 +164,9 @@ Ref position_of(PyObject* iterator) {
   if (PyTuple_GET_SIZE(reduced.get()) > 2) {
     return Ref::borrow(PyTuple_GET_ITEM(reduced.get(), 2));
   }
-  return checked(PyLong_FromSsize_t(PY_SSIZE_T_MAX));  // it has ended
+  // It has ended.
+  bool backwards = Py_TYPE(iterator) == &PyListRevIter_Type;
+  return checked(PyLong_FromSsize_t(backwards ? -1 : PY_SSIZE_T_MAX));
 }
 bool is_of_library(PyObject* o) { return of_library(Py_TYPE(o)); }
 bool is_plain_instance(PyObject* o) { return has_python_state(Py_TYPE(o)); }
@@ -372,7 +380,8 @@ Ref Capture::shadow_iterator(PyObject* o, int place) {
     PyObject* state = PyTuple_GET_ITEM(inside.get(), 2);
     checked(call_method(inner.get(), "__setstate__", state));
   }
-  if (Py_TYPE(inner.get()) != Py_TYPE(o)) {
+  // What is left of a dict is a list.
+  if (Py_TYPE(inner.get()) != Py_TYPE(o) && !is_dict_iterator(o)) {
     break_graph(std::string("a finished ") + Py_TYPE(o)->tp_name);
   }
   keep(inner, o, place);

@@ -148,6 +148,16 @@ Ref Builder::make_reduced(const Recipe& r) {
 
 namespace {
 
+void skip(PyObject* iterator, PyObject* count) {
+  Py_ssize_t n = PyLong_AsSsize_t(count);
+  while (n-- > 0) {
+    Ref item(PyIter_Next(iterator));
+    if (item) continue;
+    if (PyErr_Occurred()) throw PythonError();
+    return;
+  }
+}
+
 // Its parts are set to their places afterwards.
 void advance(PyObject* enumerated, PyObject* to) {
   while (true) {
@@ -200,6 +210,9 @@ void Builder::apply(const Effect& e) {
       break;
     case Effect::SetPosition:
       checked(call_method(target.get(), "__setstate__", key.get()));
+      break;
+    case Effect::Skip:
+      skip(target.get(), key.get());
       break;
     case Effect::Advance:
       advance(target.get(), key.get());

@@ -42,6 +42,7 @@ struct Effect {
     SetCell,
     SetGlobal,
     SetPosition,  // of an iterator, to `key`
+    Skip,         // `key` items of an iterator
     Advance,      // an enumerate, to the count `key`
     SetMode,      // what it switches back to is `key`
   } kind;

@@ -241,6 +241,32 @@ def lists(x):
     return out
 
 
+def dicts(x):
+    table = {"a": x, "b": x + 1, "c": x + 2}
+    out = []
+    for k, v in table.items():
+        out.append((k, v * len(out)))
+        print(k)
+        table[k] = v + 1
+    for k in table:
+        out.append(k)
+        print(k)
+    return out, list(table.values())
+
+
+def grown(x):
+    """Iterators that live through a break over a list that has grown before it."""
+    out = [x, 1]
+    print("first")
+    out += ["a", "b"]
+    numbers = iter(out)
+    next(numbers), next(numbers), next(numbers)
+    for i, v in enumerate(reversed(out)):
+        print("turn")
+        out[0] = (i, x * i, v)
+    return out, next(numbers)
+
+
 def held(x):
     numbers = iter([1, 2, 3, 4])
     numbered = enumerate(numbers)
@@ -251,12 +277,14 @@ def held(x):
     return out, next(numbered), list(numbers), next(numbers, "end")
 
 
-@pytest.mark.parametrize("function", [ranges, lists, held], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [ranges, lists, dicts, grown, held], ids=lambda f: f.__name__
+)
 def test_breaks_where_iterators_stand(compared, capsys, function):
     found = compared(function, lambda: (taeda.ones(2),))
     assert found["graphs"] >= 2
     assert all("print" in reason for reason in found["reasons"])
-    assert capsys.readouterr().out.count("\n") % 6 == 0
+    assert capsys.readouterr().out.count("\n") % 12 == 0
 
 
 def test_an_iterator_of_the_caller_advances(same):
