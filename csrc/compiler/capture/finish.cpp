@@ -98,7 +98,8 @@ Recipe Recipes::describe(PyObject* o) {
     auto* getattr = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");
     Ref args = checked(PyTuple_Pack(2, PyCFunction_GET_SELF(o), name.get()));
     kept_.push_back(args);
-    return parts(Recipe::Reduced, {getattr, args.get()});
+    return parts(Recipe::Reduced,
+                 {getattr, args.get(), nullptr, nullptr, nullptr});
   }
   return of_container(o);
 }
@@ -178,17 +179,23 @@ Recipe Recipes::of_other(PyObject* o) {
                 " is alive");
   }
   kept_.push_back(reduced);
-  PyObject* all = reduced.get();
-  Py_ssize_t n = PyTuple_GET_SIZE(all);
-  bool stateful = n > 2 && PyTuple_GET_ITEM(all, 2) != Py_None;
-  if (!stateful) {
-    return parts(Recipe::Reduced,
-                 {PyTuple_GET_ITEM(all, 0), PyTuple_GET_ITEM(all, 1)});
+  // Callable, arguments, state, items of a list, items of a dict.
+  PyObject* all[5] = {};
+  Py_ssize_t n = std::min<Py_ssize_t>(PyTuple_GET_SIZE(reduced.get()), 5);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* each = PyTuple_GET_ITEM(reduced.get(), i);
+    if (i > 1 && each == Py_None) continue;
+    if (i > 2) {
+      kept_.push_back(checked(PySequence_List(each)));
+      each = kept_.back().get();
+    }
+    all[i] = each;
   }
-  return parts(Recipe::Reduced,
-               {PyTuple_GET_ITEM(all, 0),
-                PyTuple_GET_ITEM(all, 1),
-                PyTuple_GET_ITEM(all, 2)});
+  if (all[2] != nullptr && !PyObject_HasAttrString(o, "__setstate__")) {
+    break_graph(std::string("an object of class ") + Py_TYPE(o)->tp_name +
+                " is alive");
+  }
+  return parts(Recipe::Reduced, {all[0], all[1], all[2], all[3], all[4]});
 }
 
 // Differences between stand-ins and what they began as.

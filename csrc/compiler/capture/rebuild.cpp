@@ -87,6 +87,15 @@ void Builder::fill(const Recipe& r, PyObject* made) {
             PyObject_GenericSetAttr(made, name.get(), value.get()));
       }
       break;
+    case Recipe::Reduced:
+      if (parts[3] >= 0)
+        checked(call_method(made, "extend", make(parts[3]).get()));
+      if (parts[4] < 0) break;
+      for (PyObject* pair : python::items_of(make(parts[4]).get())) {
+        python::check_status(PyObject_SetItem(
+            made, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1)));
+      }
+      break;
     case Recipe::Cell:
       if (!parts.empty()) {
         python::check_status(PyCell_Set(made, make(parts[0]).get()));
@@ -139,7 +148,7 @@ Ref Builder::make_reduced(const Recipe& r) {
   Ref callable = make(r.parts[0]);
   Ref args = make(r.parts[1]);
   Ref out = checked(PyObject_Call(callable.get(), args.get(), nullptr));
-  if (r.parts.size() > 2) {
+  if (r.parts[2] >= 0) {
     Ref state = make(r.parts[2]);
     checked(call_method(out.get(), "__setstate__", state.get()));
   }

@@ -23,7 +23,7 @@ struct Recipe {
     Method,
     Slice,
     Mode,     // `object` is its type and state
-    Reduced,  // callable, arguments, state or nothing: of __reduce__
+    Reduced,  // the five parts of what __reduce__ returns
   } kind;
   int index = -1;
   Ref object;

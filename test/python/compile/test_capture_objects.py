@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import functools
@@ -302,6 +303,23 @@ def test_an_iterator_of_the_caller_advances(same):
             rests.append((list(numbers), list(numbered)))
         same(results[:2], results[2:])
         assert rests[0] == rests[1] == ([6], [(2, 30)])
+
+
+def containers(x):
+    table = collections.defaultdict(list, {"a": [x]})
+    table["b"].append(2)
+    queue = collections.deque([x, 3], maxlen=3)
+    print("between")
+    table["b"].append(x + 1)
+    queue.append(x * 2)
+    return dict(table), list(table["new"]), list(queue), queue.maxlen, table.copy()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_containers_of_c_that_were_made_inside(compared, broken, monkeypatch):
+    if not broken:
+        monkeypatch.setitem(globals(), "print", len)
+    compared(containers, lambda: (taeda.ones(2),), fullgraph=not broken)
 
 
 shift = 1
