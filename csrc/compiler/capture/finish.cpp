@@ -165,6 +165,9 @@ Recipe Recipes::of_instance(PyObject* o) {
 Recipe Recipes::of_other(PyObject* o) {
   if (is_shared(o)) return constant(o);
   if (is_mode(o)) {
+    if (PyDict_GET_SIZE(attributes_of(o).get()) > 0) {
+      break_graph("a mode with attributes of its own is alive");
+    }
     Ref state = state_of_mode(o);
     return {Recipe::Mode,
             -1,

@@ -390,6 +390,9 @@ Ref Capture::shadow_iterator(PyObject* o, int place) {
 }
 
 Ref Capture::shadow_mode(PyObject* o, int place) {
+  if (PyDict_GET_SIZE(attributes_of(o).get()) > 0) {
+    break_graph("a mode with attributes of its own");
+  }
   Ref state = state_of_mode(o);
   entry.guards.check(Do::CheckMode, place, state.get());
   Ref inner = keep(make_mode(type_of(o), state.get()), o, place);

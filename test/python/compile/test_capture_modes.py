@@ -140,6 +140,27 @@ def broken_in_kept(x):
     return y, z, x + 1, modes()
 
 
+def test_modes_keep_attributes(compared):
+    def made_inside(x):
+        mode = taeda.no_grad()
+        mode.note = [x]
+        with mode:
+            y = x * x.sum().item()
+        return y, len(mode.note)
+
+    def given(x, mode):
+        mode.note = 3
+        with mode:
+            return x * 2
+
+    x = taeda.ones(2, requires_grad=True)
+    compiled, other = capture(made_inside), capture(given)
+    for _ in range(2):
+        compared(made_inside, compiled, x)
+        mode = taeda.no_grad()
+        assert not other(x, mode).requires_grad and mode.note == 3
+
+
 def broken_in_decorated(x):
     @taeda.no_grad()
     def inner(v):
