@@ -289,3 +289,18 @@ def test_writes_to_what_an_earlier_part_made(same, compared):
     assert not any(part["plain"] for part in compiled.explain()["parts"])
     grads = [taeda.autograd.grad(g(x)[0].sum(), x)[0] for g in (f, compiled)]
     same(*grads)
+
+
+def test_inputs_made_in_inference_mode():
+    def f(x):
+        y = x * 2
+        return x.is_inference(), y.is_inference(), y.requires_grad, x.is_leaf
+
+    with taeda.inference_mode():
+        inferred_input = taeda.ones(3)
+    leaf = taeda.ones(3, requires_grad=True)
+    compiled = capture(f, fullgraph=True)
+    for x in (inferred_input, taeda.ones(3), leaf, leaf * 1, inferred_input, leaf):
+        assert compiled(x) == f(x)
+        with taeda.inference_mode():
+            assert compiled(x) == f(x)
