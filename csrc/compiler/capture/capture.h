@@ -12,6 +12,7 @@
 
 #include <taeda/csrc/compiler/capture/graph.h>
 #include <taeda/csrc/compiler/capture/guards.h>
+#include <taeda/csrc/compiler/capture/modes.h>
 #include <taeda/csrc/compiler/capture/rebuild.h>
 
 #include <map>
@@ -96,9 +97,10 @@ struct Entry {
   Rebuild rebuild;
   int result = -1;  // recipe
   std::vector<FrameShape> frames;
-  bool fresh = false;  // no backend has seen the graph
-  bool plain = false;  // nothing was captured: the function runs as it is
-  bool grad_enabled = true;
+  bool fresh = false;    // no backend has seen the graph
+  bool plain = false;    // nothing was captured: the function runs as it is
+  Modes modes;           // under which it is entered
+  bool mutates = false;  // tensors that it did not make
   std::string reason;
   Ref run_graph;  // what the backend returned; null to run the graph as it is
   std::vector<int> outputs;  // nodes that the recipes read
@@ -129,6 +131,7 @@ struct Capture {
   std::unordered_map<PyObject*, std::pair<Ref, int>> places_of_tensors;
   std::map<std::pair<PyObject*, PyObject*>, int> member_tables, member_places;
   std::unordered_map<int, Ref> member_values;
+  std::vector<std::pair<PyObject*, uint32_t>> versions;  // of inputs
   std::vector<Ref> kept;
   Frames frames;
   int64_t count = 0;     // instructions of `frames`
@@ -137,9 +140,10 @@ struct Capture {
   int suspended = 0;     // Python code runs as it is
   bool broken = false;
   std::string reason;
+  Modes modes;  // of the last call of the graph
   Ref handled;  // the exception that was being handled at the beginning
 
-  explicit Capture(Entry& e) : entry(e) {}
+  explicit Capture(Entry& e) : entry(e), modes(e.modes) {}
 
   // The inside stand-in of an outside object; adds what guards need.
   Ref realize(PyObject* outer, int place);
@@ -152,10 +156,15 @@ struct Capture {
   void fill(Shadow& s);
   void look(Shadow& s, PyObject* name) { load_attribute(s, name); }
   void adopt_default(Frame& f, int slot);
-  // Records that a call of C code changed whether autograd records.
-  void note_native_call(bool grad_before);
+  // Adds a node where the modes are not those of the last call.
+  void note_modes();
   void note_value(PyObject* tensor, int node) { nodes[tensor] = node; }
   PyObject* record(PyObject* function, PyObject* args, PyObject* kwargs);
+  // Of a function behind functools.lru_cache: what the cache holds.
+  Ref call_cached(PyObject* function,
+                  PyObject* const* args,
+                  size_t count,
+                  PyObject* names);
 
  private:
   Ref shadow(PyObject* outer, int place);
@@ -166,11 +175,15 @@ struct Capture {
   Ref shadow_dict(PyObject* outer, int place);
   Ref shadow_set(PyObject* outer, int place);
   Ref shadow_deque(PyObject* outer, int place);
+  Ref shadow_iterator(PyObject* outer, int place);
+  Ref shadow_mode(PyObject* outer, int place);
+  Ref bound_method(PyObject* outer, int place);
   Ref shadow_partial(PyObject* outer, int place);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
   Ref instance_attribute(Shadow& s, PyObject* name);
   bool load_attribute(Shadow& s, PyObject* name);
+  void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);
   Ref guarded_attribute(PyObject* object, PyObject* name);
   Shadow* order_of(PyObject* inner);
@@ -190,7 +203,7 @@ struct Library {
   Ref tensor_base, tensor, parameter, module, module_getattr, empty_strided;
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
   Ref push_mode, pop_mode, getitem, factories, readers, enum_type;
-  Ref cpu_tensor, unbind;
+  Ref cpu_tensor, unbind, mode_types, mode_setter;
   PyObject *unsafe = nullptr, *unsafe_modules = nullptr;
 };
 const Library& library();
@@ -199,8 +212,22 @@ Ref make_recorder();
 bool is_tensor(PyObject* o);
 // Objects that are the same inside and outside.
 bool is_shared(PyObject* o);
-// Instances whose whole state is their __dict__.
+// Instances whose whole state is their __dict__ and their __slots__.
 bool is_plain_instance(PyObject* o);
+// That state as a dict.
+Ref attributes_of(PyObject* o);
+bool is_slot(PyObject* descriptor);
+// Functions behind functools.lru_cache.
+bool is_cached(PyObject* o);
+// The function of what `capture` returned, borrowed; null for all else.
+PyObject* compiled_function(PyObject* o);
+// An object of no_grad, enable_grad or inference_mode.
+bool is_mode(PyObject* o);
+// C iterators that loops stand on, whose position __reduce__ tells.
+bool is_iterator(PyObject* o);
+bool is_dict_iterator(PyObject* o);
+// How far one has come: as __setstate__ takes it, or the count of enumerate.
+Ref position_of(PyObject* iterator);
 // Whether the object's class is the library's own.
 bool is_of_library(PyObject* o);
 

@@ -1,8 +1,6 @@
 // Compiled functions: the cache of captured parts, and how they are run.
 #include <taeda/csrc/compiler/capture/driver.h>
 
-#include <taeda/c10/core/local_state.h>
-
 namespace taeda::capture {
 namespace {
 
@@ -11,7 +9,7 @@ constexpr size_t kLimit = 8;
 // What a capture changes of the thread, and changes back.
 class Scope {
  public:
-  explicit Scope(Capture* c) : before_(active), grad_(grad_enabled()) {
+  explicit Scope(Capture* c) : before_(active) {
     active = c;
     c->handled = handled_;
     checked(PyObject_CallOneArg(library().push_mode.get(),
@@ -27,14 +25,14 @@ class Scope {
     Ref done(PyObject_CallNoArgs(library().pop_mode.get()));
     if (!done) PyErr_Clear();
     active = before_;
-    set_grad_enabled(grad_);
+    set_modes(modes_);
     PyErr_SetHandledException(handled_.get());
     PyErr_Restore(type, value, trace);
   }
 
  private:
   Capture* before_;
-  bool grad_;
+  Modes modes_ = current_modes();
   Ref handled_{PyErr_GetHandledException()};
 };
 
@@ -90,9 +88,9 @@ bool try_capture(Entry& entry,
                  const Frames& state,
                  int64_t& stop_at,
                  std::string& reason) {
+  entry.modes = current_modes();
   Capture c(entry);
   c.stop_at = stop_at;
-  entry.grad_enabled = grad_enabled();
   copy_frames(c, state);
   Scope scope(&c);
   try {
@@ -145,9 +143,10 @@ Entry* Compiled::capture(Cache& cache, const Frames& state) {
 Entry* Compiled::find(Cache& cache, const Frames& state) {
   std::vector<FrameState> slots;
   for (const auto& f : state) slots.push_back({f->slots});
+  Modes modes = current_modes();
   for (size_t i = 0; i < cache.size(); ++i) {
     Entry& e = *cache[i];
-    if (e.grad_enabled != grad_enabled() || !e.guards.hold(slots)) continue;
+    if (e.modes != modes || !e.guards.hold(slots)) continue;
     std::rotate(cache.begin(), cache.begin() + i, cache.begin() + i + 1);
     return cache.front().get();
   }
@@ -179,24 +178,62 @@ void build_frames(Entry& entry, Builder& builder, Frames& state) {
 
 }  // namespace
 
-// True with the result, or false with the state after the part.
-bool Compiled::run(Entry& entry, Frames& state, Ref& result) {
+Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
   std::vector<Ref> places;
   places.reserve(entry.guards.places());
   for (size_t i = 0; i < entry.guards.places(); ++i) {
     places.push_back(Ref::borrow(entry.guards.value(static_cast<int>(i))));
   }
-  std::vector<Ref> values =
-      entry.run_graph ? run_by_backend(entry, places) : entry.graph.run(places);
+  std::vector<Ref> values;
+  try {
+    values = entry.run_graph ? run_by_backend(entry, places)
+                             : entry.graph.run(places);
+  } catch (const PythonError&) {
+    set_modes(entry.modes);
+    return End::Raised;
+  }
   Builder builder(entry.rebuild, places, values);
-  if (entry.result >= 0) result = builder.make(entry.result);
-  Frames next;
-  if (entry.result < 0) build_frames(entry, builder, next);
+  // Before what is made: an iterator that is made again looks at its list.
   for (const Effect& e : entry.rebuild.effects) builder.apply(e);
-  if (entry.result >= 0) return true;
+  if (entry.result >= 0) {
+    result = builder.make(entry.result);
+    return End::Returned;
+  }
+  Frames next;
+  build_frames(entry, builder, next);
   state = std::move(next);
-  return false;
+  return End::Stopped;
 }
+
+namespace {
+
+Ref run_as_it_is(Frames& state) {
+  Ref result;
+  while (!advance(nullptr, state, 0, result)) {
+  }
+  return result;
+}
+
+// Note [Errors of graphs]
+// A graph that raises has left no side effect but on tensors: those of objects
+// come after it, and the modes are set back. If it wrote to no tensor of
+// others, the part is run again as it is, so that the error comes where the
+// program raises it, and is handled there. Otherwise it counts as raised at the
+// part's beginning: what was entered before that is left once.
+bool may_run_again(const Entry& entry) {
+  return !entry.mutates && PyErr_ExceptionMatches(PyExc_Exception);
+}
+
+Ref raise_at_beginning(Frames& state) {
+  state.back()->current = state.back()->next;
+  while (!handle_exception(*state.back())) {
+    state.pop_back();
+    if (state.empty()) throw PythonError();
+  }
+  return run_as_it_is(state);
+}
+
+}  // namespace
 
 Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
   auto* f = reinterpret_cast<PyFunctionObject*>(function.get());
@@ -229,12 +266,8 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
       }
     }
     if (entry == nullptr || entry->plain) {
-      if (!begun) return natively();
-      while (!advance(nullptr, state, 0, result)) {
-      }
-      return result;
+      return begun ? run_as_it_is(state) : natively();
     }
-    begun = true;
     if (entry->fresh) {
       entry->fresh = false;
       Ref graph = describe(*entry, marker.get());
@@ -243,7 +276,14 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
       // The backend may have run anything: the places are read anew.
       if (find(cache, state) != entry) continue;
     }
-    if (run(*entry, state, result)) return result;
+    End end = run(*entry, state, result);
+    if (end == End::Returned) return result;
+    if (end == End::Raised) {
+      if (!may_run_again(*entry)) return raise_at_beginning(state);
+      PyErr_Clear();
+      return begun ? run_as_it_is(state) : natively();
+    }
+    begun = true;
     if (advance(nullptr, state, 0, result)) return result;
   }
 }

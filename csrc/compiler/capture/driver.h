@@ -19,7 +19,9 @@ struct Compiled {
   Ref call(PyObject* const* args, size_t count, PyObject* names);
   Entry* capture(Cache& cache, const Frames& state);
   Entry* find(Cache& cache, const Frames& state);
-  bool run(Entry& entry, Frames& state, Ref& result);
+  enum class End { Returned, Stopped, Raised };
+  // Changes `state` only where the part stopped.
+  End run(Entry& entry, Frames& state, Ref& result);
 };
 
 // One instruction, and what follows from it: true when the frames above `base`

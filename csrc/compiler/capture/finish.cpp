@@ -1,6 +1,8 @@
 // What a captured part leaves: results or frames, and side effects, as recipes.
 #include <taeda/csrc/compiler/capture/capture.h>
 
+#include <taeda/c10/core/tensor_impl.h>
+
 namespace taeda::capture {
 namespace {
 
@@ -96,7 +98,8 @@ Recipe Recipes::describe(PyObject* o) {
     auto* getattr = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");
     Ref args = checked(PyTuple_Pack(2, PyCFunction_GET_SELF(o), name.get()));
     kept_.push_back(args);
-    return parts(Recipe::Reduced, {getattr, args.get()});
+    return parts(Recipe::Reduced,
+                 {getattr, args.get(), nullptr, nullptr, nullptr});
   }
   return of_container(o);
 }
@@ -126,22 +129,30 @@ Recipe Recipes::of_container(PyObject* o) {
 
 Recipe Recipes::of_function(PyObject* o) {
   auto* f = reinterpret_cast<PyFunctionObject*>(o);
-  return parts(Recipe::Function,
-               {f->func_code,
-                f->func_globals,
-                f->func_qualname,
-                f->func_defaults,
-                f->func_kwdefaults,
-                f->func_closure});
+  // The globals are the module's own, whatever is in them.
+  Recipe out = parts(Recipe::Function,
+                     {f->func_code,
+                      f->func_qualname,
+                      f->func_defaults,
+                      f->func_kwdefaults,
+                      f->func_closure,
+                      f->func_name,
+                      f->func_doc,
+                      f->func_module,
+                      f->func_annotations,
+                      f->func_dict});
+  out.object = Ref::borrow(f->func_globals);
+  return out;
 }
 
 Recipe Recipes::of_instance(PyObject* o) {
   if (!is_plain_instance(o)) return of_other(o);
   Recipe out{Recipe::Instance, -1, type(o), {}};
-  PyObject** dict = _PyObject_GetDictPtr(o);
+  Ref state = attributes_of(o);
+  kept_.push_back(state);
   PyObject *key, *value;
   Py_ssize_t at = 0;
-  while (dict && *dict && PyDict_Next(*dict, &at, &key, &value)) {
+  while (PyDict_Next(state.get(), &at, &key, &value)) {
     int k = of(key);
     int v = of(value);
     out.parts.push_back(k);
@@ -153,6 +164,16 @@ Recipe Recipes::of_instance(PyObject* o) {
 // Values, and whatever says itself how it is made again.
 Recipe Recipes::of_other(PyObject* o) {
   if (is_shared(o)) return constant(o);
+  if (is_mode(o)) {
+    if (PyDict_GET_SIZE(attributes_of(o).get()) > 0) {
+      break_graph("a mode with attributes of its own is alive");
+    }
+    Ref state = state_of_mode(o);
+    return {Recipe::Mode,
+            -1,
+            checked(PyTuple_Pack(2, type(o).get(), state.get())),
+            {}};
+  }
   if (PyGen_Check(o)) break_graph("a generator is alive");
   Ref reduced(PyObject_CallMethod(o, "__reduce__", nullptr));
   if (!reduced || !PyTuple_Check(reduced.get())) {
@@ -161,17 +182,23 @@ Recipe Recipes::of_other(PyObject* o) {
                 " is alive");
   }
   kept_.push_back(reduced);
-  PyObject* all = reduced.get();
-  Py_ssize_t n = PyTuple_GET_SIZE(all);
-  bool stateful = n > 2 && PyTuple_GET_ITEM(all, 2) != Py_None;
-  if (!stateful) {
-    return parts(Recipe::Reduced,
-                 {PyTuple_GET_ITEM(all, 0), PyTuple_GET_ITEM(all, 1)});
+  // Callable, arguments, state, items of a list, items of a dict.
+  PyObject* all[5] = {};
+  Py_ssize_t n = std::min<Py_ssize_t>(PyTuple_GET_SIZE(reduced.get()), 5);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* each = PyTuple_GET_ITEM(reduced.get(), i);
+    if (i > 1 && each == Py_None) continue;
+    if (i > 2) {
+      kept_.push_back(checked(PySequence_List(each)));
+      each = kept_.back().get();
+    }
+    all[i] = each;
   }
-  return parts(Recipe::Reduced,
-               {PyTuple_GET_ITEM(all, 0),
-                PyTuple_GET_ITEM(all, 1),
-                PyTuple_GET_ITEM(all, 2)});
+  if (all[2] != nullptr && !PyObject_HasAttrString(o, "__setstate__")) {
+    break_graph(std::string("an object of class ") + Py_TYPE(o)->tp_name +
+                " is alive");
+  }
+  return parts(Recipe::Reduced, {all[0], all[1], all[2], all[3], all[4]});
 }
 
 // Differences between stand-ins and what they began as.
@@ -179,7 +206,13 @@ class Effects {
  public:
   Effects(Capture& c, Recipes& recipes) : c_(c), recipes_(recipes) {}
   void all() {
-    for (size_t i = 0; i < c_.order.size(); ++i) of(*c_.order[i]);
+    // Iterators of dicts before the dicts change, others after what they run
+    // over. Advancing one that runs over another advances that too, which is
+    // set to its position afterwards.
+    for (auto& s : c_.order) of_skipped(*s);
+    for (auto& s : c_.order) of(*s);
+    for (size_t i = c_.order.size(); i-- > 0;) of_enumerate(*c_.order[i]);
+    for (auto& s : c_.order) of_position(*s);
     for (auto& [outer, cell] : c_.cells) {
       PyObject* now = PyCell_GET(cell.inner.get());
       if (now == cell.before.get()) continue;
@@ -214,12 +247,37 @@ class Effects {
       add(Effect::AssignSet, target, nullptr, c_.kept.back().get());
     } else if (s.before && PyList_CheckExact(s.before.get())) {
       of_items(s, Effect::AssignDeque, checked(PySequence_List(inner)));
+    } else if (is_iterator(inner)) {
+      return;
+    } else if (is_mode(inner)) {
+      Ref now = state_of_mode(inner);
+      int same = PyObject_RichCompareBool(now.get(), s.before.get(), Py_EQ);
+      if (same == 1) return;
+      add(Effect::SetMode, recipes_.place(s.place), now.get(), nullptr);
     } else {
-      PyObject** dict = _PyObject_GetDictPtr(inner);
-      if (dict == nullptr || *dict == nullptr) return;
+      if (!is_plain_instance(inner)) return;
       if (!s.before) s.before = checked(PyDict_New());
-      of_dict(s, *dict, Effect::SetAttribute, Effect::DeleteAttribute);
+      Ref now = attributes_of(inner);
+      of_dict(s, now.get(), Effect::SetAttribute, Effect::DeleteAttribute);
     }
+  }
+  void of_enumerate(Shadow& s) {
+    if (Py_TYPE(s.inner.get()) == &PyEnum_Type) of_state(s, Effect::Advance);
+  }
+  void of_skipped(Shadow& s) {
+    if (is_dict_iterator(s.outer.get())) of_state(s, Effect::Skip);
+  }
+  void of_position(Shadow& s) {
+    PyObject* inner = s.inner.get();
+    bool absolute = is_iterator(inner) && Py_TYPE(inner) != &PyEnum_Type &&
+                    !is_dict_iterator(s.outer.get());
+    if (absolute) of_state(s, Effect::SetPosition);
+  }
+  void of_state(Shadow& s, Effect::Kind kind) {
+    Ref now = position_of(s.inner.get());
+    int same = PyObject_RichCompareBool(now.get(), s.before.get(), Py_EQ);
+    python::check_status(same);
+    if (same == 0) add(kind, recipes_.place(s.place), now.get(), nullptr);
   }
   void of_items(Shadow& s, Effect::Kind kind, Ref now) {
     auto before = python::items_of(s.before.get());
@@ -276,6 +334,10 @@ void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
 }  // namespace
 
 void finish(Capture& c, Ref result) {
+  c.note_modes();
+  for (auto [tensor, version] : c.versions) {
+    c.entry.mutates |= python::unwrap(tensor).impl()->version() != version;
+  }
   Recipes recipes(c);
   if (result) {
     c.entry.result = recipes.of(result.get());

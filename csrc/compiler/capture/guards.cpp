@@ -1,6 +1,8 @@
 #include <taeda/csrc/compiler/capture/guards.h>
+#include <taeda/csrc/compiler/capture/modes.h>
 
 #include <taeda/c10/core/tensor_impl.h>
+#include <taeda/csrc/autograd/variable.h>
 
 #include <bit>
 
@@ -39,25 +41,15 @@ bool has_keys(PyObject* dict, PyObject* keys) {
 }
 
 const char* word(Do what) {
-  static const char* const words[] = {"slot",
-                                      "constant",
-                                      "item",
-                                      "attribute",
-                                      "attribute",
-                                      "item",
-                                      "content",
-                                      "elements",
-                                      "type",
-                                      "identity",
-                                      "value",
-                                      "length",
-                                      "keys",
-                                      "elements",
-                                      "absence",
-                                      "absence",
-                                      "emptiness",
-                                      "identity of two names",
-                                      "tensor"};
+  static const char* const words[] = {
+      "slot",      "constant",  "item",
+      "attribute", "attribute", "item",
+      "content",   "elements",  "result",
+      "position",  "type",      "identity",
+      "value",     "length",    "keys",
+      "elements",  "absence",   "absence",
+      "absence",   "emptiness", "identity of two names",
+      "tensor",    "mode"};
   return words[static_cast<int>(what)];
 }
 
@@ -70,6 +62,14 @@ std::string text_of(PyObject* o) {
 
 }  // namespace
 
+namespace {
+
+bool is_leaf(PyObject* tensor) {
+  return autograd::is_leaf(python::unwrap(tensor));
+}
+
+}  // namespace
+
 TensorFacts::TensorFacts(PyObject* tensor) : type(Py_TYPE(tensor)) {
   const TensorImpl& t = *python::unwrap(tensor).impl();
   sizes = DimVector(t.sizes().begin(), t.sizes().end());
@@ -78,6 +78,8 @@ TensorFacts::TensorFacts(PyObject* tensor) : type(Py_TYPE(tensor)) {
   device = t.device().type;
   requires_grad = t.requires_grad();
   symbolic = t.is_symbolic();
+  leaf = is_leaf(tensor);
+  inference = t.is_inference;
 }
 
 bool TensorFacts::hold(PyObject* tensor) const {
@@ -85,7 +87,9 @@ bool TensorFacts::hold(PyObject* tensor) const {
   const TensorImpl& t = *python::unwrap(tensor).impl();
   return t.dtype() == dtype && t.requires_grad() == requires_grad &&
          t.sizes() == IntArrayRef(sizes) &&
-         t.strides() == IntArrayRef(strides) && t.device().type == device;
+         t.strides() == IntArrayRef(strides) && t.device().type == device &&
+         t.is_inference == inference &&
+         (!requires_grad || is_leaf(tensor) == leaf);
 }
 
 int Guards::fetch(Do what, int parent, PyObject* object, int64_t index) {
@@ -138,6 +142,15 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
       kept_.emplace_back(PySequence_List(parent));
       own = kept_.back().get();
       return own != nullptr;
+    case Do::Called:
+      kept_.emplace_back(PyObject_Call(parent, key, nullptr));
+      own = kept_.back().get();
+      return own != nullptr;
+    case Do::Reduced:
+      kept_.emplace_back(
+          PyObject_CallMethodNoArgs(parent, python::interned<"__reduce__">()));
+      own = kept_.back().get();
+      return own != nullptr;
     case Do::CheckType:
       return Py_TYPE(own) == reinterpret_cast<PyTypeObject*>(key);
     case Do::CheckIs:
@@ -153,6 +166,10 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
     case Do::CheckAbsent:
       parent = instance_dict(own);
       return parent == nullptr || PyDict_Contains(parent, key) == 0;
+    case Do::CheckUnset:
+      if (Ref(PyObject_GenericGetAttr(own, key))) return false;
+      PyErr_Clear();
+      return true;
     case Do::CheckNoItem:
       return PyDict_Contains(own, key) == 0;
     case Do::CheckEmpty:
@@ -161,6 +178,8 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
       return own == values_[s.index];
     case Do::CheckTensor:
       return s.facts->hold(own);
+    case Do::CheckMode:
+      return equal(state_of_mode(own).get(), key);
   }
   return false;
 }

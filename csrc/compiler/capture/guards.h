@@ -22,6 +22,8 @@ enum class Do : uint8_t {
   Item,          // of a list or tuple
   Content,       // of a cell
   Elements,      // a list of those of the iterable at `parent`
+  Called,        // of the cached function at `parent`, with arguments `object`
+  Reduced,       // what __reduce__ of the iterator at `parent` returns
   CheckType,
   CheckIs,
   CheckEqual,  // an immutable value of exactly this type
@@ -29,10 +31,12 @@ enum class Do : uint8_t {
   CheckKeys,    // the keys of a dict, in order
   CheckSet,     // an equal set
   CheckAbsent,  // no such attribute in __dict__
+  CheckUnset,   // an empty slot of this name
   CheckNoItem,  // no such key
   CheckEmpty,   // the fetch found nothing
   CheckSame,    // the object at place `index`
   CheckTensor,
+  CheckMode,  // a mode of this state: Note [Modes in graphs]
 };
 
 // What code that a tensor went through may have looked at.
@@ -41,7 +45,7 @@ struct TensorFacts {
   DimVector sizes, strides;
   ScalarType dtype;
   DeviceType device;
-  bool requires_grad, symbolic;
+  bool requires_grad, symbolic, leaf, inference;
   explicit TensorFacts(PyObject* tensor);
   bool hold(PyObject* tensor) const;
 };

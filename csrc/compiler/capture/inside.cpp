@@ -1,6 +1,8 @@
 // Outside objects as the captured code sees them.
 #include <taeda/csrc/compiler/capture/capture.h>
 
+#include <taeda/c10/core/tensor_impl.h>
+
 namespace taeda::capture {
 namespace {
 
@@ -19,6 +21,27 @@ bool is_value(PyObject* o) {
          PyComplex_CheckExact(o) || PyRange_Check(o);
 }
 
+// Classes in C whose objects never change, or only how quick they are. Python
+// code makes no class whose tp_name has a dot.
+bool is_immutable(const char* name) {
+  for (const char* known : {"types.UnionType",
+                            "functools._lru_cache_wrapper",
+                            "re.Pattern",
+                            "re.Match",
+                            "operator.itemgetter",
+                            "operator.attrgetter",
+                            "operator.methodcaller",
+                            "decimal.Decimal",
+                            "datetime.date",
+                            "datetime.time",
+                            "datetime.datetime",
+                            "datetime.timedelta",
+                            "datetime.timezone"}) {
+    if (strcmp(name, known) == 0) return true;
+  }
+  return false;
+}
+
 // Objects that are themselves inside too: what they are is known by identity,
 // and an attempt to write to them ends the graph.
 bool is_transparent(PyObject* o) {
@@ -33,7 +56,7 @@ bool is_transparent(PyObject* o) {
          Py_TYPE(o) == &PyClassMethod_Type ||
          Py_TYPE(o) == &PyStaticMethod_Type ||
          Py_TYPE(o) == &Py_GenericAliasType ||
-         strcmp(Py_TYPE(o)->tp_name, "types.UnionType") == 0 ||
+         is_immutable(Py_TYPE(o)->tp_name) || compiled_function(o) != nullptr ||
          type_of(o) == library().device_type.get() ||
          type_of(o) == library().dtype_type.get();
 }
@@ -42,12 +65,21 @@ bool is_enum(PyObject* o) {
   return PyObject_IsInstance(o, library().enum_type.get()) == 1;
 }
 
-// Instances whose whole state is their __dict__.
-bool has_only_a_dict(PyTypeObject* type) {
-  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
-  if (_PyType_Lookup(type, python::interned<"__dict__">()) == nullptr) {
-    return false;
+// The slots of a class and its bases, by name.
+template <class F>
+void each_slot(PyTypeObject* type, F f) {
+  for (PyObject* each : python::items_of(type->tp_mro)) {
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    PyObject* own = reinterpret_cast<PyTypeObject*>(each)->tp_dict;
+    while (own != nullptr && PyDict_Next(own, &at, &name, &value)) {
+      if (is_slot(value)) f(name);
+    }
   }
+}
+
+bool has_python_state(PyTypeObject* type) {
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
   // Classes that Python code defined, all the way down, share a destructor.
   auto* python_class =
       reinterpret_cast<PyTypeObject*>(library().enum_type.get());
@@ -57,14 +89,13 @@ bool has_only_a_dict(PyTypeObject* type) {
     base = base->tp_base;
   }
   if (base != &PyBaseObject_Type) return false;
-  PyObject* mro = type->tp_mro;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
-    auto* each = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
-    PyObject* own = each->tp_dict;
-    PyObject* slots = own ? PyDict_GetItemString(own, "__slots__") : nullptr;
-    if (slots != nullptr && PyObject_IsTrue(slots) == 1) return false;
-  }
-  return true;
+  // A class whose state is a struct in C is larger than its references.
+  Py_ssize_t references =
+      (type->tp_dictoffset > 0) + (type->tp_weaklistoffset > 0);
+  each_slot(type, [&](PyObject*) { ++references; });
+  auto size = static_cast<Py_ssize_t>(sizeof(PyObject));
+  size += references * static_cast<Py_ssize_t>(sizeof(PyObject*));
+  return type->tp_basicsize == size;
 }
 
 bool of_library(PyTypeObject* type) {
@@ -89,8 +120,56 @@ bool is_deque(PyObject* o) {
 bool is_shared(PyObject* o) {
   return is_singleton(o) || is_value(o) || is_transparent(o) || is_enum(o);
 }
+bool is_mode(PyObject* o) {
+  return PySet_Contains(library().mode_types.get(), type_of(o)) == 1;
+}
+bool is_slot(PyObject* descriptor) {
+  if (Py_TYPE(descriptor) != &PyMemberDescr_Type) return false;
+  PyMemberDef* m = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
+  return m->type == T_OBJECT_EX && !(m->flags & READONLY);
+}
+Ref attributes_of(PyObject* o) {
+  PyObject** dict = _PyObject_GetDictPtr(o);
+  Ref out = checked(dict && *dict ? PyDict_Copy(*dict) : PyDict_New());
+  each_slot(Py_TYPE(o), [&](PyObject* name) {
+    Ref value(PyObject_GenericGetAttr(o, name));
+    if (!value) return PyErr_Clear();
+    python::check_status(PyDict_SetItem(out.get(), name, value.get()));
+  });
+  return out;
+}
+bool is_cached(PyObject* o) {
+  return strcmp(Py_TYPE(o)->tp_name, "functools._lru_cache_wrapper") == 0;
+}
+bool is_dict_iterator(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return type == &PyDictIterKey_Type || type == &PyDictIterValue_Type ||
+         type == &PyDictIterItem_Type;
+}
+bool is_iterator(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return type == &PyRangeIter_Type || type == &PyListIter_Type ||
+         type == &PyTupleIter_Type || type == &PyEnum_Type ||
+         type == &PyZip_Type || type == &PyListRevIter_Type ||
+         is_dict_iterator(o);
+}
+Ref position_of(PyObject* iterator) {
+  if (Py_TYPE(iterator) == &PyZip_Type) return Ref::borrow(Py_None);
+  Ref reduced = checked(
+      PyObject_CallMethodNoArgs(iterator, python::interned<"__reduce__">()));
+  if (Py_TYPE(iterator) == &PyEnum_Type) {
+    PyObject* args = PyTuple_GET_ITEM(reduced.get(), 1);
+    return Ref::borrow(PyTuple_GET_ITEM(args, 1));
+  }
+  if (PyTuple_GET_SIZE(reduced.get()) > 2) {
+    return Ref::borrow(PyTuple_GET_ITEM(reduced.get(), 2));
+  }
+  // It has ended.
+  bool backwards = Py_TYPE(iterator) == &PyListRevIter_Type;
+  return checked(PyLong_FromSsize_t(backwards ? -1 : PY_SSIZE_T_MAX));
+}
 bool is_of_library(PyObject* o) { return of_library(Py_TYPE(o)); }
-bool is_plain_instance(PyObject* o) { return has_only_a_dict(Py_TYPE(o)); }
+bool is_plain_instance(PyObject* o) { return has_python_state(Py_TYPE(o)); }
 
 int Capture::constant(PyObject* object) {
   auto [at, added] = places_of_constants.try_emplace(object, 0);
@@ -125,7 +204,7 @@ Ref Capture::realize(PyObject* o, int place) {
   if (PyCFunction_Check(o)) {
     PyObject* self = PyCFunction_GET_SELF(o);
     if (self != nullptr && !PyModule_Check(self) && !PyType_Check(self)) {
-      break_graph(std::string("a method of a ") + Py_TYPE(self)->tp_name);
+      return bound_method(o, place);
     }
   }
   if (is_transparent(o) || is_enum(o)) {
@@ -155,6 +234,8 @@ Ref Capture::tensor(PyObject* outer, int place) {
   entry.graph.add_input(place);
   note_value(inner.get(), static_cast<int>(entry.graph.calls().size()) - 1);
   places_of_tensors[inner.get()] = {Ref::borrow(outer), place};
+  versions.emplace_back(inner.get(),
+                        python::unwrap(inner.get()).impl()->version());
   kept.push_back(inner);
   return inner;
 }
@@ -165,6 +246,22 @@ Ref Capture::part_of(PyObject* o, int place, const char* name) {
   kept.push_back(value);
   return realize(value.get(),
                  entry.guards.fetch(Do::Attribute, place, text.get()));
+}
+
+// Of the stand-in of its object.
+Ref Capture::bound_method(PyObject* o, int place) {
+  entry.guards.check(Do::CheckType, place, type_of(o));
+  Ref self = part_of(o, place, "__self__");
+  part_of(o, place, "__name__");
+  Ref name = python::attribute(o, "__name__");
+  Ref inner = checked(PyObject_GetAttr(self.get(), name.get()));
+  if (!PyCFunction_Check(inner.get()) ||
+      PyCFunction_GET_FUNCTION(inner.get()) != PyCFunction_GET_FUNCTION(o)) {
+    break_graph(std::string("a method of a ") + Py_TYPE(self.get())->tp_name);
+  }
+  known[o] = {inner, place};
+  kept.push_back(Ref::borrow(o));
+  return inner;
 }
 
 // A new stand-in; known before its elements are, which may lead back to it.
@@ -269,6 +366,40 @@ Ref Capture::shadow_deque(PyObject* o, int place) {
   return inner;
 }
 
+// Of the same kind over stand-ins of what the outside one runs over.
+Ref Capture::shadow_iterator(PyObject* o, int place) {
+  Ref reduced =
+      checked(PyObject_CallMethodNoArgs(o, python::interned<"__reduce__">()));
+  kept.push_back(reduced);
+  int parts = entry.guards.fetch(Do::Reduced, place, nullptr);
+  Ref inside = realize(reduced.get(), parts);
+  PyObject* make = PyTuple_GET_ITEM(inside.get(), 0);
+  PyObject* args = PyTuple_GET_ITEM(inside.get(), 1);
+  Ref inner = checked(PyObject_Call(make, args, nullptr));
+  if (PyTuple_GET_SIZE(inside.get()) > 2) {
+    PyObject* state = PyTuple_GET_ITEM(inside.get(), 2);
+    checked(call_method(inner.get(), "__setstate__", state));
+  }
+  // What is left of a dict is a list.
+  if (Py_TYPE(inner.get()) != Py_TYPE(o) && !is_dict_iterator(o)) {
+    break_graph(std::string("a finished ") + Py_TYPE(o)->tp_name);
+  }
+  keep(inner, o, place);
+  order_of(inner.get())->before = position_of(inner.get());
+  return inner;
+}
+
+Ref Capture::shadow_mode(PyObject* o, int place) {
+  if (PyDict_GET_SIZE(attributes_of(o).get()) > 0) {
+    break_graph("a mode with attributes of its own");
+  }
+  Ref state = state_of_mode(o);
+  entry.guards.check(Do::CheckMode, place, state.get());
+  Ref inner = keep(make_mode(type_of(o), state.get()), o, place);
+  order_of(inner.get())->before = state;
+  return inner;
+}
+
 Ref Capture::shadow_partial(PyObject* o, int place) {
   Ref function = part_of(o, place, "func");
   Ref args = part_of(o, place, "args");
@@ -290,6 +421,8 @@ Ref Capture::shadow(PyObject* o, int place) {
   if (is_dict_kind(o)) return shadow_dict(o, place);
   if (PyAnySet_CheckExact(o)) return shadow_set(o, place);
   if (is_deque(o)) return shadow_deque(o, place);
+  if (is_mode(o)) return shadow_mode(o, place);
+  if (is_iterator(o)) return shadow_iterator(o, place);
   if (PyMethod_Check(o)) {
     Ref function = part_of(o, place, "__func__");
     Ref self = part_of(o, place, "__self__");
@@ -302,7 +435,7 @@ Ref Capture::shadow(PyObject* o, int place) {
   if (strcmp(Py_TYPE(o)->tp_name, "functools.partial") == 0) {
     return shadow_partial(o, place);
   }
-  if (has_only_a_dict(Py_TYPE(o))) {
+  if (has_python_state(Py_TYPE(o))) {
     PyTypeObject* type = Py_TYPE(o);
     return keep(checked(type->tp_alloc(type, 0)), o, place);
   }
@@ -311,8 +444,31 @@ Ref Capture::shadow(PyObject* o, int place) {
 
 Shadow* Capture::order_of(PyObject* inner) { return shadows.at(inner); }
 
+void Capture::load_slot(Shadow& s, PyObject* name) {
+  if (!s.looked.insert(name).second) return;
+  Py_INCREF(name);
+  kept.emplace_back(name);
+  Ref value(PyObject_GenericGetAttr(s.outer.get(), name));
+  if (!value) {
+    PyErr_Clear();
+    entry.guards.check(Do::CheckUnset, s.place, name);
+    return;
+  }
+  Ref inner =
+      realize(value.get(), entry.guards.fetch(Do::Attribute, s.place, name));
+  if (!s.before) s.before = checked(PyDict_New());
+  python::check_status(PyDict_SetItem(s.before.get(), name, inner.get()));
+  python::check_status(
+      PyObject_GenericSetAttr(s.inner.get(), name, inner.get()));
+}
+
 // Copies one attribute of the outside object's own, if it has it.
 bool Capture::load_attribute(Shadow& s, PyObject* name) {
+  PyObject* on_type = _PyType_Lookup(Py_TYPE(s.inner.get()), name);
+  if (on_type != nullptr && is_slot(on_type)) {
+    load_slot(s, name);
+    return true;
+  }
   if (!s.looked.insert(name).second) return false;
   PyObject** own = _PyObject_GetDictPtr(s.inner.get());
   // Written by C code before anybody looked: that is what counts.
@@ -337,6 +493,10 @@ bool Capture::load_attribute(Shadow& s, PyObject* name) {
 
 // For code that looks at all attributes at once.
 void Capture::fill(Shadow& s) {
+  each_slot(Py_TYPE(s.inner.get()), [&](PyObject* name) {
+    PyUnicode_InternInPlace(&name);
+    load_slot(s, name);
+  });
   PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
   if (dict == nullptr || *dict == nullptr) return;
   Ref keys = checked(PyDict_Keys(*dict));
@@ -392,6 +552,7 @@ Ref Capture::instance_attribute(Shadow& s, PyObject* name) {
   }
   PyObject* on_type = _PyType_Lookup(type, name);
   if (on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr) {
+    if (is_slot(on_type)) load_slot(s, name);
     return checked(PyObject_GenericGetAttr(inner, name));
   }
   load_attribute(s, name);
@@ -437,7 +598,7 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
                  _PyType_Lookup(type, python::interned<"__getattribute__">()) ==
                      _PyType_Lookup(&PyBaseObject_Type,
                                     python::interned<"__getattribute__">());
-    if (plain && has_only_a_dict(type)) return instance_attribute(*s, name);
+    if (plain && has_python_state(type)) return instance_attribute(*s, name);
     return checked(PyObject_GetAttr(object, name));
   }
   if (PyModule_Check(object)) {
@@ -515,6 +676,29 @@ void Capture::store_cell(PyObject* cell, PyObject* value) {
   }
   cell_content(cell);
   PyCell_Set(cells.at(cell).inner.get(), value);
+}
+
+Ref Capture::call_cached(PyObject* function,
+                         PyObject* const* args,
+                         size_t count,
+                         PyObject* names) {
+  bool shared = names == nullptr;
+  for (size_t i = 0; i < count; ++i) shared = shared && is_shared(args[i]);
+  // If the function has to run, it runs now, and must find things as they are.
+  bool written = !stored_globals.empty();
+  for (auto [tensor, version] : versions) {
+    written |= python::unwrap(tensor).impl()->version() != version;
+  }
+  if (!shared || written) break_graph("call of a cached function");
+  Ref all =
+      python::new_tuple(count, [&](size_t i) { return Py_NewRef(args[i]); });
+  int place = entry.guards.fetch(Do::Called, constant(function), all.get());
+  ++suspended;
+  Ref value(PyObject_Call(function, all.get(), nullptr));
+  --suspended;
+  if (!value) throw PythonError();
+  kept.push_back(value);
+  return realize(value.get(), place);
 }
 
 }  // namespace taeda::capture

@@ -45,6 +45,15 @@ PyObject* get(PyObject* self, PyObject* owner, PyObject*) {
   return PyMethod_New(self, owner);
 }
 
+}  // namespace
+
+PyObject* compiled_function(PyObject* o) {
+  if (Py_TYPE(o)->tp_dealloc != destroy) return nullptr;
+  return compiled_of(o).function.get();
+}
+
+namespace {
+
 Ref text(const std::string& s) { return python::new_text(s); }
 
 PyObject* explain(PyObject* self, PyObject*) {
@@ -193,6 +202,8 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.enum_type = take("enum_type");
     lib.cpu_tensor = take("cpu_tensor");
     lib.unbind = take("unbind");
+    lib.mode_types = take("mode_types");
+    lib.mode_setter = take("mode_setter");
     lib.unsafe = take("unsafe").release();
     lib.unsafe_modules = take("unsafe_modules").release();
     lib.recorder = make_recorder();
@@ -205,6 +216,10 @@ PyObject* setup(PyObject*, PyObject* table) {
 
 PyMethodDef functions[] = {
     {"setup", setup, METH_O, "Takes what capture needs of the package."},
+    {"set_modes",
+     set_modes_for_python,
+     METH_VARARGS,
+     "set_modes(grad, inference, forward): what the thread records."},
     {"compile",
      compile,
      METH_VARARGS,

@@ -1,8 +1,6 @@
 // Calls: of Python functions, which are evaluated here, and of C code.
 #include <taeda/csrc/compiler/capture/evaluate.h>
 
-#include <taeda/c10/core/local_state.h>
-
 #include <opcode.h>
 
 namespace taeda::capture {
@@ -136,7 +134,11 @@ Ref call(Machine& m,
     Ref function = Ref::borrow(PyMethod_GET_FUNCTION(callable));
     return call(m, function.get(), all.data(), count + 1, names);
   }
+  if (PyObject* inner = compiled_function(callable)) {
+    return call(m, inner, args, count, names);
+  }
   check_native(c, callable);
+  if (is_cached(callable)) return c->call_cached(callable, args, count, names);
   if (PyFunction_Check(callable)) {
     if (begin_frame(m, callable, args, count, names)) return {};
   } else if (c->shadow_of(callable) != nullptr) {
@@ -150,10 +152,7 @@ Ref call(Machine& m,
   if (names == nullptr) {
     if (Ref out = attribute_function(m, callable, args, count)) return out;
   }
-  bool before = grad_enabled();
-  Ref out = checked(PyObject_Vectorcall(callable, args, count, names));
-  c->note_native_call(before);
-  return out;
+  return checked(PyObject_Vectorcall(callable, args, count, names));
 }
 
 namespace {

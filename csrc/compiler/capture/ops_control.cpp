@@ -1,8 +1,6 @@
 // Jumps, loops, exceptions, `with`, generators.
 #include <taeda/csrc/compiler/capture/evaluate.h>
 
-#include <taeda/c10/core/local_state.h>
-
 #include <opcode.h>
 
 namespace taeda::capture {
@@ -137,19 +135,18 @@ Flow load_assertion_error(Machine& m, int) {
   return Flow::Next;
 }
 
-// C code that a context manager consists of may switch gradients on or off.
-Ref call_watched(Machine& m, PyObject* f, PyObject* const* args, size_t n) {
-  bool before = grad_enabled();
+Ref call_method_of_manager(Machine& m,
+                           PyObject* f,
+                           PyObject* const* args,
+                           size_t n) {
   if (m.capture != nullptr) check_native(m.capture, f);
-  Ref out = checked(PyObject_Vectorcall(f, args, n, nullptr));
-  if (m.capture != nullptr) m.capture->note_native_call(before);
-  return out;
+  return checked(PyObject_Vectorcall(f, args, n, nullptr));
 }
 Flow before_with(Machine& m, int) {
   PyObject* manager = m.f.peek(1);
   Ref enter = load_attribute(m, manager, python::interned<"__enter__">());
   Ref exit = load_attribute(m, manager, python::interned<"__exit__">());
-  Ref value = call_watched(m, enter.get(), nullptr, 0);
+  Ref value = call_method_of_manager(m, enter.get(), nullptr, 0);
   m.f.pop();
   m.f.push(exit.release());
   m.f.push(value.release());
@@ -161,7 +158,7 @@ Flow with_except_start(Machine& m, int) {
   PyObject* args[] = {reinterpret_cast<PyObject*>(Py_TYPE(error)),
                       error,
                       trace ? trace.get() : Py_None};
-  m.f.push(call_watched(m, m.f.peek(4), args, 3).release());
+  m.f.push(call_method_of_manager(m, m.f.peek(4), args, 3).release());
   return Flow::Next;
 }
 

@@ -134,6 +134,7 @@ void check_target(Machine& m, PyObject* object, PyObject* name) {
   }
   // The attribute's earlier value decides whether there is an effect.
   if (Shadow* s = m.capture->shadow_of(object)) {
+    if (is_mode(object)) break_graph("an attribute of a mode is written");
     m.capture->look(*s, name);
   }
 }

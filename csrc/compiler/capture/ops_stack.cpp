@@ -298,6 +298,101 @@ Flow match_keys(Machine& m, int) {
   return Flow::Next;
 }
 
+// Names of the attributes that a class pattern reads; null for the subject.
+Ref names_of_pattern(Machine& m, PyObject* type, int count, PyObject* named) {
+  Ref out = checked(PyList_New(0));
+  const char* name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
+  Ref given;
+  if (count > 0) {
+    try {
+      given = load_attribute(m, type, python::interned<"__match_args__">());
+    } catch (const PythonError&) {
+      if (is_break() || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+      PyErr_Clear();
+      given = checked(PyTuple_New(0));
+      auto flags = reinterpret_cast<PyTypeObject*>(type)->tp_flags;
+      if (flags & _Py_TPFLAGS_MATCH_SELF) {
+        given = checked(PyTuple_Pack(1, Py_None));
+      }
+    }
+    if (!PyTuple_CheckExact(given.get())) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s.__match_args__ must be a tuple (got %s)",
+                   name,
+                   Py_TYPE(given.get())->tp_name);
+      throw PythonError();
+    }
+    auto allowed = static_cast<int>(PyTuple_GET_SIZE(given.get()));
+    if (allowed < count) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s() accepts %d positional sub-pattern%s (%d given)",
+                   name,
+                   allowed,
+                   allowed == 1 ? "" : "s",
+                   count);
+      throw PythonError();
+    }
+    given = checked(PyTuple_GetSlice(given.get(), 0, count));
+    python::check_status(list_extend(out.get(), given.get()));
+  }
+  python::check_status(list_extend(out.get(), named));
+  return out;
+}
+
+Ref match_attributes(Machine& m,
+                     PyObject* subject,
+                     PyObject* names,
+                     const char* type) {
+  Ref out = checked(PyList_New(0));
+  Ref seen = checked(PySet_New(nullptr));
+  for (PyObject* name : python::items_of(names)) {
+    Ref value = Ref::borrow(subject);
+    if (name != Py_None) {
+      if (!PyUnicode_CheckExact(name)) {
+        PyErr_Format(PyExc_TypeError,
+                     "__match_args__ elements must be strings (got %s)",
+                     Py_TYPE(name)->tp_name);
+        throw PythonError();
+      }
+      if (PySet_Contains(seen.get(), name) == 1) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s() got multiple sub-patterns for attribute %R",
+                     type,
+                     name);
+        throw PythonError();
+      }
+      python::check_status(PySet_Add(seen.get(), name));
+      try {
+        value = load_attribute(m, subject, name);
+      } catch (const PythonError&) {
+        if (is_break() || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+        PyErr_Clear();
+        return Ref::borrow(Py_None);
+      }
+    }
+    python::check_status(PyList_Append(out.get(), value.get()));
+  }
+  return checked(PyList_AsTuple(out.get()));
+}
+
+Flow match_class(Machine& m, int count) {
+  PyObject* type = m.f.peek(2);
+  if (!PyType_Check(type)) {
+    PyErr_SetString(PyExc_TypeError, "called match pattern must be a type");
+    return Flow::Failed;
+  }
+  int is = PyObject_IsInstance(m.f.peek(3), type);
+  python::check_status(is);
+  Ref out = Ref::borrow(Py_None);
+  if (is != 0) {
+    Ref names = names_of_pattern(m, type, count, m.f.peek(1));
+    const char* name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
+    out = match_attributes(m, m.f.peek(3), names.get(), name);
+  }
+  m.f.pop();
+  return replace_two(m, out.release());
+}
+
 }  // namespace
 
 void add_stack_operations(Operation** t) {
@@ -340,6 +435,7 @@ void add_stack_operations(Operation** t) {
   t[MATCH_MAPPING] = match_kind<Py_TPFLAGS_MAPPING>;
   t[MATCH_SEQUENCE] = match_kind<Py_TPFLAGS_SEQUENCE>;
   t[MATCH_KEYS] = match_keys;
+  t[MATCH_CLASS] = match_class;
 }
 
 }  // namespace taeda::capture

@@ -1,3 +1,4 @@
+#include <taeda/csrc/compiler/capture/modes.h>
 #include <taeda/csrc/compiler/capture/rebuild.h>
 
 namespace taeda::capture {
@@ -51,6 +52,9 @@ Ref Builder::begin(const Recipe& r) {
       return checked(PySlice_New(make(r.parts[0]).get(),
                                  make(r.parts[1]).get(),
                                  make(r.parts[2]).get()));
+    case Recipe::Mode:
+      return make_mode(PyTuple_GET_ITEM(r.object.get(), 0),
+                       PyTuple_GET_ITEM(r.object.get(), 1));
     case Recipe::Reduced:
       return make_reduced(r);
   }
@@ -83,6 +87,15 @@ void Builder::fill(const Recipe& r, PyObject* made) {
             PyObject_GenericSetAttr(made, name.get(), value.get()));
       }
       break;
+    case Recipe::Reduced:
+      if (parts[3] >= 0)
+        checked(call_method(made, "extend", make(parts[3]).get()));
+      if (parts[4] < 0) break;
+      for (PyObject* pair : python::items_of(make(parts[4]).get())) {
+        python::check_status(PyObject_SetItem(
+            made, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1)));
+      }
+      break;
     case Recipe::Cell:
       if (!parts.empty()) {
         python::check_status(PyCell_Set(made, make(parts[0]).get()));
@@ -106,17 +119,27 @@ Ref Builder::make_tuple(const Recipe& r) {
 
 Ref Builder::make_function(const Recipe& r) {
   Ref code = make(r.parts[0]);
-  Ref globals = make(r.parts[1]);
-  Ref name = make(r.parts[2]);
+  Ref name = make(r.parts[1]);
   Ref out = checked(
-      PyFunction_NewWithQualName(code.get(), globals.get(), name.get()));
+      PyFunction_NewWithQualName(code.get(), r.object.get(), name.get()));
   using Setter = int (*)(PyObject*, PyObject*);
   const Setter setters[] = {
       PyFunction_SetDefaults, PyFunction_SetKwDefaults, PyFunction_SetClosure};
   for (int i = 0; i < 3; ++i) {
-    int part = r.parts[3 + i];
+    int part = r.parts[2 + i];
     if (part >= 0)
       python::check_status(setters[i](out.get(), make(part).get()));
+  }
+  auto* f = reinterpret_cast<PyFunctionObject*>(out.get());
+  PyObject** const fields[] = {&f->func_name,
+                               &f->func_doc,
+                               &f->func_module,
+                               &f->func_annotations,
+                               &f->func_dict};
+  for (int i = 0; i < 5; ++i) {
+    int part = r.parts[5 + i];
+    PyObject* value = part < 0 ? nullptr : make(part).release();
+    Py_XSETREF(*fields[i], value);
   }
   return out;
 }
@@ -125,12 +148,43 @@ Ref Builder::make_reduced(const Recipe& r) {
   Ref callable = make(r.parts[0]);
   Ref args = make(r.parts[1]);
   Ref out = checked(PyObject_Call(callable.get(), args.get(), nullptr));
-  if (r.parts.size() > 2) {
+  if (r.parts[2] >= 0) {
     Ref state = make(r.parts[2]);
     checked(call_method(out.get(), "__setstate__", state.get()));
   }
   return out;
 }
+
+namespace {
+
+void skip(PyObject* iterator, PyObject* count) {
+  Py_ssize_t n = PyLong_AsSsize_t(count);
+  while (n-- > 0) {
+    Ref item(PyIter_Next(iterator));
+    if (item) continue;
+    if (PyErr_Occurred()) throw PythonError();
+    return;
+  }
+}
+
+// Its parts are set to their places afterwards.
+void advance(PyObject* enumerated, PyObject* to) {
+  while (true) {
+    Ref at = checked(PyObject_CallMethodNoArgs(
+        enumerated, python::interned<"__reduce__">()));
+    PyObject* args = PyTuple_GET_ITEM(at.get(), 1);
+    int there = PyObject_RichCompareBool(PyTuple_GET_ITEM(args, 1), to, Py_GE);
+    python::check_status(there);
+    if (there != 0) return;
+    Ref item(PyIter_Next(enumerated));
+    if (!item) {
+      if (PyErr_Occurred()) throw PythonError();
+      return;
+    }
+  }
+}
+
+}  // namespace
 
 void Builder::apply(const Effect& e) {
   Ref target = make(e.target);
@@ -162,6 +216,18 @@ void Builder::apply(const Effect& e) {
     }
     case Effect::SetCell:
       PyCell_Set(target.get(), value.get());
+      break;
+    case Effect::SetPosition:
+      checked(call_method(target.get(), "__setstate__", key.get()));
+      break;
+    case Effect::Skip:
+      skip(target.get(), key.get());
+      break;
+    case Effect::Advance:
+      advance(target.get(), key.get());
+      break;
+    case Effect::SetMode:
+      remember(target.get(), key.get());
       break;
     case Effect::SetGlobal:
       status = value ? PyDict_SetItem(target.get(), key.get(), value.get())

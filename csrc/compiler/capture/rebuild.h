@@ -19,10 +19,11 @@ struct Recipe {
     Dict,      // keys and values in turn; `object` is the type
     Instance,  // `object` is the type; names and values of attributes in turn
     Cell,
-    Function,  // code, globals, name, defaults, keyword defaults, closure, dict
+    Function,  // `object` is its globals; the rest in make_function
     Method,
     Slice,
-    Reduced,  // callable, arguments, state or nothing: of __reduce__
+    Mode,     // `object` is its type and state
+    Reduced,  // the five parts of what __reduce__ returns
   } kind;
   int index = -1;
   Ref object;
@@ -40,6 +41,10 @@ struct Effect {
     AssignDeque,
     SetCell,
     SetGlobal,
+    SetPosition,  // of an iterator, to `key`
+    Skip,         // `key` items of an iterator
+    Advance,      // an enumerate, to the count `key`
+    SetMode,      // what it switches back to is `key`
   } kind;
   int target;
   Ref key;

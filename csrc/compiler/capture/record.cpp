@@ -1,8 +1,6 @@
 // Calls of the library, as the function mode that capture enters sees them.
 #include <taeda/csrc/compiler/capture/capture.h>
 
-#include <taeda/c10/core/local_state.h>
-
 #include <cstring>
 
 namespace taeda::capture {
@@ -240,19 +238,31 @@ PyObject* Capture::record(PyObject* function,
       call.file = Ref::borrow(f.info->object()->co_filename);
       call.line = f.line();
     }
+    note_modes();
     int node = entry.graph.add_call(std::move(call));
     note_result(out.get(), node);
   }
   return out.release();
 }
 
-void Capture::note_native_call(bool before) {
-  bool now = grad_enabled();
-  if (now == before) return;
+void Capture::note_modes() {
+  Modes now = current_modes();
+  if (now == modes) return;
+  bool only_grad =
+      now.inference == modes.inference && now.forward == modes.forward;
+  modes = now;
   Call call;
+  auto add = [&](bool on) {
+    Ref value = Ref::borrow(on ? Py_True : Py_False);
+    call.args.push_back({Argument::Constant, -1, std::move(value), {}});
+  };
+  add(now.grad);
   call.function = library().grad_setter;
-  call.args.push_back(
-      {Argument::Constant, -1, Ref::borrow(now ? Py_True : Py_False), {}});
+  if (!only_grad) {
+    call.function = library().mode_setter;
+    add(now.inference);
+    add(now.forward);
+  }
   entry.graph.add_call(std::move(call));
 }
 

@@ -44,12 +44,21 @@ _UNSAFE = frozenset(
 
 def _twin(tensor, is_parameter: bool):
     """A tensor without memory that has a tensor's geometry, dtype and class."""
-    made = taeda.empty_strided(
-        tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
-    )
-    if is_parameter:
-        return taeda.nn.Parameter(made, tensor.requires_grad)
-    return made.requires_grad_() if tensor.requires_grad else made
+
+    def empty():
+        return taeda.empty_strided(
+            tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
+        )
+
+    with taeda.inference_mode(tensor.is_inference()):
+        made = empty()
+        if is_parameter:
+            return taeda.nn.Parameter(made, tensor.requires_grad)
+        if not tensor.requires_grad:
+            return made
+        made.requires_grad_()
+        # What another call made may be written to where a leaf may not.
+        return made if tensor.is_leaf else empty().copy_(made)
 
 
 @functools.cache
@@ -76,6 +85,8 @@ def _module():
             "enum_type": enum.Enum,
             "cpu_tensor": taeda.empty(0),
             "unbind": taeda.Tensor.unbind,
+            "mode_types": {taeda.no_grad, taeda.enable_grad, taeda.inference_mode},
+            "mode_setter": _capture.set_modes,
             "unsafe": _unsafe(),
             "unsafe_modules": _UNSAFE_MODULES,
         }
@@ -91,8 +102,6 @@ def _unsafe():
         " set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled"
     )
     settings = [getattr(_C, name) for name in autocast.split()]
-    # What they remember of the mode before could not be made again after a break.
-    settings += [taeda.no_grad, taeda.enable_grad, taeda.inference_mode]
     return _UNSAFE.union((f for f in transforms if callable(f)), settings)
 
 

@@ -145,23 +145,8 @@ STRAIGHT = [
 ]
 
 
-def same(a, b) -> None:
-    assert type(a) is type(b)
-    if isinstance(a, taeda.Tensor):
-        assert taeda.equal(a, b) and a.requires_grad == b.requires_grad
-    elif isinstance(a, dict):
-        assert list(a) == list(b)
-        same(list(a.values()), list(b.values()))
-    elif isinstance(a, (list, tuple)):
-        assert len(a) == len(b)
-        for left, right in zip(a, b, strict=True):
-            same(left, right)
-    else:
-        assert a == b
-
-
 @pytest.mark.parametrize("function", STRAIGHT, ids=lambda f: f.__name__)
-def test_one_graph(function):
+def test_one_graph(function, same):
     x = taeda.randn(2, 3, requires_grad=True)
     compiled = capture(function, fullgraph=True)
     for _ in range(2):
@@ -169,7 +154,7 @@ def test_one_graph(function):
     assert compiled.explain()["graphs"] == 1
 
 
-def test_guards_see_what_changed(monkeypatch):
+def test_guards_see_what_changed(monkeypatch, same):
     compiled = capture(straight, fullgraph=True)
     x = taeda.ones(2)
     same(compiled(x), straight(x))
@@ -235,7 +220,7 @@ class Block(nn.Module):
         return y if flag and self.training else -y
 
 
-def test_modules():
+def test_modules(same):
     model = Block()
 
     def f(x):
@@ -255,7 +240,7 @@ def test_modules():
     same(got, [p.grad for p in model.parameters()])
 
 
-def test_break_in_a_loop(capsys):
+def test_break_in_a_loop(capsys, same):
     def f(x):
         kept = []
         for i in range(3):
@@ -272,7 +257,7 @@ def test_break_in_a_loop(capsys):
     assert any("print" in r for r in compiled.explain()["reasons"])
 
 
-def test_break_on_a_tensors_value():
+def test_break_on_a_tensors_value(same):
     def f(x):
         y = x * 2
         if y.sum() > 0:
@@ -284,6 +269,23 @@ def test_break_on_a_tensors_value():
         same(compiled(x), f(x))
     with pytest.raises(Unsupported, match="value of a tensor"):
         capture(f, fullgraph=True)(taeda.ones(2))
+
+
+def test_break_in_with_and_in_a_called_function(same):
+    def inner(x):
+        y = x * 2
+        return y * y.sum().item()
+
+    def f(x):
+        with taeda.no_grad():
+            y = inner(x) + 1
+        return y, (x + y).requires_grad
+
+    compiled = capture(f)
+    x = taeda.ones(2, requires_grad=True)
+    for _ in range(2):
+        same(compiled(x), f(x))
+        assert taeda.is_grad_enabled()
 
 
 def test_break_where_an_iterator_lives():
@@ -311,7 +313,7 @@ def test_errors_are_those_of_the_program():
         compiled(taeda.ones(2))
 
 
-def test_a_backend_receives_a_graph_module():
+def test_a_backend_receives_a_graph_module(same):
     seen = []
 
     def backend(module, inputs):
@@ -335,7 +337,7 @@ def test_a_backend_receives_a_graph_module():
     module.graph.lint()
 
 
-def test_guards_see_changes_of_what_dicts_hold():
+def test_guards_see_changes_of_what_dicts_hold(same):
     model = Block()
 
     def f(m, x):
@@ -396,7 +398,7 @@ def transformed(x):
 @pytest.mark.parametrize(
     "function", [own_function, hooked, in_autocast, transformed, with_blocks]
 )
-def test_what_no_graph_holds_runs_as_it_is(function):
+def test_what_no_graph_holds_runs_as_it_is(function, same):
     compiled = capture(function)
     for _ in range(2):
         x = taeda.randn(3, 3, requires_grad=True)

@@ -1,0 +1,383 @@
+"""Objects that captured functions meet: iterators, slots, caches, constants of C."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import functools
+import operator
+import re
+
+import pytest
+import taeda
+from taeda.compiler._frames import capture
+
+pattern = re.compile(r"(\d+)")
+pause = datetime.timedelta(seconds=3)
+second = operator.itemgetter(1)
+runs = []
+
+
+class Slotted:
+    __slots__ = ("count", "late", "scale")
+
+    def __init__(self, scale):
+        self.scale = scale
+        self.count = 0
+
+    def __call__(self, x):
+        self.count += 1
+        if hasattr(self, "late"):
+            return x * self.late
+        self.late = x + 1
+        return x * self.scale
+
+
+class Mixed(Slotted):
+    def __init__(self, scale):
+        super().__init__(scale)
+        self.more = [scale]
+
+
+@dataclasses.dataclass(slots=True)
+class Point:
+    x: taeda.Tensor
+    y: int = 2
+
+
+@dataclasses.dataclass
+class Circle:
+    center: Point
+    radius: float
+
+
+@functools.lru_cache(maxsize=4)
+def table(n, scale=1.0):
+    runs.append(n)
+    return taeda.arange(n) * scale
+
+
+@pytest.fixture
+def compared(same):
+    """Compares calls on objects that `make` returns, and what is left of them."""
+
+    def compare(function, make=tuple, calls=3, **options):
+        compiled = capture(function, **options)
+        for _ in range(calls):
+            wanted, got = make(), make()
+            for _ in range(2):
+                same(compiled(*got), function(*wanted))
+        return compiled.explain()
+
+    return compare
+
+
+def slots(x, thing):
+    y = thing(x) + thing(x)
+    made = Slotted(4)
+    return y + made(x), thing.count, thing.late, made.count, made.late
+
+
+@pytest.mark.parametrize("kind", [Slotted, Mixed])
+def test_slots(compared, kind):
+    found = compared(slots, lambda: (taeda.ones(2), kind(3)), fullgraph=True)
+    assert found["graphs"] == 2  # Where `late` is unset and where it is set.
+
+
+def test_slots_after_a_break(compared):
+    def f(x, thing):
+        made = Slotted(x.sum().item())
+        y = made(x)
+        del thing.scale
+        return y, made.count, made.late, hasattr(thing, "scale"), thing.count
+
+    def make():
+        return taeda.ones(2), Slotted(3)
+
+    compiled = capture(f)
+    for _ in range(3):
+        wanted, got = make(), make()
+        assert str(compiled(*got)) == str(f(*wanted))
+        assert not hasattr(got[1], "scale")
+
+
+def patterns(x, shape):
+    match shape:
+        case Circle(Point(center, y=2 as y), radius=float(r)) if r > 1:
+            return center * r + y
+        case Circle(center=Point(x=taeda.Tensor() as inner)):
+            return inner - 1
+        case int(n) | [n, *_]:
+            return x * n
+        case Point(y=3):
+            return x
+        case Point(z=_):
+            return None
+    return shape
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: Circle(Point(x), 2.0),
+        lambda x: Circle(Point(x), 1.0),
+        lambda x: 7,
+        lambda x: [3, 4],
+        lambda x: Point(x, 3),
+        lambda x: Point(x, 4).y,
+        lambda x: "text",
+    ],
+)
+def test_class_patterns(compared, make):
+    def args():
+        x = taeda.ones(2)
+        return x, make(x)
+
+    compared(patterns, args, fullgraph=True)
+
+
+def test_class_patterns_that_are_wrong():
+    def too_many(x):
+        match x:
+            case int(1, 2):
+                return x
+
+    def twice(x):
+        match x:
+            case Point(1, x=2):
+                return x
+
+    for function, value in ((too_many, 3), (twice, Point(taeda.ones(1)))):
+        errors = []
+        for f in (function, capture(function)):
+            with pytest.raises(TypeError) as caught:
+                f(value)
+            errors.append(str(caught.value))
+        assert errors[0] == errors[1]
+
+
+def test_cached_functions():
+    def f(x, n):
+        return x + table(n) + table(n), table(n)
+
+    compiled = capture(f, fullgraph=True)
+    x = taeda.ones(3)
+    table.cache_clear()
+    runs.clear()
+    for _ in range(3):
+        got = compiled(x, 3)
+        assert got[0].tolist() == [1, 3, 5] and got[1] is table(3)
+    assert runs == [3] and compiled.explain()["graphs"] == 1
+    table.cache_clear()
+    assert compiled(x, 3)[1] is table(3)
+    assert runs == [3, 3]
+
+
+def test_cached_functions_of_what_a_graph_knows_only(same):
+    @functools.cache
+    def key(t):
+        runs.append("key")
+        return t.dim()
+
+    def f(x):
+        return x * key(x)
+
+    compiled, x = capture(f), taeda.ones(2, 2)
+    runs.clear()
+    for _ in range(3):
+        same(compiled(x), f(x))
+    assert runs == ["key"]
+
+
+def constants(x):
+    found = pattern.match("12ab")
+    n = int(found.group(1)) + pause.seconds + second((1, 5))
+    return x * n, found.end(), pause * 2
+
+
+def test_constants_of_c_types(compared):
+    found = compared(constants, lambda: (taeda.ones(2),), fullgraph=True)
+    assert found["graphs"] == 1
+
+
+def test_captured_functions_call_captured_ones(same):
+    seen = []
+
+    @capture
+    def inner(x, k=2):
+        seen.append(k)
+        return x * k
+
+    class Holder:
+        method = capture(lambda self, x: x + self.n)
+        n = 3
+
+    def f(x):
+        return inner(x) + inner(x, k=3), list(map(inner, [x])), Holder().method(x)
+
+    compiled = capture(f, fullgraph=True)
+    x = taeda.ones(2, requires_grad=True)
+    for _ in range(2):
+        seen.clear()
+        got = compiled(x)
+        assert seen == [2, 3, 2]
+        same(got, f(x))
+    assert compiled.explain()["graphs"] == 1
+
+
+def ranges(x):
+    out = []
+    for i in range(3):
+        out.append(x * i)
+        print(i)
+    return out
+
+
+def lists(x):
+    out = []
+    for i, (a, b) in enumerate(zip([x, x + 1], (2, 3), strict=True), 5):
+        out.append(a * i + b)
+        print(i)
+    return out
+
+
+def dicts(x):
+    table = {"a": x, "b": x + 1, "c": x + 2}
+    out = []
+    for k, v in table.items():
+        out.append((k, v * len(out)))
+        print(k)
+        table[k] = v + 1
+    for k in table:
+        out.append(k)
+        print(k)
+    return out, list(table.values())
+
+
+def grown(x):
+    """Iterators that live through a break over a list that has grown before it."""
+    out = [x, 1]
+    print("first")
+    out += ["a", "b"]
+    numbers = iter(out)
+    next(numbers), next(numbers), next(numbers)
+    for i, v in enumerate(reversed(out)):
+        print("turn")
+        out[0] = (i, x * i, v)
+    return out, next(numbers)
+
+
+def held(x):
+    numbers = iter([1, 2, 3, 4])
+    numbered = enumerate(numbers)
+    out = [x * next(numbers)]
+    print("first")
+    out += [next(numbered), x * next(numbers)]
+    print("second")
+    return out, next(numbered), list(numbers), next(numbers, "end")
+
+
+@pytest.mark.parametrize(
+    "function", [ranges, lists, dicts, grown, held], ids=lambda f: f.__name__
+)
+def test_breaks_where_iterators_stand(compared, capsys, function):
+    found = compared(function, lambda: (taeda.ones(2),))
+    assert found["graphs"] >= 2
+    assert all("print" in reason for reason in found["reasons"])
+    assert capsys.readouterr().out.count("\n") % 12 == 0
+
+
+def test_an_iterator_of_the_caller_advances(same):
+    def f(x, numbers, numbered):
+        return x * next(numbers) + next(numbered)[1], sum(range(next(numbers)))
+
+    compiled, x = capture(f, fullgraph=True), taeda.ones(2)
+    for _ in range(2):
+        results, rests = [], []
+        for function in (compiled, f):
+            numbers, items = iter(range(2, 7)), [10, 20, 30]
+            numbered = enumerate(items)
+            results.append(function(x, numbers, numbered))
+            results.append(function(x, numbers, numbered))
+            rests.append((list(numbers), list(numbered)))
+        same(results[:2], results[2:])
+        assert rests[0] == rests[1] == ([6], [(2, 30)])
+
+
+def containers(x):
+    table = collections.defaultdict(list, {"a": [x]})
+    table["b"].append(2)
+    queue = collections.deque([x, 3], maxlen=3)
+    print("between")
+    table["b"].append(x + 1)
+    queue.append(x * 2)
+    return dict(table), list(table["new"]), list(queue), queue.maxlen, table.copy()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_containers_of_c_that_were_made_inside(compared, broken, monkeypatch):
+    if not broken:
+        monkeypatch.setitem(globals(), "print", len)
+    compared(containers, lambda: (taeda.ones(2),), fullgraph=not broken)
+
+
+shift = 1
+
+
+def test_functions_made_before_a_break_are_of_their_module(monkeypatch):
+    def f(x):
+        @functools.wraps(ranges)
+        def inner(v: int):
+            return v + shift
+
+        inner.note = [x]
+        print("between")
+        return inner
+
+    compiled, x = capture(f), taeda.ones(2)
+    for _ in range(2):
+        inner = compiled(x)
+        assert inner.__globals__ is globals() and inner.__wrapped__ is ranges
+        assert inner.__name__ == "ranges" and inner.note[0] is x
+        assert inner(1) == 2
+        with monkeypatch.context() as changed:
+            changed.setitem(globals(), "shift", 5)
+            assert inner(1) == 6
+    assert not any(part["plain"] for part in compiled.explain()["parts"])
+
+
+class Scaled(taeda.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, by):
+        runs.append(by)
+        ctx.by = by
+        ctx.save_for_backward(x)
+        return x * by
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        runs.append("backward")
+        return grad * ctx.by * 10 + x, None
+
+
+def test_own_functions_are_clean_breaks(same):
+    def f(x):
+        y = x * 2
+        with taeda.no_grad():
+            a = Scaled.apply(y, 3) + 1
+        return Scaled.apply(y, 4).sin() + a
+
+    compiled = capture(f)
+    x = taeda.randn(3, requires_grad=True)
+    for _ in range(3):
+        results = []
+        for function in (f, compiled):
+            runs.clear()
+            y = function(x)
+            results.append((y, taeda.autograd.grad(y.sum(), x)[0], list(runs)))
+        same(*results)
+    found = compiled.explain()
+    assert found["graphs"] == 3
+    assert not any(part["plain"] for part in found["parts"])
