@@ -2,6 +2,7 @@
 #include <taeda/c10/util/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace taeda::expr {
@@ -75,19 +76,24 @@ class CppPrinter {
   }
 
  private:
+  // A real number; those without a decimal form by their names.
+  std::string real(double v, std::string_view type) const {
+    const char* name = std::isnan(v) ? "kNan" : "kInfinity";
+    if (std::isfinite(v)) return message("{}({})", type, number_text(v));
+    return message("{}{}{}<{}>", v < 0 ? "-" : "", types_.math, name, type);
+  }
+
   std::string literal(const Literal& v, Kind want) const {
     if (want == Kind::Bool) return v.truth() ? "true" : "false";
     std::string name = type(want);
     if (v.kind == Kind::Complex) {
-      return message("{}({}({}), {}({}))",
+      return message("{}({}, {})",
                      name,
-                     types_.real,
-                     number_text(v.real),
-                     types_.real,
-                     number_text(v.imag));
+                     real(v.real, types_.real),
+                     real(v.imag, types_.real));
     }
     if (v.kind <= Kind::Int) return message("{}({})", name, v.integer);
-    return message("{}({})", name, number_text(v.real));
+    return real(v.real, name);
   }
 
   std::string emit(Id id) const {

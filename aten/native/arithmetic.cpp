@@ -240,4 +240,14 @@ void pow_scalar_cpu(const Tensor& self,
   }
 }
 
+Tensor pow_scalar_means(const Tensor& self, const Scalar& exponent) {
+  bool stays = self.is_floating_point() && !exponent.is_complex();
+  if (stays && exponent.equal(2.0)) return ops::mul(self, self);
+  if (stays && exponent.equal(3.0)) return ops::_cube(self);
+  if (stays && exponent.equal(0.5)) return ops::sqrt(self);
+  if (stays && exponent.equal(-0.5)) return ops::rsqrt(self);
+  if (stays && exponent.equal(-1.0)) return ops::reciprocal(self);
+  return ops::pow(self, wrap_number(exponent));
+}
+
 }  // namespace taeda::native

@@ -76,16 +76,17 @@ Views meshgrid(TensorList tensors, std::string_view indexing) {
   SmallVector<int64_t, 8> order;
   for (size_t i = 0; i < tensors.size(); ++i) order.push_back(int64_t(i));
   if (swap) std::swap(order[0], order[1]);
-  DimVector shape;
-  for (int64_t i : order) {
-    shape.push_back(tensors[static_cast<size_t>(i)].numel());
-  }
+  auto size_of = [&](int64_t i) {
+    return sym_numel(*tensors[static_cast<size_t>(i)].impl());
+  };
+  Dims<SymInt> shape;
+  for (int64_t i : order) shape.push_back(size_of(i));
   Views out(tensors.size());
   for (size_t i = 0; i < order.size(); ++i) {
     const Tensor& t = tensors[static_cast<size_t>(order[i])];
-    DimVector line(shape.size(), 1);
-    line[i] = t.numel();
-    Tensor grid = ops::expand(ops::view(t, line), shape);
+    Dims<SymInt> line(shape.size(), SymInt(1));
+    line[i] = size_of(order[i]);
+    Tensor grid = expand_sized(reshape_sized(t, line), shape);
     out[static_cast<size_t>(order[i])] = grid;
   }
   return out;

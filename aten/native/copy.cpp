@@ -28,7 +28,16 @@ void copy_(const Tensor& self, const Tensor& src, bool) {
 }
 
 template <class I>
-void copy_shape(const Spec<I>& self, const Spec<I>&, bool, Plan<I>& plan) {
+void copy_shape(const Spec<I>& self, const Spec<I>& src, bool, Plan<I>& plan) {
+  auto common = broadcast_shapes<I>("copy_", self.sizes(), src.sizes());
+  TAEDA_CHECK(std::equal(common.begin(),
+                         common.end(),
+                         self.sizes().begin(),
+                         self.sizes().end()),
+              "copy_: output with shape ",
+              self.sizes(),
+              " doesn't match the broadcast shape ",
+              ArrayRef<I>(common));
   plan.set_like(0, self, self.dtype());
 }
 TAEDA_SHAPE(copy_shape);

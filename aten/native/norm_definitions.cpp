@@ -1,8 +1,10 @@
-// Gradients of normalisations by other operators: what they are differentiated
-// and mapped by.
+// Normalisations of rows, and gradients of all, by other operators: what they
+// are differentiated and mapped by, and what fused loops compute.
+#include <taeda/gen/native/_fused_rms_norm.h>
 #include <taeda/gen/native/_fused_rms_norm_backward.h>
 #include <taeda/gen/native/native_batch_norm_backward.h>
 #include <taeda/gen/native/native_group_norm_backward.h>
+#include <taeda/gen/native/native_layer_norm.h>
 #include <taeda/gen/native/native_layer_norm_backward.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/detach.h>
@@ -12,6 +14,8 @@
 #include <taeda/gen/ops/rsqrt.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
+
+#include <limits>
 
 namespace taeda::native {
 
@@ -72,6 +76,33 @@ Tensor times(const Tensor& t, const OptionalTensor& factor) {
 }
 
 }  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> layer_norm_means(
+    const Tensor& input,
+    IntArrayRef shape,
+    const OptionalTensor& weight,
+    const OptionalTensor& bias,
+    double eps) {
+  RowMean average(shape);
+  Tensor mean = average(input);
+  Tensor centred = ops::sub(input, mean);
+  Tensor variance = average(ops::mul(centred, centred));
+  Tensor rstd = ops::rsqrt(ops::add(variance, Scalar(eps)));
+  Tensor out = times(ops::mul(centred, rstd), weight);
+  return {bias ? ops::add(out, *bias) : out, mean, rstd};
+}
+
+std::tuple<Tensor, Tensor> rms_norm_means(const Tensor& input,
+                                          IntArrayRef shape,
+                                          const OptionalTensor& weight,
+                                          std::optional<double> eps) {
+  double smallest = input.dtype() == kDouble
+                        ? std::numeric_limits<double>::epsilon()
+                        : std::numeric_limits<float>::epsilon();
+  Tensor square = RowMean(shape)(ops::mul(input, input));
+  Tensor rstd = ops::rsqrt(ops::add(square, Scalar(eps.value_or(smallest))));
+  return {times(ops::mul(input, rstd), weight), rstd};
+}
 
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward_means(
     const Tensor& grad,

@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/aten/native/normalization.h>
+#include <taeda/c10/core/symbolic_geometry.h>
 #include <taeda/gen/native/_foreach_norm.h>
 #include <taeda/gen/native/count_nonzero.h>
 #include <taeda/gen/native/float_power.h>
@@ -34,6 +35,7 @@
 #include <taeda/gen/ops/real.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sigmoid.h>
+#include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/where.h>
@@ -113,7 +115,7 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
     return cast(logsumexp(cast(self, kDouble), dim, keepdim), default_dtype());
   }
   const Tensor& in = self;
-  if (in.numel() == 0) {
+  if (sym_numel(*in.impl()) == 0) {
     return ops::log(ops::sum(ops::exp(in), dim, keepdim));
   }
   // The real part alone decides how large an exponential is.
@@ -123,11 +125,17 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
       ops::eq(ops::abs(high), Scalar(std::numeric_limits<double>::infinity()));
   Tensor shift = ops::where(infinite, Scalar(0.0), high);
   Tensor sum = ops::sum(ops::exp(ops::sub(in, shift)), dim, /*keepdim=*/true);
-  Tensor result = ops::add(ops::log(sum), shift);
-  if (keepdim) return result;
-  DimVector shape = reduced_shape(in.sizes(), dim_mask(dim, in.dim()), false);
-  return make_view(
-      result, shape, contiguous_strides(shape), result.storage_offset());
+  if (!keepdim) {
+    // Before the last step, so that the result is no view.
+    uint64_t mask = dim_mask(dim, in.dim());
+    DimVector reduced;
+    for (int64_t d = 0; d < in.dim(); ++d) {
+      if ((mask >> d & 1) != 0) reduced.push_back(d);
+    }
+    sum = ops::squeeze(sum, reduced);
+    shift = ops::squeeze(shift, reduced);
+  }
+  return ops::add(ops::log(sum), shift);
 }
 
 Tensor trace(const Tensor& self) {

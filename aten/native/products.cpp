@@ -23,6 +23,7 @@
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/transpose.h>
+#include <taeda/gen/ops/unsqueeze.h>
 
 #include <algorithm>
 
@@ -37,7 +38,7 @@ Tensor outer(const Tensor& self, const Tensor& vec2) {
               "outer: Expected 1-D argument vec2, but got ",
               vec2.dim(),
               "-D");
-  return ops::mul(ops::reshape(self, {self.numel(), 1}), vec2);
+  return ops::mul(ops::unsqueeze(self, 1), vec2);
 }
 
 Tensor addr(const Tensor& self,

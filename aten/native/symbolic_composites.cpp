@@ -6,9 +6,11 @@
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/aten/native/view.h>
 
+#include <taeda/gen/native/pad.h>
 #include <taeda/gen/ops/_unsafe_view.h>
 #include <taeda/gen/ops/chunk.h>
 #include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/detach.h>
 #include <taeda/gen/ops/expand.h>
@@ -19,6 +21,7 @@
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/native_group_norm.h>
 #include <taeda/gen/ops/new_full.h>
+#include <taeda/gen/ops/pad.h>
 #include <taeda/gen/ops/repeat_interleave.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/reshape_as.h>
@@ -225,6 +228,23 @@ void repeat_interleave(Arguments a, Stack& out) {
   out.emplace_back(view_to(copy, joined));
 }
 
+void pad(Arguments a, Stack& out) {
+  const std::string& mode = a[2].get<std::string>();
+  Symbols frame = boxing::to_symbols(a[1]);
+  bool constant = mode == "constant" && frame.size() % 2 == 0;
+  if (constant && !all_plain(frame)) {
+    IValue value = a[3].is_none() ? IValue(0.0) : a[3];
+    out.emplace_back(call(ops::entries::constant_pad_nd,
+                          {tensor(a), ArrayRef<SymInt>(frame).vec(), value}));
+    return;
+  }
+  DimVector fixed;
+  for (const SymInt& each : frame) fixed.push_back(each.guard());
+  std::optional<double> value;
+  if (!a[3].is_none()) value = a[3].to_double();
+  out.emplace_back(native::pad(tensor(a), fixed, mode, value));
+}
+
 // Of meta tensors: their sum has to be given.
 void repeated_places(Arguments a, Stack& out) {
   const TensorBase& repeats = tensor(a);
@@ -277,6 +297,7 @@ constexpr Known kKnown[] = {
     {&ops::entries::narrow, narrow},
     {&ops::entries::chunk, chunk},
     {&ops::entries::copy_, copy_into_self},
+    {&ops::entries::pad, pad},
     {&ops::entries::repeat_interleave_Tensor, repeated_places},
     {&ops::entries::repeat_interleave_self_int, repeat_interleave},
     {&ops::entries::repeat_interleave_self_Tensor, repeat_by_data},

@@ -50,18 +50,31 @@ SymInt ShapeEnv::create_size(int64_t hint,
   }
   // Programs differ for 0 and 1, which broadcast, so that traces assume others
   // unless they have seen one of them.
-  int64_t low = hint >= 2 ? 2 : 0;
+  SymInt made = add_symbol(hint, hint >= 2 ? 2 : 0, std::move(source));
+  if (how == DynamicSize::Duck) by_hint_[hint] = made.node()->id;
+  return made;
+}
+
+SymInt ShapeEnv::create_integer(int64_t hint, std::string source) {
+  return add_symbol(hint, Range::kLow, std::move(source));
+}
+
+SymInt ShapeEnv::add_symbol(int64_t hint, int64_t low, std::string source) {
   Id symbol = expressions_.symbol(str_cat("s", backed_++), {low, Range::kHigh});
   hints_[symbol] = hint;
   symbols_.push_back(symbol);
   lowest_[symbol] = low;
   sources_[symbol].push_back(std::move(source));
-  if (how == DynamicSize::Duck) by_hint_[hint] = symbol;
   return wrap(symbol);
 }
 
 SymInt ShapeEnv::create_unbacked(int64_t low, int64_t high) {
-  return wrap(expressions_.symbol(str_cat("u", unbacked_++), {low, high}));
+  std::string name = str_cat("u", unbacked_++);
+  Id symbol = expressions_.symbol(name, {low, high});
+  if (low == 0 && high == Range::kHigh) {
+    many_[symbol] = expressions_.symbol(name + "m", {2, high});
+  }
+  return wrap(symbol);
 }
 
 std::vector<std::string> ShapeEnv::sources(Id symbol) const {
@@ -81,6 +94,11 @@ std::optional<int64_t> ShapeEnv::hint(Id id) {
   return expressions_.evaluate(id, hints_);
 }
 
+Truth ShapeEnv::known_for_many(Id condition) {
+  if (many_.empty()) return Truth::Unknown;
+  return expressions_.known(expressions_.substitute(condition, many_));
+}
+
 bool ShapeEnv::decide(Id condition) {
   condition = simplify(condition);
   Truth truth = expressions_.known(condition);
@@ -90,6 +108,10 @@ bool ShapeEnv::decide(Id condition) {
   }
   std::optional<int64_t> value = hint(condition);
   std::string where = here();
+  if (!value && lays_out) {
+    truth = known_for_many(condition);
+    if (truth != Truth::Unknown) return truth == Truth::Yes;
+  }
   if (!value) {
     throw DataDependentError(
         str_cat("Could not guard on data-dependent expression ",

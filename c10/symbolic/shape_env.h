@@ -45,6 +45,8 @@ class TAEDA_API DataDependentError final : public Error {
 class TAEDA_API ShapeEnv final : public IntrusiveTarget {
  public:
   SymInt create_size(int64_t hint, std::string source, DynamicSize how);
+  // An integer of a program that is no size: it has any value.
+  SymInt create_integer(int64_t hint, std::string source);
   SymInt create_unbacked(int64_t low = 0,
                          int64_t high = symbolic::Range::kHigh);
 
@@ -75,10 +77,20 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   // The least value that was assumed when a symbol was made.
   int64_t lowest(symbolic::Id symbol) const { return lowest_.at(symbol); }
 
+  // Whether programs take its symbols for the numbers that they saw: text and
+  // keys of tables are those of the hint, which leaves a guard.
+  bool stands_for_numbers = false;
+  // Whether who asks lays out a result: an unbacked size then counts as one
+  // that is neither 0 nor 1, where that decides the condition. Shapes so found
+  // hold for 0 and 1 too, but for dims that are dropped where their size is 1.
+  bool lays_out = false;
+
   // Names the line of the user's program; set by the bindings.
   static std::string (*location)();
 
  private:
+  SymInt add_symbol(int64_t hint, int64_t low, std::string source);
+  symbolic::Truth known_for_many(symbolic::Id condition);
   void learn(symbolic::Id condition);
   void learn_equal(symbolic::Id difference);
   void learn_nonnegative(symbolic::Id value);
@@ -89,6 +101,8 @@ class TAEDA_API ShapeEnv final : public IntrusiveTarget {
   std::unordered_map<symbolic::Id, int64_t> lowest_;   // assumed from the start
   std::unordered_map<int64_t, symbolic::Id> by_hint_;  // for duck sizes
   std::unordered_map<symbolic::Id, symbolic::Id> replacements_;
+  // Unbacked sizes as two and something.
+  std::unordered_map<symbolic::Id, symbolic::Id> many_;
   std::unordered_map<symbolic::Id, bool> decided_;  // guards, and opposites
   std::vector<symbolic::Id> symbols_;
   std::vector<ShapeGuard> guards_;

@@ -80,7 +80,9 @@ ScalarType& dtype_in(Settings& settings, DeviceType type) {
 class Caster {
  public:
   Caster(const OperatorEntry& op, DeviceType device)
-      : op_(op), device_(device), lower_(dtype_in(state().settings, device)) {}
+      : op_(op),
+        device_(device),
+        lower_(state().settings.dtypes[static_cast<int>(device)]) {}
 
   void apply(Autocast policy, std::span<IValue> arguments) const {
     switch (policy) {
@@ -183,13 +185,16 @@ class Caster {
   ScalarType lower_;
 };
 
-// The device whose autocast a call is subject to: CUDA before the CPU.
+// The device whose autocast a call is subject to: CUDA before the CPU. Meta
+// tensors have an autocast only where restore() switched it on, while they
+// stand for tensors of the CPU.
 std::optional<DeviceType> device_of(std::span<IValue> arguments) {
   uint32_t found = 0;
   each_tensor(arguments, [&](TensorBase& t) { found |= bit(t.device().type); });
   found &= state().settings.enabled;
   if ((found & bit(DeviceType::CUDA)) != 0) return DeviceType::CUDA;
   if ((found & bit(DeviceType::CPU)) != 0) return DeviceType::CPU;
+  if ((found & bit(DeviceType::Meta)) != 0) return DeviceType::Meta;
   return std::nullopt;
 }
 

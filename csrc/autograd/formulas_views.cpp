@@ -185,8 +185,19 @@ int64_t end_of(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
   return end;
 }
 
-// Whether two places of the geometry may be one element: not when each stride
-// clears everything below it.
+Tensor places(const Tensor& like,
+              int64_t count,
+              IntArrayRef sizes,
+              IntArrayRef strides,
+              int64_t offset) {
+  Tensor all = ops::arange(
+      Scalar(count), kLong, std::nullopt, like.device(), std::nullopt);
+  return ops::reshape(ops::as_strided(all, sizes, strides, offset), {-1});
+}
+
+}  // namespace
+
+// Not where each stride clears everything below it.
 bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
   SmallVector<std::pair<int64_t, int64_t>, 8> dims;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -200,18 +211,6 @@ bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
   }
   return false;
 }
-
-Tensor places(const Tensor& like,
-              int64_t count,
-              IntArrayRef sizes,
-              IntArrayRef strides,
-              int64_t offset) {
-  Tensor all = ops::arange(
-      Scalar(count), kLong, std::nullopt, like.device(), std::nullopt);
-  return ops::reshape(ops::as_strided(all, sizes, strides, offset), {-1});
-}
-
-}  // namespace
 
 // The storage's gradient is the sum over the places that read an element; where
 // several elements of the input are one of the storage, each gets its share.

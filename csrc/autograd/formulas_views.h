@@ -12,6 +12,8 @@ TAEDA_API Tensor slice_backward(const Tensor& grad,
                                 const std::optional<SymInt>& start,
                                 const std::optional<SymInt>& end,
                                 const SymInt& step);
+// Whether two places of the geometry may be one element.
+bool may_overlap(IntArrayRef sizes, IntArrayRef strides);
 TAEDA_API Tensor as_strided_grad(const Tensor& grad,
                                  const TensorGeometry& input,
                                  SymIntArrayRef sizes,

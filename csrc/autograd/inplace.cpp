@@ -1,6 +1,6 @@
 #include <taeda/csrc/autograd/inplace.h>
 
-#include <taeda/csrc/autograd/formulas.h>
+#include <taeda/csrc/autograd/formulas_views.h>
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
@@ -192,10 +192,17 @@ class AsStridedBackward final : public Node {
   TensorGeometry view_;
 };
 
-// The view's elements never overlap here: it could not have been written.
+// The base was written, by this view or by another one.
 Tensor AsStridedBackward::scatter_strided(const Tensor& grad,
                                           const TensorGeometry& base,
                                           const TensorGeometry& view) {
+  if (may_overlap(view.sizes, view.strides)) {
+    return as_strided_grad(grad,
+                           base,
+                           as_symbolic(view.sizes),
+                           as_symbolic(view.strides),
+                           view.storage_offset);
+  }
   Tensor zero =
       ops::zeros({}, grad.dtype(), grad.layout(), grad.device(), std::nullopt);
   Tensor shaped = laid_out_like(base, zero);

@@ -170,6 +170,28 @@ bool can_fuse(const Tensor& grad, const T&... others) {
   return ((is_plain_cpu(others) && (complex_grad || !others.is_complex())) &&
           ...);
 }
+
+// Note [Derivatives of 16 bits]
+// A fused kernel computes a derivative in float and rounds it once. The calls
+// that say the same under transforms, in traces and for second derivatives
+// would round between them, so that a compiled program's gradient would not be
+// the eager one's: they get floats, and their result is rounded. Wider floating
+// operands promote the calls anyway, and those stay as they are.
+inline bool is_small_float(const Tensor& t) {
+  return t.defined() && (t.dtype() == kHalf || t.dtype() == kBFloat16);
+}
+template <class F, class... T>
+Tensor rounded_once(F&& derivative, const Tensor& grad, const T&... others) {
+  bool narrow = is_small_float(grad) &&
+                ((!others.defined() || others.dtype() == grad.dtype() ||
+                  is_integral(others.dtype(), /*include_bool=*/true)) &&
+                 ...);
+  if (!narrow) return derivative(grad, others...);
+  auto widened = [](const Tensor& t) {
+    return is_small_float(t) ? cast_to(t, kFloat) : t;
+  };
+  return cast_to(derivative(widened(grad), widened(others)...), grad.dtype());
+}
 template <class... T>
 bool any_complex(const T&... tensors) {
   return ((tensors.defined() && tensors.is_complex()) || ...);

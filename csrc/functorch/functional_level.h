@@ -54,6 +54,8 @@ class TAEDA_API FunctionalLevel final : public Level {
   void write_back();
   // What a result stands for outside: an input, a view of one, or a value.
   TensorBase output(const TensorBase& t) const;
+  // The end: inputs hold the level, which holds them.
+  void forget_inputs() { inputs_.clear(); }
 
   // What the operators of functional_special.cpp do to a wrapper.
   void change_view(const TensorBase& wrapper,
@@ -139,6 +141,6 @@ struct FunctionalValue final : Wrapped {
 };
 // Of a wrapper of a FunctionalLevel. Autograd makes further wrappers of a value
 // (of arguments that a Function returns); such a one has a memory of its own.
-FunctionalValue& functional_value(const TensorBase& wrapper);
+TAEDA_API FunctionalValue& functional_value(const TensorBase& wrapper);
 
 }  // namespace taeda::functorch

@@ -32,8 +32,8 @@ ViewStep strided_step(ArrayRef<SymInt> sizes,
                       ArrayRef<SymInt> strides,
                       const SymInt& offset);
 
-TensorBase replay(const ViewStep& step, const TensorBase& base);
-TensorBase replay(std::span<const ViewStep> steps, TensorBase base);
+TAEDA_API TensorBase replay(const ViewStep& step, const TensorBase& base);
+TAEDA_API TensorBase replay(std::span<const ViewStep> steps, TensorBase base);
 
 // `base` with `changed` where the view is. NotImplementedError naming the
 // operator where nothing tells.

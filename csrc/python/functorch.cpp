@@ -8,6 +8,7 @@
 #include <taeda/csrc/functorch/grad_level.h>
 #include <taeda/csrc/python/autograd_function.h>
 #include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/record_level.h>
 
 #include <memory>
 
@@ -259,6 +260,7 @@ py::module_ make_module() {
   add_batch_level(m);
   add_dual_level(m);
   add_functional_level(m);
+  add_record_level(m);
   add_queries(m);
   m.def("loops", &BatchLevel::loops);
   m.def("describe", describe);

@@ -295,9 +295,26 @@ TensorBase select(const TensorBase& t, int64_t dim, int64_t index) {
   return make_view(t, sizes, strides, offset);
 }
 
+// A tensor without symbols that is indexed by some has none of them fixed.
+bool has_symbol(PyObject* key) {
+  if (PySlice_Check(key)) {
+    auto* s = reinterpret_cast<PySliceObject*>(key);
+    return is_symbol(s->start) || is_symbol(s->stop) || is_symbol(s->step);
+  }
+  if (!PyTuple_CheckExact(key)) return is_symbol(key);
+  ArrayRef<PyObject*> items = items_of(key);
+  return std::any_of(items.begin(), items.end(), has_symbol);
+}
+bool is_symbolic(const TensorBase& t, PyObject* key) {
+  if (TAEDA_LIKELY(!t.impl()->is_symbolic() && sym_int_type == nullptr)) {
+    return false;
+  }
+  return t.impl()->is_symbolic() || has_symbol(key);
+}
+
 PyObject* get_item(PyObject* self, PyObject* key) {
   const TensorBase& t = unwrap(self);
-  if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+  if (TAEDA_UNLIKELY(is_symbolic(t, key))) {
     if (std::optional<TensorBase> view = symbolic_item(t, key)) {
       return wrap(*std::move(view));
     }
@@ -317,7 +334,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
     assigned(t, value);
     return;
   }
-  if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
+  if (TAEDA_UNLIKELY(is_symbolic(t, key))) {
     if (std::optional<TensorBase> view = symbolic_item(t, key)) {
       TensorBase source = assigned(t, value);
       ops::copy_(*view, without_leading_ones(source, view->dim()), false);

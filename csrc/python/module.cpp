@@ -1,5 +1,6 @@
 // PyInit__C: the types first, then the operators.
 #include <taeda/csrc/python/arg_parser.h>
+#include <taeda/csrc/python/bridge.h>
 #include <taeda/csrc/python/init.h>
 
 #include <cstring>
@@ -87,6 +88,16 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// See bridge.h.
+void add_bridge(PyObject* module) {
+  static const Bridge bridge{tensor_base_type,
+                             +[](TensorBase t) { return wrap(std::move(t)); },
+                             translate_exception};
+  Ref capsule = checked(PyCapsule_New(
+      const_cast<Bridge*>(&bridge), Bridge::kName, /*destructor=*/nullptr));
+  add_object(module, "_bridge", capsule.get());
+}
+
 void fill(PyObject* module) {
   check_status(
       PyModule_AddStringConstant(module, "__version__", TAEDA_VERSION));
@@ -98,6 +109,7 @@ void fill(PyObject* module) {
     add_functions(space.get(), name);
   }
   add_methods();
+  add_bridge(module);
 }
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -161,6 +161,24 @@ void bind_env(py::module_ m) {
       });
 }
 
+// A symbolic value for extension modules that share no code with this one: the
+// address of its node, which the Python object keeps alive.
+constexpr const char* kNodeName = "taeda.SymNode";
+template <class Value>
+py::object shared_node(const Value& v) {
+  if (!v.is_symbolic()) return py::none();
+  return py::capsule(v.node(), kNodeName);
+}
+bool stands_for_number(const SymInt& v) {
+  return v.is_symbolic() && v.node()->env->stands_for_numbers;
+}
+py::object taken_node(const py::capsule& shared) {
+  auto* node =
+      static_cast<SymNode*>(PyCapsule_GetPointer(shared.ptr(), kNodeName));
+  if (node == nullptr) throw PythonError();
+  return to_python(SymInt(IntrusivePtr<SymNode>::share(node)));
+}
+
 // taeda.SymInt is a class of Python (`_symbols.py`), which knows about
 // operators of Python; what it computes with is this node, with one method for
 // each operation.
@@ -196,7 +214,10 @@ void bind_int(py::module_ m) {
   // Two comparisons and their mirror images are all that expressions have.
   compare("gt", [](const SymInt& a, const SymInt& b) { return sym_lt(b, a); });
   compare("ge", [](const SymInt& a, const SymInt& b) { return sym_le(b, a); });
-  node.def("text", [](const IntNode& a) { return a.value.text(); })
+  node.def("share", [](const IntNode& a) { return shared_node(a.value); })
+      .def("is_number",
+           [](const IntNode& a) { return stands_for_number(a.value); })
+      .def("text", [](const IntNode& a) { return a.value.text(); })
       .def("fix", [](const IntNode& a) { return a.value.guard(); })
       .def("is_fixed",
            [](const IntNode& a) {
@@ -230,6 +251,7 @@ void bind_bool(py::module_ m) {
   auto* type = reinterpret_cast<PyObject*>(&PyType_Type);
   py::class_<BoolNode>(
       m, "_BoolNode", "A condition.", py::module_local(), py::metaclass(type))
+      .def("share", [](const BoolNode& a) { return shared_node(a.value); })
       .def("text", [](const BoolNode& a) { return a.value.text(); })
       .def("decide", [](const BoolNode& a) { return a.value.guard(); })
       .def("known",
@@ -369,6 +391,7 @@ void bind_symbolic(PyObject* module) {
     sym_int_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.ptr()));
   });
   m.def("_take_symbolic_fallbacks", take_symbolic_fallbacks);
+  m.def("_shared_symbol", taken_node);
 }
 
 }  // namespace taeda::python

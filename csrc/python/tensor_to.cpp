@@ -18,7 +18,8 @@ TensorBase convert(const TensorBase& t,
   bool same_format =
       format == MemoryFormat::Preserve || t.suggest_memory_format() == format;
   if (!copy && same_device && t.dtype() == dtype && same_format) return t;
-  GilRelease gil(t.numel() > kReleaseGilAbove);
+  bool large = !t.impl()->is_symbolic() && t.numel() > kReleaseGilAbove;
+  GilRelease gil(large);
   // Only what changes is named, for modes that look at the call.
   std::optional<ScalarType> new_dtype;
   if (t.dtype() != dtype) new_dtype = dtype;

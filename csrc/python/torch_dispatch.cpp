@@ -175,6 +175,8 @@ void join_view(const OperatorEntry& op, size_t index, IValue& v, IValue* args) {
   });
 }
 
+}  // namespace
+
 void push_results(const OperatorEntry& op,
                   PyObject* out,
                   std::vector<IValue> given,
@@ -206,6 +208,7 @@ void push_results(const OperatorEntry& op,
   }
 }
 
+namespace {
 // Writes to wrappers are counted here: no kernel saw them.
 class WrittenVersions {
  public:

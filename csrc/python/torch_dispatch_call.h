@@ -6,6 +6,7 @@
 #include <taeda/csrc/python/common.h>
 
 #include <span>
+#include <vector>
 
 namespace taeda::python {
 
@@ -16,5 +17,12 @@ struct PythonCall {
 
   Ref function, args, kwargs;
 };
+
+// Puts what a handler in Python returned for a call on the stack, whose end is
+// where the arguments were; of what the operator writes, the arguments given.
+void push_results(const OperatorEntry& op,
+                  PyObject* out,
+                  std::vector<IValue> given,
+                  Stack& stack);
 
 }  // namespace taeda::python

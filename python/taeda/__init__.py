@@ -56,6 +56,8 @@ _LAZY_NAMES = {
     ),
     "amp": "autocast GradScaler",
     "_compile": "compile",
+    "_higher_order_ops.cond": "cond",
+    "_higher_order_ops.while_loop": "while_loop",
     "jit": "ScriptModule ScriptFunction",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_functorch.vmap": "vmap",
@@ -96,10 +98,10 @@ for _name in _WHERE:
     globals().pop(_name, None)
 _SUBMODULES = frozenset(
     "accelerator amp autograd backends compiler cuda cpu distributed"
-    " distributions fft func functional futures fx hub jit library linalg mps mtia"
-    " multiprocessing nn onnx optim overrides profiler random return_types"
+    " distributions export fft func functional futures fx hub jit library linalg mps"
+    " mtia multiprocessing nn onnx optim overrides profiler random return_types"
     " serialization special storage testing torch_version types utils version"
-    " xpu __config__ _dynamo _subclasses _utils".split()
+    " xpu __config__ _dynamo _logging _subclasses _utils".split()
 )
 
 

@@ -15,6 +15,9 @@ from taeda._schema import Mismatch, Schema
 class OpOverload:
     """One overload; calling it dispatches like the public function does."""
 
+    # Of a custom operator: its function is not for tensors without data.
+    needs_fake = False
+
     def __init__(self, packet: OpOverloadPacket, overload: str, schema: str) -> None:
         self._packet = packet
         self._overloadname = overload or "default"
@@ -211,7 +214,11 @@ class OpNamespace:
         return packet
 
     def _other(self, op: str):
-        if self.name == "aten" and op.startswith("sym_"):
+        if self.name == "higher_order":
+            from taeda._higher_order_ops._operators import operator_of
+
+            return operator_of(op)
+        if self.name == "aten" and op.startswith(("sym_", "_assert_scalar")):
             from taeda._size_ops import size_packet
 
             return vars(self).setdefault(op, size_packet(op))

@@ -1,4 +1,4 @@
-"""Operators that read a tensor's sizes: `taeda.ops.aten.sym_size.int` and its like.
+"""Operators on sizes: `taeda.ops.aten.sym_size.int` and its like, `_assert_scalar`.
 
 They give integers, symbolic ones where sizes are, and need no dispatch: graphs of
 programs with symbolic sizes call them by their names.
@@ -36,8 +36,30 @@ class _Reader(OpOverload):
         return getattr(self_, self._method)(*args)
 
 
+class _Check(_Reader):
+    """`_assert_scalar`: what a program said of numbers that come from data."""
+
+    def __call__(self, self_, assert_msg: str = "") -> None:
+        if hasattr(type(self_), "__torch_function__"):
+            return type(self_).__torch_function__(self, (), (self_, assert_msg))
+        if not self_:
+            raise RuntimeError(assert_msg)
+
+
+def _check_packet() -> OpOverloadPacket:
+    from taeda.fx.node import has_side_effect
+
+    schema = "_assert_scalar(Scalar self, str assert_msg) -> ()"
+    packet = OpOverloadPacket("aten", "_assert_scalar", {"": schema})
+    made = packet._made[""] = _Check(packet, "", schema, "")
+    has_side_effect(made)
+    return packet
+
+
 def size_packet(name: str) -> OpOverloadPacket | None:
     """The packet of this name; None where it is none of them."""
+    if name == "_assert_scalar":
+        return _check_packet()
     if name not in _READ:
         return None
     method, by_dim = _READ[name]

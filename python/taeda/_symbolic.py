@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import taeda
 from taeda._C import _handle_torch_function, _has_torch_function_unary
 
@@ -61,7 +63,7 @@ def sym_ite(b, t, f):
 def sym_sqrt(a):
     """The square root; an expression where the number is symbolic."""
     if isinstance(a, (taeda.SymInt, taeda.SymFloat)):
-        return taeda.SymFloat(f"OpaqueUnaryFn_sqrt({a})", lambda v: v**0.5, a)
+        return taeda.SymFloat(f"OpaqueUnaryFn_sqrt({a!r})", math.sqrt, a)
     return float(a) ** 0.5
 
 

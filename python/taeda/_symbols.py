@@ -223,9 +223,16 @@ class SymInt:
         return int(self).bit_length()
 
     def __hash__(self) -> int:
-        if not self.node.is_fixed():
+        if not self.node.is_number() and not self.node.is_fixed():
             raise TypeError("unhashable type: non-nested SymInt")
         return hash(self.node.fix())
+
+    def __str__(self) -> str:
+        return str(self.node.fix()) if self.node.is_number() else self.node.text()
+
+    def __format__(self, form: str) -> str:
+        number = self.node.fix() if self.node.is_number() else self.node.text()
+        return format(number, form)
 
     def __copy__(self):
         return self
@@ -238,7 +245,7 @@ class SymInt:
 
 
 def _quotient(a, b) -> SymFloat:
-    return SymFloat(f"IntTrueDiv({a}, {b})", operator.truediv, a, b)
+    return SymFloat(f"IntTrueDiv({a!r}, {b!r})", operator.truediv, a, b)
 
 
 class SymFloat:
@@ -261,8 +268,15 @@ class SymFloat:
     def of(cls, value):
         """A symbolic integer as a float; other numbers as they are."""
         if isinstance(value, SymInt):
-            return cls(f"ToFloat({value})", float, value)
+            return cls(f"ToFloat({value!r})", float, value)
         return value
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """A call of the library with such a number among the arguments."""
+        from taeda.fx.experimental._above import call_with_floats
+
+        return call_with_floats(func, args, kwargs or {})
 
     def __float__(self) -> float:
         parts = [
@@ -293,7 +307,7 @@ class SymFloat:
         return self * -1.0
 
     def __abs__(self):
-        return SymFloat(f"Abs({self})", abs, self)
+        return SymFloat(f"Abs({self!r})", abs, self)
 
     def is_integer(self) -> bool:
         """Whether the value is a whole number; fixes it."""
@@ -339,7 +353,9 @@ def _fill_float() -> None:
                 return NotImplemented
             other = SymFloat.of(other)
             left, right = (other, self) if swapped else (self, other)
-            return SymFloat(form.format(left, right), operation, left, right)
+            return SymFloat(
+                form.format(repr(left), repr(right)), operation, left, right
+            )
 
         return compute
 

@@ -207,6 +207,7 @@ def register_fake(
 
     def register(fn):
         (lib or Library(target.namespace, "IMPL")).impl(target, fn, "Meta")
+        target.needs_fake = False
         return fn
 
     return register if func is None else register(func)
@@ -326,6 +327,7 @@ class CustomOpDef:
         self._lib = Library(namespace, "FRAGMENT")
         self._lib.define(name + schema)
         self._opoverload = _overload_of(f"{namespace}::{name}")
+        self._opoverload.needs_fake = True
         self.__name__ = getattr(fn, "__name__", name)
         self.__doc__ = getattr(fn, "__doc__", None)
         self.__wrapped__ = fn

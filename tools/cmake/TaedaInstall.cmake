@@ -6,9 +6,11 @@ install(TARGETS taeda EXPORT TaedaTargets LIBRARY DESTINATION ${TAEDA_LIBDIR})
 if(TARGET _C)
   install(TARGETS _C LIBRARY DESTINATION taeda)
 endif()
-if(TARGET _capture)
-  install(TARGETS _capture LIBRARY DESTINATION taeda)
-endif()
+foreach(_module _capture _compiler)
+  if(TARGET ${_module})
+    install(TARGETS ${_module} LIBRARY DESTINATION taeda)
+  endif()
+endforeach()
 install(EXPORT TaedaTargets NAMESPACE Taeda:: DESTINATION ${_cmake_dir})
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/tools/cmake/TaedaConfig.cmake.in"
@@ -28,7 +30,7 @@ foreach(_layer c10 aten csrc)
     DESTINATION taeda/include/taeda
     FILES_MATCHING PATTERN "*.h"
     PATTERN "csrc/python" EXCLUDE
-    PATTERN "csrc/compiler/capture" EXCLUDE
+    PATTERN "csrc/compiler" EXCLUDE
     PATTERN "plugin" EXCLUDE)
 endforeach()
 install(FILES ${TAEDA_FRONT_HEADERS} DESTINATION taeda/include/taeda)

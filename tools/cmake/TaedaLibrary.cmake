@@ -68,6 +68,14 @@ if(NOT TAEDA_SANITIZE)
   target_link_options(taeda PRIVATE -Wl,--no-undefined)
 endif()
 
+# The graph compiler without its bindings: part of _compiler and of the C++ tests.
+if(TAEDA_COMPILER_SOURCES)
+  add_library(taeda_compiler OBJECT ${TAEDA_COMPILER_SOURCES})
+  add_dependencies(taeda_compiler taeda_gen)
+  target_link_libraries(taeda_compiler PRIVATE
+    taeda taeda_flags fmt::fmt-header-only)
+endif()
+
 foreach(_plugin IN LISTS TAEDA_PLUGINS)
   add_subdirectory("${PROJECT_SOURCE_DIR}/${_plugin}" "${_plugin}")
 endforeach()

@@ -36,10 +36,22 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
     INSTALL_RPATH "$ORIGIN/lib")
 endif()
 
+# _compiler: the graph compiler, which is loaded when something is compiled.
+if(TAEDA_COMPILER_BINDINGS)
+  Python_add_library(_compiler MODULE WITH_SOABI
+    ${TAEDA_COMPILER_BINDINGS} $<TARGET_OBJECTS:taeda_compiler>)
+  add_dependencies(_compiler taeda_gen)
+  target_link_libraries(_compiler PRIVATE
+    taeda taeda_flags pybind11::headers fmt::fmt-header-only)
+  set_target_properties(_compiler PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
+    INSTALL_RPATH "$ORIGIN/lib")
+endif()
+
 # _capture, which is loaded when something is compiled. It knows the interpreter's
 # frames, so it is built for the versions whose frames it knows.
 if(TAEDA_CAPTURE_SOURCES AND Python_VERSION VERSION_GREATER_EQUAL 3.11
-   AND Python_VERSION VERSION_LESS 3.12)
+   AND Python_VERSION VERSION_LESS 3.14)
   Python_add_library(_capture MODULE WITH_SOABI ${TAEDA_CAPTURE_SOURCES})
   add_dependencies(_capture taeda_gen)
   target_link_libraries(_capture PRIVATE taeda taeda_flags)

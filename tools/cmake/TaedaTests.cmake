@@ -4,7 +4,7 @@ enable_testing()
 file(GLOB_RECURSE _tests CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/test/cpp/*_test.cpp")
 if(_tests)
-  add_executable(taeda_tests ${_tests})
+  add_executable(taeda_tests ${_tests} $<TARGET_OBJECTS:taeda_compiler>)
   add_dependencies(taeda_tests taeda_gen)
   target_link_libraries(taeda_tests PRIVATE
     taeda taeda_flags GTest::gtest GTest::gtest_main fmt::fmt-header-only)

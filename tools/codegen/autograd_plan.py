@@ -68,6 +68,7 @@ class Gradient:
     fused: PointwiseKernel | None = None
     fused_call: str = ""
     guard: str = ""
+    operands: tuple[str, ...] = ()  # tensors of the fused kernel
     # The formula may lack axes of the argument: a reduced loss's gradient has none.
     spread: bool = False
     # One for each choice of parameters, with its condition over the node's members
@@ -283,7 +284,8 @@ def _pointwise_gradient(
             "{sizes})"
         )
         tested = [n for n in kernel.operands if n in tensors or n == "result"]
-        gradient.guard = f"can_fuse({', '.join(['grad', *tested])})"
+        gradient.operands = tuple(dict.fromkeys(["grad", *tested]))
+        gradient.guard = f"can_fuse({', '.join(gradient.operands)})"
     return gradient
 
 

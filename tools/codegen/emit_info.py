@@ -14,7 +14,7 @@ from .emit_kernels import COMPUTE_ORDER
 from .expr import Expr
 from .expr_code import encode_variants
 from .map_formula import formula_of
-from .model import Operator, element_of, means_name, symbolic_rule
+from .model import Operator, base_ident, element_of, means_name, symbolic_rule
 from .pointwise import (
     SHARE,
     PointwiseBackward,
@@ -73,7 +73,7 @@ _PROMOTE = {
     "float_only": "FloatOnly",
 }
 _OUT_KIND = {"bool_out": "Bool", "complex_to_float": "Real", "int_to_real": "Real"}
-_ACCEPTED = {
+TYPES_OF_KIND = {
     "bool": "kBoolTypes",
     "int": "kIntTypes",
     "float": "kFloatTypes",
@@ -85,7 +85,7 @@ _NO_RULE = "{}"
 def dtype_rule(dtypes: Dtypes, compute: Iterable[str], conditions: int) -> str:
     """The DtypeRule of a record as C++ text."""
     kinds = dict.fromkeys(KIND_OF_DTYPE[name] for name in dtypes.inputs)
-    accepts = " | ".join(_ACCEPTED[kind] for kind in _ACCEPTED if kind in kinds)
+    accepts = " | ".join(TYPES_OF_KIND[kind] for kind in TYPES_OF_KIND if kind in kinds)
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in compute)
     promote = _PROMOTE.get(dtypes.promote, "Default")
     out = _OUT_KIND.get(dtypes.promote, "Same")
@@ -117,7 +117,7 @@ def kernel_rule(op: Operator, kernel: PointwiseKernel) -> str:
 
 def info_tables(op: Operator) -> list[str]:
     """C++ definitions: `info_IDENT` and what it refers to."""
-    record = f"record_{_functional_ident(op)}"
+    record = f"record_{base_ident(op)}"
     values = [_value(part, text) for part, text in _parts(op)]
     name = f"values_{op.ident}"
     lines = _record_tables(op, record) if op.form == "functional" else []
@@ -162,11 +162,6 @@ def _reduces(op: Operator) -> bool:
 def _policies(autocast: Autocast) -> str:
     devices = (autocast.cpu, autocast.cuda)
     return ", ".join(f"Autocast::{AUTOCAST[policy]}" for policy in devices)
-
-
-def _functional_ident(op: Operator) -> str:
-    parts = [op.functional.base, op.functional.overload]
-    return "_".join(part for part in parts if part)
 
 
 def _record_tables(op: Operator, name: str) -> list[str]:

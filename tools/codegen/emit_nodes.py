@@ -135,8 +135,17 @@ def _fused(plan: Plan, gradient: Gradient, start: str) -> list[str]:
     if gradient.missing:
         lines.append("  " + _raise_missing(plan, gradient))
     else:
-        lines.append("  " + _put(gradient, start, gradient.text))
+        lines.append("  " + _put(gradient, start, _rounded_once(gradient)))
     return [*lines, "}"]
+
+
+def _rounded_once(gradient: Gradient) -> str:
+    """The composition; 16-bit results are rounded where the kernel does: at its end."""
+    if gradient.text.count("ops::") < 2:
+        return gradient.text
+    parameters = ", ".join(f"const Tensor& {name}" for name in gradient.operands)
+    body = f"[&]({parameters}) -> Tensor {{ return {gradient.text}; }}"
+    return f"rounded_once({body}, {', '.join(gradient.operands)})"
 
 
 def _several(plan: Plan, gradient: Gradient, asked: list[str]) -> list[str]:

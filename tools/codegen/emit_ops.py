@@ -15,6 +15,7 @@ from .choices import When, conditions
 from .emit_foreach import foreach_body
 from .emit_info import info_tables, kernel_rule, rule_of
 from .emit_planned import (
+    dtype_checked_rule,
     functional_arguments,
     on_meta,
     output_names,
@@ -220,6 +221,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
     lines += ["namespace autograd::wrappers {"]
     lines += [f"{op.result} {op.ident}({op.types()});" for op in wrapped]
     lines += ["}", "namespace native {", "namespace {"]
+    lines += [line for op in ops for line in dtype_checked_rule(op)]
     for op in ops:
         lines += _backend(op)
     lines += ["}", *(line for op in ops for line in _means(op))]

@@ -6,7 +6,8 @@ into the caller's tensors where they fit what is planned; on meta nothing is com
 
 from __future__ import annotations
 
-from .model import Operator
+from .emit_info import TYPES_OF_KIND
+from .model import Operator, shape_rule, shape_type
 from .record_types import Kernel
 from .schema import Schema
 
@@ -18,7 +19,36 @@ def output_names(schema: Schema) -> list[str]:
     return [r.name or f"out{i}" for i, r in enumerate(schema.returns)]
 
 
-def _plan(op: Operator, shape: str) -> list[str]:
+def dtype_checked_rule(op: Operator) -> list[str]:
+    """The shape rule followed by the check of the record's dtypes.
+
+    A template over the integer type, so that symbols are refused the same.
+    """
+    body = op.overload.body
+    if op.form != "functional" or not isinstance(body, Kernel) or body.shape is None:
+        return []
+    refused = [TYPES_OF_KIND[kind] for kind in body.takes.refused_kinds]
+    if not refused:
+        return []
+    schema = op.schema
+    first = schema.tensor_args[0].name
+    called = body.takes.refused_as or op.record.name
+    parameters = [f"{shape_type(a.type)} {a.name}" for a in schema.arguments]
+    given = ", ".join([*(a.name for a in schema.arguments), "plan"])
+    unless_empty = f" && {first}.numel() != 0" if body.takes.empty else ""
+    return [
+        "template <class I>",
+        f"void {shape_rule(op)}({', '.join(parameters)}, Plan<I>& plan) {{",
+        f"  {body.shape}<I>({given});",
+        f"  constexpr DtypeSet kRefused = {' | '.join(refused)};",
+        f"  if ((kRefused & dtype_bit({first}.dtype())) != 0{unless_empty}) {{",
+        f'    not_implemented_for("{called}", {first}.dtype());',
+        "  }",
+        "}",
+    ]
+
+
+def _plan(op: Operator) -> list[str]:
     values = functional_arguments(op)
     kinds = [a.type for a in op.functional.arguments]
     specs = ", ".join(
@@ -29,13 +59,13 @@ def _plan(op: Operator, shape: str) -> list[str]:
     )
     return [
         f'Plan<int64_t> plan("{op.record.name}");',
-        f"native::{shape}<int64_t>({specs}{', ' if specs else ''}plan);",
+        f"native::{shape_rule(op)}<int64_t>({specs}{', ' if specs else ''}plan);",
     ]
 
 
 def planned_functional(op: Operator, body: Kernel) -> list[str]:
     outs = output_names(op.schema)
-    lines = _plan(op, body.shape)
+    lines = _plan(op)
     lines.append(f"Device device_ = {_device(op)};")
     if op.schema.returns[0].type.is_list:
         lines.append("std::vector<Tensor> out = derived::allocate_all(plan, device_);")
@@ -62,7 +92,7 @@ def planned_writing(op: Operator, body: Kernel) -> list[str]:
     read = ", ".join(a.name for a in op.schema.tensor_args)
     inputs = f"derived::tensors_of({read})"
     targets = {a.name: f"target{i}.tensor()" for i, a in enumerate(outs)}
-    lines = _plan(op, body.shape)
+    lines = _plan(op)
     for i, a in enumerate(outs):
         make = f"OutputTarget::for_out(plan, {i}, {a.name}, {inputs})"
         lines.append(f"OutputTarget target{i} = {make};")
@@ -93,7 +123,7 @@ def _device(op: Operator) -> str:
 
 
 def planned_derived(op: Operator, body: Kernel) -> list[str]:
-    lines = _plan(op, body.shape)
+    lines = _plan(op)
     outs = output_names(op.functional)
     given = [a.name for a in op.schema.mutable_args]
     inputs = ", ".join(a.name for a in op.functional.tensor_args)

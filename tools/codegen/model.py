@@ -85,11 +85,25 @@ def rule_result(schema: Schema) -> str:
     return "ViewGeometries<I>" if several else "ViewGeometry<I>"
 
 
+def shape_rule(op: Operator) -> str:
+    """The shape rule of an overload, behind which its dtypes are checked."""
+    body = op.overload.body
+    if not body.takes.refused_kinds:
+        return body.shape
+    return f"{base_ident(op)}__shape"
+
+
+def base_ident(op: Operator) -> str:
+    """The name in C++ that all forms of an overload share."""
+    parts = [op.functional.base, op.functional.overload]
+    return "_".join(part for part in parts if part)
+
+
 def symbolic_rule(op: Operator) -> tuple[str, str] | None:
     """The rule of an overload over SymInt: its name and its C++ type."""
     body, schema = op.overload.body, op.functional
     if isinstance(body, Kernel) and body.shape is not None:
-        name, result = body.shape, "void"
+        name, result = shape_rule(op), "void"
         types = [shape_type(a.type) for a in schema.arguments]
     elif isinstance(body, View) and body.rule is not None:
         name, result = body.rule, rule_result(schema)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .choices import When, choices_of
-from .yaml_fields import Node, entries_of, entry, list_of, one_of, struct
+from .yaml_fields import (
+    Node,
+    boolean,
+    entries_of,
+    entry,
+    list_of,
+    one_of,
+    struct,
+    text,
+)
 
 _INT = ("u8", "i8", "i16", "i32", "i64")
 _WIDE_UNSIGNED = ("u16", "u32", "u64")
@@ -92,6 +101,26 @@ class Dtypes:
             "complex": ("c64", "c128"),
         }
         return tuple(name for k in KINDS if k in kinds for name in by_kind[k])
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The dtypes that a kernel takes, told by its first tensor.
+
+    Kinds of dtypes without a member among `in` are refused behind the shape rule: by
+    the kernel, on meta tensors and in graphs alike. `refused_as` is the name in the
+    error, the record's if None; `empty` says that no elements are taken in any dtype.
+    """
+
+    inputs: tuple[str, ...] = entry(_dtype_set, DTYPES, key="in")
+    refused_as: str | None = entry(text, None)
+    empty: bool = entry(boolean, False)
+
+    @property
+    def refused_kinds(self) -> tuple[str, ...]:
+        """The kinds that no accepted dtype has."""
+        kinds = {KIND_OF_DTYPE[name] for name in self.inputs}
+        return tuple(kind for kind in KINDS if kind not in kinds)
 
 
 def dtypes_by_choice(node: Node) -> Dtypes:

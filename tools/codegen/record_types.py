@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from .axes import Axes, parse_axes
 from .choices import When, choices_of
 from .errors import Location
-from .record_dtypes import Dtypes, dtypes_by_choice
+from .record_dtypes import Dtypes, Taken, dtypes_by_choice
 from .record_formulas import (
     Accumulations,
     Fold,
@@ -151,6 +151,7 @@ class Kernel:
     with.
     `means` is its definition by other operators, written as in composites: what it is
     differentiated and mapped by where its record says nothing nearer.
+    `takes` are the dtypes beyond which the kernel, meta and graphs refuse a call.
     """
 
     shape: Text | None = entry(text, None)
@@ -159,6 +160,7 @@ class Kernel:
     updates: Text | None = entry(text, None)
     axes: Axes | None = entry(_axes, None)
     means: Text | None = entry(text, None)
+    takes: Taken = entry(struct(Taken, "takes"), Taken())
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
 
 

@@ -11,15 +11,30 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from devtool import cmake, package
+from devtool import cmake, interpreters, package
 from devtool.measure import sanitizer_env
-from devtool.shell import ROOT, Failure, Timer, python, run, say, tool
+from devtool.shell import (
+    ROOT,
+    Failure,
+    Timer,
+    keep_cores,
+    python,
+    run,
+    say,
+    show_cores,
+    tool,
+)
 
 ACCURACY_SAMPLES = "20000"
 SMOKE = "test/python/test_tiny.py"
-# A short form of `tools/dev fuzz`: what a stranger's file reaches first.
-HOSTILE_FILES = ("fuzz_checkpoints", "fuzz_hostile")
+CAPTURE = "test/python/compile"
+# A short form of `tools/dev fuzz`: what a stranger's file reaches first, and the code
+# that takes the interpreter's frames into its own hands.
+FUZZERS = ("fuzz_checkpoints", "fuzz_hostile", "fuzz_compile")
 FUZZ_SECONDS = 20
+# A program of tests that hangs is ended, so that the sections after it still say
+# what they find; several times what the longest takes on two cores.
+LIMIT_SECONDS = 1200
 
 
 @dataclass
@@ -98,17 +113,24 @@ def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Coun
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.xml")
         command = [binary, "--gtest_brief=1", f"--gtest_output=xml:{report}"]
-        status = run(command, env=env, check=False)
+        status = run(command, env=env, check=False, timeout=LIMIT_SECONDS)
         return _read_junit(report, status)
 
 
-def _pytest(paths: Sequence[str], env: dict[str, str], workers: int = 0) -> Counts:
-    """Tests in this process, or file by file in so many workers."""
+def _pytest(
+    paths: Sequence[str],
+    env: dict[str, str],
+    workers: int = 0,
+    interpreter: str = "",
+) -> Counts:
+    """Tests in one process, or file by file in so many workers."""
     spread = ["-n", str(workers), "--dist=loadfile"] if workers > 1 else []
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.xml")
-        command = [python(), "-m", "pytest", f"--junitxml={report}", *spread, *paths]
-        return _read_junit(report, run(command, env=env, check=False))
+        command = [interpreter or python(), "-m", "pytest", f"--junitxml={report}"]
+        command += [*spread, *paths]
+        status = run(command, env=env, check=False, timeout=LIMIT_SECONDS)
+        return _read_junit(report, status)
 
 
 def _build() -> None:
@@ -155,6 +177,20 @@ def section_python() -> Counts:
     return _pytest(["test/python"], env, workers=cmake.jobs())
 
 
+def section_capture() -> Counts:
+    """capture and smoke tests on the other supported Pythons that are installed"""
+    _build()
+    counts = Counts()
+    for version, interpreter in interpreters.others().items():
+        if interpreter is None:
+            say(f"CPython {version}: not installed, nothing is tested on it")
+            counts.skipped += 1
+            continue
+        own, env = interpreters.build_modules(version, interpreter)
+        counts += _pytest([SMOKE, CAPTURE], env, cmake.jobs(), own)
+    return counts
+
+
 def section_typing() -> Counts:
     """mypy over the stubs, the examples and a typed program"""
     _build()
@@ -168,9 +204,10 @@ def section_address() -> Counts:
     counts = _gtest("address")
     env = sanitizer_env(str(cmake.overlay(cmake.build_dir("address"))))
     counts += _pytest([SMOKE], env)
-    for name in HOSTILE_FILES:
+    for name in FUZZERS:
         command = [python(), f"test/fuzz/{name}.py", f"--seconds={FUZZ_SECONDS}"]
-        counts += _status(run(command, env=env, check=False) == 0)
+        status = run(command, env=env, check=False, timeout=LIMIT_SECONDS)
+        counts += _status(status == 0)
     return counts
 
 
@@ -200,7 +237,7 @@ def section_wheel() -> Counts:
 def section_pythons() -> Counts:
     """the wheel section for every supported Python (only when named)"""
     counts = Counts()
-    for version, interpreter in package.installed_pythons().items():
+    for version, interpreter in interpreters.installed().items():
         say(f"CPython {version}: {interpreter}")
         counts += _status(package.check_isolated(interpreter))
     return counts
@@ -229,6 +266,7 @@ def run_sections(names: Sequence[str]) -> int:
         raise Failure(f"no such section: {' '.join(unknown)}\n{describe()}")
     total = Counts()
     lines = []
+    keep_cores()
     for name in names or [n for n in SECTIONS if n not in ONLY_NAMED]:
         say(f"== {name}: {SECTIONS[name].__doc__}")
         with Timer() as timer:
@@ -237,6 +275,8 @@ def run_sections(names: Sequence[str]) -> int:
             except Failure as failure:
                 say(f"FAILED: {failure}")
                 counts = Counts(failed=1)
+        if counts.failed:
+            show_cores()
         total += counts
         lines.append(f"{name:8} {counts} ({timer.seconds:.0f} s)")
     for line in lines:

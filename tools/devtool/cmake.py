@@ -40,8 +40,13 @@ def build(
     tests: bool = False,
     fresh: bool = False,
     targets: tuple[str, ...] = (),
+    modules_for: str = "",
 ) -> None:
-    """Configures where needed, then builds."""
+    """Configures where needed, then builds.
+
+    `modules_for` names another Python: then its extension modules are all that is
+    built, as quickly as can be, over the libtaeda that stands in build/.
+    """
     options = {
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_MAKE_PROGRAM": _program("ninja"),
@@ -50,6 +55,10 @@ def build(
         # Python itself cannot run under the thread sanitizer.
         "TAEDA_BUILD_PYTHON": "OFF" if sanitize == "thread" else "ON",
     }
+    if modules_for:
+        options["Python_EXECUTABLE"] = modules_for
+        options["TAEDA_LIBRARY_TREE"] = str(build_dir())
+        options |= {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O0"}
     # Tests, once asked for, stay configured: switching would reconfigure each time.
     stamp = tree / "taeda-options.json"
     before = json.loads(stamp.read_text()) if stamp.exists() else {}
@@ -88,7 +97,8 @@ def _link(link: pathlib.Path, target: pathlib.Path) -> None:
 
 def _native_parts(tree: pathlib.Path) -> dict[str, pathlib.Path]:
     """What of a build belongs into the package: its place there, its file."""
-    modules = [*tree.glob("_C.*.so"), *tree.glob("_capture.*.so")]
+    names = ("_C", "_capture", "_compiler")
+    modules = [path for name in names for path in tree.glob(f"{name}.*.so")]
     parts = {path.name: path for path in modules}
     parts["lib"] = tree / "lib"
     parts["include"] = tree / "include"

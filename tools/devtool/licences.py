@@ -64,6 +64,7 @@ _OURS = ("LICENSE", "fmt.txt")
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "_C": (*_OURS, "pybind11.txt"),
     "_capture": ("LICENSE",),
+    "_compiler": (*_OURS, "pybind11.txt"),
     "libtaeda.so": (*_OURS, "Eigen.txt"),
     "libtaeda_dnn.so": (*_OURS, "oneDNN.txt"),
     "libdnnl.so.3": ("oneDNN.txt", "oneDNN-third-party.txt"),

@@ -9,10 +9,9 @@ import subprocess
 import tempfile
 
 from devtool import audit, cmake
-from devtool.shell import ROOT, Failure, output, python, run, say
+from devtool.shell import ROOT, python, run, say
 
 WHEEL_LIMIT_MB = 40.0
-SUPPORTED = ("3.11", "3.12", "3.13")
 # What an isolated build sees of the caller's environment: where the registry is, how
 # many compilers may run, and where ccache keeps its objects.
 KEPT = ("HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "TAEDA_JOBS", "CCACHE_DIR")
@@ -85,19 +84,3 @@ def install_into(folder: pathlib.Path) -> None:
         ],
     )
     cmake.install(cmake.build_dir(), folder)
-
-
-def installed_pythons() -> dict[str, str]:
-    """Version to path of the supported CPythons that are installed and can run."""
-    found = {}
-    homes = sorted((pathlib.Path.home() / ".pyenv" / "versions").glob("*/bin"))
-    for version in SUPPORTED:
-        name = f"python{version}"
-        places = [shutil.which(name), *(str(home / name) for home in homes)]
-        for place in filter(None, places):
-            if output([place, "-c", "import ensurepip; print(1)"]).strip() == "1":
-                found[version] = place
-                break
-    if not found:
-        raise Failure("none of the supported Pythons is installed")
-    return found

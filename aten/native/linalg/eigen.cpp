@@ -10,7 +10,9 @@
 #include <taeda/gen/ops/isfinite.h>
 #include <taeda/gen/ops/linalg_eigh.h>
 
+#include <algorithm>
 #include <type_traits>
+#include <vector>
 
 namespace taeda::native {
 
@@ -38,7 +40,7 @@ void check_converged(std::string_view op, const Tensor& given) {
 
 // One Hermitian matrix: its eigenvalues go to w, its eigenvectors over it.
 template <typename T>
-int hermitian(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
+int hermitian_in(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
   using R = real_t<T>;
   Int info = 0, lda = leading(n), query = -1, size = 0, integers = 0;
   T work_size{};
@@ -111,6 +113,39 @@ int hermitian(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
                       1);
   }
   return info;
+}
+
+// Up to here double precision costs about as much as single precision.
+constexpr Int kSmall = 16;
+
+template <typename T>
+struct Wider {};
+template <>
+struct Wider<float> {
+  using type = double;
+};
+template <>
+struct Wider<complex<float>> {
+  using type = complex<double>;
+};
+
+// Derivatives divide by differences of eigenvalues, which brings out each
+// rounding of the vectors: those of small matrices have one.
+template <typename T>
+int hermitian(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
+  if constexpr (requires { typename Wider<T>::type; }) {
+    if (n <= kSmall) {
+      using W = typename Wider<T>::type;
+      std::vector<W> wide(matrix, matrix + n * n);
+      std::vector<real_t<W>> values(static_cast<size_t>(n));
+      int info = hermitian_in(uplo, n, wide.data(), values.data());
+      auto narrow = [](auto v) { return static_cast<T>(v); };
+      std::transform(wide.begin(), wide.end(), matrix, narrow);
+      std::copy(values.begin(), values.end(), w);
+      return info;
+    }
+  }
+  return hermitian_in(uplo, n, matrix, w);
 }
 
 // One matrix of real numbers; no vectors where that is null. LAPACK gives pairs

@@ -10,8 +10,10 @@
 // meta tensors. docs/design/compiler.md has the reasons.
 #pragma once
 
+#include <taeda/csrc/compiler/capture/dynamic.h>
 #include <taeda/csrc/compiler/capture/graph.h>
 #include <taeda/csrc/compiler/capture/guards.h>
+#include <taeda/csrc/compiler/capture/kinds.h>
 #include <taeda/csrc/compiler/capture/modes.h>
 #include <taeda/csrc/compiler/capture/rebuild.h>
 
@@ -35,8 +37,9 @@ struct CodeInfo {
   bool is_generator = false;
   // The library's own functions that the recorder sees as one call.
   bool runs_natively = false;
-  bool imports = false;  // the import system, which runs whole modules
-  int supported = -1;    // not yet known
+  bool of_functional = false;  // may be seen through
+  bool imports = false;        // the import system, which runs whole modules
+  int supported = -1;          // not yet known
 
   PyCodeObject* object() const {
     return reinterpret_cast<PyCodeObject*>(code.get());
@@ -64,6 +67,7 @@ struct Frame {
   std::vector<bool> untouched;
   std::vector<PyObject*> storage;
   int number = 0;
+  int64_t began = 0;  // the instruction that called, of all that were counted
   int* stack_top = nullptr;  // of the interpreter's frame whose slots these are
 
   Frame(CodeInfo* info, Ref function, PyObject* globals, PyObject* builtins);
@@ -74,9 +78,13 @@ struct Frame {
   PyObject** stack() { return slots + info->object()->co_nlocalsplus; }
   void push(PyObject* owned) { stack()[depth++] = owned; }
   Ref pop() { return Ref(stack()[--depth]); }
+  // Who ends by an error leaves an empty stack; the error stays as it is.
+  void drop_stack();
   // Borrowed; 1 is the top.
   PyObject*& peek(int n) { return stack()[depth - n]; }
   int line() const;
+  // Of a local variable, borrowed; null for what is on the stack.
+  PyObject* name_of_slot(int i) const;
 };
 using Frames = std::vector<std::unique_ptr<Frame>>;
 
@@ -84,7 +92,7 @@ using Frames = std::vector<std::unique_ptr<Frame>>;
 struct FrameShape {
   CodeInfo* info;
   Ref function;
-  int next, depth, place_of_slots;
+  int next, current, depth;  // `current` is what a caller is waiting at
   PyObject* keyword_names;
   std::vector<int> slots;  // recipes; -1 for an empty slot
 };
@@ -102,13 +110,22 @@ struct Entry {
   Modes modes;           // under which it is entered
   bool mutates = false;  // tensors that it did not make
   std::string reason;
+  bool repeatable = false;  // the backend's function has no effects of its own
   Ref run_graph;  // what the backend returned; null to run the graph as it is
   std::vector<int> outputs;  // nodes that the recipes read
+  // Of sizes that differ: Note [Sizes that differ].
+  std::vector<SizeProgram> programs;
+  std::vector<int> size_outputs;     // programs that the recipes read
+  std::vector<GraphInput> inputs;    // as a custom backend gets them
+  std::unique_ptr<Dynamic> dynamic;  // until a backend has seen the graph
+
+  SizeValues sizes() const { return {&programs, guards.symbols()}; }
 };
 
 // What stands for an outside object.
 struct Shadow {
   Ref inner, outer, before;
+  Ref attributes;  // as they began, of a container that has some
   int place;
   std::set<PyObject*> looked;  // attributes that were read or are absent
 };
@@ -125,6 +142,9 @@ struct Capture {
   std::set<PyObject*> own_cells, own_functions;
   std::map<std::pair<PyObject*, PyObject*>, Ref> globals;
   std::set<std::pair<PyObject*, PyObject*>> stored_globals;
+  // (class, name) that captured code has written; their values are in
+  // `globals`.
+  std::set<std::pair<PyObject*, PyObject*>> stored_on_classes;
   std::unordered_map<PyObject*, int> places_of_constants;
   // Nodes of tensors and, of results that are several, of their containers.
   std::unordered_map<PyObject*, int> nodes;
@@ -132,6 +152,9 @@ struct Capture {
   std::map<std::pair<PyObject*, PyObject*>, int> member_tables, member_places;
   std::unordered_map<int, Ref> member_values;
   std::vector<std::pair<PyObject*, uint32_t>> versions;  // of inputs
+  std::set<PyObject*> building;  // arguments of a call that are looked at
+  std::set<PyObject*> changed;  // stand-ins of what a call of the graph changes
+  std::set<PyObject*> written_grads;  // stand-ins with a gradient of their own
   std::vector<Ref> kept;
   Frames frames;
   int64_t count = 0;     // instructions of `frames`
@@ -139,11 +162,17 @@ struct Capture {
   int native_depth = 0;  // frames that C code called
   int suspended = 0;     // Python code runs as it is
   bool broken = false;
+  bool interrupted = false;  // by a signal
   std::string reason;
-  Modes modes;  // of the last call of the graph
+  Modes modes;               // of the last call of the graph
+  size_t levels_before = 0;  // of function transforms
+  int64_t level_began = -1;  // Note [Breaks in transforms]
   Ref handled;  // the exception that was being handled at the beginning
+  bool refused = false;  // the error is the caller's: a mark that cannot be
+  Dynamic& dynamic;
 
-  explicit Capture(Entry& e) : entry(e), modes(e.modes) {}
+  explicit Capture(Entry& e)
+      : entry(e), modes(e.modes), dynamic(begin_dynamic(e)) {}
 
   // The inside stand-in of an outside object; adds what guards need.
   Ref realize(PyObject* outer, int place);
@@ -152,19 +181,47 @@ struct Capture {
   Ref global(Frame& f, PyObject* name);
   PyObject* cell_content(PyObject* cell);  // borrowed; null when empty
   void store_cell(PyObject* cell, PyObject* value);
+  // Before an attribute is written: ends the graph where no graph may hold it.
+  // True when it was written here, to a class.
+  bool write_attribute(PyObject* object, PyObject* name, PyObject* value);
   Shadow* shadow_of(PyObject* inner);
   void fill(Shadow& s);
   void look(Shadow& s, PyObject* name) { load_attribute(s, name); }
+  // What id() is asked of: the outside object, by a guard. What is made inside
+  // has a number of its own, as it has another in each call of the program.
+  PyObject* identity(PyObject* inner);
   void adopt_default(Frame& f, int slot);
+  // Of a frame whose arguments C code has bound.
+  void adopt_defaults(Frame& f);
   // Adds a node where the modes are not those of the last call.
   void note_modes();
   void note_value(PyObject* tensor, int node) { nodes[tensor] = node; }
+  void note_result(PyObject* value, int node);
+  // Where the program stands.
+  void note_place(Call& call) const;
+  Argument object_argument(PyObject* value);
   PyObject* record(PyObject* function, PyObject* args, PyObject* kwargs);
+  // Null where no class of the arguments has a way of its own.
+  Ref call_override(PyObject* function,
+                    PyObject* types,
+                    PyObject* args,
+                    PyObject* kwargs);
+  // An attribute that a program gives to a tensor.
+  void store_on_tensor(PyObject* tensor, PyObject* name, PyObject* value);
+  // The number that stands for an outside int or float; null where it is
+  // itself, guarded by its value.
+  Ref number(PyObject* outer, int place);
+  // What a program takes for a number: guards that it is the one it was.
+  Ref fixed_number(PyObject* inner);
+  int program_of(PyObject* symbol);
   // Of a function behind functools.lru_cache: what the cache holds.
   Ref call_cached(PyObject* function,
                   PyObject* const* args,
                   size_t count,
                   PyObject* names);
+
+  // Symbols that `new_size` made during the call, and their positions.
+  std::vector<std::pair<symbolic::Id, int>> new_sizes;
 
  private:
   Ref shadow(PyObject* outer, int place);
@@ -173,6 +230,9 @@ struct Capture {
   Ref shadow_list(PyObject* outer, int place);
   Ref shadow_tuple(PyObject* outer, int place);
   Ref shadow_dict(PyObject* outer, int place);
+  Ref shadow_subclass(PyObject* outer, int place);
+  void copy_items(PyObject* outer, int place, PyObject* inner);
+  Ref shadow_array(PyObject* outer, int place);
   Ref shadow_set(PyObject* outer, int place);
   Ref shadow_deque(PyObject* outer, int place);
   Ref shadow_iterator(PyObject* outer, int place);
@@ -181,14 +241,56 @@ struct Capture {
   Ref shadow_partial(PyObject* outer, int place);
   Ref part_of(PyObject* outer, int place, const char* name);
   Ref tensor(PyObject* outer, int place);
+  bool has_fixed_sizes(PyObject* tensor, int place) const;
+  bool is_of_module(int place) const;
+  PyObject* record_item(PyObject* args);
+  Ref counted_result(PyObject* name, PyObject* args, PyObject* kwargs);
+  PyObject* record_counted(Call call, Ref out);
+  Ref hint_of_float(PyObject* value);
+  Ref with_float_hints(Ref arguments);
+  Argument symbolic_argument(PyObject* value);
+  static Dynamic& begin_dynamic(Entry& e) {
+    e.dynamic = std::make_unique<Dynamic>(e.guards, e.programs);
+    return *e.dynamic;
+  }
   Ref instance_attribute(Shadow& s, PyObject* name);
   bool load_attribute(Shadow& s, PyObject* name);
   void load_slot(Shadow& s, PyObject* name);
   Ref module_member(Shadow& s, PyObject* name);
+  Ref attribute_on_tensor(PyObject* tensor, PyObject* name);
   Ref guarded_attribute(PyObject* object, PyObject* name);
+  bool write_to_class(PyObject* type, PyObject* name, PyObject* value);
+  // What captured code has written to a class or its bases; null for most.
+  PyObject* written_to_class(PyTypeObject* type, PyObject* name);
   Shadow* order_of(PyObject* inner);
   Argument argument(PyObject* value);
-  void note_result(PyObject* value, int node);
+  Argument function_argument(PyObject* function);
+  Argument object_in_closure(PyObject* content);
+  Argument instance_argument(PyObject* instance);
+  // An instance whose attributes may be stand-ins.
+  bool is_made_inside(PyObject* value) const;
+  Call call_of(PyObject* function, PyObject* args, PyObject* kwargs);
+  Ref register_hook(PyObject* function, PyObject* args, PyObject* kwargs);
+  Ref attribute_of_tensor(PyObject* function, PyObject* tensor);
+  Ref result_for_stand_ins(PyObject* name,
+                           PyObject* function,
+                           PyObject* args,
+                           PyObject* kwargs);
+};
+
+// Inside, Python code runs as it is; with depth 0, as the program's own again.
+class Suspended {
+ public:
+  explicit Suspended(Capture& c, int depth = 1) : c_(c), before_(c.suspended) {
+    c.suspended = depth == 0 ? 0 : c.suspended + depth;
+  }
+  Suspended(const Suspended&) = delete;
+  Suspended& operator=(const Suspended&) = delete;
+  ~Suspended() { c_.suspended = before_; }
+
+ private:
+  Capture& c_;
+  int before_;
 };
 
 // The thread's capture, or null.
@@ -203,34 +305,27 @@ struct Library {
   Ref tensor_base, tensor, parameter, module, module_getattr, empty_strided;
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
   Ref push_mode, pop_mode, getitem, factories, readers, enum_type;
-  Ref cpu_tensor, unbind, mode_types, mode_setter;
+  Ref counted;
+  Ref cpu_tensor, unbind, mode_types, mode_setter, autocast_setter;
+  Ref default_dtype, default_dtype_setter;
+  Ref builtins, array_handler, numpy_handler, whole_handler, function_setter,
+      assertion;
+  Ref handlers, apply_handler, operator_handler, function_base, make_closure,
+      make_instance, make_handle;
+  Ref level_types, operator_types, node_marker;
+  // Told what happens, the lock of compiling, and functions with marks.
+  Ref observer, lock, allowed, substitutes, disabled_code, strict_type;
+  // Of symbolic numbers, and what stands for functions of Python's that take
+  // them: `symbolic_functions`, a dict.
+  Ref sym_int, sym_bool, sym_float, float_input, shared_symbol;
+  Ref constraint_error, data_error, compiler_error, dynamic_settings,
+      symbolic_functions;
+  Ref size_marker, apply_marker, as_number;
   PyObject *unsafe = nullptr, *unsafe_modules = nullptr;
 };
 const Library& library();
 void set_library(Library lib);
 Ref make_recorder();
-bool is_tensor(PyObject* o);
-// Objects that are the same inside and outside.
-bool is_shared(PyObject* o);
-// Instances whose whole state is their __dict__ and their __slots__.
-bool is_plain_instance(PyObject* o);
-// That state as a dict.
-Ref attributes_of(PyObject* o);
-bool is_slot(PyObject* descriptor);
-// Functions behind functools.lru_cache.
-bool is_cached(PyObject* o);
-// The function of what `capture` returned, borrowed; null for all else.
-PyObject* compiled_function(PyObject* o);
-// An object of no_grad, enable_grad or inference_mode.
-bool is_mode(PyObject* o);
-// C iterators that loops stand on, whose position __reduce__ tells.
-bool is_iterator(PyObject* o);
-bool is_dict_iterator(PyObject* o);
-// How far one has come: as __setstate__ takes it, or the count of enumerate.
-Ref position_of(PyObject* iterator);
-// Whether the object's class is the library's own.
-bool is_of_library(PyObject* o);
-
 enum class Flow { Next, Return, Failed, Yield };
 // Evaluates the frames above `base` until that many remain, or fails.
 // `capture` is null where instructions run as they are.

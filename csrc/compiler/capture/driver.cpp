@@ -1,144 +1,8 @@
 // Compiled functions: the cache of captured parts, and how they are run.
 #include <taeda/csrc/compiler/capture/driver.h>
+#include <taeda/csrc/compiler/capture/policy.h>
 
 namespace taeda::capture {
-namespace {
-
-constexpr size_t kLimit = 8;
-
-// What a capture changes of the thread, and changes back.
-class Scope {
- public:
-  explicit Scope(Capture* c) : before_(active) {
-    active = c;
-    c->handled = handled_;
-    checked(PyObject_CallOneArg(library().push_mode.get(),
-                                library().recorder.get()));
-    install_hook();
-  }
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-  ~Scope() {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    remove_hook();
-    Ref done(PyObject_CallNoArgs(library().pop_mode.get()));
-    if (!done) PyErr_Clear();
-    active = before_;
-    set_modes(modes_);
-    PyErr_SetHandledException(handled_.get());
-    PyErr_Restore(type, value, trace);
-  }
-
- private:
-  Capture* before_;
-  Modes modes_ = current_modes();
-  Ref handled_{PyErr_GetHandledException()};
-};
-
-void copy_frames(Capture& c, const Frames& state) {
-  for (const auto& from : state) {
-    auto f = std::make_unique<Frame>(
-        from->info, from->function, from->globals, from->builtins);
-    f->own_slots();
-    f->number = static_cast<int>(c.frames.size());
-    f->depth = from->depth;
-    f->next = f->current = from->next;
-    f->keyword_names = from->keyword_names;
-    int count = from->info->object()->co_nlocalsplus + from->depth;
-    f->untouched.assign(count, true);
-    for (int i = 0; i < count; ++i) f->slots[i] = Py_XNewRef(from->slots[i]);
-    c.frames.push_back(std::move(f));
-  }
-}
-
-void touch_stacks(Capture& c) {
-  Ref unused;
-  for (auto& f : c.frames) {
-    int locals = f->info->object()->co_nlocalsplus;
-    Machine m{&c, c.frames, *f, unused};
-    for (int i = 0; i < f->depth; ++i) m.slot(locals + i);
-  }
-}
-
-std::string where(const Capture& c) {
-  if (c.frames.empty()) return "";
-  const Frame& f = *c.frames.back();
-  const char* file = PyUnicode_AsUTF8(f.info->object()->co_filename);
-  const char* name = PyUnicode_AsUTF8(f.info->object()->co_qualname);
-  return std::string("\n  in ") + name + ", " + file + ":" +
-         std::to_string(f.line());
-}
-
-// The pending exception in words.
-std::string take_error() {
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  PyErr_NormalizeException(&type, &value, &trace);
-  Ref kept[] = {Ref(type), Ref(value), Ref(trace)};
-  Ref text(value == nullptr ? nullptr : PyObject_Repr(value));
-  const char* s = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
-  return s == nullptr ? "an exception" : s;
-}
-
-// One try. True when the entry is whole; else `stop_at` is where the next one
-// has to end, or negative when the function raised.
-bool try_capture(Entry& entry,
-                 const Frames& state,
-                 int64_t& stop_at,
-                 std::string& reason) {
-  entry.modes = current_modes();
-  Capture c(entry);
-  c.stop_at = stop_at;
-  copy_frames(c, state);
-  Scope scope(&c);
-  try {
-    if (stop_at != 0) touch_stacks(c);
-    Ref result = evaluate(&c, c.frames, 0);
-    if (entry.frames.empty()) finish(c, result);
-    return true;
-  } catch (const PythonError&) {
-    std::string raised = take_error();
-    stop_at = c.broken ? std::max<int64_t>(c.count - 1, 0) : -1;
-    reason = c.broken ? c.reason + where(c) : "raised " + raised + where(c);
-    return false;
-  }
-}
-
-}  // namespace
-
-Entry* Compiled::capture(Cache& cache, const Frames& state) {
-  auto entry = std::make_unique<Entry>();
-  int64_t stop_at = -1;
-  std::string reason;
-  bool whole = try_capture(*entry, state, stop_at, reason);
-  if (!whole && stop_at >= 0) {
-    if (fullgraph) {
-      PyErr_SetString(unsupported.get(), reason.c_str());
-      throw PythonError();
-    }
-    reasons.push_back(reason);
-    entry = std::make_unique<Entry>();
-    std::string again;
-    int64_t at = stop_at;
-    whole = try_capture(*entry, state, at, again);
-    if (!whole) {
-      // What is alive there cannot be made again: the function runs as it is.
-      reasons.push_back("not resumable: " + again);
-      entry = std::make_unique<Entry>();
-    }
-  }
-  entry->reason = reason;
-  entry->plain = !whole;
-  // A part without calls is no graph: no backend hears of it.
-  if (whole && entry->graph.call_count() > 0) {
-    ++graphs;
-    entry->fresh = backend.get() != nullptr;
-  }
-  cache.push_back(std::move(entry));
-  return cache.back().get();
-}
 
 Entry* Compiled::find(Cache& cache, const Frames& state) {
   std::vector<FrameState> slots;
@@ -146,9 +10,14 @@ Entry* Compiled::find(Cache& cache, const Frames& state) {
   Modes modes = current_modes();
   for (size_t i = 0; i < cache.size(); ++i) {
     Entry& e = *cache[i];
-    if (e.modes != modes || !e.guards.hold(slots)) continue;
-    std::rotate(cache.begin(), cache.begin() + i, cache.begin() + i + 1);
-    return cache.front().get();
+    // A thread compiles it now: whoever needs it waits for the lock.
+    if (e.fresh || e.modes != modes || !e.guards.hold(slots)) continue;
+    // Guards may run Python code, and so may another thread that moved it.
+    auto at = std::find_if(cache.begin(), cache.end(), [&](const auto& each) {
+      return each.get() == &e;
+    });
+    if (at != cache.end()) std::rotate(cache.begin(), at, at + 1);
+    return &e;
   }
   return nullptr;
 }
@@ -165,6 +34,7 @@ void build_frames(Entry& entry, Builder& builder, Frames& state) {
                                      function->func_builtins);
     f->own_slots();
     f->next = shape.next;
+    f->current = shape.current;
     f->keyword_names = shape.keyword_names;
     for (size_t i = 0; i < shape.slots.size(); ++i) {
       int recipe = shape.slots[i];
@@ -185,14 +55,15 @@ Compiled::End Compiled::run(Entry& entry, Frames& state, Ref& result) {
     places.push_back(Ref::borrow(entry.guards.value(static_cast<int>(i))));
   }
   std::vector<Ref> values;
+  SizeValues sizes = entry.sizes();
   try {
-    values = entry.run_graph ? run_by_backend(entry, places)
-                             : entry.graph.run(places);
+    values = entry.run_graph ? run_by_backend(entry, places, sizes)
+                             : entry.graph.run(places, sizes);
   } catch (const PythonError&) {
     set_modes(entry.modes);
     return End::Raised;
   }
-  Builder builder(entry.rebuild, places, values);
+  Builder builder(entry.rebuild, places, values, sizes);
   // Before what is made: an iterator that is made again looks at its list.
   for (const Effect& e : entry.rebuild.effects) builder.apply(e);
   if (entry.result >= 0) {
@@ -219,9 +90,14 @@ Ref run_as_it_is(Frames& state) {
 // come after it, and the modes are set back. If it wrote to no tensor of
 // others, the part is run again as it is, so that the error comes where the
 // program raises it, and is handled there. Otherwise it counts as raised at the
-// part's beginning: what was entered before that is left once.
+// part's beginning: what was entered before that is left once. So does what a
+// backend's function raises, of which the program may know nothing, unless it
+// says that it is repeatable. What the compiler raises itself, since fullgraph
+// lets nothing run as it is, is the caller's.
 bool may_run_again(const Entry& entry) {
-  return !entry.mutates && PyErr_ExceptionMatches(PyExc_Exception);
+  return !entry.mutates && (!entry.run_graph || entry.repeatable) &&
+         PyErr_ExceptionMatches(PyExc_Exception) &&
+         !PyErr_ExceptionMatches(library().compiler_error.get());
 }
 
 Ref raise_at_beginning(Frames& state) {
@@ -235,53 +111,163 @@ Ref raise_at_beginning(Frames& state) {
 
 }  // namespace
 
+// As written, after the graph raised. Where that raises too, the error is the
+// program's; where it does not, one of one graph is told.
+Ref Compiled::run_after_error(const std::function<Ref()>& program) {
+  Raised raised;
+  Ref result = program();
+  if (fullgraph) {
+    tell("ran_again",
+         function.get(),
+         Py_BuildValue("{s:s}", "reason", raised.text().c_str()));
+  }
+  return result;
+}
+
+void Compiled::forget() {
+  if (generation_ == policy().generation) return;
+  generation_ = policy().generation;
+  dropped_.push_back(std::move(caches));
+  caches.clear();
+  reasons.clear();
+  graphs = 0;
+  told_limit_ = false;
+}
+
+// Where nothing that was captured fits.
+bool Compiled::may_capture(Cache& cache) {
+  const Policy& p = policy();
+  if (p.stance == Policy::EagerOnRecompile) return false;
+  Modes now = current_modes();
+  Ref failures = python::new_list(cache.size(), [&](size_t i) {
+    std::string text = cache[i]->modes == now
+                           ? cache[i]->guards.failure()
+                           : "modes of gradients or autocast";
+    return python::new_text(text).release();
+  });
+  auto say = [&](const char* event) {
+    Ref data = checked(Py_BuildValue("{s:O,s:L,s:O}",
+                                     "failures",
+                                     failures.get(),
+                                     "limit",
+                                     static_cast<long long>(p.recompile_limit),
+                                     "fullgraph",
+                                     fullgraph ? Py_True : Py_False));
+    tell(event, function.get(), data.release());
+  };
+  if (p.stance == Policy::FailOnRecompile) say("refused");
+  if (static_cast<int64_t>(cache.size()) >= p.recompile_limit) {
+    if (!told_limit_ || fullgraph) say("limit");
+    told_limit_ = true;
+    return false;
+  }
+  if (!cache.empty()) say("recompile");
+  return true;
+}
+
+// The arguments that a part was captured for do not fit its guards.
+void Compiled::note_unfit(Cache& cache, Entry* made) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(function.get());
+  auto* code = reinterpret_cast<PyCodeObject*>(f->func_code);
+  Ref stack = checked(Py_BuildValue(
+      "[(OiO)]", code->co_filename, code->co_firstlineno, code->co_qualname));
+  std::string reason = "guards fail at once: " + made->guards.failure();
+  // The next call is refused by its own reason, not by recompile_limit.
+  if (fullgraph) std::erase_if(cache, [&](auto& e) { return e.get() == made; });
+  note_break("not_resumable", reason, stack.get(), fullgraph);
+}
+
+Entry* Compiled::entry_for(Cache& cache, const Frames& state) {
+  if (Entry* entry = find(cache, state)) return entry;
+  CompileLock lock;
+  if (Entry* entry = find(cache, state)) return entry;
+  if (!may_capture(cache)) return nullptr;
+  Entry* made = capture(cache, state);
+  // Capture ends with guards that hold, so that running it needs the same walk
+  // as any later call.
+  bool fresh = made->fresh;
+  made->fresh = false;
+  auto find_made = [&] {
+    Entry* found = find(cache, state);
+    // Another thread's walk over these guards may have come between.
+    if (found == nullptr) found = find(cache, state);
+    if (found == nullptr) note_unfit(cache, made);
+    return found;
+  };
+  Entry* entry = find_made();
+  if (entry != made || !fresh) return entry;
+  made->fresh = true;
+  try {
+    compile_graph(*made);
+  } catch (const PythonError&) {
+    // The next call tries again.
+    std::erase_if(cache, [&](auto& e) { return e.get() == made; });
+    throw;
+  }
+  made->fresh = false;
+  // The backend may have run anything: the places are read anew.
+  return find_made();
+}
+
+// A function that no graph holds as a whole.
+void Compiled::refuse(const CodeInfo& info) {
+  PyCodeObject* code = info.object();
+  Ref stack = checked(Py_BuildValue(
+      "[(OiO)]", code->co_filename, code->co_firstlineno, code->co_qualname));
+  note_break("break",
+             info.is_generator
+                 ? "a generator or coroutine is no graph: call it "
+                   "inside of a function that is compiled"
+                 : "an instruction that capture does not know",
+             stack.get(),
+             /*is_error=*/true);
+}
+
 Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
+  auto natively = [&] {
+    return checked(PyObject_Vectorcall(function.get(), args, count, names));
+  };
+  if (policy().stance == Policy::ForceEager) return natively();
   auto* f = reinterpret_cast<PyFunctionObject*>(function.get());
   CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));
   Frames state;
   state.push_back(std::make_unique<Frame>(
       info, function, f->func_globals, f->func_builtins));
   state[0]->own_slots();
-  auto natively = [&] {
-    return checked(PyObject_Vectorcall(function.get(), args, count, names));
-  };
-  if (active != nullptr || info->is_generator || !is_supported(*info) ||
-      !bind(nullptr, *state[0], args, count, names)) {
+  if (active != nullptr) return natively();
+  if (info->is_generator || !is_supported(*info)) {
+    if (fullgraph) refuse(*info);
     return natively();
   }
+  if (!bind(nullptr, *state[0], args, count, names)) return natively();
+  forget();
+  struct Running {
+    Compiled& c;
+    Ref handled{PyErr_GetHandledException()};
+    explicit Running(Compiled& of) : c(of) { ++c.running_; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() {
+      // A part that begins inside of an `except` block may end outside of it.
+      PyErr_SetHandledException(handled.get());
+      if (--c.running_ == 0) c.dropped_.clear();
+    }
+  } running(*this);
   bool begun = false;
   Ref result;
   while (true) {
     std::vector<std::pair<CodeInfo*, int>> key;
     for (const auto& frame : state) key.emplace_back(frame->info, frame->next);
-    Cache& cache = caches[key];
-    Entry* entry = find(cache, state);
-    if (entry == nullptr && cache.size() < kLimit) {
-      // Capture ends with guards that hold, so that running it needs the same
-      // walk as any later call.
-      Guards& guards = capture(cache, state)->guards;
-      entry = find(cache, state);
-      if (entry == nullptr) {
-        reasons.push_back("guards fail at once: " + guards.failure());
-      }
-    }
+    Entry* entry = entry_for(caches[key], state);
     if (entry == nullptr || entry->plain) {
       return begun ? run_as_it_is(state) : natively();
-    }
-    if (entry->fresh) {
-      entry->fresh = false;
-      Ref graph = describe(*entry, marker.get());
-      entry->run_graph =
-          checked(PyObject_CallOneArg(backend.get(), graph.get()));
-      // The backend may have run anything: the places are read anew.
-      if (find(cache, state) != entry) continue;
     }
     End end = run(*entry, state, result);
     if (end == End::Returned) return result;
     if (end == End::Raised) {
       if (!may_run_again(*entry)) return raise_at_beginning(state);
-      PyErr_Clear();
-      return begun ? run_as_it_is(state) : natively();
+      return run_after_error(
+          [&] { return begun ? run_as_it_is(state) : natively(); });
     }
     begun = true;
     if (advance(nullptr, state, 0, result)) return result;

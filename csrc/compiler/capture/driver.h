@@ -3,25 +3,84 @@
 
 #include <taeda/csrc/compiler/capture/evaluate.h>
 
+#include <functional>
+
 namespace taeda::capture {
 
-using Cache = std::vector<std::unique_ptr<Entry>>;
+struct Cache : std::vector<std::unique_ptr<Entry>> {
+  History history;  // of sizes and numbers, over all captures
+};
 
-// The GIL guards all of it.
+using Caches = std::map<std::vector<std::pair<CodeInfo*, int>>, Cache>;
+
+// The GIL guards all of it; parts are captured under the CompileLock.
 struct Compiled {
-  Ref function, backend, marker, unsupported;
+  struct Break {
+    std::string reason;
+    Ref stack;  // list of (file, line, function)
+  };
+  Ref function, backend, marker;
   bool fullgraph = false;
+  Ref dynamic;  // None, or whether sizes are symbols from the beginning
   int64_t graphs = 0;
-  std::vector<std::string> reasons;
+  std::vector<Break> reasons;
   // By where the frames stand: the beginning, and each break.
-  std::map<std::vector<std::pair<CodeInfo*, int>>, Cache> caches;
+  Caches caches;
 
   Ref call(PyObject* const* args, size_t count, PyObject* names);
-  Entry* capture(Cache& cache, const Frames& state);
   Entry* find(Cache& cache, const Frames& state);
   enum class End { Returned, Stopped, Raised };
   // Changes `state` only where the part stopped.
   End run(Entry& entry, Frames& state, Ref& result);
+
+ private:
+  // The entry for a state, captured if need be; null where the function has to
+  // run as it is written from here on.
+  Entry* entry_for(Cache& cache, const Frames& state);
+  Entry* capture(Cache& cache, const Frames& state);
+  bool may_capture(Cache& cache);
+  void compile_graph(Entry& entry);
+  void note_unfit(Cache& cache, Entry* made);
+  Ref run_after_error(const std::function<Ref()>& program);
+  void note_break(const char* event,
+                  const std::string& reason,
+                  PyObject* stack,
+                  bool is_error,
+                  PyObject* error = nullptr);
+  void forget();
+  void refuse(const CodeInfo& info);
+
+  // Calls that are running, of any thread; what reset() dropped meanwhile is
+  // kept until none is.
+  int running_ = 0;
+  int64_t generation_ = 0;
+  std::vector<Caches> dropped_;
+  bool told_limit_ = false;
+};
+
+// The pending exception, which is pending no more.
+struct Raised {
+  Ref type, value, trace;
+
+  Raised() {
+    PyObject *kind, *object, *lines;
+    PyErr_Fetch(&kind, &object, &lines);
+    PyErr_NormalizeException(&kind, &object, &lines);
+    if (lines != nullptr) PyException_SetTraceback(object, lines);
+    type = Ref(kind);
+    value = Ref(object);
+    trace = Ref(lines);
+  }
+  std::string text() const {
+    Ref found(value ? PyObject_Repr(value.get()) : nullptr);
+    const char* s = found ? PyUnicode_AsUTF8(found.get()) : nullptr;
+    PyErr_Clear();
+    return s == nullptr ? "an exception" : s;
+  }
+  // Not the end of the process or the like, which goes its way.
+  bool is_error() const {
+    return PyErr_GivenExceptionMatches(type.get(), PyExc_Exception) != 0;
+  }
 };
 
 // One instruction, and what follows from it: true when the frames above `base`
@@ -35,7 +94,11 @@ void remove_hook();
 // The graph for Python, and the numbers of its outputs: inputs as (name,
 // tensor), calls as (function, arguments, names of the last ones), with
 // marker(i) where an argument is node i. Right after the guards held.
-Ref describe(const Entry& entry, PyObject* marker);
-std::vector<Ref> run_by_backend(Entry& entry, const std::vector<Ref>& places);
+Ref describe(Entry& entry, PyObject* marker);
+// `entry` knows the numbers among the arguments; a piece has none.
+Ref describe(const Call& call, PyObject* marker, const Entry* entry);
+std::vector<Ref> run_by_backend(Entry& entry,
+                                const std::vector<Ref>& places,
+                                SizeValues& sizes);
 
 }  // namespace taeda::capture

@@ -3,6 +3,8 @@
 
 #include <opcode.h>
 
+#include <chrono>
+
 namespace taeda::capture {
 namespace {
 
@@ -10,6 +12,7 @@ struct Table {
   Operation* operations[256] = {};
   Table() {
     add_stack_operations(operations);
+    add_pattern_operations(operations);
     add_name_operations(operations);
     add_call_operations(operations);
     add_control_operations(operations);
@@ -32,10 +35,8 @@ bool handle_exception(Frame& f) {
   PyErr_Fetch(&type, &value, &trace);
   if (found == nullptr) {
     PyErr_Restore(type, value, trace);
-    PyCodeObject* code = f.info->object();
-    _PyTraceback_Add(PyUnicode_AsUTF8(code->co_name),
-                     PyUnicode_AsUTF8(code->co_filename),
-                     f.line());
+    add_traceback(f);
+    f.drop_stack();
     return false;
   }
   PyErr_NormalizeException(&type, &value, &trace);
@@ -59,12 +60,48 @@ bool is_supported(CodeInfo& info) {
     if (code != EXTENDED_ARG && table().operations[code] == nullptr) {
       info.supported = 0;
     }
+#if PY_VERSION_HEX >= 0x030C0000
+    if (code == CALL_INTRINSIC_1 && !has_intrinsic(info.bytes()[i + 1])) {
+      info.supported = 0;
+    }
+#endif
   }
   return info.supported != 0;
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBetweenPauses = 4096;
+// Longer than a thread waits for the lock until it asks for it: to who has not
+// asked the lock is not handed over, and each release begins the wait anew.
+constexpr auto kBetweenReleases = std::chrono::milliseconds(12);
+thread_local int until_pause = kBetweenPauses;
+thread_local Clock::time_point released;
+
+// The interpreter lets signals and other threads in between instructions, and
+// so does this loop. A signal that raises ends a capture: what it raised is not
+// the program's own.
+bool pause(Capture* capture) {
+  until_pause = kBetweenPauses;
+  if (Clock::now() - released > kBetweenReleases) {
+    PyEval_RestoreThread(PyEval_SaveThread());
+    released = Clock::now();
+  }
+  if (PyErr_CheckSignals() == 0) return true;
+  if (capture != nullptr) capture->broken = capture->interrupted = true;
+  return false;
+}
+
+}  // namespace
+
 Flow step(Capture* capture, Frames& frames, Ref& result) {
   Frame& f = *frames.back();
+  if (--until_pause <= 0 && !pause(capture)) {
+    f.current = f.next;
+    return Flow::Failed;
+  }
   const uint8_t* at = f.info->bytes() + 2 * f.next;
   int argument = at[1];
   f.current = f.next++;
@@ -94,6 +131,23 @@ Flow step(Capture* capture, Frames& frames, Ref& result) {
   }
 }
 
+namespace {
+
+// A decision that depends on data ends the graph: what is asked then is a
+// number.
+[[noreturn]] void break_with_error(Capture& c) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Ref kept[] = {Ref(type), Ref(value), Ref(trace)};
+  Ref text(value == nullptr ? nullptr : PyObject_Str(value));
+  const char* words = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  c.broken = true;
+  break_graph(words == nullptr ? "a decision about data" : words);
+}
+
+}  // namespace
+
 bool advance(Capture* capture, Frames& frames, size_t base, Ref& result) {
   switch (step(capture, frames, result)) {
     case Flow::Next:
@@ -109,6 +163,10 @@ bool advance(Capture* capture, Frames& frames, size_t base, Ref& result) {
       break;
   }
   if (is_break()) throw PythonError();
+  if (capture != nullptr &&
+      PyErr_ExceptionMatches(library().data_error.get())) {
+    break_with_error(*capture);
+  }
   while (!handle_exception(*frames.back())) {
     frames.pop_back();
     if (frames.size() == base) throw PythonError();

@@ -2,7 +2,7 @@
 // one kind to the table.
 #pragma once
 
-#include <taeda/csrc/compiler/capture/capture.h>
+#include <taeda/csrc/compiler/capture/interpreter.h>
 
 namespace taeda::capture {
 
@@ -21,10 +21,16 @@ struct Machine {
 };
 using Operation = Flow(Machine& m, int argument);
 
+// Each has a part for all versions of the interpreter and one for each that
+// numbers or arranges things differently; what is called is the same.
 void add_stack_operations(Operation** table);
+void add_pattern_operations(Operation** table);
 void add_name_operations(Operation** table);
 void add_call_operations(Operation** table);
 void add_control_operations(Operation** table);
+
+// Of CALL_INTRINSIC_1, which 3.12 brought, by its argument.
+bool has_intrinsic(int which);
 
 // Continues at the handler of the failing instruction; false without one.
 bool handle_exception(Frame& f);
@@ -38,5 +44,10 @@ Ref call(Machine& m,
 // Whether C code may call this while a graph is captured; ends it if not.
 void check_native(Capture* c, PyObject* callable);
 Ref load_attribute(Machine& m, PyObject* object, PyObject* name);
+// What CALL finds below its arguments: 3.13 has the callable and its first
+// argument or null there. Before, null came first where there was no argument.
+void push_callable(Frame& f, Ref callable);
+// The same of an attribute, where a bound method is taken apart.
+void push_method(Frame& f, Ref attribute);
 
 }  // namespace taeda::capture

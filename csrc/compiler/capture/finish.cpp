@@ -1,5 +1,6 @@
 // What a captured part leaves: results or frames, and side effects, as recipes.
 #include <taeda/csrc/compiler/capture/capture.h>
+#include <taeda/csrc/compiler/capture/liveness.h>
 
 #include <taeda/c10/core/tensor_impl.h>
 
@@ -26,7 +27,7 @@ class Recipes {
     return static_cast<int>(rebuild_.recipes.size()) - 1;
   }
 
-  std::vector<int> outputs;
+  std::vector<int> outputs, sizes;
 
  private:
   static Recipe constant(PyObject* o) {
@@ -45,7 +46,7 @@ class Recipes {
     return Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(o)));
   }
   Recipe parts(Recipe::Kind kind, std::initializer_list<PyObject*> all) {
-    Recipe out{kind, -1, {}, {}};
+    Recipe out{kind, -1, {}, {}, {}};
     for (PyObject* each : all) {
       int part = each == nullptr ? -1 : of(each);
       out.parts.push_back(part);
@@ -57,6 +58,12 @@ class Recipes {
   Recipe of_function(PyObject* o);
   Recipe of_instance(PyObject* o);
   Recipe of_other(PyObject* o);
+  std::vector<int> attribute_parts(PyObject* o);
+  Recipe with_attributes(Recipe out, PyObject* o) {
+    out.attributes = attribute_parts(o);
+    return out;
+  }
+  Recipe of_float(PyObject* o);
 
   Capture& c_;
   Rebuild& rebuild_;
@@ -65,17 +72,24 @@ class Recipes {
 };
 
 Recipe Recipes::describe(PyObject* o) {
-  if (Shadow* s = c_.shadow_of(o)) return {Recipe::Place, s->place, {}, {}};
+  if (Shadow* s = c_.shadow_of(o)) return {Recipe::Place, s->place, {}, {}, {}};
   auto input = c_.places_of_tensors.find(o);
   if (input != c_.places_of_tensors.end()) {
-    return {Recipe::Place, input->second.second, {}, {}};
+    return {Recipe::Place, input->second.second, {}, {}, {}};
   }
   auto node = c_.nodes.find(o);
-  if (node != c_.nodes.end()) return {Recipe::Value, node->second, {}, {}};
+  if (is_sym_float(o) && node == c_.nodes.end()) return of_float(o);
+  if (is_symbol(o) && node == c_.nodes.end()) {
+    bool truth = type_of(o) != library().sym_int.get();
+    int program = c_.program_of(o);
+    if (!truth) sizes.push_back(program);
+    return {truth ? Recipe::Truth : Recipe::Size, program, {}, {}, {}};
+  }
+  if (node != c_.nodes.end()) return {Recipe::Value, node->second, {}, {}, {}};
   if (is_tensor(o)) break_graph("a tensor that capture has not seen made");
   if (PyCell_Check(o)) {
     if (!c_.own_cells.contains(o)) {
-      return {Recipe::Place, c_.constant(o), {}, {}};
+      return {Recipe::Place, c_.constant(o), {}, {}, {}};
     }
     PyObject* content = PyCell_GET(o);
     if (content == nullptr) return parts(Recipe::Cell, {});
@@ -106,7 +120,11 @@ Recipe Recipes::describe(PyObject* o) {
 
 Recipe Recipes::of_container(PyObject* o) {
   if (PyTuple_Check(o)) return items(Recipe::Tuple, o);
+  bool derived = is_container_subclass(o);
   if (PyList_CheckExact(o)) return items(Recipe::List, o);
+  if (derived && PyList_Check(o)) {
+    return with_attributes(items(Recipe::List, o), o);
+  }
   if (PySet_Check(o)) return items(Recipe::Set, o);
   if (PyFrozenSet_CheckExact(o)) return items(Recipe::FrozenSet, o);
   if (PyDict_Check(o)) {
@@ -119,12 +137,23 @@ Recipe Recipes::of_container(PyObject* o) {
       out.parts.push_back(k);
       out.parts.push_back(v);
     }
+    if (derived) return with_attributes(std::move(out), o);
     if (PyDict_CheckExact(o) ||
         strcmp(Py_TYPE(o)->tp_name, "collections.OrderedDict") == 0) {
       return out;
     }
   }
   return of_instance(o);
+}
+
+// Of a taeda.SymFloat: computed again from its parts.
+Recipe Recipes::of_float(PyObject* o) {
+  Ref compute = python::attribute(o, "_compute");
+  Ref args = python::attribute(o, "_parts");
+  kept_.push_back(compute);
+  kept_.push_back(args);
+  return parts(Recipe::Reduced,
+               {compute.get(), args.get(), nullptr, nullptr, nullptr});
 }
 
 Recipe Recipes::of_function(PyObject* o) {
@@ -147,7 +176,11 @@ Recipe Recipes::of_function(PyObject* o) {
 
 Recipe Recipes::of_instance(PyObject* o) {
   if (!is_plain_instance(o)) return of_other(o);
-  Recipe out{Recipe::Instance, -1, type(o), {}};
+  return with_attributes({Recipe::Instance, -1, type(o), {}, {}}, o);
+}
+
+std::vector<int> Recipes::attribute_parts(PyObject* o) {
+  std::vector<int> out;
   Ref state = attributes_of(o);
   kept_.push_back(state);
   PyObject *key, *value;
@@ -155,8 +188,8 @@ Recipe Recipes::of_instance(PyObject* o) {
   while (PyDict_Next(state.get(), &at, &key, &value)) {
     int k = of(key);
     int v = of(value);
-    out.parts.push_back(k);
-    out.parts.push_back(v);
+    out.push_back(k);
+    out.push_back(v);
   }
   return out;
 }
@@ -218,6 +251,11 @@ class Effects {
       if (now == cell.before.get()) continue;
       add(Effect::SetCell, recipes_.of(outer), nullptr, now);
     }
+    for (auto& key : c_.stored_on_classes) {
+      int target = recipes_.place(c_.constant(key.first));
+      PyObject* value = c_.globals.at(key).get();
+      add(Effect::SetOnClass, target, key.second, value);
+    }
     for (auto& key : c_.stored_globals) {
       int target = recipes_.place(c_.constant(key.first));
       add(Effect::SetGlobal, target, key.second, c_.globals.at(key).get());
@@ -234,10 +272,14 @@ class Effects {
   }
   void of(Shadow& s) {
     PyObject* inner = s.inner.get();
-    if (PyList_CheckExact(inner)) {
+    if (s.attributes) {
+      Ref now = attributes_of(inner);
+      of_attributes(s, now.get(), s.attributes.get());
+    }
+    if (PyList_Check(inner)) {
       of_items(s, Effect::AssignList, Ref::borrow(inner));
     } else if (PyDict_Check(inner)) {
-      of_dict(s, inner, Effect::SetItem, Effect::DeleteItem);
+      of_dict(s, inner, s.before.get(), Effect::SetItem, Effect::DeleteItem);
     } else if (PySet_Check(inner)) {
       int same = PyObject_RichCompareBool(inner, s.before.get(), Py_EQ);
       if (same == 1) return;
@@ -258,7 +300,7 @@ class Effects {
       if (!is_plain_instance(inner)) return;
       if (!s.before) s.before = checked(PyDict_New());
       Ref now = attributes_of(inner);
-      of_dict(s, now.get(), Effect::SetAttribute, Effect::DeleteAttribute);
+      of_attributes(s, now.get(), s.before.get());
     }
   }
   void of_enumerate(Shadow& s) {
@@ -291,7 +333,14 @@ class Effects {
     c_.kept.push_back(copy);
     add(kind, recipes_.place(s.place), nullptr, copy.get());
   }
-  void of_dict(Shadow& s, PyObject* now, Effect::Kind set, Effect::Kind drop) {
+  void of_attributes(Shadow& s, PyObject* now, PyObject* before) {
+    of_dict(s, now, before, Effect::SetAttribute, Effect::DeleteAttribute);
+  }
+  void of_dict(Shadow& s,
+               PyObject* now,
+               PyObject* before,
+               Effect::Kind set,
+               Effect::Kind drop) {
     PyObject *key, *value;
     int target = -1;
     auto effect = [&](Effect::Kind kind, PyObject* k, PyObject* v) {
@@ -299,12 +348,12 @@ class Effects {
       add(kind, target, k, v);
     };
     Py_ssize_t at = 0;
-    while (PyDict_Next(s.before.get(), &at, &key, &value)) {
+    while (PyDict_Next(before, &at, &key, &value)) {
       if (PyDict_Contains(now, key) == 0) effect(drop, key, nullptr);
     }
     at = 0;
     while (PyDict_Next(now, &at, &key, &value)) {
-      if (PyDict_GetItem(s.before.get(), key) != value) effect(set, key, value);
+      if (PyDict_GetItem(before, key) != value) effect(set, key, value);
     }
   }
 
@@ -312,19 +361,45 @@ class Effects {
   Recipes& recipes_;
 };
 
+// Whether nobody can tell that what was made inside is gone. `depth` ends the
+// search in what holds itself.
+bool ends_unseen(Capture& c, PyObject* o, int depth = 0) {
+  if (c.shadow_of(o) != nullptr || depth > 4) return false;
+  if (is_tensor(o)) return c.nodes.contains(o);
+  if (PyDict_CheckExact(o)) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(o, &at, &key, &value)) {
+      if (!ends_unseen(c, value, depth + 1)) return false;
+    }
+    return true;
+  }
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    for (PyObject* each : python::items_of(o)) {
+      if (!ends_unseen(c, each, depth + 1)) return false;
+    }
+    return true;
+  }
+  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
+         PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || is_symbol(o);
+}
+
 void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
+  std::vector<bool> live = live_slots(f);
   FrameShape shape{
-      f.info, f.function, f.next, f.depth, -1, f.keyword_names, {}};
+      f.info, f.function, f.next, f.current, f.depth, f.keyword_names, {}};
   int count = f.info->object()->co_nlocalsplus + f.depth;
   for (int i = 0; i < count; ++i) {
     bool untouched =
         static_cast<size_t>(i) < f.untouched.size() && f.untouched[i];
     int recipe = -1;
     if (f.slots[i] != nullptr && untouched) {
-      recipe =
-          recipes.place(c.entry.guards.fetch(Do::Slot, f.number, nullptr, i));
+      recipe = recipes.place(
+          c.entry.guards.fetch(Do::Slot, f.number, f.name_of_slot(i), i));
     } else if (f.slots[i] != nullptr) {
-      recipe = recipes.of(f.slots[i]);
+      auto slot = static_cast<size_t>(i);
+      bool dead = slot < live.size() && !live[slot];
+      if (!dead || !ends_unseen(c, f.slots[i])) recipe = recipes.of(f.slots[i]);
     }
     shape.slots.push_back(recipe);
   }
@@ -349,7 +424,18 @@ void finish(Capture& c, Ref result) {
     for (auto& f : c.frames) describe_frame(c, recipes, *f);
   }
   Effects(c, recipes).all();
+  // Numbers that come from data: programs over them need their values.
+  const std::vector<Call>& calls = c.entry.graph.calls();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].defines < 0 || recipes.sizes.empty()) continue;
+    recipes.outputs.push_back(static_cast<int>(i));
+  }
   c.entry.outputs = recipes.outputs;
+  std::set<int> sizes(recipes.sizes.begin(), recipes.sizes.end());
+  c.entry.size_outputs.assign(sizes.begin(), sizes.end());
+  c.refused = true;
+  c.dynamic.finish();
+  c.refused = false;
   c.entry.graph.finish(recipes.outputs);
 }
 

@@ -52,7 +52,11 @@ bool runs_natively(PyObject* file) {
                              "_compat",
                              "_native_names",
                              "nn/parameter",
-                             "nn/init"}) {
+                             "_symbol",
+                             "compiler/_sizes",
+                             "nn/init",
+                             "compiler/__init__",
+                             "compiler/_arrays"}) {
     if (strncmp(inside, prefix, strlen(prefix)) == 0) return true;
   }
   return false;
@@ -75,6 +79,8 @@ CodeInfo* code_info(PyCodeObject* code) {
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   info->imports = file != nullptr && strstr(file, "importlib") != nullptr;
   info->runs_natively = runs_natively(code->co_filename);
+  info->of_functional = info->runs_natively && file != nullptr &&
+                        strstr(file, "/taeda/nn/functional/") != nullptr;
   return info.get();
 }
 
@@ -94,9 +100,24 @@ Frame::~Frame() {
   for (int i = 0; i < alive; ++i) Py_XDECREF(slots[i]);
 }
 
+void Frame::drop_stack() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  while (depth > 0) pop();
+  PyErr_Restore(type, value, trace);
+}
+
+PyObject* Frame::name_of_slot(int i) const {
+  PyCodeObject* code = info->object();
+  if (i >= code->co_nlocalsplus) return nullptr;
+  return PyTuple_GET_ITEM(code->co_localsplusnames, i);
+}
+
 int Frame::line() const {
-  return PyCode_Addr2Line(info->object(),
-                          current * static_cast<int>(sizeof(_Py_CODEUNIT)));
+  PyCodeObject* code = info->object();
+  int found = PyCode_Addr2Line(code, 2 * current);
+  // Instructions that prepare a frame have no line.
+  return found < 0 ? code->co_firstlineno : found;
 }
 
 namespace {
@@ -165,6 +186,16 @@ bool bind(Capture* capture,
     if (capture != nullptr) capture->adopt_default(f, i);
   }
   return true;
+}
+
+void Capture::adopt_defaults(Frame& f) {
+  auto* function = reinterpret_cast<PyFunctionObject*>(f.function.get());
+  PyCodeObject* code = f.info->object();
+  for (int i = 0; i < code->co_argcount + code->co_kwonlyargcount; ++i) {
+    PyObject* value = f.slots[i];
+    if (value != nullptr && value == default_of(function, i))
+      adopt_default(f, i);
+  }
 }
 
 // A default of a function that was defined outside is an outside object.

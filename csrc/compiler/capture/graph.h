@@ -1,7 +1,7 @@
 // A linear graph of calls of the library's functions.
 #pragma once
 
-#include <taeda/csrc/python/tensor_type.h>
+#include <taeda/csrc/compiler/capture/sizes.h>
 
 #include <memory>
 #include <vector>
@@ -23,18 +23,29 @@ inline PyObject* call_method(PyObject* o,
 
 // An argument: the value of a node, a constant, or a container of arguments.
 struct Argument {
-  enum Kind { Node, Constant, Tuple, List, Dict, Slice } kind = Constant;
+  enum Kind {
+    Node,
+    Constant,
+    Tuple,
+    List,
+    Dict,
+    Slice,
+    Size,   // what program `node` computes of the symbols
+    Apply,  // `object` called with the items: a float that depends on symbols
+  } kind = Constant;
   int node = -1;
-  Ref object;  // the constant; the keys of a dict; the type of a tuple
+  // The constant; the keys of a dict; the type of a tuple; what is called.
+  Ref object;
   std::vector<Argument> items;
 };
 
 struct Call {
-  Ref function;    // null for an input
+  Ref function;    // null for an input, and for what only a piece reads
   int input = -1;  // the place that it is read from
   std::vector<Argument> args;
   Ref names;  // of the last arguments, as vectorcall has them; or null
   std::vector<int> frees;  // nodes that no later one reads
+  int defines = -1;        // the symbol whose value it is
   Ref file;
   int line = 0;
 };
@@ -43,13 +54,18 @@ class Graph {
  public:
   int add_input(int place);
   int add_call(Call call);
+  // A number for what stands for an argument of a piece.
+  int add_nothing() { return add_call({}); }
   // Works out what is freed where; `outputs` live to the end.
   void finish(const std::vector<int>& outputs);
   // Values of all nodes that are still alive; `inputs` borrowed, by place.
-  std::vector<Ref> run(const std::vector<Ref>& inputs) const;
+  // Writes the values of symbols that come from data.
+  std::vector<Ref> run(const std::vector<Ref>& inputs, SizeValues& sizes) const;
   std::vector<Call>& calls() { return calls_; }
   const std::vector<Call>& calls() const { return calls_; }
   size_t call_count() const;
+  // Whether a call or the end reads a node; known once it is finished.
+  bool is_read(size_t node) const;
 
  private:
   std::vector<Call> calls_;

@@ -40,26 +40,6 @@ bool has_keys(PyObject* dict, PyObject* keys) {
   return true;
 }
 
-const char* word(Do what) {
-  static const char* const words[] = {
-      "slot",      "constant",  "item",
-      "attribute", "attribute", "item",
-      "content",   "elements",  "result",
-      "position",  "type",      "identity",
-      "value",     "length",    "keys",
-      "elements",  "absence",   "absence",
-      "absence",   "emptiness", "identity of two names",
-      "tensor",    "mode"};
-  return words[static_cast<int>(what)];
-}
-
-std::string text_of(PyObject* o) {
-  Ref text(PyObject_Repr(o));
-  const char* s = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (s == nullptr) PyErr_Clear();
-  return s == nullptr ? "?" : s;
-}
-
 }  // namespace
 
 namespace {
@@ -80,16 +60,55 @@ TensorFacts::TensorFacts(PyObject* tensor) : type(Py_TYPE(tensor)) {
   symbolic = t.is_symbolic();
   leaf = is_leaf(tensor);
   inference = t.is_inference;
+  PyObject* own = python::as_tensor(tensor)->dict;
+  PyObject* asked =
+      own ? PyDict_GetItemString(own, "_dynamo_dynamic_indices") : nullptr;
+  if (asked != nullptr) marks = checked(PySet_New(asked));
+}
+
+void TensorFacts::leave(ArrayRef<SymInt> symbolic_sizes,
+                        ArrayRef<SymInt> symbolic_strides) {
+  free = true;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (symbolic_sizes[d].is_symbolic()) sizes[d] = kFree;
+    if (symbolic_strides[d].is_symbolic()) strides[d] = kFree;
+  }
+}
+
+bool TensorFacts::has_geometry(IntArrayRef other_sizes,
+                               IntArrayRef other_strides) const {
+  if (!free) {
+    return other_sizes == IntArrayRef(sizes) &&
+           other_strides == IntArrayRef(strides);
+  }
+  if (other_sizes.size() != sizes.size()) return false;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    bool size = sizes[d] == kFree || sizes[d] == other_sizes[d];
+    bool stride = strides[d] == kFree || strides[d] == other_strides[d];
+    if (!size || !stride) return false;
+  }
+  return true;
+}
+
+// A tensor whose dims are marked needs a graph that was made for such marks.
+bool TensorFacts::has_marks(PyObject* tensor) const {
+  PyObject* own = python::as_tensor(tensor)->dict;
+  if (own == nullptr) return true;
+  PyObject* asked = PyDict_GetItemString(own, "_dynamo_dynamic_indices");
+  if (asked == nullptr) return true;
+  if (!marks) return false;
+  int contained = PyObject_RichCompareBool(asked, marks.get(), Py_LE);
+  if (contained < 0) PyErr_Clear();
+  return contained == 1;
 }
 
 bool TensorFacts::hold(PyObject* tensor) const {
   if (Py_TYPE(tensor) != type) return false;
   const TensorImpl& t = *python::unwrap(tensor).impl();
   return t.dtype() == dtype && t.requires_grad() == requires_grad &&
-         t.sizes() == IntArrayRef(sizes) &&
-         t.strides() == IntArrayRef(strides) && t.device().type == device &&
+         has_geometry(t.sizes(), t.strides()) && t.device().type == device &&
          t.is_inference == inference &&
-         (!requires_grad || is_leaf(tensor) == leaf);
+         (!requires_grad || is_leaf(tensor) == leaf) && has_marks(tensor);
 }
 
 int Guards::fetch(Do what, int parent, PyObject* object, int64_t index) {
@@ -104,9 +123,24 @@ void Guards::check(Do what, int place, PyObject* object, int64_t index) {
   steps_.push_back({what, place, -1, index, Ref::borrow(object)});
 }
 
-void Guards::check_tensor(int place, PyObject* tensor) {
+TensorFacts& Guards::check_tensor(int place, PyObject* tensor) {
   steps_.push_back({Do::CheckTensor, place});
   steps_.back().facts = std::make_unique<TensorFacts>(tensor);
+  return *steps_.back().facts;
+}
+
+void Guards::check_sizes(std::unique_ptr<SizeGuards> guards) {
+  sizes_ = std::move(guards);
+  steps_.push_back({Do::CheckSizes, sizes_->sources.at(0).place});
+}
+
+std::vector<std::string> Guards::conditions() const {
+  std::vector<std::string> out;
+  if (!sizes_) return out;
+  for (const SizeGuards::Condition& c : sizes_->conditions) {
+    out.push_back(c.where.empty() ? c.text : c.text + "  # " + c.where);
+  }
+  return out;
 }
 
 bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
@@ -180,6 +214,8 @@ bool Guards::run(const Step& s, const std::vector<FrameState>& frames) const {
       return s.facts->hold(own);
     case Do::CheckMode:
       return equal(state_of_mode(own).get(), key);
+    case Do::CheckSizes:
+      return sizes_->hold(values_, symbols_);
   }
   return false;
 }
@@ -200,7 +236,7 @@ bool compares(Do what) { return what == Do::CheckIs || what == Do::CheckEqual; }
 
 }  // namespace
 
-void Guards::note_versions() const {
+void Guards::stamp_dicts() const {
   std::vector<bool> noted(places_ * 2);
   std::vector<bool> fixed(places_);  // the value is what it was
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -221,9 +257,7 @@ void Guards::note_versions() const {
     if (noted[2 * holder + of_instance]) continue;
     noted[2 * holder + of_instance] = true;
     PyObject* dict = dict_at(values_[holder], of_instance);
-    uint64_t version =
-        dict ? reinterpret_cast<PyDictObject*>(dict)->ma_version_tag : 0;
-    again_.push_back({-1, holder, of_instance, version});
+    again_.push_back({-1, holder, of_instance, DictStamp(dict)});
   }
 }
 
@@ -234,15 +268,21 @@ bool Guards::hold_again(const std::vector<FrameState>& frames) const {
       if (!run(steps_[a.step], frames)) return false;
       continue;
     }
-    PyObject* dict = dict_at(values_[a.place], a.of_instance);
-    uint64_t version =
-        dict ? reinterpret_cast<PyDictObject*>(dict)->ma_version_tag : 0;
-    if (version != a.version) return false;
+    if (!a.stamp.holds(dict_at(values_[a.place], a.of_instance))) return false;
   }
   return true;
 }
 
 bool Guards::hold(const std::vector<FrameState>& frames) const {
+  // A property that a fetch reads lets other threads in, or calls us again.
+  if (busy_) return false;
+  busy_ = true;
+  bool holds = walk(frames);
+  busy_ = false;
+  return holds;
+}
+
+bool Guards::walk(const std::vector<FrameState>& frames) const {
   kept_.clear();
   if (!again_.empty()) {
     if (hold_again(frames)) return true;
@@ -256,35 +296,8 @@ bool Guards::hold(const std::vector<FrameState>& frames) const {
     failed_ = static_cast<size_t>(&s - steps_.data());
     return false;
   }
-  note_versions();
+  stamp_dicts();
   return true;
-}
-
-std::string Guards::name(int place) const {
-  const Step& s = step_of(place);
-  std::string key = s.object ? text_of(s.object.get()) : "";
-  switch (s.what) {
-    case Do::Slot:
-      return "L[" + std::to_string(s.parent) + "][" + std::to_string(s.index) +
-             "]";
-    case Do::Constant:
-      return PyDict_Check(s.object.get()) ? "G" : key;
-    case Do::InstanceItem:
-    case Do::Attribute:
-      return name(s.parent) + "." + std::string(key, 1, key.size() - 2);
-    case Do::Content:
-      return name(s.parent) + ".cell_contents";
-    case Do::Item:
-      return name(s.parent) + "[" + std::to_string(s.index) + "]";
-    default:
-      return name(s.parent) + "[" + key + "]";
-  }
-}
-
-std::string Guards::failure() const {
-  if (steps_.empty()) return "none";
-  const Step& s = steps_[failed_];
-  return std::string(word(s.what)) + " of " + name(s.place);
 }
 
 }  // namespace taeda::capture

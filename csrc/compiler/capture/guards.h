@@ -1,7 +1,8 @@
 // How outside objects are found again, and what must hold of them.
 #pragma once
 
-#include <taeda/csrc/python/tensor_type.h>
+#include <taeda/csrc/compiler/capture/dict_stamp.h>
+#include <taeda/csrc/compiler/capture/sizes.h>
 
 #include <memory>
 
@@ -36,7 +37,8 @@ enum class Do : uint8_t {
   CheckEmpty,   // the fetch found nothing
   CheckSame,    // the object at place `index`
   CheckTensor,
-  CheckMode,  // a mode of this state: Note [Modes in graphs]
+  CheckMode,   // a mode of this state: Note [Modes in graphs]
+  CheckSizes,  // of all symbols: Note [Sizes that differ]
 };
 
 // What code that a tensor went through may have looked at.
@@ -46,8 +48,18 @@ struct TensorFacts {
   ScalarType dtype;
   DeviceType device;
   bool requires_grad, symbolic, leaf, inference;
+  bool free = false;  // some sizes or strides are left to CheckSizes: kFree
+  Ref marks;          // the dims that mark_dynamic named, or null
   explicit TensorFacts(PyObject* tensor);
   bool hold(PyObject* tensor) const;
+  // Leaves to CheckSizes what is a symbol.
+  void leave(ArrayRef<SymInt> symbolic_sizes,
+             ArrayRef<SymInt> symbolic_strides);
+
+ private:
+  static constexpr int64_t kFree = -1;
+  bool has_geometry(IntArrayRef other_sizes, IntArrayRef other_strides) const;
+  bool has_marks(PyObject* tensor) const;
 };
 
 struct Step {
@@ -63,50 +75,57 @@ struct FrameState {
   PyObject** slots;
 };
 
-// Note [Versions of dicts]
-// A model's guards are mostly about what stands in dicts that nobody changes.
-// CPython gives each dict a number that is new after each change. After all
-// steps held, the numbers of the dicts that they read are noted; as long as
-// those are the same, so are the values that were read, and only what can
-// change without a dict is looked at again: tensors, lists, cells, classes. The
-// walk goes from parents to children, so that a dict is touched only after the
-// one that keeps it alive was found unchanged. (3.13 has no such numbers; there
-// a watcher of dicts has to mark the guards.)
 struct Again {
   int step = -1;  // to be run again, or
-  int place = 0;  // whose dict has this number
+  int place = 0;  // whose dict was stamped: Note [Versions of dicts]
   bool of_instance = false;
-  uint64_t version = 0;
+  DictStamp stamp = {};
 };
 
 class Guards {
  public:
   int fetch(Do what, int parent, PyObject* object, int64_t index = 0);
   void check(Do what, int place, PyObject* object, int64_t index = 0);
-  void check_tensor(int place, PyObject* tensor);
+  TensorFacts& check_tensor(int place, PyObject* tensor);
+  // After all others.
+  void check_sizes(std::unique_ptr<SizeGuards> guards);
+  // What must hold of symbols, as text with the line that asked.
+  std::vector<std::string> conditions() const;
+  // Those that the last hold() read, by the numbers of symbols.
+  const std::vector<int64_t>& symbols() const { return symbols_; }
   // Fills `values` with borrowed references; false at the first step that does
   // not hold, whose number goes to `failed`.
   bool hold(const std::vector<FrameState>& frames) const;
   size_t places() const { return places_; }
   size_t size() const { return steps_.size(); }
   PyObject* value(int place) const { return values_[place]; }
-  // Which step failed last, in words.
+  // Which step failed, in words; right after hold() said no.
   std::string failure() const;
+  // What is checked, in words.
+  std::vector<std::string> texts() const;
   const Step& step_of(int place) const { return steps_[made_by_[place]]; }
   std::string name(int place) const;
+  // Calls a place by another name.
+  void label(int place, std::string name) { labels_[place] = std::move(name); }
 
  private:
+  bool walk(const std::vector<FrameState>& frames) const;
   bool run(const Step& s, const std::vector<FrameState>& frames) const;
   bool hold_again(const std::vector<FrameState>& frames) const;
-  void note_versions() const;
+  void stamp_dicts() const;
+  std::string text(size_t step) const;
   std::vector<Step> steps_;
+  std::unordered_map<int, std::string> labels_;
   std::vector<size_t> made_by_;
   size_t places_ = 0;
-  // Scratch of hold(), which the GIL guards: nothing it calls runs Python code
-  // but Attribute, whose results are kept here.
+  // Scratch of hold(), which the GIL and `busy_` guard: what runs Python code
+  // are fetches of attributes and the like, whose results are kept here.
   mutable std::vector<PyObject*> values_;
   mutable std::vector<Ref> kept_;
   mutable size_t failed_ = 0;
+  mutable bool busy_ = false;  // a second walk beside one counts as failed
+  std::unique_ptr<SizeGuards> sizes_;
+  mutable std::vector<int64_t> symbols_;
   mutable std::vector<Again> again_;  // empty when nothing is noted
 };
 

@@ -1,4 +1,5 @@
-// Whether calls are recorded for backward, as graphs and their guards see it.
+// What a thread has switched on, as graphs and their guards see it: whether
+// calls are recorded for backward, autocast, the default dtype.
 //
 // Note [Modes in graphs]
 // A graph is entered under the modes that its entry names. A switch becomes a
@@ -6,16 +7,28 @@
 // modes that are entered and left around nothing leave no trace. Objects of
 // no_grad, enable_grad and inference_mode remember in C what they will switch
 // back to. That is read by leaving them and written by entering them, each time
-// between two assignments of the thread's modes.
+// between two assignments of the thread's modes. Scopes of autocast are Python
+// objects; what they switch, and how many are open, is a mode like the others.
 #pragma once
 
+#include <taeda/c10/core/local_state.h>
+#include <taeda/csrc/autograd/autocast.h>
 #include <taeda/csrc/python/tensor_type.h>
 
 namespace taeda::capture {
 
 struct Modes {
   bool grad = true, inference = false, forward = true;
-  bool operator==(const Modes&) const = default;
+  ScalarType default_dtype = ScalarType::Float;
+  int nesting = 0;  // open scopes of autocast
+  autocast::Settings autocast;
+
+  bool has_same_gradients(const Modes& other) const;
+  bool has_same_autocast(const Modes& other) const;
+  bool operator==(const Modes& other) const {
+    return has_same_gradients(other) && has_same_autocast(other) &&
+           default_dtype == other.default_dtype;
+  }
 };
 Modes current_modes();
 void set_modes(const Modes& m);
@@ -27,7 +40,11 @@ python::Ref make_mode(PyObject* type, PyObject* state);
 // Makes `mode` switch back to what `state` says.
 void remember(PyObject* mode, PyObject* state);
 
-// set_modes(grad, inference, forward), for graphs.
+// For graphs: set_modes(grad, inference, forward), and
+// set_autocast(enabled, cache_enabled, nesting, dtypes), whose first is a mask
+// of devices and whose last a byte for each.
 PyObject* set_modes_for_python(PyObject*, PyObject* args);
+PyObject* set_autocast_for_python(PyObject*, PyObject* args);
+python::Ref arguments_of_autocast(const Modes& m);
 
 }  // namespace taeda::capture

@@ -1,5 +1,9 @@
 // The extension module taeda._capture, loaded when something is compiled.
 #include <taeda/csrc/compiler/capture/driver.h>
+#include <taeda/csrc/compiler/capture/pieces.h>
+#include <taeda/csrc/compiler/capture/policy.h>
+
+#include <chrono>
 
 namespace taeda::capture {
 namespace {
@@ -54,30 +58,43 @@ PyObject* compiled_function(PyObject* o) {
 
 namespace {
 
-Ref text(const std::string& s) { return python::new_text(s); }
-
 PyObject* explain(PyObject* self, PyObject*) {
   Compiled& c = compiled_of(self);
   Ref parts = checked(PyList_New(0));
+  Ref guards = checked(PyList_New(0));
   for (auto& [key, cache] : c.caches) {
     for (auto& entry : cache) {
-      Ref one = checked(Py_BuildValue("{s:n,s:n,s:O,s:s}",
+      std::vector<std::string> sizes = entry->guards.conditions();
+      Ref conditions = python::new_list(sizes.size(), [&](size_t i) {
+        return python::new_text(sizes[i]).release();
+      });
+      Ref one = checked(Py_BuildValue("{s:n,s:n,s:O,s:O,s:s}",
                                       "calls",
                                       entry->graph.call_count(),
                                       "guards",
                                       entry->guards.size(),
+                                      "sizes",
+                                      conditions.get(),
                                       "plain",
                                       entry->plain ? Py_True : Py_False,
                                       "reason",
                                       entry->reason.c_str()));
-      PyList_Append(parts.get(), one.get());
+      python::check_status(PyList_Append(parts.get(), one.get()));
+      for (const std::string& each : entry->guards.texts()) {
+        python::check_status(
+            PyList_Append(guards.get(), python::new_text(each).get()));
+      }
     }
   }
-  Ref reasons = python::new_list(
-      c.reasons.size(), [&](size_t i) { return text(c.reasons[i]).release(); });
-  return Py_BuildValue("{s:L,s:O,s:O}",
+  Ref reasons = python::new_list(c.reasons.size(), [&](size_t i) {
+    const Compiled::Break& b = c.reasons[i];
+    return Py_BuildValue("(sO)", b.reason.c_str(), b.stack.get());
+  });
+  return Py_BuildValue("{s:L,s:O,s:O,s:O}",
                        "graphs",
-                       c.graphs,
+                       static_cast<long long>(c.graphs),
+                       "guards",
+                       guards.get(),
                        "parts",
                        parts.get(),
                        "reasons",
@@ -107,18 +124,27 @@ PyObject* time_guards(PyObject* self, PyObject* args) {
   }
   std::vector<FrameState> state{{frame.slots}};
   bool holds = true;
-  _PyTime_t begin = _PyTime_GetPerfCounter();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
   for (long long i = 0; i < repeats; ++i) holds &= entry->guards.hold(state);
-  _PyTime_t end = _PyTime_GetPerfCounter();
+  std::chrono::duration<double> spent = Clock::now() - begin;
   if (!holds) {
     PyErr_SetString(PyExc_ValueError, "time_guards: guards do not hold");
     return nullptr;
   }
-  return PyFloat_FromDouble(static_cast<double>(end - begin) * 1e-9 /
-                            static_cast<double>(repeats));
+  return PyFloat_FromDouble(spent.count() / static_cast<double>(repeats));
+}
+
+PyObject* set_dynamic(PyObject* self, PyObject* value) {
+  compiled_of(self).dynamic = Ref::borrow(value);
+  Py_RETURN_NONE;
 }
 
 PyMethodDef methods[] = {
+    {"set_dynamic",
+     set_dynamic,
+     METH_O,
+     "Whether sizes are symbols: True, False, or None for those that differ."},
     {"explain", explain, METH_NOARGS, "What has been captured, as a dict."},
     {"time_guards",
      time_guards,
@@ -145,15 +171,10 @@ PyGetSetDef getset[] = {{"__dict__",
 PyTypeObject* compiled_type = nullptr;
 
 PyObject* compile(PyObject*, PyObject* args) {
-  PyObject *function, *backend, *marker, *unsupported;
+  PyObject *function, *backend, *marker;
   int fullgraph;
-  if (!PyArg_ParseTuple(args,
-                        "OOOpO",
-                        &function,
-                        &backend,
-                        &marker,
-                        &fullgraph,
-                        &unsupported)) {
+  if (!PyArg_ParseTuple(
+          args, "OOOp", &function, &backend, &marker, &fullgraph)) {
     return nullptr;
   }
   if (!PyFunction_Check(function)) {
@@ -168,22 +189,40 @@ PyObject* compile(PyObject*, PyObject* args) {
   object->compiled->function = Ref::borrow(function);
   if (backend != Py_None) object->compiled->backend = Ref::borrow(backend);
   object->compiled->marker = Ref::borrow(marker);
-  object->compiled->unsupported = Ref::borrow(unsupported);
   object->compiled->fullgraph = fullgraph != 0;
+  object->compiled->dynamic = Ref::borrow(Py_None);
   return self;
+}
+
+// Of frames that are evaluated here the interpreter knows nothing.
+std::string (*outer_location)() = nullptr;
+std::string location() {
+  if (active == nullptr || active->frames.empty()) {
+    return outer_location == nullptr ? std::string() : outer_location();
+  }
+  const Frame& f = *active->frames.back();
+  const char* file = PyUnicode_AsUTF8(f.info->object()->co_filename);
+  return std::string(file) + ":" + std::to_string(f.line());
+}
+// After the bindings of symbols, which set it first.
+void install_location() {
+  outer_location = std::exchange(ShapeEnv::location, location);
+}
+
+Ref item_of(PyObject* table, const char* name) {
+  PyObject* found = PyDict_GetItemString(table, name);
+  if (found == nullptr) {
+    PyErr_Format(PyExc_KeyError, "setup: %s is missing", name);
+    throw PythonError();
+  }
+  return Ref::borrow(found);
 }
 
 PyObject* setup(PyObject*, PyObject* table) {
   try {
+    install_location();
     Library lib;
-    auto take = [&](const char* name) {
-      PyObject* found = PyDict_GetItemString(table, name);
-      if (found == nullptr) {
-        PyErr_Format(PyExc_KeyError, "setup: %s is missing", name);
-        throw PythonError();
-      }
-      return Ref::borrow(found);
-    };
+    auto take = [&](const char* name) { return item_of(table, name); };
     lib.tensor_base = take("tensor_base");
     lib.tensor = take("tensor");
     lib.parameter = take("parameter");
@@ -192,6 +231,7 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.meta = take("meta");
     lib.grad_setter = take("grad_setter");
     lib.break_error = take("break_error");
+    lib.compiler_error = take("compiler_error");
     lib.device_type = take("device_type");
     lib.dtype_type = take("dtype_type");
     lib.push_mode = take("push_mode");
@@ -199,13 +239,52 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.getitem = take("getitem");
     lib.factories = take("factories");
     lib.readers = take("readers");
+    lib.counted = take("counted");
     lib.enum_type = take("enum_type");
     lib.cpu_tensor = take("cpu_tensor");
     lib.unbind = take("unbind");
     lib.mode_types = take("mode_types");
     lib.mode_setter = take("mode_setter");
+    lib.autocast_setter = take("autocast_setter");
+    lib.default_dtype = take("default_dtype");
+    lib.default_dtype_setter = take("default_dtype_setter");
+    lib.module = take("module");
+    lib.sym_int = take("sym_int");
+    lib.sym_bool = take("sym_bool");
+    lib.sym_float = take("sym_float");
+    lib.float_input = take("float_input");
+    lib.shared_symbol = take("shared_symbol");
+    lib.constraint_error = take("constraint_error");
+    lib.data_error = take("data_error");
+    lib.dynamic_settings = take("dynamic_settings");
+    lib.symbolic_functions = take("symbolic_functions");
+    lib.size_marker = take("size_marker");
+    lib.apply_marker = take("apply_marker");
+    lib.as_number = take("as_number");
     lib.unsafe = take("unsafe").release();
     lib.unsafe_modules = take("unsafe_modules").release();
+    lib.handlers = take("handlers");
+    lib.builtins = take("builtins");
+    lib.array_handler = take("array_handler");
+    lib.numpy_handler = take("numpy_handler");
+    lib.make_instance = take("make_instance");
+    lib.whole_handler = take("whole_handler");
+    lib.assertion = take("assertion");
+    lib.function_setter = take("function_setter");
+    lib.apply_handler = take("apply_handler");
+    lib.operator_handler = take("operator_handler");
+    lib.function_base = take("function_base");
+    lib.make_closure = take("make_closure");
+    lib.make_handle = take("make_handle");
+    lib.level_types = take("level_types");
+    lib.operator_types = take("operator_types");
+    lib.node_marker = take("node_marker");
+    lib.observer = take("observer");
+    lib.lock = take("lock");
+    lib.allowed = take("allowed");
+    lib.substitutes = take("substitutes");
+    lib.disabled_code = take("disabled_code");
+    lib.strict_type = take("strict_type");
     lib.recorder = make_recorder();
     set_library(std::move(lib));
   } catch (const PythonError&) {
@@ -214,17 +293,49 @@ PyObject* setup(PyObject*, PyObject* table) {
   Py_RETURN_NONE;
 }
 
+PyObject* fixed_number(PyObject*, PyObject* inner) {
+  if (active == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "a number of an ended capture is read");
+    return nullptr;
+  }
+  try {
+    return active->fixed_number(inner).release();
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
 PyMethodDef functions[] = {
+    {"fixed_number",
+     fixed_number,
+     METH_O,
+     "The value of a float that stands for an outside one, guarded."},
     {"setup", setup, METH_O, "Takes what capture needs of the package."},
     {"set_modes",
      set_modes_for_python,
      METH_VARARGS,
      "set_modes(grad, inference, forward): what the thread records."},
+    {"set_autocast",
+     set_autocast_for_python,
+     METH_VARARGS,
+     "set_autocast(enabled, cache_enabled, nesting, dtypes): as in a graph."},
     {"compile",
      compile,
      METH_VARARGS,
-     "compile(function, backend, marker, fullgraph, error): a function that is "
+     "compile(function, backend, marker, fullgraph): a function that is "
      "captured when it is called."},
+    {"configure",
+     configure,
+     METH_VARARGS,
+     "configure(name, value): stance, recompile_limit; adds to generation."},
+    {"set_strict",
+     set_strict,
+     METH_O,
+     "Whether graph breaks of this thread are errors; returns what was."},
+    {"is_capturing",
+     is_capturing,
+     METH_NOARGS,
+     "Whether this thread captures a graph."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
@@ -258,5 +369,14 @@ PyMODINIT_FUNC PyInit__capture() {
   using namespace taeda::capture;
   compiled_type = make_type();
   if (compiled_type == nullptr) return nullptr;
-  return PyModule_Create(&definition);
+  PyTypeObject* piece = make_piece_type();
+  if (piece == nullptr) return nullptr;
+  PyObject* module = PyModule_Create(&definition);
+  if (module == nullptr) return nullptr;
+  if (PyModule_AddFunctions(module, piece_functions) < 0 ||
+      PyModule_AddType(module, piece) < 0) {
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
 }

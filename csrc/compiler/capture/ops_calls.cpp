@@ -1,5 +1,8 @@
 // Calls: of Python functions, which are evaluated here, and of C code.
-#include <taeda/csrc/compiler/capture/evaluate.h>
+#include <taeda/csrc/compiler/capture/pieces.h>
+#include <taeda/csrc/compiler/capture/policy.h>
+
+#include <taeda/c10/core/tensor_impl.h>
 
 #include <opcode.h>
 
@@ -39,6 +42,49 @@ Ref make_super(Machine& m) {
   throw PythonError();
 }
 
+bool is_builtin(PyObject* callable, const char* name) {
+  return PyCFunction_Check(callable) && PyCFunction_GET_SELF(callable) &&
+         PyModule_Check(PyCFunction_GET_SELF(callable)) &&
+         strcmp(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name,
+                name) == 0;
+}
+
+// What the running function's variables are, which C code would look for in the
+// interpreter's own frame.
+Ref local_variables(Machine& m) {
+  PyCodeObject* code = m.f.info->object();
+  Ref out = checked(PyDict_New());
+  for (int i = 0; i < code->co_nlocalsplus; ++i) {
+    PyObject* value = m.slot(i);
+    if (value != nullptr && PyCell_Check(value)) {
+      value = m.capture->cell_content(value);
+    }
+    if (value == nullptr) continue;
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+    python::check_status(PyDict_SetItem(out.get(), name, value));
+  }
+  return out;
+}
+
+// The library tells objects apart by id() and keeps no number; a program may.
+Ref identity(Machine& m, PyObject* o) {
+  const char* file = PyUnicode_AsUTF8(m.f.info->object()->co_filename);
+  if (file != nullptr && strstr(file, "/taeda/") != nullptr) {
+    return checked(PyLong_FromVoidPtr(o));
+  }
+  return checked(PyLong_FromVoidPtr(m.capture->identity(o)));
+}
+
+// Functions and modules among the arguments of a function of the library, which
+// no node can hold: such a function is seen through.
+bool takes_objects(Capture* c, PyObject* const* args, size_t count) {
+  if (c == nullptr) return false;
+  return std::any_of(args, args + count, [&](PyObject* each) {
+    if (PyFunction_Check(each) || PyMethod_Check(each)) return true;
+    return c->shadow_of(each) != nullptr && is_plain_instance(each);
+  });
+}
+
 // Begins a frame for a Python function; false where it has to run by C.
 bool begin_frame(Machine& m,
                  PyObject* function,
@@ -47,8 +93,11 @@ bool begin_frame(Machine& m,
                  PyObject* names) {
   auto* f = reinterpret_cast<PyFunctionObject*>(function);
   CodeInfo* info = code_info(reinterpret_cast<PyCodeObject*>(f->func_code));
-  if (info->is_generator || info->imports || info->runs_natively ||
-      !is_supported(*info)) {
+  size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  bool natively =
+      info->runs_natively &&
+      !(info->of_functional && takes_objects(m.capture, args, count + named));
+  if (info->is_generator || info->imports || natively || !is_supported(*info)) {
     return false;
   }
   auto frame = std::make_unique<Frame>(
@@ -56,6 +105,7 @@ bool begin_frame(Machine& m,
   frame->own_slots();
   if (!bind(m.capture, *frame, args, count, names)) return false;
   if (m.frames.size() > 200) break_graph("calls are nested too deeply");
+  if (m.capture != nullptr) frame->began = m.capture->count - 1;
   m.pending = std::move(frame);
   return true;
 }
@@ -79,9 +129,10 @@ Ref attribute_function(Machine& m,
   PyObject* text = Py_NewRef(args[1]);
   PyUnicode_InternInPlace(&text);
   Ref key(text);
-  if ((strcmp(name, "setattr") == 0 || strcmp(name, "delattr") == 0) && s) {
-    m.capture->look(*s, key.get());
-    return {};
+  if (strcmp(name, "setattr") == 0 || strcmp(name, "delattr") == 0) {
+    PyObject* value = count > 2 ? args[2] : nullptr;
+    bool written = m.capture->write_attribute(args[0], key.get(), value);
+    return written ? Ref::borrow(Py_None) : Ref();
   }
   bool has = strcmp(name, "hasattr") == 0;
   if (!has && strcmp(name, "getattr") != 0) return {};
@@ -98,6 +149,30 @@ Ref attribute_function(Machine& m,
 
 }  // namespace
 
+namespace {
+
+bool has_symbols(PyObject* o) {
+  if (is_symbol(o) || is_sym_float(o)) return true;
+  return is_tensor(o) && python::unwrap(o).impl()->is_symbolic();
+}
+
+// Functions of Python's that would make a number of a symbol (`int`, `len`,
+// `math.sqrt`) or take it for none (`isinstance`).
+Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count) {
+  bool any = false;
+  for (size_t i = 0; i < count; ++i) any |= has_symbols(args[i]);
+  if (!any) return {};
+  PyObject* other =
+      PyDict_GetItemWithError(library().symbolic_functions.get(), callable);
+  if (other == nullptr) {
+    PyErr_Clear();
+    return {};
+  }
+  return checked(PyObject_Vectorcall(other, args, count, nullptr));
+}
+
+}  // namespace
+
 void check_native(Capture* c, PyObject* callable) {
   const Library& lib = library();
   if (in_set(lib.unsafe, callable)) {
@@ -105,11 +180,6 @@ void check_native(Capture* c, PyObject* callable) {
   }
   if (!PyCFunction_Check(callable)) return;
   auto* f = reinterpret_cast<PyCFunctionObject*>(callable);
-  // The backward of a function that a program wrote is no part of its calls.
-  if (f->m_self != nullptr && PyType_Check(f->m_self) &&
-      strcmp(f->m_ml->ml_name, "apply") == 0) {
-    break_graph("an autograd.Function is applied");
-  }
   if (f->m_module != nullptr && in_set(lib.unsafe_modules, f->m_module)) {
     break_graph("call of " + text_of(callable));
   }
@@ -137,7 +207,17 @@ Ref call(Machine& m,
   if (PyObject* inner = compiled_function(callable)) {
     return call(m, inner, args, count, names);
   }
+  if (PyObject* other = substitute_of(callable)) {
+    return call(m, other, args, count, names);
+  }
+  if (count == 1 && is_builtin(callable, "id")) return identity(m, args[0]);
+  bool optimized = (m.f.info->object()->co_flags & CO_OPTIMIZED) != 0;
+  if (optimized && count == 0 && is_builtin(callable, "locals")) {
+    return local_variables(m);
+  }
+  if (Ref out = intercept(*c, callable, args, count, names)) return out;
   check_native(c, callable);
+  if (Ref out = call_marked(*c, callable, args, count, names)) return out;
   if (is_cached(callable)) return c->call_cached(callable, args, count, names);
   if (PyFunction_Check(callable)) {
     if (begin_frame(m, callable, args, count, names)) return {};
@@ -149,10 +229,27 @@ Ref call(Machine& m,
       return call(m, bound.get(), args, count, names);
     }
   }
+  if (names == nullptr && count > 0) {
+    if (Ref out = symbolic_call(callable, args, count)) return out;
+  }
   if (names == nullptr) {
     if (Ref out = attribute_function(m, callable, args, count)) return out;
   }
   return checked(PyObject_Vectorcall(callable, args, count, names));
+}
+
+void push_callable(Frame& f, Ref callable) {
+  if (!kPython313) f.push(nullptr);
+  f.push(callable.release());
+  if (kPython313) f.push(nullptr);
+}
+
+void push_method(Frame& f, Ref attribute) {
+  if (Py_TYPE(attribute.get()) != &PyMethod_Type) {
+    return push_callable(f, std::move(attribute));
+  }
+  f.push(Py_NewRef(PyMethod_GET_FUNCTION(attribute.get())));
+  f.push(Py_NewRef(PyMethod_GET_SELF(attribute.get())));
 }
 
 namespace {
@@ -169,27 +266,37 @@ Flow complete(Machine& m, int used, Ref out) {
   return Flow::Next;
 }
 
-Flow kw_names(Machine& m, int i) {
-  m.f.keyword_names = PyTuple_GET_ITEM(m.f.info->object()->co_consts, i);
-  return Flow::Next;
+// Of the n values below the `above` topmost ones.
+Ref call_stacked(Machine& m, int n, int above, PyObject* names) {
+  PyObject** at = m.f.stack() + m.f.depth - above - n;
+  size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  bool method = at[kPython313 ? -1 : -2] != nullptr;
+  PyObject* callable = at[kPython313 || method ? -2 : -1];
+  return call(m, callable, at - method, n + method - named, names);
 }
 
 Flow call_operation(Machine& m, int n) {
-  PyObject** at = m.f.stack() + m.f.depth - n;
-  PyObject* names = m.f.keyword_names;
-  size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
-  bool method = at[-2] != nullptr;
-  PyObject* callable = method ? at[-2] : at[-1];
-  PyObject** first = method ? at - 1 : at;
-  Ref out = call(m, callable, first, n + method - named, names);
+  Ref out = call_stacked(m, n, 0, m.f.keyword_names);
   m.f.keyword_names = nullptr;
   return complete(m, n + 2, std::move(out));
 }
 
+#if PY_VERSION_HEX >= 0x030D0000
+Flow call_named(Machine& m, int n) {
+  Ref out = call_stacked(m, n, 1, m.f.peek(1));
+  return complete(m, n + 3, std::move(out));
+}
+#else
+Flow kw_names(Machine& m, int i) {
+  m.f.keyword_names = PyTuple_GET_ITEM(m.f.info->object()->co_consts, i);
+  return Flow::Next;
+}
+#endif
+
 Flow call_function_ex(Machine& m, int flags) {
   int used = 2 + (flags & 1) + 1;
   PyObject* keywords = (flags & 1) ? m.f.peek(1) : nullptr;
-  PyObject* callable = m.f.peek(2 + (flags & 1));
+  PyObject* callable = m.f.peek(used - (kPython313 ? 0 : 1));
   Ref args = checked(PySequence_Tuple(m.f.peek(1 + (flags & 1))));
   std::vector<PyObject*> all(python::items_of(args.get()).begin(),
                              python::items_of(args.get()).end());
@@ -213,9 +320,13 @@ Flow call_function_ex(Machine& m, int flags) {
 }  // namespace
 
 void add_call_operations(Operation** t) {
-  t[KW_NAMES] = kw_names;
   t[CALL] = call_operation;
   t[CALL_FUNCTION_EX] = call_function_ex;
+#if PY_VERSION_HEX >= 0x030D0000
+  t[CALL_KW] = call_named;
+#else
+  t[KW_NAMES] = kw_names;
+#endif
 }
 
 }  // namespace taeda::capture

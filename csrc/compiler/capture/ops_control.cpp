@@ -1,5 +1,6 @@
 // Jumps, loops, exceptions, `with`, generators.
 #include <taeda/csrc/compiler/capture/evaluate.h>
+#include <taeda/csrc/compiler/capture/pieces.h>
 
 #include <opcode.h>
 
@@ -20,8 +21,22 @@ bool truth(Machine& m) {
   python::check_status(is);
   return is != 0;
 }
+// `assert tensor` is a call of the graph, which raises when it runs.
+bool asserts_tensor(Machine& m) {
+  if (m.capture == nullptr || !is_tensor(m.f.peek(1))) return false;
+  const uint8_t* code = m.f.info->bytes();
+  return 2 * m.f.next < PyBytes_GET_SIZE(m.f.info->text.get()) &&
+         code[2 * m.f.next] == LOAD_ASSERTION_ERROR;
+}
 template <bool wanted, int direction>
 Flow pop_jump_if(Machine& m, int n) {
+  if (wanted && direction > 0 && asserts_tensor(m)) {
+    Ref args = checked(PyTuple_Pack(1, m.f.peek(1)));
+    emit(*m.capture, library().assertion.get(), args.get(), nullptr, Py_None);
+    m.f.next += n;
+    m.f.pop();
+    return Flow::Next;
+  }
   if (truth(m) == wanted) m.f.next += direction * n;
   m.f.pop();
   return Flow::Next;
@@ -32,15 +47,9 @@ Flow pop_jump_if_none(Machine& m, int n) {
   m.f.pop();
   return Flow::Next;
 }
-template <bool wanted>
-Flow jump_or_pop(Machine& m, int n) {
-  if (truth(m) == wanted) {
-    m.f.next += n;
-  } else {
-    m.f.pop();
-  }
-  return Flow::Next;
-}
+
+// What an ended loop jumps over, counted in instructions.
+constexpr int kEndOfLoop = kPython313 ? 2 : kPython312 ? 1 : 0;
 
 Flow for_iter(Machine& m, int n) {
   PyObject* iterator = m.f.peek(1);
@@ -56,7 +65,7 @@ Flow for_iter(Machine& m, int n) {
     PyErr_Clear();
   }
   m.f.pop();
-  m.f.next += n;
+  m.f.next += n + kEndOfLoop;
   return Flow::Next;
 }
 
@@ -135,11 +144,32 @@ Flow load_assertion_error(Machine& m, int) {
   return Flow::Next;
 }
 
+// A graph ends where it is called: a class body fills a namespace.
+Flow load_build_class(Machine& m, int) {
+  PyObject* found = PyDict_GetItemString(m.f.builtins, "__build_class__");
+  if (found == nullptr) {
+    PyErr_SetString(PyExc_NameError, "__build_class__ not found");
+    return Flow::Failed;
+  }
+  m.f.push(Py_NewRef(found));
+  return Flow::Next;
+}
+
 Ref call_method_of_manager(Machine& m,
                            PyObject* f,
                            PyObject* const* args,
                            size_t n) {
-  if (m.capture != nullptr) check_native(m.capture, f);
+  if (m.capture != nullptr) {
+    std::vector<PyObject*> all(args, args + n);
+    PyObject* function = f;
+    if (PyMethod_Check(f)) {
+      all.insert(all.begin(), PyMethod_GET_SELF(f));
+      function = PyMethod_GET_FUNCTION(f);
+    }
+    Ref out = intercept(*m.capture, function, all.data(), all.size(), nullptr);
+    if (out) return out;
+    check_native(m.capture, f);
+  }
   return checked(PyObject_Vectorcall(f, args, n, nullptr));
 }
 Flow before_with(Machine& m, int) {
@@ -174,7 +204,8 @@ Flow send(Machine& m, int n) {
   if (status == PYGEN_ERROR) return Flow::Failed;
   m.f.pop();
   if (status == PYGEN_RETURN) {
-    m.f.pop();
+    // From 3.12 on an instruction of its own takes the generator away.
+    if (!kPython312) m.f.pop();
     m.f.next += n;
   }
   m.f.push(out);
@@ -188,11 +219,58 @@ Flow get_yield_from_iter(Machine& m, int) {
   return Flow::Next;
 }
 
-}  // namespace
+#if PY_VERSION_HEX >= 0x030C0000
+Flow return_const(Machine& m, int i) {
+  m.result = Ref::borrow(PyTuple_GET_ITEM(m.f.info->object()->co_consts, i));
+  return Flow::Return;
+}
+Flow end_for(Machine& m, int) {
+  m.f.pop();
+  if (!kPython313) m.f.pop();
+  return Flow::Next;
+}
+Flow end_send(Machine& m, int) {
+  Ref value = m.f.pop();
+  m.f.pop();
+  m.f.push(value.release());
+  return Flow::Next;
+}
+// An error came out of the generator that another one waits for: its end?
+Flow cleanup_throw(Machine& m, int) {
+  PyObject* error = m.f.peek(1);
+  if (PyErr_GivenExceptionMatches(error, PyExc_StopIteration) == 0) {
+    raise_again(error);
+    return Flow::Failed;
+  }
+  Ref value = python::attribute(error, "value");
+  for (int i = 0; i < 3; ++i) m.f.pop();
+  m.f.push(python::none());
+  m.f.push(value.release());
+  return Flow::Next;
+}
 
-void add_control_operations(Operation** t) {
-  t[JUMP_FORWARD] = jump_forward;
-  t[JUMP_BACKWARD] = t[JUMP_BACKWARD_NO_INTERRUPT] = jump_backward;
+void add_jumps(Operation** t) {
+  t[POP_JUMP_IF_TRUE] = pop_jump_if<true, 1>;
+  t[POP_JUMP_IF_FALSE] = pop_jump_if<false, 1>;
+  t[POP_JUMP_IF_NONE] = pop_jump_if_none<true, 1>;
+  t[POP_JUMP_IF_NOT_NONE] = pop_jump_if_none<false, 1>;
+  t[RETURN_CONST] = return_const;
+  t[END_FOR] = end_for;
+  t[END_SEND] = end_send;
+  t[CLEANUP_THROW] = cleanup_throw;
+}
+#else
+template <bool wanted>
+Flow jump_or_pop(Machine& m, int n) {
+  if (truth(m) == wanted) {
+    m.f.next += n;
+  } else {
+    m.f.pop();
+  }
+  return Flow::Next;
+}
+
+void add_jumps(Operation** t) {
   t[POP_JUMP_FORWARD_IF_TRUE] = pop_jump_if<true, 1>;
   t[POP_JUMP_FORWARD_IF_FALSE] = pop_jump_if<false, 1>;
   t[POP_JUMP_BACKWARD_IF_TRUE] = pop_jump_if<true, -1>;
@@ -203,6 +281,15 @@ void add_control_operations(Operation** t) {
   t[POP_JUMP_BACKWARD_IF_NOT_NONE] = pop_jump_if_none<false, -1>;
   t[JUMP_IF_TRUE_OR_POP] = jump_or_pop<true>;
   t[JUMP_IF_FALSE_OR_POP] = jump_or_pop<false>;
+}
+#endif
+
+}  // namespace
+
+void add_control_operations(Operation** t) {
+  add_jumps(t);
+  t[JUMP_FORWARD] = jump_forward;
+  t[JUMP_BACKWARD] = t[JUMP_BACKWARD_NO_INTERRUPT] = jump_backward;
   t[FOR_ITER] = for_iter;
   t[RETURN_VALUE] = return_value;
   t[PUSH_EXC_INFO] = push_exc_info;
@@ -211,6 +298,7 @@ void add_control_operations(Operation** t) {
   t[RERAISE] = reraise;
   t[RAISE_VARARGS] = raise_varargs;
   t[LOAD_ASSERTION_ERROR] = load_assertion_error;
+  t[LOAD_BUILD_CLASS] = load_build_class;
   t[BEFORE_WITH] = before_with;
   t[WITH_EXCEPT_START] = with_except_start;
   t[YIELD_VALUE] = yield_value;

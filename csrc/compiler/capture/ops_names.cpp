@@ -10,7 +10,8 @@ PyObject* Machine::slot(int i) const {
   if (static_cast<size_t>(i) < f.untouched.size() && f.untouched[i]) {
     f.untouched[i] = false;
     if (held != nullptr) {
-      int place = capture->entry.guards.fetch(Do::Slot, f.number, nullptr, i);
+      int place =
+          capture->entry.guards.fetch(Do::Slot, f.number, f.name_of_slot(i), i);
       Ref outer(held);
       held = nullptr;
       capture->kept.push_back(outer);
@@ -87,8 +88,11 @@ Flow load_global(Machine& m, int argument) {
     }
     value = Ref::borrow(found);
   }
-  if (argument & 1) m.f.push(nullptr);
-  m.f.push(value.release());
+  if (argument & 1) {
+    push_callable(m.f, std::move(value));
+  } else {
+    m.f.push(value.release());
+  }
   return Flow::Next;
 }
 Flow store_global(Machine& m, int i) {
@@ -104,51 +108,38 @@ Flow store_global(Machine& m, int i) {
   return Flow::Next;
 }
 
-Flow load_attr(Machine& m, int i) {
-  Ref value = load_attribute(m, m.f.peek(1), m.name(i));
-  m.f.pop();
-  m.f.push(value.release());
-  return Flow::Next;
-}
-Flow load_method(Machine& m, int i) {
-  Ref value = load_attribute(m, m.f.peek(1), m.name(i));
-  m.f.pop();
-  if (Py_TYPE(value.get()) == &PyMethod_Type) {
-    m.f.push(Py_NewRef(PyMethod_GET_FUNCTION(value.get())));
-    m.f.push(Py_NewRef(PyMethod_GET_SELF(value.get())));
+// Of `object`, in place of the `used` topmost values.
+Flow replace_by_attribute(
+    Machine& m, PyObject* object, int name, int used, bool to_call) {
+  Ref value = load_attribute(m, object, m.name(name));
+  for (int i = 0; i < used; ++i) m.f.pop();
+  if (to_call) {
+    push_method(m.f, std::move(value));
   } else {
-    m.f.push(nullptr);
     m.f.push(value.release());
   }
   return Flow::Next;
 }
-
-// What a graph may write attributes of: stand-ins and what was made inside.
-void check_target(Machine& m, PyObject* object, PyObject* name) {
-  if (m.capture == nullptr) return;
-  if (PyType_Check(object) || PyModule_Check(object) ||
-      (PyFunction_Check(object) &&
-       !m.capture->own_functions.contains(object))) {
-    break_graph(std::string("an attribute of a ") + Py_TYPE(object)->tp_name +
-                " is written: " + PyUnicode_AsUTF8(name));
-  }
-  // The attribute's earlier value decides whether there is an effect.
-  if (Shadow* s = m.capture->shadow_of(object)) {
-    if (is_mode(object)) break_graph("an attribute of a mode is written");
-    m.capture->look(*s, name);
-  }
+Flow load_attr(Machine& m, int argument) {
+  // From 3.12 on the lowest bit says that the attribute is to be called.
+  int name = kPython312 ? argument >> 1 : argument;
+  bool to_call = kPython312 && (argument & 1);
+  return replace_by_attribute(m, m.f.peek(1), name, 1, to_call);
 }
+
 Flow store_attr(Machine& m, int i) {
   PyObject* name = m.name(i);
-  check_target(m, m.f.peek(1), name);
-  python::check_status(PyObject_SetAttr(m.f.peek(1), name, m.f.peek(2)));
+  Capture* c = m.capture;
+  if (!c || !c->write_attribute(m.f.peek(1), name, m.f.peek(2))) {
+    python::check_status(PyObject_SetAttr(m.f.peek(1), name, m.f.peek(2)));
+  }
   m.f.pop();
   m.f.pop();
   return Flow::Next;
 }
 Flow delete_attr(Machine& m, int i) {
   PyObject* name = m.name(i);
-  check_target(m, m.f.peek(1), name);
+  if (m.capture) m.capture->write_attribute(m.f.peek(1), name, nullptr);
   python::check_status(PyObject_SetAttr(m.f.peek(1), name, nullptr));
   m.f.pop();
   return Flow::Next;
@@ -162,10 +153,6 @@ Flow make_cell(Machine& m, int i) {
     m.capture->kept.push_back(cell);
   }
   m.f.slots[i] = cell.release();
-  return Flow::Next;
-}
-Flow load_closure(Machine& m, int i) {
-  m.f.push(Py_NewRef(m.slot(i)));
   return Flow::Next;
 }
 Flow load_deref(Machine& m, int i) {
@@ -229,9 +216,8 @@ int set_annotations(PyObject* function, PyObject* pairs) {
   return 0;
 }
 
-Flow make_function(Machine& m, int flags) {
-  Ref code = m.f.pop();
-  Ref function = checked(PyFunction_New(code.get(), m.f.globals));
+// Takes those parts of the function off the stack that the flags name.
+void set_parts(Machine& m, PyObject* function, int flags) {
   using Setter = int (*)(PyObject*, PyObject*);
   const std::pair<int, Setter> parts[] = {{8, PyFunction_SetClosure},
                                           {4, set_annotations},
@@ -240,8 +226,15 @@ Flow make_function(Machine& m, int flags) {
   for (auto [flag, set] : parts) {
     if (!(flags & flag)) continue;
     Ref part = m.f.pop();
-    python::check_status(set(function.get(), part.get()));
+    python::check_status(set(function, part.get()));
   }
+}
+
+Flow make_function(Machine& m, int flags) {
+  Ref code = m.f.pop();
+  Ref function = checked(PyFunction_New(code.get(), m.f.globals));
+  // In 3.13 they are set by instructions that follow.
+  set_parts(m, function.get(), kPython313 ? 0 : flags);
   if (m.capture != nullptr) {
     m.capture->own_functions.insert(function.get());
     m.capture->kept.push_back(function);
@@ -250,9 +243,72 @@ Flow make_function(Machine& m, int flags) {
   return Flow::Next;
 }
 
+#if PY_VERSION_HEX >= 0x030C0000
+// For the variables of a comprehension, which is run in its function's frame.
+Flow load_fast_and_clear(Machine& m, int i) {
+  PyObject* value = m.slot(i);
+  forget(m, i);
+  m.f.slots[i] = nullptr;
+  m.f.push(value);
+  return Flow::Next;
+}
+// `super().name`, or with bit 1 `super(type, self).name`.
+Flow load_super_attr(Machine& m, int argument) {
+  PyObject* super = m.f.peek(3);
+  PyObject* args[] = {m.f.peek(2), m.f.peek(1)};
+  bool known = super == reinterpret_cast<PyObject*>(&PySuper_Type);
+  if (!known && m.capture != nullptr) break_graph("`super` is replaced");
+  size_t count = known || (argument & 2) ? 2 : 0;
+  Ref made = checked(PyObject_Vectorcall(super, args, count, nullptr));
+  return replace_by_attribute(
+      m, made.get(), argument >> 2, 3, (argument & 1) != 0);
+}
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+Flow load_two(Machine& m, int argument) {
+  load_fast(m, argument >> 4);
+  return load_fast(m, argument & 15);
+}
+Flow store_and_load(Machine& m, int argument) {
+  store_fast(m, argument >> 4);
+  return load_fast(m, argument & 15);
+}
+Flow store_two(Machine& m, int argument) {
+  store_fast(m, argument >> 4);
+  return store_fast(m, argument & 15);
+}
+Flow set_function_attribute(Machine& m, int flag) {
+  Ref function = m.f.pop();
+  set_parts(m, function.get(), flag);
+  m.f.push(function.release());
+  return Flow::Next;
+}
+#endif
+
+void add_names_of_version(Operation** t) {
+#if PY_VERSION_HEX >= 0x030C0000
+  t[LOAD_FAST_CHECK] = load_fast;
+  t[LOAD_FAST_AND_CLEAR] = load_fast_and_clear;
+  t[LOAD_SUPER_ATTR] = load_super_attr;
+#else
+  t[LOAD_METHOD] = [](Machine& m, int name) {
+    return replace_by_attribute(m, m.f.peek(1), name, 1, true);
+  };
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+  t[LOAD_FAST_LOAD_FAST] = load_two;
+  t[STORE_FAST_LOAD_FAST] = store_and_load;
+  t[STORE_FAST_STORE_FAST] = store_two;
+  t[SET_FUNCTION_ATTRIBUTE] = set_function_attribute;
+#else
+  t[LOAD_CLOSURE] = load_fast;
+#endif
+}
+
 }  // namespace
 
 void add_name_operations(Operation** t) {
+  add_names_of_version(t);
   t[LOAD_CONST] = load_const;
   t[LOAD_FAST] = load_fast;
   t[STORE_FAST] = store_fast;
@@ -260,11 +316,9 @@ void add_name_operations(Operation** t) {
   t[LOAD_GLOBAL] = load_global;
   t[STORE_GLOBAL] = store_global;
   t[LOAD_ATTR] = load_attr;
-  t[LOAD_METHOD] = load_method;
   t[STORE_ATTR] = store_attr;
   t[DELETE_ATTR] = delete_attr;
   t[MAKE_CELL] = make_cell;
-  t[LOAD_CLOSURE] = load_closure;
   t[LOAD_DEREF] = load_deref;
   t[STORE_DEREF] = store_deref;
   t[COPY_FREE_VARS] = copy_free_vars;

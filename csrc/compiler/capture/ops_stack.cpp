@@ -43,20 +43,31 @@ Binary* const binaries[] = {PyNumber_Add,
                             PyNumber_InPlaceTrueDivide,
                             PyNumber_InPlaceXor};
 
-// Replaces the two topmost values by a result. Operands stay on the stack until
+// Replaces the n topmost values by a result. Operands stay on the stack until
 // it is there: code that C calls may end the graph at this instruction.
-Flow replace_two(Machine& m, PyObject* owned) {
+Flow replace(Machine& m, int n, PyObject* owned) {
   Ref out = checked(owned);
-  m.f.pop();
-  m.f.pop();
+  for (int i = 0; i < n; ++i) m.f.pop();
   m.f.push(out.release());
   return Flow::Next;
 }
-Flow replace_one(Machine& m, PyObject* owned) {
-  Ref out = checked(owned);
-  m.f.pop();
-  m.f.push(out.release());
-  return Flow::Next;
+Flow replace_two(Machine& m, PyObject* owned) { return replace(m, 2, owned); }
+Flow replace_one(Machine& m, PyObject* owned) { return replace(m, 1, owned); }
+PyObject* truth_of(PyObject* o) {
+  int truth = PyObject_IsTrue(o);
+  python::check_status(truth);
+  return PyBool_FromLong(truth);
+}
+// 3.13 makes a bool before it jumps. A tensor is left to the jump, which knows
+// what to do with it in all versions.
+bool jump_asks([[maybe_unused]] Machine& m, [[maybe_unused]] PyObject* o) {
+#if PY_VERSION_HEX >= 0x030D0000
+  uint8_t next = m.f.info->bytes()[2 * m.f.next];
+  bool jumps = next == POP_JUMP_IF_TRUE || next == POP_JUMP_IF_FALSE;
+  return m.capture != nullptr && jumps && is_tensor(o);
+#else
+  return false;
+#endif
 }
 
 Flow binary(Machine& m, int i) {
@@ -65,8 +76,15 @@ Flow binary(Machine& m, int i) {
 Flow subscript(Machine& m, int) {
   return replace_two(m, PyObject_GetItem(m.f.peek(2), m.f.peek(1)));
 }
-Flow compare(Machine& m, int i) {
-  return replace_two(m, PyObject_RichCompare(m.f.peek(2), m.f.peek(1), i));
+// Below the operator stand bits for the interpreter: four in 3.12, and in 3.13
+// another one that asks for a bool.
+Flow compare(Machine& m, int argument) {
+  int which = kPython313   ? argument >> 5
+              : kPython312 ? argument >> 4
+                           : argument;
+  Ref out = checked(PyObject_RichCompare(m.f.peek(2), m.f.peek(1), which));
+  bool to_bool = kPython313 && (argument & 16) && !jump_asks(m, out.get());
+  return replace_two(m, to_bool ? truth_of(out.get()) : out.release());
 }
 Flow identity(Machine& m, int negated) {
   bool same = m.f.peek(2) == m.f.peek(1);
@@ -257,155 +275,116 @@ Flow unpack_ex(Machine& m, int argument) {
   return Flow::Next;
 }
 
+// By the numbers of the conversions !s, !r and !a; zero is none.
+Ref convert(PyObject* value, int which) {
+  if (which == 1) return checked(PyObject_Str(value));
+  if (which == 2) return checked(PyObject_Repr(value));
+  if (which == 3) return checked(PyObject_ASCII(value));
+  return Ref::borrow(value);
+}
+#if PY_VERSION_HEX >= 0x030D0000
+Flow convert_value(Machine& m, int which) {
+  return replace_one(m, convert(m.f.peek(1), which).release());
+}
+Flow format_simple(Machine& m, int) {
+  return replace_one(m, PyObject_Format(m.f.peek(1), nullptr));
+}
+Flow format_with_spec(Machine& m, int) {
+  return replace_two(m, PyObject_Format(m.f.peek(2), m.f.peek(1)));
+}
+#else
 Flow format_value(Machine& m, int flags) {
-  Ref spec = (flags & 4) ? m.f.pop() : Ref();
+  bool with_spec = (flags & 4) != 0;
+  PyObject* spec = with_spec ? m.f.peek(1) : nullptr;
+  Ref text = convert(m.f.peek(1 + with_spec), flags & 3);
+  return replace(m, 1 + with_spec, PyObject_Format(text.get(), spec));
+}
+#endif
+
+#if PY_VERSION_HEX >= 0x030C0000
+Flow binary_slice(Machine& m, int) {
+  Ref slice = checked(PySlice_New(m.f.peek(2), m.f.peek(1), nullptr));
+  return replace(m, 3, PyObject_GetItem(m.f.peek(3), slice.get()));
+}
+Flow store_slice(Machine& m, int) {
+  Ref slice = checked(PySlice_New(m.f.peek(2), m.f.peek(1), nullptr));
+  python::check_status(PyObject_SetItem(m.f.peek(3), slice.get(), m.f.peek(4)));
+  for (int i = 0; i < 4; ++i) m.f.pop();
+  return Flow::Next;
+}
+
+// A generator that is left by StopIteration would seem to have ended.
+PyObject* of_stop_iteration(Machine& m, PyObject* error) {
+  if (PyErr_GivenExceptionMatches(error, PyExc_StopIteration) == 0) {
+    return Py_NewRef(error);
+  }
+  bool coroutine = (m.f.info->object()->co_flags & CO_COROUTINE) != 0;
+  Ref made = checked(
+      PyObject_CallFunction(PyExc_RuntimeError,
+                            "s",
+                            coroutine ? "coroutine raised StopIteration"
+                                      : "generator raised StopIteration"));
+  PyException_SetCause(made.get(), Py_NewRef(error));
+  PyException_SetContext(made.get(), Py_NewRef(error));
+  return made.release();
+}
+
+// The numbers of internal/pycore_intrinsics.h.
+enum Intrinsic { kStopIterationError = 3, kPositive = 5, kListToTuple = 6 };
+
+Flow intrinsic(Machine& m, int which) {
   PyObject* value = m.f.peek(1);
-  Ref text = Ref::borrow(value);
-  if ((flags & 3) == 1) text = checked(PyObject_Str(value));
-  if ((flags & 3) == 2) text = checked(PyObject_Repr(value));
-  if ((flags & 3) == 3) text = checked(PyObject_ASCII(value));
-  return replace_one(m, PyObject_Format(text.get(), spec.get()));
+  if (which == kPositive) return replace_one(m, PyNumber_Positive(value));
+  if (which == kListToTuple) return replace_one(m, PyList_AsTuple(value));
+  return replace_one(m, of_stop_iteration(m, value));
 }
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+Flow to_bool(Machine& m, int) {
+  if (jump_asks(m, m.f.peek(1))) return Flow::Next;
+  return replace_one(m, truth_of(m.f.peek(1)));
+}
+#endif
 
-Flow get_len(Machine& m, int) {
-  Py_ssize_t n = PyObject_Size(m.f.peek(1));
-  if (n < 0) return Flow::Failed;
-  m.f.push(PyLong_FromSsize_t(n));
-  return Flow::Next;
-}
-template <unsigned long flag>
-Flow match_kind(Machine& m, int) {
-  bool is = (Py_TYPE(m.f.peek(1))->tp_flags & flag) != 0;
-  m.f.push(PyBool_FromLong(is));
-  return Flow::Next;
-}
-Flow match_keys(Machine& m, int) {
-  PyObject* keys = m.f.peek(1);
-  std::vector<Ref> found;
-  for (PyObject* key : python::items_of(keys)) {
-    Ref value(PyObject_GetItem(m.f.peek(2), key));
-    if (!value) {
-      if (!PyErr_ExceptionMatches(PyExc_KeyError)) return Flow::Failed;
-      PyErr_Clear();
-      m.f.push(python::none());
-      return Flow::Next;
-    }
-    found.push_back(std::move(value));
-  }
-  m.f.push(python::new_tuple(found.size(), [&](size_t i) {
-             return found[i].release();
-           }).release());
-  return Flow::Next;
-}
-
-// Names of the attributes that a class pattern reads; null for the subject.
-Ref names_of_pattern(Machine& m, PyObject* type, int count, PyObject* named) {
-  Ref out = checked(PyList_New(0));
-  const char* name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
-  Ref given;
-  if (count > 0) {
-    try {
-      given = load_attribute(m, type, python::interned<"__match_args__">());
-    } catch (const PythonError&) {
-      if (is_break() || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
-      PyErr_Clear();
-      given = checked(PyTuple_New(0));
-      auto flags = reinterpret_cast<PyTypeObject*>(type)->tp_flags;
-      if (flags & _Py_TPFLAGS_MATCH_SELF) {
-        given = checked(PyTuple_Pack(1, Py_None));
-      }
-    }
-    if (!PyTuple_CheckExact(given.get())) {
-      PyErr_Format(PyExc_TypeError,
-                   "%s.__match_args__ must be a tuple (got %s)",
-                   name,
-                   Py_TYPE(given.get())->tp_name);
-      throw PythonError();
-    }
-    auto allowed = static_cast<int>(PyTuple_GET_SIZE(given.get()));
-    if (allowed < count) {
-      PyErr_Format(PyExc_TypeError,
-                   "%s() accepts %d positional sub-pattern%s (%d given)",
-                   name,
-                   allowed,
-                   allowed == 1 ? "" : "s",
-                   count);
-      throw PythonError();
-    }
-    given = checked(PyTuple_GetSlice(given.get(), 0, count));
-    python::check_status(list_extend(out.get(), given.get()));
-  }
-  python::check_status(list_extend(out.get(), named));
-  return out;
-}
-
-Ref match_attributes(Machine& m,
-                     PyObject* subject,
-                     PyObject* names,
-                     const char* type) {
-  Ref out = checked(PyList_New(0));
-  Ref seen = checked(PySet_New(nullptr));
-  for (PyObject* name : python::items_of(names)) {
-    Ref value = Ref::borrow(subject);
-    if (name != Py_None) {
-      if (!PyUnicode_CheckExact(name)) {
-        PyErr_Format(PyExc_TypeError,
-                     "__match_args__ elements must be strings (got %s)",
-                     Py_TYPE(name)->tp_name);
-        throw PythonError();
-      }
-      if (PySet_Contains(seen.get(), name) == 1) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s() got multiple sub-patterns for attribute %R",
-                     type,
-                     name);
-        throw PythonError();
-      }
-      python::check_status(PySet_Add(seen.get(), name));
-      try {
-        value = load_attribute(m, subject, name);
-      } catch (const PythonError&) {
-        if (is_break() || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
-        PyErr_Clear();
-        return Ref::borrow(Py_None);
-      }
-    }
-    python::check_status(PyList_Append(out.get(), value.get()));
-  }
-  return checked(PyList_AsTuple(out.get()));
-}
-
-Flow match_class(Machine& m, int count) {
-  PyObject* type = m.f.peek(2);
-  if (!PyType_Check(type)) {
-    PyErr_SetString(PyExc_TypeError, "called match pattern must be a type");
-    return Flow::Failed;
-  }
-  int is = PyObject_IsInstance(m.f.peek(3), type);
-  python::check_status(is);
-  Ref out = Ref::borrow(Py_None);
-  if (is != 0) {
-    Ref names = names_of_pattern(m, type, count, m.f.peek(1));
-    const char* name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
-    out = match_attributes(m, m.f.peek(3), names.get(), name);
-  }
-  m.f.pop();
-  return replace_two(m, out.release());
+void add_stack_of_version(Operation** t) {
+#if PY_VERSION_HEX >= 0x030C0000
+  t[BINARY_SLICE] = binary_slice;
+  t[STORE_SLICE] = store_slice;
+  t[CALL_INTRINSIC_1] = intrinsic;
+#else
+  t[PRECALL] = nothing;
+  t[UNARY_POSITIVE] = unary<PyNumber_Positive>;
+  t[LIST_TO_TUPLE] = unary<PyList_AsTuple>;
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+  t[TO_BOOL] = to_bool;
+  t[CONVERT_VALUE] = convert_value;
+  t[FORMAT_SIMPLE] = format_simple;
+  t[FORMAT_WITH_SPEC] = format_with_spec;
+#else
+  t[FORMAT_VALUE] = format_value;
+#endif
 }
 
 }  // namespace
 
+#if PY_VERSION_HEX >= 0x030C0000
+bool has_intrinsic(int which) {
+  return which == kStopIterationError || which == kPositive ||
+         which == kListToTuple;
+}
+#endif
+
 void add_stack_operations(Operation** t) {
+  add_stack_of_version(t);
   t[BINARY_OP] = binary;
   t[BINARY_SUBSCR] = subscript;
   t[COMPARE_OP] = compare;
   t[IS_OP] = identity;
   t[CONTAINS_OP] = contains;
   t[UNARY_NEGATIVE] = unary<PyNumber_Negative>;
-  t[UNARY_POSITIVE] = unary<PyNumber_Positive>;
   t[UNARY_INVERT] = unary<PyNumber_Invert>;
   t[UNARY_NOT] = invert_truth;
-  t[LIST_TO_TUPLE] = unary<PyList_AsTuple>;
   t[GET_ITER] = unary<PyObject_GetIter>;
   t[STORE_SUBSCR] = store_subscript;
   t[DELETE_SUBSCR] = delete_subscript;
@@ -413,7 +392,7 @@ void add_stack_operations(Operation** t) {
   t[SWAP] = swap;
   t[POP_TOP] = pop_top;
   t[PUSH_NULL] = push_null;
-  t[NOP] = t[RESUME] = t[CACHE] = t[PRECALL] = nothing;
+  t[NOP] = t[RESUME] = t[CACHE] = nothing;
   t[BUILD_TUPLE] = build_tuple;
   t[BUILD_LIST] = build_list;
   t[BUILD_SET] = build_set;
@@ -430,12 +409,6 @@ void add_stack_operations(Operation** t) {
   t[DICT_MERGE] = add_item<dict_merge>;
   t[UNPACK_SEQUENCE] = unpack_sequence;
   t[UNPACK_EX] = unpack_ex;
-  t[FORMAT_VALUE] = format_value;
-  t[GET_LEN] = get_len;
-  t[MATCH_MAPPING] = match_kind<Py_TPFLAGS_MAPPING>;
-  t[MATCH_SEQUENCE] = match_kind<Py_TPFLAGS_SEQUENCE>;
-  t[MATCH_KEYS] = match_keys;
-  t[MATCH_CLASS] = match_class;
 }
 
 }  // namespace taeda::capture

@@ -1,3 +1,4 @@
+#include <taeda/csrc/compiler/capture/kinds.h>
 #include <taeda/csrc/compiler/capture/modes.h>
 #include <taeda/csrc/compiler/capture/rebuild.h>
 
@@ -6,6 +7,15 @@ namespace {
 
 PyTypeObject* type_of(const Recipe& r) {
   return reinterpret_cast<PyTypeObject*>(r.object.get());
+}
+
+// Of a class that Python code defined, without its __init__.
+template <class F>
+Ref empty_container(const Recipe& r, F otherwise) {
+  PyTypeObject* type = type_of(r);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return checked(otherwise());
+  Ref none = checked(PyTuple_New(0));
+  return checked(type->tp_new(type, none.get(), nullptr));
 }
 
 }  // namespace
@@ -27,20 +37,27 @@ Ref Builder::begin(const Recipe& r) {
       return places_[r.index];
     case Recipe::Value:
       return values_[r.index];
+    case Recipe::Size:
+      return checked(sizes_.number(r.index));
+    case Recipe::Truth: {
+      Ref number = checked(sizes_.number(r.index));
+      return Ref(PyBool_FromLong(PyObject_IsTrue(number.get())));
+    }
     case Recipe::Constant:
       return r.object;
     case Recipe::Tuple:
       return make_tuple(r);
     case Recipe::List:
-      return checked(PyList_New(0));
+      return empty_container(r, [] { return PyList_New(0); });
     case Recipe::Set:
       return checked(PySet_New(nullptr));
     case Recipe::FrozenSet:
       return checked(PyFrozenSet_New(make_tuple(r).get()));
     case Recipe::Dict:
-      return checked(PyObject_CallNoArgs(r.object.get()));
+      return empty_container(
+          r, [&] { return PyObject_CallNoArgs(r.object.get()); });
     case Recipe::Instance:
-      return checked(type_of(r)->tp_alloc(type_of(r), 0));
+      return new_plain_instance(type_of(r));
     case Recipe::Cell:
       return checked(PyCell_New(nullptr));
     case Recipe::Function:
@@ -76,15 +93,7 @@ void Builder::fill(const Recipe& r, PyObject* made) {
       for (size_t i = 0; i < parts.size(); i += 2) {
         Ref key = make(parts[i]);
         Ref value = make(parts[i + 1]);
-        python::check_status(PyObject_SetItem(made, key.get(), value.get()));
-      }
-      break;
-    case Recipe::Instance:
-      for (size_t i = 0; i < parts.size(); i += 2) {
-        Ref name = make(parts[i]);
-        Ref value = make(parts[i + 1]);
-        python::check_status(
-            PyObject_GenericSetAttr(made, name.get(), value.get()));
+        set_item(made, key.get(), value.get());
       }
       break;
     case Recipe::Reduced:
@@ -103,6 +112,16 @@ void Builder::fill(const Recipe& r, PyObject* made) {
       break;
     default:
       break;
+  }
+  set_attributes(r.attributes, made);
+}
+
+void Builder::set_attributes(const std::vector<int>& parts, PyObject* made) {
+  for (size_t i = 0; i < parts.size(); i += 2) {
+    Ref name = make(parts[i]);
+    Ref value = make(parts[i + 1]);
+    python::check_status(
+        PyObject_GenericSetAttr(made, name.get(), value.get()));
   }
 }
 
@@ -197,11 +216,16 @@ void Builder::apply(const Effect& e) {
       // What a class's own __setattr__ does has been captured already.
       status = PyObject_GenericSetAttr(target.get(), key.get(), value.get());
       break;
+    case Effect::SetOnClass:
+      status = PyObject_SetAttr(target.get(), key.get(), value.get());
+      break;
     case Effect::SetItem:
-      status = PyDict_SetItem(target.get(), key.get(), value.get());
+      set_item(target.get(), key.get(), value.get());
       break;
     case Effect::DeleteItem:
-      status = PyDict_DelItem(target.get(), key.get());
+      status = PyODict_Check(target.get())
+                   ? PyODict_DelItem(target.get(), key.get())
+                   : PyDict_DelItem(target.get(), key.get());
       break;
     case Effect::AssignList:
       status = PyList_SetSlice(
@@ -218,7 +242,7 @@ void Builder::apply(const Effect& e) {
       PyCell_Set(target.get(), value.get());
       break;
     case Effect::SetPosition:
-      checked(call_method(target.get(), "__setstate__", key.get()));
+      set_position(target.get(), key.get());
       break;
     case Effect::Skip:
       skip(target.get(), key.get());

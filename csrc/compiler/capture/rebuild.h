@@ -11,13 +11,15 @@ struct Recipe {
   enum Kind {
     Place,     // an outside object
     Value,     // of a node of the graph
+    Size,      // what a program computes of the symbols
+    Truth,     // the same as a bool
     Constant,  // the object itself
     Tuple,     // `object` is the type
     List,
     Set,
     FrozenSet,
     Dict,      // keys and values in turn; `object` is the type
-    Instance,  // `object` is the type; names and values of attributes in turn
+    Instance,  // `object` is the type
     Cell,
     Function,  // `object` is its globals; the rest in make_function
     Method,
@@ -28,6 +30,7 @@ struct Recipe {
   int index = -1;
   Ref object;
   std::vector<int> parts;
+  std::vector<int> attributes;  // of instances and containers: names, values
 };
 
 struct Effect {
@@ -41,6 +44,7 @@ struct Effect {
     AssignDeque,
     SetCell,
     SetGlobal,
+    SetOnClass,
     SetPosition,  // of an iterator, to `key`
     Skip,         // `key` items of an iterator
     Advance,      // an enumerate, to the count `key`
@@ -62,10 +66,12 @@ class Builder {
  public:
   Builder(const Rebuild& rebuild,
           const std::vector<Ref>& places,
-          const std::vector<Ref>& values)
+          const std::vector<Ref>& values,
+          const SizeValues& sizes)
       : rebuild_(rebuild),
         places_(places),
         values_(values),
+        sizes_(sizes),
         made_(rebuild.recipes.size()) {}
   Ref make(int recipe);
   void apply(const Effect& e);
@@ -73,6 +79,7 @@ class Builder {
  private:
   Ref begin(const Recipe& r);
   void fill(const Recipe& r, PyObject* made);
+  void set_attributes(const std::vector<int>& parts, PyObject* made);
   Ref make_tuple(const Recipe& r);
   Ref make_function(const Recipe& r);
   Ref make_reduced(const Recipe& r);
@@ -80,6 +87,7 @@ class Builder {
   const Rebuild& rebuild_;
   const std::vector<Ref>& places_;
   const std::vector<Ref>& values_;
+  const SizeValues& sizes_;
   std::vector<Ref> made_;
 };
 

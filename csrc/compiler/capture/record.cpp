@@ -1,5 +1,5 @@
 // Calls of the library, as the function mode that capture enters sees them.
-#include <taeda/csrc/compiler/capture/capture.h>
+#include <taeda/csrc/compiler/capture/pieces.h>
 
 #include <cstring>
 
@@ -85,7 +85,10 @@ bool is_break() { return active != nullptr && active->broken; }
 Argument Capture::argument(PyObject* value) {
   auto node = nodes.find(value);
   if (node != nodes.end()) return {Argument::Node, node->second, {}, {}};
-  if (is_tensor(value)) break_graph("a tensor that capture has not seen made");
+  if (is_symbol(value) || is_sym_float(value)) return symbolic_argument(value);
+  if (is_tensor(value) || is_array(value)) {
+    break_graph("a tensor that capture has not seen made");
+  }
   auto items = [&](Argument::Kind kind, Ref object) {
     Argument out{kind, -1, std::move(object), {}};
     for (PyObject* each : python::items_of(value)) {
@@ -124,27 +127,52 @@ Argument Capture::argument(PyObject* value) {
     break_graph(std::string("an object of class ") + Py_TYPE(value)->tp_name +
                 " as an argument of a tensor function");
   }
+  if (is_made_inside(value)) {
+    break_graph(std::string("an object of class ") + Py_TYPE(value)->tp_name +
+                " as an argument of a tensor function");
+  }
   return {Argument::Constant, -1, Ref::borrow(value), {}};
 }
+
+bool Capture::is_made_inside(PyObject* value) const {
+  return !is_shared(value) && is_plain_instance(value) &&
+         !shadows.contains(value);
+}
+
+namespace {
+
+bool holds_items(PyObject* o) {
+  return python::is_sequence(o) || PyDict_CheckExact(o);
+}
+
+}  // namespace
 
 // Names what a call returned; elements of containers are read when needed.
 void Capture::note_result(PyObject* value, int node) {
   if (nodes.contains(value)) return;
-  if (is_tensor(value)) {
+  if (is_tensor(value) || is_array(value)) {
     kept.push_back(Ref::borrow(value));
     nodes[value] = node;
     return;
   }
-  if (!python::is_sequence(value)) return;
-  for (Py_ssize_t i = 0; i < Py_SIZE(value); ++i) {
-    PyObject* each = PySequence_Fast_ITEMS(value)[i];
-    if (!is_tensor(each) && !python::is_sequence(each)) continue;
+  auto note_item = [&](PyObject* each, Ref key) {
+    if (!is_tensor(each) && !is_array(each) && !holds_items(each)) return;
     Call read;
     read.function = library().getitem;
     read.args.push_back({Argument::Node, node, {}, {}});
-    read.args.push_back(
-        {Argument::Constant, -1, checked(PyLong_FromSsize_t(i)), {}});
+    read.args.push_back({Argument::Constant, -1, std::move(key), {}});
     note_result(each, entry.graph.add_call(std::move(read)));
+  };
+  if (PyDict_CheckExact(value)) {
+    PyObject *key, *each;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(value, &at, &key, &each)) {
+      note_item(each, Ref::borrow(key));
+    }
+  }
+  if (!python::is_sequence(value)) return;
+  for (Py_ssize_t i = 0; i < Py_SIZE(value); ++i) {
+    note_item(PySequence_Fast_ITEMS(value)[i], checked(PyLong_FromSsize_t(i)));
   }
 }
 
@@ -152,8 +180,10 @@ namespace {
 
 bool holds_tensor(PyObject* o) {
   if (is_tensor(o)) return true;
-  if (!python::is_sequence(o)) return false;
-  for (PyObject* each : python::items_of(o)) {
+  if (!holds_items(o)) return false;
+  Ref values =
+      PyDict_CheckExact(o) ? checked(PyDict_Values(o)) : Ref::borrow(o);
+  for (PyObject* each : python::items_of(values.get())) {
     if (holds_tensor(each)) return true;
   }
   return false;
@@ -161,11 +191,154 @@ bool holds_tensor(PyObject* o) {
 
 }  // namespace
 
+namespace {
+
+// While a call runs on stand-ins, they are subject to the CPU's autocast.
+class StandInAutocast {
+ public:
+  StandInAutocast() : before_(autocast::settings()) {
+    autocast::Settings now = before_;
+    uint32_t cpu = uint32_t{1} << static_cast<int>(DeviceType::CPU);
+    if ((now.enabled & cpu) == 0) return;
+    now.enabled |= uint32_t{1} << static_cast<int>(DeviceType::Meta);
+    now.dtypes[static_cast<int>(DeviceType::Meta)] =
+        now.dtypes[static_cast<int>(DeviceType::CPU)];
+    autocast::restore(now);
+    changed_ = true;
+  }
+  StandInAutocast(const StandInAutocast&) = delete;
+  StandInAutocast& operator=(const StandInAutocast&) = delete;
+  ~StandInAutocast() {
+    if (changed_) autocast::restore(before_);
+  }
+
+ private:
+  autocast::Settings before_;
+  bool changed_ = false;
+};
+
+// What a function of the library returns for stand-ins.
+Ref call_on_stand_ins(PyObject* function, PyObject* args, PyObject* kwargs) {
+  StandInAutocast autocast;
+  return Ref(PyObject_Call(function, args, kwargs));
+}
+
+}  // namespace
+
+Ref Capture::register_hook(PyObject* function,
+                           PyObject* args,
+                           PyObject* kwargs) {
+  // Not on the stand-in: gradients of the graph would call it.
+  ++suspended;
+  Ref handle(PyObject_CallNoArgs(library().make_handle.get()));
+  --suspended;
+  if (!handle) throw PythonError();
+  emit(*this, function, args, kwargs, handle.get());
+  return handle;
+}
+
+// What is asked of the real tensor, since the stand-in has another answer. Null
+// where the stand-in's is the right one.
+Ref Capture::attribute_of_tensor(PyObject* function, PyObject* tensor) {
+  if (!reads_device(function)) return {};
+  auto at = places_of_tensors.find(tensor);
+  Ref name = name_of(python::attribute(function, "__self__").get());
+  bool grad = is(name.get(), "grad");
+  if (grad && written_grads.contains(tensor)) return {};
+  if (at == places_of_tensors.end()) {
+    // All on one device for now: that of the inputs.
+    if (grad) return {};
+    return checked(PyObject_GetAttr(library().cpu_tensor.get(), name.get()));
+  }
+  ++suspended;
+  Ref value(PyObject_GetAttr(at->second.first.get(), name.get()));
+  --suspended;
+  if (!value) throw PythonError();
+  if (!grad) return value;
+  int place = entry.guards.fetch(Do::Attribute, at->second.second, name.get());
+  kept.push_back(value);
+  return realize(value.get(), place);
+}
+
+// Before the function runs: it may change containers among its arguments.
+Call Capture::call_of(PyObject* function, PyObject* args, PyObject* kwargs) {
+  Call call;
+  call.function = Ref::borrow(function);
+  for (PyObject* a : python::items_of(args)) call.args.push_back(argument(a));
+  if (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) return call;
+  Ref keys = checked(PyDict_Keys(kwargs));
+  call.names = checked(PyList_AsTuple(keys.get()));
+  for (PyObject* key : python::items_of(call.names.get())) {
+    call.args.push_back(argument(PyDict_GetItem(kwargs, key)));
+  }
+  return call;
+}
+
+namespace {
+
+bool decides_by_floats(PyObject* name) {
+  return is(name, "arange") || is(name, "range") || is(name, "interpolate") ||
+         is(name, "upsample");
+}
+
+}  // namespace
+
+Ref Capture::result_for_stand_ins(PyObject* name,
+                                  PyObject* function,
+                                  PyObject* args,
+                                  PyObject* kwargs) {
+  // The stand-in is where the tensor will be already.
+  if (is(name, "cpu")) return Ref::borrow(PyTuple_GET_ITEM(args, 0));
+  Ref given = on_meta(args, is(name, "to"));
+  Ref named = checked(kwargs ? PyDict_Copy(kwargs) : PyDict_New());
+  // `normal` of tensors is where these are, and takes no device.
+  bool of_tensors = is(name, "normal") &&
+                    (holds_tensor(args) || (kwargs && holds_tensor(kwargs)));
+  bool factory = contains(library().factories.get(), name) && !of_tensors;
+  PyObject* device = PyDict_GetItemString(named.get(), "device");
+  if (factory || (device != nullptr && device != Py_None)) {
+    python::check_status(
+        PyDict_SetItemString(named.get(), "device", library().meta.get()));
+  }
+  if (!decides_by_floats(name)) {
+    given = with_float_hints(std::move(given));
+    named = with_float_hints(std::move(named));
+  }
+  ++suspended;
+  // What drops dims of size 1 has results of another rank for these.
+  bool drops = std::strncmp(PyUnicode_AsUTF8(name), "squeeze", 7) == 0;
+  Dynamic::LayingOut laying_out(dynamic, !drops);
+  Ref out = call_on_stand_ins(function, given.get(), named.get());
+  --suspended;
+  if (out) return out;
+  if (PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
+    PyErr_Clear();
+    break_graph(std::string("no rule tells the shape of ") +
+                PyUnicode_AsUTF8(name));
+  }
+  throw PythonError();
+}
+
 PyObject* Capture::record(PyObject* function,
                           PyObject* args,
                           PyObject* kwargs) {
-  Ref name = name_of(function);
   const Library& lib = library();
+  if (kwargs == Py_None) kwargs = nullptr;
+  Ref name = name_of(function);
+  if (contains(lib.operator_types.get(), type_of(function))) {
+    // An overload's name is that of its operator and its own.
+    Ref parts = checked(PyObject_CallMethod(name.get(), "split", "s", "."));
+    name = Ref::borrow(PyList_GET_ITEM(parts.get(), 0));
+  }
+  if (dynamic.settings.scalar_outputs && is(name.get(), "item")) {
+    if (PyObject* number = record_item(args)) return number;
+  }
+  if (dynamic.settings.counted_outputs) {
+    Ref out = counted_result(name.get(), args, kwargs);
+    if (out) {
+      return record_counted(call_of(function, args, kwargs), std::move(out));
+    }
+  }
   if (contains(lib.readers.get(), name.get())) {
     break_graph(std::string("the value of a tensor is read by ") +
                 PyUnicode_AsUTF8(name.get()));
@@ -174,96 +347,108 @@ PyObject* Capture::record(PyObject* function,
     Ref rows(record(lib.unbind.get(), args, nullptr));
     return checked(PyObject_GetIter(rows.get())).release();
   }
+  if (is(name.get(), "register_hook") ||
+      is(name.get(), "register_post_accumulate_grad_hook")) {
+    return register_hook(function, args, kwargs).release();
+  }
+  if (is(name.get(), "numpy")) {
+    Suspended suspended(*this);
+    return checked(PyObject_Call(lib.numpy_handler.get(), args, kwargs))
+        .release();
+  }
   bool getter = is(name.get(), "__get__");
-  if (getter && reads_device(function)) {
-    auto at = places_of_tensors.find(PyTuple_GET_ITEM(args, 0));
-    Ref owner = python::attribute(function, "__self__");
-    bool grad = is(name_of(owner.get()).get(), "grad");
-    if (at == places_of_tensors.end() && !grad) {
-      // All on one device for now: that of the inputs.
-      return PyObject_GetAttr(lib.cpu_tensor.get(), name_of(owner.get()).get());
-    }
-    if (at != places_of_tensors.end()) {
-      Ref text = name_of(owner.get());
-      ++suspended;
-      Ref value(PyObject_GetAttr(at->second.first.get(), text.get()));
-      --suspended;
-      if (!value) throw PythonError();
-      if (!grad) return value.release();
-      int place =
-          entry.guards.fetch(Do::Attribute, at->second.second, text.get());
-      kept.push_back(value);
-      return realize(value.get(), place).release();
-    }
+  if (getter) {
+    Ref value = attribute_of_tensor(function, PyTuple_GET_ITEM(args, 0));
+    if (value) return value.release();
   }
-  Ref given = on_meta(args, is(name.get(), "to"));
-  Ref named = kwargs == nullptr || kwargs == Py_None
-                  ? checked(PyDict_New())
-                  : checked(PyDict_Copy(kwargs));
-  bool factory = contains(lib.factories.get(), name.get());
-  PyObject* device = PyDict_GetItemString(named.get(), "device");
-  if (factory || (device != nullptr && device != Py_None)) {
-    python::check_status(
-        PyDict_SetItemString(named.get(), "device", lib.meta.get()));
+  Call call = call_of(function, args, kwargs);
+  Ref out = result_for_stand_ins(name.get(), function, args, kwargs);
+  if (is(name.get(), "__set__")) {
+    written_grads.insert(PyTuple_GET_ITEM(args, 0));
   }
-  // Containers may change while the function runs.
-  Call call;
-  call.function = Ref::borrow(function);
-  for (PyObject* a : python::items_of(args)) call.args.push_back(argument(a));
-  if (kwargs != nullptr && kwargs != Py_None && PyDict_GET_SIZE(kwargs) > 0) {
-    Ref keys = checked(PyDict_Keys(kwargs));
-    call.names = checked(PyList_AsTuple(keys.get()));
-    for (PyObject* key : python::items_of(call.names.get())) {
-      call.args.push_back(argument(PyDict_GetItem(kwargs, key)));
-    }
-  }
-  ++suspended;
-  // The stand-in is where the tensor will be already.
-  Ref out = is(name.get(), "cpu")
-                ? Ref::borrow(PyTuple_GET_ITEM(args, 0))
-                : Ref(PyObject_Call(function, given.get(), named.get()));
-  --suspended;
-  if (!out) {
-    if (PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
-      PyErr_Clear();
-      break_graph(std::string("no rule tells the shape of ") +
-                  PyUnicode_AsUTF8(name.get()));
-    }
-    throw PythonError();
-  }
-  bool made = holds_tensor(out.get());
-  if (made || (out.get() == Py_None && !getter)) {
-    if (!frames.empty()) {
-      Frame& f = *frames.back();
-      call.file = Ref::borrow(f.info->object()->co_filename);
-      call.line = f.line();
-    }
+  if (holds_tensor(out.get()) || (out.get() == Py_None && !getter)) {
+    note_place(call);
     note_modes();
-    int node = entry.graph.add_call(std::move(call));
-    note_result(out.get(), node);
+    note_result(out.get(), entry.graph.add_call(std::move(call)));
   }
   return out.release();
+}
+
+// By a class of tensors that says itself what calls do: its code is seen
+// through, with the calls that it makes.
+Ref Capture::call_override(PyObject* function,
+                           PyObject* types,
+                           PyObject* args,
+                           PyObject* kwargs) {
+  const Library& lib = library();
+  PyObject* inherited =
+      _PyType_Lookup(reinterpret_cast<PyTypeObject*>(lib.tensor.get()),
+                     python::interned<"__torch_function__">());
+  for (PyObject* type : python::items_of(types)) {
+    PyObject* found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(type),
+                                     python::interned<"__torch_function__">());
+    if (found == nullptr || found == inherited) continue;
+    // Numbers that differ are no tensors: calls with them are like others.
+    if (PyType_IsSubtype(
+            reinterpret_cast<PyTypeObject*>(type),
+            reinterpret_cast<PyTypeObject*>(lib.sym_float.get()))) {
+      continue;
+    }
+    Ref method = python::attribute(type, "__torch_function__");
+    if (!PyMethod_Check(method.get())) continue;
+    // This mode was set aside; what the code calls comes here again.
+    checked(PyObject_CallOneArg(lib.push_mode.get(), lib.recorder.get()));
+    Ref empty = checked(PyDict_New());
+    PyObject* named = kwargs && kwargs != Py_None ? kwargs : empty.get();
+    Ref out(PyObject_CallFunctionObjArgs(
+        method.get(), function, types, args, named, nullptr));
+    PyObject *kind, *value, *trace;
+    PyErr_Fetch(&kind, &value, &trace);
+    checked(PyObject_CallNoArgs(lib.pop_mode.get()));
+    PyErr_Restore(kind, value, trace);
+    if (!out) throw PythonError();
+    if (out.get() != Py_NotImplemented) return out;
+  }
+  return {};
+}
+
+void Capture::note_place(Call& call) const {
+  if (frames.empty()) return;
+  const Frame& f = *frames.back();
+  call.file = Ref::borrow(f.info->object()->co_filename);
+  call.line = f.line();
 }
 
 void Capture::note_modes() {
   Modes now = current_modes();
   if (now == modes) return;
-  bool only_grad =
-      now.inference == modes.inference && now.forward == modes.forward;
-  modes = now;
-  Call call;
-  auto add = [&](bool on) {
-    Ref value = Ref::borrow(on ? Py_True : Py_False);
-    call.args.push_back({Argument::Constant, -1, std::move(value), {}});
+  Modes before = std::exchange(modes, now);
+  auto add = [&](const Ref& function, const Ref& args) {
+    Call call;
+    call.function = function;
+    for (PyObject* each : python::items_of(args.get())) {
+      call.args.push_back({Argument::Constant, -1, Ref::borrow(each), {}});
+    }
+    entry.graph.add_call(std::move(call));
   };
-  add(now.grad);
-  call.function = library().grad_setter;
-  if (!only_grad) {
-    call.function = library().mode_setter;
-    add(now.inference);
-    add(now.forward);
+  auto boolean = [](bool on) { return on ? Py_True : Py_False; };
+  const Library& lib = library();
+  if (now.inference != before.inference || now.forward != before.forward) {
+    add(lib.mode_setter,
+        checked(PyTuple_Pack(3,
+                             boolean(now.grad),
+                             boolean(now.inference),
+                             boolean(now.forward))));
+  } else if (now.grad != before.grad) {
+    add(lib.grad_setter, checked(PyTuple_Pack(1, boolean(now.grad))));
   }
-  entry.graph.add_call(std::move(call));
+  if (!now.has_same_autocast(before)) {
+    add(lib.autocast_setter, arguments_of_autocast(now));
+  }
+  if (now.default_dtype != before.default_dtype) {
+    Ref dtype = checked(PyObject_CallNoArgs(lib.default_dtype.get()));
+    add(lib.default_dtype_setter, checked(PyTuple_Pack(1, dtype.get())));
+  }
 }
 
 namespace {
@@ -277,6 +462,8 @@ PyObject* torch_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
     return PyObject_Call(args[0], args[2], named);
   }
   try {
+    Ref own = c->call_override(args[0], args[1], args[2], kwargs);
+    if (own) return own.release();
     return c->record(args[0], args[2], kwargs);
   } catch (const PythonError&) {
     return nullptr;

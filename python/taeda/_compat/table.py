@@ -24,7 +24,6 @@ __all__ = ["DEVICES", "TABLE"]
 TABLE = {
     "": "PyTorchFileReader Stream",
     "_C": "Graph Value",
-    "_dynamo.config": "",
     "autograd.profiler": "EventList(builtins.list) emit_nvtx profile",
     "cuda": "CUDAGraph StreamContext graph",
     "distributed": "ProcessGroup",

@@ -15,15 +15,30 @@ class OptimizedModule(Module):
 
     Args:
         mod: the module.
+        settings: those of `taeda.compile`, under which copies are compiled too.
     """
 
-    def __init__(self, mod: Module) -> None:
+    def __init__(self, mod: Module, settings: dict | None = None) -> None:
         super().__init__()
         self._modules["_orig_mod"] = mod
+        self.__dict__["_settings"] = settings or {}
+        self._compile_again()
+
+    def _compile_again(self) -> None:
+        from taeda.compiler._entry import call_of
+
+        self.__dict__["_compiled"] = call_of(self._orig_mod, **self._settings)
+
+    def __getstate__(self) -> dict:
+        return {k: v for k, v in super().__getstate__().items() if k != "_compiled"}
+
+    def __setstate__(self, state: dict) -> None:
+        super().__setstate__(state)
+        self._compile_again()
 
     def forward(self, *args, **kwargs):
         """Call the module."""
-        return self._orig_mod(*args, **kwargs)
+        return self.__dict__["_compiled"](*args, **kwargs)
 
     def __getattr__(self, name: str):
         held = self.__dict__["_modules"]["_orig_mod"]

@@ -51,6 +51,7 @@ def call(cls, args: tuple):
         "dual": _pushed,
         "vmap": _mapped,
         "functionalize": _without_writes,
+        "record": _seen_through,
     }
     return apply[level.kind](level, cls, args)
 
@@ -86,6 +87,11 @@ def _recorded(level, cls, args: tuple):
         return tree_map(lambda t: outer(t) if _is_tensor(t) else t, result)
 
     return _C._functorch.apply_function(cls, given, forward)[1]
+
+
+def _seen_through(level, cls, args: tuple):
+    """What forward calls is recorded; its backward is not part of a graph."""
+    return _C._functorch.apply_function(cls, args, None)[1]
 
 
 # Without writes ---------------------------------------------------------------------

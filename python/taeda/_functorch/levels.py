@@ -111,6 +111,7 @@ def wrapper_text(tensor) -> str | None:
         "vmap": "BatchedTensor",
         "grad": "GradTrackingTensor",
         "functionalize": "FunctionalTensor",
+        "compile": "TracedTensor",
     }
     level = "dead" if depth < 0 else f"lvl={depth}"
     head = f"{level}, bdim={dim}" if kind == "vmap" else level

@@ -18,6 +18,8 @@ from taeda.utils._python_dispatch import (
 )
 from taeda.utils._pytree import tree_leaves, tree_map, tree_map_only
 
+from ._symbolic_rules import has_symbols, rule_of, symbolic_getitem, tensor_indices
+
 __all__ = [
     "DataDependentOutputException",
     "DynamicOutputShapeException",
@@ -99,6 +101,10 @@ class FakeTensor(taeda.Tensor):
         """What `fake_mode.from_tensor(t)` gives."""
         return fake_mode.from_tensor(t)
 
+    def without_history(self):
+        """A fake tensor like this one that autograd knows nothing of."""
+        return FakeTensor(self.fake_mode, self._elem, self.fake_device)
+
     def item(self):
         """The value: a symbol without a hint, where the mode has a shape_env."""
         return self.fake_mode._item(self)
@@ -125,6 +131,34 @@ class FakeTensor(taeda.Tensor):
             return self.item()
         return [element.tolist() for element in self]
 
+    def __getitem__(self, key):
+        found, indices = symbolic_getitem(self, key), tensor_indices(self, key)
+        if indices is not None:
+            return taeda.ops.aten.index.Tensor(self, indices)
+        return super().__getitem__(key) if found is None else found
+
+    def to(self, *args, **kwargs):
+        """As of other tensors; over symbols a change of dtype is the operator's."""
+        alone = len(args) == 1 and not kwargs and isinstance(args[0], taeda.dtype)
+        if not alone or not has_symbols(self):
+            return super().to(*args, **kwargs)
+        if args[0] is self.dtype:
+            return self
+        return taeda.ops.aten._to_copy.default(self, dtype=args[0])
+
+    def __setitem__(self, key, value) -> None:
+        part, indices = symbolic_getitem(self, key), tensor_indices(self, key)
+        if indices is not None:
+            if not isinstance(value, taeda.Tensor):
+                value = self.new_full([], value)
+            taeda.ops.aten.index_put_.default(self, indices, value)
+        elif part is None:
+            super().__setitem__(key, value)
+        elif isinstance(value, taeda.Tensor):
+            part.copy_(value)
+        else:
+            part.fill_(value)
+
     def __deepcopy__(self, memo):
         made = memo.get(id(self))
         if made is None:
@@ -132,6 +166,21 @@ class FakeTensor(taeda.Tensor):
             made.requires_grad_(self.requires_grad)
             memo[id(self)] = made
         return made
+
+
+def _cast_to(name: str, dtype):
+    def cast(self, *args, **kwargs):
+        if args or kwargs or not has_symbols(self):
+            return getattr(super(FakeTensor, self), name)(*args, **kwargs)
+        return self.to(dtype)
+
+    cast.__name__, cast.__doc__ = name, f"The tensor as {dtype}."
+    return cast
+
+
+for _name in "float double half bfloat16 long int short char byte bool".split():
+    _dtype = {"char": "int8", "byte": "uint8"}.get(_name, _name)
+    setattr(FakeTensor, _name, _cast_to(_name, getattr(taeda, _dtype)))
 
 
 class FakeTensorMode(TorchDispatchMode):
@@ -178,6 +227,8 @@ class FakeTensorMode(TorchDispatchMode):
         # By the id of a real tensor: what stands for it, as long as that one lives.
         self._fakes: dict[int, tuple] = {}
         self._was_active: list[bool] = []
+        # Called with a tensor and the symbol that its `item()` has become.
+        self.on_item = None
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -194,7 +245,9 @@ class FakeTensorMode(TorchDispatchMode):
         if not self._was_active.pop():
             super().__exit__(*exception)
 
-    def from_tensor(self, tensor, *, static_shapes=None, source=None, **ignored):
+    def from_tensor(
+        self, tensor, *, static_shapes=None, source=None, sizes=None, **ignored
+    ):
         """The fake tensor that stands for a real one: the same one each time.
 
         Where sizes are symbolic, those of 0 and 1 stay integers and equal ones share a
@@ -205,6 +258,7 @@ class FakeTensorMode(TorchDispatchMode):
             tensor: a real tensor.
             static_shapes: its sizes stay integers; by default the mode's.
             source: what guards call it.
+            sizes: those that it gets, integers and symbols, where they are known.
 
         Raises:
             AssertionError: a fake tensor of another mode.
@@ -218,10 +272,11 @@ class FakeTensorMode(TorchDispatchMode):
             return known[1]
         static = self.static_shapes if static_shapes is None else static_shapes
         with _disable_current_modes(), no_dispatch():
-            sizes, strides = tuple(tensor.shape), tensor.stride()
-            if not static and self.shape_env is not None:
+            if sizes is None and not static and self.shape_env is not None:
                 name = source or f"t{len(fakes)}"
-                sizes, strides = _symbolic_geometry(tensor, self.shape_env, name)
+                sizes = _symbolic_sizes(tensor, self.shape_env, name)
+            strides = tensor.stride() if sizes is None else _strides_by(tensor, sizes)
+            sizes = tuple(tensor.shape) if sizes is None else sizes
             elem = taeda.empty_strided(sizes, strides, dtype=tensor.dtype, device=_META)
         made = FakeTensor(self, elem, tensor.device)
         made.requires_grad_(tensor.requires_grad)
@@ -263,10 +318,13 @@ class FakeTensorMode(TorchDispatchMode):
             return made
         if func is taeda.ops.aten._local_scalar_dense.default:
             return self._constant_of(func, args[0])
-        if func is taeda.ops.aten.index.Tensor and _has_mask(args[1]):
-            raise DynamicOutputShapeException(taeda.ops.aten.nonzero.default)
         env = self.shape_env
         counts = env is not None and env.allow_dynamic_output_shape_ops
+        if func is taeda.ops.aten.index.Tensor and _has_mask(args[1]):
+            result = self.masked(*args)
+            if result is not NotImplemented:
+                return result
+            raise DynamicOutputShapeException(taeda.ops.aten.nonzero.default)
         if counts and func in _counted_results():
             return self._unbacked_result(func, args)
         if taeda.Tag.data_dependent_output in func.tags:
@@ -276,7 +334,13 @@ class FakeTensorMode(TorchDispatchMode):
         if (dynamic and not counted) or func in _sized_by_lengths():
             raise DynamicOutputShapeException(func)
         args, kwargs = self._checked(func, (args, kwargs))
-        return self._compute(func, args, kwargs)
+        rule = None if env is None else rule_of(func, args, kwargs)
+        result = NotImplemented if rule is None else rule(*args, **kwargs)
+        if result is NotImplemented:
+            return self._compute(func, args, kwargs)
+        for t in tree_leaves(_written(func, args, kwargs)):
+            _follow(t)
+        return result
 
     def _item(self, tensor):
         """What `tensor.item()` gives, the same each time until it is written to."""
@@ -291,6 +355,8 @@ class FakeTensorMode(TorchDispatchMode):
             raise DataDependentOutputException(func)
         if tensor._item is None:
             tensor._item = self._new_value(tensor.dtype)
+            if self.on_item is not None:
+                self.on_item(tensor, tensor._item)
         return tensor._item
 
     def _new_value(self, dtype):
@@ -316,6 +382,25 @@ class FakeTensorMode(TorchDispatchMode):
         with no_dispatch():
             elem = taeda.empty(sizes, dtype=dtype, device=_META)
         return FakeTensor(self, elem, args[0].fake_device)
+
+    def masked(self, x, indices):
+        """What one mask chooses: a size without a hint takes the place of its dims.
+
+        NotImplemented for other indices, and without a shape_env that has such sizes.
+        """
+        env = self.shape_env
+        counts = env is not None and env.allow_dynamic_output_shape_ops
+        if not counts or sum(t is not None for t in indices) != 1:
+            return NotImplemented
+        ((x, indices), _) = self._checked(
+            taeda.ops.aten.index.Tensor, ((x, indices), {})
+        )
+        ((at, mask),) = [(i, t) for i, t in enumerate(indices) if t is not None]
+        count, sizes = self.shape_env.create_unbacked_symint(), list(x.shape)
+        sizes[at : at + mask.dim()] = [count]
+        with no_dispatch():
+            elem = taeda.empty(sizes, dtype=x.dtype, device=_META)
+        return FakeTensor(self, elem, x.fake_device)
 
     def _compute(self, func, args, kwargs):
         tensors = [t for t in tree_leaves((args, kwargs)) if is_fake(t)]
@@ -344,14 +429,19 @@ def _sized_by_lengths():
     return (aten._ctc_loss.Tensor, aten._ctc_loss_backward.Tensor)
 
 
-def _symbolic_geometry(tensor, env, name: str):
-    """Sizes as symbols, and strides as the products of sizes that they are."""
+def _symbolic_sizes(tensor, env, name: str) -> tuple:
+    """Sizes as symbols, as far as nothing else is marked on the tensor."""
     marked = getattr(tensor, "_dynamo_dynamic_indices", ())
     static = getattr(tensor, "_dynamo_static_indices", ())
     sizes = []
     for i, n in enumerate(tensor.shape):
         how = "marked" if i in marked else "static" if i in static else "duck"
         sizes.append(env.create_size(n, f"{name}.size()[{i}]", how))
+    return tuple(sizes)
+
+
+def _strides_by(tensor, sizes: tuple) -> tuple:
+    """Strides as the products of sizes that they are."""
     hints, steps = tensor.shape, tensor.stride()
     # Innermost first; of equal strides the dim further right is the inner one.
     order = sorted(range(len(sizes)), key=lambda d: (steps[d], -d))
@@ -363,7 +453,7 @@ def _symbolic_geometry(tensor, env, name: str):
             product = seen = steps[d]
         strides[d] = product
         product, seen = product * sizes[d], seen * hints[d]
-    return tuple(sizes), tuple(strides)
+    return tuple(strides)
 
 
 def _common_device(func, tensors):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
+import copyreg
 import enum
 import functools
-import operator
-from operator import getitem
+import os
+from operator import attrgetter, getitem
 
 import taeda
-from taeda import _C, _dynamo
-from taeda._dynamo.exc import Unsupported
+from taeda import _C, _dynamo, overrides
+from taeda._dynamo.exc import BackendCompilerFailed, TorchDynamoException
+
+from . import _marks
+from ._events import observe
 
 __all__ = ["GraphBreak", "capture"]
 
@@ -24,140 +29,173 @@ _FACTORIES = frozenset(
     " tensor as_tensor asarray scalar_tensor empty_strided tril_indices triu_indices"
     " normal range hann_window hamming_window".split()
 )
-# Functions whose result is what a tensor holds.
-_READERS = frozenset(
-    "item tolist numpy __bool__ __int__ __float__ __index__ __complex__ __array__"
-    " is_nonzero equal allclose nonzero unique masked_select data_ptr backward"
-    " register_hook register_post_accumulate_grad_hook"
-    " __contains__ __repr__ __str__ __format__ __reduce_ex__ __deepcopy__".split()
-)
 # Modules in C whose functions do or read what a graph does not know of.
 _UNSAFE_MODULES = frozenset(
     "time posix _io io _thread _socket gc select signal _random marshal"
     " faulthandler _tracemalloc atexit".split()
 )
 _UNSAFE = frozenset(
-    (print, input, open, exec, eval, globals, locals, breakpoint, __import__, id)
-    + (_dynamo.graph_break,)
+    (print, input, open, exec, eval, globals, locals, breakpoint, __import__)
+    + (_dynamo.graph_break, builtins.__build_class__)
 )
 
 
-def _twin(tensor, is_parameter: bool):
-    """A tensor without memory that has a tensor's geometry, dtype and class."""
+def _twin(tensor, sizes, strides):
+    """A tensor without memory that has a tensor's geometry, dtype and class.
+
+    Args:
+        sizes, strides: those that it has in place of the tensor's, with symbols; or
+            None.
+    """
 
     def empty():
-        return taeda.empty_strided(
-            tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
-        )
+        return taeda.empty_strided(sizes, strides, dtype=tensor.dtype, device="meta")
 
-    with taeda.inference_mode(tensor.is_inference()):
+    with (
+        overrides.DisableTorchFunctionSubclass(),
+        taeda.inference_mode(tensor.is_inference()),
+    ):
+        if sizes is None:
+            sizes, strides = tensor.shape, tensor.stride()
         made = empty()
-        if is_parameter:
+        if type(tensor) is taeda.nn.Parameter:
             return taeda.nn.Parameter(made, tensor.requires_grad)
-        if not tensor.requires_grad:
+        if tensor.requires_grad:
+            made.requires_grad_()
+            # What another call made may be written to where a leaf may not.
+            made = made if tensor.is_leaf else empty().copy_(made)
+        if type(tensor) is taeda.Tensor:
             return made
-        made.requires_grad_()
-        # What another call made may be written to where a leaf may not.
-        return made if tensor.is_leaf else empty().copy_(made)
+        if not tensor.is_leaf:
+            return made.as_subclass(type(tensor))
+        with taeda.no_grad():
+            return made.as_subclass(type(tensor)).requires_grad_(tensor.requires_grad)
 
 
 @functools.cache
 def _module():
     from taeda import _capture
+    from taeda.compiler import _counted, _operators
+
+    from . import _sizes
 
     _capture.setup(
         {
             "tensor_base": _C.TensorBase,
             "tensor": taeda.Tensor,
             "parameter": taeda.nn.Parameter,
+            "module": taeda.nn.Module,
             "module_getattr": taeda.nn.Module.__getattr__,
             "twin": _twin,
             "meta": taeda.device("meta"),
             "grad_setter": _C._set_grad_enabled,
             "break_error": GraphBreak,
+            "compiler_error": TorchDynamoException,
             "device_type": taeda.device,
             "dtype_type": taeda.dtype,
             "push_mode": _C._push_on_torch_function_stack,
             "pop_mode": _C._pop_torch_function_stack,
             "getitem": getitem,
             "factories": _FACTORIES,
-            "readers": _READERS,
+            "readers": _operators.READERS,
+            "counted": _counted.RULES,
             "enum_type": enum.Enum,
             "cpu_tensor": taeda.empty(0),
             "unbind": taeda.Tensor.unbind,
             "mode_types": {taeda.no_grad, taeda.enable_grad, taeda.inference_mode},
             "mode_setter": _capture.set_modes,
+            "autocast_setter": _capture.set_autocast,
+            "default_dtype": taeda.get_default_dtype,
+            "default_dtype_setter": taeda.set_default_dtype,
+            "handlers": _operators.table(),
+            "apply_handler": _operators.apply,
+            "builtins": builtins,
+            "array_handler": _operators.of_array,
+            "numpy_handler": _operators.of_tensor,
+            "make_instance": _operators.make_instance,
+            "whole_handler": _operators.whole,
+            "assertion": _operators.assert_true,
+            "function_setter": _C._set_torch_function_enabled,
+            "operator_handler": _operators.operator,
+            "function_base": _C._FunctionBase,
+            "make_closure": _operators.make_closure,
+            "make_handle": _operators.make_handle,
+            "level_types": _operators.level_types(),
+            "operator_types": _operators.operator_types(),
+            "node_marker": Number,
+            "observer": observe,
+            "lock": _marks.LOCK,
+            "allowed": _marks.ALLOWED,
+            "substitutes": _marks.SUBSTITUTES,
+            "disabled_code": _marks.DISABLED_CODE,
+            "strict_type": _marks.error_on_graph_break,
             "unsafe": _unsafe(),
             "unsafe_modules": _UNSAFE_MODULES,
+            **_sizes.library_part(),
         }
     )
+    from taeda import _logging
+    from taeda._dynamo import config
+
+    # A thread that holds the lock is not in the child.
+    os.register_at_fork(after_in_child=_marks.LOCK._at_fork_reinit)
+    config.hand_over(_capture)
+    _logging.hand_over(_capture)
     return _capture
 
 
 def _unsafe():
     """Functions whose effect no graph holds: they change how later calls compute."""
-    transforms = vars(_C._functorch).values()
-    autocast = (
-        "autocast_increment_nesting autocast_decrement_nesting clear_autocast_cache"
-        " set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled"
+    names = (
+        "_push_saved_tensors_hooks _pop_saved_tensors_hooks _add_node_hooks"
+        " _disable_saved_tensors_hooks _queue_callback _set_default_device"
+        " set_num_threads _run_backward"
     )
-    settings = [getattr(_C, name) for name in autocast.split()]
-    return _UNSAFE.union((f for f in transforms if callable(f)), settings)
+    _marks.DISALLOWED.update(
+        _UNSAFE,
+        (getattr(_C, name) for name in names.split()),
+        (_C._functorch.apply_function, _C._functorch.loops),
+        (taeda.autograd.backward, taeda.Generator),
+    )
+    return _marks.DISALLOWED
 
 
-class _Node(int):
-    """The number of a node, where a graph has one among its arguments."""
+def _call_backend(backend, graph, fullgraph):
+    """What the backend makes of a captured graph: a function of its inputs.
+
+    None leaves the graph to be run as it was captured.
+
+    Raises:
+        BackendCompilerFailed: what the backend raised.
+    """
+    from taeda._dynamo import config
+
+    if getattr(backend, "takes_calls", False):
+        return backend(*graph, fullgraph=fullgraph)
+    from ._graphs import graph_module
+
+    module, inputs = graph_module(*graph)
+    try:
+        made = backend(module, inputs)
+        if not callable(made):
+            raise TypeError(f"it returned a {type(made).__name__}, not a function")
+    except Exception as error:
+        from ._backends import name_of
+        from ._events import warn
+
+        failed = BackendCompilerFailed(name_of(backend), error)
+        if not config.suppress_errors:
+            raise failed from error
+        warn("compile: %s; the graph runs as it was captured", failed)
+        return None
+    return made
 
 
-def _graph_module(nodes, outputs):
-    """A captured graph as an `fx.GraphModule`, and the tensors it begins with."""
-    from taeda import fx
-
-    graph = fx.Graph()
-    made, inputs = [], []
-
-    def named(argument):
-        return fx.node.map_aggregate(
-            argument, lambda a: made[a] if isinstance(a, _Node) else a
-        )
-
-    for node in nodes:
-        if isinstance(node[0], str):
-            made.append(graph.placeholder(_identifier(node[0])))
-            inputs.append(node[1])
-            continue
-        function, arguments, names = node
-        count = len(arguments) - len(names or ())
-        args = tuple(named(a) for a in arguments[:count])
-        kwargs = dict(zip(names or (), map(named, arguments[count:]), strict=True))
-        made.append(_add_call(graph, function, args, kwargs))
-    graph.output(tuple(made[i] for i in outputs))
-    for node in reversed(made):
-        # Elements of several results that nobody reads.
-        if node.op == "call_function" and node.target is getitem and not node.users:
-            graph.erase_node(node)
-    return fx.GraphModule({}, graph), inputs
+class Number(int):
+    """The number of a node, where a captured graph has one among its arguments."""
 
 
-def _identifier(place: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in place).strip("_").lower()
-
-
-def _add_call(graph, function, args, kwargs):
-    owner = getattr(function, "__objclass__", None)
-    if owner is not None and issubclass(taeda.Tensor, owner):
-        name = function.__name__
-        if hasattr(operator, name) and name.startswith("__"):
-            return graph.call_function(getattr(operator, name), args, kwargs)
-        return graph.call_method(name, args, kwargs)
-    if getattr(function, "__name__", "") in ("__get__", "__set__"):
-        access = getattr if function.__name__ == "__get__" else setattr
-        name = function.__self__.__name__
-        return graph.call_function(access, (args[0], name, *args[1:]))
-    return graph.call_function(function, args, kwargs)
-
-
-def capture(function, fullgraph: bool = False, backend=None):
+def capture(function, fullgraph: bool = False, backend=None, dynamic=None):
     """A function whose tensor calls are captured as graphs and run from there.
 
     Args:
@@ -165,17 +203,31 @@ def capture(function, fullgraph: bool = False, backend=None):
         fullgraph: refuse what is not one graph.
         backend: called with an `fx.GraphModule` and its first inputs, returns what
             computes the outputs. None runs the captured calls as they are.
+        dynamic: whether sizes and integers are symbols; None for those that differed
+            between two captures.
 
     Returns:
         A callable with `explain()`.
 
     Raises:
-        Unsupported: when called, of what breaks a graph under `fullgraph`.
+        Unsupported: when called, of what breaks a graph under `fullgraph`, or raises
+            while it is captured.
+        BackendCompilerFailed: when called, of what the backend raised.
     """
 
     def compile_graph(graph):
-        return backend(*_graph_module(*graph))
+        return _call_backend(backend, graph, fullgraph)
 
-    chosen = None if backend is None else compile_graph
-    made = _module().compile(function, chosen, _Node, fullgraph, Unsupported)
-    return functools.update_wrapper(made, function)
+    chosen = None
+    if backend is not None:
+        if not getattr(backend, "takes_calls", False):
+            from . import _graphs  # noqa: F401 (changes tables that guards look at)
+
+        chosen = compile_graph
+    made = _module().compile(function, chosen, Number, fullgraph)
+    made.set_dynamic(dynamic)
+    # Copies and pickles take it for what it is made of: a function.
+    copyreg.pickle(type(made), attrgetter("__qualname__"))
+    functools.update_wrapper(made, function)
+    made._torchdynamo_orig_callable = function
+    return made

@@ -92,6 +92,7 @@ def _hooked(step):
     call.__doc__, call.__module__ = step.__doc__, step.__module__
     call.__wrapped__ = step
     call.hooked = True
+    call.held_whole = True  # one call of a captured graph: compiler/_operators.py
     return call
 
 

@@ -105,10 +105,11 @@ def key_get(obj, kp):
 class _Kind:
     """How containers of one type come apart and together again."""
 
-    __slots__ = ("flatten", "keys", "unflatten")
+    __slots__ = ("dump", "flatten", "keys", "load", "name", "unflatten")
 
     def __init__(self, flatten, unflatten, keys=None) -> None:
         self.flatten, self.unflatten, self.keys = flatten, unflatten, keys
+        self.name = self.dump = self.load = None  # of the shape's text
 
 
 def _indices(tree) -> list:
@@ -175,7 +176,16 @@ def _kind_of(tree) -> _Kind | None:
     kind = SUPPORTED_NODES.get(type(tree))
     if kind is None and isinstance(tree, tuple) and is_namedtuple_instance(tree):
         return _NAMED
+    if kind is None and hasattr(type(tree), "n_sequence_fields"):
+        return _register_result(type(tree))
     return kind
+
+
+def _register_result(cls) -> _Kind:
+    """Makes a class of several results (`x.max(0)`) a node, when one is first met."""
+    made = _Kind(lambda t: (list(t), None), lambda v, c: cls(v), _indices)
+    made.name = f"{cls.__module__}.{cls.__name__}"
+    return SUPPORTED_NODES.setdefault(cls, made)
 
 
 def register_pytree_node(
@@ -192,6 +202,8 @@ def register_pytree_node(
 
     Args:
         cls: the type. flatten_fn: tree -> (list of children, context).
+        serialized_type_name: the type in the text of a shape; to_dumpable_context and
+            from_dumpable_context: its context as JSON holds it, and back.
         unflatten_fn: (children, context) -> tree.
         flatten_with_keys_fn: tree -> (list of (key, child), context).
 
@@ -210,7 +222,9 @@ def register_pytree_node(
         def keys(tree):
             return [key for key, _ in flatten_with_keys_fn(tree)[0]]
 
-    SUPPORTED_NODES[cls] = _Kind(flatten_fn, unflatten_fn, keys)
+    made = SUPPORTED_NODES[cls] = _Kind(flatten_fn, unflatten_fn, keys)
+    made.name = serialized_type_name
+    made.dump, made.load = to_dumpable_context, from_dumpable_context
 
 
 _register_pytree_node = register_pytree_node
@@ -508,3 +522,11 @@ def _get_node_type(tree):
 
 def _namedtuple() -> None:
     """Stands for the type of all named tuples."""
+
+
+def __getattr__(name: str):
+    if name in ("register_dataclass", "treespec_dumps", "treespec_loads"):
+        from . import _pytree_specs
+
+        return getattr(_pytree_specs, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -249,6 +249,30 @@ def test_inplace_on_views():
     assert x.grad.tolist() == [2, 2, 2]
 
 
+@pytest.mark.parametrize("stretched", ["expand", "unfold"])
+def test_a_write_to_what_a_view_shows_several_times(stretched):
+    weights = taeda.arange(6.0).view(2, 3)
+
+    def view(t):
+        if stretched == "expand":
+            return t[:3].expand(2, 3)
+        return t.unfold(0, 3, 1)
+
+    def after(x):
+        y = x * 1
+        seen = view(y)
+        y[:2].mul_(2)
+        return (seen * weights).sum()
+
+    def before(x):
+        return (view(x * taeda.tensor([2.0, 2, 1, 1])) * weights).sum()
+
+    x = leaf(1, 2, 3, 4)
+    (found,) = taeda.autograd.grad(after(x), x)
+    (want,) = taeda.autograd.grad(before(x), x)
+    assert found.tolist() == want.tolist()
+
+
 def test_requires_grad_rules():
     with pytest.raises(RuntimeError, match="floating point and complex"):
         taeda.ones(1, dtype=taeda.int64).requires_grad_()

@@ -87,3 +87,13 @@ def test_inference_mode():
         return taeda.is_inference_mode_enabled()
 
     assert inside() and not taeda.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_a_view_without_gradients_of_a_result_knows_it(keepdim):
+    x = taeda.randn(3, 2, requires_grad=True)
+    y = taeda.logsumexp(x * 1, -1, keepdim)
+    with taeda.no_grad():
+        view = y[::2]
+    assert not y._is_view() and view._base is y
+    assert view.requires_grad and view.grad_fn is None

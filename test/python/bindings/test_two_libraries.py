@@ -80,7 +80,8 @@ threads = [threading.Thread(target=user, args=(T,)) for T in libraries]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert not failed, failed
-in_child(libraries)
+# PyTorch's products may wait for threads that a child of a fork does not have.
+in_child([taeda])
 check_all(libraries)
 x = taeda.from_dlpack(torch.arange(3.0)) + 1
 assert torch.from_dlpack(x).tolist() == [1.0, 2.0, 3.0]

@@ -159,8 +159,10 @@ def test_the_mode_is_there_during_the_trace_alone() -> None:
     with pytest.raises(RuntimeError, match="get value out of a tracing tensor"):
         make_fx(lambda x: x.item())(taeda.ones(1))
     assert get_proxy_mode() is None
-    with pytest.raises(NotImplementedError, match="pre_dispatch"):
-        make_fx(lambda x: x, pre_dispatch=True)
+    make_fx(lambda x: (seen.append(get_proxy_mode()), x)[1], pre_dispatch=True)(
+        taeda.ones(1)
+    )
+    assert seen[1] is not None and get_proxy_mode() is None
 
 
 def test_what_is_done_aside_is_not_recorded() -> None:

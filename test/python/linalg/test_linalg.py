@@ -223,3 +223,18 @@ def test_derivatives_that_do_not_exist() -> None:
         taeda.linalg.qr(x, mode="r").R.sum().backward()
     with pytest.raises(RuntimeError, match="mode='complete'"):
         taeda.linalg.qr(x, mode="complete").R.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("n", [3, 5, 16])
+def test_eigenvectors_of_small_matrices_are_rounded_once(dtype, n) -> None:
+    """Each column v satisfies A v = w v but for the roundings of v and w."""
+    wide = "complex128" if dtype == "complex64" else "float64"
+    given = matrices((n, n), dtype)
+    given = given + given.conj().T
+    values, vectors = taeda.linalg.eigh(taeda.from_numpy(given))
+    w, v = values.numpy().astype("float64"), vectors.resolve_conj().numpy().astype(wide)
+    half = numpy.finfo("float32").eps / 2
+    # |A dv| + |dw v| + |w dv|, with dv and dw of half a unit in the last place each.
+    bound = half * (3 * numpy.abs(w).max() + numpy.linalg.norm(given, 2))
+    assert numpy.linalg.norm(given @ v - v * w, axis=0).max() <= bound

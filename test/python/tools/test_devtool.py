@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import time
 
 import pytest
 from devtool import checks, cmake, shell, stats, system
@@ -98,6 +99,32 @@ def test_run_reports_status_and_absence() -> None:
         shell.run(["sh", "-c", "exit 3"])
     with pytest.raises(shell.Failure, match="not installed"):
         shell.run(["taeda-no-such-program"])
+
+
+def test_run_ends_what_hangs_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
+    number = tmp_path / "number"
+    with pytest.raises(shell.Failure, match="timed out after 1 s"):
+        shell.run(["sh", "-c", f"sleep 600 & echo $! > {number}; wait"], timeout=1)
+    state = pathlib.Path("/proc", number.read_text().strip(), "stat")
+    for _ in range(100):
+        if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return
+        time.sleep(0.1)
+    pytest.fail("the process that the command had started still runs")
+
+
+def test_crashes_are_shown_and_forgotten(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(shell, "ROOT", tmp_path)
+    kept, core = tmp_path / "core.txt", tmp_path / "core.12"
+    kept.write_text("no memory of a process")
+    core.write_bytes(b"\x7fELF" + bytes(100))
+    shell.show_cores()
+    assert kept.exists() and not core.exists()
+    assert "core.12: the stack of a process" in capfd.readouterr().out
 
 
 def test_link_is_corrected_but_no_file_replaced(tmp_path: pathlib.Path) -> None:

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 CI = pathlib.Path(__file__).resolve().parents[3] / ".ci"
+TOOLS = ("train", "modules", "optim", "checkpoint", "compile")
 BASELINE = """optim SGD 3
   sparse / steps
 modules nn.Linear 1
@@ -159,8 +160,7 @@ def judged(tree) -> pathlib.Path:
     (judges / "originality" / "originality.py").write_text(script)
     for folder in ("test", "build/lib", ".venv/bin"):
         (tree / folder).mkdir(parents=True)
-    tools = ("train", "modules", "optim", "checkpoint")
-    lines = "".join(f"{tool} A 1\n" for tool in tools)
+    lines = "".join(f"{tool} A 1\n" for tool in TOOLS)
     (tree / "test" / "conform_baseline.list").write_text(lines)
     for name in ("opcheck", "opcheck_further"):
         (tree / "test" / f"{name}_baseline.list").write_text("abs/bool/forward\n")
@@ -177,7 +177,7 @@ def test_every_judge_is_asked_at_every_level(judged) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     calls = (judged.parent / "judges" / "calls").read_text().splitlines()
     words = [tuple(call.split()[:2]) for call in calls]
-    for tool in ("train", "modules", "optim", "checkpoint"):
+    for tool in TOOLS:
         assert words.count(("conform", tool)) == 1
     levels = done.stdout.count("TAEDA_CPU_CAPABILITY=")
     assert words.count(("opcheck", "run")) == levels + 1 > 1

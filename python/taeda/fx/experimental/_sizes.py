@@ -16,12 +16,23 @@ _OPERATORS = {
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
     ast.USub: operator.neg,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
 }
 _FUNCTIONS = {
-    "Mod": operator.mod,
+    "Eq": operator.eq,
+    "FloatPow": operator.pow,
+    "FloatTrueDiv": operator.truediv,
+    "IntTrueDiv": operator.truediv,
     "Max": taeda.sym_max,
     "Min": taeda.sym_min,
+    "Mod": operator.mod,
+    "Ne": operator.ne,
+    "ToFloat": taeda.sym_float,
 }
 
 
@@ -47,16 +58,17 @@ class Sizes:
                 self.sources.setdefault(repr(size), (proxy, dim, size))
 
     def learn_number(self, number, proxy) -> None:
-        """Notes an input that is a symbol itself."""
+        """Notes an input, or a number out of a tensor, that is a symbol itself."""
         self.made.setdefault(repr(number), proxy.node)
 
     def node(self, size):
-        """The node of a size; an int where it is fixed."""
-        if not size.node.is_fixed():
-            return self._read(repr(size))
-        return int(size)
+        """The node of a number; what it is where it is fixed."""
+        if isinstance(size, taeda.SymInt) and size.node.is_fixed():
+            return int(size)
+        return self.read(repr(size))
 
-    def _read(self, text: str):
+    def read(self, text: str):
+        """The node of an expression."""
         return self._build(ast.parse(text, mode="eval").body)
 
     def _build(self, tree):
@@ -72,6 +84,11 @@ class Sizes:
         elif isinstance(tree, ast.BinOp):
             target = _OPERATORS[type(tree.op)]
             made = self._call(target, (self._build(tree.left), self._build(tree.right)))
+        elif isinstance(tree, ast.Compare):
+            sides = (tree.left, tree.comparators[0])
+            made = self._call(
+                _OPERATORS[type(tree.ops[0])], tuple(map(self._build, sides))
+            )
         elif isinstance(tree, ast.UnaryOp):
             made = self._call(_OPERATORS[type(tree.op)], (self._build(tree.operand),))
         elif isinstance(tree, ast.Call) and tree.func.id in _FUNCTIONS:

@@ -45,6 +45,8 @@ class PythonKeyTracer(Tracer):
         # By the id of a tensor: the tensor, which lives as long, and its proxy.
         self.known: dict[int, tuple] = {}
         self.sizes = Sizes(self)
+        # A float that stands for a symbolic one in a call, and how often it was seen.
+        self.floats: dict[float, list] = {}
 
     def call_module(self, m, forward, args, kwargs):
         """Modules are traced through."""
@@ -58,10 +60,11 @@ class PythonKeyTracer(Tracer):
         """What stands in a node: proxies of tensors that are known, constants else."""
         if isinstance(a, taeda.Tensor) and id(a) in self.known:
             return self.known[id(a)][1].node
-        if isinstance(a, taeda.SymInt):
-            return self.sizes.node(a)
         if isinstance(a, py_sym_types):
-            return a
+            return self.sizes.node(a)
+        if type(a) is float and a in self.floats:
+            self.floats[a][1] += 1
+            return self.sizes.node(self.floats[a][0])
         if isinstance(a, nn.Parameter):
             path = self.tensor_attrs.get(a)
             if path is None:
@@ -77,7 +80,7 @@ class PythonKeyTracer(Tracer):
             self.known[id(value)] = value, proxy
             self.sizes.learn(value, proxy)
             _describe(proxy.node, value)
-        elif isinstance(value, taeda.SymInt):
+        elif isinstance(value, py_sym_types):
             self.sizes.learn_number(value, proxy)
             proxy.node.meta["val"] = value
         elif isinstance(value, (tuple, list)):
@@ -101,8 +104,11 @@ def _fake_of(value):
     from taeda._subclasses import FakeTensorMode
     from taeda._subclasses.fake_tensor import is_fake
 
+    if is_fake(value):
+        # Without the graph by which autograd would know what made it.
+        return value if value.grad_fn is None else value.without_history()
     with _disable_current_modes():
-        return value if is_fake(value) else FakeTensorMode().from_tensor(value)
+        return FakeTensorMode().from_tensor(value)
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
@@ -113,6 +119,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         tracing_mode: "real", "fake" or "symbolic".
         decomposition_table: operator -> a function that computes it by others.
     """
+
+    item_name = "_local_scalar_dense"
 
     def __init__(self, tracer, tracing_mode="real", decomposition_table=None) -> None:
         super().__init__()
@@ -127,16 +135,16 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if not self.enabled:
             return func(*args, **kwargs)
         if func in self.table:
-            with self:
+            with self.again():
                 result = self.table[func](*args, **kwargs)
             if result is not NotImplemented:
                 return result
         aten = taeda.ops.aten
-        if func is aten._local_scalar_dense.default:
+        if func in (aten._local_scalar_dense.default, aten.item.default):
             return self._number(func, args[0])
         if func is aten.lift_fresh.default:
             return self._constant(args[0])
-        result = func(*args, **kwargs)
+        result = self.compute(func, args, kwargs)
         if func._schema.is_mutable:
             for arg in args:
                 self.constants.pop(id(arg), None)
@@ -144,6 +152,23 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         proxy = self.tracer.create_proxy("call_function", func, args, kwargs, name)
         self.tracer.track(result, proxy)
         return result
+
+    def compute(self, func, args, kwargs):
+        """The results of a call."""
+        return func(*args, **kwargs)
+
+    def again(self):
+        """A context in which the mode sees what its handler calls."""
+        return self
+
+    def learn_item(self, tensor, number) -> None:
+        """A number without a hint was taken out of a fake tensor."""
+        if self.enabled and id(tensor) in self.tracer.known:
+            func = getattr(taeda.ops.aten, self.item_name).default
+            proxy = self.tracer.create_proxy(
+                "call_function", func, (tensor,), {}, self.item_name
+            )
+            self.tracer.track(number, proxy)
 
     def _constant(self, tensor):
         """A tensor of numbers: the graph copies it each time, so that it stays so."""
@@ -170,6 +195,10 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 def get_proxy_mode():
     """The mode of the trace under way, or None."""
+    from ._above import innermost
+
+    if innermost() is not None:
+        return innermost()
     found = _get_current_dispatch_mode_stack()
     return next((m for m in found[::-1] if isinstance(m, ProxyTorchDispatchMode)), None)
 
@@ -205,10 +234,13 @@ def _with_names(f, count: int):
 class _Run:
     """One trace; see `make_fx`."""
 
-    def __init__(self, f, table, tracing_mode: str, allow_real: bool) -> None:
+    def __init__(self, f, table, tracing_mode: str, allow_real: bool, above) -> None:
         self.f, self.tracing_mode = f, tracing_mode
         self.tracer = PythonKeyTracer()
-        self.mode = ProxyTorchDispatchMode(self.tracer, tracing_mode, table)
+        from ._above import PreDispatchMode
+
+        kind = PreDispatchMode if above else ProxyTorchDispatchMode
+        self.mode = kind(self.tracer, tracing_mode, table)
         self.env = self.fake_mode = None
         if tracing_mode != "real":
             from taeda._subclasses import FakeTensorMode
@@ -218,6 +250,7 @@ class _Run:
             self.fake_mode = FakeTensorMode(
                 shape_env=self.env, allow_non_fake_inputs=allow_real
             )
+            self.fake_mode.on_item = self.mode.learn_item
 
     def stand_in(self, path: str, value):
         """What the program gets for an argument."""
@@ -286,14 +319,15 @@ def make_fx(
         tracing_mode: "real" computes; "fake" computes shapes alone; "symbolic" too, and
             sizes are symbols, so that the graph fits other sizes.
         _allow_non_fake_inputs: the two latter accept real tensors beside arguments.
-        pre_dispatch: composite operators are recorded as they are; not there.
+        pre_dispatch: calls are recorded as the program makes them, above autograd:
+            composite operators stay whole.
 
     Returns:
         A function of the arguments that gives a GraphModule.
 
     Raises:
-        RuntimeError: the program asks for the value of a tensor.
-        NotImplementedError: with `pre_dispatch`.
+        RuntimeError: the program asks for the value of a tensor (in the mode "symbolic"
+            it gets a symbol, and an error where a branch depends on it).
 
     Example:
         >>> gm = make_fx(lambda x: x.sin() + 1)(taeda.ones(2))
@@ -307,11 +341,10 @@ def make_fx(
         raise AssertionError(
             f"tracing_mode must be one of real, fake, symbolic, got {tracing_mode!r}"
         )
-    if pre_dispatch:
-        raise NotImplementedError("make_fx: pre_dispatch is not implemented")
 
     def traced(*args) -> GraphModule:
-        run = _Run(f, decomposition_table, tracing_mode, _allow_non_fake_inputs)
+        options = (tracing_mode, _allow_non_fake_inputs, pre_dispatch)
+        run = _Run(f, decomposition_table, *options)
         return run.graph_of(args)
 
     return traced

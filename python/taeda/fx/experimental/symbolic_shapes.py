@@ -9,6 +9,7 @@ import taeda
 from taeda import _C
 
 __all__ = [
+    "ConstraintViolationError",
     "Guard",
     "GuardOnDataDependentSymNode",
     "ShapeEnv",
@@ -26,6 +27,10 @@ __all__ = [
 
 class GuardOnDataDependentSymNode(RuntimeError):
     """A condition depends on a size that comes from data, which has no hint."""
+
+
+class ConstraintViolationError(RuntimeError):
+    """A size is not what was said of it."""
 
 
 class Guard(NamedTuple):
@@ -70,6 +75,9 @@ class ShapeEnv:
         self._unbacked_floats = 0
         self.allow_scalar_outputs = allow_scalar_outputs
         self.allow_dynamic_output_shape_ops = allow_dynamic_output_shape_ops
+
+    def __deepcopy__(self, memo):
+        return self  # symbols and their tensors belong to one
 
     def create_size(self, hint: int, source: str | None = None, dynamic="duck"):
         """A symbol for a size.

@@ -6,6 +6,7 @@ import math
 
 import taeda
 from taeda import Tensor
+from taeda._checks import makes_checks, refuse_any
 
 from .._native import native, overrides_any, relay, warn
 from .._reduction import chosen, get_enum, legacy_get_string, reduced
@@ -175,6 +176,7 @@ def poisson_nll_loss(
     return _poisson(input, target, log_input, full, eps, how)
 
 
+@makes_checks
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -219,8 +221,11 @@ def gaussian_nll_loss(
 def _variance(var, input):
     """`var` as a tensor that broadcasts to `input`."""
     number = isinstance(var, float)
-    if var < 0 if number else bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
+    negative = ValueError("var has negative entry/entries")
+    if not number:
+        refuse_any(var < 0, negative)
+    elif var < 0:
+        raise negative
     if number:
         return taeda.full_like(input, var)
     return var if var.size() == input.size() else _fit_variance(var, input)

@@ -1,0 +1,50 @@
+// The extension module taeda._compiler, loaded when something is compiled.
+#include <taeda/csrc/compiler/bindings/compiled.h>
+#include <taeda/csrc/compiler/loops/fuse.h>
+
+#include <pybind11/pybind11.h>
+
+namespace taeda::compiler {
+
+namespace {
+
+namespace py = pybind11;
+
+void fuse_graph(Graph& graph) { fuse(graph); }
+void fuse_and_wait(Graph& graph) { fuse(graph, {.blocking = true}); }
+
+py::object compile(const py::object& function,
+                   const py::object& on_failure,
+                   bool recompute,
+                   bool fuse,
+                   bool blocking,
+                   double budget) {
+  CompileOptions options;
+  if (fuse) options.fuse = blocking ? &fuse_and_wait : &fuse_graph;
+  options.partition.recompute = recompute;
+  options.partition.budget = budget;
+  PyObject* made = new_compiled(function.ptr(), on_failure.ptr(), options);
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
+}  // namespace
+
+}  // namespace taeda::compiler
+
+PYBIND11_MODULE(_compiler, m) {
+  using namespace taeda::compiler;
+  if (add_compiled_type(m.ptr()) == nullptr) {
+    throw pybind11::error_already_set();
+  }
+  m.def("compile",
+        &compile,
+        pybind11::arg("function"),
+        pybind11::arg("on_failure"),
+        pybind11::kw_only(),
+        pybind11::arg("recompute") = true,
+        pybind11::arg("fuse") = true,
+        pybind11::arg("blocking") = false,
+        pybind11::arg("budget") = 1.0,
+        "A callable that runs a function of tensors as compiled graphs.");
+}

@@ -1,0 +1,401 @@
+// Attributes, globals and contents of cells, as the captured code reads them.
+#include <taeda/csrc/compiler/capture/pieces.h>
+
+#include <taeda/c10/core/tensor_impl.h>
+
+namespace taeda::capture {
+
+void Capture::load_slot(Shadow& s, PyObject* name) {
+  if (!s.looked.insert(name).second) return;
+  Py_INCREF(name);
+  kept.emplace_back(name);
+  Ref value(PyObject_GenericGetAttr(s.outer.get(), name));
+  if (!value) {
+    PyErr_Clear();
+    entry.guards.check(Do::CheckUnset, s.place, name);
+    return;
+  }
+  Ref inner =
+      realize(value.get(), entry.guards.fetch(Do::Attribute, s.place, name));
+  if (!s.before) s.before = checked(PyDict_New());
+  python::check_status(PyDict_SetItem(s.before.get(), name, inner.get()));
+  python::check_status(
+      PyObject_GenericSetAttr(s.inner.get(), name, inner.get()));
+}
+
+// Copies one attribute of the outside object's own, if it has it.
+bool Capture::load_attribute(Shadow& s, PyObject* name) {
+  if (changed.contains(s.inner.get()) &&
+      (PyUnicode_CompareWithASCIIString(name, "state") == 0 ||
+       PyUnicode_CompareWithASCIIString(name, "_plans") == 0)) {
+    break_graph("the state of an optimizer is read after its step");
+  }
+  PyObject* on_type = _PyType_Lookup(Py_TYPE(s.inner.get()), name);
+  if (on_type != nullptr && is_slot(on_type)) {
+    load_slot(s, name);
+    return true;
+  }
+  if (!s.looked.insert(name).second) return false;
+  PyObject** own = _PyObject_GetDictPtr(s.inner.get());
+  // Written by C code before anybody looked: that is what counts.
+  if (own && *own && PyDict_Contains(*own, name) == 1) return false;
+  PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
+  PyObject* value =
+      dict && *dict ? PyDict_GetItemWithError(*dict, name) : nullptr;
+  Py_INCREF(name);
+  kept.emplace_back(name);
+  if (value == nullptr) {
+    entry.guards.check(Do::CheckAbsent, s.place, name);
+    return false;
+  }
+  Ref inner =
+      realize(value, entry.guards.fetch(Do::InstanceItem, s.place, name));
+  if (!s.before) s.before = checked(PyDict_New());
+  python::check_status(PyDict_SetItem(s.before.get(), name, inner.get()));
+  python::check_status(
+      PyObject_GenericSetAttr(s.inner.get(), name, inner.get()));
+  return true;
+}
+
+// For code that looks at all attributes at once.
+void Capture::fill(Shadow& s) {
+  each_slot(Py_TYPE(s.inner.get()), [&](PyObject* name) {
+    PyUnicode_InternInPlace(&name);
+    load_slot(s, name);
+  });
+  PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
+  if (dict == nullptr || *dict == nullptr) return;
+  Ref keys = checked(PyDict_Keys(*dict));
+  for (PyObject* key : python::items_of(keys.get())) {
+    PyUnicode_InternInPlace(&key);
+    load_attribute(s, key);
+  }
+}
+
+// A member of one of the tables of a module, as Module.__getattr__ finds it.
+Ref Capture::module_member(Shadow& s, PyObject* name) {
+  static const char* const tables[] = {"_parameters", "_modules", "_buffers"};
+  PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
+  PyObject** own = _PyObject_GetDictPtr(s.inner.get());
+  if (dict == nullptr || *dict == nullptr) return {};
+  for (const char* table : tables) {
+    // Once the tables themselves were looked at, they are what counts.
+    PyObject* filled =
+        own && *own ? PyDict_GetItemString(*own, table) : nullptr;
+    if (filled != nullptr) {
+      PyObject* value = PyDict_GetItemWithError(filled, name);
+      if (value != nullptr) return Ref::borrow(value);
+      continue;
+    }
+    PyObject* members = PyDict_GetItemString(*dict, table);
+    if (members == nullptr || !PyDict_CheckExact(members)) return {};
+    PyObject* value = PyDict_GetItemWithError(members, name);
+    if (value == nullptr) continue;
+    Ref text = checked(PyUnicode_InternFromString(table));
+    auto key = std::pair(s.inner.get(), text.get());
+    auto [at, added] = member_tables.try_emplace(key, 0);
+    if (added) {
+      at->second = entry.guards.fetch(Do::InstanceItem, s.place, text.get());
+      entry.guards.check(Do::CheckType, at->second, type_of(members));
+    }
+    auto member = std::pair(members, name);
+    auto [place, first] = member_places.try_emplace(member, 0);
+    if (!first) return member_values[place->second];
+    place->second = entry.guards.fetch(Do::DictItem, at->second, name);
+    Ref inner = realize(value, place->second);
+    member_values[place->second] = inner;
+    return inner;
+  }
+  return {};
+}
+
+Ref Capture::instance_attribute(Shadow& s, PyObject* name) {
+  PyObject* inner = s.inner.get();
+  PyTypeObject* type = Py_TYPE(inner);
+  if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
+    fill(s);
+    return checked(PyObject_GetAttr(inner, name));
+  }
+  PyObject* on_type = _PyType_Lookup(type, name);
+  if (on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr) {
+    if (is_slot(on_type)) load_slot(s, name);
+    return checked(PyObject_GenericGetAttr(inner, name));
+  }
+  load_attribute(s, name);
+  PyObject** own = _PyObject_GetDictPtr(inner);
+  PyObject* value = own && *own ? PyDict_GetItem(*own, name) : nullptr;
+  if (value != nullptr) return Ref::borrow(value);
+  if (on_type != nullptr) {
+    if (PyFunction_Check(on_type)) {
+      // A method that a program replaces on its class is another object.
+      if (!of_library(type)) guarded_attribute(type_of(inner), name);
+      return checked(PyMethod_New(on_type, inner));
+    }
+    if (Py_TYPE(on_type)->tp_descr_get != nullptr) {
+      return checked(PyObject_GenericGetAttr(inner, name));
+    }
+    return guarded_attribute(type_of(inner), name);
+  }
+  PyObject* fallback = _PyType_Lookup(type, python::interned<"__getattr__">());
+  if (fallback == library().module_getattr.get()) {
+    Ref member = module_member(s, name);
+    if (member) return member;
+  }
+  return checked(PyObject_GetAttr(inner, name));
+}
+
+// Only plain values that stand in for plain values: what a class does with
+// descriptors, and what C code keeps of it, stays as it is.
+bool Capture::write_to_class(PyObject* o, PyObject* name, PyObject* value) {
+  auto* type = reinterpret_cast<PyTypeObject*>(o);
+  bool user = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(type) &&
+              Py_TYPE(o)->tp_setattro == PyType_Type.tp_setattro;
+  PyObject* found = user ? PyDict_GetItem(type->tp_dict, name) : nullptr;
+  const char* text = PyUnicode_AsUTF8(name);
+  if (found == nullptr || value == nullptr || text == nullptr ||
+      strncmp(text, "__", 2) == 0 || Py_TYPE(found)->tp_descr_get != nullptr ||
+      Py_TYPE(value)->tp_descr_get != nullptr) {
+    return false;
+  }
+  guarded_attribute(o, name);
+  kept.push_back(Ref::borrow(value));
+  globals[{o, name}] = Ref::borrow(value);
+  stored_on_classes.emplace(o, name);
+  return true;
+}
+
+PyObject* Capture::written_to_class(PyTypeObject* type, PyObject* name) {
+  if (stored_on_classes.empty()) return nullptr;
+  for (PyObject* base : python::items_of(type->tp_mro)) {
+    if (stored_on_classes.contains({base, name})) {
+      return globals.at({base, name}).get();
+    }
+    PyObject* own = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    if (own != nullptr && PyDict_Contains(own, name) == 1) return nullptr;
+  }
+  return nullptr;
+}
+
+bool Capture::write_attribute(PyObject* object,
+                              PyObject* name,
+                              PyObject* value) {
+  if (PyType_Check(object) && write_to_class(object, name, value)) return true;
+  if (PyType_Check(object) || PyModule_Check(object) ||
+      (PyFunction_Check(object) && !own_functions.contains(object))) {
+    break_graph(std::string("an attribute of a ") + Py_TYPE(object)->tp_name +
+                " is written: " + PyUnicode_AsUTF8(name));
+  }
+  if (value != nullptr && is_tensor(object)) {
+    store_on_tensor(object, name, value);
+    return true;
+  }
+  // The attribute's earlier value decides whether there is an effect.
+  if (Shadow* s = shadow_of(object)) {
+    if (is_mode(object)) break_graph("an attribute of a mode is written");
+    look(*s, name);
+  }
+  return false;
+}
+
+// Of a module, class or function that is itself known by identity.
+Ref Capture::guarded_attribute(PyObject* object, PyObject* name) {
+  if (PyType_Check(object)) {
+    auto* type = reinterpret_cast<PyTypeObject*>(object);
+    if (PyObject* now = written_to_class(type, name)) return Ref::borrow(now);
+  }
+  Ref value = checked(PyObject_GetAttr(object, name));
+  auto key = std::pair(object, name);
+  auto [at, added] = globals.try_emplace(key, Ref());
+  if (!added) return at->second;
+  kept.push_back(Ref::borrow(name));
+  int place = entry.guards.fetch(Do::Attribute, constant(object), name);
+  Ref inner = realize(value.get(), place);
+  globals[key] = inner;
+  return inner;
+}
+
+// Null where the tensor's class has the answer.
+Ref Capture::attribute_on_tensor(PyObject* tensor, PyObject* name) {
+  auto at = places_of_tensors.find(tensor);
+  if (at == places_of_tensors.end()) return {};
+  if (_PyType_Lookup(Py_TYPE(tensor), name) != nullptr) return {};
+  auto own = [&](PyObject* o) -> PyObject* {
+    PyObject** dict = _PyObject_GetDictPtr(o);
+    return dict && *dict ? PyDict_GetItemWithError(*dict, name) : nullptr;
+  };
+  if (own(tensor) != nullptr) return {};
+  PyObject* value = own(at->second.first.get());
+  int place = at->second.second;
+  if (value == nullptr) {
+    entry.guards.check(Do::CheckAbsent, place, name);
+    return {};
+  }
+  kept.push_back(Ref::borrow(name));
+  return realize(value, entry.guards.fetch(Do::InstanceItem, place, name));
+}
+
+void Capture::store_on_tensor(PyObject* tensor,
+                              PyObject* name,
+                              PyObject* value) {
+  PyObject* on_type = _PyType_Lookup(Py_TYPE(tensor), name);
+  bool set_by_type = on_type && Py_TYPE(on_type)->tp_descr_set != nullptr;
+  python::check_status(PyObject_SetAttr(tensor, name, value));
+  if (set_by_type) return;
+  Ref setattr = python::attribute(library().builtins.get(), "setattr");
+  Ref args = checked(PyTuple_Pack(3, tensor, name, value));
+  emit(*this, setattr.get(), args.get(), nullptr, Py_None);
+}
+
+Ref Capture::attribute(PyObject* object, PyObject* name) {
+  if (is_tensor(object)) {
+    if (Ref found = attribute_on_tensor(object, name)) return found;
+  }
+  if (Shadow* s = shadow_of(object)) {
+    PyTypeObject* type = Py_TYPE(object);
+    bool plain = type->tp_getattro == PyObject_GenericGetAttr ||
+                 _PyType_Lookup(type, python::interned<"__getattribute__">()) ==
+                     _PyType_Lookup(&PyBaseObject_Type,
+                                    python::interned<"__getattribute__">());
+    if (plain && is_plain_instance(object)) return instance_attribute(*s, name);
+    return checked(PyObject_GetAttr(object, name));
+  }
+  if (PyModule_Check(object)) {
+    const char* module = PyModule_GetName(object);
+    if (module == nullptr) PyErr_Clear();
+    bool ours = module != nullptr && strncmp(module, "taeda", 5) == 0;
+    if (!ours) return guarded_attribute(object, name);
+  } else if (PyType_Check(object)) {
+    auto* type = reinterpret_cast<PyTypeObject*>(object);
+    bool user = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(type);
+    PyObject* found = user ? _PyType_Lookup(type, name) : nullptr;
+    if (found != nullptr && !Py_TYPE(found)->tp_descr_get) {
+      return guarded_attribute(object, name);
+    }
+  } else if (is_plain_instance(object) && !of_library(Py_TYPE(object))) {
+    // Made inside, but what its class holds is outside.
+    PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+    PyObject** own = _PyObject_GetDictPtr(object);
+    if (found != nullptr && !Py_TYPE(found)->tp_descr_get &&
+        !(own && *own && PyDict_Contains(*own, name) == 1)) {
+      return guarded_attribute(type_of(object), name);
+    }
+  }
+  return checked(PyObject_GetAttr(object, name));
+}
+
+Ref Capture::global(Frame& f, PyObject* name) {
+  auto key = std::pair(f.globals, name);
+  auto at = globals.find(key);
+  if (at != globals.end() && at->second) return at->second;
+  Guards& guards = entry.guards;
+  PyObject* value =
+      at == globals.end() ? PyDict_GetItemWithError(f.globals, name) : nullptr;
+  if (value != nullptr) {
+    int place = guards.fetch(Do::DictItem, constant(f.globals), name);
+    Ref inner = realize(value, place);
+    globals[key] = inner;
+    return inner;
+  }
+  value = PyDict_GetItemWithError(f.builtins, name);
+  if (value == nullptr) {
+    PyErr_Format(PyExc_NameError, "name '%U' is not defined", name);
+    throw PythonError();
+  }
+  if (at == globals.end()) {
+    guards.check(Do::CheckNoItem, constant(f.globals), name);
+  }
+  globals[key] = Ref::borrow(value);
+  return globals[key];
+}
+
+namespace {
+
+// The variable whose cell it is, where the innermost frame has it.
+PyObject* name_of_cell(const Frames& frames, PyObject* cell) {
+  if (frames.empty()) return nullptr;
+  const Frame& f = *frames.back();
+  PyCodeObject* code = f.info->object();
+  for (int i = 0; i < code->co_nlocalsplus; ++i) {
+    if (f.slots[i] != cell) continue;
+    return PyTuple_GET_ITEM(code->co_localsplusnames, i);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+PyObject* Capture::cell_content(PyObject* cell) {
+  if (own_cells.contains(cell)) return PyCell_GET(cell);
+  auto [at, added] = cells.try_emplace(cell);
+  Cell& c = at->second;
+  if (added) {
+    c.outer = Ref::borrow(cell);
+    c.inner = checked(PyCell_New(nullptr));
+    int place = constant(cell);
+    if (PyCell_GET(cell) == nullptr) {
+      entry.guards.check(Do::CheckEmpty, place, nullptr);
+    } else {
+      int content = entry.guards.fetch(Do::Content, place, nullptr);
+      if (PyObject* name = name_of_cell(frames, cell)) {
+        const char* text = PyUnicode_AsUTF8(name);
+        entry.guards.label(content, std::string("L['") + text + "']");
+      }
+      c.before = realize(PyCell_GET(cell), content);
+      PyCell_Set(c.inner.get(), c.before.get());
+    }
+  }
+  return PyCell_GET(c.inner.get());
+}
+
+void Capture::store_cell(PyObject* cell, PyObject* value) {
+  if (own_cells.contains(cell)) {
+    PyCell_Set(cell, value);
+    return;
+  }
+  cell_content(cell);
+  PyCell_Set(cells.at(cell).inner.get(), value);
+}
+
+PyObject* Capture::identity(PyObject* inner) {
+  PyObject* outer = nullptr;
+  int place = -1;
+  if (Shadow* s = shadow_of(inner)) {
+    outer = s->outer.get();
+    place = s->place;
+  }
+  auto tensor = places_of_tensors.find(inner);
+  if (tensor != places_of_tensors.end()) {
+    outer = tensor->second.first.get();
+    place = tensor->second.second;
+  }
+  if (outer != nullptr) {
+    entry.guards.check(Do::CheckIs, place, outer);
+    return outer;
+  }
+  return inner;
+}
+
+Ref Capture::call_cached(PyObject* function,
+                         PyObject* const* args,
+                         size_t count,
+                         PyObject* names) {
+  bool shared = names == nullptr;
+  for (size_t i = 0; i < count; ++i) shared = shared && is_shared(args[i]);
+  // If the function has to run, it runs now, and must find things as they are.
+  bool written = !stored_globals.empty();
+  for (auto [tensor, version] : versions) {
+    written |= python::unwrap(tensor).impl()->version() != version;
+  }
+  if (!shared || written) break_graph("call of a cached function");
+  Ref all =
+      python::new_tuple(count, [&](size_t i) { return Py_NewRef(args[i]); });
+  int place = entry.guards.fetch(Do::Called, constant(function), all.get());
+  ++suspended;
+  Ref value(PyObject_Call(function, all.get(), nullptr));
+  --suspended;
+  if (!value) throw PythonError();
+  kept.push_back(value);
+  return realize(value.get(), place);
+}
+
+}  // namespace taeda::capture

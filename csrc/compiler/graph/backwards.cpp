@@ -1,0 +1,48 @@
+#include <taeda/csrc/compiler/graph/backwards.h>
+
+#include <taeda/csrc/compiler/graph/partition.h>
+#include <taeda/csrc/compiler/graph/passes.h>
+
+namespace taeda::compiler {
+
+namespace {
+
+// A program that asks for more sets of gradients gets zeros in the others.
+constexpr size_t kMostPasses = 16;
+
+}  // namespace
+
+std::unique_ptr<const Backwards::Pass> Backwards::make(
+    const TangentSet& arrived) {
+  Graph joint = tape_->backward(arrived);
+  // As for the first pass, so that what was saved has the same name.
+  merge_equal(joint);
+  std::optional<Graph> found = backward_from(joint, inputs_, saved_);
+  if (!found) return nullptr;
+  auto pass = std::make_unique<Pass>();
+  std::vector<bool> read(found->values.size());
+  for (const Node& node : found->nodes) {
+    for (const Use& u : node.uses) read[static_cast<size_t>(u.value)] = true;
+  }
+  for (ValueId id : found->outputs) {
+    if (id != kNoValue) read[static_cast<size_t>(id)] = true;
+  }
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    pass->reads.push_back(read[static_cast<size_t>(found->inputs[i])]);
+  }
+  if (fuse_ != nullptr) fuse_(*found);
+  check(*found);
+  pass->executor = std::make_unique<Executor>(std::move(*found));
+  return pass;
+}
+
+const Backwards::Pass* Backwards::of(const TangentSet& arrived) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto known = passes_.find(arrived);
+  if (known != passes_.end()) return known->second.get();
+  if (passes_.size() >= kMostPasses || is_watched()) return nullptr;
+  auto made = make(arrived);
+  return passes_.emplace(arrived, std::move(made)).first->second.get();
+}
+
+}  // namespace taeda::compiler

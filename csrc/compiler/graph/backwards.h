@@ -1,0 +1,44 @@
+// Backward graphs for some of a program's tangents.
+#pragma once
+
+#include <taeda/csrc/compiler/graph/causes.h>
+#include <taeda/csrc/compiler/graph/executor.h>
+#include <taeda/csrc/compiler/graph/trace.h>
+
+#include <map>
+#include <mutex>
+
+namespace taeda::compiler {
+
+// Each is traced when the first pass needs it. Threads may share it.
+class Backwards {
+ public:
+  struct Pass {
+    std::unique_ptr<Executor> executor;
+    std::vector<bool> reads;  // by saved value
+  };
+  Backwards(std::unique_ptr<Tape> tape,
+            size_t inputs,
+            std::vector<ValueId> saved,
+            void (*fuse)(Graph& graph))
+      : tape_(std::move(tape)),
+        inputs_(inputs),
+        saved_(std::move(saved)),
+        fuse_(fuse) {}
+
+  // Lives as long as this. Null where there is none: Note [Tangents that do not
+  // arrive].
+  const Pass* of(const TangentSet& arrived);
+
+ private:
+  std::unique_ptr<const Pass> make(const TangentSet& arrived);
+
+  std::mutex mutex_;  // of all below
+  std::unique_ptr<Tape> tape_;
+  size_t inputs_;
+  std::vector<ValueId> saved_;
+  void (*fuse_)(Graph& graph);
+  std::map<TangentSet, std::unique_ptr<const Pass>> passes_;
+};
+
+}  // namespace taeda::compiler

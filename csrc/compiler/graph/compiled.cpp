@@ -1,0 +1,267 @@
+#include <taeda/csrc/compiler/graph/compiled.h>
+
+#include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/compiler/graph/causes.h>
+#include <taeda/csrc/compiler/graph/compiled_node.h>
+#include <taeda/csrc/compiler/graph/overwrite.h>
+#include <taeda/csrc/compiler/graph/passes.h>
+#include <taeda/gen/ops/copy_.h>
+
+#include <algorithm>
+
+namespace taeda::compiler {
+
+namespace {
+
+// Results that are different tensors eagerly do not share memory here either,
+// nor with an input or a constant.
+void copy_what_is_shared(Graph& graph, size_t outputs) {
+  std::vector<bool> taken(graph.values.size());
+  for (ValueId id : graph.inputs) taken[static_cast<size_t>(id)] = true;
+  for (size_t i = 0; i < outputs; ++i) {
+    ValueId id = graph.outputs[i];
+    if (id == kNoValue) continue;
+    ValueId root = graph[id].base == kNoValue ? id : graph[id].base;
+    bool shared =
+        taken[static_cast<size_t>(root)] || graph[root].constant.defined();
+    taken[static_cast<size_t>(root)] = true;
+    if (shared) graph.outputs[i] = append_copy(graph, id);
+  }
+}
+
+// A tensor of its own where the graph has made a view: for autograd nothing
+// else shows that memory.
+TensorBase as_result(const TensorBase& t) {
+  if (!t.is_view()) return t;
+  return TensorBase(t.impl()->shallow_copy(/*share_version=*/true));
+}
+
+bool same_settings(const autocast::Settings& a, const autocast::Settings& b) {
+  if (a.enabled != b.enabled) return false;
+  return a.enabled == 0 ||
+         std::equal(
+             std::begin(a.dtypes), std::end(a.dtypes), std::begin(b.dtypes));
+}
+
+}  // namespace
+
+CompiledProgram::CompiledProgram(const Program& program,
+                                 std::span<const TensorBase> inputs,
+                                 const CompileOptions& options)
+    : grad_mode_(grad_enabled()),
+      inference_(inference_mode()),
+      autocast_(autocast::settings()) {
+  bool joint = false;
+  for (const TensorBase& t : inputs) {
+    bool plain = t.layout() == Layout::Strided &&
+                 !t.keys().has(DispatchKey::Wrapped) &&
+                 !t.keys().has(DispatchKey::Python);
+    TAEDA_CHECK_AS(NotImplemented,
+                   plain,
+                   "compile: an input is no plain tensor (",
+                   t,
+                   ")");
+    joint = joint || t.requires_grad();
+  }
+  Traced traced = trace(program, inputs, joint);
+  outputs_ = traced.outputs;
+  results_ = std::move(traced.results);
+  mutations_ = std::move(traced.mutations);
+  look_at(inputs);
+  TAEDA_CHECK_AS(NotImplemented,
+                 !shares_written(inputs),
+                 "compile: an input that is written shares memory with another "
+                 "one");
+  look_at_offsets(traced.graph, inputs);
+  merge_equal(traced.graph);
+  remove_dead(traced.graph);
+  copy_what_is_shared(traced.graph, outputs_);
+  causes_ = causes_of_gradients(traced.graph, traced.inputs, outputs_);
+  for (int32_t t : traced.tangents) {
+    tangents_.push_back(t < 0 ? -1 : t - static_cast<int32_t>(traced.inputs));
+  }
+  std::vector<bool> written(inputs.size());
+  for (const Mutation& m : mutations_) written[m.input] = true;
+  Split split = partition(
+      traced.graph, traced.inputs, outputs_, written, options.partition);
+  saved_ = std::move(split.saved);
+  if (options.fuse != nullptr) options.fuse(split.forward);
+  std::vector<ValueId> into = overwritten(split.forward);
+  check(split.forward);
+  forward_ =
+      std::make_unique<Executor>(std::move(split.forward), std::move(into));
+  if (!traced.joint) return;
+  readers_ = readers_of_saved(split.backward, saved_.size());
+  if (options.fuse != nullptr) options.fuse(split.backward);
+  check(split.backward);
+  backward_ = std::make_unique<Executor>(std::move(split.backward));
+  if (!traced.tape) return;
+  others_ = std::make_unique<Backwards>(std::move(traced.tape),
+                                        traced.inputs,
+                                        std::move(split.saved_values),
+                                        options.fuse);
+}
+
+// What autograd records is written by calls, which may refuse it.
+std::vector<ValueId> CompiledProgram::overwritten(Graph& graph) const {
+  std::vector<Overwrite> writes;
+  for (const Mutation& m : mutations_) {
+    if (m.recorded) return {};
+    writes.push_back({graph.inputs[m.input], graph.outputs[m.output]});
+  }
+  return overwrite_inputs(graph, writes);
+}
+
+void CompiledProgram::look_at(std::span<const TensorBase> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorBase& t = inputs[i];
+    Look look;
+    look.sizes = t.sizes();
+    look.strides = t.strides();
+    look.dtype = t.dtype();
+    look.device = t.device();
+    look.keys = t.keys();
+    for (size_t k = 0; k < i && look.same_as < 0; ++k) {
+      if (inputs[k].is_same(t)) look.same_as = static_cast<int32_t>(k);
+    }
+    looks_.push_back(std::move(look));
+  }
+}
+
+// as_strided counts from the beginning of the storage.
+void CompiledProgram::look_at_offsets(const Graph& graph,
+                                      std::span<const TensorBase> inputs) {
+  for (const Node& node : graph.nodes) {
+    if (std::string_view(node.op->name) != "as_strided") continue;
+    ValueId base = graph[node.results[0]].base;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (graph.inputs[i] != base) continue;
+      looks_[i].offset = inputs[i].storage_offset();
+    }
+  }
+}
+
+bool CompiledProgram::shares_written(std::span<const TensorBase> inputs) const {
+  for (const Mutation& m : mutations_) {
+    const TensorBase& t = inputs[m.input];
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].is_same(t)) {
+        bool known =
+            i == m.input || looks_[i].same_as == static_cast<int32_t>(m.input);
+        if (!known) return true;
+        continue;
+      }
+      bool shares = inputs[i].storage().get() == t.storage().get();
+      if (shares && inputs[i].storage()) return true;
+    }
+  }
+  return false;
+}
+
+bool CompiledProgram::fits(std::span<const TensorBase> inputs) const {
+  bool modes = inputs.size() == looks_.size() && grad_mode_ == grad_enabled() &&
+               inference_ == inference_mode() &&
+               same_settings(autocast_, autocast::settings());
+  if (!modes) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Look& look = looks_[i];
+    const TensorBase& t = inputs[i];
+    bool same = t.keys() == look.keys && t.dtype() == look.dtype &&
+                t.sizes() == IntArrayRef(look.sizes) &&
+                t.strides() == IntArrayRef(look.strides) &&
+                t.device() == look.device;
+    bool moved = look.offset >= 0 && look.offset != t.storage_offset();
+    if (!same || moved) return false;
+    if (look.same_as < 0) continue;
+    if (!inputs[static_cast<size_t>(look.same_as)].is_same(t)) return false;
+  }
+  return !shares_written(inputs);
+}
+
+// The node of this call; the program's results become its outputs.
+void CompiledProgram::record(std::span<const TensorBase> inputs,
+                             std::vector<TensorBase>& outputs) {
+  auto self = IntrusivePtr<CompiledProgram>::share(this);
+  auto node = make_intrusive<CompiledNode>(std::move(self));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    bool edge = inputs[i].requires_grad() && looks_[i].same_as < 0;
+    node->add_next_edge(edge ? autograd::gradient_edge(inputs[i])
+                             : autograd::Edge());
+  }
+  const Graph& graph = forward_->graph();
+  for (size_t i = 0; i < outputs_; ++i) {
+    if (tangents_[i] >= 0) autograd::set_history(outputs[i], node);
+  }
+  for (const Split::Saved& s : saved_) {
+    if (s.input) {
+      node->save(inputs[s.index], /*is_output=*/false);
+      continue;
+    }
+    // A result that is saved too must not hold the node that holds it.
+    size_t given = 0;
+    while (given < outputs_ && graph.outputs[given] != graph.outputs[s.index]) {
+      ++given;
+    }
+    bool result = given < outputs_ && tangents_[given] >= 0;
+    node->save(outputs[result ? given : s.index], result);
+  }
+}
+
+void CompiledProgram::write_back(std::span<const TensorBase> inputs,
+                                 std::span<const TensorBase> outputs) const {
+  for (const Mutation& m : mutations_) {
+    // Results share memory with an input only where they were computed there.
+    const TensorBase& t = inputs[m.input];
+    if (outputs[m.output].storage().get() == t.storage().get()) {
+      t.impl()->bump_version();
+      continue;
+    }
+    GradModeGuard mode(m.recorded && grad_enabled());
+    ops::copy_(t, outputs[m.output]);
+  }
+}
+
+TensorBase CompiledProgram::result(const Result& r,
+                                   std::span<const TensorBase> inputs,
+                                   std::span<const TensorBase> outputs) const {
+  switch (r.kind) {
+    case Result::None:
+      return {};
+    case Result::Output:
+      return outputs[r.index];
+    case Result::Input:
+      return inputs[r.index];
+    case Result::OfInput:
+      return functorch::replay(r.steps, inputs[r.index]);
+    case Result::OfOutput:
+      return functorch::replay(r.steps, outputs[r.index]);
+    case Result::Constant:
+      break;
+  }
+  return r.constant;
+}
+
+std::vector<TensorBase> CompiledProgram::call(
+    std::span<const TensorBase> inputs) {
+  bool in_place =
+      inference_ ||
+      std::all_of(mutations_.begin(), mutations_.end(), [&](const Mutation& m) {
+        const TensorBase& t = inputs[m.input];
+        return !t.impl()->is_inference;
+      });
+  std::vector<TensorBase> outputs =
+      forward_->run({inputs.begin(), inputs.end()}, in_place);
+  for (size_t i = 0; i < outputs_; ++i) {
+    if (outputs[i].defined()) outputs[i] = as_result(outputs[i]);
+  }
+  if (backward_ && grad_enabled()) record(inputs, outputs);
+  write_back(inputs, outputs);
+  std::vector<TensorBase> results;
+  results.reserve(results_.size());
+  for (const Result& r : results_) {
+    results.push_back(result(r, inputs, outputs));
+  }
+  return results;
+}
+
+}  // namespace taeda::compiler

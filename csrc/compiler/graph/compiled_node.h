@@ -1,0 +1,30 @@
+// What autograd knows of a call of a compiled program.
+#pragma once
+
+#include <taeda/csrc/autograd/saved_variable.h>
+#include <taeda/csrc/compiler/graph/compiled.h>
+
+namespace taeda::compiler {
+
+class CompiledNode final : public autograd::Node {
+ public:
+  explicit CompiledNode(IntrusivePtr<CompiledProgram> program)
+      : program_(std::move(program)) {}
+  std::string name() const override { return "CompiledFunctionBackward"; }
+  autograd::Tensors apply(autograd::Tensors&& grads) override;
+  void release_variables() override;
+  void save(const TensorBase& t, bool is_output) {
+    saved_.emplace_back(t, is_output);
+  }
+
+ private:
+  std::vector<TensorBase> take_saved(const std::vector<bool>& reads);
+  TensorBase unread(size_t saved) const;
+  std::vector<bool> readers(const TangentSet& arrived) const;
+  TensorBase tangent(size_t output, const TensorBase& grad) const;
+
+  IntrusivePtr<CompiledProgram> program_;
+  autograd::SavedList saved_;
+};
+
+}  // namespace taeda::compiler

@@ -1,0 +1,356 @@
+#include <taeda/aten/core/promotion.h>
+#include <taeda/csrc/compiler/loops/calls.h>
+#include <taeda/csrc/compiler/loops/formula.h>
+
+#include <algorithm>
+
+namespace taeda::compiler::loops {
+
+namespace {
+
+constexpr DtypeSet kKnown = dtype_set(kBool,
+                                      kByte,
+                                      kChar,
+                                      kShort,
+                                      kInt,
+                                      kLong,
+                                      kHalf,
+                                      kBFloat16,
+                                      kFloat,
+                                      kDouble);
+
+// Plain sizes, memory of the CPU, elements that loops compute with.
+bool is_known(const Value& v) {
+  return v.device.is_cpu() && (kKnown & dtype_bit(v.dtype)) != 0 &&
+         all_plain(v.sizes) && all_plain(v.strides);
+}
+
+bool is_empty(const Value& v) {
+  return std::any_of(v.sizes.begin(), v.sizes.end(), [](const SymInt& n) {
+    return n.plain() == 0;
+  });
+}
+
+// Operands as promotion sees them: conditions first, as drivers have them.
+struct Operands {
+  std::vector<TensorBase> tensors;
+  std::vector<Scalar> numbers;
+  std::vector<Operand> list;
+};
+
+bool is_condition(std::string_view name) {
+  return name == "condition" || name == "mask";
+}
+
+Operands promoting(const Graph& graph,
+                   const Node& node,
+                   const Call& call,
+                   bool with_numbers) {
+  Operands out;
+  out.tensors.reserve(call.operands.size());
+  out.numbers.reserve(node.arguments.size());
+  for (bool conditions : {true, false}) {
+    for (auto [argument, value] : call.operands) {
+      if (is_condition(argument_name(node, argument)) != conditions) continue;
+      const Value& v = graph[value];
+      TensorBase t = v.constant;
+      DimVector ones(v.sizes.size(), 1);
+      if (!t.defined()) {
+        t = make_tensor("compile", ones, v.dtype, DeviceType::Meta);
+      }
+      out.tensors.push_back(std::move(t));
+      out.list.push_back(Operand(out.tensors.back()));
+    }
+  }
+  for (size_t i = 0; with_numbers && i < node.arguments.size(); ++i) {
+    bool scalar = arguments_of(*node.op->info)[i].type == ValueType::Scalar;
+    if (!scalar || is_missing(node, i)) continue;
+    out.numbers.push_back(node.arguments[i].to_scalar());
+    out.list.push_back(Operand(out.numbers.back()));
+  }
+  return out;
+}
+
+// The compute type of a pointwise call whose result has the dtype that the
+// record's rule says; a rule that differs by parameters says another one.
+std::optional<Compute> compute_type(const Graph& graph,
+                                    const Node& node,
+                                    const Call& call) {
+  const DtypeRule& rule = node.op->info->record->dtypes;
+  ScalarType out = graph[node.results[0]].dtype;
+  if (call.operands.size() <= rule.conditions) return std::nullopt;
+  for (bool with_numbers : {false, true}) {
+    if (rule.out == OutKind::Bool && !with_numbers) continue;
+    Operands operands = promoting(graph, node, call, with_numbers);
+    try {
+      DtypePlan plan = plan_dtypes(node.op->name, rule, operands.list);
+      if (plan.out == out) return plan.compute;
+    } catch (const Error&) {
+      // Without the numbers it is another dtype, which the operator may refuse.
+    }
+  }
+  return std::nullopt;
+}
+
+bool one_result(const Graph& graph, const Node& node) {
+  return node.results.size() == 1 && node.results[0] != kNoValue &&
+         is_known(graph[node.results[0]]);
+}
+
+void list_operands(const Node& node, Call& call) {
+  for (size_t i = 0; i < node.op->info->arguments; ++i) {
+    ValueId v = used_value(node, i);
+    if (v != kNoValue) call.operands.emplace_back(i, v);
+  }
+}
+
+// Whether each number among the arguments is one of the kind that the formula
+// computes in: what becomes of 1.5 among integers is the kernel's business.
+bool has_fit_numbers(const Node& node,
+                     const expr::Graph& g,
+                     expr::Id formula,
+                     Compute computes) {
+  for (const std::string& name : g.names(formula)) {
+    int named = argument_named(node, name);
+    if (named < 0) continue;
+    auto argument = static_cast<size_t>(named);
+    if (used_value(node, argument) != kNoValue) continue;
+    if (!number_in(node.arguments[argument], kind_of(computes))) return false;
+  }
+  return true;
+}
+
+Call pointwise(const Graph& graph, const Node& node, Call call) {
+  // What is reduced after the formula is another operator's business.
+  int reduction = argument_named(node, "reduction");
+  if (reduction >= 0) {
+    auto r = number_in(node.arguments[static_cast<size_t>(reduction)],
+                       expr::Kind::Int);
+    if (!r || r->integer != 0) return {};
+  }
+  auto computes = compute_type(graph, node, call);
+  if (!computes || *computes >= Compute::C64) return {};
+  expr::Graph g;
+  CallFormulas formulas(node, g);
+  auto id = formulas.find(expr::Role::Forward, kind_of(*computes));
+  if (!id || !has_fit_numbers(node, g, *id, *computes)) return {};
+  call.kind = CallKind::Pointwise;
+  call.computes = *computes;
+  call.cost = work_of(g, *id);
+  return call;
+}
+
+// An index map that gives each element of its only tensor at its own place.
+Call copy(const Graph& graph, const Node& node, Call call) {
+  expr::Graph g;
+  CallFormulas formulas(node, g);
+  auto id = formulas.find(expr::Role::Element, expr::Kind::Float);
+  if (!id || !g.is_access(*id, expr::AccessOp::Read)) return {};
+  expr::Id index = g[*id].args[1];
+  bool same = g.is_access(index, expr::AccessOp::At) &&
+              g[g[index].args[0]].type == expr::Word::Name &&
+              g.name_of(g[index].args[0]) == "axis";
+  if (!same || call.operands.size() != 1) return {};
+  const Value& out = graph[node.results[0]];
+  if (graph[call.operands[0].second].sizes.size() != out.sizes.size())
+    return {};
+  call.kind = CallKind::Pointwise;
+  call.copies = true;
+  call.computes = compute_of(out.dtype);
+  call.cost = 1;
+  return call;
+}
+
+uint64_t reduced_dims(const Node& node, int64_t rank) {
+  int argument = argument_named(node, "dim");
+  std::vector<int64_t> dims;
+  if (argument >= 0) {
+    const IValue& v = node.arguments[static_cast<size_t>(argument)];
+    if (v.is<int64_t>()) dims.push_back(v.get<int64_t>());
+    if (v.is<std::vector<int64_t>>()) dims = v.get<std::vector<int64_t>>();
+  }
+  uint64_t all = rank >= 64 ? ~uint64_t{0} : (uint64_t{1} << rank) - 1;
+  if (dims.empty()) return all;
+  uint64_t mask = 0;
+  for (int64_t d : dims) mask |= uint64_t{1} << wrap_dim(d, rank);
+  return mask & all;
+}
+
+Call reduction(const Graph& graph, const Node& node, Call call) {
+  if (call.operands.size() != 1) return {};
+  const Value& self = graph[call.operands[0].second];
+  auto rank = static_cast<int64_t>(self.sizes.size());
+  std::optional<ScalarType> dtype;
+  if (int a = argument_named(node, "dtype"); a >= 0) {
+    const IValue& v = node.arguments[static_cast<size_t>(a)];
+    if (!v.is_none()) dtype = static_cast<ScalarType>(v.to_int());
+  }
+  DtypePlan plan = plan_reduction(
+      node.op->name, node.op->info->record->dtypes, self.dtype, dtype);
+  if (plan.out != graph[node.results[0]].dtype) return {};
+  if (plan.compute >= Compute::C64) return {};
+  expr::Graph g;
+  CallFormulas formulas(node, g);
+  for (auto role : {expr::Role::Init,
+                    expr::Role::Map,
+                    expr::Role::Combine,
+                    expr::Role::Finish}) {
+    auto id = formulas.find(role, kind_of(plan.compute));
+    if (!id || !has_fit_numbers(node, g, *id, plan.compute)) return {};
+    call.cost += role == expr::Role::Finish ? 0 : work_of(g, *id);
+  }
+  call.kind = CallKind::Reduce;
+  call.computes = plan.compute;
+  call.dims = reduced_dims(node, rank);
+  return call;
+}
+
+}  // namespace
+
+Call describe(const Graph& graph, const Node& node) {
+  if (node.op == nullptr || node.op->info->form != Form::Functional) return {};
+  if (!one_result(graph, node)) return {};
+  const RecordInfo& record = *node.op->info->record;
+  Call call;
+  list_operands(node, call);
+  bool listed = call.operands.size() == node.uses.size();
+  for (const Use& use : node.uses) listed &= is_known(graph[use.value]);
+  if (!listed || is_empty(graph[node.results[0]])) return {};
+  if (graph[node.results[0]].base != kNoValue) {
+    call.kind = CallKind::View;
+    return call;
+  }
+  if (record.expressions == nullptr) return {};
+  bool driver = record.dtypes.computes != 0;
+  for (auto [argument, value] : call.operands) {
+    if (is_empty(graph[value])) return {};
+  }
+  if (record.family == Family::Pointwise && driver) {
+    return pointwise(graph, node, std::move(call));
+  }
+  if (record.family == Family::Reduction && driver) {
+    return reduction(graph, node, std::move(call));
+  }
+  if (record.family == Family::Map) return copy(graph, node, std::move(call));
+  return {};
+}
+
+// Groups ----------------------------------------------------------------------
+
+namespace {
+
+Spaces::Dims fresh_dims(const Value& v, Spaces& spaces) {
+  Spaces::Dims dims;
+  for (const SymInt& n : v.sizes) {
+    dims.emplace_back();
+    if (n.plain() != 1) dims.back().push_back(spaces.axis(n.plain()));
+  }
+  return dims;
+}
+
+bool add_pointwise(const Graph& graph,
+                   const Node& node,
+                   const Call& call,
+                   Spaces& spaces) {
+  const Value& out = graph[node.results[0]];
+  Spaces::Dims result = fresh_dims(out, spaces);
+  spaces.set(node.results[0], result);
+  for (auto [argument, value] : call.operands) {
+    if (!spaces.has(value)) continue;
+    Spaces::Dims dims = spaces.dims(value);
+    if (dims.size() > result.size()) return false;
+    size_t shift = result.size() - dims.size();
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].empty()) continue;
+      if (!spaces.unify(dims[d], result[d + shift])) return false;
+    }
+  }
+  return true;
+}
+
+bool add_reduce(const Graph& graph,
+                const Node& node,
+                const Call& call,
+                Spaces& spaces) {
+  ValueId self = call.operands[0].second;
+  const Value& in = graph[self];
+  Spaces::Dims dims =
+      spaces.has(self) ? spaces.dims(self) : fresh_dims(in, spaces);
+  Spaces::Dims result;
+  Spaces::Axes reduced;
+  bool keeps = graph[node.results[0]].sizes.size() == in.sizes.size();
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if ((call.dims >> d & 1) == 0) {
+      result.push_back(dims[d]);
+      continue;
+    }
+    // A dim that repeats one element has no axis to run along.
+    if (dims[d].empty() && in.sizes[d].plain() != 1) return false;
+    reduced.insert(reduced.end(), dims[d].begin(), dims[d].end());
+    if (keeps) result.emplace_back();
+  }
+  if (reduced.empty()) return false;
+  if (!spaces.has(self)) spaces.set(self, dims);
+  spaces.set(node.results[0], std::move(result));
+  return spaces.reduce(reduced);
+}
+
+// Dims with more than one element, from the one with the widest steps; empty
+// where elements overlap or leave gaps.
+std::vector<size_t> memory_order(const Value& v) {
+  std::vector<size_t> order;
+  for (size_t d = 0; d < v.sizes.size(); ++d) {
+    if (v.sizes[d].plain() != 1 && v.strides[d].plain() != 0) {
+      order.push_back(d);
+    }
+  }
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return v.strides[a].plain() > v.strides[b].plain();
+  });
+  int64_t running = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    if (v.strides[order[i]].plain() != running) return {};
+    running *= v.sizes[order[i]].plain();
+  }
+  return order;
+}
+
+// A view that shows each element of a value of the group: both run through the
+// same memory.
+bool add_view(const Graph& graph, const Node& node, Spaces& spaces) {
+  ValueId view = node.results[0];
+  const Value& v = graph[view];
+  if (!spaces.has(v.base) || graph[v.base].dtype != v.dtype) return false;
+  if (!(v.offset == SymInt(0))) return false;
+  Spaces::Dims dims(v.sizes.size()), base = spaces.dims(v.base);
+  Spaces::Axes mine, others;
+  for (size_t d : memory_order(graph[v.base])) {
+    others.insert(others.end(), base[d].begin(), base[d].end());
+  }
+  for (size_t d : memory_order(v)) {
+    dims[d] = {spaces.axis(v.sizes[d].plain())};
+    mine.push_back(dims[d][0]);
+  }
+  if (mine.empty() || others.empty()) return false;
+  spaces.set(view, dims);
+  return spaces.unify(others, mine);
+}
+
+}  // namespace
+
+bool add_call(const Graph& graph,
+              const Node& node,
+              const Call& call,
+              Spaces& spaces) {
+  bool added = false;
+  if (call.kind == CallKind::Pointwise) {
+    added = add_pointwise(graph, node, call, spaces);
+  } else if (call.kind == CallKind::Reduce) {
+    added = add_reduce(graph, node, call, spaces);
+  } else if (call.kind == CallKind::View) {
+    added = add_view(graph, node, spaces);
+  }
+  return added && spaces.valid();
+}
+
+}  // namespace taeda::compiler::loops

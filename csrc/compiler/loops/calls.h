@@ -1,0 +1,66 @@
+// What the loop compiler knows of a call, from its record.
+#pragma once
+
+#include <taeda/csrc/compiler/graph/graph.h>
+#include <taeda/csrc/compiler/loops/program.h>
+#include <taeda/csrc/compiler/loops/spaces.h>
+
+#include <unordered_map>
+
+namespace taeda::compiler::loops {
+
+enum class CallKind : uint8_t { Opaque, Pointwise, Reduce, View };
+
+struct Call {
+  CallKind kind = CallKind::Opaque;
+  Compute computes = Compute::F32;
+  // Tensor operands by argument, in the order of the schema.
+  std::vector<std::pair<size_t, ValueId>> operands;
+  uint64_t dims = 0;    // that are reduced
+  bool copies = false;  // the element itself: only the dtype may change
+  int cost = 0;         // of an element, in additions
+};
+
+// What it takes to lower the call; Opaque where the record does not tell, or
+// dtypes, devices or sizes are not known to loops.
+Call describe(const Graph& graph, const Node& node);
+
+// Adds the call to a group: dims of its results, by those of operands that the
+// group makes. False where it does not fit; `spaces` then is to be thrown away.
+bool add_call(const Graph& graph,
+              const Node& node,
+              const Call& call,
+              Spaces& spaces);
+
+// Lowers a call of the group into a program. `vars` has the variables of the
+// group's values, `load` gives that of an element of other ones.
+class Lowering {
+ public:
+  Lowering(const Graph& graph, const Spaces& spaces);
+  void lower(const Node& node, const Call& call);
+  // Writes a value of the group to the next output buffer.
+  void store(ValueId value);
+  Program& program() { return program_; }
+  // Values in the order of the program's input buffers.
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+
+ private:
+  Place place_of(ValueId value, const Spaces::Dims& dims) const;
+  Var operand(ValueId value, const Spaces::Dims& result);
+  void lower_pointwise(const Node& node, const Call& call);
+  void lower_reduce(const Node& node, const Call& call);
+  expr::Id bind(const Node& node,
+                expr::Id id,
+                Compute computes,
+                const std::unordered_map<std::string, expr::Id>& names);
+
+  const Graph& graph_;
+  const Spaces& spaces_;
+  Program program_;
+  std::unordered_map<int, size_t> axes_;  // of the program, by those of spaces
+  std::unordered_map<ValueId, Var> vars_;
+  std::unordered_map<ValueId, int> buffers_;
+  std::vector<ValueId> inputs_;
+};
+
+}  // namespace taeda::compiler::loops

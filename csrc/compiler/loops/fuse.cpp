@@ -1,0 +1,265 @@
+#include <taeda/aten/parallel/parallel.h>
+#include <taeda/c10/util/format.h>
+#include <taeda/csrc/compiler/graph/passes.h>
+#include <taeda/csrc/compiler/loops/fuse.h>
+#include <taeda/csrc/compiler/loops/groups.h>
+#include <taeda/csrc/compiler/loops/print.h>
+#include <taeda/csrc/compiler/loops/region.h>
+#include <taeda/csrc/compiler/loops/simplify.h>
+
+#include <algorithm>
+
+namespace taeda::compiler {
+
+using namespace loops;
+
+namespace {
+
+// The calls of a group as a graph of its own, and what its inputs are.
+struct Body {
+  Graph graph;
+  std::vector<ValueId> inputs;  // in the graph that the calls come from
+};
+
+class BodyBuilder {
+ public:
+  explicit BodyBuilder(const Graph& graph) : graph_(graph) {}
+
+  void add(const Node& node) {
+    Node copy = node;
+    for (Use& use : copy.uses) use.value = input(use.value);
+    if (graph_[node.results[0]].base != kNoValue) {
+      input(graph_[node.results[0]].base);
+    }
+    for (ValueId& result : copy.results) {
+      if (result != kNoValue) result = made(result);
+    }
+    body_.graph.nodes.push_back(std::move(copy));
+  }
+  ValueId input(ValueId id) {
+    if (auto known = ids_.find(id); known != ids_.end()) return known->second;
+    Value value = graph_[id];
+    value.base = kNoValue;
+    value.offset = 0;
+    value.constant = TensorBase();
+    value.node = -1;
+    ValueId own = append(id, std::move(value));
+    body_.graph.inputs.push_back(own);
+    body_.inputs.push_back(id);
+    return own;
+  }
+  Body finish(const std::vector<ValueId>& outputs) {
+    for (ValueId id : outputs) body_.graph.outputs.push_back(ids_.at(id));
+    renumber(body_.graph);
+    return std::move(body_);
+  }
+
+ private:
+  ValueId made(ValueId id) {
+    Value value = graph_[id];
+    if (value.base != kNoValue) value.base = ids_.at(value.base);
+    return append(id, std::move(value));
+  }
+  ValueId append(ValueId id, Value value) {
+    auto own = static_cast<ValueId>(body_.graph.values.size());
+    body_.graph.values.push_back(std::move(value));
+    ids_[id] = own;
+    return own;
+  }
+
+  const Graph& graph_;
+  Body body_;
+  std::unordered_map<ValueId, ValueId> ids_;
+};
+
+// A kernel's loops run well: no access of full size jumps in the innermost
+// one, and threads have points to share.
+bool runs_well(const Program& program, const Schedule& s) {
+  if (s.vector == Schedule::kNone) return false;
+  for (Var v = 0; v < program.count(); ++v) {
+    const Instruction& i = program[v];
+    if (i.op != Op::Load && i.op != Op::Store) continue;
+    int64_t step = i.place.strides[s.vector];
+    if (step < 0 || step > 1) return false;
+  }
+  int64_t all = program.extent(program.all_axes());
+  bool long_row = s.outer_count(program) < get_num_threads();
+  return !(long_row && all > 65536);
+}
+
+class Fuser {
+ public:
+  Fuser(Graph& graph, const FuseOptions& options)
+      : graph_(graph), options_(options) {}
+
+  void run() {
+    drop_identities(graph_);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      // Not by reference: values are added.
+      Node node = graph_.nodes[i];
+      items_.push_back(item_of(graph_, node));
+    }
+    Groups groups(graph_, items_);
+    for (const Group& group : groups.find()) make_region(groups, group);
+    if (regions_.empty()) return;
+    make_unit();
+    put_in_order();
+    renumber(graph_);
+  }
+
+ private:
+  struct Made {
+    Group group;
+    Node node;
+    std::vector<Node> views;  // that others read
+  };
+
+  void make_region(const Groups& groups, const Group& group) {
+    Spaces spaces = *groups.spaces_of(group);
+    std::vector<ValueId> outputs = groups.outputs_of(group);
+    if (outputs.empty()) return;
+    Lowering lowering(graph_, spaces);
+    for (size_t i : group) {
+      for (size_t k = 0; k < items_[i].nodes.size(); ++k) {
+        lowering.lower(items_[i].nodes[k], items_[i].calls[k]);
+      }
+    }
+    for (ValueId v : outputs) lowering.store(v);
+    Program& program = lowering.program();
+    program.join_axes();
+    Schedule s = schedule(program);
+    if (!runs_well(program, s)) return;
+    BodyBuilder builder(graph_);
+    for (size_t i : group) builder.add(graph_.nodes[i]);
+    for (ValueId v : lowering.inputs()) builder.input(v);
+    Body body = builder.finish(outputs);
+    std::string name = message("region{}", regions_.size());
+    text_ += kernel_text(program, s, name);
+    names_.push_back(name);
+    add_node(groups, group, lowering, outputs, std::move(body), s);
+  }
+
+  void add_node(const Groups& groups,
+                const Group& group,
+                Lowering& lowering,
+                const std::vector<ValueId>& outputs,
+                Body body,
+                const Schedule& s) {
+    std::vector<size_t> from;
+    for (ValueId v : lowering.inputs()) {
+      auto place = std::find(body.inputs.begin(), body.inputs.end(), v);
+      from.push_back(static_cast<size_t>(place - body.inputs.begin()));
+    }
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      from.push_back(body.inputs.size() + k);
+    }
+    Made made;
+    made.group = group;
+    made.node.results = outputs;
+    made.node.line = graph_.nodes[group.back()].line;
+    for (size_t i = 0; i < body.inputs.size(); ++i) {
+      made.node.uses.push_back({static_cast<uint16_t>(i), -1, body.inputs[i]});
+      made.node.arguments.emplace_back(TensorBase());
+    }
+    auto region = make_intrusive<LoopRegion>(
+        std::move(body.graph), lowering.program(), s, std::move(from));
+    region->text = text_of(lowering.program());
+    made_.push_back(region);
+    made.node.region = std::move(region);
+    for (ValueId v : groups.views_of(group)) add_view(group, v, made.views);
+    regions_.push_back(std::move(made));
+  }
+
+  // A view that others read is made beside the region, as are views that its
+  // call takes.
+  void add_view(const Group& group, ValueId view, std::vector<Node>& views) {
+    for (size_t i : group) {
+      const Node& node = graph_.nodes[i];
+      if (node.results[0] != view) continue;
+      for (const Node& made : views) {
+        if (made.results[0] == view) return;
+      }
+      for (const Use& u : node.uses) {
+        if (graph_[u.value].base != kNoValue) add_view(group, u.value, views);
+      }
+      views.push_back(node);
+    }
+  }
+
+  void make_unit() {
+    auto unit = make_intrusive<Unit>(unit_prelude() + text_, std::move(names_));
+    for (size_t i = 0; i < made_.size(); ++i) made_[i]->set_unit(unit, i);
+    if (options_.blocking) {
+      unit->wait();
+    } else {
+      unit->ready();
+    }
+  }
+
+  // Regions stand where all that they read is there; calls that draw numbers
+  // keep their order.
+  void put_in_order() {
+    owner_.assign(graph_.nodes.size(), kAlone);
+    for (size_t r = 0; r < regions_.size(); ++r) {
+      for (size_t i : regions_[r].group) owner_[i] = r;
+    }
+    placed_.assign(graph_.nodes.size(), false);
+    maker_.assign(graph_.values.size(), kAlone);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      for (ValueId v : graph_.nodes[i].results) {
+        if (v != kNoValue) maker_[static_cast<size_t>(v)] = i;
+      }
+    }
+    size_t last_random = kAlone;
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (is_random(graph_.nodes[i])) {
+        if (last_random != kAlone) place(last_random);
+        last_random = i;
+      }
+      place(i);
+    }
+    graph_.nodes = std::move(ordered_);
+  }
+
+  void place_uses(const Node& node) {
+    for (const Use& u : node.uses) {
+      size_t maker = maker_[static_cast<size_t>(u.value)];
+      if (maker != kAlone) place(maker);
+    }
+  }
+
+  void place(size_t i) {
+    if (placed_[i]) return;
+    if (owner_[i] == kAlone) {
+      placed_[i] = true;
+      place_uses(graph_.nodes[i]);
+      ordered_.push_back(graph_.nodes[i]);
+      return;
+    }
+    Made& region = regions_[owner_[i]];
+    for (size_t member : region.group) placed_[member] = true;
+    place_uses(region.node);
+    ordered_.push_back(region.node);
+    for (Node& view : region.views) ordered_.push_back(std::move(view));
+  }
+
+  static constexpr size_t kAlone = ~size_t{0};
+  Graph& graph_;
+  FuseOptions options_;
+  std::vector<Item> items_;
+  std::vector<Made> regions_;
+  std::vector<IntrusivePtr<LoopRegion>> made_;
+  std::string text_;
+  std::vector<std::string> names_;
+  std::vector<size_t> owner_, maker_;
+  std::vector<bool> placed_;
+  std::vector<Node> ordered_;
+};
+
+}  // namespace
+
+void fuse(Graph& graph, const FuseOptions& options) {
+  Fuser(graph, options).run();
+}
+
+}  // namespace taeda::compiler

@@ -1,0 +1,230 @@
+#include <taeda/csrc/compiler/loops/groups.h>
+#include <taeda/csrc/compiler/loops/schedule.h>
+
+#include <algorithm>
+
+namespace taeda::compiler::loops {
+
+namespace {
+
+constexpr size_t kNobody = ~size_t{0};
+constexpr size_t kMaxCalls = 64;
+// Work that is not to be done again for each element of a wider value.
+constexpr int kHeavy = 8;
+
+size_t at(ValueId v) { return static_cast<size_t>(v); }
+
+Spaces::Axes flat(const Spaces::Dims& dims) {
+  Spaces::Axes all;
+  for (const Spaces::Axes& axes : dims) {
+    all.insert(all.end(), axes.begin(), axes.end());
+  }
+  return all;
+}
+
+int64_t extent(const Spaces& spaces, const Spaces::Axes& axes) {
+  int64_t product = 1;
+  for (int a : axes) product *= spaces.size(a);
+  return product;
+}
+
+}  // namespace
+
+Groups::Groups(const Graph& graph, const std::vector<Item>& items)
+    : graph_(graph),
+      items_(items),
+      maker_(graph.values.size(), kNobody),
+      readers_(graph.values.size()),
+      result_(graph.values.size(), false),
+      group_of_(items.size()),
+      groups_(items.size()) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    for (ValueId v : graph.nodes[i].results) {
+      if (v != kNoValue) maker_[at(v)] = i;
+    }
+    for (const Use& u : graph.nodes[i].uses) readers_[at(u.value)].push_back(i);
+    group_of_[i] = i;
+    groups_[i] = {i};
+  }
+  for (ValueId v : graph.outputs) {
+    if (v != kNoValue) result_[at(v)] = true;
+  }
+}
+
+bool Groups::is_view(size_t item) const {
+  const Item& it = items_[item];
+  return it.calls.size() == 1 && it.calls[0].kind == CallKind::View;
+}
+
+size_t Groups::calls_in(const Group& group) const {
+  return static_cast<size_t>(std::count_if(
+      group.begin(), group.end(), [&](size_t i) { return !is_view(i); }));
+}
+
+bool Groups::read_outside(ValueId value, size_t item) const {
+  if (result_[at(value)]) return true;
+  size_t group = group_of_[item];
+  for (size_t reader : readers_[at(value)]) {
+    if (group_of_[reader] != group) return true;
+  }
+  return false;
+}
+
+std::vector<ValueId> Groups::views_of(const Group& group) const {
+  std::vector<ValueId> found;
+  for (size_t i : group) {
+    if (!is_view(i)) continue;
+    ValueId v = graph_.nodes[i].results[0];
+    if (read_outside(v, i)) found.push_back(v);
+  }
+  return found;
+}
+
+std::vector<ValueId> Groups::outputs_of(const Group& group) const {
+  std::vector<ValueId> found;
+  auto add = [&](ValueId v) {
+    bool known = std::find(found.begin(), found.end(), v) != found.end();
+    if (!known) found.push_back(v);
+  };
+  for (size_t i : group) {
+    if (is_view(i)) continue;
+    for (ValueId v : graph_.nodes[i].results) {
+      if (v != kNoValue && read_outside(v, i)) add(v);
+    }
+  }
+  for (ValueId v : views_of(group)) {
+    ValueId base = graph_[v].base;
+    size_t maker = maker_[at(base)];
+    if (maker != kNobody && group_of_[maker] == group_of_[group[0]]) add(base);
+  }
+  return found;
+}
+
+std::optional<Spaces> Groups::spaces_of(const Group& group) const {
+  Spaces spaces;
+  for (size_t i : group) {
+    const Item& item = items_[i];
+    for (size_t k = 0; k < item.nodes.size(); ++k) {
+      if (!add_call(graph_, item.nodes[k], item.calls[k], spaces)) {
+        return std::nullopt;
+      }
+    }
+  }
+  if (spaces.all().size() > 12) return std::nullopt;
+  return spaces;
+}
+
+// All axes, or (beside reductions) all that are kept.
+bool Groups::fits_outputs(const Group& group, const Spaces& spaces) const {
+  int64_t all = extent(spaces, spaces.all());
+  int64_t kept = all / extent(spaces, spaces.reduced());
+  for (ValueId v : outputs_of(group)) {
+    if (!spaces.has(v)) return false;
+    int64_t own = extent(spaces, flat(spaces.dims(v)));
+    if (own != all && own != kept) return false;
+  }
+  return true;
+}
+
+// Whether a reduction, or heavy work, would be done again along an axis that
+// it does not have.
+bool Groups::repeats_work(const Group& group, const Spaces& spaces) const {
+  int64_t all = extent(spaces, spaces.all());
+  int64_t kept = all / extent(spaces, spaces.reduced());
+  for (size_t i : group) {
+    const Item& item = items_[i];
+    for (size_t k = 0; k < item.nodes.size(); ++k) {
+      const Call& call = item.calls[k];
+      ValueId v = item.nodes[k].results[0];
+      int64_t own = extent(spaces, flat(spaces.dims(v)));
+      if (call.kind == CallKind::Reduce && own != kept) return true;
+      bool heavy = call.kind == CallKind::Pointwise && call.cost >= kHeavy;
+      if (heavy && own != all && own != kept) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a way leads from one group to another through groups outside of both.
+bool Groups::reaches(size_t group,
+                     size_t target,
+                     std::vector<bool>& seen) const {
+  for (size_t i : groups_[group]) {
+    for (const Use& u : graph_.nodes[i].uses) {
+      size_t maker = maker_[at(u.value)];
+      if (maker == kNobody) continue;
+      size_t next = group_of_[maker];
+      if (next == target) return true;
+      if (seen[next]) continue;
+      seen[next] = true;
+      // What ends before the target begins does not read it.
+      if (groups_[next].back() < groups_[target].front()) continue;
+      if (reaches(next, target, seen)) return true;
+    }
+  }
+  return false;
+}
+
+bool Groups::path_between(size_t from, size_t to) const {
+  std::vector<bool> seen(groups_.size(), false);
+  seen[to] = true;
+  for (size_t i : groups_[to]) {
+    for (const Use& u : graph_.nodes[i].uses) {
+      size_t maker = maker_[at(u.value)];
+      if (maker == kNobody) continue;
+      size_t next = group_of_[maker];
+      if (next == from || seen[next]) continue;
+      seen[next] = true;
+      if (reaches(next, from, seen)) return true;
+    }
+  }
+  return false;
+}
+
+bool Groups::merge(size_t from, size_t into) {
+  if (from == into) return true;
+  Group both;
+  std::merge(groups_[from].begin(),
+             groups_[from].end(),
+             groups_[into].begin(),
+             groups_[into].end(),
+             std::back_inserter(both));
+  if (both.size() > kMaxCalls) return false;
+  if (path_between(from, into) || path_between(into, from)) return false;
+  std::optional<Spaces> spaces = spaces_of(both);
+  if (!spaces || repeats_work(both, *spaces)) return false;
+  for (size_t i : groups_[from]) group_of_[i] = into;
+  groups_[from].clear();
+  groups_[into] = std::move(both);
+  return true;
+}
+
+void Groups::grow(size_t item) {
+  if (!items_[item].fusible) return;
+  // A view has axes beside the value that it shows only.
+  if (!is_view(item) && !spaces_of(groups_[item])) return;
+  for (const Use& u : graph_.nodes[item].uses) {
+    size_t maker = maker_[at(u.value)];
+    if (maker == kNobody || !items_[maker].fusible) continue;
+    merge(group_of_[maker], group_of_[item]);
+  }
+}
+
+std::vector<Group> Groups::find() {
+  for (size_t i = 0; i < items_.size(); ++i) grow(i);
+  std::vector<Group> found;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    // From its end until each result has the axes that it must have.
+    while (!groups_[g].empty()) {
+      if (calls_in(groups_[g]) < 2) break;
+      std::optional<Spaces> spaces = spaces_of(groups_[g]);
+      if (spaces && fits_outputs(groups_[g], *spaces)) break;
+      group_of_[groups_[g].back()] = kNobody;
+      groups_[g].pop_back();
+    }
+    if (calls_in(groups_[g]) >= 2) found.push_back(groups_[g]);
+  }
+  return found;
+}
+
+}  // namespace taeda::compiler::loops

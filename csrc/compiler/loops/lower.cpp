@@ -1,0 +1,141 @@
+// Calls of a group as instructions of a loop program.
+#include <taeda/csrc/compiler/loops/calls.h>
+#include <taeda/csrc/compiler/loops/formula.h>
+
+#include <algorithm>
+
+namespace taeda::compiler::loops {
+
+Lowering::Lowering(const Graph& graph, const Spaces& spaces)
+    : graph_(graph), spaces_(spaces) {
+  Spaces::Axes reduced = spaces.reduced();
+  for (int axis : spaces.all()) {
+    bool gone =
+        std::find(reduced.begin(), reduced.end(), axis) != reduced.end();
+    axes_[axis] = program_.axis(spaces.size(axis), gone);
+  }
+}
+
+// Where an element lies, by the strides of the value; `dims` may be those of a
+// result with more dims in front.
+Place Lowering::place_of(ValueId value, const Spaces::Dims& dims) const {
+  const Value& v = graph_[value];
+  Place place{0, std::vector<int64_t>(program_.sizes().size(), 0)};
+  size_t shift = dims.size() - v.sizes.size();
+  for (size_t d = 0; d < v.sizes.size(); ++d) {
+    if (v.sizes[d].plain() == 1) continue;
+    int64_t stride = v.strides[d].plain();
+    const Spaces::Axes& axes = dims[d + shift];
+    for (size_t i = axes.size(); i-- > 0;) {
+      place.strides[axes_.at(axes[i])] += stride;
+      stride *= spaces_.size(axes[i]);
+    }
+  }
+  return place;
+}
+
+Var Lowering::operand(ValueId value, const Spaces::Dims& result) {
+  if (auto made = vars_.find(value); made != vars_.end()) return made->second;
+  auto [place, fresh] = buffers_.try_emplace(value, 0);
+  if (fresh) {
+    place->second = program_.buffer(graph_[value].dtype, /*written=*/false);
+    inputs_.push_back(value);
+  }
+  bool known = spaces_.has(value);
+  const Spaces::Dims dims = known ? spaces_.dims(value) : result;
+  return program_.load(place->second, place_of(value, dims));
+}
+
+// The expression over variables and numbers in place of the arguments' names.
+expr::Id Lowering::bind(
+    const Node& node,
+    expr::Id id,
+    Compute computes,
+    const std::unordered_map<std::string, expr::Id>& names) {
+  std::unordered_map<std::string, expr::Id> values = names;
+  expr::Graph& g = program_.expressions;
+  for (const std::string& name : g.names(id)) {
+    int argument = argument_named(node, name);
+    if (values.contains(name) || argument < 0) continue;
+    auto number = number_in(node.arguments[static_cast<size_t>(argument)],
+                            kind_of(computes));
+    TAEDA_INTERNAL_ASSERT(number, "loops: ", name, " is not a number");
+    values[name] = g.literal(*number);
+  }
+  return g.substitute(id, values);
+}
+
+void Lowering::lower_pointwise(const Node& node, const Call& call) {
+  ValueId out = node.results[0];
+  ScalarType dtype = graph_[out].dtype;
+  const Spaces::Dims dims = spaces_.dims(out);
+  if (call.copies) {
+    ValueId from = call.operands[0].second;
+    Var v = program_.convert(operand(from, dims), compute_of(dtype));
+    bool small = dtype == kHalf || dtype == kBFloat16;
+    if (small && graph_[from].dtype != dtype) v = program_.round(v, dtype);
+    vars_[out] = v;
+    return;
+  }
+  expr::Graph& g = program_.expressions;
+  CallFormulas formulas(node, g);
+  expr::Id id = *formulas.find(expr::Role::Forward, kind_of(call.computes));
+  std::unordered_map<std::string, expr::Id> names;
+  std::vector<Var> used;
+  for (auto [argument, value] : call.operands) {
+    std::string name(argument_name(node, argument));
+    if (!g.uses(id, name)) continue;
+    bool condition = name == "condition" || name == "mask";
+    Var v = program_.convert(operand(value, dims),
+                             condition ? Compute::Bool : call.computes);
+    names[name] = g.name(Program::name_of(v));
+    used.push_back(v);
+  }
+  id = bind(node, id, call.computes, names);
+  bool tests = node.op->info->record->dtypes.out == OutKind::Bool;
+  Compute made = tests ? Compute::Bool : call.computes;
+  Var v = program_.compute(call.computes, made, id, std::move(used));
+  vars_[out] = program_.convert(v, compute_of(dtype));
+}
+
+void Lowering::lower_reduce(const Node& node, const Call& call) {
+  ValueId self = call.operands[0].second, out = node.results[0];
+  expr::Graph& g = program_.expressions;
+  CallFormulas formulas(node, g);
+  expr::Kind kind = kind_of(call.computes);
+  Var v = program_.convert(operand(self, {}), call.computes);
+  std::unordered_map<std::string, expr::Id> names{
+      {"self", g.name(Program::name_of(v))}};
+  auto part = [&](expr::Role role) {
+    return bind(node, *formulas.find(role, kind), call.computes, names);
+  };
+  expr::Id map = part(expr::Role::Map);
+  if (map != names.at("self")) {
+    v = program_.compute(call.computes, call.computes, map, {v});
+  }
+  Fold fold{part(expr::Role::Init),
+            part(expr::Role::Combine),
+            part(expr::Role::Finish)};
+  bool tests = node.op->info->record->dtypes.out == OutKind::Bool;
+  Compute made = tests ? Compute::Bool : call.computes;
+  v = program_.reduce(v, made, fold);
+  vars_[out] = program_.convert(v, compute_of(graph_[out].dtype));
+}
+
+void Lowering::lower(const Node& node, const Call& call) {
+  if (call.kind == CallKind::View) {
+    ValueId base = graph_[node.results[0]].base;
+    vars_[node.results[0]] = operand(base, spaces_.dims(base));
+  } else if (call.kind == CallKind::Reduce) {
+    lower_reduce(node, call);
+  } else {
+    lower_pointwise(node, call);
+  }
+}
+
+void Lowering::store(ValueId value) {
+  int buffer = program_.buffer(graph_[value].dtype, /*written=*/true);
+  program_.store(vars_.at(value), buffer, place_of(value, spaces_.dims(value)));
+}
+
+}  // namespace taeda::compiler::loops

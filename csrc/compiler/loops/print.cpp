@@ -1,0 +1,411 @@
+// Text of kernels: the loops. Their bodies are printed by print_body.cpp.
+#include <taeda/c10/util/format.h>
+#include <taeda/csrc/compiler/loops/print_body.h>
+
+#include <algorithm>
+
+namespace taeda::compiler::loops {
+
+namespace {
+
+// Independent chains of a reduction: four AVX-512 registers, fewer along a
+// short axis.
+int64_t lanes_of(Compute type, int64_t length) {
+  int64_t size = static_cast<int64_t>(element_size(type_of(type)));
+  int64_t lanes = 256 / std::max<int64_t>(size, 4);
+  while (lanes * 4 > length && lanes > 16) lanes /= 2;
+  while (lanes > length) lanes /= 2;
+  return lanes;
+}
+// A long sum is folded by pieces, so that its error grows slowly.
+constexpr int64_t kPiece = 4096;
+// Work that may stand in a loop over lanes, which g++ unrolls.
+constexpr int kLight = 12;
+
+std::string loop(const std::string& type,
+                 const std::string& name,
+                 const std::string& first,
+                 const std::string& last) {
+  return str_cat("for (",
+                 type,
+                 " ",
+                 name,
+                 " = ",
+                 first,
+                 "; ",
+                 name,
+                 " < ",
+                 last,
+                 "; ++",
+                 name,
+                 ") {");
+}
+std::string loop(const std::string& name, const std::string& last) {
+  return loop("int64_t", name, "0", last);
+}
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const Program& program, const Schedule& s)
+      : p_(program), s_(s), body_(p_, s) {
+    auto count = static_cast<int>(p_.buffers().size());
+    shared_.resize(p_.buffers().size());
+    for (int to = 0; to < count; ++to) {
+      for (int from = 0; from < count; ++from) {
+        if (!may_share(p_, to, from)) continue;
+        shared_[static_cast<size_t>(to)] = true;
+        shared_[static_cast<size_t>(from)] = true;
+      }
+    }
+  }
+
+  std::string print(const std::string& name) {
+    line(str_cat("extern \"C\" void ",
+                 name,
+                 "(void* const* p, int64_t begin, int64_t end) {"));
+    for (size_t b = 0; b < p_.buffers().size(); ++b) {
+      const Buffer& buffer = p_.buffers()[b];
+      std::string type = memory_name(buffer.dtype);
+      if (!buffer.written) type = "const " + type;
+      line(message(
+          "{}* {}b{} = static_cast<{}*>(p[{}]);", type, alone(b), b, type, b));
+    }
+    line(loop("int64_t", "o", "begin", "end"));
+    outer_indices();
+    places();
+    arrays();
+    for (int pass = 0; pass <= s_.passes; ++pass) {
+      row_values(pass);
+      if (pass < s_.passes) print_pass(pass);
+    }
+    line("}\n}");
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& text) { text_ += text + "\n"; }
+
+  // A result may lie in the memory of an operand: Note [Writes in place].
+  const char* alone(size_t buffer) const {
+    return shared_[buffer] ? "" : "__restrict ";
+  }
+
+  // The point of the outer axes, and the block of the vector axis.
+  void outer_indices() {
+    if (s_.outer.empty() && s_.block == 0) return;
+    line("int64_t r = o;");
+    if (s_.block > 0) {
+      int64_t size = p_.sizes()[s_.vector];
+      int64_t blocks = (size + s_.block - 1) / s_.block;
+      line(message(
+          "const int64_t c = r % {} * {}; r /= {};", blocks, s_.block, blocks));
+      line(message("const int64_t n = c + {} < {} ? {} : {} - c;",
+                   s_.block,
+                   size,
+                   s_.block,
+                   size));
+    }
+    for (size_t k = s_.outer.size(); k-- > 0;) {
+      size_t a = s_.outer[k];
+      if (k == 0) {
+        line(message("const int64_t i{} = r;", a));
+      } else {
+        line(message("const int64_t i{} = r % {}; r /= {};",
+                     a,
+                     p_.sizes()[a],
+                     p_.sizes()[a]));
+      }
+    }
+  }
+
+  // A pointer for each access, at the outer point.
+  void places() {
+    for (Var v = 0; v < p_.count(); ++v) {
+      const Instruction& i = p_[v];
+      if (i.buffer < 0) continue;
+      const Buffer& buffer = p_.buffers()[static_cast<size_t>(i.buffer)];
+      std::string at = str_cat(i.place.offset);
+      for (size_t a : s_.outer) {
+        if (i.place.strides[a] != 0) {
+          at += message(" + i{} * {}", a, i.place.strides[a]);
+        }
+      }
+      if (s_.block > 0 && i.place.strides[s_.vector] != 0) {
+        at += message(" + c * {}", i.place.strides[s_.vector]);
+      }
+      line(message("{}{}* {}q{} = b{} + ({});",
+                   buffer.written ? "" : "const ",
+                   memory_name(buffer.dtype),
+                   alone(static_cast<size_t>(i.buffer)),
+                   int64_t{v},
+                   i.buffer,
+                   at));
+    }
+  }
+
+  void arrays() {
+    for (Var v = 0; v < p_.count(); ++v) {
+      const Instruction& i = p_[v];
+      auto at = static_cast<size_t>(v);
+      std::string type = type_name(i.type);
+      if (s_.kept[at]) {
+        line(message(
+            "alignas(64) {} v{}k[{}];", type, int64_t{v}, s_.array_size(p_)));
+      } else if (body_.is_column(v)) {
+        line(message(
+            "alignas(64) {} v{}a[{}];", type, int64_t{v}, s_.vector_size(p_)));
+      }
+      if (i.op == Op::Reduce && s_.columns) {
+        line(message("alignas(64) {} v{}r[{}];",
+                     type_name(i.computes),
+                     int64_t{v},
+                     s_.vector_size(p_)));
+      }
+    }
+  }
+
+  std::string length() const {
+    return s_.block > 0 ? "n" : str_cat(s_.vector_size(p_));
+  }
+
+  // What is one value for each outer point, or for each column.
+  void row_values(int stage) {
+    for (Var v = 0; v < p_.count(); ++v) {
+      const Instruction& i = p_[v];
+      auto at = static_cast<size_t>(v);
+      if (s_.full[at] || s_.stage[at] != stage) continue;
+      bool writes_columns = i.op == Op::Store && s_.columns;
+      if (!body_.is_column(v) && !writes_columns) {
+        line(body_.definition(v, "0"));
+        continue;
+      }
+      line(loop("i", length()));
+      if (i.op != Op::Reduce) line(body_.operands_of({v}, "i"));
+      line(body_.definition(v, "i"));
+      if (i.op != Op::Store) {
+        line(message("v{}a[i] = v{};", int64_t{v}, int64_t{v}));
+      }
+      line("}");
+    }
+  }
+
+  void print_pass(int pass) {
+    PassParts parts = body_.parts(pass);
+    if (parts.empty()) return;
+    bool with_sums = s_.columns && !parts.sums.empty();
+    // Light stores are made by the loop that sums.
+    std::vector<Var> stores, plain = parts.stores;
+    bool together = !s_.columns && !parts.sums.empty() && parts.kept.empty() &&
+                    body_.work_of(parts.stores) < kLight;
+    if (together) std::swap(stores, plain);
+    plain.insert(plain.end(), parts.kept.begin(), parts.kept.end());
+    if (with_sums) start_columns(parts.sums);
+    if (!plain.empty() || with_sums) {
+      nest([&] {
+        std::vector<Var> roots = plain;
+        if (with_sums) {
+          roots.insert(roots.end(), parts.sums.begin(), parts.sums.end());
+        }
+        vector_loop(roots);
+      });
+    }
+    body_.mark_kept(parts.kept);
+    if (!parts.sums.empty() && !s_.columns) row_sums(parts.sums, stores);
+  }
+
+  // The loops over the inner axes around `body`, with the place in arrays.
+  template <class F>
+  void nest(F&& body) {
+    std::string position = "0";
+    for (size_t a : s_.inner) {
+      line(loop(str_cat("i", a), str_cat(p_.sizes()[a])));
+      position = message("({} * {} + i{})", position, p_.sizes()[a], a);
+    }
+    line(str_cat("{ [[maybe_unused]] const int64_t k = ",
+                 position,
+                 " * ",
+                 s_.vector_size(p_),
+                 ";"));
+    body();
+    for (size_t i = 0; i < s_.inner.size() + 1; ++i) line("}");
+  }
+
+  void vector_loop(const std::vector<Var>& roots) {
+    std::string head = loop("i", length());
+    std::string body = body_.with_operands(roots, "i");
+    std::string check = body_.far_checks(roots, "i");
+    line("{");
+    if (!check.empty()) {
+      line("unsigned far32 = 0; unsigned long long far64 = 0;");
+      line(head + "\n" + check + "}");
+      line("if ((far32 | far64) != 0) {");
+      line(head + "\n" + any_argument(body) + "}");
+      line("} else {");
+    }
+    line("#pragma GCC ivdep");
+    line(head + "\n" + body + "}");
+    if (!check.empty()) line("}");
+    line("}");
+  }
+
+  void start_columns(const std::vector<Var>& sums) {
+    line(loop("i", length()));
+    for (Var v : sums) {
+      line(message("v{}r[i] = {};", int64_t{v}, body_.initial(v)));
+    }
+    line("}");
+  }
+
+  // Lanes along the vector axis. They live on over the inner loops.
+  void row_sums(const std::vector<Var>& sums, const std::vector<Var>& stores) {
+    int64_t length = s_.vector_size(p_), lanes = 64;
+    for (Var v : sums) {
+      lanes = std::min(lanes, lanes_of(p_[v].computes, length));
+    }
+    for (Var v : sums) {
+      line(message("{} v{}r = {};",
+                   type_name(p_[v].computes),
+                   int64_t{v},
+                   body_.initial(v)));
+    }
+    bool pieces = length > 2 * kPiece && s_.inner.empty();
+    line("{");
+    if (pieces) {
+      line(str_cat(
+          "for (int64_t s = 0; s < ", length, "; s += ", kPiece, ") {"));
+      line(message("const int64_t e = s + {} < {} ? s + {} : {};",
+                   kPiece,
+                   length,
+                   kPiece,
+                   length));
+    }
+    start_lanes(sums, lanes);
+    nest([&] {
+      lane_loop(sums,
+                stores,
+                lanes,
+                pieces ? "s" : "0",
+                pieces ? "e" : str_cat(length));
+    });
+    meet_lanes(sums, lanes);
+    if (pieces) line("}");
+    line("}");
+  }
+
+  void start_lanes(const std::vector<Var>& sums, int64_t lanes) {
+    for (Var v : sums) {
+      line(message("alignas(64) {} v{}l[{}];",
+                   type_name(p_[v].computes),
+                   int64_t{v},
+                   lanes));
+      line(message("for (int l = 0; l < {}; ++l) v{}l[l] = {};",
+                   lanes,
+                   int64_t{v},
+                   body_.initial(v)));
+    }
+  }
+
+  void lane_loop(const std::vector<Var>& sums,
+                 const std::vector<Var>& stores,
+                 int64_t lanes,
+                 const std::string& first,
+                 const std::string& last) {
+    auto folds = [&](const std::string& kind, const std::string& index) {
+      std::vector<Var> roots = sums;
+      roots.insert(roots.end(), stores.begin(), stores.end());
+      std::string text = body_.operands_of(roots, index);
+      for (Var v : stores) text += body_.definition(v, index);
+      for (Var v : sums) {
+        text += body_.fold(v, message("v{}{}", int64_t{v}, kind));
+      }
+      return text;
+    };
+    std::string check = body_.far_checks(sums, "i");
+    std::string loops = message("int64_t i = {};\n", first);
+    loops +=
+        str_cat("for (; i + ", lanes, " <= ", last, "; i += ", lanes, ") {\n");
+    loops += loop("int", "l", "0", str_cat(lanes)) + "\n";
+    loops += folds("l[l]", "(i + l)") + "}\n}\n";
+    loops += str_cat("for (; i < ", last, "; ++i) {\n");
+    loops += folds("r", "i") + "}";
+    if (check.empty()) {
+      line("{\n" + loops + "\n}");
+      return;
+    }
+    line("{\nunsigned far32 = 0; unsigned long long far64 = 0;");
+    line(loop("int64_t", "i", first, last));
+    line(check + "}\nif ((far32 | far64) != 0) {");
+    line(any_argument(loops) + "\n} else {\n" + loops + "\n}\n}");
+  }
+
+  void meet_lanes(const std::vector<Var>& sums, int64_t lanes) {
+    for (Var v : sums) {
+      std::string type = type_name(p_[v].computes);
+      line(str_cat("v",
+                   int64_t{v},
+                   "r = meet<",
+                   lanes,
+                   ">(v",
+                   int64_t{v},
+                   "l, v",
+                   int64_t{v},
+                   "r, [](",
+                   type,
+                   " a, ",
+                   type,
+                   " b) {"));
+      line(body_.combined(v) + "});");
+    }
+  }
+
+  Program p_;  // printing adds to its expressions
+  const Schedule& s_;
+  BodyPrinter body_;
+  std::vector<bool> shared_;  // by buffer: with another one
+  std::string text_;
+};
+
+}  // namespace
+
+std::string kernel_text(const Program& program,
+                        const Schedule& schedule,
+                        const std::string& name) {
+  return KernelPrinter(program, schedule).print(name);
+}
+
+std::string unit_prelude() {
+  return R"(#include <taeda/aten/math/math.h>
+#include <taeda/c10/util/bfloat16.h>
+#include <taeda/c10/util/half.h>
+using namespace taeda;
+namespace {
+template <class To, class From>
+[[gnu::always_inline]] inline To convert(From v) {
+  if constexpr (math::kIsSame<To, From>) {
+    return v;
+  } else if constexpr (math::kIsSame<To, bool>) {
+    return v != 0;
+  } else if constexpr (math::Floating<From> && !math::Floating<To> &&
+                       sizeof(To) < 4) {
+    return static_cast<To>(static_cast<int64_t>(v));
+  } else {
+    return static_cast<To>(v);
+  }
+}
+// All lanes and what was there before, in halves that become vectors.
+template <int kLanes, class T, class F>
+[[gnu::always_inline]] inline T meet(T* lanes, T before, F&& combine) {
+  if constexpr (kLanes == 1) {
+    return combine(before, lanes[0]);
+  } else {
+    for (int l = 0; l < kLanes / 2; ++l) {
+      lanes[l] = combine(lanes[l], lanes[l + kLanes / 2]);
+    }
+    return meet<kLanes / 2>(lanes, before, combine);
+  }
+}
+}
+)";
+}
+
+}  // namespace taeda::compiler::loops

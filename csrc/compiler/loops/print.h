@@ -1,0 +1,17 @@
+// Loop programs as C++.
+#pragma once
+
+#include <taeda/csrc/compiler/loops/schedule.h>
+
+namespace taeda::compiler::loops {
+
+// The text that all kernels of a unit stand on; includes no system header but
+// <cstdint>.
+std::string unit_prelude();
+// `extern "C" void NAME(void* const* buffers, int64_t begin, int64_t end)`:
+// the program at the outer points [begin, end); all kept values of one call.
+std::string kernel_text(const Program& program,
+                        const Schedule& schedule,
+                        const std::string& name);
+
+}  // namespace taeda::compiler::loops

@@ -1,0 +1,351 @@
+#include <taeda/c10/util/format.h>
+#include <taeda/csrc/compiler/loops/print_body.h>
+
+#include <algorithm>
+
+namespace taeda::compiler::loops {
+
+const char* type_name(Compute type) {
+  constexpr const char* names[] = {"bool",
+                                   "unsigned char",
+                                   "signed char",
+                                   "short",
+                                   "int",
+                                   "int64_t",
+                                   "float",
+                                   "double"};
+  return names[static_cast<int>(type)];
+}
+
+// Elements of bool are read as bytes: Note [Bytes of bool tensors].
+const char* memory_name(ScalarType dtype) {
+  if (dtype == kBool) return "unsigned char";
+  if (dtype == kHalf) return "Half";
+  if (dtype == kBFloat16) return "BFloat16";
+  return type_name(compute_of(dtype));
+}
+
+// See Note [Huge arguments of sin] in aten/math/trig.h.
+std::string any_argument(std::string text) {
+  for (const char* name : {"sin", "cos", "tan"}) {
+    std::string from = message("math::{}(", name);
+    std::string to = message("math::{}_any(", name);
+    for (size_t at = 0; (at = text.find(from, at)) != text.npos;) {
+      text.replace(at, from.size(), to);
+      at += to.size();
+    }
+  }
+  return text;
+}
+
+BodyPrinter::BodyPrinter(Program& program, const Schedule& schedule)
+    : p_(program),
+      s_(schedule),
+      in_array_(static_cast<size_t>(program.count()), false) {}
+
+bool BodyPrinter::is_column(Var v) const {
+  const Instruction& i = p_[v];
+  bool has_value = i.op != Op::Store && !s_.full[static_cast<size_t>(v)];
+  if (!s_.columns || !has_value) return false;
+  if (i.op == Op::Reduce || (i.axes & axis_bit(s_.vector)) != 0) return true;
+  return std::any_of(i.operands.begin(), i.operands.end(), [&](Var o) {
+    return is_column(o);
+  });
+}
+
+void BodyPrinter::mark_kept(const std::vector<Var>& vars) {
+  for (Var v : vars) in_array_[static_cast<size_t>(v)] = true;
+}
+
+PassParts BodyPrinter::parts(int pass) const {
+  PassParts parts;
+  std::vector<Var> roots;
+  for (Var v = 0; v < p_.count(); ++v) {
+    const Instruction& i = p_[v];
+    auto at = static_cast<size_t>(v);
+    if (i.op == Op::Store && s_.full[at] && s_.stage[at] == pass) {
+      parts.stores.push_back(v);
+    } else if (i.op == Op::Reduce && s_.stage[at] == pass + 1) {
+      parts.sums.push_back(v);
+    } else {
+      continue;
+    }
+    roots.push_back(v);
+  }
+  for (Var v : needs_of(roots, /*with_roots=*/false).defined) {
+    if (s_.kept[static_cast<size_t>(v)]) parts.kept.push_back(v);
+  }
+  return parts;
+}
+
+// Down to what has a value outside of the loop.
+void BodyPrinter::collect(Var v, Needs& needs, std::vector<bool>& seen) const {
+  auto at = static_cast<size_t>(v);
+  if (seen[at]) return;
+  seen[at] = true;
+  if (in_array_[at] || is_column(v)) {
+    needs.read.push_back(v);
+  } else if (s_.full[at]) {
+    for (Var o : p_[v].operands) collect(o, needs, seen);
+    needs.defined.push_back(v);
+  }
+}
+
+BodyPrinter::Needs BodyPrinter::needs_of(const std::vector<Var>& roots,
+                                         bool with_roots) const {
+  Needs needs;
+  std::vector<bool> seen(static_cast<size_t>(p_.count()), false);
+  for (Var v : roots) {
+    bool is_value = p_[v].op != Op::Store && p_[v].op != Op::Reduce;
+    if (with_roots && is_value && s_.full[static_cast<size_t>(v)]) {
+      collect(v, needs, seen);
+    } else {
+      for (Var o : p_[v].operands) collect(o, needs, seen);
+    }
+  }
+  return needs;
+}
+
+std::string BodyPrinter::read_array(Var v, const std::string& index) const {
+  bool kept = in_array_[static_cast<size_t>(v)];
+  return message("const {} v{} = v{}{};\n",
+                 type_name(p_[v].type),
+                 int64_t{v},
+                 int64_t{v},
+                 kept ? message("k[k + {}]", index) : message("a[{}]", index));
+}
+
+// Of a load or a store, from the pointer at the outer point on.
+std::string BodyPrinter::place(Var v, const std::string& index) const {
+  const std::vector<int64_t>& strides = p_[v].place.strides;
+  std::string at;
+  for (size_t a : s_.inner) {
+    if (strides[a] != 0) at += message("i{} * {} + ", a, strides[a]);
+  }
+  int64_t step = s_.vector == Schedule::kNone ? 0 : strides[s_.vector];
+  if (step == 0) {
+    at += "0";
+  } else if (step == 1) {
+    at += index;
+  } else {
+    at += message("{} * {}", index, step);
+  }
+  return message("q{}[{}]", int64_t{v}, at);
+}
+
+expr::Kinds BodyPrinter::kinds_of(Var v) const {
+  expr::Kinds kinds;
+  kinds.compute = kind_of(p_[v].computes);
+  for (Var o : p_[v].operands) {
+    kinds.names[Program::name_of(o)] = kind_of(p_[o].type);
+  }
+  return kinds;
+}
+
+expr::CppTypes BodyPrinter::types_of(Var v) const {
+  expr::CppTypes types;
+  types.compute = types.real = type_name(p_[v].computes);
+  return types;
+}
+
+std::string BodyPrinter::value(Var v, const std::string& index) {
+  const Instruction& i = p_[v];
+  switch (i.op) {
+    case Op::Load: {
+      std::string at = place(v, index);
+      ScalarType dtype = p_.buffers()[static_cast<size_t>(i.buffer)].dtype;
+      if (dtype == kBool) return at + " != 0";
+      return message("static_cast<{}>({})", type_name(i.type), at);
+    }
+    case Op::Gather: {
+      ScalarType dtype = p_.buffers()[static_cast<size_t>(i.buffer)].dtype;
+      std::string at = message("q{}[v{}]", int64_t{v}, int64_t{i.operands[0]});
+      if (dtype == kBool) return at + " != 0";
+      return message("static_cast<{}>({})", type_name(i.type), at);
+    }
+    case Op::Index: {
+      if (i.axis != s_.vector) return message("i{}", i.axis);
+      return s_.block > 0 ? message("(c + {})", index) : index;
+    }
+    case Op::Convert:
+      return message(
+          "convert<{}>(v{})", type_name(i.type), int64_t{i.operands[0]});
+    case Op::Round:
+      return message("static_cast<float>({}(v{}))",
+                     memory_name(i.dtype),
+                     int64_t{i.operands[0]});
+    default:
+      TAEDA_INTERNAL_ASSERT(false, "loops: no value to print");
+  }
+}
+
+std::string BodyPrinter::expression(Var v) {
+  const Instruction& i = p_[v];
+  expr::CppBlock b = to_cpp(
+      p_.expressions, {i.value}, kinds_of(v), kind_of(i.type), types_of(v));
+  std::string type = type_name(i.type);
+  std::string cast = message("static_cast<{}>({})", type, b.results[0]);
+  if (b.statements.empty()) {
+    return message("const {} v{} = {};\n", type, int64_t{v}, cast);
+  }
+  std::string text = message("{} v{}; ", type, int64_t{v}) + "{\n";
+  for (const std::string& s : b.statements) text += s + "\n";
+  return text + message("v{} = {};\n", int64_t{v}, cast) + "}\n";
+}
+
+std::string BodyPrinter::finish(Var v) {
+  const Instruction& i = p_[v];
+  expr::Kinds kinds = kinds_of(v);
+  kinds.names["acc"] = kinds.names["count"] = kinds.compute;
+  expr::CppBlock b = to_cpp(
+      p_.expressions, {i.fold.finish}, kinds, kind_of(i.type), types_of(v));
+  std::string inner = type_name(i.computes), outer = type_name(i.type);
+  std::string text = message("{} v{}; ", outer, int64_t{v}) + "{\n";
+  text += message("[[maybe_unused]] const {} acc = v{}r{};\n",
+                  inner,
+                  int64_t{v},
+                  s_.columns ? "[i]" : "");
+  text += message("[[maybe_unused]] const {} count = static_cast<{}>({});\n",
+                  inner,
+                  inner,
+                  p_.extent(p_.reduced()));
+  for (const std::string& s : b.statements) text += s + "\n";
+  return text +
+         message(
+             "v{} = static_cast<{}>({});\n", int64_t{v}, outer, b.results[0]) +
+         "}\n";
+}
+
+std::string BodyPrinter::definition(Var v, const std::string& index) {
+  const Instruction& i = p_[v];
+  if (i.op == Op::Compute) return expression(v);
+  if (i.op == Op::Reduce) return finish(v);
+  if (i.op != Op::Store) {
+    return message(
+        "const {} v{} = {};\n", type_name(i.type), int64_t{v}, value(v, index));
+  }
+  ScalarType dtype = p_.buffers()[static_cast<size_t>(i.buffer)].dtype;
+  std::string from = Program::name_of(i.operands[0]);
+  bool small = dtype == kHalf || dtype == kBFloat16;
+  std::string converted =
+      small ? message("{}(v{})", memory_name(dtype), int64_t{i.operands[0]})
+            : message("convert<{}>({})", type_name(compute_of(dtype)), from);
+  return place(v, index) + " = " + converted + ";\n";
+}
+
+std::string BodyPrinter::operands_of(const std::vector<Var>& roots,
+                                     const std::string& index) {
+  Needs needs = needs_of(roots, /*with_roots=*/false);
+  std::sort(needs.defined.begin(), needs.defined.end());
+  std::string text;
+  for (Var v : needs.read) text += read_array(v, index);
+  for (Var v : needs.defined) text += definition(v, index);
+  return text;
+}
+
+std::string BodyPrinter::with_operands(const std::vector<Var>& roots,
+                                       const std::string& index) {
+  Needs needs = needs_of(roots, /*with_roots=*/true);
+  std::sort(needs.defined.begin(), needs.defined.end());
+  std::string text;
+  for (Var v : needs.read) text += read_array(v, index);
+  for (Var v : needs.defined) text += definition(v, index);
+  for (Var v : roots) {
+    if (p_[v].op == Op::Reduce) {
+      text += fold(v, message("v{}r[{}]", int64_t{v}, index));
+    } else if (p_[v].op == Op::Store) {
+      text += definition(v, index);
+    } else {
+      text += message("v{}k[k + {}] = v{};\n", int64_t{v}, index, int64_t{v});
+    }
+  }
+  return text;
+}
+
+std::string BodyPrinter::initial(Var v) {
+  const Instruction& i = p_[v];
+  expr::CppBlock b = to_cpp(p_.expressions,
+                            {i.fold.init},
+                            kinds_of(v),
+                            kind_of(i.computes),
+                            types_of(v));
+  return b.results[0];
+}
+
+std::string BodyPrinter::combined(Var v) {
+  const Instruction& i = p_[v];
+  expr::Kinds kinds = kinds_of(v);
+  kinds.names["a"] = kinds.names["b"] = kinds.compute;
+  expr::CppBlock c = to_cpp(p_.expressions,
+                            {i.fold.combine},
+                            kinds,
+                            kind_of(i.computes),
+                            types_of(v));
+  std::string text;
+  for (const std::string& s : c.statements) text += s + "\n";
+  return text + message("return static_cast<{}>({});\n",
+                        type_name(i.computes),
+                        c.results[0]);
+}
+
+std::string BodyPrinter::fold(Var v, const std::string& place) {
+  std::string type = type_name(p_[v].computes);
+  return str_cat(place,
+                 " = [](",
+                 type,
+                 " a, ",
+                 type,
+                 " b) {\n",
+                 combined(v),
+                 "}(",
+                 place,
+                 ", ",
+                 Program::name_of(p_[v].operands[0]),
+                 ");\n");
+}
+
+int BodyPrinter::work_of(const std::vector<Var>& roots) const {
+  int work = 0;
+  for (Var v : needs_of(roots, /*with_roots=*/false).defined) {
+    work += cost_of(p_, v);
+  }
+  return work;
+}
+
+void BodyPrinter::far_arguments(expr::Id id, std::vector<expr::Id>& out) const {
+  const expr::Graph& g = p_.expressions;
+  const expr::Node& node = g[id];
+  for (const char* name : {"sin", "cos", "tan"}) {
+    if (g.is_call(id, name)) out.push_back(node.args[0]);
+  }
+  for (int i = 0; i < node.count; ++i) far_arguments(node.args[i], out);
+}
+
+std::string BodyPrinter::far_checks(const std::vector<Var>& roots,
+                                    const std::string& index) {
+  Needs needs = needs_of(roots, /*with_roots=*/true);
+  std::sort(needs.defined.begin(), needs.defined.end());
+  std::string text;
+  bool found = false;
+  for (Var v : needs.read) text += read_array(v, index);
+  for (Var v : needs.defined) {
+    std::vector<expr::Id> arguments;
+    const Instruction& i = p_[v];
+    if (i.op == Op::Compute && kind_of(i.computes) == expr::Kind::Float) {
+      far_arguments(i.value, arguments);
+    }
+    const char* bits = i.computes == Compute::F32 ? "far32" : "far64";
+    for (expr::Id id : arguments) {
+      found = true;
+      expr::CppBlock b = to_cpp(
+          p_.expressions, {id}, kinds_of(v), expr::Kind::Float, types_of(v));
+      text += "{\n";
+      for (const std::string& s : b.statements) text += s + "\n";
+      text += message("{} |= math::is_far({});\n", bits, b.results[0]) + "}\n";
+    }
+    text += definition(v, index);
+  }
+  return found ? text : "";
+}
+
+}  // namespace taeda::compiler::loops

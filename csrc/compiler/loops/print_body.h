@@ -1,0 +1,73 @@
+// Text of what stands inside the loops of a kernel.
+#pragma once
+
+#include <taeda/aten/expr/print.h>
+#include <taeda/csrc/compiler/loops/print.h>
+
+#include <string>
+#include <vector>
+
+namespace taeda::compiler::loops {
+
+const char* type_name(Compute type);
+const char* memory_name(ScalarType dtype);
+// The text with the forms of sin, cos and tan that take huge arguments.
+std::string any_argument(std::string text);
+
+// What a pass does to full values.
+struct PassParts {
+  std::vector<Var> stores, kept, sums;
+  bool empty() const { return stores.empty() && kept.empty() && sums.empty(); }
+};
+
+class BodyPrinter {
+ public:
+  BodyPrinter(Program& program, const Schedule& schedule);
+
+  PassParts parts(int pass) const;
+  // From here on these are read from their arrays.
+  void mark_kept(const std::vector<Var>& vars);
+  // A row value of which there is one for each column.
+  bool is_column(Var v) const;
+
+  // One variable's definition, or the write of a store.
+  std::string definition(Var v, const std::string& index);
+  // All that `roots` need inside of a loop, and what becomes of them: stores
+  // write, reductions fold into their column, values go to their arrays.
+  std::string with_operands(const std::vector<Var>& roots,
+                            const std::string& index);
+  std::string operands_of(const std::vector<Var>& roots,
+                          const std::string& index);
+  // Statements that set far32 and far64 where an argument of a sine is huge.
+  std::string far_checks(const std::vector<Var>& roots,
+                         const std::string& index);
+  std::string initial(Var reduce);
+  // place = combine(place, operand)
+  std::string fold(Var reduce, const std::string& place);
+  // Statements that return combine(a, b).
+  std::string combined(Var reduce);
+  // Additions, roughly, of what these need in a loop.
+  int work_of(const std::vector<Var>& roots) const;
+
+ private:
+  struct Needs {
+    std::vector<Var> defined;  // in this loop
+    std::vector<Var> read;     // from arrays
+  };
+  Needs needs_of(const std::vector<Var>& roots, bool with_roots) const;
+  void collect(Var v, Needs& needs, std::vector<bool>& seen) const;
+  std::string read_array(Var v, const std::string& index) const;
+  std::string place(Var v, const std::string& index) const;
+  std::string expression(Var v);
+  std::string value(Var v, const std::string& index);
+  std::string finish(Var v);
+  expr::Kinds kinds_of(Var v) const;
+  expr::CppTypes types_of(Var v) const;
+  void far_arguments(expr::Id id, std::vector<expr::Id>& out) const;
+
+  Program& p_;
+  const Schedule& s_;
+  std::vector<bool> in_array_;
+};
+
+}  // namespace taeda::compiler::loops

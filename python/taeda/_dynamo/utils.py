@@ -1,0 +1,26 @@
+"""What the compiler has done so far, in numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+
+__all__ = ["count", "counters"]
+
+# Kinds of events, each with how often which one happened. Written by `count` alone,
+# under the lock; programs read and clear it.
+counters: defaultdict[str, Counter] = defaultdict(Counter)
+_lock = threading.Lock()
+
+
+def count(table: str, key: str, by: int = 1) -> None:
+    """Adds to a counter.
+
+    Args:
+        table: "stats" (unique_graphs, calls_captured), "frames" (total, ok,
+            as_written) or "graph_break" (reasons).
+        key: what happened.
+        by: how often.
+    """
+    with _lock:
+        counters[table][key] += by

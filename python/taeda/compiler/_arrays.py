@@ -1,0 +1,148 @@
+"""NumPy arrays in captured graphs.
+
+A stand-in is an array of zeros: NumPy itself says which shape and dtype a call gives,
+and the call becomes a node that NumPy runs. What reads an element ends the graph.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+import taeda
+from taeda import _capture
+
+__all__ = ["StandIn", "from_numpy", "of_array", "of_tensor"]
+
+_METHODS = (
+    "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot"
+    " flatten max mean min nonzero prod ravel repeat reshape round squeeze std sum"
+    " swapaxes take trace transpose var fill"
+).split()
+_READERS = (
+    "__bool__ __complex__ __float__ __format__ __index__ __int__ __repr__ __str__"
+    " __contains__ __reduce__ __reduce_ex__ item tobytes tofile tolist dump"
+).split()
+
+
+def _plain(value):
+    """A stand-in as the array that it is, in containers too."""
+    if isinstance(value, StandIn):
+        return value.view(np.ndarray)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
+
+
+def _wrapped(value, given):
+    """A result as the program sees it; what it was given comes back as itself."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_wrapped(each, given) for each in value)
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    for each in given:
+        if isinstance(each, StandIn) and _plain(each) is value:
+            return each
+    return np.asarray(value).view(StandIn)
+
+
+def _on_zeros(function, args, kwargs):
+    with np.errstate(all="ignore"):
+        return function(*args, **kwargs)
+
+
+def _call(function, args, kwargs):
+    """A call of NumPy's: run on zeros, and a node."""
+    out = kwargs.get("out")
+    written = out if isinstance(out, tuple) else (out,)
+    found = _capture.quiet(_on_zeros, (function, _plain(args), _plain(kwargs)), {})
+    if out is not None:
+        result = written[0] if len(written) == 1 else written
+        _capture.emit(function, args, kwargs, None)
+        return result
+    result = _wrapped(found, ())
+    _capture.emit(function, args, kwargs, result)
+    return result
+
+
+def _method(name: str):
+    function = getattr(np.ndarray, name)
+
+    def call(self, *args, **kwargs):
+        if not isinstance(self, StandIn):  # a graph ended between lookup and call
+            return function(self, *args, **kwargs)
+        return _call(function, (self, *args), kwargs)
+
+    return call
+
+
+def _reader(name: str):
+    function = getattr(np.ndarray, name)
+
+    def call(self, *args, **kwargs):
+        if not isinstance(self, StandIn):
+            return function(self, *args, **kwargs)
+        _capture.break_graph(f"an element of an array is read by {name}")
+
+    return call
+
+
+class StandIn(np.ndarray):
+    """Stands for an array whose elements are not known."""
+
+    def __array_ufunc__(self, ufunc, method, *args, **kwargs):
+        return _call(getattr(ufunc, method) if method != "__call__" else ufunc,
+                     args, kwargs)  # fmt: skip
+
+    def __array_function__(self, func, types, args, kwargs):
+        return _call(func, args, kwargs)
+
+    def __getitem__(self, index):
+        return _call(operator.getitem, (self, index), {})
+
+    def __setitem__(self, index, value):
+        _call(operator.setitem, (self, index, value), {})
+
+    def __iter__(self):
+        return iter([self[i] for i in range(len(self))])
+
+    @property
+    def T(self):
+        return _call(np.ndarray.transpose, (self,), {})
+
+
+for _name in _METHODS:
+    setattr(StandIn, _name, _method(_name))
+for _name in _READERS:
+    setattr(StandIn, _name, _reader(_name))
+
+
+def of_array(array):
+    """What stands for an array of the program."""
+    return np.zeros_like(array, subok=False).view(StandIn)
+
+
+def of_tensor(tensor, *args, **kwargs):
+    """`tensor.numpy()` of a stand-in."""
+    real = taeda.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype
+    ).zero_()
+    real.requires_grad_(tensor.requires_grad)
+    array = taeda.Tensor.numpy(real, *args, **kwargs).view(StandIn)
+    _capture.emit(taeda.Tensor.numpy, (tensor, *args), kwargs, array)
+    return array
+
+
+def from_numpy(array):
+    """`taeda.from_numpy` of a stand-in."""
+    if not isinstance(array, StandIn):
+        return NotImplemented
+    real = taeda.from_numpy(_plain(array).copy())
+    found = taeda.empty_strided(
+        real.shape, real.stride(), dtype=real.dtype, device="meta"
+    )
+    _capture.emit(taeda.from_numpy, (array,), {}, found)
+    return found

@@ -1,0 +1,206 @@
+"""The default backend and "aot_eager": captured calls as forward and backward graphs"""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from taeda import _C, Tensor, _compiler
+from taeda._checks import may_refuse
+
+from . import _checks
+from ._events import warn
+from ._frames import Number
+from ._sizes import Applied, SizeText
+
+__all__ = ["compile_calls", "compile_function"]
+
+
+def _failed(error: Exception, name: str = "inductor", fullgraph: bool = False) -> None:
+    """A graph that is not compiled runs as it was captured: a warning says so.
+
+    Under `fullgraph` it is an error, but where an operator has no rule for stand-ins
+    (masks among several indices). TAEDA_COMPILE_STRICT=1 in the environment raises what
+    went wrong itself.
+    """
+    if os.environ.get("TAEDA_COMPILE_STRICT") == "1":
+        raise error
+    if fullgraph and not isinstance(error, NotImplementedError):
+        from taeda._dynamo.exc import BackendCompilerFailed
+
+        raise BackendCompilerFailed(name, error) from error
+    warn(
+        "compile: a graph runs as it was captured: %s: %s", type(error).__name__, error
+    )
+
+
+def _left(reason: str, fullgraph: bool) -> None:
+    """What no graph of operators holds is run as it was captured."""
+    say = warn if fullgraph else _note
+    say("compile: a graph runs as it was captured, call by call: %s", reason)
+
+
+def _note(text: str, *values) -> None:
+    import logging
+
+    logging.getLogger("taeda.compiler").info(text, *values)
+
+
+def compile_function(
+    function, inputs, *, fuse: bool, blocking: bool = False, fullgraph: bool = False
+):
+    """A function of tensors, compiled when it is first called.
+
+    Args:
+        function: called with tensors, returns a tensor or a tuple or list of them.
+        inputs: what it will be called with first.
+        fuse: whether calls are fused, and cheap ones made again in the backward pass.
+        blocking: whether the first call waits until the kernels are compiled.
+        fullgraph: refuse a function that cannot be one graph.
+
+    Returns:
+        A callable; without `fullgraph`, it calls `function` itself where that cannot
+        be one graph.
+    """
+    failed = functools.partial(
+        _failed, name="inductor" if fuse else "aot_eager", fullgraph=fullgraph
+    )
+    return _compiler.compile(
+        function, failed, recompute=fuse, fuse=fuse, blocking=blocking
+    )
+
+
+def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings):
+    """As `compile_function`, for captured calls (see `_graphs.graph_module`).
+
+    Returns:
+        A callable, or None where the calls are to run as they were captured: some read
+        data or objects that are no tensors, or change more than a tensor's elements.
+    """
+    first = {i: nodes[i][1] for i in inputs if isinstance(i, int)}
+    left = functools.partial(_left, fullgraph=fullgraph)
+    if not all(isinstance(value, Tensor) for value in first.values()):
+        return left("it has inputs that are no tensors")
+    calls = [
+        (i, *node) for i, node in enumerate(nodes) if node and type(node[0]) is not str
+    ]
+    if any(len(call) > 4 for call in calls):
+        return left("sizes follow from the elements of tensors")
+    cleared = [call for call in calls if _clears_gradient(call, first)]
+    calls = [call for call in calls if not _clears_gradient(call, first)]
+    if any(getattr(call[1], "__name__", "") in _READS for call in calls):
+        return left("it reads elements of tensors")
+    if any(_changes_state(call, first) for call in calls):
+        return left("it changes how autograd sees a tensor")
+    settings["fullgraph"] = fullgraph
+    checked = any(may_refuse(call[1]) for call in calls)
+
+    def compiled(function, given):
+        make = functools.partial(compile_function, **settings)
+        return (
+            _checks.compiled(function, given, make)
+            if checked
+            else make(function, given)
+        )
+
+    if sizes or len(first) < len(inputs) or any(map(_has_number, calls)):
+        from ._by_size import BySize
+
+        if cleared:
+            return left("it clears gradients, and its sizes differ")
+        return BySize((nodes, outputs, inputs, sizes), compiled)
+    function = _function(calls, len(nodes), outputs, inputs)
+    made = compiled(function, first.values())
+    if not made.prepare(*first.values()):
+        # What went wrong was told; under a mode or transform nothing did.
+        return left("it cannot be traced here") if fullgraph else None
+    return (
+        _Clearing(made, [inputs.index(c[2][0]) for c in cleared]) if cleared else made
+    )
+
+
+class _Clearing:
+    """A compiled graph, before which gradients of inputs are set to None."""
+
+    def __init__(self, made, places: list[int]) -> None:
+        self._made, self._places = made, places
+
+    def __call__(self, *given):
+        for place in self._places:
+            given[place].grad = None
+        return self._made(*given)
+
+
+_set_gradient = vars(_C.TensorBase)["grad"].__set__
+# What graphs of operators have no node for: how autograd sees a tensor from then on.
+_STATE = frozenset(
+    "register_hook register_post_accumulate_grad_hook retain_grad requires_grad_"
+    " detach_".split()
+)
+
+
+# Calls whose results are no tensors: numbers and arrays.
+_READS = frozenset(("item", "tolist", "numpy", "of_array", "of_tensor"))
+
+
+def _clears_gradient(call, first) -> bool:
+    """`x.grad = None` of an input, which may as well come before all else."""
+    _, function, arguments, _ = call
+    return function == _set_gradient and arguments[0] in first and arguments[1] is None
+
+
+def _changes_state(call, first) -> bool:
+    _, function, arguments, _ = call
+    name = getattr(function, "__name__", "")
+    if name == "__set__":
+        return True
+    if name == "__get__":
+        return function.__self__.__name__ in ("grad", "data")
+    return name in _STATE
+
+
+def _has_number(argument) -> bool:
+    """Whether a symbol is among the arguments of a call."""
+    if isinstance(argument, (SizeText, Applied)):
+        return True
+    if isinstance(argument, dict):
+        return any(map(_has_number, argument.values()))
+    if isinstance(argument, slice):
+        return any(map(_has_number, (argument.start, argument.stop, argument.step)))
+    return isinstance(argument, (list, tuple)) and any(map(_has_number, argument))
+
+
+def _value(argument, values):
+    """An argument with the values of nodes in their places."""
+    kind = type(argument)
+    if kind is Number:
+        return values[argument]
+    if kind is list:
+        return [_value(a, values) for a in argument]
+    if isinstance(argument, tuple) and argument:
+        items = [_value(a, values) for a in argument]
+        # A named tuple takes its items one by one, a Size all at once.
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    if kind is dict:
+        return {k: _value(a, values) for k, a in argument.items()}
+    if kind is slice:
+        parts = (argument.start, argument.stop, argument.step)
+        return slice(*(_value(a, values) for a in parts))
+    return argument
+
+
+def _function(calls, count, outputs, inputs):
+    """A function that makes captured calls one by one."""
+
+    def run(*given):
+        values = [None] * count
+        for entry, value in zip(inputs, given, strict=True):
+            values[entry] = value
+        for i, function, arguments, names in calls:
+            found = [_value(a, values) for a in arguments]
+            plain = len(found) - len(names or ())
+            named = dict(zip(names or (), found[plain:], strict=True))
+            values[i] = function(*found[:plain], **named)
+        return tuple(values[i] for i in outputs)
+
+    return run

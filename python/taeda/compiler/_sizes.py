@@ -1,0 +1,202 @@
+"""Sizes and numbers that differ from call to call, as capture and graphs see them."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from types import SimpleNamespace
+
+import taeda
+from taeda import _C
+from taeda.fx.experimental._sizes import Sizes
+from taeda.fx.experimental.symbolic_shapes import (
+    ConstraintViolationError,
+    GuardOnDataDependentSymNode,
+)
+
+__all__ = ["Applied", "GraphSizes", "SizeText", "library_part"]
+
+_SYMBOLIC = (taeda.SymInt, taeda.SymFloat, taeda.SymBool)
+
+
+class FloatInput(taeda.SymFloat):
+    """A float that is an input of the graph, or that a tensor holds."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, None)
+
+    def __float__(self) -> float:
+        from taeda import _capture
+
+        return _capture.fixed_number(self)
+
+
+class SizeText(str):
+    """A number among a node's arguments, as an expression of symbols."""
+
+    __slots__ = ()
+
+
+class Applied:
+    """A float among a node's arguments: a function of numbers."""
+
+    def __init__(self, function, args: tuple) -> None:
+        self.function, self.args = function, args
+
+
+def _number_type(o) -> type:
+    for symbolic, plain in zip(_SYMBOLIC, (int, float, bool), strict=True):
+        if isinstance(o, symbolic):
+            return plain
+    return type(o)
+
+
+def _isinstance(o, classes) -> bool:
+    if isinstance(o, _SYMBOLIC):
+        plain = _number_type(o)()
+        return isinstance(plain, classes) or isinstance(o, classes)
+    return isinstance(o, classes)
+
+
+def _quotient_parts(o):
+    """Numerator and denominator of `n / d` for symbols; None for all else."""
+    if isinstance(o, taeda.SymFloat) and o._compute is operator.truediv:
+        a, b = o._parts
+        if not isinstance(a, (float, taeda.SymFloat)) and b > 0:
+            return a, b
+    return None
+
+
+def _floor(o):
+    parts = _quotient_parts(o)
+    return parts[0] // parts[1] if parts else math.floor(o)
+
+
+def _ceil(o):
+    parts = _quotient_parts(o)
+    return -(-parts[0] // parts[1]) if parts else math.ceil(o)
+
+
+def _int(o):
+    parts = _quotient_parts(o)
+    if parts and parts[0] >= 0:
+        return parts[0] // parts[1]
+    return taeda.sym_int(o)
+
+
+def _extremum(plain, symbolic):
+    def choose(*args):
+        if len(args) < 2 or not all(isinstance(a, (int, taeda.SymInt)) for a in args):
+            return plain(*args)
+        best = args[0]
+        for other in args[1:]:
+            best = symbolic(best, other)
+        return best
+
+    return choose
+
+
+def _len(o):
+    return o.shape[0] if isinstance(o, taeda.Tensor) and o.dim() else len(o)
+
+
+_FUNCTIONS = {
+    isinstance: _isinstance,
+    type: _number_type,
+    int: _int,
+    float: taeda.sym_float,
+    len: _len,
+    repr: lambda o: repr(o) if isinstance(o, taeda.Tensor) else str(o),
+    min: _extremum(min, taeda.sym_min),
+    max: _extremum(max, taeda.sym_max),
+    math.sqrt: taeda.sym_sqrt,
+    math.floor: _floor,
+    math.ceil: _ceil,
+    math.trunc: _int,
+}
+
+
+def _settings(dynamic):
+    """What of `_dynamo.config` says which sizes are symbols.
+
+    Args:
+        dynamic: the argument of compile, which goes before the settings.
+    """
+    config = getattr(taeda._dynamo, "config", None)
+
+    def setting(name: str, otherwise: bool) -> bool:
+        return bool(getattr(config, name, otherwise))
+
+    automatic = setting("automatic_dynamic_shapes", True)
+    static = setting("assume_static_by_default", True)
+    if dynamic is not None:
+        automatic, static = dynamic and automatic, not dynamic
+    return (
+        automatic,
+        not static,
+        not setting("specialize_int", False),
+        not setting("specialize_float", False),
+        setting("force_parameter_static_shapes", True),
+        setting("force_nn_module_property_static_shapes", True),
+        setting("capture_scalar_outputs", False),
+        setting("capture_dynamic_output_shape_ops", False),
+    )
+
+
+def library_part() -> dict:
+    """What the native side needs of this."""
+    return {
+        "sym_int": taeda.SymInt,
+        "sym_bool": taeda.SymBool,
+        "sym_float": taeda.SymFloat,
+        "float_input": FloatInput,
+        "shared_symbol": _C._shared_symbol,
+        "constraint_error": ConstraintViolationError,
+        "data_error": GuardOnDataDependentSymNode,
+        "dynamic_settings": _settings,
+        "symbolic_functions": _FUNCTIONS,
+        "size_marker": SizeText,
+        "apply_marker": Applied,
+        "as_number": operator.index,
+    }
+
+
+class GraphSizes:
+    """The nodes of sizes in a captured graph.
+
+    Args:
+        graph: gets the nodes.
+    """
+
+    def __init__(self, graph) -> None:
+        self._graph = graph
+        self._sizes = Sizes(graph)
+
+    def add_symbol(self, name: str, symbol: str, value):
+        """A placeholder for a symbol, which is also its node."""
+        node = self._graph.placeholder(name)
+        node.meta["val"] = node.meta["example_value"] = value
+        self._sizes.learn_number(value, SimpleNamespace(node=node))
+        self._sizes.made[symbol] = node
+        return node
+
+    def learn(self, symbol, node) -> None:
+        """Notes the node of a number that comes from data."""
+        node.meta["val"] = node.meta["example_value"] = symbol
+        self._sizes.learn_number(symbol, SimpleNamespace(node=node))
+
+    def node(self, argument):
+        """The node of a SizeText or Applied; other arguments as they are."""
+        if isinstance(argument, SizeText):
+            return self._sizes.read(str(argument))
+        if not isinstance(argument, Applied):
+            return argument
+        function = argument.function
+        if function is builtins.float:
+            function = taeda.sym_float
+        return self._graph.call_function(
+            function, tuple(self.node(a) for a in argument.args)
+        )

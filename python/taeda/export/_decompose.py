@@ -1,0 +1,300 @@
+"""An exported program by core operators, without writes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import taeda
+from taeda import nn
+from taeda._functorch.levels import below, functional_level
+from taeda._subclasses._symbolic_rules import rule_of
+from taeda.fx.experimental._above import call_with_floats
+from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from taeda.fx.graph_module import GraphModule
+from taeda.fx.interpreter import Interpreter
+from taeda.fx.proxy import Proxy
+from taeda.utils import _pytree as pytree
+
+from . import graph_signature as sig
+from ._tracer import ExportTracer, force_name, names_of
+
+__all__ = ["decomposed"]
+
+_MUTATIONS = {
+    sig.InputKind.PARAMETER: sig.OutputKind.PARAMETER_MUTATION,
+    sig.InputKind.BUFFER: sig.OutputKind.BUFFER_MUTATION,
+    sig.InputKind.USER_INPUT: sig.OutputKind.USER_INPUT_MUTATION,
+}
+
+
+class _Tracer(ExportTracer):
+    """Nodes have the notes of the node that is taken apart."""
+
+    source = None
+
+    def create_node(self, kind: str, target, args, kwargs, name=None, type_expr=None):
+        """As always, with notes of where it comes from."""
+        made = super().create_node(kind, target, args, kwargs, name, type_expr)
+        made.meta.pop("stack_trace", None)
+        if self.source is not None:
+            for key in ("nn_module_stack", "stack_trace", "custom"):
+                if key in self.source.meta:
+                    made.meta[key] = self.source.meta[key]
+        return made
+
+
+class _Rerun(Interpreter):
+    """Runs the graph inside of the level that takes writes away."""
+
+    def __init__(self, module, run: _Decomposition) -> None:
+        super().__init__(module)
+        self.run_, self.extra_traceback = run, False
+
+    def run_node(self, n):
+        """As always; new nodes come from this one."""
+        self.run_.tracer.source = n
+        return super().run_node(n)
+
+    def call_function(self, target, args, kwargs):
+        """By the table, else as it is; composites without an entry stay whole."""
+        run = self.run_
+        if target is taeda._C._set_grad_enabled:
+            return None
+        if target in (taeda.ops.aten.item.default, _scalar()):
+            return run.number(args[0])
+        if target is taeda.ops.aten._assert_scalar.default:
+            return run.assertion(target, args)
+        if getattr(target, "namespace", None) == "higher_order":
+            return run.branches(target, args)
+        if target in run.written:
+            return run.written[target](*args, **kwargs)
+        if run.stays_whole(target, args, kwargs):
+            return run.whole(target, args, kwargs)
+        if any(isinstance(a, taeda.SymFloat) for a in (*args, *kwargs.values())):
+            return call_with_floats(target, args, kwargs)
+        return super().call_function(target, args, kwargs)
+
+
+class _Decomposition:
+    def __init__(self, program, table) -> None:
+        from .decomp_utils import CustomDecompTable
+
+        self.program = program
+        self.table = CustomDecompTable() if table is None else table
+        self.written = dict(self.table)
+        self.tracer = _Tracer({}, {})
+        self.tracer.root = nn.Module()
+        self.mode = ProxyTorchDispatchMode(self.tracer, "symbolic", self.written)
+        self.level = functional_level(is_transform=False)
+        self.specs: dict[str, sig.InputSpec] = {}
+
+    def stays_whole(self, op, args, kwargs) -> bool:
+        """Whether a composite has no entry in the table, or cannot be taken apart."""
+        from .decomp_utils import _is_composite
+
+        if not isinstance(op, taeda._ops.OpOverload) or op in _readers():
+            return False
+        if op._schema.is_mutable or op in _casts():
+            return False
+        if rule_of(op, args, kwargs) is not None:
+            return True  # what it calls, or C++ on the way to it, would fix symbols
+        if op in self.table:
+            return False
+        return _is_composite(op) or op in _seen_as_parts()
+
+    def number(self, tensor):
+        """The number in a tensor: the same symbol as in the graph that is rerun."""
+        value = self.tracer.source.meta["val"]
+        inside = self.level.unwrap(tensor)
+        proxy = self.tracer.create_proxy("call_function", _scalar(), (inside,), {})
+        self.tracer.track(value, proxy)
+        return value
+
+    def branches(self, target, args):
+        """A call with graphs, which stay as they are."""
+        source, tracer = self.tracer.source, self.tracer
+        inside = pytree.tree_map_only(taeda.Tensor, self.level.unwrap, args)
+        given = [
+            tracer.create_node("get_attr", old.target, (), {})
+            if isinstance(value, nn.Module)
+            else tracer.create_arg(value)
+            for value, old in zip(inside, source.args, strict=True)
+        ]
+        node = tracer.create_node(
+            "call_function", target, tuple(given), {}, source.name
+        )
+        values = tuple(v.without_history() for v in source.meta["val"])
+        tracer.track(values, Proxy(node, tracer))
+        return tuple(self.level.wrap(v) for v in values)
+
+    def assertion(self, target, args) -> None:
+        """What was said of a number is said again: it is known to hold by now."""
+        text = self.tracer.source.meta.get("condition")
+        if text is not None:
+            condition = self.tracer.sizes.read(text)
+            given = (condition, args[1])
+            made = self.tracer.create_node("call_function", target, given, {})
+            made.meta["condition"] = text
+
+    def whole(self, op, args, kwargs):
+        """A call that is recorded as it is."""
+        inside = pytree.tree_map_only(taeda.Tensor, self.level.unwrap, (args, kwargs))
+        with below(self.level):
+            self.mode.enabled = False
+            try:
+                rule = rule_of(op, *inside)
+                result = (rule or op)(*inside[0], **inside[1])
+            finally:
+                self.mode.enabled = True
+            name = op.overloadpacket.__name__
+            proxy = self.tracer.create_proxy("call_function", op, *inside, name)
+            self.tracer.track(result, proxy)
+        return pytree.tree_map_only(taeda.Tensor, self.level.wrap, result)
+
+    def placeholders(self) -> list:
+        """The inputs of the new graph, with the values of the old ones."""
+        values = []
+        specs = self.program.graph_signature.input_specs
+        nodes = [n for n in self.program.graph.nodes if n.op == "placeholder"]
+        for node, spec in zip(nodes, specs, strict=True):
+            made = self.tracer.graph.placeholder(node.name)
+            force_name(made, node.name)
+            made.target = node.name
+            made.meta.update(node.meta)
+            value = node.meta.get("val")
+            if isinstance(value, (taeda.Tensor, taeda.SymInt)):
+                self.tracer.track(value, Proxy(made, self.tracer))
+            self.specs[made.name] = spec
+            values.append(value)
+        self.tracer.first_user_input = next(
+            (
+                n
+                for n in self.tracer.graph.nodes
+                if self.specs[n.name].kind is sig.InputKind.USER_INPUT
+            ),
+            self.tracer.graph._root,
+        )
+        return values
+
+    def run(self):
+        """Records the new graph; gives the program."""
+        from taeda._subclasses.fake_tensor import maybe_get_fake_mode
+
+        values = self.placeholders()
+        tensors = [v for v in values if isinstance(v, taeda.Tensor)]
+        modes = (maybe_get_fake_mode(t) for t in tensors)
+        fake_mode = next((m for m in modes if m is not None), None)
+        self.tracer.fake_mode = fake_mode
+        env = None if fake_mode is None else fake_mode.shape_env
+        self.env, self.seen = env, [] if env is None else list(env.guards)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(taeda.no_grad())
+            if fake_mode is not None:
+                before, fake_mode.on_item = fake_mode.on_item, self.mode.learn_item
+                stack.callback(setattr, fake_mode, "on_item", before)
+                stack.enter_context(fake_mode)
+            stack.enter_context(self.mode)
+            with self.level:
+                return self._inside(values, tensors)
+
+    def _inside(self, values: list, tensors: list):
+        wrapped = dict(
+            zip(map(id, tensors), self.level.wrap_inputs(tensors), strict=True)
+        )
+        inputs = [wrapped.get(id(v), v) for v in values]
+        rerun = _Rerun(self.program.graph_module, self)
+        result = rerun.run(*inputs, enable_io_processing=False)
+        self._check_sizes()
+        self.tracer.source = None
+        outputs, specs = [], []
+        names = list(self.specs)
+        for name, value, inside in zip(names, values, inputs, strict=True):
+            if inside is value or not self.level.is_changed(inside):
+                continue
+            spec = self.specs[name]
+            is_input = spec.kind is sig.InputKind.USER_INPUT
+            outputs.append(self.level.unwrap(inside))
+            specs.append((_MUTATIONS[spec.kind], name if is_input else spec.target))
+        old = self.program.graph_signature.output_specs
+        for value, spec in zip(result, old, strict=True):
+            is_tensor = isinstance(value, taeda.Tensor)
+            outputs.append(self.level.unwrap(value) if is_tensor else value)
+            specs.append((spec.kind, spec.target))
+        return self._finish(outputs, specs)
+
+    def _check_sizes(self) -> None:
+        """Refuses a graph that holds for fewer sizes than the program does."""
+        new = [] if self.env is None else self.env.guards[len(self.seen) :]
+        lost = [g for g in new if g.startswith("Eq(") and not re.search(r"\bu\d", g)]
+        if lost:
+            raise RuntimeError(
+                "run_decompositions: operators that it takes apart need sizes as they "
+                f"are in the example ({lost[0]}); take them out of the table"
+            )
+
+    def _finish(self, outputs: list, kinds: list):
+        tracer, program = self.tracer, self.program
+        with below(self.level):
+            args = names_of(outputs, tracer)
+            nodes = tuple(tracer.create_arg(v) for v in outputs)
+        nodes = tuple(
+            _without_copy(node) if kind in _MUTATIONS.values() else node
+            for node, (kind, _) in zip(nodes, kinds, strict=True)
+        )
+        for node, arg in zip(nodes, args, strict=True):
+            if isinstance(node, taeda.fx.Node):
+                arg.name = node.name
+        tracer.graph.output(nodes)
+        constants = dict(program.constants)
+        for name, target in tracer.constant_names.items():
+            constants[target] = tracer.constants[target]
+            arg = sig.TensorArgument(name)
+            kind = sig.InputKind.CONSTANT_TENSOR
+            self.specs[name] = sig.InputSpec(kind, arg, target)
+        module = GraphModule(program.graph_module, tracer.graph)
+        tracer.graph.eliminate_dead_code(lambda n: n.is_impure(impure_random=False))
+        module.recompile()
+        module.shape_env = program.graph_module.shape_env
+        module.meta["dialect"] = "ATEN"
+        order = [n.name for n in tracer.graph.nodes if n.op == "placeholder"]
+        outputs = [
+            sig.OutputSpec(kind, arg, target)
+            for (kind, target), arg in zip(kinds, args, strict=True)
+        ]
+        signature = sig.ExportGraphSignature([self.specs[n] for n in order], outputs)
+        return program._update(module, signature, constants=constants)
+
+
+def _without_copy(node):
+    """The new value of a whole tensor itself, in place of its copy."""
+    if node.target is taeda.ops.aten.copy.default:
+        old, new = (n.meta["val"] for n in node.args[:2])
+        if (old.shape, old.dtype) == (new.shape, new.dtype):
+            return node.args[1]
+    return node
+
+
+def _scalar():
+    return taeda.ops.aten._local_scalar_dense.default
+
+
+def _casts() -> tuple:
+    return (taeda.ops.aten.to.dtype,)
+
+
+def _readers() -> tuple:
+    """Operators that give numbers: sizes of tensors."""
+    aten = taeda.ops.aten
+    return (aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default)
+
+
+def _seen_as_parts() -> tuple:
+    """Kernels that a mode of Python sees as what they are made of in PyTorch."""
+    aten = taeda.ops.aten
+    return (aten.linear.default, aten.matmul.default)
+
+
+def decomposed(program, table):
+    """See `ExportedProgram.run_decompositions`."""
+    return _Decomposition(program, table).run()

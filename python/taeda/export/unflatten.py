@@ -1,0 +1,336 @@
+"""An exported program with the submodules that its module had.
+
+The nodes of a graph note in which module's forward they were made. Nodes that follow
+each other in one call of a submodule become the graph of that submodule: what they use
+from outside are its inputs, what is used of them outside its outputs.
+"""
+
+from __future__ import annotations
+
+import abc
+import operator
+
+import taeda
+from taeda import nn
+from taeda.fx.graph import Graph
+from taeda.fx.graph_module import _assign_attr
+from taeda.fx.interpreter import Interpreter
+from taeda.fx.node import Node, map_arg
+from taeda.utils import _pytree as pytree
+
+from ._unlift import flat_arguments, in_order
+from .exported_program import ExportedProgram
+from .graph_signature import InputKind, OutputKind
+
+__all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
+
+_WRITES = {
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION,
+}
+
+
+class FlatArgsAdapter(abc.ABC):
+    """Turns arguments of another structure into the leaves that a program takes."""
+
+    @abc.abstractmethod
+    def adapt(self, target_spec, input_spec, input_args, metadata=None, obj=None):
+        """The leaves for `target_spec` of `input_args`, the leaves by `input_spec`."""
+
+    def get_flat_arg_paths(self) -> list[str]:
+        """Paths of the leaves that the adapter uses."""
+        return []
+
+
+def _print_readable(
+    self,
+    print_output: bool = True,
+    include_stride: bool = False,
+    include_device: bool = False,
+    colored: bool = False,
+) -> str:
+    """The code of the part's graph; printed too, if `print_output` is true."""
+    text = self.graph.python_code(
+        "self",
+        verbose=True,
+        include_stride=include_stride,
+        include_device=include_device,
+        colored=colored,
+    ).src
+    if print_output:
+        print(text)
+    return text
+
+
+class InterpreterModule(nn.Module):
+    """A submodule that runs its part of the graph node by node.
+
+    Args:
+        graph: the part.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph = graph
+        self.arg_names = [n.name for n in graph.nodes if n.op == "placeholder"]
+
+    def forward(self, *args, **kwargs):
+        """Runs the part; keyword arguments go by the names of its inputs."""
+        rest = self.arg_names[len(args) :]
+        values = [*args, *(kwargs[name] for name in rest)]
+        runner = Interpreter(self, graph=self.graph)
+        return runner.run(*values, enable_io_processing=False)
+
+    print_readable = _print_readable
+
+
+def _stack_of(node) -> tuple:
+    """((key, path), ...) of the calls that a node was made in, without the root's."""
+    entries = node.meta.get("nn_module_stack", {}).items()
+    return tuple((key, path) for key, (path, _) in entries if path)
+
+
+class _Part:
+    """One call of a module: its nodes, and its graph while it is made."""
+
+    def __init__(self, owner, path: str, depth: int, state: dict) -> None:
+        self.owner, self.path, self.depth, self.state = owner, path, depth, state
+        self.graph, self.made = Graph(), {}
+        self.read: dict[str, Node] = {}
+
+    def has(self, target: str) -> bool:
+        """Whether a path of the state lies in this module."""
+        return not self.path or target.startswith(f"{self.path}.")
+
+    def value(self, node: Node) -> Node:
+        """The node of this graph for one of the program's."""
+        if node in self.made:
+            return self.made[node]
+        target = self.state[node]
+        if target not in self.read:
+            name = target[len(self.path) + 1 :] if self.path else target
+            self.owner.assign(target)
+            self.read[target] = self.graph.create_node(
+                "get_attr", name, (), {}, name.replace(".", "_")
+            )
+            self.read[target].meta = dict(node.meta)
+        return self.read[target]
+
+    def outside(self, nodes: list) -> list:
+        """What the nodes use that is neither made by them nor state of the module."""
+        own, found = set(nodes), {}
+        for node in nodes:
+            for used in node.all_input_nodes:
+                is_state = used in self.state and self.has(self.state[used])
+                if used not in own and not is_state:
+                    found[used] = None
+        return list(found)
+
+    def fill(self, nodes: list) -> None:
+        """Copies the nodes; those of deeper calls become calls of submodules."""
+        at = 0
+        while at < len(nodes):
+            stack = _stack_of(nodes[at])
+            if len(stack) <= self.depth:
+                node = nodes[at]
+                self.made[node] = self.graph.node_copy(node, self.value)
+                at += 1
+                continue
+            end, key = at, stack[self.depth]
+            while end < len(nodes) and _is_within(nodes[end], self.depth, key):
+                end += 1
+            self.call(key, nodes[at:end])
+            at = end
+
+    def call(self, key, nodes: list) -> None:
+        """A call of a submodule."""
+        name, path = self.owner.place(key)
+        part = _Part(self.owner, path, self.depth + 1, self.state)
+        inputs = part.outside(nodes)
+        for node in inputs:
+            part.made[node] = part.graph.placeholder(node.name)
+            part.made[node].meta = dict(node.meta)
+        part.fill(nodes)
+        inside = set(nodes)
+        outputs = [n for n in nodes if any(u not in inside for u in n.users)]
+        results = [part.made[n] for n in outputs]
+        part.graph.output(results[0] if len(results) == 1 else tuple(results))
+        self.owner.install(name, part.graph)
+        local = name[len(self.path) + 1 :] if self.path else name
+        call = self.graph.call_module(local, tuple(map(self.value, inputs)))
+        if len(outputs) == 1:
+            call.meta = dict(outputs[0].meta)
+            self.made[outputs[0]] = call
+            return
+        for i, node in enumerate(outputs):
+            self.made[node] = self.graph.call_function(operator.getitem, (call, i))
+
+
+def _is_within(node, depth: int, key) -> bool:
+    stack = _stack_of(node)
+    return len(stack) > depth and stack[depth] == key
+
+
+class UnflattenedModule(nn.Module):
+    """A program as a module with submodules, which can be exchanged one by one.
+
+    Args:
+        export_module: the program.
+        flat_args_adapter: takes arguments of other structures.
+
+    Raises:
+        RuntimeError: when called, with sizes for which the program was not made.
+
+    Example:
+        >>> net = taeda.nn.Sequential(taeda.nn.Linear(2, 2), taeda.nn.ReLU())
+        >>> ep = taeda.export.export(net, (taeda.ones(1, 2),))
+        >>> sorted(dict(taeda.export.unflatten(ep).named_children()))
+        ['0', '1']
+    """
+
+    def __init__(self, export_module: ExportedProgram, flat_args_adapter=None) -> None:
+        super().__init__()
+        if export_module.graph_signature.backward_signature is not None:
+            raise ValueError("Unflattening on JointExportModule NYI")
+        self._program, self.flat_args_adapter = export_module, flat_args_adapter
+        self.module_call_graph = export_module.module_call_graph
+        self.graph_signature = export_module.graph_signature
+        self.adapted = False
+        specs = dict(
+            zip(
+                (n for n in export_module.graph.nodes if n.op == "placeholder"),
+                self.graph_signature.input_specs,
+                strict=True,
+            )
+        )
+        self._specs = {s.target: s for s in specs.values() if s.target is not None}
+        self._places: dict = {}  # key of a call -> the submodule's name
+        self.inputs_checked = [
+            n for n, s in specs.items() if s.kind is InputKind.USER_INPUT
+        ]
+        for target in self._specs:
+            self.assign(target)
+        self._build(specs)
+
+    def _build(self, specs: dict) -> None:
+        for name, child in self._program.graph_module.named_children():
+            self.add_module(name, child)
+        state = {n: s.target for n, s in specs.items() if s.target is not None}
+        part = _Part(self, "", 0, state)
+        for node in self.inputs_checked:
+            part.made[node] = part.graph.placeholder(node.name)
+            part.made[node].meta = dict(node.meta)
+        nodes = list(self._program.graph.nodes)
+        part.fill([n for n in nodes if n.op not in ("placeholder", "output")])
+        results = self._program.graph.output_node().args[0]
+        part.graph.output(map_arg(results, part.value))
+        self.graph = part.graph
+
+    # What building asks for -------------------------------------------------------
+
+    def assign(self, target: str) -> None:
+        """Puts a parameter, buffer or constant at its path."""
+        spec = self._specs[target]
+        _assign_attr(self._program.tensor_of(spec), self, target)
+        *path, name = target.split(".")
+        transient = spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False
+        if transient:
+            owner = self.get_submodule(".".join(path))
+            owner._non_persistent_buffers_set.add(name)
+
+    def place(self, key) -> tuple[str, str]:
+        """The name of the submodule for a call, and the path of its state."""
+        text, path = key
+        _, at, number = text.partition("@")
+        return f"{path}{at}{number}", path
+
+    def install(self, name: str, graph: Graph) -> None:
+        """Puts a part at a path, with what was there before."""
+        *path, last = name.split(".")
+        owner = self
+        for step in path:
+            if not hasattr(owner, step):
+                owner.add_module(step, nn.Module())
+            owner = getattr(owner, step)
+        made, before = InterpreterModule(graph), getattr(owner, last, None)
+        if before is None and "@" in last:
+            before = getattr(owner, last.partition("@")[0], None)
+        if before is not None:
+            for table in ("_parameters", "_buffers", "_modules"):
+                getattr(made, table).update(getattr(before, table))
+            made._non_persistent_buffers_set |= before._non_persistent_buffers_set
+        owner.add_module(last, made)
+
+    # Calls ------------------------------------------------------------------------
+
+    def process_forward_inputs(self, *args, **kwargs) -> list:
+        """The leaves of the arguments, checked."""
+        spec = self.module_call_graph[0].signature.in_spec
+        if self.flat_args_adapter is None:
+            leaves = flat_arguments(args, in_order(kwargs, spec), spec)
+        else:
+            leaves, received = pytree.tree_flatten((args, kwargs))
+            if received != spec:
+                leaves = self.flat_args_adapter.adapt(spec, received, leaves)
+        for node, value in zip(self.inputs_checked, leaves, strict=True):
+            _check_sizes(node, value)
+        return leaves
+
+    def forward(self, *args, **kwargs):
+        """Calls the program."""
+        leaves = self.process_forward_inputs(*args, **kwargs)
+        runner = Interpreter(self, graph=self.graph)
+        results = runner.run(*leaves, enable_io_processing=False)
+        names = [n.name for n in self.inputs_checked]
+        kept = []
+        specs = self.graph_signature.output_specs
+        with taeda.no_grad():
+            for value, spec in zip(results, specs, strict=True):
+                if spec.kind not in _WRITES:
+                    kept.append(value)
+                elif spec.kind is OutputKind.USER_INPUT_MUTATION:
+                    leaves[names.index(spec.target)].copy_(value)
+                else:
+                    _get(self, spec.target).copy_(value)
+        out_spec = self.module_call_graph[0].signature.out_spec
+        return pytree.tree_unflatten(kept, out_spec)
+
+    def type_name(self) -> str:
+        """The class of the module that was exported, by its full name."""
+        for node in self._program.graph.nodes:
+            for path, kind in node.meta.get("nn_module_stack", {}).values():
+                if not path:
+                    return kind
+        return ""
+
+    print_readable = _print_readable
+
+
+def _get(module, path: str):
+    for name in path.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def _check_sizes(node, value) -> None:
+    seen = node.meta.get("val")
+    if not isinstance(seen, taeda.Tensor) or not isinstance(value, taeda.Tensor):
+        return
+    for i, (wanted, size) in enumerate(zip(seen.shape, value.shape, strict=False)):
+        if isinstance(wanted, int) and wanted != size:
+            raise RuntimeError(
+                f"Expected input at {node.name}.shape[{i}] to be equal to {wanted}, but"
+                f" got {size}. If you meant for this dimension to be dynamic, please "
+                "re-export and specify dynamic_shapes (e.g. with Dim.DYNAMIC)"
+            )
+
+
+def unflatten(module: ExportedProgram, flat_args_adapter=None) -> UnflattenedModule:
+    """The program as a module with the submodules that it was exported from.
+
+    Args:
+        module: the program.
+        flat_args_adapter: takes arguments of other structures.
+    """
+    return UnflattenedModule(module, flat_args_adapter)

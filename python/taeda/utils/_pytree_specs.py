@@ -1,0 +1,157 @@
+"""Dataclasses as nodes of trees, and the shapes of trees as text.
+
+Part of `_pytree`. A text names types that are registered here or under a name of their
+own; reading one makes nothing but `TreeSpec`s.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import OrderedDict, defaultdict, deque
+
+from . import _pytree
+
+__all__ = ["register_dataclass", "treespec_dumps", "treespec_loads"]
+
+_PLAIN = {kind.__name__: kind for kind in (list, tuple, dict, deque)}
+_PLAIN |= {"OrderedDict": OrderedDict, "defaultdict": defaultdict}
+
+
+def register_dataclass(
+    cls: type,
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
+    """Makes a dataclass a node; fields that are None belong to its shape.
+
+    Args:
+        cls: a dataclass.
+        field_names: the fields that are children; by default those of `__init__`.
+        drop_field_names: fields that are left to their defaults.
+        serialized_type_name: its name in the text of a shape.
+
+    Raises:
+        TypeError: no dataclass.
+        ValueError: registered already; field names that do not cover `__init__`.
+    """
+    if not dataclasses.is_dataclass(cls):
+        raise TypeError(
+            f"register_dataclass() can only be used with dataclasses: {cls}"
+        )
+    own = [f.name for f in dataclasses.fields(cls) if f.init]
+    names = own if field_names is None else list(field_names)
+    dropped = drop_field_names or []
+    names = [n for n in names if n not in dropped]
+    if set(names) | set(dropped) != set(own):
+        raise ValueError(f"register_dataclass: {cls} has the fields {own}, got {names}")
+
+    def split(value):
+        given = [(n, getattr(value, n)) for n in names]
+        present = [(n, v) for n, v in given if v is not None]
+        absent = [n for n, v in given if v is None]
+        return present, [[n for n, _ in present], absent]
+
+    def flatten(value):
+        present, context = split(value)
+        return [v for _, v in present], context
+
+    def flatten_with_keys(value):
+        present, context = split(value)
+        return [(_pytree.GetAttrKey(n), v) for n, v in present], context
+
+    def unflatten(values, context):
+        present, absent = context
+        fields = dict(zip(present, values, strict=True))
+        return cls(**fields, **dict.fromkeys(absent))
+
+    _pytree.register_pytree_node(
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=flatten_with_keys,
+    )
+
+
+def _name_of(kind: type) -> str:
+    name = kind.__name__
+    if _PLAIN.get(name) is kind:
+        return name
+    registered = _pytree.SUPPORTED_NODES.get(kind)
+    if registered is None or registered.name is None:
+        raise NotImplementedError(
+            f"No registered serialization name for {kind} found. Please register it "
+            "with `serialized_type_name`."
+        )
+    return registered.name
+
+
+def _as_data(spec):
+    if spec.is_leaf():
+        return None
+    kind, context = spec.type, spec.context
+    if context is not None and _pytree.is_namedtuple(context):
+        kind, context = context, None
+    if kind is defaultdict:
+        factory, keys = context
+        if factory not in (None, *_PLAIN.values(), int, float):
+            raise NotImplementedError(f"treespec_dumps: the factory {factory}")
+        context = [factory and factory.__name__, keys]
+    registered = _pytree.SUPPORTED_NODES.get(kind)
+    if registered is not None and registered.dump is not None:
+        context = registered.dump(context)
+    return [_name_of(kind), context, [_as_data(c) for c in spec.children()]]
+
+
+def treespec_dumps(treespec) -> str:
+    """The shape of a tree as JSON.
+
+    Raises:
+        NotImplementedError: a type that was registered without a name.
+        TypeError: a context that JSON does not hold.
+    """
+    return json.dumps([1, _as_data(treespec)])
+
+
+def treespec_loads(serialized: str):
+    """The shape that `treespec_dumps` wrote.
+
+    Raises:
+        NotImplementedError: a type that is not registered here.
+        ValueError: another version of the text.
+    """
+    version, data = json.loads(serialized)
+    if version != 1:
+        raise ValueError(f"treespec_loads: version {version} is not known")
+    return _from_data(data)
+
+
+def _from_data(data):
+    if data is None:
+        return _pytree.LeafSpec()
+    name, context, below = data
+    children = [_from_data(child) for child in below]
+    if name.startswith("taeda.return_types."):
+        from taeda import return_types
+
+        _pytree._register_result(getattr(return_types, name.split(".")[-1]))
+    if name in _PLAIN:
+        kind = _PLAIN[name]
+        if kind is defaultdict:
+            factory, keys = context
+            known = {**_PLAIN, "int": int, "float": float}
+            context = [factory and known[factory], keys]
+        return _pytree.TreeSpec(kind, context, children)
+    for kind, registered in list(_pytree.SUPPORTED_NODES.items()):
+        if registered.name == name:
+            if _pytree.is_namedtuple_class(kind):
+                return _pytree.TreeSpec(tuple, kind, children)
+            if registered.load is not None:
+                context = registered.load(context)
+            return _pytree.TreeSpec(kind, context, children)
+    raise NotImplementedError(
+        f"Deserializing {name} in pytree is not registered: register the type first"
+    )

@@ -1,0 +1,150 @@
+"""Compiled programs give what they give eagerly: results, inputs and gradients.
+
+Each random program (`programs.py`) is run twice on inputs of the first sizes and once
+on longer ones, compiled with the default backend or the one that TAEDA_FUZZ_BACKEND
+names. A difference counts when it is larger than what the program's own results move by
+where its floating-point inputs are changed in their last places, as they do behind
+comparisons and roundings.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import warnings
+
+import taeda
+from harness import main
+from programs import Grower, Program, writable
+
+BACKEND = os.environ.get("TAEDA_FUZZ_BACKEND")
+ERRORS = (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError)
+# The error of a few dozen operations in each dtype, relative to the largest element.
+BOUNDS = {taeda.float32: 2e-5, taeda.float64: 1e-12, taeda.bfloat16: 4e-2}
+
+
+class Stale(RuntimeError):
+    """What backward needs was changed. A graph may have saved something else, with
+    which it computes the gradient of what the program computed."""
+
+
+def asked_for(results: list[object], seed: int) -> list[object]:
+    """The results whose gradients are taken: in every other program only some."""
+    source = random.Random(seed)
+    every = source.random() < 0.5
+    return [r for r in results if every or source.random() < 0.6]
+
+
+def outcome(function, inputs: list[object], seed: int) -> object:
+    """Results, inputs afterwards and gradients, or the class of an error."""
+    taeda.manual_seed(seed)
+    leaves = [x for x in inputs if taeda.is_tensor(x)]
+    given = writable(inputs)
+    try:
+        results = function(*given, taeda, taeda.nn.functional)
+        loss = [
+            r.double().sum()
+            for r in asked_for(results, seed)
+            if taeda.is_tensor(r) and r.requires_grad and r.is_floating_point()
+        ]
+        if loss:
+            sum(loss).backward()
+    except ERRORS as error:
+        return Stale if "modified by an inplace" in str(error) else type(error)
+    tensors = [*results, *(x for x in given if taeda.is_tensor(x))]
+    return [*tensors, *(x.grad for x in leaves)]
+
+
+# What makes float32 of integers or bools, which a graph may compute by other roundings.
+NARROW = (".float()", "> 0", "==", "int64", "arange", "argmax", ".any(", "bool")
+
+
+def floor_of(program: Program) -> float:
+    """The bound of the smallest dtype inside: a graph rounds to it between calls where
+    an eager derivative, one kernel, does not."""
+    text = program.text() + str(program.inputs)
+    if "bfloat16" in text:
+        return BOUNDS[taeda.bfloat16]
+    return BOUNDS[taeda.float32] if any(name in text for name in NARROW) else 0.0
+
+
+def distance(ours: object, theirs: object, floor: float = 0) -> float:
+    """The largest difference in units of the dtype's bound; inf for all else."""
+    if theirs is Stale and not isinstance(ours, type):
+        return 0.0
+    if isinstance(ours, type) or isinstance(theirs, type):
+        return 0.0 if ours is theirs else float("inf")
+    pairs = zip(ours, theirs, strict=True)
+    return max((_apart(a, b, floor) for a, b in pairs), default=0.0)
+
+
+def _apart(a: object, b: object, floor: float) -> float:
+    if not taeda.is_tensor(a) or not taeda.is_tensor(b):
+        return 0.0 if type(a) is type(b) and a == b else float("inf")
+    same = a.shape == b.shape and a.dtype == b.dtype
+    if not same or a.requires_grad != b.requires_grad:
+        return float("inf")
+    a, b = a.detach(), b.detach()
+    if not a.is_floating_point():
+        return 0.0 if a.equal(b) else float("inf")
+    bound = max(BOUNDS[a.dtype], floor)
+    a, b = a.double(), b.double()
+    finite = a.isfinite()
+    if not finite.equal(b.isfinite()):
+        return float("inf")
+    if not a[~finite].nan_to_num(7).equal(b[~finite].nan_to_num(7)):
+        return float("inf")
+    a, b = a[finite], b[finite]
+    if a.numel() == 0:
+        return 0.0
+    scale = max(float(b.abs().max()), 1.0)
+    return float((a - b).abs().max()) / scale / bound
+
+
+def moved(inputs: list[object], source: random.Random) -> list[object]:
+    """Inputs whose floating-point elements are changed in their last places."""
+
+    def one(x: object) -> object:
+        if not taeda.is_tensor(x) or not x.is_floating_point():
+            return x
+        step = 4 * taeda.finfo(x.dtype).eps * source.choice((-1, 1))
+        return (x.detach() * (1 + step)).requires_grad_(x.requires_grad)
+
+    return [one(x) for x in inputs]
+
+
+def is_unstable(program: Program, longer: int, source: random.Random) -> bool:
+    """Whether the program's own results jump under small changes of its inputs."""
+    function = program.function()
+    expected = outcome(function, program.make_inputs(longer), program.seed)
+    for _ in range(4):
+        inputs = moved(program.make_inputs(longer), source)
+        if distance(outcome(function, inputs, program.seed), expected) > 1:
+            return True
+    return False
+
+
+def attempt(source: random.Random) -> bool:
+    """One program; False where it is unstable and told nothing."""
+    program = Grower(source).grow(source.randrange(2, 14))
+    function = program.function()
+    options = {} if BACKEND is None else {"backend": BACKEND}
+    dynamic = source.choice((None, None, True, False))
+    compiled = taeda.compile(function, dynamic=dynamic, **options)
+    stable = True
+    for longer in (0, 0, 2):
+        expected = outcome(function, program.make_inputs(longer), program.seed)
+        found = outcome(compiled, program.make_inputs(longer), program.seed)
+        if distance(found, expected, floor_of(program)) <= 1:
+            continue
+        if not is_unstable(program, longer, source):
+            print(f"{program.text()}inputs {program.inputs}, {longer} longer")
+            print(f"dynamic={dynamic}\nfound {found}\nexpected {expected}")
+            raise AssertionError("the compiled program gives something else")
+        stable = False
+    return stable
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    raise SystemExit(main("fuzz_compile", attempt))

@@ -1,0 +1,110 @@
+"""NumPy in captured functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import taeda
+from taeda.compiler._frames import capture
+
+
+def through_numpy(x):
+    y = x.numpy()
+    z = np.sin(y) + np.mean(y, axis=0)
+    return taeda.from_numpy(z) * 2
+
+
+def with_methods(x):
+    y = x.numpy()
+    parts = np.split(y, 2, axis=1)
+    total = y.sum(axis=1, keepdims=True) + y.max() - parts[0].std()
+    rows = [row * 2 for row in y]
+    return taeda.as_tensor(total.astype(np.float64)), np.stack(rows).T, y[1:, 0]
+
+
+def written(x):
+    y = x.numpy()
+    y += 1
+    y[0] = 5
+    np.multiply(y, 2, out=y)
+    return x + 1
+
+
+def of_arrays(a, b):
+    return np.matmul(a, b) + 1, taeda.tensor(a), a.shape, a.dtype, a
+
+
+scale, table = np.float64(2.5), np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+def with_constants(x):
+    made = np.array([1.0, 2.0], dtype=np.float32)
+    return x * float(scale) + np.pi, taeda.tensor(made), taeda.from_numpy(table @ table)
+
+
+def close(a, b):
+    if isinstance(a, tuple):
+        assert len(a) == len(b)
+        for left, right in zip(a, b, strict=True):
+            close(left, right)
+    elif isinstance(a, np.ndarray):
+        assert type(a) is np.ndarray and a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    elif isinstance(a, taeda.Tensor):
+        assert a.dtype == b.dtype and taeda.equal(a, b)
+    else:
+        assert a == b
+
+
+def tensor():
+    return taeda.arange(8.0).view(2, 4) / 3
+
+
+def arrays():
+    return np.arange(6.0).reshape(2, 3), np.ones((3, 2))
+
+
+@pytest.mark.parametrize("with_module", [False, True])
+@pytest.mark.parametrize(
+    ("function", "make"),
+    [
+        *((f, lambda: (tensor(),)) for f in (through_numpy, with_methods, written)),
+        *((of_arrays, arrays), (with_constants, lambda: (taeda.ones(2),))),
+    ],
+)
+def test_calls_of_numpy_are_nodes(function, make, with_module):
+    backend = (lambda gm, inputs: gm.forward) if with_module else None
+    compiled = capture(function, fullgraph=True, backend=backend)
+    for _ in range(2):
+        mine, theirs = make(), make()
+        close(compiled(*mine), function(*theirs))
+        close(mine, theirs)
+    assert compiled.explain()["graphs"] == 1
+
+
+def test_shapes_and_dtypes_of_arrays_are_guarded():
+    compiled = capture(lambda a: (a.shape, str(a.dtype), a + 1))
+    for made in (np.ones(3), np.ones(4), np.ones(3, dtype=np.float32)):
+        shape, dtype, out = compiled(made)
+        assert (shape, dtype) == (made.shape, str(made.dtype))
+        np.testing.assert_array_equal(out, made + 1)
+
+
+def test_reading_an_element_ends_a_graph():
+    def program(x):
+        y = x.numpy() * 2
+        if y.sum() > 0:
+            return x + 1, int(y[0])
+        return x - 1, y.tolist()
+
+    compiled = capture(program)
+    for sign in (1, -1):
+        x = taeda.ones(2) * sign
+        close(compiled(x)[0], program(x)[0])
+        assert compiled(x)[1] == program(x)[1]
+
+
+def test_arrays_of_tensors_with_gradients_are_refused():
+    x = taeda.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        capture(lambda v: v.numpy())(x)

@@ -1,0 +1,148 @@
+"""Classes whose attributes change, dataclasses and namespaces in captured functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+
+import pytest
+import taeda
+from taeda._dynamo.exc import Unsupported
+from taeda.compiler._frames import capture
+
+
+def counting():
+    class Base:
+        count, names, kind = 0, [], "base"
+
+    class Sub(Base):
+        kind = "sub"
+
+    return Base, Sub
+
+
+def reads_what_it_wrote(x, base, sub):
+    base.count += 1
+    base.names.append("n")
+    y = x + base.count + sub().count
+    sub.count = 7
+    base.count += 1
+    return y, base.count, sub.count, sub().count, getattr(base, "count", 0), sub.names
+
+
+def overridden(x, base, sub):
+    base.kind = "changed"
+    return x + 1, base.kind, sub.kind, sub().kind, base().kind
+
+
+def by_setattr(x, base, sub, name="count"):
+    setattr(base, name, 5)
+    kept = base()
+    kept.count += 1
+    return x * base.count, kept.count, sub.count
+
+
+@pytest.mark.parametrize("function", [reads_what_it_wrote, overridden, by_setattr])
+def test_attributes_of_classes(function, same) -> None:
+    def state(classes):
+        return [
+            {k: v for k, v in vars(c).items() if not k.startswith("__")}
+            for c in classes
+        ]
+
+    compiled, x = capture(function), taeda.ones(2)
+    ours, wanted = counting(), counting()
+    for _ in range(3):
+        same(compiled(x, *ours), function(x, *wanted))
+        assert state(ours) == state(wanted)
+    if function is not reads_what_it_wrote:  # which makes an attribute of a class
+        whole, theirs = capture(function, fullgraph=True), counting()
+        whole(x, *theirs)
+
+
+def test_a_write_that_a_graph_may_not_hold_is_done_once() -> None:
+    written = []
+
+    class Meta(type):
+        def __setattr__(cls, name, value):
+            written.append(name)
+            super().__setattr__(name, value)
+
+    class Held(metaclass=Meta):
+        count = 0
+
+    def function(x, name="count"):
+        setattr(Held, name, Held.count + 1)
+        return x + Held.count
+
+    compiled = capture(function)
+    assert [compiled(taeda.ones(1)).tolist() for _ in range(2)] == [[2], [3]]
+    assert written == ["count", "count"]
+
+
+@dataclasses.dataclass
+class State:
+    value: object
+    step: int = 0
+    tags: list = dataclasses.field(default_factory=list)
+
+    def advance(self):
+        self.tags.append(self.step)
+        return dataclasses.replace(self, value=self.value * 2, step=self.step + 1)
+
+
+def test_a_dataclass_with_a_default_factory(same) -> None:
+    def function(x):
+        state = State(x)
+        for _ in range(3):
+            state = state.advance()
+        return state.value, state.step, state.tags
+
+    compiled = capture(function, fullgraph=True)
+    x = taeda.ones(2)
+    for _ in range(2):
+        same(compiled(x), function(x))
+    assert compiled.explain()["graphs"] == 1
+
+
+def test_a_namespace(same) -> None:
+    def function(x, space, name="b"):
+        setattr(space, name, space.a + 4)
+        space.c = x + space.b
+        made = types.SimpleNamespace(k=space.c, empty=types.SimpleNamespace())
+        return space.c * len(vars(space)), made.k, vars(made.empty), made
+
+    compiled, x = capture(function, fullgraph=True), taeda.ones(2)
+    for _ in range(2):
+        ours, wanted = types.SimpleNamespace(a=1), types.SimpleNamespace(a=1)
+        *got, made = compiled(x, ours)
+        *expected, _ = function(x, wanted)
+        same(got, expected)
+        same(vars(ours), vars(wanted))
+        assert repr(made.empty) == "namespace()" and taeda.equal(made.k, ours.c)
+
+
+def test_a_class_that_is_defined_inside(same) -> None:
+    def function(x, k):
+        y = x * 2
+
+        class Scale(State):
+            factor = k
+
+            def __init__(self, value):
+                super().__init__(value)
+                self.held = value + y
+
+            def scaled(self):
+                return self.held * self.factor
+
+        made = Scale(x)
+        return made.scaled() + 1, made.value, Scale.__name__, Scale.factor
+
+    compiled, x = capture(function), taeda.ones(2)
+    for k in (2, 2, 3):
+        same(compiled(x, k), function(x, k))
+    reasons = [reason for reason, _ in compiled.explain()["reasons"]]
+    assert "__build_class__" in reasons[0] and compiled.explain()["graphs"] >= 2
+    with pytest.raises(Unsupported, match="Define classes outside"):
+        capture(function, fullgraph=True)(x, 2)

@@ -1,0 +1,205 @@
+"""Under `fullgraph=True` nothing runs as it is written unless the program asks for it.
+
+Each way in which a compiled function is left to CPython, or a graph to its calls, is an
+error there that names the cause, or is told. Note [Errors of graphs] in driver.cpp.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import pytest
+import taeda
+from taeda import nn
+from taeda._dynamo.exc import BackendCompilerFailed, Unsupported
+from taeda._dynamo.utils import counters
+from taeda.compiler import _default
+
+BACKENDS = ["eager", "aot_eager", "inductor"]
+
+
+@pytest.fixture(autouse=True)
+def forgets():
+    taeda.compiler.reset()
+    counters.clear()
+    yield
+    taeda.compiler.reset()
+
+
+def whole(function, backend="eager"):
+    return taeda.compile(function, fullgraph=True, backend=backend)
+
+
+def fails(x):
+    y = x + 1
+    return y, {}["key"]
+
+
+def test_what_is_raised_while_a_graph_is_captured_is_an_error() -> None:
+    compiled = whole(fails)
+    for _ in range(2):
+        with pytest.raises(Unsupported, match=r"raised KeyError\('key'\)") as told:
+            compiled(taeda.ones(1))
+        assert isinstance(told.value.__cause__, KeyError)
+        assert 'return y, {}["key"]' in str(told.value)
+        assert f"line {fails.__code__.co_firstlineno + 2}, in fails" in str(told.value)
+    with pytest.raises(KeyError):
+        taeda.compile(fails, backend="eager")(taeda.ones(1))
+
+
+def test_what_is_not_implemented_says_so_itself() -> None:
+    def missing(x):
+        raise NotImplementedError("fold_space: not implemented")
+
+    for _ in range(2):
+        with pytest.raises(NotImplementedError, match="fold_space"):
+            whole(missing)(taeda.ones(1))
+
+
+def test_the_end_of_the_process_is_no_error_of_a_graph() -> None:
+    def ends(x):
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        whole(ends)(taeda.ones(1))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_parameters_without_a_shape(nested: bool) -> None:
+    layer = nn.LazyLinear(2)
+    layer = nn.Sequential(nn.ReLU(), layer) if nested else layer
+    x = taeda.ones(3, 4)
+    compiled = whole(layer)
+    with pytest.raises(Unsupported, match="Call the module once before"):
+        compiled(x)
+    expected = layer(x)
+    assert taeda.equal(compiled(x), expected)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_guards_that_fail_at_once() -> None:
+    count = itertools.count()
+
+    @functools.lru_cache(maxsize=0)
+    def turn():
+        return next(count)
+
+    compiled = whole(lambda x: x + turn())
+    for _ in range(10):  # more often than recompile_limit
+        with pytest.raises(Unsupported, match="guards fail at once"):
+            compiled(taeda.ones(1))
+
+
+def test_generators_and_arguments_that_do_not_fit() -> None:
+    def rows(x):
+        yield x + 1
+
+    with pytest.raises(Unsupported, match="a generator or coroutine is no graph"):
+        whole(rows)(taeda.ones(1))
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2"):
+        whole(fails)(1, 2)
+
+
+@pytest.mark.parametrize("stance", ["force_eager", "eager_on_recompile"])
+def test_a_stance_that_asks_for_eager_gets_it(stance: str) -> None:
+    compiled = whole(lambda x: x + 1)
+    with taeda.compiler.set_stance(stance):
+        assert compiled(taeda.ones(1)).tolist() == [2]
+    assert counters["stats"]["unique_graphs"] == 0
+
+
+@taeda.compiler.allow_in_graph
+def reads(x):
+    """What stand-ins let through, and traces of operators do not."""
+    return x * 2 if x.is_meta or bool(x.sum() > 0) else x
+
+
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_graph_that_no_backend_can_trace(backend: str, dynamic, caplog) -> None:
+    def program(x):
+        return reads(x).reshape(x.shape[0], -1)
+
+    settings = {"backend": backend, "dynamic": dynamic}
+    compiled = taeda.compile(program, fullgraph=True, **settings)
+    for _ in range(2):
+        with pytest.raises(BackendCompilerFailed, match=backend) as told:
+            compiled(taeda.ones(2, 2))
+        assert told.value.__cause__ is told.value.inner_exception
+    taeda.compiler.reset()
+    found = taeda.compile(program, **settings)(taeda.ones(2, 2))
+    assert found.tolist() == [[2, 2], [2, 2]]
+    assert "a graph runs as it was captured" in caplog.text
+
+
+def test_more_kinds_of_inputs_than_there_are_versions(caplog) -> None:
+    def call(fullgraph: bool):
+        made = _default.compile_function(
+            taeda.neg, [taeda.ones(1)], fuse=False, fullgraph=fullgraph
+        )
+        return [made(taeda.ones(n)).sum().item() for n in range(1, 19)]
+
+    with pytest.raises(BackendCompilerFailed, match="more than 16 kinds of inputs"):
+        call(fullgraph=True)
+    assert call(fullgraph=False) == [-n for n in range(1, 19)]
+    assert caplog.text.count("more than 16 kinds of inputs") == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (lambda x: x.nonzero() + 1, "sizes follow from the elements of tensors"),
+        (lambda x: x * x.sum().item(), "it reads elements of tensors"),
+        (lambda x: taeda.from_numpy(x.numpy() + 1), "it reads elements of tensors"),
+    ],
+)
+def test_what_no_graph_of_operators_holds_is_told(program, reason, caplog) -> None:
+    x = taeda.tensor([0.0, 3.0, 4.0])
+    assert taeda.equal(whole(program, "inductor")(x), program(x))
+    assert "a graph runs as it was captured, call by call" in caplog.text
+    assert reason in caplog.text
+
+
+def test_a_graph_that_raises_where_the_program_does_not(caplog) -> None:
+    class Broken:
+        repeatable = True
+
+        def __call__(self, *given):
+            raise ArithmeticError("of the graph")
+
+    compiled = whole(lambda x: x + 1, lambda gm, inputs: Broken())
+    assert compiled(taeda.ones(1)).tolist() == [2]
+    assert "raised ArithmeticError('of the graph')" in caplog.text
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_elements_are_checked_by_graphs(backend: str, dynamic: bool) -> None:
+    def loss(x, y, variance):
+        return nn.functional.gaussian_nll_loss(x * 2, y, variance)
+
+    settings = {"fullgraph": True, "backend": backend, "dynamic": dynamic}
+    compiled = taeda.compile(loss, **settings)
+    for n in (3, 4):
+        x, y = taeda.randn(n, 4, requires_grad=True), taeda.randn(n, 4)
+        variance = taeda.rand(n, 4).requires_grad_()
+        leaves = [x, variance]
+        found = compiled(x, y, variance)
+        expected = loss(x, y, variance)
+        assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+        for a, b in zip(
+            taeda.autograd.grad(found, leaves),
+            taeda.autograd.grad(expected, leaves),
+            strict=True,
+        ):
+            assert taeda.allclose(a, b, rtol=1e-4)
+        with pytest.raises(ValueError, match="var has negative"):
+            compiled(x, y, variance - 1)
+    # Not in this file: pytest makes an `assert` something else.
+    told: dict = {}
+    exec("def positive(x):\n    assert x.sum() > 0\n    return x * 2", told)
+    asserting = taeda.compile(told["positive"], **settings)
+    assert asserting(taeda.ones(2)).tolist() == [2, 2]
+    with pytest.raises(AssertionError):
+        asserting(-taeda.ones(2))
