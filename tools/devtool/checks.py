@@ -117,6 +117,16 @@ def _gtest(sanitize: str | None, settings: dict[str, str] | None = None) -> Coun
         return _read_junit(report, status)
 
 
+def _crash_stack() -> pathlib.Path:
+    """The library by which test programs show the C stack of a crash."""
+    source = ROOT / "tools" / "devtool" / "crash_stack.cpp"
+    built = cmake.build_dir() / "crash_stack.so"
+    if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
+        flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra"]
+        run([os.environ.get("CXX", "c++"), *flags, source, "-o", built])
+    return built
+
+
 def _pytest(
     paths: Sequence[str],
     env: dict[str, str],
@@ -129,6 +139,7 @@ def _pytest(
         report = pathlib.Path(folder, "report.xml")
         command = [interpreter or python(), "-m", "pytest", f"--junitxml={report}"]
         command += [*spread, *paths]
+        env = {"TAEDA_CRASH_STACK": str(_crash_stack()), **env}
         status = run(command, env=env, check=False, timeout=LIMIT_SECONDS)
         return _read_junit(report, status)
 

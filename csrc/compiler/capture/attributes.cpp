@@ -60,15 +60,13 @@ bool Capture::load_attribute(Shadow& s, PyObject* name) {
 // For code that looks at all attributes at once.
 void Capture::fill(Shadow& s) {
   each_slot(Py_TYPE(s.inner.get()), [&](PyObject* name) {
-    PyUnicode_InternInPlace(&name);
-    load_slot(s, name);
+    load_slot(s, interned(name).get());
   });
   PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
   if (dict == nullptr || *dict == nullptr) return;
   Ref keys = checked(PyDict_Keys(*dict));
   for (PyObject* key : python::items_of(keys.get())) {
-    PyUnicode_InternInPlace(&key);
-    load_attribute(s, key);
+    load_attribute(s, interned(key).get());
   }
 }
 

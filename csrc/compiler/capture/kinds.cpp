@@ -170,6 +170,13 @@ Ref attributes_of(PyObject* o) {
   });
   return out;
 }
+// What is given may be borrowed, while the interpreter's function replaces a
+// reference that is owned.
+Ref interned(PyObject* text) {
+  Py_INCREF(text);
+  PyUnicode_InternInPlace(&text);
+  return Ref(text);
+}
 bool is_cached(PyObject* o) {
   return strcmp(Py_TYPE(o)->tp_name, "functools._lru_cache_wrapper") == 0;
 }

@@ -37,6 +37,8 @@ Ref new_plain_instance(PyTypeObject* type);
 // That state as a dict.
 Ref attributes_of(PyObject* o);
 bool is_slot(PyObject* descriptor);
+// The interned text that is equal to this one: names are told apart by address.
+Ref interned(PyObject* text);
 // The names of the slots of a class and its bases.
 template <class F>
 void each_slot(PyTypeObject* type, F f) {

@@ -126,9 +126,7 @@ Ref attribute_function(Machine& m,
     return {};
   }
   if (count < 2 || !PyUnicode_Check(args[1])) return {};
-  PyObject* text = Py_NewRef(args[1]);
-  PyUnicode_InternInPlace(&text);
-  Ref key(text);
+  Ref key = interned(args[1]);
   if (strcmp(name, "setattr") == 0 || strcmp(name, "delattr") == 0) {
     PyObject* value = count > 2 ? args[2] : nullptr;
     bool written = m.capture->write_attribute(args[0], key.get(), value);

@@ -6,8 +6,10 @@ import collections
 import dataclasses
 import datetime
 import functools
+import gc
 import operator
 import re
+import sys
 
 import pytest
 import taeda
@@ -381,3 +383,24 @@ def test_own_functions_are_clean_breaks(same):
     found = compiled.explain()
     assert found["graphs"] == 3
     assert not any(part["plain"] for part in found["parts"])
+
+
+def test_names_that_are_not_interned_stay_what_they_are() -> None:
+    # As `pickle` and `copy` leave them in the dicts of what they make.
+    class Holder:
+        pass
+
+    def read(holder, x):
+        return x + len(vars(holder)) + holder.first_of_them
+
+    holder, names = Holder(), ["_".join(["first", "of", "them"]), "".join(["o", "ne"])]
+    for name in names:
+        vars(holder)[name] = 1
+    before = [sys.getrefcount(name) for name in names]
+    for k in range(4):
+        compiled = taeda.compile(read, backend="eager")
+        assert compiled(holder, taeda.zeros(1)).tolist() == [3], k
+        del compiled
+        gc.collect()
+    taeda.compiler.reset()
+    assert [sys.getrefcount(name) for name in names] == before

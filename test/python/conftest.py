@@ -1,0 +1,32 @@
+"""What crashes says where: `tools/dev test` names the library that shows it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
+
+_noted: set[str] = set()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """After pytest's own `faulthandler`, whose handler comes second.
+
+    Both write to the standard error that was there before pytest caught it.
+    """
+    if library := os.environ.get("TAEDA_CRASH_STACK"):
+        file = session.config.stash[fault_handler_stderr_fd_key]
+        ctypes.CDLL(library).show_crashes(file)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    file = f"{item.path.parent.name}/{item.path.stem}"
+    if file in _noted:
+        return
+    _noted.add(file)
+    if library := os.environ.get("TAEDA_CRASH_STACK"):
+        ctypes.CDLL(library).note_test_file(file.encode())
