@@ -59,9 +59,8 @@ bool Capture::load_attribute(Shadow& s, PyObject* name) {
 
 // For code that looks at all attributes at once.
 void Capture::fill(Shadow& s) {
-  each_slot(Py_TYPE(s.inner.get()), [&](PyObject* name) {
-    load_slot(s, interned(name).get());
-  });
+  each_slot(Py_TYPE(s.inner.get()),
+            [&](PyObject* name) { load_slot(s, interned(name).get()); });
   PyObject** dict = _PyObject_GetDictPtr(s.outer.get());
   if (dict == nullptr || *dict == nullptr) return;
   Ref keys = checked(PyDict_Keys(*dict));
