@@ -1,9 +1,14 @@
-"""What crashes says where: `tools/dev test` names the library that shows it."""
+"""What holds in every test program.
+
+What crashes says where (`tools/dev test` names the library that shows it), and Ctrl-C
+arrives: shells start what runs in the background without it.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import signal
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
@@ -17,6 +22,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
     Both write to the standard error that was there before pytest caught it.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if library := os.environ.get("TAEDA_CRASH_STACK"):
         file = session.config.stash[fault_handler_stderr_fd_key]
         ctypes.CDLL(library).show_crashes(file)
