@@ -104,6 +104,7 @@ TensorBase FunctionalLevel::make(const TensorBase& value,
                                  const TensorBase& like) {
   LevelPtr level = LevelPtr::share(this);
   TensorBase wrapper = make_wrapper(level, value, {}, {});
+  if (memory->first == nullptr) memory->first = wrapper.impl();
   wrapper.impl()->extra().wrapped = make_intrusive<FunctionalValue>(
       level, value, std::move(memory), std::move(steps));
   show(wrapper, like);
@@ -328,6 +329,17 @@ void FunctionalLevel::write_all(const OperatorEntry& op,
 // Writes
 // ------------------------------------------------------------------------
 
+namespace {
+
+// Whether autograd records a write for what the memory stands for: not one
+// under no_grad, nor one through a detached alias or a view of such.
+bool has_history(const TensorBase& written, const Memory& memory) {
+  const auto& base = written.impl()->base();
+  return grad_enabled() && (base ? base.get() : written.impl()) == memory.first;
+}
+
+}  // namespace
+
 void FunctionalLevel::write(const OperatorEntry& op,
                             const TensorBase& wrapper,
                             TensorBase value) {
@@ -337,7 +349,7 @@ void FunctionalLevel::write(const OperatorEntry& op,
     check_castable(op.name, value.dtype(), wrapper.dtype());
     value = ops::_to_copy(value, wrapper.dtype());
   }
-  memory.recorded = memory.recorded || grad_enabled();
+  memory.recorded = memory.recorded || has_history(wrapper, memory);
   if (!same_sizes(wrapper, value)) {
     TAEDA_CHECK(op.info->form == Form::Out,
                 op.name,

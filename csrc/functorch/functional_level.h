@@ -17,8 +17,9 @@ struct Memory final : IntrusiveTarget {
   TensorBase value;   // of the base
   TensorBase origin;  // the tensor outside that it stands for, if any
   SymInt offset = 0;  // of the base in its storage, as wrappers show it
+  const TensorImpl* first = nullptr;  // its first wrapper, only to compare with
   uint64_t writes = 0;
-  bool recorded = false;   // whether a write was made in grad mode
+  bool recorded = false;   // whether autograd records a write to it
   bool has_views = false;  // whether more than one wrapper was made of it
 };
 using MemoryPtr = IntrusivePtr<Memory>;

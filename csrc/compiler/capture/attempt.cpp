@@ -116,6 +116,7 @@ Ref stack_of(const Ref& trace) {
 
 struct Outcome {
   bool whole = false;
+  bool again = false;
   // Where the next try has to end; negative when the function raised.
   int64_t stop_at = -1;
   std::string reason;
@@ -150,6 +151,7 @@ Outcome try_capture(Entry& entry,
     if (c.interrupted || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) throw;
     if (c.refused && !c.broken) throw;
     Outcome out;
+    out.again = c.again;
     Raised raised;
     out.stop_at = c.broken ? std::max<int64_t>(c.count - 1, 0) : -1;
     if (c.broken && c.level_began >= 0) out.stop_at = c.level_began;
@@ -188,6 +190,10 @@ Entry* Compiled::capture(Cache& cache, const Frames& state) {
     return try_capture(*entry, state, stop_at, cache.history, *this);
   };
   Outcome out = attempt(-1);
+  while (out.again) {
+    entry = std::make_unique<Entry>();
+    out = attempt(-1);
+  }
   bool whole = out.whole;
   if (!whole && out.stop_at >= 0) {
     bool is_error = fullgraph || out.is_error;

@@ -428,6 +428,23 @@ PyObject* break_for_python(PyObject*, PyObject* reason) {
       [&](Capture&) -> PyObject* { break_graph(PyUnicode_AsUTF8(reason)); });
 }
 
+// An outside object is changed for good while it is captured, once: what was
+// looked at of it may be no more.
+PyObject* begin_anew(PyObject*, PyObject*) {
+  return in_capture([&](Capture& c) -> PyObject* {
+    c.again = true;
+    break_graph("an outside object was changed for good");
+  });
+}
+
+// The object outside that an object in here stands for, or this itself.
+PyObject* outside(PyObject*, PyObject* o) {
+  return in_capture([&](Capture& c) {
+    const Shadow* s = c.shadow_of(o);
+    return Py_NewRef(s == nullptr ? o : s->outer.get());
+  });
+}
+
 // Whether calls before this function led to one of the inputs so far.
 PyObject* has_history(PyObject*, PyObject*) {
   return in_capture([&](Capture& c) {
@@ -497,6 +514,11 @@ PyMethodDef piece_functions[] = {
      METH_VARARGS,
      "record(function, args, kwargs): a call that becomes a node."},
     {"break_graph", break_for_python, METH_O, "Ends the graph here."},
+    {"begin_anew",
+     begin_anew,
+     METH_NOARGS,
+     "Captures from the beginning, after a change of outside objects."},
+    {"outside", outside, METH_O, "The outside object of one in a capture."},
     {"has_history",
      has_history,
      METH_NOARGS,

@@ -61,8 +61,6 @@ _HINTS = {
     "taeda._dynamo.graph_break().",
     "call of <built-in function __build_class__": "Define classes outside of the "
     "compiled function.",
-    "raised RuntimeError(\"Can't access the shape of an uninitialized": "Call the "
-    "module once before it is compiled: its first call makes the parameters.",
     "raised": "What the program raises for such arguments is raised without "
     "fullgraph=True.",
     "call of <built-in function print": "Print outside of the compiled function.",

@@ -12,6 +12,7 @@ from operator import attrgetter, getitem
 import taeda
 from taeda import _C, _dynamo, overrides
 from taeda._dynamo.exc import BackendCompilerFailed, TorchDynamoException
+from taeda.nn.parameter import is_lazy
 
 from . import _marks
 from ._events import observe
@@ -51,6 +52,8 @@ def _twin(tensor, sizes, strides):
     def empty():
         return taeda.empty_strided(sizes, strides, dtype=tensor.dtype, device="meta")
 
+    if is_lazy(tensor):
+        return type(tensor)(tensor.requires_grad, device="meta")
     with (
         overrides.DisableTorchFunctionSubclass(),
         taeda.inference_mode(tensor.is_inference()),

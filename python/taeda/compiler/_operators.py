@@ -15,6 +15,7 @@ from taeda._checks import makes_checks, refuse_any
 from taeda._ops import OpOverload, OpOverloadPacket
 from taeda.library import CustomOpDef
 from taeda.nn.attention.flex_attention import flex_attention
+from taeda.nn.modules.lazy import LazyModuleMixin
 from taeda.utils import checkpoint as _checkpoints
 from taeda.utils._pytree import tree_flatten
 from taeda.utils.hooks import RemovableHandle
@@ -200,6 +201,13 @@ def make_handle():
     return RemovableHandle({})
 
 
+def infer_parameters(mixin, module, args, kwargs=None):
+    """A lazy module gets its parameters, of the shapes that are captured, for good."""
+    outer = _capture.outside(module)
+    outer._infer_parameters(outer, args, kwargs)
+    _capture.begin_anew()
+
+
 def table() -> dict:
     """The functions above by what they stand for."""
     asked = "unary variadic".split()
@@ -212,6 +220,7 @@ def table() -> dict:
         taeda.nn.Parameter: parameter,
         taeda.Tensor.type: type_name,
         RemovableHandle.remove: remove_hook,
+        LazyModuleMixin._infer_parameters: infer_parameters,
         _checkpoints.checkpoint: checkpoint,
         **_control.table(),
         taeda.autograd.grad: grad,

@@ -65,19 +65,6 @@ def test_the_end_of_the_process_is_no_error_of_a_graph() -> None:
         whole(ends)(taeda.ones(1))
 
 
-@pytest.mark.parametrize("nested", [False, True])
-def test_parameters_without_a_shape(nested: bool) -> None:
-    layer = nn.LazyLinear(2)
-    layer = nn.Sequential(nn.ReLU(), layer) if nested else layer
-    x = taeda.ones(3, 4)
-    compiled = whole(layer)
-    with pytest.raises(Unsupported, match="Call the module once before"):
-        compiled(x)
-    expected = layer(x)
-    assert taeda.equal(compiled(x), expected)
-    assert counters["stats"]["unique_graphs"] == 1
-
-
 def test_guards_that_fail_at_once() -> None:
     count = itertools.count()
 
