@@ -7,6 +7,7 @@ import os
 
 from taeda import _C, Tensor, _compiler
 from taeda._checks import may_refuse
+from taeda._determinism import are_deterministic_algorithms_enabled
 
 from . import _checks
 from ._events import warn
@@ -55,7 +56,9 @@ def compile_function(
         function: called with tensors, returns a tensor or a tuple or list of them.
         inputs: what it will be called with first.
         fuse: whether calls are fused, and cheap ones made again in the backward pass.
-        blocking: whether the first call waits until the kernels are compiled.
+        blocking: whether the first call waits until the kernels are compiled; it does
+            under deterministic algorithms, since a kernel rounds otherwise than the
+            calls that it stands for, and when it is there is no program's to say.
         fullgraph: refuse a function that cannot be one graph.
 
     Returns:
@@ -65,9 +68,8 @@ def compile_function(
     failed = functools.partial(
         _failed, name="inductor" if fuse else "aot_eager", fullgraph=fullgraph
     )
-    return _compiler.compile(
-        function, failed, recompute=fuse, fuse=fuse, blocking=blocking
-    )
+    wait = blocking or are_deterministic_algorithms_enabled()
+    return _compiler.compile(function, failed, recompute=fuse, fuse=fuse, blocking=wait)
 
 
 def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings):

@@ -126,3 +126,20 @@ def test_what_cannot_be_traced_keeps_its_sizes(monkeypatch) -> None:
     compiled = taeda.compile(rows, dynamic=True)
     x = taeda.randn(4, 6)
     assert compiled(x, 3)[1] == rows(x, 3)[1]
+
+
+def test_deterministic_algorithms_wait_for_kernels() -> None:
+    def step(x, w):
+        return (x @ w).softmax(-1).log().mean(0) * 1.7183 + w.exp().sum(0).sqrt()
+
+    x = taeda.randn(64, 33)
+    w = taeda.randn(33, 65)
+    taeda.use_deterministic_algorithms(True)
+    try:
+        compiled = taeda.compile(step)
+        first = compiled(x, w)
+    finally:
+        taeda.use_deterministic_algorithms(False)
+    waited = taeda.compile(step, options=BLOCKING)
+    assert taeda.equal(first, waited(x, w))
+    assert taeda.equal(first, compiled(x, w))
