@@ -134,6 +134,8 @@ std::tuple<Tensor, Tensor> householder_product_gradients(
     const Tensor& reflectors,
     const Tensor& tau,
     const Tensor& q) {
+  // Without a reflection Q is the identity, whatever is below its diagonal.
+  if (tau.numel() == 0) return {};
   Tensor g = grad, a = q;
   std::vector<Tensor> columns, factors;
   int64_t last[] = {-1};
@@ -162,9 +164,7 @@ std::tuple<Tensor, Tensor> householder_product_gradients(
   }
   Tensor rest = ops::zeros_like(ops::narrow(reflectors, -1, k, n - k));
   columns.push_back(rest);
-  Tensor gt =
-      k == 0 ? ops::zeros_like(tau) : ops::squeeze(ops::stack(factors, -2), -1);
-  return {ops::cat(columns, -1), gt};
+  return {ops::cat(columns, -1), ops::squeeze(ops::stack(factors, -2), -1)};
 }
 
 namespace {
