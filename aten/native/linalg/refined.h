@@ -29,6 +29,30 @@ inline void normalise(std::vector<complex<double>>& column,
   if (old.imag() == 0) column[largest] = C(column[largest].real(), 0);
 }
 
+// out += A V; as many operations as numbers of A have.
+template <typename T>
+void add_product(size_t n,
+                 const T* a,
+                 const complex<double>* v,
+                 complex<double>* out) {
+  using C = complex<double>;
+  for (size_t j = 0; j < n; ++j) {
+    for (size_t k = 0; k < n; ++k) {
+      C x = v[k + j * n];
+      for (size_t i = 0; i < n; ++i) {
+        C& sum = out[i + j * n];
+        if constexpr (std::is_same_v<T, float>) {
+          double factor = a[i + k * n];
+          sum = C(sum.real() + factor * x.real(),
+                  sum.imag() + factor * x.imag());
+        } else {
+          sum = sum + C(a[i + k * n]) * x;
+        }
+      }
+    }
+  }
+}
+
 // Newton's step in double precision from the pairs that LAPACK found, which
 // keeps their order: with R = V^-1 A V, column j of V moves by
 // R_ij / (R_jj - R_ii) along column i. Where that is no small step, eigenvalues
@@ -44,14 +68,7 @@ void refine_pairs(blas::Int n,
   constexpr double kLargestStep = 1e-3, kSmallestStep = 1e-10;
   size_t size = static_cast<size_t>(n);
   std::vector<C> v(vectors, vectors + size * size), lu = v, r(v.size());
-  for (size_t j = 0; j < size; ++j) {
-    for (size_t k = 0; k < size; ++k) {
-      for (size_t i = 0; i < size; ++i) {
-        r[i + j * size] =
-            r[i + j * size] + C(matrix[i + k * size]) * v[k + j * size];
-      }
-    }
-  }
+  add_product(size, matrix, v.data(), r.data());
   std::vector<blas::Int> pivots(size);
   blas::Int info = 0;
   blas::lapack<C>().getrf(&n, &n, lu.data(), &n, pivots.data(), &info);

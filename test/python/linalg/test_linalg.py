@@ -308,3 +308,20 @@ def test_no_reflection_has_no_gradient(shape) -> None:
         out = m.linalg.householder_product(a, tau)
         found = m.autograd.grad(out, [a, tau], m.ones_like(out), allow_unused=True)
         assert found == (None, None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_gradients_of_any_reflections_are_rounded_once(dtype) -> None:
+    """Not of length 1: what undoes them brings out the roundings before it."""
+    wide = "complex128" if dtype == "complex64" else "float64"
+    given = [matrices(s, dtype) for s in [(20, 5, 4), (20, 4), (20, 5, 4)]]
+
+    def results(kind):
+        a, tau, ways = (taeda.from_numpy(x.astype(kind)) for x in given)
+        a, tau = a.requires_grad_(), tau.requires_grad_()
+        out = taeda.linalg.householder_product(a, tau)
+        return [g.numpy() for g in taeda.autograd.grad(out, [a, tau], ways)]
+
+    for got, exact in zip(results(dtype), results(wide), strict=True):
+        off = numpy.abs(got - exact)
+        assert (off <= numpy.finfo("float32").eps * numpy.abs(exact)).all()
