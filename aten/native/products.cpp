@@ -58,8 +58,8 @@ Tensor addr(const Tensor& self,
               "-D");
   int64_t sizes[] = {vec1.numel(), vec2.numel()};
   if (self.sizes() != IntArrayRef(sizes)) ops::expand(self, sizes, false);
-  ScalarType type = promote_types(
-      self.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
+  ScalarType type =
+      promote_types(self.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
   if (ScalarType wide_type = compute_type(type); wide_type != type) {
     // 16-bit results, and gradients, which are sums, are rounded once.
     auto wide = [&](const Tensor& t) { return ops::_to_copy(t, wide_type); };

@@ -63,8 +63,8 @@ Tensor halvings(const Tensor& a) {
 }
 
 // Squaring doubles the error of what is squared, and derivatives are blocks of
-// larger exponentials: where double precision costs little, matrices are rounded
-// once.
+// larger exponentials: where double precision costs little, matrices are
+// rounded once.
 constexpr int64_t kSmall = 64;
 ScalarType computed_in(const Tensor& a) {
   bool small = a.size(-1) <= kSmall;

@@ -19,19 +19,20 @@ namespace taeda::native {
 // LAPACK is not asked alone, of 16-bit ones. T is a tensor or what a shape rule
 // sees of one.
 template <class T>
-void check_matrices(std::string_view op, const T& t, bool small_floats = false) {
+void check_matrices(std::string_view op,
+                    const T& t,
+                    bool small_floats = false) {
   TAEDA_CHECK(t.dim() >= 2,
               op,
               ": The input tensor A must have at least 2 dimensions, got ",
               t.sizes());
   ScalarType d = t.dtype();
-  TAEDA_CHECK(
-      d == kFloat || d == kDouble || d == kComplexFloat ||
-          d == kComplexDouble ||
-          (small_floats && (d == kHalf || d == kBFloat16)),
-      op,
-      ": Expected a floating point or complex tensor as input. Got ",
-      d);
+  TAEDA_CHECK(d == kFloat || d == kDouble || d == kComplexFloat ||
+                  d == kComplexDouble ||
+                  (small_floats && (d == kHalf || d == kBFloat16)),
+              op,
+              ": Expected a floating point or complex tensor as input. Got ",
+              d);
   constexpr int64_t kMost = std::numeric_limits<blas::Int>::max();
   TAEDA_CHECK(t.size(-2) <= kMost && t.size(-1) <= kMost,
               op,

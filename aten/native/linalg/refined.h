@@ -43,8 +43,8 @@ void add_product(size_t n,
         C& sum = out[i + j * n];
         if constexpr (std::is_same_v<T, float>) {
           double factor = a[i + k * n];
-          sum = C(sum.real() + factor * x.real(),
-                  sum.imag() + factor * x.imag());
+          sum =
+              C(sum.real() + factor * x.real(), sum.imag() + factor * x.imag());
         } else {
           sum = sum + C(a[i + k * n]) * x;
         }
