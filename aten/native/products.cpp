@@ -10,7 +10,9 @@
 #include <taeda/gen/native/matrix_power.h>
 #include <taeda/gen/native/outer.h>
 #include <taeda/gen/native/tensordot.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/addmm.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/dot.h>
@@ -56,6 +58,15 @@ Tensor addr(const Tensor& self,
               "-D");
   int64_t sizes[] = {vec1.numel(), vec2.numel()};
   if (self.sizes() != IntArrayRef(sizes)) ops::expand(self, sizes, false);
+  ScalarType type =
+      promote_types(self.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
+  if (ScalarType wide_type = compute_type(type); wide_type != type) {
+    // 16-bit results, and gradients, which are sums, are rounded once.
+    auto wide = [&](const Tensor& t) { return ops::_to_copy(t, wide_type); };
+    return ops::_to_copy(
+        addr(wide(self), wide(vec1), wide(vec2), given_beta, given_alpha),
+        type);
+  }
   Tensor product = ops::mul(ops::reshape(vec1, {vec1.numel(), 1}), vec2);
   // Truth values have no factors but themselves.
   bool truth = self.dtype() == kBool && product.dtype() == kBool;
@@ -105,15 +116,13 @@ Tensor addbmm(const Tensor& self,
   Scalar alpha = factor_for(self.dtype(), given_alpha);
   // The sum over the batch is part of one product.
   Tensor left = ops::reshape(ops::transpose(batch1, 0, 1), {n, b * k});
-  Tensor product = ops::mm(left, ops::reshape(batch2, {b * k, m}));
-  if (!alpha.equal(1.0)) product = ops::mul(product, alpha);
+  Tensor right = ops::reshape(batch2, {b * k, m});
   int64_t sizes[] = {n, m};
   Tensor start = self;
-  if (self.sizes() != IntArrayRef(sizes))
+  if (self.sizes() != IntArrayRef(sizes)) {
     start = ops::expand(self, sizes, false);
-  if (beta.equal(0.0)) return product;
-  if (!beta.equal(1.0)) start = ops::mul(start, beta);
-  return ops::add(start, product, Scalar(int64_t{1}));
+  }
+  return ops::addmm(start, left, right, beta, alpha);
 }
 
 Tensor inner(const Tensor& self, const Tensor& other) {

@@ -11,6 +11,7 @@
 #include <taeda/gen/ops/diagonal.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eye.h>
+#include <taeda/gen/ops/linalg_householder_product.h>
 #include <taeda/gen/ops/linalg_solve.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mul.h>
@@ -126,6 +127,19 @@ Tensor linalg_qr_gradient(const Tensor& grad_q,
   return ops::cat({square_qr_gradient(gq, g1, q, r1), times(q, g2)}, -1);
 }
 
+namespace {
+
+// Where single precision is to be computed in double, as it costs little.
+std::optional<ScalarType> wider(const Tensor& matrices) {
+  constexpr int64_t kSmall = 16;
+  if (matrices.size(-1) > kSmall) return std::nullopt;
+  if (matrices.dtype() == kFloat) return kDouble;
+  if (matrices.dtype() == kComplexFloat) return kComplexDouble;
+  return std::nullopt;
+}
+
+}  // namespace
+
 // Q = H_0 ... H_k-1 I with H = I - tau v v^H. With G_i = H_0..i-1^H G and
 // A_i = H_i+1 ... I, dQ gives dtau and dv of reflection i; the sweep takes one
 // reflection from the left of both at a time.
@@ -134,6 +148,15 @@ std::tuple<Tensor, Tensor> householder_product_gradients(
     const Tensor& reflectors,
     const Tensor& tau,
     const Tensor& q) {
+  // Without a reflection Q is the identity, whatever is below its diagonal.
+  if (tau.numel() == 0) return {};
+  // An inverse reflection brings out roundings where tau is none of QR's.
+  if (auto type = wider(reflectors)) {
+    Tensor r = cast_to(reflectors, *type), t = cast_to(tau, *type);
+    auto [gr, gt] = householder_product_gradients(
+        cast_to(grad, *type), r, t, ops::linalg_householder_product(r, t));
+    return {cast_to(gr, reflectors.dtype()), cast_to(gt, tau.dtype())};
+  }
   Tensor g = grad, a = q;
   std::vector<Tensor> columns, factors;
   int64_t last[] = {-1};
@@ -162,9 +185,7 @@ std::tuple<Tensor, Tensor> householder_product_gradients(
   }
   Tensor rest = ops::zeros_like(ops::narrow(reflectors, -1, k, n - k));
   columns.push_back(rest);
-  Tensor gt =
-      k == 0 ? ops::zeros_like(tau) : ops::squeeze(ops::stack(factors, -2), -1);
-  return {ops::cat(columns, -1), gt};
+  return {ops::cat(columns, -1), ops::squeeze(ops::stack(factors, -2), -1)};
 }
 
 namespace {

@@ -1,9 +1,14 @@
 #include <taeda/csrc/autograd/formulas_products.h>
 
+#include <taeda/csrc/autograd/record.h>
+#include <taeda/gen/ops/addmm.h>
+#include <taeda/gen/ops/baddbmm.h>
+#include <taeda/gen/ops/bmm.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/transpose.h>
+#include <taeda/gen/ops/zeros.h>
 #include <taeda/gen/sym/reshape.h>
 
 namespace taeda::autograd {
@@ -15,6 +20,27 @@ Tensor adjoint_of(const Tensor& t) {
 
 Tensor times_scalar(const Tensor& t, const Scalar& s) {
   return s.equal(1.0) ? t : ops::mul(t, s);
+}
+
+namespace {
+
+bool rounds_twice(const Tensor& t, const Scalar& s) {
+  return is_small_float(t) && !s.equal(1.0);
+}
+// What a product is added to with factor 0: nobody reads it.
+Tensor unread(const Tensor& like) {
+  return ops::zeros({1}, like.dtype(), std::nullopt, like.device(), {});
+}
+
+}  // namespace
+
+Tensor scaled_mm(const Tensor& a, const Tensor& b, const Scalar& s) {
+  if (!rounds_twice(a, s)) return times_scalar(ops::mm(a, b), s);
+  return ops::addmm(unread(a), a, b, Scalar(0), s);
+}
+Tensor scaled_bmm(const Tensor& a, const Tensor& b, const Scalar& s) {
+  if (!rounds_twice(a, s)) return times_scalar(ops::bmm(a, b), s);
+  return ops::baddbmm(unread(a), a, b, Scalar(0), s);
 }
 
 namespace {

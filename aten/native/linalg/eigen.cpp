@@ -1,6 +1,7 @@
 // Eigenvalues and eigenvectors.
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/refined.h>
 #include <taeda/aten/native/linalg/two_by_two.h>
 #include <taeda/gen/native/linalg_eig.h>
 #include <taeda/gen/native/linalg_eigh.h>
@@ -224,6 +225,23 @@ int general(Int n, complex<T>* matrix, complex<T>* w, complex<T>* vectors) {
   return info;
 }
 
+// As above, where vectors are wanted.
+template <typename T>
+int general_rounded(Int n,
+                    T* matrix,
+                    complex<real_t<T>>* w,
+                    complex<real_t<T>>* vectors) {
+  if constexpr (std::is_same_v<real_t<T>, float>) {
+    if (n <= kSmall && vectors != nullptr) {
+      std::vector<T> given(matrix, matrix + n * n);
+      int info = general(n, matrix, w, vectors);
+      if (info == 0) refine_pairs(n, given.data(), w, vectors);
+      return info;
+    }
+  }
+  return general(n, matrix, w, vectors);
+}
+
 template <class T>
 void hermitian_all(const Tensor& a,
                    const Tensor& v,
@@ -284,7 +302,7 @@ void general_all(std::string_view op,
       if constexpr (std::is_same_v<T, real_t<T>>) {
         if (n == 2 && eig_two_by_two(matrix, values, vectors)) return;
       }
-      *item<int>(info, i, 1) = general(n, matrix, values, vectors);
+      *item<int>(info, i, 1) = general_rounded(n, matrix, values, vectors);
     });
   });
   check_converged(op, info);

@@ -3,6 +3,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/matrices.h>
 #include <taeda/gen/native/linalg_matrix_exp.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/abs.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/amax.h>
@@ -61,6 +62,24 @@ Tensor halvings(const Tensor& a) {
   return ops::unsqueeze(ops::unsqueeze(count, -1), -1);
 }
 
+// Squaring doubles the error of what is squared, and derivatives are blocks of
+// larger exponentials: where double precision costs little, matrices are
+// rounded once.
+constexpr int64_t kSmall = 64;
+ScalarType computed_in(const Tensor& a) {
+  bool small = a.size(-1) <= kSmall;
+  switch (a.dtype()) {
+    case kHalf:
+    case kBFloat16:
+    case kFloat:
+      return small ? kDouble : kFloat;
+    case kComplexFloat:
+      return small ? kComplexDouble : kComplexFloat;
+    default:
+      return a.dtype();
+  }
+}
+
 Tensor plus(const Tensor& a, const Tensor& b, double factor) {
   return ops::add(a, b, Scalar(factor));
 }
@@ -69,15 +88,17 @@ Tensor plus(const Tensor& a, const Tensor& b, double factor) {
 
 template <class I>
 void linalg_matrix_exp_shape(const Spec<I>& self, Plan<I>& plan) {
-  check_square("linalg.matrix_exp", self);
+  check_square("linalg.matrix_exp", self, /*small_floats=*/true);
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(linalg_matrix_exp_shape);
 
-void linalg_matrix_exp_cpu(const Tensor& self, const Tensor& out) {
+void linalg_matrix_exp_cpu(const Tensor& given, const Tensor& out) {
   // The products below are not autocast's business.
   ExcludeKeysGuard as_given(DispatchKey::Autocast);
-  if (self.numel() == 0) return;
+  if (given.numel() == 0) return;
+  ScalarType type = computed_in(given);
+  Tensor self = given.dtype() == type ? given : ops::_to_copy(given, type);
   Tensor count = halvings(self);
   double most = ops::item(ops::amax(count)).to<double>();
   Tensor a = most == 0 ? self : ops::mul(self, ops::exp2(ops::neg(count)));

@@ -15,20 +15,24 @@
 
 namespace taeda::native {
 
-// Refuses what is no batch of float, double or complex matrices. T is a tensor
-// or what a shape rule sees of one.
+// Refuses what is no batch of float, double or complex matrices, or, where
+// LAPACK is not asked alone, of 16-bit ones. T is a tensor or what a shape rule
+// sees of one.
 template <class T>
-void check_matrices(std::string_view op, const T& t) {
+void check_matrices(std::string_view op,
+                    const T& t,
+                    bool small_floats = false) {
   TAEDA_CHECK(t.dim() >= 2,
               op,
               ": The input tensor A must have at least 2 dimensions, got ",
               t.sizes());
   ScalarType d = t.dtype();
-  TAEDA_CHECK(
-      d == kFloat || d == kDouble || d == kComplexFloat || d == kComplexDouble,
-      op,
-      ": Expected a floating point or complex tensor as input. Got ",
-      d);
+  TAEDA_CHECK(d == kFloat || d == kDouble || d == kComplexFloat ||
+                  d == kComplexDouble ||
+                  (small_floats && (d == kHalf || d == kBFloat16)),
+              op,
+              ": Expected a floating point or complex tensor as input. Got ",
+              d);
   constexpr int64_t kMost = std::numeric_limits<blas::Int>::max();
   TAEDA_CHECK(t.size(-2) <= kMost && t.size(-1) <= kMost,
               op,
@@ -36,8 +40,8 @@ void check_matrices(std::string_view op, const T& t) {
               t.sizes());
 }
 template <class T>
-void check_square(std::string_view op, const T& t) {
-  check_matrices(op, t);
+void check_square(std::string_view op, const T& t, bool small_floats = false) {
+  check_matrices(op, t, small_floats);
   TAEDA_CHECK(t.size(-2) == t.size(-1),
               op,
               ": A must be batches of square matrices, but they are ",

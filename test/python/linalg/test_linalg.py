@@ -238,3 +238,90 @@ def test_eigenvectors_of_small_matrices_are_rounded_once(dtype, n) -> None:
     # |A dv| + |dw v| + |w dv|, with dv and dw of half a unit in the last place each.
     bound = half * (3 * numpy.abs(w).max() + numpy.linalg.norm(given, 2))
     assert numpy.linalg.norm(given @ v - v * w, axis=0).max() <= bound
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("n", [3, 5, 16])
+def test_eigenvectors_of_general_matrices_are_rounded_once(dtype, n) -> None:
+    """In LAPACK's order, and as it normalises them."""
+    given = matrices((20, n, n), dtype)
+    values, vectors = taeda.linalg.eig(taeda.from_numpy(given))
+    a, w, v = (
+        t.astype("complex128") for t in (given, values.numpy(), vectors.numpy())
+    )
+    half = numpy.finfo("float32").eps / 2
+    norms = numpy.linalg.norm(given, 2, axis=(-2, -1)).max()
+    bound = half * (2 * numpy.abs(w).max() + norms)
+    residual = a @ v - v * w[:, None, :]
+    assert numpy.linalg.norm(residual, axis=-2).max() <= bound
+    assert numpy.abs(numpy.linalg.norm(v, axis=-2) - 1).max() <= 2 * half
+    largest = numpy.take_along_axis(v, numpy.abs(v).argmax(-2)[:, None], -2)
+    assert numpy.abs(largest.imag).max() <= half
+    wanted = torch.linalg.eigvals(torch.from_numpy(given)).numpy()
+    in_order = numpy.abs(wanted - values.numpy()).max(-1) <= 1e-3
+    assert in_order.mean() >= 0.9
+
+
+def test_exact_eigenpairs_stay_exact() -> None:
+    given = numpy.array([[2, 1, 0], [0, 0, 3], [0, 0, -1]], "float32")
+    values, vectors = taeda.linalg.eig(taeda.from_numpy(given))
+    assert values.tolist() == [2, 0, -1]
+    assert (vectors.numpy() == numpy.triu(vectors.numpy())).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_gradients_of_exponentials_are_rounded_once(dtype) -> None:
+    wide = "complex128" if dtype == "complex64" else "float64"
+    given = matrices((3, 5, 5), dtype) * numpy.float32(3)
+    ways = matrices((3, 5, 5), dtype, seed=1)
+
+    def results(kind):
+        a = taeda.from_numpy(given.astype(kind)).requires_grad_()
+        out = taeda.linalg.matrix_exp(a)
+        (grad,) = taeda.autograd.grad(out, a, taeda.from_numpy(ways.astype(kind)))
+        return out.detach().numpy(), grad.resolve_conj().numpy()
+
+    for got, exact in zip(results(dtype), results(wide), strict=True):
+        off = numpy.abs(got - exact)
+        assert (off <= numpy.finfo("float32").eps * numpy.abs(exact)).all()
+
+
+@pytest.mark.parametrize("dtype", [taeda.bfloat16, taeda.float16])
+def test_exponentials_of_small_floats(dtype) -> None:
+    """PyTorch takes them, too, but of ones its result is infinite."""
+    a = taeda.from_numpy(matrices((2, 4, 4))).to(dtype).requires_grad_()
+    wide = a.detach().double().requires_grad_()
+    for x in (a, wide):
+        taeda.linalg.matrix_exp(x).sum().backward()
+    pairs = [(taeda.linalg.matrix_exp(a), taeda.linalg.matrix_exp(wide))]
+    for got, exact in [*pairs, (a.grad, wide.grad)]:
+        assert got.dtype == dtype
+        off = (got.double() - exact).abs()
+        assert (off <= taeda.finfo(dtype).eps / 2 * exact.abs()).all()
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (0, 0), (2, 3, 0)])
+def test_no_reflection_has_no_gradient(shape) -> None:
+    for m in (taeda, torch):
+        a = m.zeros(shape).requires_grad_()
+        tau = m.zeros((*shape[:-2], 0)).requires_grad_()
+        out = m.linalg.householder_product(a, tau)
+        found = m.autograd.grad(out, [a, tau], m.ones_like(out), allow_unused=True)
+        assert found == (None, None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_gradients_of_any_reflections_are_rounded_once(dtype) -> None:
+    """Not of length 1: what undoes them brings out the roundings before it."""
+    wide = "complex128" if dtype == "complex64" else "float64"
+    given = [matrices(s, dtype) for s in [(20, 5, 4), (20, 4), (20, 5, 4)]]
+
+    def results(kind):
+        a, tau, ways = (taeda.from_numpy(x.astype(kind)) for x in given)
+        a, tau = a.requires_grad_(), tau.requires_grad_()
+        out = taeda.linalg.householder_product(a, tau)
+        return [g.numpy() for g in taeda.autograd.grad(out, [a, tau], ways)]
+
+    for got, exact in zip(results(dtype), results(wide), strict=True):
+        off = numpy.abs(got - exact)
+        assert (off <= numpy.finfo("float32").eps * numpy.abs(exact)).all()

@@ -1,4 +1,4 @@
-"""Gradients of 16-bit operands: rounded once, after the sum over broadcast dims."""
+"""Gradients of 16-bit operands: rounded once, after sums and factors."""
 
 from __future__ import annotations
 
@@ -32,3 +32,30 @@ def test_the_sum_of_a_broadcast_operand_is_rounded_once(name, dtype) -> None:
     # half an eps, add up at random.
     allowed = taeda.finfo(dtype).eps * (exact.abs() + (4 if name == "pow" else 0))
     assert ((got - exact).abs() <= allowed).all()
+
+
+PRODUCTS = {
+    "addmm": ((4, 6), (4, 5), (5, 6)),
+    "addbmm": ((4, 6), (3, 4, 5), (3, 5, 6)),
+    "baddbmm": ((3, 4, 6), (3, 4, 5), (3, 5, 6)),
+    "addr": ((4, 6), (4,), (6,)),
+}
+
+
+@pytest.mark.parametrize("dtype", [taeda.bfloat16, taeda.float16])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_factor_of_a_product_is_no_second_rounding(name, dtype) -> None:
+    taeda.manual_seed(4)
+    given = [(taeda.rand(*s) - 0.5).to(dtype) for s in PRODUCTS[name]]
+
+    def results(kind):
+        operands = [t.to(kind).requires_grad_() for t in given]
+        out = getattr(taeda, name)(*operands, alpha=0.6)
+        ways = given[0].to(kind)
+        found = taeda.autograd.grad(out, operands[1:], ways)
+        return [t.detach().to(taeda.float64) for t in (out, *found)]
+
+    for got, exact in zip(results(dtype), results(taeda.float64), strict=True):
+        # Half a unit in the last place, and float's roundings under it.
+        allowed = taeda.finfo(dtype).eps / 2 * exact.abs() + 1e-6
+        assert ((got - exact).abs() <= allowed).all()
