@@ -107,6 +107,26 @@ def test_a_decision_ends_the_graph() -> None:
         assert taeda.equal(taeda.compile(decides)(given), decides(given))
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_where_a_view_begins_is_no_constant(split: bool) -> None:
+    def begins(x, at):
+        view = x.tensor_split(at[None])[1] if split else x.narrow(0, at, 2)
+        return view.storage_offset()
+
+    x = taeda.randn(6)
+    with pytest.raises(Unsupported, match="where a view begins"):
+        taeda.compile(begins, fullgraph=True)(x, taeda.tensor(3))
+    assert taeda.compile(begins)(x, taeda.tensor(3)) == 3
+
+
+def test_a_stretch_that_is_not_there_raises_when_the_graph_runs() -> None:
+    compiled = taeda.compile(lambda x, at: x.narrow(0, at, 2), fullgraph=True)
+    x = taeda.arange(6)
+    assert compiled(x, taeda.tensor(-2)).tolist() == [4, 5]
+    with pytest.raises(RuntimeError, match="exceeds dimension size"):
+        compiled(x, taeda.tensor(5))
+
+
 def test_a_dim_that_may_be_dropped_ends_the_graph() -> None:
     def drops(x):
         return x[x > 0].squeeze()
