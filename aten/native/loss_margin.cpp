@@ -141,11 +141,13 @@ Tensor poisson_nll_loss(const Tensor& input,
                 kOne);
   if (full) {
     // Stirling's approximation of log(target!).
+    // The derivative by target is added up from the last call to the first: the
+    // logarithms' large and opposite parts meet each other before small ones.
+    Tensor half =
+        ops::mul(ops::log(ops::mul(target, Scalar(2 * kPi))), Scalar(0.5));
     Tensor logs = ops::log(target);
-    Tensor term = ops::add(
-        ops::sub(ops::mul(target, logs), target, kOne),
-        ops::mul(ops::log(ops::mul(target, Scalar(2 * kPi))), Scalar(0.5)),
-        kOne);
+    Tensor term =
+        ops::add(ops::sub(ops::mul(target, logs), target, kOne), half, kOne);
     loss = ops::add(
         loss,
         ops::masked_fill(

@@ -223,6 +223,8 @@ struct Capture {
 
   // Symbols that `new_size` made during the call, and their positions.
   std::vector<std::pair<symbolic::Id, int>> new_sizes;
+  // Whether elements decide where some view begins: no stand-in knows it.
+  bool offsets_differ = false;
 
  private:
   Ref shadow(PyObject* outer, int place);

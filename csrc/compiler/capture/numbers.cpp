@@ -147,6 +147,8 @@ void each_symbol(PyObject* value, F&& f) {
 
 // The call, and for each of its new sizes one that reads it off the result.
 PyObject* Capture::record_counted(Call call, Ref out) {
+  // A call without a new size is counted for where its view begins.
+  offsets_differ |= new_sizes.empty() || !is_tensor(out.get());
   note_place(call);
   note_modes();
   note_result(out.get(), entry.graph.add_call(std::move(call)));

@@ -343,6 +343,9 @@ PyObject* Capture::record(PyObject* function,
     break_graph(std::string("the value of a tensor is read by ") +
                 PyUnicode_AsUTF8(name.get()));
   }
+  if (offsets_differ && is(name.get(), "storage_offset")) {
+    break_graph("elements of a tensor decide where a view begins");
+  }
   if (is(name.get(), "__iter__")) {
     Ref rows(record(lib.unbind.get(), args, nullptr));
     return checked(PyObject_GetIter(rows.get())).release();

@@ -93,6 +93,17 @@ def _tensor_split(input, indices_or_sections, dim=0):
     return tuple(parts)
 
 
+def _counts(x) -> bool:
+    return not (x.is_floating_point() or x.is_complex() or x.dtype is taeda.bool)
+
+
+def _narrow(input, dim, start, length):
+    """A view of the right sizes; where it begins is known when the graph runs."""
+    if not isinstance(start, Tensor) or start.dim() or not _counts(start):
+        return NotImplemented
+    return input.narrow(dim, 0, length)
+
+
 def _getitem(input, index):
     if not isinstance(index, Tensor) or index.dtype is not taeda.bool:
         return NotImplemented
@@ -135,6 +146,7 @@ _FUNCTIONS = {
     "argwhere": _argwhere,
     "bincount": _bincount,
     "masked_select": _masked_select,
+    "narrow": _narrow,
     "nonzero": _nonzero,
     "repeat_interleave": _repeat_interleave,
     "tensor_split": _tensor_split,

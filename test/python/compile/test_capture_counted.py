@@ -54,8 +54,14 @@ def repeated(x):
     return x.repeat_interleave(times, 0), times.repeat_interleave(times)
 
 
+def stretch(x):
+    first = (x[:, 0].detach() > 0).sum().clamp(max=3)
+    found = taeda.narrow(x, 1, first, 2)
+    return found * 2, x.narrow(dim=-1, start=first, length=1).is_contiguous()
+
+
 PROGRAMS = [positive, rows, sums, places, tuple_of_places, distinct, counts, parts]
-PROGRAMS += [scattered, repeated]
+PROGRAMS += [scattered, repeated, stretch]
 
 
 def results(function, x) -> list:
@@ -99,6 +105,26 @@ def test_a_decision_ends_the_graph() -> None:
         taeda.compile(decides, fullgraph=True)(x)
     for given in (x.abs(), -x.abs()):
         assert taeda.equal(taeda.compile(decides)(given), decides(given))
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_where_a_view_begins_is_no_constant(split: bool) -> None:
+    def begins(x, at):
+        view = x.tensor_split(at[None])[1] if split else x.narrow(0, at, 2)
+        return view.storage_offset()
+
+    x = taeda.randn(6)
+    with pytest.raises(Unsupported, match="where a view begins"):
+        taeda.compile(begins, fullgraph=True)(x, taeda.tensor(3))
+    assert taeda.compile(begins)(x, taeda.tensor(3)) == 3
+
+
+def test_a_stretch_that_is_not_there_raises_when_the_graph_runs() -> None:
+    compiled = taeda.compile(lambda x, at: x.narrow(0, at, 2), fullgraph=True)
+    x = taeda.arange(6)
+    assert compiled(x, taeda.tensor(-2)).tolist() == [4, 5]
+    with pytest.raises(RuntimeError, match="exceeds dimension size"):
+        compiled(x, taeda.tensor(5))
 
 
 def test_a_dim_that_may_be_dropped_ends_the_graph() -> None:
