@@ -301,12 +301,11 @@ std::string BodyPrinter::meeting(Var v) {
 std::string BodyPrinter::fold(Var v, const std::string& place) {
   std::string type = type_name(p_[v].computes);
   expr::CppBlock c = combined(v);
-  std::string text =
-      message("{} = []({} a, {} b) ", place, type, type) + "{\n";
+  std::string text = message("{} = []({} a, {} b) ", place, type, type) + "{\n";
   for (const std::string& s : c.statements) text += s + "\n";
-  return text +
-         message("return static_cast<{}>({});\n", type, c.results[0]) +
-         str_cat("}(", place, ", ", Program::name_of(p_[v].operands[0]), ");\n");
+  return text + message("return static_cast<{}>({});\n", type, c.results[0]) +
+         str_cat(
+             "}(", place, ", ", Program::name_of(p_[v].operands[0]), ");\n");
 }
 
 int BodyPrinter::work_of(const std::vector<Var>& roots) const {
