@@ -41,23 +41,37 @@ TAEDA_FN T clamp_range(T x, T low, T high) {
   return x > high ? high : x;
 }
 
+// e^x 2^-n for the integer nearest to x / ln2.
+template <typename T>
+TAEDA_FN T exp_remainder(T x, T n) {
+  using Traits = ExpTraits<T>;
+  const T r = (x - n * Traits::kLn2High) - n * Traits::kLn2Low;
+  return T(1) + (r + r * r * exp_poly(r));
+}
+
 // e^x where neither overflow nor denormals can be.
 template <typename T>
 TAEDA_FN T exp_unscaled(T x) {
-  using Traits = ExpTraits<T>;
-  const T n = round_small(x * Traits::kLog2E);
-  const T r = (x - n * Traits::kLn2High) - n * Traits::kLn2Low;
-  return (T(1) + (r + r * r * exp_poly(r))) * pow2_integral(n);
+  const Rounded<T> n = round_to_bits(x * ExpTraits<T>::kLog2E);
+  return exp_remainder(x, n.value) * pow2_of_bits<T>(n.bits);
 }
 
-// e^x 2^k for a small integral k: e^x / 2 of a sinh must not overflow.
+// `y`, but what the ends of the range are for an x beyond them: two choices at
+// the end cost less than two before, for which g++ forms what follows anew.
 template <typename T>
-TAEDA_FN T exp_scaled(T x, T k) {
+TAEDA_FN T choose_in_range(T x, T low, T high, T y) {
+  const T from_zero = x < low ? T(0) : y;
+  return x > high ? kInfinity<T> : from_zero;
+}
+
+// e^x 2^k for a small k: e^x / 2 of a sinh must not overflow.
+template <typename T>
+TAEDA_FN T exp_scaled(T x, int k) {
   using Traits = ExpTraits<T>;
-  x = clamp_range(x, Traits::kLowest, Traits::kHighest - k);
-  const T n = round_small(x * Traits::kLog2E);
-  const T r = (x - n * Traits::kLn2High) - n * Traits::kLn2Low;
-  return scale_by_pow2(T(1) + (r + r * r * exp_poly(r)), n + k);
+  const Rounded<T> n = round_to_bits(x * Traits::kLog2E);
+  const T y = scale_by_bits(exp_remainder(x, n.value),
+                            n.bits + static_cast<BitsOf<T>>(k));
+  return choose_in_range(x, Traits::kLowest, Traits::kHighest - T(k), y);
 }
 
 // e^(x + tail) = (high + low) 2^n to more than T's bits.
@@ -92,16 +106,16 @@ TAEDA_FN Pair<T> exp_parts(T x, T k) {
 
 template <typename T>
 TAEDA_FN T exp_impl(T x) {
-  return exp_scaled(x, T(0));
+  return exp_scaled(x, 0);
 }
 
 template <typename T>
 TAEDA_FN T exp2_impl(T x) {
   using Traits = ExpTraits<T>;
-  x = clamp_range(x, Traits::kLowest2, Traits::kHighest2);
-  const T n = round_small(x);
-  const T r = x - n;
-  return scale_by_pow2(T(1) + r * exp2_poly(r), n);
+  const Rounded<T> n = round_to_bits(x);
+  const T r = x - n.value;
+  const T y = scale_by_bits(T(1) + r * exp2_poly(r), n.bits);
+  return choose_in_range(x, Traits::kLowest2, Traits::kHighest2, y);
 }
 
 // 2^n (e^r - 1) + (2^n - 1), the sum of the two large terms kept in full; half

@@ -174,7 +174,7 @@ TAEDA_FN T i0(T x) {
   const T near = i0_poly(half * half);
   const T inverse = T(8) / a;
   const T ratio = i0_tail_poly(inverse - T(0.5)) / sqrt(a);
-  const T far = (exp_scaled(a, T(-8)) * ratio) * T(256);
+  const T far = (exp_scaled(a, -8) * ratio) * T(256);
   const T bounded = a < kInfinity<T> ? far : a;
   return a <= T(8) ? near : bounded;
 }

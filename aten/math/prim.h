@@ -173,11 +173,22 @@ TAEDA_FN T choose_by_bit(T a, T b, BitsOf<T> bit) {
   return from_bits((to_bits(a) & ~mask) | (to_bits(b) & mask));
 }
 
+// An integral number, and bits whose low ones are those of the same integer.
+template <typename T>
+struct Rounded {
+  T value;
+  BitsOf<T> bits;
+};
+
 // Half to even, for |x| < 2^(mantissa bits - 1).
 template <typename T>
+TAEDA_FN Rounded<T> round_to_bits(T x) {
+  const T shifted = x + FloatTraits<T>::kRoundMagic;
+  return {shifted - FloatTraits<T>::kRoundMagic, to_bits(shifted)};
+}
+template <typename T>
 TAEDA_FN T round_small(T x) {
-  constexpr T magic = FloatTraits<T>::kRoundMagic;
-  return (x + magic) - magic;
+  return round_to_bits(x).value;
 }
 
 // The low bits of the integer that x holds, |x| < 2^(mantissa bits - 1).
@@ -188,20 +199,29 @@ TAEDA_FN BitsOf<T> low_bits(T integral) {
 
 // 2^n for an integral n of the normal range.
 template <typename T>
-TAEDA_FN T pow2_integral(T n) {
+TAEDA_FN T pow2_of_bits(BitsOf<T> n) {
   using Traits = FloatTraits<T>;
-  return from_bits((low_bits(n) + Traits::kBias) << Traits::kMantissaBits);
+  return from_bits((n + Traits::kBias) << Traits::kMantissaBits);
+}
+template <typename T>
+TAEDA_FN T pow2_integral(T n) {
+  return pow2_of_bits<T>(low_bits(n));
 }
 
-// x 2^n, right into the denormals and up to overflow, for x near one.
+// x 2^n, right into the denormals and up to overflow, for x near one and an n
+// whose bits are those of `low_bits`. Halves of 2^n have biased exponents, so
+// that no shift has a sign and g++ needs no arithmetic on floats for them.
+template <typename T>
+TAEDA_FN T scale_by_bits(T x, BitsOf<T> n) {
+  using Traits = FloatTraits<T>;
+  const BitsOf<T> biased = n - to_bits(Traits::kRoundMagic) + 2 * Traits::kBias;
+  const BitsOf<T> half = biased >> 1;
+  const T first = from_bits(half << Traits::kMantissaBits);
+  return x * first * from_bits((biased - half) << Traits::kMantissaBits);
+}
 template <typename T>
 TAEDA_FN T scale_by_pow2(T x, T n) {
-  using Traits = FloatTraits<T>;
-  const T shifted = n * T(0.5) + Traits::kRoundMagic;
-  const T rest = n - (shifted - Traits::kRoundMagic);
-  const T first =
-      from_bits((to_bits(shifted) + Traits::kBias) << Traits::kMantissaBits);
-  return x * first * pow2_integral(rest);
+  return scale_by_bits(x, low_bits(n));
 }
 
 // Unevaluated sums high + low.

@@ -340,21 +340,12 @@ class KernelPrinter {
 
   void meet_lanes(const std::vector<Var>& sums, int64_t lanes) {
     for (Var v : sums) {
-      std::string type = type_name(p_[v].computes);
-      line(str_cat("v",
+      line(message("v{}r = meet<{}>(v{}l, v{}r, {});",
                    int64_t{v},
-                   "r = meet<",
                    lanes,
-                   ">(v",
                    int64_t{v},
-                   "l, v",
                    int64_t{v},
-                   "r, [](",
-                   type,
-                   " a, ",
-                   type,
-                   " b) {"));
-      line(body_.combined(v) + "});");
+                   body_.meeting(v)));
     }
   }
 
@@ -392,15 +383,48 @@ template <class To, class From>
     return static_cast<To>(v);
   }
 }
-// All lanes and what was there before, in halves that become vectors.
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+template <class T, int kLanes>
+struct Vector {
+  typedef T type __attribute__((vector_size(kLanes * sizeof(T))));
+};
+// lanes = combine(lanes, others), by vectors where that has a meaning for them.
+template <int kLanes, class T, class F>
+[[gnu::always_inline]] inline void meet_halves(T* lanes, F&& combine) {
+  constexpr int kMost = kVectorBytes / sizeof(T);
+  constexpr int kStep = kLanes < kMost ? kLanes : kMost;
+  if constexpr (!math::kIsSame<T, bool> && kStep * sizeof(T) >= 16) {
+    using V = typename Vector<T, kStep>::type;
+    if constexpr (requires(V v) { requires math::kIsSame<decltype(combine(v, v)), V>; }) {
+      for (int l = 0; l < kLanes; l += kStep) {
+        V a, b;
+        __builtin_memcpy(&a, lanes + l, sizeof(V));
+        __builtin_memcpy(&b, lanes + kLanes + l, sizeof(V));
+        a = combine(a, b);
+        __builtin_memcpy(lanes + l, &a, sizeof(V));
+      }
+      return;
+    }
+  }
+  for (int l = 0; l < kLanes; ++l) {
+    lanes[l] = combine(lanes[l], lanes[l + kLanes]);
+  }
+}
+// All lanes and what was there before, in halves. Left to itself g++ unrolls
+// short halves before it looks for vectors, and takes each lane out of its
+// register by itself.
 template <int kLanes, class T, class F>
 [[gnu::always_inline]] inline T meet(T* lanes, T before, F&& combine) {
   if constexpr (kLanes == 1) {
     return combine(before, lanes[0]);
   } else {
-    for (int l = 0; l < kLanes / 2; ++l) {
-      lanes[l] = combine(lanes[l], lanes[l + kLanes / 2]);
-    }
+    meet_halves<kLanes / 2>(lanes, combine);
     return meet<kLanes / 2>(lanes, before, combine);
   }
 }

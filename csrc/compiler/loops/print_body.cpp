@@ -272,36 +272,40 @@ std::string BodyPrinter::initial(Var v) {
   return b.results[0];
 }
 
-std::string BodyPrinter::combined(Var v) {
+expr::CppBlock BodyPrinter::combined(Var v) {
   const Instruction& i = p_[v];
   expr::Kinds kinds = kinds_of(v);
   kinds.names["a"] = kinds.names["b"] = kinds.compute;
-  expr::CppBlock c = to_cpp(p_.expressions,
-                            {i.fold.combine},
-                            kinds,
-                            kind_of(i.computes),
-                            types_of(v));
-  std::string text;
+  return to_cpp(p_.expressions,
+                {i.fold.combine},
+                kinds,
+                kind_of(i.computes),
+                types_of(v));
+}
+
+std::string BodyPrinter::meeting(Var v) {
+  std::string type = type_name(p_[v].computes);
+  expr::CppBlock c = combined(v);
+  if (c.statements.empty()) {
+    return str_cat("[](auto a, auto b) -> decltype(",
+                   c.results[0],
+                   ") { return ",
+                   c.results[0],
+                   "; }");
+  }
+  std::string text = message("[]({} a, {} b) -> {} ", type, type, type) + "{\n";
   for (const std::string& s : c.statements) text += s + "\n";
-  return text + message("return static_cast<{}>({});\n",
-                        type_name(i.computes),
-                        c.results[0]);
+  return text + str_cat("return ", c.results[0], ";\n}");
 }
 
 std::string BodyPrinter::fold(Var v, const std::string& place) {
   std::string type = type_name(p_[v].computes);
-  return str_cat(place,
-                 " = [](",
-                 type,
-                 " a, ",
-                 type,
-                 " b) {\n",
-                 combined(v),
-                 "}(",
-                 place,
-                 ", ",
-                 Program::name_of(p_[v].operands[0]),
-                 ");\n");
+  expr::CppBlock c = combined(v);
+  std::string text = message("{} = []({} a, {} b) ", place, type, type) + "{\n";
+  for (const std::string& s : c.statements) text += s + "\n";
+  return text + message("return static_cast<{}>({});\n", type, c.results[0]) +
+         str_cat(
+             "}(", place, ", ", Program::name_of(p_[v].operands[0]), ");\n");
 }
 
 int BodyPrinter::work_of(const std::vector<Var>& roots) const {

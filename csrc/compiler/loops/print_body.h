@@ -44,8 +44,9 @@ class BodyPrinter {
   std::string initial(Var reduce);
   // place = combine(place, operand)
   std::string fold(Var reduce, const std::string& place);
-  // Statements that return combine(a, b).
-  std::string combined(Var reduce);
+  // The function combine(a, b), of numbers and, where its text means something
+  // for them, of vectors.
+  std::string meeting(Var reduce);
   // Additions, roughly, of what these need in a loop.
   int work_of(const std::vector<Var>& roots) const;
 
@@ -61,6 +62,7 @@ class BodyPrinter {
   std::string expression(Var v);
   std::string value(Var v, const std::string& index);
   std::string finish(Var v);
+  expr::CppBlock combined(Var v);
   expr::Kinds kinds_of(Var v) const;
   expr::CppTypes types_of(Var v) const;
   void far_arguments(expr::Id id, std::vector<expr::Id>& out) const;

@@ -51,3 +51,20 @@ def test_every_float_loop_is_vector_code(level: str, tmp_path: Path) -> None:
 def test_double_loops_are_vector_code(level: str, tmp_path: Path) -> None:
     missing = {*UNARY, *BINARY, *TERNARY} - vectorised("double", level, tmp_path)
     assert missing == NOT_VECTORISED_DOUBLE
+
+
+def test_the_ends_of_exp_cost_two_comparisons(tmp_path: Path) -> None:
+    """What follows an exp is formed once, and not anew for each end of its range."""
+    source = tmp_path / "loops.cpp"
+    source.write_text(
+        "#include <taeda/aten/math/math.h>\n"
+        "void f(float* __restrict out, const float* __restrict a,\n"
+        "       const float* __restrict b, long n) {\n"
+        "  for (long i = 0; i < n; ++i) out[i] = b[i] * taeda::math::exp(a[i]);\n"
+        "}\n"
+    )
+    assembly = tmp_path / "loops.s"
+    compile_cpp(source, assembly, "avx512", include_folder(tmp_path), "-S")
+    wide = [line for line in assembly.read_text().splitlines() if "%zmm" in line]
+    assert sum("vfmadd" in line for line in wide) >= 5
+    assert sum("vcmp" in line for line in wide) <= 2
