@@ -162,7 +162,7 @@ struct Capture {
   int native_depth = 0;  // frames that C code called
   int suspended = 0;     // Python code runs as it is
   bool broken = false;
-  bool again = false;  // broken, since what it began with is no longer so
+  bool again = false;        // broken, since what it began with is no longer so
   bool interrupted = false;  // by a signal
   std::string reason;
   Modes modes;               // of the last call of the graph

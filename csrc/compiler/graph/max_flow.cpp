@@ -66,8 +66,22 @@ int64_t MaxFlow::run(size_t source, size_t sink) {
       if (total >= kUnlimited) break;
     }
   }
-  find_layers(source, sink);
+  find_sink_side(sink);
   return total;
+}
+
+void MaxFlow::find_sink_side(size_t sink) {
+  leads_on_.assign(first_.size(), false);
+  leads_on_[sink] = true;
+  std::vector<size_t> queue{sink};
+  for (size_t i = 0; i < queue.size(); ++i) {
+    for (int32_t e = first_[queue[i]]; e >= 0; e = edges_[e].next) {
+      auto from = static_cast<size_t>(edges_[e].to);
+      if (edges_[e ^ 1].left <= 0 || leads_on_[from]) continue;
+      leads_on_[from] = true;
+      queue.push_back(from);
+    }
+  }
 }
 
 }  // namespace taeda::compiler

@@ -16,8 +16,9 @@ class MaxFlow {
   void add_edge(size_t from, size_t to, int64_t capacity);
   // The value of the cut; kUnlimited and more where no finite one exists.
   int64_t run(size_t source, size_t sink);
-  // After run: whether a vertex is on the source's side of the cut.
-  bool on_source_side(size_t vertex) const { return layer_[vertex] >= 0; }
+  // After run: whether a vertex is on the source's side of the cut. Of equally
+  // cheap cuts it is the one next to the sink.
+  bool on_source_side(size_t vertex) const { return !leads_on_[vertex]; }
 
  private:
   struct Edge {
@@ -27,9 +28,11 @@ class MaxFlow {
   };
   bool find_layers(size_t source, size_t sink);
   int64_t push(size_t source, size_t sink);
+  void find_sink_side(size_t sink);
 
   std::vector<Edge> edges_;  // edge i and i ^ 1 are each other's opposite
   std::vector<int32_t> first_, layer_, at_;
+  std::vector<bool> leads_on_;  // by what is left of edges, to the sink
 };
 
 }  // namespace taeda::compiler

@@ -15,6 +15,7 @@ namespace {
 // saved is a cheapest cut: a value is an edge whose capacity is its bytes, a
 // call leads from what it reads to what it makes without a limit, what must not
 // be made twice hangs on the source, what the backward pass reads on the sink.
+// Of equally cheap cuts the one that leaves least to be made again is taken.
 // Views are never saved, since what they show would be. Inputs and results,
 // which the program may write to afterwards, are saved only where the backward
 // pass reads them itself, as eager calls save them.
@@ -65,6 +66,7 @@ class Partition {
   void find_exposed();
   void find_saved(bool all);
   void rebase_views(Graph& g) const;
+  void make_late(Graph& g) const;
   bool may_repeat(const Node& node, bool all) const;
   void add_value(MaxFlow& flow, size_t id) const;
   Graph part(const std::vector<ValueId>& inputs,
@@ -171,14 +173,6 @@ void Partition::find_saved(bool all) {
       if (joint_[u.value].constant.defined()) continue;
       if (backward_[n]) {
         read_by_backward(u.value);
-        // What is handed to a call in memory would be made there anew.
-        ValueId read =
-            is_view(joint_[u.value]) ? joint_[u.value].base : u.value;
-        bool keep = !all && !is_cheap(node) && !known(of_backward_, read);
-        if (keep && !joint_[read].constant.defined()) {
-          flow.add_edge(
-              kSource, value_in(static_cast<size_t>(read)), kUnlimited);
-        }
         continue;
       }
       for (ValueId id : node.results) {
@@ -235,6 +229,34 @@ void Partition::rebase_views(Graph& g) const {
   }
 }
 
+// What is made again is made right before it is first read: memory that is not
+// saved is not to be taken before saved memory is given back.
+void Partition::make_late(Graph& g) const {
+  size_t count = g.nodes.size();
+  std::vector<size_t> first_read(g.values.size(), count);
+  std::vector<std::pair<size_t, size_t>> order(count);
+  for (size_t n = count; n-- > 0;) {
+    const Node& node = g.nodes[n];
+    size_t when = count;
+    for (ValueId id : node.results) {
+      if (id == kNoValue) continue;
+      auto result = static_cast<size_t>(id);
+      when = std::min(when, of_backward_[result] ? n : first_read[result]);
+    }
+    if (node.results.empty()) when = n;
+    order[n] = {when, n};
+    for (const Use& u : node.uses) {
+      size_t& first = first_read[static_cast<size_t>(u.value)];
+      first = std::min(first, when);
+    }
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<Node> nodes;
+  nodes.reserve(count);
+  for (auto [when, n] : order) nodes.push_back(std::move(g.nodes[n]));
+  g.nodes = std::move(nodes);
+}
+
 // The nodes that make `outputs` of `inputs`.
 Graph Partition::part(const std::vector<ValueId>& inputs,
                       const std::vector<ValueId>& outputs,
@@ -269,6 +291,7 @@ Graph Partition::part(const std::vector<ValueId>& inputs,
     }
   }
   std::reverse(g.nodes.begin(), g.nodes.end());
+  if (backward) make_late(g);
   renumber(g);
   rebase_views(g);
   return g;

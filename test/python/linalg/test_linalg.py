@@ -246,9 +246,7 @@ def test_eigenvectors_of_general_matrices_are_rounded_once(dtype, n) -> None:
     """In LAPACK's order, and as it normalises them."""
     given = matrices((20, n, n), dtype)
     values, vectors = taeda.linalg.eig(taeda.from_numpy(given))
-    a, w, v = (
-        t.astype("complex128") for t in (given, values.numpy(), vectors.numpy())
-    )
+    a, w, v = (t.astype("complex128") for t in (given, values.numpy(), vectors.numpy()))
     half = numpy.finfo("float32").eps / 2
     norms = numpy.linalg.norm(given, 2, axis=(-2, -1)).max()
     bound = half * (2 * numpy.abs(w).max() + norms)

@@ -13,6 +13,7 @@ import pytest
 
 CI = pathlib.Path(__file__).resolve().parents[3] / ".ci"
 TOOLS = ("train", "modules", "optim", "checkpoint", "compile")
+COMPILED = ("train", "modules")
 BASELINE = """optim SGD 3
   sparse / steps
 modules nn.Linear 1
@@ -117,7 +118,7 @@ def test_absent_baseline_fails(tree) -> None:
     done = _judges(tree, "../judges")
     assert done.returncode == 1
     missing = {line.split()[-1] for line in done.stdout.splitlines()}
-    names = ("conform", "opcheck", "opcheck_further")
+    names = ("conform", "conform_compiled", "opcheck", "opcheck_further")
     assert missing == {f"test/{name}_baseline.list" for name in names}
 
 
@@ -162,6 +163,8 @@ def judged(tree) -> pathlib.Path:
         (tree / folder).mkdir(parents=True)
     lines = "".join(f"{tool} A 1\n" for tool in TOOLS)
     (tree / "test" / "conform_baseline.list").write_text(lines)
+    lines = "".join(f"{tool} A 1\n" for tool in COMPILED)
+    (tree / "test" / "conform_compiled_baseline.list").write_text(lines)
     for name in ("opcheck", "opcheck_further"):
         (tree / "test" / f"{name}_baseline.list").write_text("abs/bool/forward\n")
     (tree / "build" / "lib" / "libtaeda.so").write_bytes(b"library")
@@ -178,7 +181,9 @@ def test_every_judge_is_asked_at_every_level(judged) -> None:
     calls = (judged.parent / "judges" / "calls").read_text().splitlines()
     words = [tuple(call.split()[:2]) for call in calls]
     for tool in TOOLS:
-        assert words.count(("conform", tool)) == 1
+        asked = [call for call in calls if call.startswith(f"conform {tool} ")]
+        libraries = [call.split("--lib ")[1].split()[0] for call in asked]
+        assert libraries == ["taeda"] + ["compiled_taeda"] * (tool in COMPILED)
     levels = done.stdout.count("TAEDA_CPU_CAPABILITY=")
     assert words.count(("opcheck", "run")) == levels + 1 > 1
     assert all("--baseline" in call for call in calls if call.startswith("opcheck"))
