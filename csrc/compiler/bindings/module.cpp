@@ -13,14 +13,29 @@ namespace py = pybind11;
 void fuse_graph(Graph& graph) { fuse(graph); }
 void fuse_and_wait(Graph& graph) { fuse(graph, {.blocking = true}); }
 
+void raise_difference(const std::string& text) {
+  py::gil_scoped_acquire gil;
+  python::Ref type = python::imported("taeda._dynamo.exc", "KernelDiffers");
+  PyErr_SetString(type.get(), text.c_str());
+  throw python::PythonError();
+}
+void fuse_and_check(Graph& graph) {
+  fuse(graph, {.blocking = true, .check = raise_difference});
+}
+
 py::object compile(const py::object& function,
                    const py::object& on_failure,
                    bool recompute,
                    bool fuse,
                    bool blocking,
+                   bool check,
                    double budget) {
   CompileOptions options;
-  if (fuse) options.fuse = blocking ? &fuse_and_wait : &fuse_graph;
+  if (fuse) {
+    options.fuse = check      ? &fuse_and_check
+                   : blocking ? &fuse_and_wait
+                              : &fuse_graph;
+  }
   options.partition.recompute = recompute;
   options.partition.budget = budget;
   PyObject* made = new_compiled(function.ptr(), on_failure.ptr(), options);
@@ -45,6 +60,7 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("recompute") = true,
         pybind11::arg("fuse") = true,
         pybind11::arg("blocking") = false,
+        pybind11::arg("check") = false,
         pybind11::arg("budget") = 1.0,
         "A callable that runs a function of tensors as compiled graphs.");
 }

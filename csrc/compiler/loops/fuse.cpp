@@ -105,6 +105,7 @@ class Fuser {
     make_unit();
     put_in_order();
     renumber(graph_);
+    if (options_.check != nullptr) add_checks();
   }
 
  private:
@@ -113,6 +114,15 @@ class Fuser {
     Node node;
     std::vector<Node> views;  // that others read
   };
+
+  void add_checks() {
+    for (Node& node : graph_.nodes) {
+      if (!node.region) continue;
+      const auto& loop = static_cast<const LoopRegion&>(*node.region);
+      node.region =
+          make_intrusive<CheckedRegion>(node.region, loop.text, options_.check);
+    }
+  }
 
   void make_region(const Groups& groups, const Group& group) {
     Spaces spaces = *groups.spaces_of(group);
@@ -189,7 +199,7 @@ class Fuser {
   void make_unit() {
     auto unit = make_intrusive<Unit>(unit_prelude() + text_, std::move(names_));
     for (size_t i = 0; i < made_.size(); ++i) made_[i]->set_unit(unit, i);
-    if (options_.blocking) {
+    if (options_.blocking || options_.check != nullptr) {
       unit->wait();
     } else {
       unit->ready();

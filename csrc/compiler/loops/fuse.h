@@ -1,12 +1,14 @@
 // Calls of a graph become regions: kernels that compute several at once.
 #pragma once
 
-#include <taeda/csrc/compiler/graph/graph.h>
+#include <taeda/csrc/compiler/loops/checked_region.h>
 
 namespace taeda::compiler {
 
 struct FuseOptions {
   bool blocking = false;  // wait until the code is there
+  // Where set, each kernel is held to its calls at each run.
+  loops::ReportDifference check = nullptr;
 };
 
 // Note [Fusion]

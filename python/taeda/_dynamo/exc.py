@@ -40,6 +40,10 @@ class BackendCompilerFailed(TorchDynamoException):
         super().__init__(f"backend={self.backend_name!r} raised:\n{raised}")
 
 
+class KernelDiffers(TorchDynamoException):
+    """Under `options={"check": True}`: a kernel's result is not that of its calls."""
+
+
 class RecompileError(TorchDynamoException):
     """A function had to be captured again under `config.error_on_recompile`."""
 

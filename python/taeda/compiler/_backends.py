@@ -16,10 +16,11 @@ __all__ = [
 
 # Modes of the default backend, which a backend that is a function gets as an argument.
 MODES = "default lite reduce-overhead max-autotune-no-cudagraphs max-autotune".split()
-# Options of the default backend with the types that they take. They tell a tuner what
-# to try and change no result; the default backend has no tuner yet.
+# Options of the default backend with the types that they take. But for `blocking` and
+# `check`, they tell a tuner what to try and change no result; there is no tuner yet.
 OPTIONS = {
     "blocking": bool,
+    "check": bool,
     "coordinate_descent_tuning": bool,
     "cpp.threads": int,
     "epilogue_fusion": bool,
@@ -55,8 +56,12 @@ def _default(gm, example_inputs, *, mode=None, options=None):
     """The default backend, for a graph that somebody else has captured."""
     from ._default import compile_function
 
-    wait = bool(options and options.get("blocking"))
-    return compile_function(gm.forward, example_inputs, fuse=True, blocking=wait)
+    return compile_function(gm.forward, example_inputs, fuse=True, **_settings(options))
+
+
+def _settings(options: dict | None) -> dict[str, bool]:
+    """What the default backend does of its options."""
+    return {name: bool((options or {}).get(name)) for name in ("blocking", "check")}
 
 
 def _joint(gm, example_inputs):
@@ -213,8 +218,7 @@ def choose(backend, mode, options):
     if function is _default:
         _check_mode(mode)
         _check_options(options or {})
-        wait = bool(options and options.get("blocking"))
-        return _default_of_calls(fuse=True, blocking=wait)
+        return _default_of_calls(fuse=True, **_settings(options))
     if function is _joint:
         _say_ignored(backend, mode, options)
         return _default_of_calls(fuse=False)

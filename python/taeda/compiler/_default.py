@@ -48,7 +48,13 @@ def _note(text: str, *values) -> None:
 
 
 def compile_function(
-    function, inputs, *, fuse: bool, blocking: bool = False, fullgraph: bool = False
+    function,
+    inputs,
+    *,
+    fuse: bool,
+    blocking: bool = False,
+    check: bool = False,
+    fullgraph: bool = False,
 ):
     """A function of tensors, compiled when it is first called.
 
@@ -59,6 +65,8 @@ def compile_function(
         blocking: whether the first call waits until the kernels are compiled; it does
             under deterministic algorithms, since a kernel rounds otherwise than the
             calls that it stands for, and when it is there is no program's to say.
+        check: whether each kernel is held to the calls that it stands for, at each
+            run; the first one that differs raises `KernelDiffers`.
         fullgraph: refuse a function that cannot be one graph.
 
     Returns:
@@ -69,7 +77,9 @@ def compile_function(
         _failed, name="inductor" if fuse else "aot_eager", fullgraph=fullgraph
     )
     wait = blocking or are_deterministic_algorithms_enabled()
-    return _compiler.compile(function, failed, recompute=fuse, fuse=fuse, blocking=wait)
+    return _compiler.compile(
+        function, failed, recompute=fuse, fuse=fuse, blocking=wait, check=check
+    )
 
 
 def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings):

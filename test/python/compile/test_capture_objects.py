@@ -396,11 +396,14 @@ def test_names_that_are_not_interned_stay_what_they_are() -> None:
     holder, names = Holder(), ["_".join(["first", "of", "them"]), "".join(["o", "ne"])]
     for name in names:
         vars(holder)[name] = 1
-    before = [sys.getrefcount(name) for name in names]
-    for k in range(4):
+
+    def capture_anew() -> list[int]:
         compiled = taeda.compile(read, backend="eager")
-        assert compiled(holder, taeda.zeros(1)).tolist() == [3], k
+        assert compiled(holder, taeda.zeros(1)).tolist() == [3]
         del compiled
         gc.collect()
-    taeda.compiler.reset()
-    assert [sys.getrefcount(name) for name in names] == before
+        return [sys.getrefcount(name) for name in names]
+
+    # The interpreter's caches may take a reference at first.
+    before = capture_anew()
+    assert [capture_anew() for _ in range(3)] == [before] * 3

@@ -26,6 +26,13 @@ FOLDS = {
     "norm": lambda x: taeda.linalg.vector_norm(x, 2, -1, keepdim=True),
 }
 DTYPES = ("float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8")
+OF_FLOATS = ("mean", "norm")
+PAIRS = [
+    (fold, dtype)
+    for fold in FOLDS
+    for dtype in DTYPES
+    if fold not in OF_FLOATS or "float" in dtype
+]
 
 
 def _fail(error: BaseException) -> None:
@@ -45,12 +52,9 @@ def _rows(length: int, dtype: taeda.dtype) -> taeda.Tensor:
     return x.to(dtype)[:, :length]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("fold", FOLDS)
+@pytest.mark.parametrize(("fold", "dtype"), PAIRS)
 def test_folds_equal_eager(fold: str, dtype: str) -> None:
     kind = getattr(taeda, dtype)
-    if fold in ("mean", "norm") and not kind.is_floating_point:
-        pytest.skip("of floats alone")
 
     def program(x):
         return FOLDS[fold](x + 1 - 1), x + 1
@@ -87,9 +91,7 @@ def test_short_rows_meet_as_vectors(tmp_path: Path) -> None:
     }
     subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=True)
     (source,) = tmp_path.glob("*.cpp")
-    headers = Path(taeda.__file__).resolve().parents[2] / "build/include"
-    if not headers.exists():
-        pytest.skip("no headers beside the package")
+    headers = Path(taeda.__file__).parent / "include"
     flags = "-std=c++20 -O3 -fno-math-errno -fno-trapping-math -fwrapv -mfma"
     flags += " -mavx512f -mavx512vl -mavx512bw -mavx512dq -mprefer-vector-width=512"
     command = ["g++", *flags.split(), f"-I{headers}", "-S", "-o", "-", str(source)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import taeda
-
-torch = pytest.importorskip("torch")
+import torch
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
