@@ -322,23 +322,30 @@ PyObject* in_capture(F f) {
   }
 }
 
-// Calls what Python hands over as (function, args, kwargs). With a depth of 0
+// What Python hands over as (function, args, kwargs).
+struct GivenCall {
+  PyObject *function, *args, *kwargs;
+  bool read(PyObject* all) {
+    return PyArg_ParseTuple(all,
+                            "OO!O!",
+                            &function,
+                            &PyTuple_Type,
+                            &args,
+                            &PyDict_Type,
+                            &kwargs) != 0;
+  }
+};
+
+// Calls what Python hands over. With a depth of 0
 // capture looks at the call again, with 1 it does not.
 template <int Depth>
 PyObject* call_for_python(PyObject*, PyObject* all) {
-  PyObject *function, *args, *kwargs;
-  if (!PyArg_ParseTuple(all,
-                        "OO!O!",
-                        &function,
-                        &PyTuple_Type,
-                        &args,
-                        &PyDict_Type,
-                        &kwargs)) {
-    return nullptr;
-  }
+  GivenCall call;
+  if (!call.read(all)) return nullptr;
   return in_capture([&](Capture& c) {
     Suspended suspended(c, Depth);
-    return checked(PyObject_Call(function, args, kwargs)).release();
+    return checked(PyObject_Call(call.function, call.args, call.kwargs))
+        .release();
   });
 }
 
@@ -409,18 +416,11 @@ PyObject* emit_for_python(PyObject*, PyObject* all) {
 }
 
 PyObject* record_for_python(PyObject*, PyObject* all) {
-  PyObject *function, *args, *kwargs;
-  if (!PyArg_ParseTuple(all,
-                        "OO!O!",
-                        &function,
-                        &PyTuple_Type,
-                        &args,
-                        &PyDict_Type,
-                        &kwargs)) {
-    return nullptr;
-  }
-  return in_capture(
-      [&](Capture& c) { return c.record(function, args, kwargs); });
+  GivenCall call;
+  if (!call.read(all)) return nullptr;
+  return in_capture([&](Capture& c) {
+    return c.record(call.function, call.args, call.kwargs);
+  });
 }
 
 PyObject* break_for_python(PyObject*, PyObject* reason) {
