@@ -32,6 +32,7 @@ struct Version {
 // Changed with the GIL held alone; a version never changes.
 struct State {
   Ref function, on_failure;
+  Ref on_made;  // called with this object for each new version; None: nobody
   CompileOptions options;
   std::vector<std::shared_ptr<const Version>> versions;
   bool failed = false;
@@ -100,8 +101,9 @@ std::shared_ptr<const Version> compile(const State& state,
 }
 
 // Null where the function is to run as it is.
-std::shared_ptr<const Version> version_for(State& state,
+std::shared_ptr<const Version> version_for(PyObject* self,
                                            std::span<const TensorBase> inputs) {
+  State& state = state_of(self);
   for (const auto& v : state.versions) {
     if (v->program->fits(inputs)) return v;
   }
@@ -113,6 +115,9 @@ std::shared_ptr<const Version> version_for(State& state,
     }
     auto made = compile(state, inputs);
     state.versions.push_back(made);
+    if (state.on_made.get() != Py_None) {
+      checked(PyObject_CallOneArg(state.on_made.get(), self));
+    }
     return made;
   } catch (...) {
     bridge().translate();
@@ -158,7 +163,7 @@ PyObject* call_object(PyObject* self,
     size_t count = PyVectorcall_NARGS(flagged);
     auto inputs = inputs_of(args, count, names);
     std::shared_ptr<const Version> version;
-    if (inputs && !is_watched()) version = version_for(state, *inputs);
+    if (inputs && !is_watched()) version = version_for(self, *inputs);
     if (!version) {
       return PyObject_Vectorcall(state.function.get(), args, count, names);
     }
@@ -184,7 +189,7 @@ PyObject* prepare(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     auto inputs = inputs_of(args, static_cast<size_t>(count), nullptr);
     if (!inputs || is_watched()) return python::boolean(false);
-    return python::boolean(version_for(state_of(self), *inputs) != nullptr);
+    return python::boolean(version_for(self, *inputs) != nullptr);
   });
 }
 
@@ -207,6 +212,34 @@ PyObject* graphs(PyObject* self, PyObject*) {
   });
 }
 
+// [(loops, text that is compiled)]
+Ref texts_of(const CompiledProgram& program) {
+  Ref found = checked(PyList_New(0));
+  auto add = [&](const Graph& graph) {
+    for (const Node& node : graph.nodes) {
+      if (!node.region) continue;
+      Ref texts = checked(Py_BuildValue("(ss)",
+                                        node.region->loops_text().c_str(),
+                                        node.region->kernel_text().c_str()));
+      python::check_status(PyList_Append(found.get(), texts.get()));
+    }
+  };
+  add(program.forward());
+  if (const Graph* backward = program.backward()) add(*backward);
+  return found;
+}
+
+PyObject* kernels(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const auto& versions = state_of(self).versions;
+    return python::new_list(versions.size(),
+                            [&](size_t i) {
+                              return texts_of(*versions[i]->program).release();
+                            })
+        .release();
+  });
+}
+
 PyMethodDef methods[] = {
     {"prepare",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(prepare)),
@@ -216,6 +249,10 @@ PyMethodDef methods[] = {
      graphs,
      METH_NOARGS,
      "Texts of the forward and the backward graph of each version."},
+    {"kernels",
+     kernels,
+     METH_NOARGS,
+     "Loops and C++ text of each kernel of each version."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -236,6 +273,7 @@ const python::Bridge& bridge() {
 
 PyObject* new_compiled(PyObject* function,
                        PyObject* on_failure,
+                       PyObject* on_made,
                        const CompileOptions& options) {
   PyObject* self = compiled_type->tp_alloc(compiled_type, 0);
   if (self == nullptr) return nullptr;
@@ -243,6 +281,7 @@ PyObject* new_compiled(PyObject* function,
   object->call = call_object;
   object->state = new State{Ref::borrow(function),
                             Ref::borrow(on_failure),
+                            Ref::borrow(on_made),
                             options,
                             {},
                             /*failed=*/false};

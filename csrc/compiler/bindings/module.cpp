@@ -1,8 +1,11 @@
 // The extension module taeda._compiler, loaded when something is compiled.
 #include <taeda/csrc/compiler/bindings/compiled.h>
 #include <taeda/csrc/compiler/loops/fuse.h>
+#include <taeda/csrc/compiler/loops/toolchain.h>
+#include <taeda/csrc/compiler/loops/unit.h>
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 namespace taeda::compiler {
 
@@ -25,6 +28,7 @@ void fuse_and_check(Graph& graph) {
 
 py::object compile(const py::object& function,
                    const py::object& on_failure,
+                   const py::object& on_made,
                    bool recompute,
                    bool fuse,
                    bool blocking,
@@ -38,7 +42,8 @@ py::object compile(const py::object& function,
   }
   options.partition.recompute = recompute;
   options.partition.budget = budget;
-  PyObject* made = new_compiled(function.ptr(), on_failure.ptr(), options);
+  PyObject* made =
+      new_compiled(function.ptr(), on_failure.ptr(), on_made.ptr(), options);
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
@@ -57,10 +62,21 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("function"),
         pybind11::arg("on_failure"),
         pybind11::kw_only(),
+        pybind11::arg("on_made") = pybind11::none(),
         pybind11::arg("recompute") = true,
         pybind11::arg("fuse") = true,
         pybind11::arg("blocking") = false,
         pybind11::arg("check") = false,
         pybind11::arg("budget") = 1.0,
         "A callable that runs a function of tensors as compiled graphs.");
+  m.def("opened_kernels",
+        &loops::opened_kernels,
+        "Paths of the cached kernels that this process has loaded.");
+  m.def("kernel_folder",
+        &loops::cache_folder,
+        "The folder of cached kernels; None where there can be none.");
+  m.def("is_whole_kernel",
+        &loops::check_cached,
+        pybind11::arg("path"),
+        "Whether a cached kernel is there, undamaged and this user's.");
 }

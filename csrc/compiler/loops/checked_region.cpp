@@ -49,12 +49,8 @@ double difference(const TensorBase& a, const TensorBase& b) {
 }  // namespace
 
 CheckedRegion::CheckedRegion(IntrusivePtr<Region> kernel,
-                             std::string loops,
                              ReportDifference report)
-    : kernel_(std::move(kernel)),
-      calls_(kernel_->body),
-      loops_(std::move(loops)),
-      report_(report) {
+    : kernel_(std::move(kernel)), calls_(kernel_->body), report_(report) {
   body = kernel_->body;
 }
 
@@ -78,7 +74,7 @@ bool CheckedRegion::run(std::span<const TensorBase> inputs,
                     "\ncalls:\n",
                     text_of(body),
                     "\nloops:\n",
-                    loops_));
+                    loops_text()));
   }
   return true;
 }

@@ -15,17 +15,15 @@ using ReportDifference = void (*)(const std::string& text);
 // numbers the calls read.
 class CheckedRegion final : public Region {
  public:
-  // `loops` is the loop program, for people.
-  CheckedRegion(IntrusivePtr<Region> kernel,
-                std::string loops,
-                ReportDifference report);
+  CheckedRegion(IntrusivePtr<Region> kernel, ReportDifference report);
   bool run(std::span<const TensorBase> inputs,
            std::span<const TensorBase> outputs) override;
+  std::string loops_text() const override { return kernel_->loops_text(); }
+  std::string kernel_text() const override { return kernel_->kernel_text(); }
 
  private:
   IntrusivePtr<Region> kernel_;
   Executor calls_;
-  std::string loops_;
   ReportDifference report_;
 };
 

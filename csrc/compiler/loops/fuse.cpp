@@ -118,9 +118,7 @@ class Fuser {
   void add_checks() {
     for (Node& node : graph_.nodes) {
       if (!node.region) continue;
-      const auto& loop = static_cast<const LoopRegion&>(*node.region);
-      node.region =
-          make_intrusive<CheckedRegion>(node.region, loop.text, options_.check);
+      node.region = make_intrusive<CheckedRegion>(node.region, options_.check);
     }
   }
 

@@ -18,6 +18,8 @@ class LoopRegion final : public Region {
   bool run(std::span<const TensorBase> inputs,
            std::span<const TensorBase> outputs) override;
   bool may_overwrite(size_t output, size_t input) const override;
+  std::string loops_text() const override { return text; }
+  std::string kernel_text() const override { return unit_->text(); }
   // The unit that the kernel is part of, once its text is whole.
   void set_unit(IntrusivePtr<Unit> unit, size_t index) {
     unit_ = std::move(unit);

@@ -54,4 +54,7 @@ class Unit : public IntrusiveTarget {
   std::atomic<int64_t> process_{0};  // that the request was made in
 };
 
+// Files of the cache folder whose kernels this process has loaded.
+std::vector<std::string> opened_kernels();
+
 }  // namespace taeda::compiler::loops

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from taeda import Tensor
+from taeda._logging import artifact_log
 
 from ._events import warn
 from ._graphs import graph_module
@@ -64,11 +65,12 @@ class BySize:
 
     def _tell_limit(self) -> None:
         if not self._told:
-            warn(
-                "compile: a graph is compiled for %d sets of numbers; for others it "
-                "runs as it was captured, call by call",
-                LIMIT,
+            text = (
+                f"compile: a graph is compiled for {LIMIT} sets of numbers; for others "
+                "it runs as it was captured, call by call"
             )
+            artifact_log("perf_hints", text)
+            warn("%s", text)
         self._told = True
 
     def _specialize(self, given, tensors):

@@ -8,6 +8,7 @@ import os
 from taeda import _C, Tensor, _compiler
 from taeda._checks import may_refuse
 from taeda._determinism import are_deterministic_algorithms_enabled
+from taeda._logging import artifact_log, wanted
 
 from . import _checks
 from ._events import warn
@@ -30,21 +31,30 @@ def _failed(error: Exception, name: str = "inductor", fullgraph: bool = False) -
         from taeda._dynamo.exc import BackendCompilerFailed
 
         raise BackendCompilerFailed(name, error) from error
-    warn(
-        "compile: a graph runs as it was captured: %s: %s", type(error).__name__, error
-    )
+    text = f"compile: a graph runs as it was captured: {type(error).__name__}: {error}"
+    artifact_log("perf_hints", text)
+    warn("%s", text)
 
 
 def _left(reason: str, fullgraph: bool) -> None:
     """What no graph of operators holds is run as it was captured."""
-    say = warn if fullgraph else _note
-    say("compile: a graph runs as it was captured, call by call: %s", reason)
+    text = f"compile: a graph runs as it was captured, call by call: {reason}"
+    artifact_log("perf_hints", text)
+    if fullgraph:
+        warn("%s", text)
 
 
-def _note(text: str, *values) -> None:
-    import logging
-
-    logging.getLogger("taeda.compiler").info(text, *values)
+def _show(made) -> None:
+    """Logs what a function has just been compiled to."""
+    forward, backward = made.graphs()[-1]
+    artifact_log("aot_graphs", f"Forward graph:\n{forward}")
+    if backward:
+        artifact_log("aot_graphs", f"Backward graph:\n{backward}")
+    kernels = made.kernels()[-1]
+    for loops, _ in kernels:
+        artifact_log("schedule", f"Loops of a kernel:\n{loops}")
+    for code in dict.fromkeys(code for _, code in kernels):
+        artifact_log("output_code", f"Kernels in C++:\n{code}")
 
 
 def compile_function(
@@ -77,8 +87,15 @@ def compile_function(
         _failed, name="inductor" if fuse else "aot_eager", fullgraph=fullgraph
     )
     wait = blocking or are_deterministic_algorithms_enabled()
+    shown = any(map(wanted, ("aot_graphs", "schedule", "output_code")))
     return _compiler.compile(
-        function, failed, recompute=fuse, fuse=fuse, blocking=wait, check=check
+        function,
+        failed,
+        on_made=_show if shown else None,
+        recompute=fuse,
+        fuse=fuse,
+        blocking=wait,
+        check=check,
     )
 
 
