@@ -143,6 +143,11 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
     if not made.prepare(*first.values()):
         # What went wrong was told; under a mode or transform nothing did.
         return left("it cannot be traced here") if fullgraph else None
+    if os.environ.get("TAEDA_MINIFY"):
+        from ._graphs import graph_module
+        from ._repro import Held
+
+        made = Held(made, lambda: graph_module(nodes, outputs, inputs, sizes)[0])
     return (
         _Clearing(made, [inputs.index(c[2][0]) for c in cleared]) if cleared else made
     )
