@@ -21,6 +21,8 @@ struct Memory final : IntrusiveTarget {
   uint64_t writes = 0;
   bool recorded = false;   // whether autograd records a write to it
   bool has_views = false;  // whether more than one wrapper was made of it
+  bool is_strided = false;  // whether a view counts on the strides of the base
+  std::vector<int64_t> gaps;  // strides with gaps that `value` has no more
 };
 using MemoryPtr = IntrusivePtr<Memory>;
 
