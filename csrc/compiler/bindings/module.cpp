@@ -29,7 +29,8 @@ py::object compile(const py::object& function,
                    bool fuse,
                    bool blocking,
                    bool check,
-                   double budget) {
+                   double budget,
+                   const py::object& symbols) {
   CompileOptions options;
   if (fuse) {
     options.fuse = check      ? &fuse_and_check
@@ -38,7 +39,8 @@ py::object compile(const py::object& function,
   }
   options.partition.recompute = recompute;
   options.partition.budget = budget;
-  PyObject* made = new_compiled(function.ptr(), on_failure.ptr(), options);
+  PyObject* made = new_compiled(
+      function.ptr(), on_failure.ptr(), options, Signature(symbols.ptr()));
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
@@ -62,5 +64,7 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("blocking") = false,
         pybind11::arg("check") = false,
         pybind11::arg("budget") = 1.0,
-        "A callable that runs a function of tensors as compiled graphs.");
+        pybind11::arg("symbols") = pybind11::none(),
+        "A callable that runs a function of tensors, and of numbers where "
+        "`symbols` says so, as compiled graphs."); 
 }

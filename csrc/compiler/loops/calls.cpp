@@ -19,15 +19,14 @@ constexpr DtypeSet kKnown = dtype_set(kBool,
                                       kFloat,
                                       kDouble);
 
-// Plain sizes, memory of the CPU, elements that loops compute with.
+// Memory of the CPU, elements that loops compute with.
 bool is_known(const Value& v) {
-  return v.device.is_cpu() && (kKnown & dtype_bit(v.dtype)) != 0 &&
-         all_plain(v.sizes) && all_plain(v.strides);
+  return v.device.is_cpu() && (kKnown & dtype_bit(v.dtype)) != 0;
 }
 
 bool is_empty(const Value& v) {
   return std::any_of(v.sizes.begin(), v.sizes.end(), [](const SymInt& n) {
-    return n.plain() == 0;
+    return same(n, 0);
   });
 }
 
@@ -243,7 +242,7 @@ Spaces::Dims fresh_dims(const Value& v, Spaces& spaces) {
   Spaces::Dims dims;
   for (const SymInt& n : v.sizes) {
     dims.emplace_back();
-    if (n.plain() != 1) dims.back().push_back(spaces.axis(n.plain()));
+    if (!same(n, 1)) dims.back().push_back(spaces.axis(n));
   }
   return dims;
 }
@@ -285,7 +284,7 @@ bool add_reduce(const Graph& graph,
       continue;
     }
     // A dim that repeats one element has no axis to run along.
-    if (dims[d].empty() && in.sizes[d].plain() != 1) return false;
+    if (dims[d].empty() && !same(in.sizes[d], 1)) return false;
     reduced.insert(reduced.end(), dims[d].begin(), dims[d].end());
     if (keeps) result.emplace_back();
   }
@@ -300,17 +299,17 @@ bool add_reduce(const Graph& graph,
 std::vector<size_t> memory_order(const Value& v) {
   std::vector<size_t> order;
   for (size_t d = 0; d < v.sizes.size(); ++d) {
-    if (v.sizes[d].plain() != 1 && v.strides[d].plain() != 0) {
+    if (!same(v.sizes[d], 1) && !same(v.strides[d], 0)) {
       order.push_back(d);
     }
   }
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return v.strides[a].plain() > v.strides[b].plain();
+    return hint(v.strides[a]) > hint(v.strides[b]);
   });
-  int64_t running = 1;
+  SymInt running = 1;
   for (size_t i = order.size(); i-- > 0;) {
-    if (v.strides[order[i]].plain() != running) return {};
-    running *= v.sizes[order[i]].plain();
+    if (!same(v.strides[order[i]], running)) return {};
+    running *= v.sizes[order[i]];
   }
   return order;
 }
@@ -321,14 +320,14 @@ bool add_view(const Graph& graph, const Node& node, Spaces& spaces) {
   ValueId view = node.results[0];
   const Value& v = graph[view];
   if (!spaces.has(v.base) || graph[v.base].dtype != v.dtype) return false;
-  if (!(v.offset == SymInt(0))) return false;
+  if (!same(v.offset, 0)) return false;
   Spaces::Dims dims(v.sizes.size()), base = spaces.dims(v.base);
   Spaces::Axes mine, others;
   for (size_t d : memory_order(graph[v.base])) {
     others.insert(others.end(), base[d].begin(), base[d].end());
   }
   for (size_t d : memory_order(v)) {
-    dims[d] = {spaces.axis(v.sizes[d].plain())};
+    dims[d] = {spaces.axis(v.sizes[d])};
     mine.push_back(dims[d][0]);
   }
   if (mine.empty() || others.empty()) return false;

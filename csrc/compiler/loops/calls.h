@@ -22,7 +22,7 @@ struct Call {
 };
 
 // What it takes to lower the call; Opaque where the record does not tell, or
-// dtypes, devices or sizes are not known to loops.
+// dtypes or devices are not known to loops.
 Call describe(const Graph& graph, const Node& node);
 
 // Adds the call to a group: dims of its results, by those of operands that the

@@ -20,7 +20,8 @@ class CheckedRegion final : public Region {
                 std::string loops,
                 ReportDifference report);
   bool run(std::span<const TensorBase> inputs,
-           std::span<const TensorBase> outputs) override;
+           std::span<const TensorBase> outputs,
+           IntArrayRef values) override;
 
  private:
   IntrusivePtr<Region> kernel_;

@@ -20,11 +20,11 @@ Lowering::Lowering(const Graph& graph, const Spaces& spaces)
 // result with more dims in front.
 Place Lowering::place_of(ValueId value, const Spaces::Dims& dims) const {
   const Value& v = graph_[value];
-  Place place{0, std::vector<int64_t>(program_.sizes().size(), 0)};
+  Place place{0, std::vector<SymInt>(program_.sizes().size(), 0)};
   size_t shift = dims.size() - v.sizes.size();
   for (size_t d = 0; d < v.sizes.size(); ++d) {
-    if (v.sizes[d].plain() == 1) continue;
-    int64_t stride = v.strides[d].plain();
+    if (same(v.sizes[d], 1)) continue;
+    SymInt stride = v.strides[d];
     const Spaces::Axes& axes = dims[d + shift];
     for (size_t i = axes.size(); i-- > 0;) {
       place.strides[axes_.at(axes[i])] += stride;

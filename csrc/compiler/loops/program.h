@@ -3,6 +3,7 @@
 
 #include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/expr/graph.h>
+#include <taeda/c10/symbolic/sym_int.h>
 
 #include <array>
 #include <string>
@@ -32,10 +33,11 @@ inline constexpr size_t kMaxAxes = 32;
 constexpr AxisSet axis_bit(size_t axis) { return AxisSet{1} << axis; }
 
 // Which element of a buffer: offset + sum of strides[axis] * index, in
-// elements.
+// elements. As sizes of axes, integers may be expressions, whose values a kernel
+// gets.
 struct Place {
-  int64_t offset = 0;
-  std::vector<int64_t> strides;
+  SymInt offset = 0;
+  std::vector<SymInt> strides;
 };
 
 struct Buffer {
@@ -75,12 +77,12 @@ struct Instruction {
 class Program {
  public:
   // Axes and buffers come before instructions that use them.
-  size_t axis(int64_t size, bool reduced);
+  size_t axis(SymInt size, bool reduced);
   int buffer(ScalarType dtype, bool written);
 
   Var load(int buffer, Place place);
   Var index(size_t axis);
-  Var gather(int buffer, int64_t offset, Var position);
+  Var gather(int buffer, SymInt offset, Var position);
   Var compute(Compute computes,
               Compute type,
               expr::Id value,
@@ -97,11 +99,11 @@ class Program {
     return instructions_[static_cast<size_t>(v)];
   }
   Var count() const { return static_cast<Var>(instructions_.size()); }
-  const std::vector<int64_t>& sizes() const { return sizes_; }
+  const std::vector<SymInt>& sizes() const { return sizes_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   AxisSet reduced() const { return reduced_; }
   AxisSet all_axes() const { return axis_bit(sizes_.size()) - 1; }
-  int64_t extent(AxisSet axes) const;
+  SymInt extent(AxisSet axes) const;
   // Axes that lie behind each other everywhere become one.
   void join_axes();
 
@@ -114,7 +116,7 @@ class Program {
   bool joinable(size_t outer, size_t inner) const;
   void join(size_t outer, size_t inner);
 
-  std::vector<int64_t> sizes_;
+  std::vector<SymInt> sizes_;
   AxisSet reduced_ = 0;
   std::vector<Buffer> buffers_;
   std::vector<Instruction> instructions_;
