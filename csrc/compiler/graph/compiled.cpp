@@ -133,7 +133,7 @@ void CompiledProgram::keep_guards(const SymbolicInputs& symbolic) {
                                 : symbolic::Range::kLow);
   }
   for (const ShapeGuard& g : env.guards()) {
-    guards_.push_back(table_.place(env, g.condition));
+    guards_.push_back(table_.place(env.expressions(), g.condition));
   }
 }
 

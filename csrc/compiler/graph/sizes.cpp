@@ -4,6 +4,7 @@
 
 namespace taeda::compiler {
 
+using symbolic::Expressions;
 using symbolic::Id;
 using symbolic::Truth;
 
@@ -40,17 +41,17 @@ SizeTable::SizeTable(const std::vector<SymInt>& symbols)
   }
 }
 
-int32_t SizeTable::place(ShapeEnv& env, Id id) {
-  id = env.simplify(id);
+int32_t SizeTable::place(const Expressions& e, Id id) {
   auto [at, added] =
       places_.try_emplace(id, static_cast<int32_t>(programs_.size()));
-  if (added) programs_.emplace_back(env.expressions(), id, numbers_);
+  if (added) programs_.emplace_back(e, id, numbers_);
   return at->second;
 }
 
 int32_t SizeTable::place(const SymInt& v) {
   if (!v.is_symbolic()) return -1;
-  return place(*v.node()->env, v.node()->id);
+  ShapeEnv& env = *v.node()->env;
+  return place(env.expressions(), env.simplify(v.node()->id));
 }
 
 bool SizeTable::try_run(std::span<const int64_t> symbols,

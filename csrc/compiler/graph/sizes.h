@@ -38,7 +38,8 @@ class SizeTable {
   explicit SizeTable(const std::vector<SymInt>& symbols);
   // The place of an expression's value; -1 for a plain integer.
   int32_t place(const SymInt& v);
-  int32_t place(ShapeEnv& env, symbolic::Id id);
+  // As it is written: a guard is true by what was learned of it.
+  int32_t place(const symbolic::Expressions& e, symbolic::Id id);
   // The values by place, of those of the symbols; an error, or false, where
   // one divides by zero.
   void run(std::span<const int64_t> symbols, SizeNumbers& values) const;

@@ -64,7 +64,10 @@ Operands promoting(const Graph& graph,
   for (size_t i = 0; with_numbers && i < node.arguments.size(); ++i) {
     bool scalar = arguments_of(*node.op->info)[i].type == ValueType::Scalar;
     if (!scalar || is_missing(node, i)) continue;
-    out.numbers.push_back(node.arguments[i].to_scalar());
+    const IValue& number = node.arguments[i];
+    out.numbers.push_back(number.is<SymInt>()
+                              ? Scalar(hint(number.get<SymInt>()))
+                              : number.to_scalar());
     out.list.push_back(Operand(out.numbers.back()));
   }
   return out;
@@ -108,12 +111,17 @@ void list_operands(const Node& node, Call& call) {
 bool has_fit_numbers(const Node& node,
                      const expr::Graph& g,
                      expr::Id formula,
-                     Compute computes) {
+                     Compute computes,
+                     bool with_symbols) {
   for (const std::string& name : g.names(formula)) {
     int named = argument_named(node, name);
     if (named < 0) continue;
     auto argument = static_cast<size_t>(named);
     if (used_value(node, argument) != kNoValue) continue;
+    bool holds_symbols = kind_of(computes) == expr::Kind::Float ||
+                         computes == Compute::I64;
+    bool symbol = node.arguments[argument].is<SymInt>();
+    if (symbol && with_symbols && holds_symbols) continue;
     if (!number_in(node.arguments[argument], kind_of(computes))) return false;
   }
   return true;
@@ -132,7 +140,7 @@ Call pointwise(const Graph& graph, const Node& node, Call call) {
   expr::Graph g;
   CallFormulas formulas(node, g);
   auto id = formulas.find(expr::Role::Forward, kind_of(*computes));
-  if (!id || !has_fit_numbers(node, g, *id, *computes)) return {};
+  if (!id || !has_fit_numbers(node, g, *id, *computes, true)) return {};
   call.kind = CallKind::Pointwise;
   call.computes = *computes;
   call.cost = work_of(g, *id);
@@ -195,7 +203,9 @@ Call reduction(const Graph& graph, const Node& node, Call call) {
                     expr::Role::Combine,
                     expr::Role::Finish}) {
     auto id = formulas.find(role, kind_of(plan.compute));
-    if (!id || !has_fit_numbers(node, g, *id, plan.compute)) return {};
+    if (!id || !has_fit_numbers(node, g, *id, plan.compute, false)) {
+      return {};
+    }
     call.cost += role == expr::Role::Finish ? 0 : work_of(g, *id);
   }
   call.kind = CallKind::Reduce;

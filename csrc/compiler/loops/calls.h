@@ -52,7 +52,8 @@ class Lowering {
   expr::Id bind(const Node& node,
                 expr::Id id,
                 Compute computes,
-                const std::unordered_map<std::string, expr::Id>& names);
+                const std::unordered_map<std::string, expr::Id>& names,
+                std::vector<Var>* used = nullptr);
 
   const Graph& graph_;
   const Spaces& spaces_;

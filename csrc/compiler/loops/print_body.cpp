@@ -180,6 +180,9 @@ std::string BodyPrinter::value(Var v, const std::string& index) {
       if (i.axis != s_.vector) return message("i{}", i.axis);
       return s_.block > 0 ? message("(c + {})", index) : index;
     }
+    case Op::Number:
+      return message(
+          "static_cast<{}>({})", type_name(i.type), name_(i.place.offset));
     case Op::Convert:
       return message(
           "convert<{}>(v{})", type_name(i.type), int64_t{i.operands[0]});
@@ -299,7 +302,9 @@ expr::CppBlock BodyPrinter::combined(Var v) {
 std::string BodyPrinter::meeting(Var v) {
   std::string type = type_name(p_[v].computes);
   expr::CppBlock c = combined(v);
-  if (c.statements.empty()) {
+  // g++ does not leave out a cast of a vector to an integer, but fails.
+  bool floating = kind_of(p_[v].computes) == expr::Kind::Float;
+  if (c.statements.empty() && floating) {
     return str_cat("[](auto a, auto b) -> decltype(",
                    c.results[0],
                    ") { return ",

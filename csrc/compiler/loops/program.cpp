@@ -124,6 +124,14 @@ Var Program::index(size_t axis) {
   return add(std::move(made));
 }
 
+Var Program::number(SymInt value, Compute type) {
+  Instruction made;
+  made.op = Op::Number;
+  made.type = type;
+  made.place.offset = std::move(value);
+  return add(std::move(made));
+}
+
 Var Program::gather(int buffer, SymInt offset, Var position) {
   Place place{std::move(offset), std::vector<SymInt>(sizes_.size(), 0)};
   check_place(buffer, place, false);
@@ -276,6 +284,7 @@ constexpr const char* kTypeNames[] = {
     "bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"};
 constexpr const char* kOpNames[] = {"load",
                                     "index",
+                                    "number",
                                     "gather",
                                     "compute",
                                     "convert",
@@ -313,6 +322,7 @@ std::string text_of(const Program& program) {
     if (i.buffer >= 0)
       out += message(" b{}[{}]", i.buffer, place_text(i.place));
     if (i.op == Op::Index) out += message(" i{}", i.axis);
+    if (i.op == Op::Number) out += " " + i.place.offset.text();
     if (i.op == Op::Compute) {
       out += " " + to_text(program.expressions, i.value);
     } else if (i.op == Op::Reduce) {

@@ -17,6 +17,7 @@ namespace taeda::compiler::loops {
 // variable, by its number, from variables before it:
 //   load     the element of a buffer at a place that is linear in the axes
 //   index    the point's index along an axis
+//   number   an integer that is the same for all points
 //   gather   the element at a place that an int64 variable says
 //   compute  an expression of a record over variables of one type
 //   convert  to another type, as a cast of tensors does
@@ -48,6 +49,7 @@ struct Buffer {
 enum class Op : uint8_t {
   Load,
   Index,
+  Number,
   Gather,
   Compute,
   Convert,
@@ -67,7 +69,7 @@ struct Instruction {
   AxisSet axes = 0;
   int buffer = -1;
   size_t axis = 0;  // of Index
-  Place place;      // of Load, Gather (its offset) and Store
+  Place place;      // of Load, Gather, Number (its offset) and Store
   ScalarType dtype = ScalarType::Float;  // of Round
   std::vector<Var> operands;
   expr::Id value = 0;  // of Compute, over names v0, v1, ...
@@ -82,6 +84,7 @@ class Program {
 
   Var load(int buffer, Place place);
   Var index(size_t axis);
+  Var number(SymInt value, Compute type);
   Var gather(int buffer, SymInt offset, Var position);
   Var compute(Compute computes,
               Compute type,
