@@ -27,7 +27,7 @@ class Executor {
   // holds is free after its last use. `symbols`: the values of the graph's.
   // Where `in_place` is false, nothing is written to inputs.
   std::vector<TensorBase> run(std::vector<TensorBase> inputs,
-                              std::span<const int64_t> symbols,
+                              std::span<const int64_t> symbols = {},
                               bool in_place = true) const;
   // How an input lies.
   struct Layout {
