@@ -91,14 +91,14 @@ def tiny():
     return lambda x: x * 2 + 1, lambda n: (taeda.randn(n % 7 + 2, 4),)
 
 
-def least(functions, rounds: int, calls: int) -> list[float]:
+def least(functions, given, rounds: int, calls: int = 30) -> list[float]:
     """The least process time of a call of each, in microseconds."""
     times = [float("inf")] * len(functions)
     for _ in range(rounds):
         for i, function in enumerate(functions):
             start = time.process_time()
             for _ in range(calls):
-                function()
+                function(*given)
             times[i] = min(times[i], time.process_time() - start)
     return [t / calls * 1e6 for t in times]
 
@@ -147,9 +147,7 @@ def report(build, made: list, cache: str, rounds: int) -> None:
         given = inputs[at]
         fixed = taeda.compile(program, dynamic=False, options={"blocking": True})
         fixed(*given)
-        ours, static, eager = least(
-            [lambda f=f: f(*given) for f in (waiting, fixed, program)], rounds, 30
-        )
+        ours, static, eager = least((waiting, fixed, program), given, rounds)
         print(
             f"  {SIZES[at]}: {ours:.1f} us, "
             f"static {ours / static:.2f}, eager {ours / eager:.2f}"

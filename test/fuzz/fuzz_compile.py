@@ -1,10 +1,10 @@
 """Compiled programs give what they give eagerly: results, inputs and gradients.
 
 Each random program (`programs.py`) is run twice on inputs of the first sizes and twice
-on longer ones, of which the first make a size a symbol, compiled with the default backend or the one that TAEDA_FUZZ_BACKEND
-names. A difference counts when it is larger than what the program's own results move by
-where its floating-point inputs are changed in their last places, as they do behind
-comparisons and roundings.
+on longer ones, of which the first may make sizes symbols. It is compiled with the
+default backend or the one that TAEDA_FUZZ_BACKEND names. A difference counts when it
+is larger than what the program's own results move by where its floating-point inputs
+are changed in their last places, as they do behind comparisons and roundings.
 """
 
 from __future__ import annotations

@@ -201,7 +201,8 @@ PyObject* call_object(PyObject* self,
     std::vector<TensorBase> results;
     {
       python::GilRelease free(true);
-      results = version->program->call(given->tensors, version->symbols(*given));
+      results =
+          version->program->call(given->tensors, version->symbols(*given));
     }
     return to_object(
                version->shape, std::move(results), version->symbols(*given))

@@ -66,5 +66,5 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("budget") = 1.0,
         pybind11::arg("symbols") = pybind11::none(),
         "A callable that runs a function of tensors, and of numbers where "
-        "`symbols` says so, as compiled graphs."); 
+        "`symbols` says so, as compiled graphs.");
 }

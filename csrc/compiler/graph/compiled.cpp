@@ -215,8 +215,7 @@ bool CompiledProgram::fits(std::span<const TensorBase> inputs,
                            std::span<const int64_t> symbols) const {
   bool modes = inputs.size() == looks_.size() &&
                symbols.size() == lowest_.size() &&
-               grad_mode_ == grad_enabled() &&
-               inference_ == inference_mode() &&
+               grad_mode_ == grad_enabled() && inference_ == inference_mode() &&
                same_settings(autocast_, autocast::settings());
   if (!modes) return false;
   for (size_t i = 0; i < symbols.size(); ++i) {

@@ -57,9 +57,7 @@ class CompiledProgram final : public IntrusiveTarget {
   void look_at(std::span<const TensorBase> inputs,
                const SymbolicInputs* symbolic);
   void keep_steps();
-  void split_graph(Traced traced,
-                   size_t inputs,
-                   const CompileOptions& options);
+  void split_graph(Traced traced, size_t inputs, const CompileOptions& options);
   void keep_guards(const SymbolicInputs& symbolic);
   bool looks_like(const TensorBase& t,
                   const Look& look,
@@ -77,16 +75,16 @@ class CompiledProgram final : public IntrusiveTarget {
                     std::span<const TensorBase> outputs,
                     const int64_t* numbers) const;
 
-  SizeTable table_;  // of looks, guards and results
-  std::vector<int64_t> lowest_;      // of symbols
-  std::vector<int32_t> guards_;      // places in the table
+  SizeTable table_;              // of looks, guards and results
+  std::vector<int64_t> lowest_;  // of symbols
+  std::vector<int32_t> guards_;  // places in the table
   std::vector<Look> looks_;
   bool grad_mode_ = false;
   bool inference_ = false;
   autocast::Settings autocast_;
   std::vector<Result> results_;
   std::vector<std::vector<SizeArguments>> steps_;  // by result, by step
-  bool has_steps_ = false;  // that say expressions
+  bool has_steps_ = false;                         // that say expressions
   std::vector<Mutation> mutations_;
   size_t outputs_ = 0;               // of the program; others are saved
   std::vector<int32_t> tangents_;    // by output: its place among them, or -1

@@ -10,7 +10,8 @@ class CompiledNode final : public autograd::Node {
  public:
   CompiledNode(IntrusivePtr<CompiledProgram> program,
                std::span<const int64_t> symbols)
-      : program_(std::move(program)), symbols_(symbols.begin(), symbols.end()) {}
+      : program_(std::move(program)),
+        symbols_(symbols.begin(), symbols.end()) {}
   std::string name() const override { return "CompiledFunctionBackward"; }
   autograd::Tensors apply(autograd::Tensors&& grads) override;
   void release_variables() override;

@@ -43,9 +43,7 @@ struct Executor::Step {
 };
 
 Executor::Executor(Graph graph, std::vector<ValueId> into)
-    : graph_(std::move(graph)),
-      table_(graph_.symbols),
-      into_(std::move(into)) {
+    : graph_(std::move(graph)), table_(graph_.symbols), into_(std::move(into)) {
   lists_.resize(graph_.values.size());
   auto list = [&](ValueId id) {
     if (id == kNoValue) return;
@@ -73,8 +71,7 @@ void Executor::plan() {
       step.numbers = {node.region->numbers, table_};
     } else if (node.results.size() == 1 && node.results[0] != kNoValue) {
       const Value& v = graph_[node.results[0]];
-      bool simple = v.base != kNoValue &&
-                    v.dtype == graph_[v.base].dtype &&
+      bool simple = v.base != kNoValue && v.dtype == graph_[v.base].dtype &&
                     node.op->info->record->family == Family::View && !v.lazy &&
                     !graph_[v.base].lazy;
       if (simple) {

@@ -2,6 +2,8 @@
 
 #include <taeda/c10/core/symbolic_geometry.h>
 
+#include <algorithm>
+
 namespace taeda::compiler {
 
 using symbolic::Expressions;
@@ -29,6 +31,22 @@ std::optional<SymInt> quotient(const SymInt& a, const SymInt& b) {
   SymInt q = a / b;
   if (!same(q * b, a)) return std::nullopt;
   return q;
+}
+
+bool is_dense(SymIntArrayRef sizes, SymIntArrayRef strides) {
+  std::vector<size_t> order;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (!same(sizes[d], 1)) order.push_back(d);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return hint(strides[a]) < hint(strides[b]);
+  });
+  SymInt running(1);
+  for (size_t d : order) {
+    if (!same(strides[d], running)) return false;
+    running *= sizes[d];
+  }
+  return true;
 }
 
 int64_t hint(const SymInt& v) { return hint_of(v, 64); }
@@ -61,6 +79,7 @@ bool SizeTable::try_run(std::span<const int64_t> symbols,
               symbols_,
               " symbols got ",
               symbols.size());
+  if (programs_.empty()) return true;
   values.resize(programs_.size());
   for (size_t i = 0; i < programs_.size(); ++i) {
     std::optional<int64_t> value = programs_[i].run(symbols.data());

@@ -25,6 +25,9 @@ bool same(const SymInt& a, const SymInt& b);
 bool same(SymIntArrayRef a, SymIntArrayRef b);
 // The quotient where the division leaves nothing, whatever the symbols are.
 std::optional<SymInt> quotient(const SymInt& a, const SymInt& b);
+// Whether elements lie without holes and each for itself, whatever the symbols
+// are.
+bool is_dense(SymIntArrayRef sizes, SymIntArrayRef strides);
 // The size that the trace has seen.
 int64_t hint(const SymInt& v);
 
@@ -60,8 +63,7 @@ class SizeList {
   bool all_plain() const { return patches_.empty(); }
   size_t size() const { return plain_.size(); }
   // `room` holds what is returned where something was worked out.
-  ArrayRef<int64_t> in(const int64_t* values,
-                       DimVector& room) const {
+  ArrayRef<int64_t> in(const int64_t* values, DimVector& room) const {
     if (patches_.empty()) return plain_;
     room = plain_;
     for (auto [at, place] : patches_) room[at] = values[place];

@@ -8,7 +8,6 @@
 #include <taeda/csrc/compiler/graph/trace_level.h>
 #include <taeda/csrc/functorch/functional_level.h>
 
-#include <algorithm>
 #include <map>
 
 namespace taeda::compiler {
@@ -270,30 +269,13 @@ void Tracer::add_mutations() {
   }
 }
 
-// Whether the elements lie without holes, whatever the symbols are.
-bool is_dense(const TensorBase& t) {
-  SymIntArrayRef sizes = sym_sizes(*t.impl()), strides = sym_strides(*t.impl());
-  std::vector<size_t> order;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (!same(sizes[d], 1)) order.push_back(d);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return hint(strides[a]) < hint(strides[b]);
-  });
-  SymInt running(1);
-  for (size_t d : order) {
-    if (!same(strides[d], running)) return false;
-    running *= sizes[d];
-  }
-  return true;
-}
-
 // The tangent of an output: laid out like it where that is without holes.
 TensorBase tangent_like(const TensorBase& t) {
   if (t.impl()->is_symbolic()) {
-    SymIntArrayRef strides;
-    if (is_dense(t)) strides = sym_strides(*t.impl());
-    return make_symbolic_tensor(sym_sizes(*t.impl()), strides, t.dtype());
+    SymIntArrayRef sizes = sym_sizes(*t.impl());
+    SymIntArrayRef strides = sym_strides(*t.impl());
+    if (!is_dense(sizes, strides)) strides = {};
+    return make_symbolic_tensor(sizes, strides, t.dtype());
   }
   if (t.is_non_overlapping_and_dense()) {
     return make_tensor_strided(

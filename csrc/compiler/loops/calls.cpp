@@ -118,8 +118,8 @@ bool has_fit_numbers(const Node& node,
     if (named < 0) continue;
     auto argument = static_cast<size_t>(named);
     if (used_value(node, argument) != kNoValue) continue;
-    bool holds_symbols = kind_of(computes) == expr::Kind::Float ||
-                         computes == Compute::I64;
+    bool holds_symbols =
+        kind_of(computes) == expr::Kind::Float || computes == Compute::I64;
     bool symbol = node.arguments[argument].is<SymInt>();
     if (symbol && with_symbols && holds_symbols) continue;
     if (!number_in(node.arguments[argument], kind_of(computes))) return false;

@@ -89,10 +89,9 @@ std::optional<Traced> traced_means(const Graph& graph,
 // Whether tracing the definition decides something about symbols: a call is not
 // worth that, so it is tried on a copy of the env.
 bool decides(const Graph& graph, const Node& node) {
-  auto symbol = std::find_if(
-      graph.symbols.begin(), graph.symbols.end(), [](const SymInt& v) {
-        return v.is_symbolic();
-      });
+  auto symbol = std::find_if(graph.symbols.begin(),
+                             graph.symbols.end(),
+                             [](const SymInt& v) { return v.is_symbolic(); });
   if (symbol == graph.symbols.end()) return false;
   auto env = symbol->node()->env->with_hints({});
   return !traced_means(graph, node, env.get()) || !env->guards().empty();

@@ -48,12 +48,11 @@ Var Lowering::operand(ValueId value, const Spaces::Dims& result) {
 
 // The expression over variables and numbers in place of the arguments' names.
 // Numbers that are expressions are variables that join those it uses.
-expr::Id Lowering::bind(
-    const Node& node,
-    expr::Id id,
-    Compute computes,
-    const std::unordered_map<std::string, expr::Id>& names,
-    std::vector<Var>* used) {
+expr::Id Lowering::bind(const Node& node,
+                        expr::Id id,
+                        Compute computes,
+                        const std::unordered_map<std::string, expr::Id>& names,
+                        std::vector<Var>* used) {
   std::unordered_map<std::string, expr::Id> values = names;
   expr::Graph& g = program_.expressions;
   for (const std::string& name : g.names(id)) {

@@ -67,7 +67,8 @@ class KernelPrinter {
   KernelText print(const std::string& name) {
     print_body();
     std::string head = message(
-        "extern \"C\" void {}(void* const* p, [[maybe_unused]] const int64_t* n,"
+        "extern \"C\" void {}(void* const* p, [[maybe_unused]] const int64_t* "
+        "n,"
         " int64_t begin, int64_t end)",
         name);
     head += " {\n";
@@ -303,11 +304,7 @@ class KernelPrinter {
     }
     start_lanes(sums, lanes);
     nest([&] {
-      lane_loop(sums,
-                stores,
-                lanes,
-                pieces ? "s" : "0",
-                pieces ? "e" : length);
+      lane_loop(sums, stores, lanes, pieces ? "s" : "0", pieces ? "e" : length);
     });
     meet_lanes(sums, lanes);
     if (pieces) line("}");

@@ -17,7 +17,7 @@ struct KernelText {
   std::vector<SymInt> numbers;
 };
 KernelText kernel_text(const Program& program,
-                        const Schedule& schedule,
-                        const std::string& name);
+                       const Schedule& schedule,
+                       const std::string& name);
 
 }  // namespace taeda::compiler::loops

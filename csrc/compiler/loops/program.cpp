@@ -53,9 +53,8 @@ int work_of(const expr::Graph& g, expr::Id id) {
 
 size_t Program::axis(SymInt size, bool reduced) {
   TAEDA_INTERNAL_ASSERT(sizes_.size() < kMaxAxes, "loops: too many axes");
-  TAEDA_INTERNAL_ASSERT(size.is_symbolic() || size.plain() > 1,
-                        "loops: an axis of size ",
-                        size);
+  TAEDA_INTERNAL_ASSERT(
+      size.is_symbolic() || size.plain() > 1, "loops: an axis of size ", size);
   if (reduced) reduced_ |= axis_bit(sizes_.size());
   sizes_.push_back(std::move(size));
   return sizes_.size() - 1;
@@ -311,7 +310,8 @@ std::string text_of(const Program& program) {
   std::string out = "axes";
   for (size_t a = 0; a < program.sizes().size(); ++a) {
     bool reduced = (program.reduced() & axis_bit(a)) != 0;
-    out += message(" i{}<{}{}", a, program.sizes()[a].text(), reduced ? " sum" : "");
+    out += message(
+        " i{}<{}{}", a, program.sizes()[a].text(), reduced ? " sum" : "");
   }
   for (Var v = 0; v < program.count(); ++v) {
     const Instruction& i = program[v];

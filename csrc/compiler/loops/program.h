@@ -34,8 +34,8 @@ inline constexpr size_t kMaxAxes = 32;
 constexpr AxisSet axis_bit(size_t axis) { return AxisSet{1} << axis; }
 
 // Which element of a buffer: offset + sum of strides[axis] * index, in
-// elements. As sizes of axes, integers may be expressions, whose values a kernel
-// gets.
+// elements. As sizes of axes, integers may be expressions, whose values a
+// kernel gets.
 struct Place {
   SymInt offset = 0;
   std::vector<SymInt> strides;

@@ -102,7 +102,8 @@ bool LoopRegion::run(std::span<const TensorBase> inputs,
   Kernel kernel = unit_->kernel(index_);
   void* const* given = buffers.data();
   const int64_t* n = values.data();
-  int64_t grain = std::max<int64_t>(1, kPortion / std::max<int64_t>(1, facts[kWork]));
+  int64_t grain =
+      std::max<int64_t>(1, kPortion / std::max<int64_t>(1, facts[kWork]));
   parallel_for(0, facts[kOuter], grain, [=](int64_t begin, int64_t end) {
     kernel(given, n, begin, end);
   });

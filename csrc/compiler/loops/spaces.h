@@ -15,8 +15,8 @@ namespace taeda::compiler::loops {
 // after a reshape has parted it, none where the dim has size 1 or repeats one
 // element. Two dims that run together (operand and result, a reshape's two
 // sides) are made the same lists: equal axes become one, a longer axis is
-// parted by one that divides it, whatever the symbols are. What cannot be made the same ends
-// the group.
+// parted by one that divides it, whatever the symbols are. What cannot be made
+// the same ends the group.
 class Spaces {
  public:
   using Axes = std::vector<int>;

@@ -1,4 +1,5 @@
-// Sizes that are expressions: what is known of them, kernels and graphs by them.
+// Sizes that are expressions: what is known of them, kernels and graphs by
+// them.
 #include <taeda/csrc/compiler/graph/compiled.h>
 #include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/fuse.h>

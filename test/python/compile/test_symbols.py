@@ -278,9 +278,7 @@ def test_a_symbolic_trace_that_fails_leaves_one_with_numbers(monkeypatch) -> Non
 
     env = taeda.fx.experimental.symbolic_shapes.ShapeEnv()
     n = env.create_size(3, "n", "marked")
-    compiled = _default.compile_function(
-        refusing, None, fuse=False, symbols=[None, n]
-    )
+    compiled = _default.compile_function(refusing, None, fuse=False, symbols=[None, n])
     x = taeda.ones(2)
     assert compiled(x, 3).tolist() == [3, 3]
     assert compiled(x, 4).tolist() == [4, 4]
