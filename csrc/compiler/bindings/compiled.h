@@ -1,13 +1,10 @@
 // A Python callable that runs a function of tensors as compiled graphs.
 #pragma once
 
+#include <taeda/csrc/compiler/bindings/arguments.h>
 #include <taeda/csrc/compiler/graph/compiled.h>
-#include <taeda/csrc/python/bridge.h>
 
 namespace taeda::compiler {
-
-// Of taeda._C, once the module is loaded.
-const python::Bridge& bridge();
 
 // A new object for a callable. `on_failure` is called with what went wrong
 // where the callable cannot be compiled; it raises, or the callable runs as it
@@ -16,7 +13,8 @@ const python::Bridge& bridge();
 PyObject* new_compiled(PyObject* function,
                        PyObject* on_failure,
                        PyObject* on_made,
-                       const CompileOptions& options);
+                       const CompileOptions& options,
+                       Signature signature = {});
 PyTypeObject* add_compiled_type(PyObject* module);
 
 }  // namespace taeda::compiler

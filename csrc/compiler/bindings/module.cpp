@@ -33,7 +33,8 @@ py::object compile(const py::object& function,
                    bool fuse,
                    bool blocking,
                    bool check,
-                   double budget) {
+                   double budget,
+                   const py::object& symbols) {
   CompileOptions options;
   if (fuse) {
     options.fuse = check      ? &fuse_and_check
@@ -42,8 +43,11 @@ py::object compile(const py::object& function,
   }
   options.partition.recompute = recompute;
   options.partition.budget = budget;
-  PyObject* made =
-      new_compiled(function.ptr(), on_failure.ptr(), on_made.ptr(), options);
+  PyObject* made = new_compiled(function.ptr(),
+                                on_failure.ptr(),
+                                on_made.ptr(),
+                                options,
+                                Signature(symbols.ptr()));
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
@@ -68,7 +72,9 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("blocking") = false,
         pybind11::arg("check") = false,
         pybind11::arg("budget") = 1.0,
-        "A callable that runs a function of tensors as compiled graphs.");
+        pybind11::arg("symbols") = pybind11::none(),
+        "A callable that runs a function of tensors, and of numbers where "
+        "`symbols` says so, as compiled graphs.");
   m.def("opened_kernels",
         &loops::opened_kernels,
         "Paths of the cached kernels that this process has loaded.");

@@ -114,8 +114,11 @@ Ref describe(Entry& entry, PyObject* marker) {
       // An input that nothing reads keeps its number and is not given.
       if (!entry.graph.is_read(i)) return Py_NewRef(Py_None);
       std::string name = entry.guards.name(call.input);
-      return Py_BuildValue(
-          "(sO)", name.c_str(), entry.guards.value(call.input));
+      Ref geometry = entry.dynamic->geometry_at(call.input);
+      return Py_BuildValue("(sOO)",
+                           name.c_str(),
+                           entry.guards.value(call.input),
+                           geometry.get());
     }
     if (!call.function) return Py_NewRef(Py_None);
     return describe(call, marker, &entry).release();

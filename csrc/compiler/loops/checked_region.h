@@ -17,7 +17,8 @@ class CheckedRegion final : public Region {
  public:
   CheckedRegion(IntrusivePtr<Region> kernel, ReportDifference report);
   bool run(std::span<const TensorBase> inputs,
-           std::span<const TensorBase> outputs) override;
+           std::span<const TensorBase> outputs,
+           IntArrayRef values) override;
   std::string loops_text() const override { return kernel_->loops_text(); }
   std::string kernel_text() const override { return kernel_->kernel_text(); }
 

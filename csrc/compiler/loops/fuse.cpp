@@ -23,7 +23,9 @@ struct Body {
 
 class BodyBuilder {
  public:
-  explicit BodyBuilder(const Graph& graph) : graph_(graph) {}
+  explicit BodyBuilder(const Graph& graph) : graph_(graph) {
+    body_.graph.symbols = graph.symbols;
+  }
 
   void add(const Node& node) {
     Node copy = node;
@@ -79,11 +81,11 @@ bool runs_well(const Program& program, const Schedule& s) {
   for (Var v = 0; v < program.count(); ++v) {
     const Instruction& i = program[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    int64_t step = i.place.strides[s.vector];
-    if (step < 0 || step > 1) return false;
+    const SymInt& step = i.place.strides[s.vector];
+    if (!same(step, 0) && !same(step, 1)) return false;
   }
-  int64_t all = program.extent(program.all_axes());
-  bool long_row = s.outer_count(program) < get_num_threads();
+  int64_t all = hint(program.extent(program.all_axes()));
+  bool long_row = hint(s.outer_count(program)) < get_num_threads();
   return !(long_row && all > 65536);
 }
 
@@ -142,38 +144,37 @@ class Fuser {
     for (ValueId v : lowering.inputs()) builder.input(v);
     Body body = builder.finish(outputs);
     std::string name = message("region{}", regions_.size());
-    text_ += kernel_text(program, s, name);
+    KernelText kernel = kernel_text(program, s, name);
+    text_ += kernel.text;
     names_.push_back(name);
-    add_node(groups, group, lowering, outputs, std::move(body), s);
+    made_.push_back(make_intrusive<LoopRegion>(
+        std::move(body.graph), program, s, std::move(kernel.numbers)));
+    add_node(groups, group, lowering.inputs(), outputs, body.inputs);
   }
 
   void add_node(const Groups& groups,
                 const Group& group,
-                Lowering& lowering,
+                const std::vector<ValueId>& buffers,
                 const std::vector<ValueId>& outputs,
-                Body body,
-                const Schedule& s) {
+                const std::vector<ValueId>& inputs) {
     std::vector<size_t> from;
-    for (ValueId v : lowering.inputs()) {
-      auto place = std::find(body.inputs.begin(), body.inputs.end(), v);
-      from.push_back(static_cast<size_t>(place - body.inputs.begin()));
+    for (ValueId v : buffers) {
+      auto place = std::find(inputs.begin(), inputs.end(), v);
+      from.push_back(static_cast<size_t>(place - inputs.begin()));
     }
     for (size_t k = 0; k < outputs.size(); ++k) {
-      from.push_back(body.inputs.size() + k);
+      from.push_back(inputs.size() + k);
     }
+    made_.back()->set_buffers(std::move(from));
     Made made;
     made.group = group;
     made.node.results = outputs;
     made.node.line = graph_.nodes[group.back()].line;
-    for (size_t i = 0; i < body.inputs.size(); ++i) {
-      made.node.uses.push_back({static_cast<uint16_t>(i), -1, body.inputs[i]});
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      made.node.uses.push_back({static_cast<uint16_t>(i), -1, inputs[i]});
       made.node.arguments.emplace_back(TensorBase());
     }
-    auto region = make_intrusive<LoopRegion>(
-        std::move(body.graph), lowering.program(), s, std::move(from));
-    region->text = text_of(lowering.program());
-    made_.push_back(region);
-    made.node.region = std::move(region);
+    made.node.region = made_.back();
     for (ValueId v : groups.views_of(group)) add_view(group, v, made.views);
     regions_.push_back(std::move(made));
   }

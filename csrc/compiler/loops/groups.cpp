@@ -22,11 +22,31 @@ Spaces::Axes flat(const Spaces::Dims& dims) {
   return all;
 }
 
-int64_t extent(const Spaces& spaces, const Spaces::Axes& axes) {
-  int64_t product = 1;
-  for (int a : axes) product *= spaces.size(a);
-  return product;
-}
+// Axes that results and heavy work may have: all, or all that are kept.
+class WholeAxes {
+ public:
+  explicit WholeAxes(const Spaces& spaces) : all_(spaces.all()) {
+    Spaces::Axes reduced = sorted(spaces.reduced());
+    std::set_difference(all_.begin(),
+                        all_.end(),
+                        reduced.begin(),
+                        reduced.end(),
+                        std::back_inserter(kept_));
+  }
+  bool are_kept(const Spaces::Dims& dims) const {
+    return sorted(flat(dims)) == kept_;
+  }
+  bool are_whole(const Spaces::Dims& dims) const {
+    return are_kept(dims) || sorted(flat(dims)) == all_;
+  }
+
+ private:
+  static Spaces::Axes sorted(Spaces::Axes axes) {
+    std::sort(axes.begin(), axes.end());
+    return axes;
+  }
+  Spaces::Axes all_, kept_;
+};
 
 }  // namespace
 
@@ -116,12 +136,10 @@ std::optional<Spaces> Groups::spaces_of(const Group& group) const {
 
 // All axes, or (beside reductions) all that are kept.
 bool Groups::fits_outputs(const Group& group, const Spaces& spaces) const {
-  int64_t all = extent(spaces, spaces.all());
-  int64_t kept = all / extent(spaces, spaces.reduced());
+  WholeAxes axes(spaces);
   for (ValueId v : outputs_of(group)) {
     if (!spaces.has(v)) return false;
-    int64_t own = extent(spaces, flat(spaces.dims(v)));
-    if (own != all && own != kept) return false;
+    if (!axes.are_whole(spaces.dims(v))) return false;
   }
   return true;
 }
@@ -129,17 +147,16 @@ bool Groups::fits_outputs(const Group& group, const Spaces& spaces) const {
 // Whether a reduction, or heavy work, would be done again along an axis that
 // it does not have.
 bool Groups::repeats_work(const Group& group, const Spaces& spaces) const {
-  int64_t all = extent(spaces, spaces.all());
-  int64_t kept = all / extent(spaces, spaces.reduced());
+  WholeAxes axes(spaces);
   for (size_t i : group) {
     const Item& item = items_[i];
     for (size_t k = 0; k < item.nodes.size(); ++k) {
       const Call& call = item.calls[k];
       ValueId v = item.nodes[k].results[0];
-      int64_t own = extent(spaces, flat(spaces.dims(v)));
-      if (call.kind == CallKind::Reduce && own != kept) return true;
+      Spaces::Dims own = spaces.dims(v);
+      if (call.kind == CallKind::Reduce && !axes.are_kept(own)) return true;
       bool heavy = call.kind == CallKind::Pointwise && call.cost >= kHeavy;
-      if (heavy && own != all && own != kept) return true;
+      if (heavy && !axes.are_whole(own)) return true;
     }
   }
   return false;

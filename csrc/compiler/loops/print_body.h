@@ -20,9 +20,16 @@ struct PassParts {
   bool empty() const { return stores.empty() && kept.empty() && sums.empty(); }
 };
 
+// The integers of a text: themselves, or a name for an expression.
+class NumberNames {
+ public:
+  std::string operator()(const SymInt& v);
+  std::vector<SymInt> numbers;
+};
+
 class BodyPrinter {
  public:
-  BodyPrinter(Program& program, const Schedule& schedule);
+  BodyPrinter(Program& program, const Schedule& schedule, NumberNames& names);
 
   PassParts parts(int pass) const;
   // From here on these are read from their arrays.
@@ -58,7 +65,7 @@ class BodyPrinter {
   Needs needs_of(const std::vector<Var>& roots, bool with_roots) const;
   void collect(Var v, Needs& needs, std::vector<bool>& seen) const;
   std::string read_array(Var v, const std::string& index) const;
-  std::string place(Var v, const std::string& index) const;
+  std::string place(Var v, const std::string& index);
   std::string expression(Var v);
   std::string value(Var v, const std::string& index);
   std::string finish(Var v);
@@ -69,6 +76,7 @@ class BodyPrinter {
 
   Program& p_;
   const Schedule& s_;
+  NumberNames& name_;
   std::vector<bool> in_array_;
 };
 

@@ -10,7 +10,10 @@
 
 namespace taeda::compiler::loops {
 
-using Kernel = void (*)(void* const* buffers, int64_t begin, int64_t end);
+using Kernel = void (*)(void* const* buffers,
+                        const int64_t* numbers,
+                        int64_t begin,
+                        int64_t end);
 
 // Note [Units]
 // A unit is one C++ text. request() hands it to the process's compiling thread

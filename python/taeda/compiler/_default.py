@@ -13,6 +13,7 @@ from taeda._logging import artifact_log, wanted
 from . import _checks
 from ._events import warn
 from ._frames import Number
+from ._graphs import graph_module
 from ._sizes import Applied, SizeText
 
 __all__ = ["compile_calls", "compile_function"]
@@ -65,6 +66,7 @@ def compile_function(
     blocking: bool = False,
     check: bool = False,
     fullgraph: bool = False,
+    symbols=None,
 ):
     """A function of tensors, compiled when it is first called.
 
@@ -78,6 +80,9 @@ def compile_function(
         check: whether each kernel is held to the calls that it stands for, at each
             run; the first one that differs raises `KernelDiffers`.
         fullgraph: refuse a function that cannot be one graph.
+        symbols: for each argument a SymInt where it is a number, (sizes, strides)
+            where it is a tensor that has symbols, else None. One graph serves all
+            numbers for which it would decide the same.
 
     Returns:
         A callable; without `fullgraph`, it calls `function` itself where that cannot
@@ -96,6 +101,7 @@ def compile_function(
         fuse=fuse,
         blocking=wait,
         check=check,
+        symbols=symbols,
     )
 
 
@@ -133,24 +139,29 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
         )
 
     if sizes or len(first) < len(inputs) or any(map(_has_number, calls)):
-        from ._by_size import BySize
-
-        if cleared:
-            return left("it clears gradients, and its sizes differ")
-        return BySize((nodes, outputs, inputs, sizes), compiled)
-    function = _function(calls, len(nodes), outputs, inputs)
-    made = compiled(function, first.values())
-    if not made.prepare(*first.values()):
+        left_out = [call[0] for call in cleared]
+        kept = [None if i in left_out else node for i, node in enumerate(nodes)]
+        function = graph_module(kept, outputs, inputs, sizes)[0].forward
+        settings["symbols"] = [_symbols_of(entry, nodes) for entry in inputs]
+    else:
+        function = _function(calls, len(nodes), outputs, inputs)
+    given = [first[i] if isinstance(i, int) else i[2] for i in inputs]
+    made = compiled(function, given)
+    if not made.prepare(*given):
         # What went wrong was told; under a mode or transform nothing did.
         return left("it cannot be traced here") if fullgraph else None
-    if os.environ.get("TAEDA_MINIFY"):
-        from ._graphs import graph_module
+    if os.environ.get("TAEDA_MINIFY") and "symbols" not in settings:
         from ._repro import Held
 
         made = Held(made, lambda: graph_module(nodes, outputs, inputs, sizes)[0])
     return (
         _Clearing(made, [inputs.index(c[2][0]) for c in cleared]) if cleared else made
     )
+
+
+def _symbols_of(entry, nodes):
+    """What `compile_function` is told of an input: see `_graphs.graph_module`."""
+    return nodes[entry][2] if isinstance(entry, int) else entry[2]
 
 
 class _Clearing:

@@ -213,8 +213,9 @@ TEST(Fuse, AKernelRefusesOtherStrides) {
   Region& region = *graph.nodes[0].region;
   TensorBase out = make_tensor("test", {16, 32}, kFloat);
   TensorBase plain = x, turned = randn({32, 16}).transpose(0, 1);
-  EXPECT_TRUE(region.run({&plain, 1}, {&out, 1}));
-  EXPECT_FALSE(region.run({&turned, 1}, {&out, 1}));
+  IntArrayRef numbers = as_plain(region.numbers);
+  EXPECT_TRUE(region.run({&plain, 1}, {&out, 1}, numbers));
+  EXPECT_FALSE(region.run({&turned, 1}, {&out, 1}, numbers));
 }
 
 }  // namespace
