@@ -8,6 +8,7 @@
 #include <taeda/csrc/compiler/loops/simplify.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace taeda::compiler {
 
@@ -143,13 +144,21 @@ class Fuser {
     for (size_t i : group) builder.add(graph_.nodes[i]);
     for (ValueId v : lowering.inputs()) builder.input(v);
     Body body = builder.finish(outputs);
-    std::string name = message("region{}", regions_.size());
-    KernelText kernel = kernel_text(program, s, name);
-    text_ += kernel.text;
-    names_.push_back(name);
+    KernelText kernel = kernel_text(program, s);
+    kernels_.push_back(kernel_of(kernel.text));
     made_.push_back(make_intrusive<LoopRegion>(
         std::move(body.graph), program, s, std::move(kernel.numbers)));
     add_node(groups, group, lowering.inputs(), outputs, body.inputs);
+  }
+
+  // The place of a kernel in the unit; equal blocks of a model share theirs.
+  size_t kernel_of(const std::string& text) {
+    auto [known, is_new] = known_.try_emplace(text, names_.size());
+    if (is_new) {
+      names_.push_back(message("region{}", names_.size()));
+      text_ += str_cat("extern \"C\" void ", names_.back(), text);
+    }
+    return known->second;
   }
 
   void add_node(const Groups& groups,
@@ -197,7 +206,9 @@ class Fuser {
 
   void make_unit() {
     auto unit = make_intrusive<Unit>(unit_prelude() + text_, std::move(names_));
-    for (size_t i = 0; i < made_.size(); ++i) made_[i]->set_unit(unit, i);
+    for (size_t i = 0; i < made_.size(); ++i) {
+      made_[i]->set_unit(unit, kernels_[i]);
+    }
     if (options_.blocking || options_.check != nullptr) {
       unit->wait();
     } else {
@@ -260,6 +271,8 @@ class Fuser {
   std::vector<IntrusivePtr<LoopRegion>> made_;
   std::string text_;
   std::vector<std::string> names_;
+  std::unordered_map<std::string, size_t> known_;  // places of kernels by text
+  std::vector<size_t> kernels_;                    // of `made_`
   std::vector<size_t> owner_, maker_;
   std::vector<bool> placed_;
   std::vector<Node> ordered_;

@@ -64,14 +64,11 @@ class KernelPrinter {
     }
   }
 
-  KernelText print(const std::string& name) {
+  KernelText print() {
     print_body();
-    std::string head = message(
-        "extern \"C\" void {}(void* const* p, [[maybe_unused]] const int64_t* "
-        "n,"
-        " int64_t begin, int64_t end)",
-        name);
-    head += " {\n";
+    std::string head =
+        "(void* const* p, [[maybe_unused]] const int64_t* n, int64_t begin, "
+        "int64_t end) {\n";
     for (size_t i = 0; i < name_.numbers.size(); ++i) {
       head += message("const int64_t n{} = n[{}];\n", i, i);
     }
@@ -383,10 +380,8 @@ class KernelPrinter {
 
 }  // namespace
 
-KernelText kernel_text(const Program& program,
-                       const Schedule& schedule,
-                       const std::string& name) {
-  return KernelPrinter(program, schedule).print(name);
+KernelText kernel_text(const Program& program, const Schedule& schedule) {
+  return KernelPrinter(program, schedule).print();
 }
 
 std::string unit_prelude() {

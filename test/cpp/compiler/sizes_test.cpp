@@ -92,7 +92,7 @@ loops::KernelText doubled(const SymInt& rows, const SymInt& columns) {
   int in = p.buffer(kFloat, false), out = p.buffer(kFloat, true);
   loops::Var v = p.load(in, {0, {columns, 1}});
   p.store(v, out, {0, {columns, 1}});
-  return loops::kernel_text(p, loops::schedule(p), "doubled");
+  return loops::kernel_text(p, loops::schedule(p));
 }
 
 TEST_F(GraphSizes, TextsOfKernelsNameNoSymbols) {

@@ -289,3 +289,20 @@ def test_a_float_among_integers_is_left_to_the_kernel():
 
     x = taeda.arange(7)
     assert taeda.equal(compiled(program)(x), program(x))
+
+
+def test_equal_blocks_share_their_kernels() -> None:
+    weights = [taeda.randn(24, 24) for _ in range(5)]
+
+    def f(x):
+        for w in weights:
+            x = (x @ w).sigmoid() * 2 + 1
+        return x
+
+    made = compiled(f)
+    x = taeda.randn(6, 24)
+    assert_close([made(x)], [f(x)], "five blocks")
+    kernels = made.kernels()[0]
+    assert len(kernels) == 5
+    (text,) = {code for _, code in kernels}
+    assert text.count('extern "C" void') == 1
