@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kPortion = int64_t{1} << 17;
 
 // Elements that the arrays of a kernel may have, whose size is an expression.
-constexpr int64_t kMostElements = int64_t{1} << 17;
+constexpr int64_t kMostElements = int64_t{1} << 16;
 
 SymInt work_of_point(const Program& program, const Schedule& s) {
   int64_t inside = 0, beside = 1;
