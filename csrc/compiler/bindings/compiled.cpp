@@ -1,6 +1,7 @@
 #include <taeda/csrc/compiler/bindings/compiled.h>
 
 #include <taeda/aten/core/level.h>
+#include <taeda/csrc/autograd/variable.h>
 
 #include <optional>
 #include <stdexcept>
@@ -33,6 +34,7 @@ struct Version {
 struct State {
   Ref function, on_failure;
   CompileOptions options;
+  std::vector<size_t> cleared;  // inputs whose gradients go before each call
   std::vector<std::shared_ptr<const Version>> versions;
   bool failed = false;
 };
@@ -157,6 +159,9 @@ PyObject* call_object(PyObject* self,
     State& state = state_of(self);
     size_t count = PyVectorcall_NARGS(flagged);
     auto inputs = inputs_of(args, count, names);
+    if (inputs) {
+      for (size_t i : state.cleared) autograd::set_grad((*inputs)[i], {});
+    }
     std::shared_ptr<const Version> version;
     if (inputs && !is_watched()) version = version_for(state, *inputs);
     if (!version) {
@@ -236,7 +241,8 @@ const python::Bridge& bridge() {
 
 PyObject* new_compiled(PyObject* function,
                        PyObject* on_failure,
-                       const CompileOptions& options) {
+                       const CompileOptions& options,
+                       std::vector<size_t> cleared) {
   PyObject* self = compiled_type->tp_alloc(compiled_type, 0);
   if (self == nullptr) return nullptr;
   auto* object = reinterpret_cast<Object*>(self);
@@ -244,6 +250,7 @@ PyObject* new_compiled(PyObject* function,
   object->state = new State{Ref::borrow(function),
                             Ref::borrow(on_failure),
                             options,
+                            std::move(cleared),
                             {},
                             /*failed=*/false};
   return self;

@@ -3,6 +3,7 @@
 #include <taeda/csrc/compiler/loops/fuse.h>
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 namespace taeda::compiler {
 
@@ -29,7 +30,8 @@ py::object compile(const py::object& function,
                    bool fuse,
                    bool blocking,
                    bool check,
-                   double budget) {
+                   double budget,
+                   std::vector<size_t> cleared) {
   CompileOptions options;
   if (fuse) {
     options.fuse = check      ? &fuse_and_check
@@ -38,7 +40,8 @@ py::object compile(const py::object& function,
   }
   options.partition.recompute = recompute;
   options.partition.budget = budget;
-  PyObject* made = new_compiled(function.ptr(), on_failure.ptr(), options);
+  PyObject* made = new_compiled(
+      function.ptr(), on_failure.ptr(), options, std::move(cleared));
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
@@ -62,5 +65,6 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("blocking") = false,
         pybind11::arg("check") = false,
         pybind11::arg("budget") = 1.0,
+        pybind11::arg("cleared") = std::vector<size_t>(),
         "A callable that runs a function of tensors as compiled graphs.");
 }

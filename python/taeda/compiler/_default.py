@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 
 from taeda import _C, Tensor, _compiler
 from taeda._checks import may_refuse
@@ -55,6 +56,7 @@ def compile_function(
     blocking: bool = False,
     check: bool = False,
     fullgraph: bool = False,
+    cleared: Sequence[int] = (),
 ):
     """A function of tensors, compiled when it is first called.
 
@@ -68,6 +70,7 @@ def compile_function(
         check: whether each kernel is held to the calls that it stands for, at each
             run; the first one that differs raises `KernelDiffers`.
         fullgraph: refuse a function that cannot be one graph.
+        cleared: places of inputs whose gradients are set to None before each call.
 
     Returns:
         A callable; without `fullgraph`, it calls `function` itself where that cannot
@@ -78,7 +81,13 @@ def compile_function(
     )
     wait = blocking or are_deterministic_algorithms_enabled()
     return _compiler.compile(
-        function, failed, recompute=fuse, fuse=fuse, blocking=wait, check=check
+        function,
+        failed,
+        recompute=fuse,
+        fuse=fuse,
+        blocking=wait,
+        check=check,
+        cleared=list(cleared),
     )
 
 
@@ -105,6 +114,7 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
     if any(_changes_state(call, first) for call in calls):
         return left("it changes how autograd sees a tensor")
     settings["fullgraph"] = fullgraph
+    settings["cleared"] = [inputs.index(call[2][0]) for call in cleared]
     checked = any(may_refuse(call[1]) for call in calls)
 
     def compiled(function, given):
@@ -126,21 +136,7 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
     if not made.prepare(*first.values()):
         # What went wrong was told; under a mode or transform nothing did.
         return left("it cannot be traced here") if fullgraph else None
-    return (
-        _Clearing(made, [inputs.index(c[2][0]) for c in cleared]) if cleared else made
-    )
-
-
-class _Clearing:
-    """A compiled graph, before which gradients of inputs are set to None."""
-
-    def __init__(self, made, places: list[int]) -> None:
-        self._made, self._places = made, places
-
-    def __call__(self, *given):
-        for place in self._places:
-            given[place].grad = None
-        return self._made(*given)
+    return made
 
 
 _set_gradient = vars(_C.TensorBase)["grad"].__set__
