@@ -150,11 +150,13 @@ std::vector<Ref> run_by_backend(Entry& entry,
   }
   Ref out = checked(PyObject_Vectorcall(
       entry.run_graph.get(), args.data(), args.size(), nullptr));
-  out = checked(PySequence_Fast(out.get(), "compile: the backend's function returned no sequence"));
+  out = checked(PySequence_Fast(
+      out.get(), "compile: the backend's function returned no sequence"));
   PyObject** found = PySequence_Fast_ITEMS(out.get());
   size_t tensors = entry.outputs.size();
   size_t expected = tensors + entry.size_outputs.size();
-  if (PySequence_Fast_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(expected)) {
+  if (PySequence_Fast_GET_SIZE(out.get()) !=
+      static_cast<Py_ssize_t>(expected)) {
     PyErr_Format(PyExc_RuntimeError,
                  "compile: the backend's function returned %zd values, the "
                  "graph has %zu outputs",
@@ -172,8 +174,7 @@ std::vector<Ref> run_by_backend(Entry& entry,
   }
   sizes.given.resize(entry.programs.size());
   for (size_t i = tensors; i < expected; ++i) {
-    sizes.given[entry.size_outputs[i - tensors]] =
-        Ref::borrow(found[i]);
+    sizes.given[entry.size_outputs[i - tensors]] = Ref::borrow(found[i]);
   }
   return values;
 }

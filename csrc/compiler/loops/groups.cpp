@@ -259,26 +259,36 @@ bool Groups::is_heavy_reader(size_t item, ValueId value) const {
 // Note [Siblings]
 // Costly formulas of one value go together although neither reads the other:
 // gelu, made again for a product's gradient, and gelu's own backward share
-// their erf and one pass over memory. Nothing that was together is parted.
+// their erf and one pass over memory. The earlier one waits, and with it the
+// calls that read it, whose other operands are held until then: so no more than
+// one call may stand between. Nothing that was together is parted.
 void Groups::join_siblings() {
   for (size_t v = 0; v < readers_.size(); ++v) {
-    size_t first = kNobody;
+    size_t last = kNobody;
     for (size_t reader : readers_[v]) {
       if (!is_heavy_reader(reader, static_cast<ValueId>(v))) continue;
-      if (first == kNobody) {
-        first = reader;
-        continue;
-      }
-      size_t into = group_of_[first], from = group_of_[reader];
-      if (into == from) continue;
-      Group kept = groups_[into], taken = groups_[from];
-      if (!merge(from, into)) continue;
-      if (fits_outputs(groups_[into], *spaces_of(groups_[into]))) continue;
-      for (size_t i : taken) group_of_[i] = from;
-      groups_[into] = std::move(kept);
-      groups_[from] = std::move(taken);
+      bool near = last != kNobody && calls_between(last, reader) <= 1;
+      if (near) join(group_of_[reader], group_of_[last]);
+      last = reader;
     }
   }
+}
+
+size_t Groups::calls_between(size_t first, size_t last) const {
+  return static_cast<size_t>(
+      std::count_if(items_.begin() + static_cast<std::ptrdiff_t>(first),
+                    items_.begin() + static_cast<std::ptrdiff_t>(last),
+                    [](const Item& item) { return !item.fusible; }));
+}
+
+void Groups::join(size_t from, size_t into) {
+  if (from == into) return;
+  Group kept = groups_[into], taken = groups_[from];
+  if (!merge(from, into)) return;
+  if (fits_outputs(groups_[into], *spaces_of(groups_[into]))) return;
+  for (size_t i : taken) group_of_[i] = from;
+  groups_[into] = std::move(kept);
+  groups_[from] = std::move(taken);
 }
 
 std::vector<Group> Groups::find() {

@@ -30,6 +30,8 @@ class Groups {
   bool merge(size_t from, size_t into);
   void join_siblings();
   bool is_heavy_reader(size_t item, ValueId value) const;
+  size_t calls_between(size_t first, size_t last) const;
+  void join(size_t from, size_t into);
   bool path_between(size_t from, size_t to) const;
   bool reaches(size_t group, size_t target, std::vector<bool>& seen) const;
   bool fits_outputs(const Group& group, const Spaces& spaces) const;
