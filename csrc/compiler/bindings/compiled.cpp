@@ -1,6 +1,7 @@
 #include <taeda/csrc/compiler/bindings/compiled.h>
 
 #include <taeda/aten/core/level.h>
+#include <taeda/csrc/autograd/variable.h>
 
 #include <optional>
 #include <stdexcept>
@@ -44,11 +45,8 @@ struct Version {
 };
 
 // Changed with the GIL held alone; a version never changes.
-struct State {
-  Ref function, on_failure;
-  Ref on_made;  // called with this object for each new version; None: nobody
-  CompileOptions options;
-  Signature signature;
+struct State : CompiledSettings {
+  Ref function;
   std::vector<std::shared_ptr<const Version>> versions;
   bool failed = false;
 };
@@ -198,6 +196,9 @@ PyObject* call_object(PyObject* self,
     std::optional<Arguments> given;
     bool named = names != nullptr && PyTuple_GET_SIZE(names) > 0;
     if (!named) given = state.signature.read(args, count);
+    if (given) {
+      for (size_t i : state.cleared) autograd::set_grad(given->tensors[i], {});
+    }
     std::shared_ptr<const Version> version;
     if (given && !is_watched()) version = version_for(self, *given);
     if (!version) {
@@ -311,22 +312,13 @@ const python::Bridge& bridge() {
   return *found;
 }
 
-PyObject* new_compiled(PyObject* function,
-                       PyObject* on_failure,
-                       PyObject* on_made,
-                       const CompileOptions& options,
-                       Signature signature) {
+PyObject* new_compiled(PyObject* function, CompiledSettings settings) {
   PyObject* self = compiled_type->tp_alloc(compiled_type, 0);
   if (self == nullptr) return nullptr;
   auto* object = reinterpret_cast<Object*>(self);
   object->call = call_object;
-  object->state = new State{Ref::borrow(function),
-                            Ref::borrow(on_failure),
-                            Ref::borrow(on_made),
-                            options,
-                            std::move(signature),
-                            {},
-                            /*failed=*/false};
+  object->state = new State{
+      std::move(settings), Ref::borrow(function), {}, /*failed=*/false};
   return self;
 }
 

@@ -34,7 +34,8 @@ py::object compile(const py::object& function,
                    bool blocking,
                    bool check,
                    double budget,
-                   const py::object& symbols) {
+                   const py::object& symbols,
+                   std::vector<size_t> cleared) {
   CompileOptions options;
   if (fuse) {
     options.fuse = check      ? &fuse_and_check
@@ -44,10 +45,11 @@ py::object compile(const py::object& function,
   options.partition.recompute = recompute;
   options.partition.budget = budget;
   PyObject* made = new_compiled(function.ptr(),
-                                on_failure.ptr(),
-                                on_made.ptr(),
-                                options,
-                                Signature(symbols.ptr()));
+                                {python::Ref::borrow(on_failure.ptr()),
+                                 python::Ref::borrow(on_made.ptr()),
+                                 options,
+                                 Signature(symbols.ptr()),
+                                 std::move(cleared)});
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
@@ -73,6 +75,7 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("check") = false,
         pybind11::arg("budget") = 1.0,
         pybind11::arg("symbols") = pybind11::none(),
+        pybind11::arg("cleared") = std::vector<size_t>(),
         "A callable that runs a function of tensors, and of numbers where "
         "`symbols` says so, as compiled graphs.");
   m.def("opened_kernels",

@@ -248,6 +248,7 @@ void CompiledProgram::record(std::span<const TensorBase> inputs,
     node->add_next_edge(edge ? autograd::gradient_edge(inputs[i])
                              : autograd::Edge());
   }
+  node->reserve(saved_.size());
   const Graph& graph = forward_->graph();
   for (size_t i = 0; i < outputs_; ++i) {
     if (tangents_[i] >= 0) autograd::set_history(outputs[i], node);

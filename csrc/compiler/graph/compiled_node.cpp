@@ -45,6 +45,7 @@ std::vector<TensorBase> CompiledNode::take_saved(
     const std::vector<bool>& reads) {
   auto guard = lock();
   std::vector<TensorBase> values;
+  values.reserve(saved_.size() + program_->tangents_.size());
   for (size_t i = 0; i < saved_.size(); ++i) {
     bool read = reads[i] || saved_[i].released();
     try {
@@ -88,19 +89,21 @@ TensorBase CompiledNode::tangent(size_t output, const TensorBase& grad) const {
 
 // Which saved values the graph of all tangents uses with those that arrived.
 std::vector<bool> CompiledNode::readers(const TangentSet& arrived) const {
-  std::vector<bool> out;
-  for (const TangentSet& set : program_->readers_) {
-    out.push_back(meets(set, arrived));
-  }
+  const std::vector<TangentSet>& readers = program_->readers_;
+  std::vector<bool> out(readers.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = meets(readers[i], arrived);
   return out;
 }
 
 autograd::Tensors CompiledNode::apply(autograd::Tensors&& grads) {
   size_t count = next_edges().size();
   autograd::Tensors out(count);
-  TangentSet arrived;
-  for (const TensorBase& g : grads) arrived.push_back(g.defined());
-  size_t missing = std::ranges::count(arrived, false);
+  TangentSet arrived(grads.size());
+  size_t missing = 0;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    arrived[i] = grads[i].defined();
+    missing += arrived[i] ? 0 : 1;
+  }
   if (missing == arrived.size()) return out;
   const Backwards::Pass* pass = missing == 0 || !program_->others_
                                     ? nullptr

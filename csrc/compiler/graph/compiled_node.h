@@ -15,6 +15,7 @@ class CompiledNode final : public autograd::Node {
   std::string name() const override { return "CompiledFunctionBackward"; }
   autograd::Tensors apply(autograd::Tensors&& grads) override;
   void release_variables() override;
+  void reserve(size_t saved) { saved_.reserve(saved); }
   void save(const TensorBase& t, bool is_output) {
     saved_.emplace_back(t, is_output);
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 
 from taeda import _C, Tensor, _compiler
 from taeda._checks import may_refuse
@@ -67,6 +68,7 @@ def compile_function(
     check: bool = False,
     fullgraph: bool = False,
     symbols=None,
+    cleared: Sequence[int] = (),
 ):
     """A function of tensors, compiled when it is first called.
 
@@ -83,6 +85,7 @@ def compile_function(
         symbols: for each argument a SymInt where it is a number, (sizes, strides)
             where it is a tensor that has symbols, else None. One graph serves all
             numbers for which it would decide the same.
+        cleared: which of the tensors lose their gradients before each call.
 
     Returns:
         A callable; without `fullgraph`, it calls `function` itself where that cannot
@@ -102,6 +105,7 @@ def compile_function(
         blocking=wait,
         check=check,
         symbols=symbols,
+        cleared=list(cleared),
     )
 
 
@@ -128,6 +132,8 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
     if any(_changes_state(call, first) for call in calls):
         return left("it changes how autograd sees a tensor")
     settings["fullgraph"] = fullgraph
+    tensors = list(first)
+    settings["cleared"] = [tensors.index(call[2][0]) for call in cleared]
     checked = any(may_refuse(call[1]) for call in calls)
 
     def compiled(function, given):
@@ -154,26 +160,12 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
         from ._repro import Held
 
         made = Held(made, lambda: graph_module(nodes, outputs, inputs, sizes)[0])
-    return (
-        _Clearing(made, [inputs.index(c[2][0]) for c in cleared]) if cleared else made
-    )
+    return made
 
 
 def _symbols_of(entry, nodes):
     """What `compile_function` is told of an input: see `_graphs.graph_module`."""
     return nodes[entry][2] if isinstance(entry, int) else entry[2]
-
-
-class _Clearing:
-    """A compiled graph, before which gradients of inputs are set to None."""
-
-    def __init__(self, made, places: list[int]) -> None:
-        self._made, self._places = made, places
-
-    def __call__(self, *given):
-        for place in self._places:
-            given[place].grad = None
-        return self._made(*given)
 
 
 _set_gradient = vars(_C.TensorBase)["grad"].__set__
