@@ -3,8 +3,8 @@
     PYTHONPATH=python:JUDGES .venv/bin/python .ci/compiled_bench.py [--group train,nn]
         [--case PART ...] [--rounds 9]
 
-Each case's body is timed as it is and under `compile` in turn, on the same tensors (where
-they lie moves a convolution's time by up to 5 %), in one process with one thread. A
+Each case's body is timed as it is and under `compile` in turn, on the same tensors (two
+builds of one eager case differ by up to 3 %), in one process with one thread. A
 figure is the median over rounds of the ratio of CPU seconds; the end tells the geometric
 mean and which are above 1.02.
 """
