@@ -18,9 +18,12 @@ Ref tuple_of(const Argument& a,
     PyTuple_SET_ITEM(
         out.get(), i, value_of(a.items[i], values, sizes).release());
   }
-  if (a.object.get() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return out;
-  // A named tuple: its own constructor takes the items one by one.
-  return checked(PyObject_Call(a.object.get(), out.get(), nullptr));
+  PyObject* type = a.object.get();
+  if (type == reinterpret_cast<PyObject*>(&PyTuple_Type)) return out;
+  // A named tuple takes its items one by one, a Size all at once.
+  return checked(PyObject_HasAttrString(type, "_fields") != 0
+                     ? PyObject_Call(type, out.get(), nullptr)
+                     : PyObject_CallOneArg(type, out.get()));
 }
 
 Ref list_of(const Argument& a,

@@ -256,3 +256,14 @@ def test_numbers_from_data_are_part_of_one_graph(backend) -> None:
         assert out.tolist() == want[0].tolist()
         assert (type(k), k, more) == (int, *want[1:])
     assert compiled.explain()["graphs"] == 1
+
+
+def test_slices_of_sizes_in_a_graph_with_a_write() -> None:
+    def f(x):
+        y = x.view(x.shape[-1:])
+        x.mul_(2)
+        return y + 1
+
+    compiled = taeda.compile(f, backend="eager", dynamic=True)
+    for length in (7, 9):
+        assert compiled(taeda.ones(length)).tolist() == [3.0] * length
