@@ -32,8 +32,7 @@ OPTIONS = {
 }
 # PyTorch's names that nothing stands for here.
 MISSING = frozenset(
-    "aot_eager_decomp_partition aot_eager_default_partitioner aot_ts cudagraphs"
-    " eager_debug eager_noexcept invoke_subgraph openxla openxla_eval"
+    "aot_ts cudagraphs eager_debug invoke_subgraph openxla openxla_eval"
     " pre_dispatch_eager ts tvm".split()
 )
 GROUP = "taeda_backends"
@@ -71,6 +70,29 @@ def _joint(gm, example_inputs):
     return compile_function(gm.forward, example_inputs, fuse=False)
 
 
+def _joint_with_recompute(gm, example_inputs):
+    """The same, split so that least is kept between them: cheap calls run again."""
+    from ._default import compile_function
+
+    return compile_function(gm.forward, example_inputs, fuse=False, recompute=True)
+
+
+def _as_captured_without_errors(gm, example_inputs):
+    """The calls as they are, which must not raise."""
+
+    def run(*inputs):
+        try:
+            return gm(*inputs)
+        except Exception as error:
+            from taeda._dynamo.exc import TorchDynamoException
+
+            raise TorchDynamoException(
+                "Unexpected exception when running generated GraphModule"
+            ) from error
+
+    return run
+
+
 def _default_of_calls(**settings):
     """The default backend as capture calls it: it gets calls, no GraphModule."""
     from ._default import compile_calls
@@ -85,7 +107,10 @@ def _default_of_calls(**settings):
 # Backends for which no GraphModule is made: capture runs their graphs itself.
 _BY_CAPTURE = {"aot_eager": _joint, "eager": _as_captured, "inductor": _default}
 _functions.update(_BY_CAPTURE)
-_tags.update(aot_eager=("debug",), eager=("debug",), inductor=())
+_functions["aot_eager_decomp_partition"] = _joint_with_recompute
+_functions["aot_eager_default_partitioner"] = _joint
+_functions["eager_noexcept"] = _as_captured_without_errors
+_tags.update(dict.fromkeys(_functions, ("debug",)), inductor=())
 
 
 def register_backend(compiler_fn=None, name: str | None = None, tags=()):

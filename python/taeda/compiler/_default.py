@@ -64,6 +64,7 @@ def compile_function(
     inputs,
     *,
     fuse: bool,
+    recompute: bool | None = None,
     blocking: bool = False,
     check: bool = False,
     fullgraph: bool = False,
@@ -75,7 +76,9 @@ def compile_function(
     Args:
         function: called with tensors, returns a tensor or a tuple or list of them.
         inputs: what it will be called with first.
-        fuse: whether calls are fused, and cheap ones made again in the backward pass.
+        fuse: whether calls are fused.
+        recompute: whether cheap calls are made again in the backward pass, in place
+            of keeping what they gave; as `fuse` by default.
         blocking: whether the first call waits until the kernels are compiled; it does
             under deterministic algorithms, since a kernel rounds otherwise than the
             calls that it stands for, and when it is there is no program's to say.
@@ -100,7 +103,7 @@ def compile_function(
         function,
         failed,
         on_made=_show if shown else None,
-        recompute=fuse,
+        recompute=fuse if recompute is None else recompute,
         fuse=fuse,
         blocking=wait,
         check=check,

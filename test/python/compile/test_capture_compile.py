@@ -11,7 +11,7 @@ import sys
 import pytest
 import taeda
 from taeda._dynamo import OptimizedModule
-from taeda._dynamo.exc import BackendCompilerFailed
+from taeda._dynamo.exc import BackendCompilerFailed, TorchDynamoException
 
 
 def double(x):
@@ -256,3 +256,23 @@ def test_controls_of_the_compiler() -> None:
         taeda.compiler.disable(3)
     with pytest.raises(AssertionError):
         taeda.compiler.allow_in_graph(3)
+
+
+def test_backends_for_debugging_give_gradients_too() -> None:
+    def f(x):
+        return (x.exp() * 2).sigmoid().sum()
+
+    for backend in ("aot_eager_decomp_partition", "aot_eager_default_partitioner"):
+        x = taeda.randn(5, requires_grad=True)
+        taeda.compile(f, backend=backend)(x).backward()
+        y = x.detach().requires_grad_()
+        f(y).backward()
+        taeda.testing.assert_close(x.grad, y.grad)
+
+
+def test_a_graph_that_must_not_raise() -> None:
+    compiled = taeda.compile(lambda x, i: x[i], backend="eager_noexcept")
+    assert compiled(taeda.ones(3), taeda.tensor([1])).tolist() == [1.0]
+    with pytest.raises(TorchDynamoException, match="Unexpected exception") as raised:
+        compiled(taeda.ones(3), taeda.tensor([7]))
+    assert isinstance(raised.value.__cause__, IndexError)
