@@ -76,6 +76,16 @@ def test_random_integer_programs(dtype):
     assert fused >= 4
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+def test_kernels_of_small_integers_compile(dtype, tmp_path):
+    program = PROGRAM.replace("tanh(x * y) + x", "maximum(x * y * 3, x) + y * 2")
+    program = program.replace(").float() / 64, ", f").to(taeda.{dtype}), ")
+    program = program.replace("ones(64)", f"ones(64).to(taeda.{dtype})")
+    done = _run(program, TAEDA_CACHE_DIR=str(tmp_path))
+    assert (done.stdout, done.stderr) == ("right\n", "")
+    assert list(tmp_path.glob("**/*.so"))
+
+
 # Faults -------------------------------------------------------------------------
 
 PROGRAM = """
