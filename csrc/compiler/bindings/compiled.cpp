@@ -1,4 +1,5 @@
 #include <taeda/csrc/compiler/bindings/compiled.h>
+#include <taeda/csrc/compiler/bindings/regions.h>
 
 #include <taeda/aten/core/level.h>
 
@@ -207,6 +208,19 @@ PyObject* graphs(PyObject* self, PyObject*) {
   });
 }
 
+// The kernels of all versions, forward and backward.
+PyObject* regions(PyObject* self, PyObject*) {
+  return guarded([&] {
+    std::vector<const Graph*> graphs;
+    for (const auto& version : state_of(self).versions) {
+      graphs.push_back(&version->program->forward());
+      const Graph* backward = version->program->backward();
+      if (backward != nullptr) graphs.push_back(backward);
+    }
+    return new_regions(graphs);
+  });
+}
+
 PyMethodDef methods[] = {
     {"prepare",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(prepare)),
@@ -216,6 +230,10 @@ PyMethodDef methods[] = {
      graphs,
      METH_NOARGS,
      "Texts of the forward and the backward graph of each version."},
+    {"regions",
+     regions,
+     METH_NOARGS,
+     "The kernels of all versions, forward and backward."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {

@@ -1,5 +1,6 @@
 // The extension module taeda._compiler, loaded when something is compiled.
 #include <taeda/csrc/compiler/bindings/compiled.h>
+#include <taeda/csrc/compiler/bindings/regions.h>
 #include <taeda/csrc/compiler/loops/fuse.h>
 
 #include <pybind11/pybind11.h>
@@ -52,6 +53,7 @@ PYBIND11_MODULE(_compiler, m) {
   if (add_compiled_type(m.ptr()) == nullptr) {
     throw pybind11::error_already_set();
   }
+  add_region_type(m.ptr());
   m.def("compile",
         &compile,
         pybind11::arg("function"),

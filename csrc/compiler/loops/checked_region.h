@@ -21,6 +21,7 @@ class CheckedRegion final : public Region {
                 ReportDifference report);
   bool run(std::span<const TensorBase> inputs,
            std::span<const TensorBase> outputs) override;
+  const IntrusivePtr<Region>& kernel() const { return kernel_; }
 
  private:
   IntrusivePtr<Region> kernel_;

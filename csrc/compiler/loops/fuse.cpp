@@ -120,7 +120,8 @@ class Fuser {
       if (!node.region) continue;
       const auto& loop = static_cast<const LoopRegion&>(*node.region);
       node.region =
-          make_intrusive<CheckedRegion>(node.region, loop.text, options_.check);
+          make_intrusive<CheckedRegion>(
+              node.region, text_of(loop.program()), options_.check);
     }
   }
 
@@ -173,7 +174,6 @@ class Fuser {
     }
     auto region = make_intrusive<LoopRegion>(
         std::move(body.graph), lowering.program(), s, std::move(from));
-    region->text = text_of(lowering.program());
     made_.push_back(region);
     made.node.region = std::move(region);
     for (ValueId v : groups.views_of(group)) add_view(group, v, made.views);

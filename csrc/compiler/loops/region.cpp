@@ -25,7 +25,9 @@ LoopRegion::LoopRegion(Graph calls,
                        const Program& program,
                        const Schedule& schedule,
                        std::vector<size_t> from)
-    : from_(std::move(from)), outer_(schedule.outer_count(program)) {
+    : program_(program),
+      from_(std::move(from)),
+      outer_(schedule.outer_count(program)) {
   body = std::move(calls);
   grain_ = std::max<int64_t>(1, kWork / work_of_point(program, schedule));
   auto buffers = static_cast<int>(program.buffers().size());

@@ -23,11 +23,13 @@ class LoopRegion final : public Region {
     unit_ = std::move(unit);
     index_ = index;
   }
-  std::string text;  // of the loop program, for people
+  const Program& program() const { return program_; }
+  const std::vector<size_t>& from() const { return from_; }
 
  private:
   bool lies_as_planned(std::span<const TensorBase> inputs) const;
 
+  Program program_;
   std::vector<size_t> from_;
   std::vector<std::pair<size_t, size_t>> sharing_;  // places in from_'s sense
   int64_t outer_ = 1, grain_ = 1;
