@@ -148,13 +148,17 @@ void choose_splits(const Program& p, const CudaDevice& d, CudaSchedule& s) {
   s.splits = part_up(elements, s.part);
 }
 
-// Finds the values that passes read of earlier ones: for each pass it walks down
-// from what the pass stores and sums to the first values that an earlier pass
-// has as well and that cost something to have again.
+// Finds the values that passes read of earlier ones: for each pass it walks
+// down from what the pass stores and sums to the first values that an earlier
+// pass has as well and that cost something to have again.
 class Keeper {
  public:
   Keeper(const Program& p, Schedule& nest, int64_t most)
-      : p_(p), n_(nest), left_(most), first_(size(), nest.passes), cost_(size()) {
+      : p_(p),
+        n_(nest),
+        left_(most),
+        first_(size(), nest.passes),
+        cost_(size()) {
     for (Var v = 0; v < p_.count(); ++v) {
       int& cost = cost_[static_cast<size_t>(v)];
       cost = p_[v].op == Op::Load ? kExpensive : cost_of(p_, v);

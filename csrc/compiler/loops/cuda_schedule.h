@@ -7,9 +7,9 @@ namespace taeda::compiler::loops {
 
 // What a schedule asks about a device.
 struct CudaDevice {
-  int64_t processors = 132;            // each runs some blocks at once
-  int64_t shared_bytes = 48 * 1024;    // that a block may have
-  int64_t threads = 2048;              // that a processor keeps
+  int64_t processors = 132;          // each runs some blocks at once
+  int64_t shared_bytes = 48 * 1024;  // that a block may have
+  int64_t threads = 2048;            // that a processor keeps
 };
 
 // Note [Kernels for CUDA]
@@ -36,11 +36,11 @@ struct CudaSchedule {
   int64_t block = 256;         // threads of a block
   int64_t lanes = 1;           // of them, for one point
   int64_t width = 1;           // neighbouring elements of one access
-  int64_t turns = 0;     // times `width` of a thread in registers; 0: a loop
-  int64_t splits = 1;    // blocks for one point
-  int64_t part = 0;      // elements of a point for each of them
-  bool wide = false;     // places need 64 bits
-  int64_t alignment = 1; // bytes, of the memory of all buffers
+  int64_t turns = 0;      // times `width` of a thread in registers; 0: a loop
+  int64_t splits = 1;     // blocks for one point
+  int64_t part = 0;       // elements of a point for each of them
+  bool wide = false;      // places need 64 bits
+  int64_t alignment = 1;  // bytes, of the memory of all buffers
 
   int64_t points_of_block() const { return block / lanes; }
   // The axis that packs lie along; Schedule::kNone where there is none.

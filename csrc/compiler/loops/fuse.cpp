@@ -4,6 +4,7 @@
 #include <taeda/csrc/compiler/loops/fuse.h>
 #include <taeda/csrc/compiler/loops/groups.h>
 #include <taeda/csrc/compiler/loops/print.h>
+#include <taeda/csrc/compiler/loops/print_cuda.h>
 #include <taeda/csrc/compiler/loops/region.h>
 #include <taeda/csrc/compiler/loops/simplify.h>
 
@@ -119,9 +120,8 @@ class Fuser {
     for (Node& node : graph_.nodes) {
       if (!node.region) continue;
       const auto& loop = static_cast<const LoopRegion&>(*node.region);
-      node.region =
-          make_intrusive<CheckedRegion>(
-              node.region, text_of(loop.program()), options_.check);
+      node.region = make_intrusive<CheckedRegion>(
+          node.region, text_of(loop.program()), options_.check);
     }
   }
 
@@ -196,7 +196,19 @@ class Fuser {
     }
   }
 
+  // The same kernels for a GPU of usual size, with their launches.
+  void keep_cuda_text() const {
+    std::string text = cuda_prelude();
+    for (size_t i = 0; i < made_.size(); ++i) {
+      for (const CudaCode& c : cuda_codes(made_[i]->program(), {}, names_[i])) {
+        text += launches_of(c) + c.text;
+      }
+    }
+    keep_text(text, ".cu");
+  }
+
   void make_unit() {
+    if (keeps_texts()) keep_cuda_text();
     auto unit = make_intrusive<Unit>(unit_prelude() + text_, std::move(names_));
     for (size_t i = 0; i < made_.size(); ++i) made_[i]->set_unit(unit, i);
     if (options_.blocking || options_.check != nullptr) {

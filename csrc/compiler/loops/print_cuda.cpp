@@ -1,8 +1,7 @@
 // Text of kernels for CUDA: which thread goes where. What stands inside of the
 // loops is printed by print_body.cpp, as for the CPU.
 #include <taeda/c10/util/format.h>
-#include <taeda/csrc/compiler/loops/print_body.h>
-#include <taeda/csrc/compiler/loops/print_cuda.h>
+#include <taeda/csrc/compiler/loops/cuda_text.h>
 
 #include <algorithm>
 
@@ -16,46 +15,14 @@ constexpr int64_t kScratchAlignment = 16;
 
 int64_t part_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Loads and stores of packs are elements of what was read or will be written.
-class CudaBody final : public BodyPrinter {
- public:
-  CudaBody(Program& program, const CudaSchedule& s)
-      : BodyPrinter(program, s.nest), program_(program), s_(s) {}
-
-  // The packed loads that are needed for roots, and the packed stores of them.
-  std::vector<Var> packs(const std::vector<Var>& roots) const {
-    std::vector<Var> found;
-    for (Var v : needs_of(roots, /*with_roots=*/false).defined) {
-      if (s_.is_packed(program_, v)) found.push_back(v);
-    }
-    for (Var v : roots) {
-      if (s_.is_packed(program_, v)) found.push_back(v);
-    }
-    return found;
-  }
-  std::string address(Var v) const {
-    return "&" + BodyPrinter::place(v, /*index=*/"0");
-  }
-
- private:
-  std::string place(Var v, const std::string& index) const override {
-    if (!s_.is_packed(program_, v)) return BodyPrinter::place(v, index);
-    return message("x{}.at[e]", int64_t{v});
-  }
-
-  const Program& program_;
-  const CudaSchedule& s_;
-};
-
-class CudaPrinter {
+class CudaPrinter final : CudaText {
  public:
   CudaPrinter(const Program& program,
               const CudaSchedule& s,
               const CudaDevice& device)
-      : p_(program), s_(s), device_(device), shared_(shares_memory(p_)) {
+      : CudaText(program, s), device_(device) {
     elements_ = p_.extent(p_.reduced());
     points_ = p_.extent(p_.all_axes() & ~p_.reduced());
-    made_.alignment = s_.alignment;
   }
 
   CudaCode print(const std::string& name) {
@@ -69,104 +36,13 @@ class CudaPrinter {
         if (has_work(pass)) fold_kernel(str_cat(name, "_", pass), pass, pass);
       }
     }
-    made_.text = any_argument(std::move(text_));
+    made_.text = any_argument(std::move(made_.text));
     return std::move(made_);
   }
 
  private:
-  void line(const std::string& text) { text_ += text + "\n"; }
-
-  // Heads ---------------------------------------------------------------------
-
-  void head(const CudaLaunch& launch) {
-    line(message("extern \"C\" __global__ void __launch_bounds__({}) {}(",
-                 launch.threads,
-                 launch.kernel));
-    std::string parameters;
-    for (size_t b = 0; b < p_.buffers().size(); ++b) {
-      const Buffer& buffer = p_.buffers()[b];
-      if (b > 0) parameters += ", ";
-      parameters += message("{}{}* {}b{}",
-                            buffer.written ? "" : "const ",
-                            memory_name(buffer.dtype),
-                            shared_[b] ? "" : "__restrict ",
-                            b);
-    }
-    if (made_.scratch_bytes > 0) parameters += ", unsigned char* scratch";
-    line(parameters + ") {");
-    line(message("using Index = {};", s_.wide ? "int64_t" : "int"));
-    for (Var v = 0; v < p_.count(); ++v) {
-      const Instruction& i = p_[v];
-      if (i.buffer < 0) continue;
-      auto b = static_cast<size_t>(i.buffer);
-      line(message("{}{}* q{} = b{} + {};",
-                   p_.buffers()[b].written ? "" : "const ",
-                   memory_name(p_.buffers()[b].dtype),
-                   int64_t{v},
-                   b,
-                   i.place.offset));
-    }
-    made_.launches.push_back(launch);
-  }
-
-  // The indices of axes, of which `from` counts the points.
-  void indices(const std::vector<size_t>& axes, const std::string& from) {
-    int64_t below = 1;
-    for (size_t k = axes.size(); k-- > 0;) {
-      size_t a = axes[k];
-      std::string at = below == 1 ? from : message("{} / {}", from, below);
-      if (k > 0) at = message("{} % {}", at, p_.sizes()[a]);
-      line(message("[[maybe_unused]] const Index i{} = {};", a, at));
-      below *= p_.sizes()[a];
-    }
-  }
-
   int64_t grid(int64_t blocks) const {
     return std::min(blocks, device_.processors * kBlocks);
-  }
-
-  // What is done for elements -------------------------------------------------
-
-  // What roots need and what becomes of them, at the elements from the indices
-  // on; values at `turn` go to registers.
-  void elements(CudaBody& body,
-                const PassParts& parts,
-                const std::string& turn,
-                const char* guard) {
-    std::vector<Var> roots = parts.stores;
-    roots.insert(roots.end(), parts.sums.begin(), parts.sums.end());
-    std::vector<Var> packs = body.packs(roots);
-    for (Var v : packs) {
-      const Instruction& i = p_[v];
-      ScalarType dtype = p_.buffers()[static_cast<size_t>(i.buffer)].dtype;
-      line(message(
-          "Pack<{}, {}> x{};", memory_name(dtype), s_.width, int64_t{v}));
-      if (i.op == Op::Store) continue;
-      line(message("read_pack(x{}, {});", int64_t{v}, body.address(v)));
-    }
-    if (s_.width > 1) {
-      line(message("const Index w = i{};", s_.pack_axis()));
-      line("#pragma unroll");
-      line(message("for (int e = 0; e < {}; ++e) ", s_.width) + "{");
-      line(message("[[maybe_unused]] const Index i{} = w + e;", s_.pack_axis()));
-    }
-    line(message("[[maybe_unused]] const int k = {};",
-                 s_.width > 1 ? turn + " + e" : turn));
-    line(body.operands_of(roots, "0"));
-    for (Var v : parts.kept) {
-      line(message("v{}k[k] = v{};", int64_t{v}, int64_t{v}));
-    }
-    for (Var v : parts.stores) {
-      bool packed = s_.is_packed(p_, v);
-      line((packed ? "" : guard) + body.definition(v, "0"));
-    }
-    for (Var v : parts.sums) line(body.fold(v, message("v{}r", int64_t{v})));
-    if (s_.width > 1) line("}");
-    for (Var v : packs) {
-      if (p_[v].op != Op::Store) continue;
-      line(message(
-          "{}write_pack(x{}, {});", guard, int64_t{v}, body.address(v)));
-    }
   }
 
   void elements_kernel(const std::string& name) {
@@ -315,7 +191,8 @@ class CudaPrinter {
     if (s_.turns > 0) {
       line("#pragma unroll");
       line(message("for (int t = 0; t < {}; ++t) ", s_.turns) + "{");
-      line(message("const Index r = (t * {} + lane) * {};", s_.lanes, s_.width));
+      line(
+          message("const Index r = (t * {} + lane) * {};", s_.lanes, s_.width));
       line(message("if (r < {}) ", elements_) + "{");
     } else {
       part_loop();
@@ -396,10 +273,9 @@ class CudaPrinter {
     start_sums(body, sums);
     for (Var v : sums) {
       const char* type = type_name(p_[v].computes);
-      line(message("for (int s = lane; s < {}; s += {}) ",
-                   s_.splits,
-                   s_.lanes) +
-           "{");
+      line(
+          message("for (int s = lane; s < {}; s += {}) ", s_.splits, s_.lanes) +
+          "{");
       line(message("v{}r = static_cast<{}>({}(v{}r, {}[{} * s + o]));",
                    int64_t{v},
                    type,
@@ -412,14 +288,9 @@ class CudaPrinter {
     }
   }
 
-  Program p_;  // printing adds to its expressions
-  const CudaSchedule& s_;
   const CudaDevice& device_;
-  std::vector<bool> shared_;  // by buffer: with another one
   std::vector<int64_t> partials_;  // by reduction: bytes before its own
   int64_t elements_ = 1, points_ = 1;
-  CudaCode made_;
-  std::string text_;
 };
 
 }  // namespace
@@ -435,6 +306,22 @@ CudaCode cuda_code(const Program& program,
   CudaCode code = CudaPrinter(program, schedule, device).print(name);
   code.text = "namespace taeda {\n" + code.text + "}  // namespace taeda\n";
   return code;
+}
+
+std::string launches_of(const CudaCode& code) {
+  std::string text =
+      message("// Memory at multiples of {} bytes, {} of scratch.\n",
+              code.alignment,
+              code.scratch_bytes);
+  for (const CudaLaunch& launch : code.launches) {
+    text += message("// {}: grid {} x {}, block {}, shared {}\n",
+                    launch.kernel,
+                    launch.blocks,
+                    launch.splits,
+                    launch.threads,
+                    launch.shared_bytes);
+  }
+  return text;
 }
 
 std::vector<CudaCode> cuda_codes(const Program& program,

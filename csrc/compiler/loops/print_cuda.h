@@ -16,7 +16,7 @@ struct CudaLaunch {
 };
 
 struct CudaCode {
-  std::string text;  // to follow the prelude
+  std::string text;       // to follow the prelude
   int64_t alignment = 1;  // bytes; other memory is for other code
   int64_t scratch_bytes = 0;
   std::vector<CudaLaunch> launches;  // in this order, each after the one before
@@ -28,6 +28,8 @@ CudaCode cuda_code(const Program& program,
                    const CudaSchedule& schedule,
                    const CudaDevice& device,
                    const std::string& name);
+// Comments that say what is launched, for people.
+std::string launches_of(const CudaCode& code);
 // The best code first; the last one asks nothing of the memory.
 std::vector<CudaCode> cuda_codes(const Program& program,
                                  const CudaDevice& device,

@@ -33,9 +33,7 @@ Program sum_of(int64_t rows, int64_t columns, bool along_rows) {
   p.axis(columns, along_rows);
   Var x = p.load(p.buffer(kFloat, false), at({columns, 1}));
   Var total = p.reduce(x, Compute::F32, sum(p));
-  p.store(total,
-          p.buffer(kFloat, true),
-          along_rows ? at({1, 0}) : at({0, 1}));
+  p.store(total, p.buffer(kFloat, true), along_rows ? at({1, 0}) : at({0, 1}));
   return p;
 }
 

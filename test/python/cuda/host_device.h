@@ -158,14 +158,18 @@ void launch(TaedaDim grid, unsigned threads, bool backwards, F f) {
 }
 
 template <class... P, size_t... I>
-void call(void (*kernel)(P...), void* const* arguments,
+void call(void (*kernel)(P...),
+          void* const* arguments,
           std::index_sequence<I...>) {
   kernel(static_cast<P>(arguments[I])...);
 }
 // A kernel whose parameters are all addresses.
 template <class... P>
-void launch_kernel(void (*kernel)(P...), TaedaDim grid, unsigned threads,
-                   bool backwards, void* const* arguments) {
+void launch_kernel(void (*kernel)(P...),
+                   TaedaDim grid,
+                   unsigned threads,
+                   bool backwards,
+                   void* const* arguments) {
   launch(grid, threads, backwards, [&] {
     call(kernel, arguments, std::index_sequence_for<P...>());
   });

@@ -95,6 +95,7 @@ SHAPES: dict[tuple[int, ...], tuple[int, ...]] = {
     (3, 24001): (132,),
     (2200, 31): (132,),
 }
+LARGE = ((3, 24001), (2200, 31))  # which fewer dtypes are tried on
 
 
 def integers(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:

@@ -30,10 +30,18 @@ def _fail(error: BaseException) -> None:
 
 
 def regions_of(function, inputs: Sequence[taeda.Tensor]) -> list:
-    """The kernels of a function of tensors, forward and backward."""
-    compiled = _compiler.compile(function, _fail)
-    assert compiled.prepare(*inputs)
-    return compiled.regions()
+    """The kernels of a function of tensors, forward and backward.
+
+    For one CPU thread: with several, fusion leaves long sums to calls that share them.
+    """
+    before = taeda.get_num_threads()
+    taeda.set_num_threads(1)
+    try:
+        compiled = _compiler.compile(function, _fail)
+        assert compiled.prepare(*inputs)
+        return compiled.regions()
+    finally:
+        taeda.set_num_threads(before)
 
 
 @dataclass
