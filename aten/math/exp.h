@@ -42,11 +42,20 @@ TAEDA_FN T clamp_range(T x, T low, T high) {
 }
 
 // e^x 2^-n for the integer nearest to x / ln2.
-template <typename T>
-TAEDA_FN T exp_remainder(T x, T n) {
-  using Traits = ExpTraits<T>;
-  const T r = (x - n * Traits::kLn2High) - n * Traits::kLn2Low;
-  return T(1) + (r + r * r * exp_poly(r));
+TAEDA_FN float exp_remainder(float x, float n) {
+  using Traits = ExpTraits<float>;
+  const float r = (x - n * Traits::kLn2High) - n * Traits::kLn2Low;
+  return 1.0f + (r + r * r * exp_poly(r));
+}
+// What rounding takes from r and from 1 + r comes back in the last addition.
+TAEDA_FN double exp_remainder(double x, double n) {
+  using Traits = ExpTraits<double>;
+  const double n_low = n * Traits::kLn2Low;
+  const double r_high = x - n * Traits::kLn2High;
+  const double r = r_high - n_low;
+  const double r_tail = (r_high - r) - n_low;
+  const Pair<double> head = fast_two_sum(1.0, r);
+  return head.high + (head.low + (r_tail + r * r * exp_poly(r)));
 }
 
 // e^x where neither overflow nor denormals can be.

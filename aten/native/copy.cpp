@@ -38,7 +38,13 @@ void copy_shape(const Spec<I>& self, const Spec<I>& src, bool, Plan<I>& plan) {
               self.sizes(),
               " doesn't match the broadcast shape ",
               ArrayRef<I>(common));
-  plan.set_like(0, self, self.dtype());
+  // With the gaps that self has, so that a view by strides finds its elements.
+  bool repeats = false;  // an expanded dim
+  for (size_t d = 0; d < self.sizes().size(); ++d) {
+    repeats = repeats || (self.strides()[d] == 0 && self.sizes()[d] != 1);
+  }
+  if (repeats) return plan.set_like(0, self, self.dtype());
+  plan.set(0, self.sizes(), self.strides(), self.dtype());
 }
 TAEDA_SHAPE(copy_shape);
 

@@ -24,6 +24,24 @@ std::string here() {
 }
 }  // namespace
 
+IntrusivePtr<ShapeEnv> ShapeEnv::with_hints(
+    const std::unordered_map<Id, int64_t>& hints) const {
+  auto copy = make_intrusive<ShapeEnv>();
+  copy->expressions_ = expressions_;
+  copy->hints_ = hints_;
+  for (auto [symbol, hint] : hints) copy->hints_[symbol] = hint;
+  copy->sources_ = sources_;
+  copy->lowest_ = lowest_;
+  copy->replacements_ = replacements_;
+  copy->many_ = many_;
+  copy->decided_ = decided_;
+  copy->symbols_ = symbols_;
+  copy->stands_for_numbers = stands_for_numbers;
+  copy->backed_ = backed_;
+  copy->unbacked_ = unbacked_;
+  return copy;
+}
+
 SymInt ShapeEnv::wrap(Id id) {
   if (expressions_.is_integer(id)) return SymInt(expressions_[id].value);
   auto self = IntrusivePtr<ShapeEnv>::share(this);

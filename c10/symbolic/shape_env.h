@@ -44,6 +44,10 @@ class TAEDA_API DataDependentError final : public Error {
 // belongs to one trace and one thread.
 class TAEDA_API ShapeEnv final : public IntrusiveTarget {
  public:
+  // A copy that knows the same of its symbols, which have the same ids, without
+  // guards and with other hints; sizes that are made in it share no symbol.
+  IntrusivePtr<ShapeEnv> with_hints(
+      const std::unordered_map<symbolic::Id, int64_t>& hints) const;
   SymInt create_size(int64_t hint, std::string source, DynamicSize how);
   // An integer of a program that is no size: it has any value.
   SymInt create_integer(int64_t hint, std::string source);

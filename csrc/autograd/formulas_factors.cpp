@@ -7,6 +7,7 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/cholesky_solve.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
 #include <taeda/gen/ops/diag_embed.h>
 #include <taeda/gen/ops/diagonal.h>
@@ -67,7 +68,8 @@ Tensor solved_adjoint(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-// A = L L^H: gA = L^-H P L^-1 made Hermitian, P the lower half of L^H G.
+// A = L L^H: gA = L^-H P L^-1 / 2, P the lower triangle of L^H G mirrored. Its
+// diagonal stays as it is, imaginary parts too, as in PyTorch.
 Tensor linalg_cholesky_gradient(const Tensor& grad,
                                 const Tensor& factor,
                                 bool upper) {
@@ -75,11 +77,31 @@ Tensor linalg_cholesky_gradient(const Tensor& grad,
   Tensor l = upper ? adjoint_of(factor) : factor;
   Tensor g = upper ? adjoint_of(grad) : grad;
   Tensor lh = adjoint_of(l);
-  Tensor p = ops::tril(times(lh, g), 0);
-  p = minus(p, ops::diag_embed(times_scalar(diagonal_of(p), Scalar(0.5))));
+  Tensor product = times(lh, g);
+  Tensor p = plus(ops::tril(product, 0), adjoint_of(ops::tril(product, -1)));
   Tensor s = ops::linalg_solve_triangular(lh, p, /*upper=*/true);
   s = ops::linalg_solve_triangular(l, s, /*upper=*/false, /*left=*/false);
-  return times_scalar(plus(s, adjoint_of(s)), Scalar(0.5));
+  return times_scalar(s, Scalar(0.5));
+}
+
+// A X = B with A = L L^H: dX = A^-1 (dB - dA X), dA = dL L^H + L dL^H. As in
+// PyTorch all of L counts, though X is solved from one triangle of it.
+std::tuple<Tensor, Tensor> cholesky_solve_gradients(
+    const Tensor& grad,
+    const Tensor& b,
+    const Tensor& factor,
+    const Tensor& x,
+    bool upper,
+    std::array<bool, 2> wanted) {
+  Tensor gb = ops::cholesky_solve(grad, factor, upper);
+  Tensor gl;
+  if (wanted[1]) {
+    Tensor product = times(gb, adjoint_of(x));
+    Tensor ga = ops::neg(plus(product, adjoint_of(product)));
+    gl = upper ? times(factor, ga) : times(ga, factor);
+    gl = sum_to(gl, symbolic_sizes(factor));
+  }
+  return {wanted[0] ? sum_to(gb, symbolic_sizes(b)) : Tensor(), gl};
 }
 
 // A X = B: gB = A^-H G, gA = -gB X^H in A's triangle.

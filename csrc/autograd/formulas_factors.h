@@ -11,6 +11,13 @@ namespace taeda::autograd {
 TAEDA_API Tensor linalg_cholesky_gradient(const Tensor& grad,
                                           const Tensor& factor,
                                           bool upper);
+TAEDA_API std::tuple<Tensor, Tensor> cholesky_solve_gradients(
+    const Tensor& grad,
+    const Tensor& b,
+    const Tensor& factor,
+    const Tensor& x,
+    bool upper,
+    std::array<bool, 2> wanted);
 TAEDA_API std::tuple<Tensor, Tensor> solve_triangular_gradients(
     const Tensor& grad,
     const Tensor& a,

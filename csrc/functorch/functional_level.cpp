@@ -42,14 +42,30 @@ bool same_layout(const TensorBase& a, const TensorBase& b) {
   return true;
 }
 
+TensorBase laid_out(const TensorBase& t, IntArrayRef strides) {
+  return ops::copy(ops::new_empty_strided(t, t.sizes(), strides), t);
+}
+
 // A write leaves strides as they are, which as_strided counts on; the
-// functional form may have chosen others.
-TensorBase laid_out_like(const TensorBase& old, const TensorBase& fresh) {
-  bool keeps = is_symbolic(old) || is_symbolic(fresh) ||
-               !old.is_non_overlapping_and_dense() || same_layout(old, fresh);
-  if (keeps) return fresh;
-  TensorBase shaped = ops::new_empty_strided(fresh, old.sizes(), old.strides());
-  return ops::copy(shaped, fresh);
+// functional form may have chosen others. Gaps are kept for a view that counts
+// on them, since making them costs a copy.
+void put_value(Memory& memory, const TensorBase& fresh) {
+  const TensorBase old = std::move(memory.value);
+  memory.value = fresh;
+  if (is_symbolic(old) || is_symbolic(fresh) || same_layout(old, fresh)) return;
+  if (memory.is_strided || old.is_non_overlapping_and_dense()) {
+    memory.value = laid_out(fresh, old.strides());
+  } else if (memory.gaps.empty()) {
+    memory.gaps = old.strides().vec();
+  }
+}
+
+// For a view that goes by the base's strides.
+void restore_gaps(Memory& memory) {
+  memory.is_strided = true;
+  if (memory.gaps.empty()) return;
+  memory.value = laid_out(memory.value, memory.gaps);
+  memory.gaps.clear();
 }
 
 bool has_views(const OperatorEntry& op) {
@@ -258,6 +274,7 @@ FunctionalLevel::View FunctionalLevel::view_of(
   if (args[3].is<int64_t>()) offset = SymInt(args[3].to_int());
   step.arguments[3] =
       boxed_integer(offset - (at_root ? base.memory->offset : own));
+  if (at_root) restore_gaps(*base.memory);
   TensorBase value = replay(step, at_root ? base.memory->value : unwrap(of));
   step.copied = !keep_views_;
   ViewSteps steps = at_root ? ViewSteps() : base.steps;
@@ -364,8 +381,7 @@ void FunctionalLevel::write(const OperatorEntry& op,
   if (!is_symbolic(memory.value)) {
     check_no_internal_overlap(op.name, memory.value);
   }
-  TensorBase base = put_back(own.steps, memory.value, value);
-  memory.value = laid_out_like(memory.value, base);
+  put_value(memory, put_back(own.steps, memory.value, value));
   ++memory.writes;
   // Statistics of batch norm are saved for backward and written without a
   // trace in the schema; nothing reads what was saved then.
@@ -384,6 +400,7 @@ void FunctionalLevel::replace(const TensorBase& wrapper,
               sym_sizes(*value.impl()),
               ").");
   memory.value = value;
+  memory.gaps.clear();
   memory.offset = sym_offset(*value.impl());
   ++memory.writes;
   show(wrapper, value);

@@ -19,8 +19,10 @@ struct Memory final : IntrusiveTarget {
   SymInt offset = 0;  // of the base in its storage, as wrappers show it
   const TensorImpl* first = nullptr;  // its first wrapper, only to compare with
   uint64_t writes = 0;
-  bool recorded = false;   // whether autograd records a write to it
-  bool has_views = false;  // whether more than one wrapper was made of it
+  bool recorded = false;    // whether autograd records a write to it
+  bool has_views = false;   // whether more than one wrapper was made of it
+  bool is_strided = false;  // whether a view counts on the strides of the base
+  std::vector<int64_t> gaps;  // strides with gaps that `value` has no more
 };
 using MemoryPtr = IntrusivePtr<Memory>;
 

@@ -1,10 +1,10 @@
 """Compiled programs give what they give eagerly: results, inputs and gradients.
 
-Each random program (`programs.py`) is run twice on inputs of the first sizes and once
-on longer ones, compiled with the default backend or the one that TAEDA_FUZZ_BACKEND
-names. A difference counts when it is larger than what the program's own results move by
-where its floating-point inputs are changed in their last places, as they do behind
-comparisons and roundings.
+Each random program (`programs.py`) is run twice on inputs of the first sizes and twice
+on longer ones, of which the first may make sizes symbols. It is compiled with the
+default backend or the one that TAEDA_FUZZ_BACKEND names. A difference counts when it
+is larger than what the program's own results move by where its floating-point inputs
+are changed in their last places, as they do behind comparisons and roundings.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def attempt(source: random.Random) -> bool:
     dynamic = source.choice((None, None, True, False))
     compiled = taeda.compile(function, dynamic=dynamic, **options)
     stable = True
-    for longer in (0, 0, 2):
+    for longer in (0, 0, 2, 5):
         expected = outcome(function, program.make_inputs(longer), program.seed)
         found = outcome(compiled, program.make_inputs(longer), program.seed)
         if distance(found, expected, floor_of(program)) <= 1:

@@ -2,6 +2,7 @@
 #include <taeda/csrc/compiler/bindings/regions.h>
 
 #include <taeda/aten/core/level.h>
+#include <taeda/csrc/autograd/variable.h>
 
 #include <optional>
 #include <stdexcept>
@@ -19,21 +20,34 @@ using python::Ref;
 // is.
 constexpr size_t kMostVersions = 16;
 
-// What the function returned: a tensor, or a tuple or list of tensors and
-// other objects.
+// What the function returned: a tensor, or a tuple or list of tensors, sizes
+// and other objects.
 struct Shape {
   enum Kind : uint8_t { One, Tuple, List } kind = One;
   std::vector<Ref> others;  // by place; null where there is a tensor
+  SizeTable sizes;
+  std::vector<int32_t> places;  // in the table, by place; -1 for no size
+  bool has_sizes = false;
 };
+// Of a function of numbers: for all that its guards allow, or for those alone
+// with which it was traced.
 struct Version {
   IntrusivePtr<CompiledProgram> program;
   Shape shape;
+  bool for_all = true;
+  DimVector numbers;
+  IntArrayRef symbols(const Arguments& given) const {
+    return for_all ? IntArrayRef(given.numbers) : IntArrayRef();
+  }
+  bool fits(const Arguments& given) const {
+    bool numbers_fit = for_all || given.numbers == numbers;
+    return numbers_fit && program->fits(given.tensors, symbols(given));
+  }
 };
 
 // Changed with the GIL held alone; a version never changes.
-struct State {
-  Ref function, on_failure;
-  CompileOptions options;
+struct State : CompiledSettings {
+  Ref function;
   std::vector<std::shared_ptr<const Version>> versions;
   bool failed = false;
 };
@@ -55,16 +69,16 @@ PyObject* guarded(F&& f) {
   }
 }
 
-bool is_tensor(PyObject* o) {
-  return PyObject_TypeCheck(o, bridge().tensor_type);
-}
-
 std::vector<TensorBase> tensors_of(const Ref& found, Shape& shape) {
   std::vector<TensorBase> out;
   auto add = [&](PyObject* o) {
     bool tensor = is_tensor(o);
     out.push_back(tensor ? python::unwrap(o) : TensorBase());
     shape.others.push_back(tensor ? Ref() : Ref::borrow(o));
+    std::optional<SymInt> size;
+    if (!tensor) size = unwrap_size(o);
+    shape.places.push_back(size ? shape.sizes.place(*size) : -1);
+    shape.has_sizes = shape.has_sizes || shape.places.back() >= 0;
   };
   if (PyTuple_CheckExact(found.get()) || PyList_CheckExact(found.get())) {
     shape.kind = PyTuple_CheckExact(found.get()) ? Shape::Tuple : Shape::List;
@@ -75,8 +89,15 @@ std::vector<TensorBase> tensors_of(const Ref& found, Shape& shape) {
   return out;
 }
 
-Ref to_object(const Shape& shape, std::vector<TensorBase> results) {
+Ref to_object(const Shape& shape,
+              std::vector<TensorBase> results,
+              IntArrayRef symbols) {
+  SizeNumbers sizes;
+  if (shape.has_sizes) shape.sizes.run(symbols, sizes);
   auto make = [&](size_t i) {
+    if (int32_t place = shape.places[i]; place >= 0) {
+      return PyLong_FromLongLong(sizes[static_cast<size_t>(place)]);
+    }
     if (shape.others[i]) return Py_NewRef(shape.others[i].get());
     return bridge().wrap(std::move(results[i]));
   };
@@ -86,25 +107,52 @@ Ref to_object(const Shape& shape, std::vector<TensorBase> results) {
 }
 
 std::shared_ptr<const Version> compile(const State& state,
-                                       std::span<const TensorBase> inputs) {
+                                       const Arguments& given,
+                                       const SymbolicInputs* symbolic) {
   auto version = std::make_shared<Version>();
+  std::vector<SymInt> numbers(given.numbers.begin(), given.numbers.end());
+  if (symbolic != nullptr) {
+    version->shape.sizes = SizeTable(symbolic->symbols);
+    numbers = symbolic->symbols;
+  } else {
+    version->for_all = numbers.empty();
+    version->numbers = given.numbers;
+  }
   Program program = [&](std::span<const TensorBase> wrappers) {
-    Ref args = python::new_tuple(
-        wrappers.size(), [&](size_t i) { return bridge().wrap(wrappers[i]); });
+    Ref args = state.signature.merged(wrappers, numbers);
     Ref found =
         checked(PyObject_Call(state.function.get(), args.get(), nullptr));
     return tensors_of(found, version->shape);
   };
-  version->program =
-      make_intrusive<CompiledProgram>(program, inputs, state.options);
+  version->program = make_intrusive<CompiledProgram>(
+      program, given.tensors, state.options, symbolic);
   return version;
 }
 
+// By symbols where the function has numbers; what cannot be traced so is traced
+// with these numbers.
+std::shared_ptr<const Version> compile(const State& state,
+                                       const Arguments& given) {
+  if (!state.signature.has_symbols()) return compile(state, given, nullptr);
+  try {
+    SymbolicInputs symbolic = state.signature.symbols(given.numbers);
+    return compile(state, given, &symbolic);
+  } catch (const PythonError&) {
+    bool is_error = PyErr_ExceptionMatches(PyExc_Exception) != 0;
+    if (!is_error) throw;
+    PyErr_Clear();
+  } catch (const std::exception&) {
+    // The other trace tells what is wrong, if it is not about symbols.
+  }
+  return compile(state, given, nullptr);
+}
+
 // Null where the function is to run as it is.
-std::shared_ptr<const Version> version_for(State& state,
-                                           std::span<const TensorBase> inputs) {
+std::shared_ptr<const Version> version_for(PyObject* self,
+                                           const Arguments& given) {
+  State& state = state_of(self);
   for (const auto& v : state.versions) {
-    if (v->program->fits(inputs)) return v;
+    if (v->fits(given)) return v;
   }
   if (state.failed) return {};
   try {
@@ -112,8 +160,11 @@ std::shared_ptr<const Version> version_for(State& state,
       throw std::runtime_error("more than " + std::to_string(kMostVersions) +
                                " kinds of inputs");
     }
-    auto made = compile(state, inputs);
+    auto made = compile(state, given);
     state.versions.push_back(made);
+    if (state.on_made.get() != Py_None) {
+      checked(PyObject_CallOneArg(state.on_made.get(), self));
+    }
     return made;
   } catch (...) {
     bridge().translate();
@@ -135,20 +186,6 @@ std::shared_ptr<const Version> version_for(State& state,
   return {};
 }
 
-// Nothing where an argument is no tensor.
-std::optional<std::vector<TensorBase>> inputs_of(PyObject* const* args,
-                                                 size_t count,
-                                                 PyObject* names) {
-  if (names != nullptr && PyTuple_GET_SIZE(names) > 0) return std::nullopt;
-  std::vector<TensorBase> inputs;
-  inputs.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_tensor(args[i])) return std::nullopt;
-    inputs.push_back(python::unwrap(args[i]));
-  }
-  return inputs;
-}
-
 PyObject* call_object(PyObject* self,
                       PyObject* const* args,
                       size_t flagged,
@@ -157,18 +194,26 @@ PyObject* call_object(PyObject* self,
   return guarded([&]() -> PyObject* {
     State& state = state_of(self);
     size_t count = PyVectorcall_NARGS(flagged);
-    auto inputs = inputs_of(args, count, names);
+    std::optional<Arguments> given;
+    bool named = names != nullptr && PyTuple_GET_SIZE(names) > 0;
+    if (!named) given = state.signature.read(args, count);
+    if (given) {
+      for (size_t i : state.cleared) autograd::set_grad(given->tensors[i], {});
+    }
     std::shared_ptr<const Version> version;
-    if (inputs && !is_watched()) version = version_for(state, *inputs);
+    if (given && !is_watched()) version = version_for(self, *given);
     if (!version) {
       return PyObject_Vectorcall(state.function.get(), args, count, names);
     }
     std::vector<TensorBase> results;
     {
       python::GilRelease free(true);
-      results = version->program->call(*inputs);
+      results =
+          version->program->call(given->tensors, version->symbols(*given));
     }
-    return to_object(version->shape, std::move(results)).release();
+    return to_object(
+               version->shape, std::move(results), version->symbols(*given))
+        .release();
   });
 }
 
@@ -183,9 +228,10 @@ void destroy(PyObject* self) {
 // Compiles for these inputs now; False where the function is to run as it is.
 PyObject* prepare(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
-    auto inputs = inputs_of(args, static_cast<size_t>(count), nullptr);
-    if (!inputs || is_watched()) return python::boolean(false);
-    return python::boolean(version_for(state_of(self), *inputs) != nullptr);
+    const Signature& signature = state_of(self).signature;
+    auto given = signature.read(args, static_cast<size_t>(count));
+    if (!given || is_watched()) return python::boolean(false);
+    return python::boolean(version_for(self, *given) != nullptr);
   });
 }
 
@@ -208,16 +254,16 @@ PyObject* graphs(PyObject* self, PyObject*) {
   });
 }
 
-// The kernels of all versions, forward and backward.
+// [[Region]]
 PyObject* regions(PyObject* self, PyObject*) {
   return guarded([&] {
-    std::vector<const Graph*> graphs;
-    for (const auto& version : state_of(self).versions) {
-      graphs.push_back(&version->program->forward());
-      const Graph* backward = version->program->backward();
-      if (backward != nullptr) graphs.push_back(backward);
-    }
-    return new_regions(graphs);
+    const auto& versions = state_of(self).versions;
+    return python::new_list(versions.size(),
+                            [&](size_t i) {
+                              const CompiledProgram& p = *versions[i]->program;
+                              return new_regions(p.forward(), p.backward());
+                            })
+        .release();
   });
 }
 
@@ -233,7 +279,7 @@ PyMethodDef methods[] = {
     {"regions",
      regions,
      METH_NOARGS,
-     "The kernels of all versions, forward and backward."},
+     "The kernels of each version, of its forward and its backward graph."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -252,18 +298,13 @@ const python::Bridge& bridge() {
   return *found;
 }
 
-PyObject* new_compiled(PyObject* function,
-                       PyObject* on_failure,
-                       const CompileOptions& options) {
+PyObject* new_compiled(PyObject* function, CompiledSettings settings) {
   PyObject* self = compiled_type->tp_alloc(compiled_type, 0);
   if (self == nullptr) return nullptr;
   auto* object = reinterpret_cast<Object*>(self);
   object->call = call_object;
-  object->state = new State{Ref::borrow(function),
-                            Ref::borrow(on_failure),
-                            options,
-                            {},
-                            /*failed=*/false};
+  object->state = new State{
+      std::move(settings), Ref::borrow(function), {}, /*failed=*/false};
   return self;
 }
 

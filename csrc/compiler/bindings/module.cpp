@@ -2,8 +2,11 @@
 #include <taeda/csrc/compiler/bindings/compiled.h>
 #include <taeda/csrc/compiler/bindings/regions.h>
 #include <taeda/csrc/compiler/loops/fuse.h>
+#include <taeda/csrc/compiler/loops/toolchain.h>
+#include <taeda/csrc/compiler/loops/unit.h>
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 namespace taeda::compiler {
 
@@ -26,11 +29,14 @@ void fuse_and_check(Graph& graph) {
 
 py::object compile(const py::object& function,
                    const py::object& on_failure,
+                   const py::object& on_made,
                    bool recompute,
                    bool fuse,
                    bool blocking,
                    bool check,
-                   double budget) {
+                   double budget,
+                   const py::object& symbols,
+                   std::vector<size_t> cleared) {
   CompileOptions options;
   if (fuse) {
     options.fuse = check      ? &fuse_and_check
@@ -39,7 +45,12 @@ py::object compile(const py::object& function,
   }
   options.partition.recompute = recompute;
   options.partition.budget = budget;
-  PyObject* made = new_compiled(function.ptr(), on_failure.ptr(), options);
+  PyObject* made = new_compiled(function.ptr(),
+                                {python::Ref::borrow(on_failure.ptr()),
+                                 python::Ref::borrow(on_made.ptr()),
+                                 options,
+                                 Signature(symbols.ptr()),
+                                 std::move(cleared)});
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
 }
@@ -59,10 +70,24 @@ PYBIND11_MODULE(_compiler, m) {
         pybind11::arg("function"),
         pybind11::arg("on_failure"),
         pybind11::kw_only(),
+        pybind11::arg("on_made") = pybind11::none(),
         pybind11::arg("recompute") = true,
         pybind11::arg("fuse") = true,
         pybind11::arg("blocking") = false,
         pybind11::arg("check") = false,
         pybind11::arg("budget") = 1.0,
-        "A callable that runs a function of tensors as compiled graphs.");
+        pybind11::arg("symbols") = pybind11::none(),
+        pybind11::arg("cleared") = std::vector<size_t>(),
+        "A callable that runs a function of tensors, and of numbers where "
+        "`symbols` says so, as compiled graphs.");
+  m.def("opened_kernels",
+        &loops::opened_kernels,
+        "Paths of the cached kernels that this process has loaded.");
+  m.def("kernel_folder",
+        &loops::cache_folder,
+        "The folder of cached kernels; None where there can be none.");
+  m.def("is_whole_kernel",
+        &loops::check_cached,
+        pybind11::arg("path"),
+        "Whether a cached kernel is there, undamaged and this user's.");
 }

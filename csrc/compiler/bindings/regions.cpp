@@ -20,7 +20,7 @@ struct RegionObject {
   IntrusivePtr<LoopRegion> region;
 };
 
-// dtype, sizes and strides of a tensor.
+// dtype, sizes and strides of a tensor; of expressions what the trace has seen.
 using Look =
     std::tuple<std::string, std::vector<int64_t>, std::vector<int64_t>>;
 
@@ -30,20 +30,24 @@ std::vector<Look> looks_of(const Graph& body, const std::vector<ValueId>& ids) {
     const Value& v = body[id];
     Look look{std::string(dtype_name(v.dtype)), {}, {}};
     for (size_t d = 0; d < v.sizes.size(); ++d) {
-      std::get<1>(look).push_back(v.sizes[d].plain());
-      std::get<2>(look).push_back(v.strides[d].plain());
+      std::get<1>(look).push_back(hint(v.sizes[d]));
+      std::get<2>(look).push_back(hint(v.strides[d]));
     }
     looks.push_back(std::move(look));
   }
   return looks;
 }
 
-// What the calls give, one by one.
+// What the calls give, one by one, for tensors of the sizes that the trace has
+// seen.
 py::list run(const RegionObject& self, const py::list& tensors) {
   std::vector<TensorBase> inputs;
   for (py::handle t : tensors) inputs.push_back(python::unwrap(t.ptr()));
+  std::vector<int64_t> symbols;
+  for (const SymInt& s : self.region->body.symbols) symbols.push_back(hint(s));
   Executor calls(self.region->body);
-  std::vector<TensorBase> results = calls.run(std::move(inputs), false);
+  std::vector<TensorBase> results =
+      calls.run(std::move(inputs), symbols, /*in_place=*/false);
   py::list made;
   for (TensorBase& t : results) {
     made.append(py::reinterpret_steal<py::object>(bridge().wrap(std::move(t))));
@@ -81,20 +85,18 @@ py::list cuda(const RegionObject& self,
 
 }  // namespace
 
-PyObject* new_regions(const std::vector<const Graph*>& graphs) {
+PyObject* new_regions(const Graph& forward, const Graph* backward) {
   py::list found;
-  for (const Graph* graph : graphs) {
+  for (const Graph* graph : {&forward, backward}) {
+    if (graph == nullptr) continue;
     for (const Node& node : graph->nodes) {
       if (!node.region) continue;
-      IntrusivePtr<Region> region = node.region;
-      if (auto* checked =
-              dynamic_cast<const loops::CheckedRegion*>(region.get())) {
-        region = checked->kernel();
-      }
-      auto* loop = dynamic_cast<LoopRegion*>(region.get());
-      if (loop == nullptr) continue;
+      Region* region = node.region.get();
+      auto* checked = dynamic_cast<loops::CheckedRegion*>(region);
+      auto* kernel = checked != nullptr ? checked->kernel().get()
+                                        : static_cast<LoopRegion*>(region);
       found.append(
-          py::cast(RegionObject{IntrusivePtr<LoopRegion>::share(loop)}));
+          py::cast(RegionObject{IntrusivePtr<LoopRegion>::share(kernel)}));
     }
   }
   return found.release().ptr();
@@ -112,17 +114,26 @@ void add_region_type(PyObject* module) {
           [](const RegionObject& r) { return text_of(r.region->program()); },
           "Text of the loop program.")
       .def_property_readonly(
+          "code",
+          [](const RegionObject& r) { return r.region->unit().text(); },
+          "C++ text of all kernels that are compiled with it.")
+      .def_property_readonly(
+          "ready",
+          [](const RegionObject& r) { return r.region->unit().ready(); },
+          "Whether the kernel is there; until then, and where its text did "
+          "not compile, the calls run.")
+      .def_property_readonly(
           "inputs",
           [](const RegionObject& r) {
             return looks_of(r.region->body, r.region->body.inputs);
           },
-          "(dtype, sizes, strides) of each input.")
+          "(dtype, sizes, strides) of each input, as the trace has seen it.")
       .def_property_readonly(
           "outputs",
           [](const RegionObject& r) {
             return looks_of(r.region->body, r.region->body.outputs);
           },
-          "(dtype, sizes, strides) of each output.")
+          "(dtype, sizes, strides) of each output, as the trace has seen it.")
       .def_property_readonly(
           "buffers",
           [](const RegionObject& r) { return r.region->from(); },
@@ -134,7 +145,8 @@ void add_region_type(PyObject* module) {
            py::arg("name") = "region",
            py::arg("processors") = 132,
            "The kernel for CUDA: a list of texts with their launches, the "
-           "fastest first; each wants memory of some alignment.");
+           "fastest first; each wants memory of some alignment. Loops over "
+           "symbols have none.");
 }
 
 }  // namespace taeda::compiler

@@ -4,12 +4,11 @@
 #include <taeda/csrc/compiler/graph/graph.h>
 #include <taeda/csrc/python/bridge.h>
 
-#include <vector>
-
 namespace taeda::compiler {
 
-// A new list of taeda._compiler.Region: the loop kernels of graphs, in order.
-PyObject* new_regions(const std::vector<const Graph*>& graphs);
+// A new list of taeda._compiler.Region: the loop kernels of a version's graphs,
+// in order; `backward` may be null.
+PyObject* new_regions(const Graph& forward, const Graph* backward);
 void add_region_type(PyObject* module);
 
 }  // namespace taeda::compiler

@@ -114,8 +114,11 @@ Ref describe(Entry& entry, PyObject* marker) {
       // An input that nothing reads keeps its number and is not given.
       if (!entry.graph.is_read(i)) return Py_NewRef(Py_None);
       std::string name = entry.guards.name(call.input);
-      return Py_BuildValue(
-          "(sO)", name.c_str(), entry.guards.value(call.input));
+      Ref geometry = entry.dynamic->geometry_at(call.input);
+      return Py_BuildValue("(sOO)",
+                           name.c_str(),
+                           entry.guards.value(call.input),
+                           geometry.get());
     }
     if (!call.function) return Py_NewRef(Py_None);
     return describe(call, marker, &entry).release();
@@ -139,6 +142,8 @@ std::vector<Ref> run_by_backend(Entry& entry,
                                 SizeValues& sizes) {
   std::vector<Ref> inputs;
   std::vector<PyObject*> args;
+  inputs.reserve(entry.inputs.size());
+  args.reserve(entry.inputs.size());
   const std::vector<Call>& calls = entry.graph.calls();
   for (const GraphInput& i : entry.inputs) {
     inputs.push_back(
@@ -148,29 +153,31 @@ std::vector<Ref> run_by_backend(Entry& entry,
   }
   Ref out = checked(PyObject_Vectorcall(
       entry.run_graph.get(), args.data(), args.size(), nullptr));
-  out = checked(PySequence_List(out.get()));
+  out = checked(PySequence_Fast(
+      out.get(), "compile: the backend's function returned no sequence"));
+  PyObject** found = PySequence_Fast_ITEMS(out.get());
   size_t tensors = entry.outputs.size();
   size_t expected = tensors + entry.size_outputs.size();
-  if (PyList_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(expected)) {
+  if (PySequence_Fast_GET_SIZE(out.get()) !=
+      static_cast<Py_ssize_t>(expected)) {
     PyErr_Format(PyExc_RuntimeError,
                  "compile: the backend's function returned %zd values, the "
                  "graph has %zu outputs",
-                 PyList_GET_SIZE(out.get()),
+                 PySequence_Fast_GET_SIZE(out.get()),
                  expected);
     throw PythonError();
   }
   std::vector<Ref> values(calls.size());
   for (size_t i = 0; i < tensors; ++i) {
     int node = entry.outputs[i];
-    values[node] = Ref::borrow(PyList_GET_ITEM(out.get(), i));
+    values[node] = Ref::borrow(found[i]);
     if (calls[node].defines >= 0) {
       sizes.define(calls[node].defines, values[node].get());
     }
   }
   sizes.given.resize(entry.programs.size());
   for (size_t i = tensors; i < expected; ++i) {
-    sizes.given[entry.size_outputs[i - tensors]] =
-        Ref::borrow(PyList_GET_ITEM(out.get(), i));
+    sizes.given[entry.size_outputs[i - tensors]] = Ref::borrow(found[i]);
   }
   return values;
 }

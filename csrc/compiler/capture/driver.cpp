@@ -6,6 +6,7 @@ namespace taeda::capture {
 
 Entry* Compiled::find(Cache& cache, const Frames& state) {
   std::vector<FrameState> slots;
+  slots.reserve(state.size());
   for (const auto& f : state) slots.push_back({f->slots});
   Modes modes = current_modes();
   for (size_t i = 0; i < cache.size(); ++i) {
@@ -26,6 +27,7 @@ namespace {
 
 void build_frames(Entry& entry, Builder& builder, Frames& state) {
   Frames made;
+  made.reserve(entry.frames.size());
   for (const FrameShape& shape : entry.frames) {
     auto* function = reinterpret_cast<PyFunctionObject*>(shape.function.get());
     auto f = std::make_unique<Frame>(shape.info,
@@ -257,6 +259,7 @@ Ref Compiled::call(PyObject* const* args, size_t count, PyObject* names) {
   Ref result;
   while (true) {
     std::vector<std::pair<CodeInfo*, int>> key;
+    key.reserve(state.size());
     for (const auto& frame : state) key.emplace_back(frame->info, frame->next);
     Entry* entry = entry_for(caches[key], state);
     if (entry == nullptr || entry->plain) {

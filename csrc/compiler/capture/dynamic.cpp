@@ -64,6 +64,12 @@ Ref wrap_symbol(const SymInt& v) {
       PyObject_CallOneArg(library().shared_symbol.get(), shared.get()));
 }
 
+Ref wrap_symbols(const std::vector<SymInt>& values) {
+  return python::new_tuple(values.size(), [&](size_t i) {
+    return wrap_symbol(values[i]).release();
+  });
+}
+
 bool is_symbol(PyObject* o) {
   PyObject* type = type_of(o);
   return type == library().sym_int.get() || type == library().sym_bool.get();
@@ -229,7 +235,16 @@ Dynamic::Geometry Dynamic::geometry_of(PyObject* tensor,
     product = product * out.sizes[d];
     expected *= sizes[d];
   }
+  if (out.symbolic) geometries_[place] = out;
   return out;
+}
+
+Ref Dynamic::geometry_at(int place) const {
+  auto found = geometries_.find(place);
+  if (found == geometries_.end()) return Ref::borrow(Py_None);
+  Ref sizes = wrap_symbols(found->second.sizes);
+  Ref strides = wrap_symbols(found->second.strides);
+  return checked(PyTuple_Pack(2, sizes.get(), strides.get()));
 }
 
 namespace {

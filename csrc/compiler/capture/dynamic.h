@@ -56,6 +56,8 @@ class Dynamic {
   };
   // `is_fixed`: no size of it is a symbol but where it is marked so.
   Geometry geometry_of(PyObject* tensor, int place, bool is_fixed);
+  // (sizes, strides) of a tensor at a place; None where no symbol is in them.
+  Ref geometry_at(int place) const;
   // What stands for an int; null where it is itself.
   Ref integer(PyObject* number, int place);
   // Whether a float differed from the one before.
@@ -123,10 +125,13 @@ class Dynamic {
     SymInt value;
   };
   std::vector<StrideOf> strides_;
+  std::map<int, Geometry> geometries_;  // with symbols, by place
 };
 
 // A taeda.SymInt, and whether an object is one, or a SymBool, or a SymFloat.
 Ref wrap_symbol(const SymInt& v);
+// A tuple of such.
+Ref wrap_symbols(const std::vector<SymInt>& list);
 bool is_symbol(PyObject* o);
 bool is_sym_float(PyObject* o);
 // The C++ value of a SymInt or SymBool; valid as long as the object.

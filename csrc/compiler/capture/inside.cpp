@@ -52,12 +52,6 @@ Ref Capture::realize(PyObject* o, int place) {
 
 namespace {
 
-Ref wrap_symbols(const std::vector<SymInt>& values) {
-  return python::new_tuple(values.size(), [&](size_t i) {
-    return wrap_symbol(values[i]).release();
-  });
-}
-
 // Classes of tensors, but those that have operators of their own.
 bool has_stand_in(PyTypeObject* type) {
   const Library& lib = library();

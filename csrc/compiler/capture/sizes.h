@@ -5,6 +5,7 @@
 #include <taeda/csrc/python/tensor_type.h>
 
 #include <taeda/c10/symbolic/shape_env.h>
+#include <taeda/c10/symbolic/size_program.h>
 
 #include <optional>
 #include <string>
@@ -19,52 +20,8 @@ namespace taeda::capture {
 // conditions and the numbers that a graph needs are compiled to programs over
 // the symbols' values, which are read from the places of the guards. No Python
 // runs: a program is a list of operations on a stack of int64_t.
-using SymbolNumbers = std::unordered_map<symbolic::Id, int>;
-
-class SizeProgram {
- public:
-  // `numbers` has the position of each symbol's value; std::out_of_range of a
-  // symbol that has none.
-  SizeProgram(const symbolic::Expressions& expressions,
-              symbolic::Id id,
-              const SymbolNumbers& numbers);
-  // Nothing where it divides by zero.
-  std::optional<int64_t> run(const int64_t* symbols) const;
-
- private:
-  enum class Do : uint8_t {
-    Constant,
-    Symbol,
-    AddScaled,  // value * the topmost is added to the one below it
-    Multiply,
-    FloorDiv,
-    Mod,
-    Min,
-    Max,
-    IsZero,
-    IsNonNegative,
-    Not,
-    And,
-    Or,
-  };
-  struct Operation {
-    Do what;
-    int64_t value;
-  };
-  void compile(const symbolic::Expressions& e,
-               symbolic::Id id,
-               const SymbolNumbers& numbers,
-               int depth);
-  void add(Do what, int64_t value = 0) { operations_.push_back({what, value}); }
-  void combine(const symbolic::Expressions& e,
-               const symbolic::Expression& node,
-               Do what,
-               const SymbolNumbers& numbers,
-               int depth);
-
-  static constexpr int kDepth = 32;
-  std::vector<Operation> operations_;
-};
+using symbolic::SizeProgram;
+using symbolic::SymbolNumbers;
 
 // Where a symbol's value is found. A symbol with several sources has one value.
 struct SizeSource {

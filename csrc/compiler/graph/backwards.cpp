@@ -15,6 +15,8 @@ constexpr size_t kMostPasses = 16;
 std::unique_ptr<const Backwards::Pass> Backwards::make(
     const TangentSet& arrived) {
   Graph joint = tape_->backward(arrived);
+  // What it would decide about symbols does not hold for all calls.
+  if (tape_->has_decided()) return nullptr;
   // As for the first pass, so that what was saved has the same name.
   merge_equal(joint);
   std::optional<Graph> found = backward_from(joint, inputs_, saved_);

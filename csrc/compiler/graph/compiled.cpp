@@ -47,10 +47,12 @@ bool same_settings(const autocast::Settings& a, const autocast::Settings& b) {
 
 CompiledProgram::CompiledProgram(const Program& program,
                                  std::span<const TensorBase> inputs,
-                                 const CompileOptions& options)
+                                 const CompileOptions& options,
+                                 const SymbolicInputs* symbolic)
     : grad_mode_(grad_enabled()),
       inference_(inference_mode()),
       autocast_(autocast::settings()) {
+  if (symbolic != nullptr) table_ = SizeTable(symbolic->symbols);
   bool joint = false;
   for (const TensorBase& t : inputs) {
     bool plain = t.layout() == Layout::Strided &&
@@ -63,16 +65,24 @@ CompiledProgram::CompiledProgram(const Program& program,
                    ")");
     joint = joint || t.requires_grad();
   }
-  Traced traced = trace(program, inputs, joint);
+  Traced traced = trace(program, inputs, joint, symbolic);
   outputs_ = traced.outputs;
   results_ = std::move(traced.results);
   mutations_ = std::move(traced.mutations);
-  look_at(inputs);
+  look_at(inputs, symbolic);
   TAEDA_CHECK_AS(NotImplemented,
                  !shares_written(inputs),
                  "compile: an input that is written shares memory with another "
                  "one");
   look_at_offsets(traced.graph, inputs);
+  keep_steps();
+  split_graph(std::move(traced), inputs.size(), options);
+  if (symbolic != nullptr) keep_guards(*symbolic);
+}
+
+void CompiledProgram::split_graph(Traced traced,
+                                  size_t inputs,
+                                  const CompileOptions& options) {
   merge_equal(traced.graph);
   remove_dead(traced.graph);
   copy_what_is_shared(traced.graph, outputs_);
@@ -80,7 +90,7 @@ CompiledProgram::CompiledProgram(const Program& program,
   for (int32_t t : traced.tangents) {
     tangents_.push_back(t < 0 ? -1 : t - static_cast<int32_t>(traced.inputs));
   }
-  std::vector<bool> written(inputs.size());
+  std::vector<bool> written(inputs);
   for (const Mutation& m : mutations_) written[m.input] = true;
   Split split = partition(
       traced.graph, traced.inputs, outputs_, written, options.partition);
@@ -96,6 +106,7 @@ CompiledProgram::CompiledProgram(const Program& program,
   check(split.backward);
   backward_ = std::make_unique<Executor>(std::move(split.backward));
   if (!traced.tape) return;
+  traced.tape->settle();
   others_ = std::make_unique<Backwards>(std::move(traced.tape),
                                         traced.inputs,
                                         std::move(split.saved_values),
@@ -112,12 +123,43 @@ std::vector<ValueId> CompiledProgram::overwritten(Graph& graph) const {
   return overwrite_inputs(graph, writes);
 }
 
-void CompiledProgram::look_at(std::span<const TensorBase> inputs) {
+// Guards that passes left count too, so that they are taken last.
+void CompiledProgram::keep_guards(const SymbolicInputs& symbolic) {
+  ShapeEnv& env = *symbolic.env;
+  for (const SymInt& v : symbolic.symbols) {
+    bool is_symbol = v.is_symbolic() && env.expressions()[v.node()->id].type ==
+                                            symbolic::Type::Symbol;
+    lowest_.push_back(is_symbol ? env.lowest(v.node()->id)
+                                : symbolic::Range::kLow);
+  }
+  for (const ShapeGuard& g : env.guards()) {
+    guards_.push_back(table_.place(env.expressions(), g.condition));
+  }
+}
+
+// Expressions among the arguments of views that are made of results.
+void CompiledProgram::keep_steps() {
+  for (Result& r : results_) {
+    steps_.emplace_back();
+    for (functorch::ViewStep& step : r.steps) {
+      steps_.back().emplace_back(step.arguments, table_);
+      has_steps_ = has_steps_ || !steps_.back().back().empty();
+    }
+  }
+}
+
+void CompiledProgram::look_at(std::span<const TensorBase> inputs,
+                              const SymbolicInputs* symbolic) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorBase& t = inputs[i];
     Look look;
-    look.sizes = t.sizes();
-    look.strides = t.strides();
+    if (symbolic != nullptr && symbolic->inputs[i]) {
+      look.sizes = {symbolic->inputs[i]->sizes, table_};
+      look.strides = {symbolic->inputs[i]->strides, table_};
+    } else {
+      look.sizes = {as_symbolic(t.sizes()), table_};
+      look.strides = {as_symbolic(t.strides()), table_};
+    }
     look.dtype = t.dtype();
     look.device = t.device();
     look.keys = t.keys();
@@ -158,36 +200,55 @@ bool CompiledProgram::shares_written(std::span<const TensorBase> inputs) const {
   return false;
 }
 
-bool CompiledProgram::fits(std::span<const TensorBase> inputs) const {
-  bool modes = inputs.size() == looks_.size() && grad_mode_ == grad_enabled() &&
-               inference_ == inference_mode() &&
+bool CompiledProgram::looks_like(const TensorBase& t,
+                                 const Look& look,
+                                 const int64_t* numbers) const {
+  DimVector room;
+  return t.keys() == look.keys && t.dtype() == look.dtype &&
+         t.sizes() == look.sizes.in(numbers, room) &&
+         t.strides() == look.strides.in(numbers, room) &&
+         t.device() == look.device &&
+         (look.offset < 0 || look.offset == t.storage_offset());
+}
+
+bool CompiledProgram::fits(std::span<const TensorBase> inputs,
+                           std::span<const int64_t> symbols) const {
+  bool modes = inputs.size() == looks_.size() &&
+               symbols.size() == lowest_.size() &&
+               grad_mode_ == grad_enabled() && inference_ == inference_mode() &&
                same_settings(autocast_, autocast::settings());
   if (!modes) return false;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    if (symbols[i] < lowest_[i]) return false;
+  }
+  SizeNumbers numbers;
+  if (!table_.try_run(symbols, numbers)) return false;
+  for (int32_t place : guards_) {
+    if (numbers[static_cast<size_t>(place)] == 0) return false;
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Look& look = looks_[i];
-    const TensorBase& t = inputs[i];
-    bool same = t.keys() == look.keys && t.dtype() == look.dtype &&
-                t.sizes() == IntArrayRef(look.sizes) &&
-                t.strides() == IntArrayRef(look.strides) &&
-                t.device() == look.device;
-    bool moved = look.offset >= 0 && look.offset != t.storage_offset();
-    if (!same || moved) return false;
+    if (!looks_like(inputs[i], look, numbers.data())) return false;
     if (look.same_as < 0) continue;
-    if (!inputs[static_cast<size_t>(look.same_as)].is_same(t)) return false;
+    if (!inputs[static_cast<size_t>(look.same_as)].is_same(inputs[i])) {
+      return false;
+    }
   }
   return !shares_written(inputs);
 }
 
 // The node of this call; the program's results become its outputs.
 void CompiledProgram::record(std::span<const TensorBase> inputs,
-                             std::vector<TensorBase>& outputs) {
+                             std::vector<TensorBase>& outputs,
+                             std::span<const int64_t> symbols) {
   auto self = IntrusivePtr<CompiledProgram>::share(this);
-  auto node = make_intrusive<CompiledNode>(std::move(self));
+  auto node = make_intrusive<CompiledNode>(std::move(self), symbols);
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool edge = inputs[i].requires_grad() && looks_[i].same_as < 0;
     node->add_next_edge(edge ? autograd::gradient_edge(inputs[i])
                              : autograd::Edge());
   }
+  node->reserve(saved_.size());
   const Graph& graph = forward_->graph();
   for (size_t i = 0; i < outputs_; ++i) {
     if (tangents_[i] >= 0) autograd::set_history(outputs[i], node);
@@ -221,9 +282,23 @@ void CompiledProgram::write_back(std::span<const TensorBase> inputs,
   }
 }
 
-TensorBase CompiledProgram::result(const Result& r,
+TensorBase CompiledProgram::result(size_t place,
                                    std::span<const TensorBase> inputs,
-                                   std::span<const TensorBase> outputs) const {
+                                   std::span<const TensorBase> outputs,
+                                   const int64_t* numbers) const {
+  const Result& r = results_[place];
+  auto view = [&](const TensorBase& base) {
+    const std::vector<SizeArguments>& expressions = steps_[place];
+    bool plain = std::all_of(expressions.begin(),
+                             expressions.end(),
+                             [](const SizeArguments& e) { return e.empty(); });
+    if (plain) return functorch::replay(r.steps, base);
+    functorch::ViewSteps steps = r.steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      expressions[i].put(steps[i].arguments, numbers);
+    }
+    return functorch::replay(steps, base);
+  };
   switch (r.kind) {
     case Result::None:
       return {};
@@ -232,9 +307,9 @@ TensorBase CompiledProgram::result(const Result& r,
     case Result::Input:
       return inputs[r.index];
     case Result::OfInput:
-      return functorch::replay(r.steps, inputs[r.index]);
+      return view(inputs[r.index]);
     case Result::OfOutput:
-      return functorch::replay(r.steps, outputs[r.index]);
+      return view(outputs[r.index]);
     case Result::Constant:
       break;
   }
@@ -242,7 +317,7 @@ TensorBase CompiledProgram::result(const Result& r,
 }
 
 std::vector<TensorBase> CompiledProgram::call(
-    std::span<const TensorBase> inputs) {
+    std::span<const TensorBase> inputs, std::span<const int64_t> symbols) {
   bool in_place =
       inference_ ||
       std::all_of(mutations_.begin(), mutations_.end(), [&](const Mutation& m) {
@@ -250,16 +325,18 @@ std::vector<TensorBase> CompiledProgram::call(
         return !t.impl()->is_inference;
       });
   std::vector<TensorBase> outputs =
-      forward_->run({inputs.begin(), inputs.end()}, in_place);
+      forward_->run({inputs.begin(), inputs.end()}, symbols, in_place);
   for (size_t i = 0; i < outputs_; ++i) {
     if (outputs[i].defined()) outputs[i] = as_result(outputs[i]);
   }
-  if (backward_ && grad_enabled()) record(inputs, outputs);
+  if (backward_ && grad_enabled()) record(inputs, outputs, symbols);
   write_back(inputs, outputs);
   std::vector<TensorBase> results;
   results.reserve(results_.size());
-  for (const Result& r : results_) {
-    results.push_back(result(r, inputs, outputs));
+  SizeNumbers numbers;
+  if (has_steps_) table_.run(symbols, numbers);
+  for (size_t i = 0; i < results_.size(); ++i) {
+    results.push_back(result(i, inputs, outputs, numbers.data()));
   }
   return results;
 }

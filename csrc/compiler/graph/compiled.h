@@ -22,16 +22,21 @@ struct CompileOptions {
 // that node and under autograd: results that are views of inputs are made of
 // them, and new values are copied into them. So whoever looks at the tensors
 // sees the same as after the eager program. Graphs hold for inputs that look
-// like those that they were traced with (`fits`).
+// like those that they were traced with (`fits`): where sizes are symbols, for
+// all values for which the guards hold that the trace left.
 class CompiledProgram final : public IntrusiveTarget {
  public:
   CompiledProgram(const Program& program,
                   std::span<const TensorBase> inputs,
-                  const CompileOptions& options);
+                  const CompileOptions& options,
+                  const SymbolicInputs* symbolic = nullptr);
 
-  bool fits(std::span<const TensorBase> inputs) const;
+  // `symbols`: the values of those that the inputs have.
+  bool fits(std::span<const TensorBase> inputs,
+            std::span<const int64_t> symbols = {}) const;
   // In the order of the program's results.
-  std::vector<TensorBase> call(std::span<const TensorBase> inputs);
+  std::vector<TensorBase> call(std::span<const TensorBase> inputs,
+                               std::span<const int64_t> symbols = {});
   const Graph& forward() const { return forward_->graph(); }
   const Graph* backward() const {
     return backward_ ? &backward_->graph() : nullptr;
@@ -41,7 +46,7 @@ class CompiledProgram final : public IntrusiveTarget {
   friend class CompiledNode;
   // What a call's input must look like.
   struct Look {
-    DimVector sizes, strides;
+    SizeList sizes, strides;
     ScalarType dtype = kFloat;
     Device device;
     DispatchKeySet keys;
@@ -49,23 +54,37 @@ class CompiledProgram final : public IntrusiveTarget {
     int32_t same_as = -1;  // an earlier input that is the same tensor
   };
 
-  void look_at(std::span<const TensorBase> inputs);
+  void look_at(std::span<const TensorBase> inputs,
+               const SymbolicInputs* symbolic);
+  void keep_steps();
+  void split_graph(Traced traced, size_t inputs, const CompileOptions& options);
+  void keep_guards(const SymbolicInputs& symbolic);
+  bool looks_like(const TensorBase& t,
+                  const Look& look,
+                  const int64_t* numbers) const;
   void look_at_offsets(const Graph& graph, std::span<const TensorBase> inputs);
   std::vector<ValueId> overwritten(Graph& graph) const;
   bool shares_written(std::span<const TensorBase> inputs) const;
   void record(std::span<const TensorBase> inputs,
-              std::vector<TensorBase>& outputs);
+              std::vector<TensorBase>& outputs,
+              std::span<const int64_t> symbols);
   void write_back(std::span<const TensorBase> inputs,
                   std::span<const TensorBase> outputs) const;
-  TensorBase result(const Result& r,
+  TensorBase result(size_t place,
                     std::span<const TensorBase> inputs,
-                    std::span<const TensorBase> outputs) const;
+                    std::span<const TensorBase> outputs,
+                    const int64_t* numbers) const;
 
+  SizeTable table_;              // of looks, guards and results
+  std::vector<int64_t> lowest_;  // of symbols
+  std::vector<int32_t> guards_;  // places in the table
   std::vector<Look> looks_;
   bool grad_mode_ = false;
   bool inference_ = false;
   autocast::Settings autocast_;
   std::vector<Result> results_;
+  std::vector<std::vector<SizeArguments>> steps_;  // by result, by step
+  bool has_steps_ = false;                         // that say expressions
   std::vector<Mutation> mutations_;
   size_t outputs_ = 0;               // of the program; others are saved
   std::vector<int32_t> tangents_;    // by output: its place among them, or -1

@@ -45,6 +45,7 @@ std::vector<TensorBase> CompiledNode::take_saved(
     const std::vector<bool>& reads) {
   auto guard = lock();
   std::vector<TensorBase> values;
+  values.reserve(saved_.size() + program_->tangents_.size());
   for (size_t i = 0; i < saved_.size(); ++i) {
     bool read = reads[i] || saved_[i].released();
     try {
@@ -63,41 +64,46 @@ std::vector<TensorBase> CompiledNode::take_saved(
 TensorBase CompiledNode::unread(size_t saved) const {
   const Graph& graph = program_->backward_->graph();
   const Value& v = graph[graph.inputs[saved]];
+  Executor::Layout layout =
+      program_->backward_->layout_of_input(saved, symbols_);
   GradModeGuard off(false);
-  TensorBase ones = ops::full(as_plain(v.sizes),
+  TensorBase ones = ops::full(layout.sizes,
                               Scalar(is_integral(v.dtype, true) ? 0 : 1),
                               v.dtype,
                               std::nullopt,
                               v.device);
-  return laid_out(ones, as_plain(v.strides));
+  return laid_out(ones, layout.strides);
 }
 
 TensorBase CompiledNode::tangent(size_t output, const TensorBase& grad) const {
   const Graph& graph = program_->backward_->graph();
   auto place = static_cast<size_t>(program_->tangents_[output]);
-  const Value& v = graph[graph.inputs[program_->saved_.size() + place]];
-  IntArrayRef strides = as_plain(v.strides);
-  if (grad.defined()) return laid_out(grad, strides);
-  TensorBase zeros =
-      ops::zeros(as_plain(v.sizes), v.dtype, std::nullopt, v.device);
-  return laid_out(zeros, strides);
+  size_t input = program_->saved_.size() + place;
+  const Value& v = graph[graph.inputs[input]];
+  Executor::Layout layout =
+      program_->backward_->layout_of_input(input, symbols_);
+  if (grad.defined()) return laid_out(grad, layout.strides);
+  TensorBase zeros = ops::zeros(layout.sizes, v.dtype, std::nullopt, v.device);
+  return laid_out(zeros, layout.strides);
 }
 
 // Which saved values the graph of all tangents uses with those that arrived.
 std::vector<bool> CompiledNode::readers(const TangentSet& arrived) const {
-  std::vector<bool> out;
-  for (const TangentSet& set : program_->readers_) {
-    out.push_back(meets(set, arrived));
-  }
+  const std::vector<TangentSet>& readers = program_->readers_;
+  std::vector<bool> out(readers.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = meets(readers[i], arrived);
   return out;
 }
 
 autograd::Tensors CompiledNode::apply(autograd::Tensors&& grads) {
   size_t count = next_edges().size();
   autograd::Tensors out(count);
-  TangentSet arrived;
-  for (const TensorBase& g : grads) arrived.push_back(g.defined());
-  size_t missing = std::ranges::count(arrived, false);
+  TangentSet arrived(grads.size());
+  size_t missing = 0;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    arrived[i] = grads[i].defined();
+    missing += arrived[i] ? 0 : 1;
+  }
   if (missing == arrived.size()) return out;
   const Backwards::Pass* pass = missing == 0 || !program_->others_
                                     ? nullptr
@@ -121,7 +127,7 @@ autograd::Tensors CompiledNode::apply(autograd::Tensors&& grads) {
   }
   const Executor& executor =
       pass != nullptr ? *pass->executor : *program_->backward_;
-  std::vector<TensorBase> found = executor.run(std::move(inputs));
+  std::vector<TensorBase> found = executor.run(std::move(inputs), symbols_);
   for (size_t i = 0; i < count; ++i) {
     if (!should_compute(i)) continue;
     bool reached = pass != nullptr || meets(program_->causes_[i], arrived);

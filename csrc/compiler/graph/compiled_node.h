@@ -8,11 +8,14 @@ namespace taeda::compiler {
 
 class CompiledNode final : public autograd::Node {
  public:
-  explicit CompiledNode(IntrusivePtr<CompiledProgram> program)
-      : program_(std::move(program)) {}
+  CompiledNode(IntrusivePtr<CompiledProgram> program,
+               std::span<const int64_t> symbols)
+      : program_(std::move(program)),
+        symbols_(symbols.begin(), symbols.end()) {}
   std::string name() const override { return "CompiledFunctionBackward"; }
   autograd::Tensors apply(autograd::Tensors&& grads) override;
   void release_variables() override;
+  void reserve(size_t saved) { saved_.reserve(saved); }
   void save(const TensorBase& t, bool is_output) {
     saved_.emplace_back(t, is_output);
   }
@@ -24,6 +27,7 @@ class CompiledNode final : public autograd::Node {
   TensorBase tangent(size_t output, const TensorBase& grad) const;
 
   IntrusivePtr<CompiledProgram> program_;
+  DimVector symbols_;  // the values that the call had
   autograd::SavedList saved_;
 };
 

@@ -19,10 +19,6 @@ bool same_where_it_counts(IntArrayRef sizes, IntArrayRef a, IntArrayRef b) {
   return true;
 }
 
-bool is_plain(const Value& v) {
-  return all_plain(v.sizes) && all_plain(v.strides) && !v.offset.is_symbolic();
-}
-
 }  // namespace
 
 TensorBase laid_out(const TensorBase& t, IntArrayRef strides) {
@@ -40,10 +36,24 @@ struct Executor::Step {
   const Node* node = nullptr;
   std::unique_ptr<Executor> body;  // of a region
   std::vector<ValueId> frees;
+  // Of calls with expressions among their arguments.
+  std::vector<IValue> arguments;
+  SizeArguments expressions;
+  SizeList numbers;  // of a region; the offset of a view
 };
 
 Executor::Executor(Graph graph, std::vector<ValueId> into)
-    : graph_(std::move(graph)), into_(std::move(into)) {
+    : graph_(std::move(graph)), table_(graph_.symbols), into_(std::move(into)) {
+  lists_.resize(graph_.values.size());
+  auto list = [&](ValueId id) {
+    if (id == kNoValue) return;
+    const Value& v = graph_[id];
+    lists_[static_cast<size_t>(id)] = {{v.sizes, table_}, {v.strides, table_}};
+  };
+  for (ValueId id : graph_.inputs) list(id);
+  for (const Node& node : graph_.nodes) {
+    for (ValueId id : node.results) list(id);
+  }
   into_.resize(graph_.values.size(), kNoValue);
   plan();
 }
@@ -58,13 +68,20 @@ void Executor::plan() {
     if (node.region) {
       step.kind = Step::Region;
       step.body = std::make_unique<Executor>(node.region->body);
+      step.numbers = {node.region->numbers, table_};
     } else if (node.results.size() == 1 && node.results[0] != kNoValue) {
       const Value& v = graph_[node.results[0]];
-      bool simple = v.base != kNoValue && is_plain(v) &&
-                    v.dtype == graph_[v.base].dtype &&
+      bool simple = v.base != kNoValue && v.dtype == graph_[v.base].dtype &&
                     node.op->info->record->family == Family::View && !v.lazy &&
                     !graph_[v.base].lazy;
-      if (simple) step.kind = Step::View;
+      if (simple) {
+        step.kind = Step::View;
+        step.numbers = {SymIntArrayRef(&v.offset, 1), table_};
+      }
+    }
+    if (step.kind == Step::Call) {
+      step.arguments = node.arguments;
+      step.expressions = {step.arguments, table_};
     }
     steps_.push_back(std::move(step));
   }
@@ -128,12 +145,26 @@ void Executor::plan_frees() {
   }
 }
 
+void Executor::run_view(const Step& step, Values& values) const {
+  ValueId id = step.node->results[0];
+  const TensorBase& base = values[graph_[id].base];
+  const Lists& lists = lists_[static_cast<size_t>(id)];
+  const int64_t* numbers = values.numbers.data();
+  DimVector sizes, strides, offset;
+  values[id] =
+      make_view(base,
+                lists.sizes.in(numbers, sizes),
+                lists.strides.in(numbers, strides),
+                base.storage_offset() + step.numbers.in(numbers, offset)[0]);
+}
+
 void Executor::run_call(const Step& step, Values& values, Stack& stack) const {
   const Node& node = *step.node;
   stack.clear();
-  stack.insert(stack.end(), node.arguments.begin(), node.arguments.end());
+  stack.insert(stack.end(), step.arguments.begin(), step.arguments.end());
+  step.expressions.put(stack, values.numbers.data());
   for (const Use& u : node.uses) {
-    const TensorBase& t = values[static_cast<size_t>(u.value)];
+    const TensorBase& t = values[u.value];
     IValue& argument = stack[u.argument];
     if (u.element < 0) {
       argument.get<TensorBase>() = t;
@@ -156,10 +187,9 @@ void Executor::take_results(const Step& step,
     if (next >= results.size()) return;
     ValueId id = results[next++];
     if (id == kNoValue) return;
-    const Value& v = graph_[id];
-    TensorBase& place = values[static_cast<size_t>(id)];
-    place =
-        all_plain(v.strides) ? laid_out(t, as_plain(v.strides)) : std::move(t);
+    DimVector room;
+    const SizeList& strides = lists_[static_cast<size_t>(id)].strides;
+    values[id] = laid_out(t, strides.in(values.numbers.data(), room));
   };
   for (IValue& v : stack) {
     bool undefined =
@@ -189,29 +219,47 @@ void Executor::run_region(const Step& step,
   inputs.reserve(node.uses.size());
   outputs.reserve(node.results.size());
   for (const Use& u : node.uses) {
-    inputs.push_back(values[static_cast<size_t>(u.value)]);
+    inputs.push_back(values[u.value]);
   }
+  const int64_t* numbers = values.numbers.data();
+  DimVector rooms[3];
   for (size_t i = 0; i < body.outputs.size(); ++i) {
     ValueId own = node.results[i];
     ValueId into = own == kNoValue ? own : into_[static_cast<size_t>(own)];
     if (in_place && into != kNoValue) {
-      outputs.push_back(values[static_cast<size_t>(into)]);
+      outputs.push_back(values[into]);
       continue;
     }
     const Value& v = body[body.outputs[i]];
-    outputs.push_back(make_tensor_strided(
-        "compile", as_plain(v.sizes), as_plain(v.strides), v.dtype, v.device));
+    const Lists& lists = lists_[static_cast<size_t>(own)];
+    outputs.push_back(make_tensor_strided("compile",
+                                          lists.sizes.in(numbers, rooms[0]),
+                                          lists.strides.in(numbers, rooms[1]),
+                                          v.dtype,
+                                          v.device));
   }
-  if (!node.region->run(inputs, outputs)) {
-    outputs = step.body->run(std::move(inputs));
+  if (!node.region->run(inputs, outputs, step.numbers.in(numbers, rooms[2]))) {
+    outputs = step.body->run(std::move(inputs), values.symbols);
   }
   for (size_t i = 0; i < node.results.size(); ++i) {
     if (node.results[i] == kNoValue) continue;
-    values[static_cast<size_t>(node.results[i])] = std::move(outputs[i]);
+    values[node.results[i]] = std::move(outputs[i]);
   }
 }
 
+Executor::Layout Executor::layout_of_input(
+    size_t input, std::span<const int64_t> symbols) const {
+  const Lists& lists = lists_[static_cast<size_t>(graph_.inputs[input])];
+  SizeNumbers numbers;
+  bool plain = lists.sizes.all_plain() && lists.strides.all_plain();
+  if (!plain) table_.run(symbols, numbers);
+  DimVector sizes, strides;
+  return {lists.sizes.in(numbers.data(), sizes),
+          lists.strides.in(numbers.data(), strides)};
+}
+
 std::vector<TensorBase> Executor::run(std::vector<TensorBase> inputs,
+                                      std::span<const int64_t> symbols,
                                       bool in_place) const {
   TAEDA_CHECK(inputs.size() == graph_.inputs.size(),
               "compile: a graph of ",
@@ -220,36 +268,30 @@ std::vector<TensorBase> Executor::run(std::vector<TensorBase> inputs,
               inputs.size());
   GradModeGuard off(false);
   ExcludeKeysGuard below(kAbove);
-  Values values(graph_.values.size());
+  Values values;
+  values.tensors.resize(graph_.values.size());
+  values.symbols = symbols;
+  table_.run(symbols, values.numbers);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    values[static_cast<size_t>(graph_.inputs[i])] = std::move(inputs[i]);
+    values[graph_.inputs[i]] = std::move(inputs[i]);
   }
   inputs.clear();
-  for (ValueId id : kept_constants_) {
-    values[static_cast<size_t>(id)] = graph_[id].constant;
-  }
+  for (ValueId id : kept_constants_) values[id] = graph_[id].constant;
   Stack stack;
   for (const Step& step : steps_) {
     if (step.kind == Step::View) {
-      const Value& v = graph_[step.node->results[0]];
-      const TensorBase& base = values[static_cast<size_t>(v.base)];
-      values[static_cast<size_t>(step.node->results[0])] =
-          make_view(base,
-                    as_plain(v.sizes),
-                    as_plain(v.strides),
-                    base.storage_offset() + v.offset.plain());
+      run_view(step, values);
     } else if (step.kind == Step::Region) {
       run_region(step, values, in_place);
     } else {
       run_call(step, values, stack);
     }
-    for (ValueId id : step.frees) values[static_cast<size_t>(id)].reset();
+    for (ValueId id : step.frees) values[id].reset();
   }
   std::vector<TensorBase> outputs;
   outputs.reserve(graph_.outputs.size());
   for (ValueId id : graph_.outputs) {
-    outputs.push_back(id == kNoValue ? TensorBase()
-                                     : values[static_cast<size_t>(id)]);
+    outputs.push_back(id == kNoValue ? TensorBase() : values[id]);
   }
   return outputs;
 }

@@ -1,6 +1,7 @@
 // Runs graphs.
 #pragma once
 
+#include <taeda/c10/util/small_vector.h>
 #include <taeda/csrc/compiler/graph/graph.h>
 
 #include <memory>
@@ -23,24 +24,44 @@ class Executor {
   Executor(Executor&&) noexcept;
 
   // One tensor for each input; taken over, so that memory which nobody else
-  // holds is free after its last use. Where `in_place` is false, nothing is
-  // written to them.
+  // holds is free after its last use. `symbols`: the values of the graph's.
+  // Where `in_place` is false, nothing is written to inputs.
   std::vector<TensorBase> run(std::vector<TensorBase> inputs,
+                              std::span<const int64_t> symbols = {},
                               bool in_place = true) const;
+  // How an input lies.
+  struct Layout {
+    DimVector sizes, strides;
+  };
+  Layout layout_of_input(size_t input, std::span<const int64_t> symbols) const;
   const Graph& graph() const { return graph_; }
 
  private:
   struct Step;
-  using Values = std::vector<TensorBase>;
+  // The tensors of a run by value, and the integers of its SizeTable.
+  struct Values {
+    std::vector<TensorBase> tensors;
+    std::span<const int64_t> symbols;
+    SizeNumbers numbers;
+    TensorBase& operator[](ValueId id) {
+      return tensors[static_cast<size_t>(id)];
+    }
+  };
+  struct Lists {
+    SizeList sizes, strides;
+  };
 
   void plan();
   void drop_unread_views();
   void plan_frees();
+  void run_view(const Step& step, Values& values) const;
   void run_call(const Step& step, Values& values, Stack& stack) const;
   void run_region(const Step& step, Values& values, bool in_place) const;
   void take_results(const Step& step, Values& values, Stack& stack) const;
 
   Graph graph_;
+  SizeTable table_;
+  std::vector<Lists> lists_;  // by value
   std::vector<ValueId> into_;
   std::vector<Step> steps_;
   std::vector<ValueId> kept_constants_;

@@ -3,6 +3,7 @@
 
 #include <taeda/aten/core/level.h>
 #include <taeda/c10/symbolic/sym_int.h>
+#include <taeda/csrc/compiler/graph/sizes.h>
 
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace taeda::compiler {
 // written to. Views stay views (they cost nothing and say how elements are
 // found); what a program writes to its inputs is a result of the graph that is
 // copied into them afterwards. A value knows its geometry, whose integers may
-// be symbols of the graph's ShapeEnv, so that passes need no tensors.
+// be expressions (Note [Sizes in graphs]), so that passes need no tensors.
 // Passes replace nodes by regions: loops over elements that take the place of
 // several calls. An executor gives each region its results' memory.
 using ValueId = int32_t;
@@ -58,6 +59,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;  // kNoValue where an output is undefined
+  std::vector<SymInt> symbols;   // whose values a run gets
 
   const Value& operator[](ValueId v) const {
     return values[static_cast<size_t>(v)];
@@ -73,11 +75,15 @@ class Region : public IntrusiveTarget {
   // node uses, in that order, its outputs the node's results.
   Graph body;
 
+  // Whose values `run` gets.
+  std::vector<SymInt> numbers;
+
   // Computes into `outputs`, which are allocated as `body` says, contiguous or
-  // by the strides of the value. False where its code is not there yet; then
-  // nothing was written.
+  // by the strides of the value. False where its code is not there yet, or not
+  // for these tensors and numbers; then nothing was written.
   virtual bool run(std::span<const TensorBase> inputs,
-                   std::span<const TensorBase> outputs) = 0;
+                   std::span<const TensorBase> outputs,
+                   IntArrayRef numbers) = 0;
 
   // Whether output `output` may lie in the memory of input `input`: each
   // element of that is read before the element at the same place is written.

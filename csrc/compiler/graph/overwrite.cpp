@@ -16,13 +16,11 @@ ValueId root_of(const Graph& graph, ValueId id) {
 }
 
 bool lie_alike(const Value& a, const Value& b) {
-  bool plain = all_plain(a.sizes) && all_plain(a.strides) &&
-               all_plain(b.sizes) && all_plain(b.strides);
-  if (!plain || a.dtype != b.dtype || !(a.device == b.device)) return false;
-  if (a.lazy || b.lazy || as_plain(a.sizes) != as_plain(b.sizes)) return false;
+  if (a.dtype != b.dtype || !(a.device == b.device)) return false;
+  if (a.lazy || b.lazy || !same(a.sizes, b.sizes)) return false;
   for (size_t d = 0; d < a.sizes.size(); ++d) {
-    bool counts = a.sizes[d].plain() > 1;
-    if (counts && a.strides[d].plain() != b.strides[d].plain()) return false;
+    bool counts = !same(a.sizes[d], 1);
+    if (counts && !same(a.strides[d], b.strides[d])) return false;
   }
   return true;
 }

@@ -1,6 +1,5 @@
 #include <taeda/csrc/compiler/graph/partition.h>
 
-#include <taeda/c10/core/symbolic_geometry.h>
 #include <taeda/csrc/compiler/graph/max_flow.h>
 #include <taeda/csrc/compiler/graph/passes.h>
 
@@ -26,7 +25,7 @@ bool is_view(const Value& v) { return v.base != kNoValue; }
 
 int64_t bytes_of(const Value& v) {
   int64_t n = static_cast<int64_t>(element_size(v.dtype));
-  for (const SymInt& s : v.sizes) n *= std::max<int64_t>(hint_of(s, 64), 1);
+  for (const SymInt& s : v.sizes) n *= std::max<int64_t>(hint(s), 1);
   return n;
 }
 
@@ -263,6 +262,7 @@ Graph Partition::part(const std::vector<ValueId>& inputs,
                       bool backward) const {
   Graph g;
   g.values = joint_.values;
+  g.symbols = joint_.symbols;
   g.inputs = inputs;
   g.outputs = outputs;
   std::vector<bool> wanted(g.values.size()), given(g.values.size());

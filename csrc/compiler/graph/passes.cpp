@@ -1,6 +1,7 @@
 #include <taeda/csrc/compiler/graph/passes.h>
 
-#include <taeda/gen/ops/clone.h>
+#include <taeda/aten/iter/symbolic.h>
+#include <taeda/c10/core/symbolic_geometry.h>
 
 #include <bit>
 #include <unordered_map>
@@ -10,19 +11,17 @@ namespace taeda::compiler {
 namespace {
 
 template <class T>
-bool same(const T& a, const T& b) {
+bool same_value(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, double>) {
     // 0.0 and -0.0 are not the same here, and a NaN is itself.
     return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
   } else if constexpr (std::is_same_v<T, SymInt>) {
-    return a.is_symbolic() || b.is_symbolic()
-               ? a.is_symbolic() && b.is_symbolic() && a.text() == b.text()
-               : a.plain() == b.plain();
+    return compiler::same(a, b);
   } else if constexpr (std::is_same_v<T, std::vector<SymInt>> ||
                        std::is_same_v<T, std::vector<double>>) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i) {
-      if (!same(a[i], b[i])) return false;
+      if (!same_value(a[i], b[i])) return false;
     }
     return true;
   } else if constexpr (std::is_same_v<T, std::vector<TensorBase>> ||
@@ -47,7 +46,7 @@ bool same_values(const IValue& a, const IValue& b) {
   return std::visit(
       [&](const auto& x) {
         using T = std::decay_t<decltype(x)>;
-        return same<T>(x, std::get<T>(b.value()));
+        return same_value<T>(x, std::get<T>(b.value()));
       },
       a.value());
 }
@@ -172,14 +171,17 @@ ValueId append_copy(Graph& graph, ValueId value) {
   copy.node = static_cast<int32_t>(graph.nodes.size());
   copy.result = 0;
   copy.lazy = false;
-  if (all_plain(copy.sizes) && all_plain(copy.strides)) {
-    TensorBase meta = make_tensor_strided("compile",
-                                          as_plain(copy.sizes),
-                                          as_plain(copy.strides),
-                                          copy.dtype,
-                                          DeviceType::Meta);
-    copy.strides = as_symbolic(ops::clone(meta).strides()).vec();
-  }
+  TensorBase meta =
+      all_plain(copy.sizes) && all_plain(copy.strides)
+          ? make_tensor_strided("compile",
+                                as_plain(copy.sizes),
+                                as_plain(copy.strides),
+                                copy.dtype,
+                                DeviceType::Meta)
+          : make_symbolic_tensor(copy.sizes, copy.strides, copy.dtype);
+  Stack stack{meta, IValue()};
+  call_operator(*clone, stack);
+  copy.strides = sym_strides(*stack[0].get<TensorBase>().impl()).vec();
   Node node;
   node.op = clone;
   node.arguments = {TensorBase(), IValue()};

@@ -1,5 +1,7 @@
 #include <taeda/csrc/compiler/graph/trace.h>
 
+#include <taeda/aten/iter/symbolic.h>
+#include <taeda/c10/core/symbolic_geometry.h>
 #include <taeda/csrc/autograd/autocast.h>
 #include <taeda/csrc/autograd/engine.h>
 #include <taeda/csrc/autograd/variable.h>
@@ -11,6 +13,9 @@
 namespace taeda::compiler {
 
 namespace {
+
+constexpr DispatchKeySet kLazyKeys{DispatchKey::Conjugate,
+                                   DispatchKey::Negative};
 
 using functorch::functional_value;
 using functorch::FunctionalLevel;
@@ -38,18 +43,31 @@ class WithoutCastCache {
 
 class Tracer final : public Tape {
  public:
-  Tracer(std::span<const TensorBase> inputs, bool joint)
+  Tracer(std::span<const TensorBase> inputs,
+         bool joint,
+         const SymbolicInputs* symbolic)
       : level_(make_intrusive<TraceLevel>()),
         functional_(make_intrusive<FunctionalLevel>(/*keep_views=*/true,
                                                     /*is_transform=*/false)),
         given_(inputs),
-        joint_(joint) {}
+        symbolic_(symbolic),
+        joint_(joint) {
+    if (symbolic == nullptr) return;
+    env_ = symbolic->env;
+    level_->graph().symbols = symbolic->symbols;
+  }
   ~Tracer() override { functional_->forget_inputs(); }
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
   Traced run(const Program& program);
   bool has_other_passes() const { return joint_ && tangents_.size() > 1; }
   Graph backward(const std::vector<bool>& arrived) override;
+  bool has_decided() const override {
+    return env_ && env_->guards().size() > guards_;
+  }
+  void settle() override {
+    if (env_) guards_ = env_->guards().size();
+  }
 
  private:
   struct Input {
@@ -65,6 +83,7 @@ class Tracer final : public Tape {
   };
 
   void add_inputs();
+  TensorBase looking_like(size_t input) const;
   void add_results(std::span<const TensorBase> results);
   void add_mutations();
   void trace_backward();
@@ -79,6 +98,9 @@ class Tracer final : public Tape {
   IntrusivePtr<TraceLevel> level_;
   IntrusivePtr<FunctionalLevel> functional_;
   std::span<const TensorBase> given_;
+  const SymbolicInputs* symbolic_;  // while the program runs
+  IntrusivePtr<ShapeEnv> env_;
+  size_t guards_ = 0;  // of the env that are known
   bool joint_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
@@ -95,18 +117,30 @@ size_t Tracer::first_input(const TensorBase& t) const {
   return i;
 }
 
+// The input, or what has its geometry by symbols.
+TensorBase Tracer::looking_like(size_t input) const {
+  const TensorBase& t = given_[input];
+  if (symbolic_ == nullptr || !symbolic_->inputs[input]) return t;
+  const SymbolicInputs::Geometry& g = *symbolic_->inputs[input];
+  TensorBase like = make_symbolic_tensor(g.sizes, g.strides, t.dtype());
+  like.impl()->set_keys(like.keys() | (t.keys() & kLazyKeys));
+  like.impl()->is_wrapped_number = t.impl()->is_wrapped_number;
+  return like;
+}
+
 void Tracer::add_inputs() {
   for (size_t i = 0; i < given_.size(); ++i) {
     const TensorBase& t = given_[i];
     size_t first = first_input(t);
     if (first != i) {
       // One tensor twice. The second place of the graph is never read.
-      level_->add_input(t, t.device());
+      level_->add_input(looking_like(i), t.device());
       inputs_.push_back(inputs_[first]);
       inputs_.back().edge = {};
       continue;
     }
-    std::vector<TensorBase> inner{level_->add_input(t, t.device())};
+    std::vector<TensorBase> inner{
+        level_->add_input(looking_like(i), t.device())};
     Input in;
     in.wrapper = functional_->wrap_inputs(inner)[0];
     in.memory = functional_value(in.wrapper).memory.get();
@@ -237,7 +271,12 @@ void Tracer::add_mutations() {
 
 // The tangent of an output: laid out like it where that is without holes.
 TensorBase tangent_like(const TensorBase& t) {
-  if (t.impl()->is_symbolic()) return t;
+  if (t.impl()->is_symbolic()) {
+    SymIntArrayRef sizes = sym_sizes(*t.impl());
+    SymIntArrayRef strides = sym_strides(*t.impl());
+    if (!is_dense(sizes, strides)) strides = {};
+    return make_symbolic_tensor(sizes, strides, t.dtype());
+  }
   if (t.is_non_overlapping_and_dense()) {
     return make_tensor_strided(
         "compile", t.sizes(), t.strides(), t.dtype(), DeviceType::Meta);
@@ -326,6 +365,7 @@ Traced Tracer::run(const Program& program) {
   traced_.outputs = outputs_.size();
   trace_backward();
   given_ = {};
+  symbolic_ = nullptr;
   if (traced_.joint && has_other_passes()) {
     traced_.graph = graph;
   } else {
@@ -344,8 +384,9 @@ bool is_watched() {
 
 Traced trace(const Program& program,
              std::span<const TensorBase> inputs,
-             bool joint) {
-  auto tracer = std::make_unique<Tracer>(inputs, joint);
+             bool joint,
+             const SymbolicInputs* symbolic) {
+  auto tracer = std::make_unique<Tracer>(inputs, joint, symbolic);
   Traced traced = tracer->run(program);
   if (traced.joint && tracer->has_other_passes()) {
     traced.tape = std::move(tracer);

@@ -21,6 +21,21 @@ namespace taeda::compiler {
 using Program =
     std::function<std::vector<TensorBase>(std::span<const TensorBase>)>;
 
+// Sizes of a program's inputs as expressions over symbols of one ShapeEnv. The
+// program may ask for the symbols themselves: what is so decided about them,
+// and what the trace decides, are guards of the env.
+struct SymbolicInputs {
+  struct Geometry {
+    std::vector<SymInt> sizes, strides;
+  };
+  IntrusivePtr<ShapeEnv> env;
+  // Whose values calls get; those that are known to be something else by now
+  // are that.
+  std::vector<SymInt> symbols;
+  // By input; nothing where its sizes and strides are those that it has.
+  std::vector<std::optional<Geometry>> inputs;
+};
+
 // How a result of the program is had from what the graph computes.
 struct Result {
   enum Kind : uint8_t {
@@ -51,6 +66,9 @@ class Tape {
   // calls behind it, its outputs the gradients alone. Not by several threads at
   // once.
   virtual Graph backward(const std::vector<bool>& arrived) = 0;
+  // Whether guards were left since `settle` was called last.
+  virtual bool has_decided() const = 0;
+  virtual void settle() = 0;
 };
 
 struct Traced {
@@ -77,6 +95,7 @@ bool is_watched();
 // changes what an input is.
 Traced trace(const Program& program,
              std::span<const TensorBase> inputs,
-             bool joint);
+             bool joint,
+             const SymbolicInputs* symbolic = nullptr);
 
 }  // namespace taeda::compiler

@@ -19,15 +19,14 @@ constexpr DtypeSet kKnown = dtype_set(kBool,
                                       kFloat,
                                       kDouble);
 
-// Plain sizes, memory of the CPU, elements that loops compute with.
+// Memory of the CPU, elements that loops compute with.
 bool is_known(const Value& v) {
-  return v.device.is_cpu() && (kKnown & dtype_bit(v.dtype)) != 0 &&
-         all_plain(v.sizes) && all_plain(v.strides);
+  return v.device.is_cpu() && (kKnown & dtype_bit(v.dtype)) != 0;
 }
 
 bool is_empty(const Value& v) {
   return std::any_of(v.sizes.begin(), v.sizes.end(), [](const SymInt& n) {
-    return n.plain() == 0;
+    return same(n, 0);
   });
 }
 
@@ -65,7 +64,10 @@ Operands promoting(const Graph& graph,
   for (size_t i = 0; with_numbers && i < node.arguments.size(); ++i) {
     bool scalar = arguments_of(*node.op->info)[i].type == ValueType::Scalar;
     if (!scalar || is_missing(node, i)) continue;
-    out.numbers.push_back(node.arguments[i].to_scalar());
+    const IValue& number = node.arguments[i];
+    out.numbers.push_back(number.is<SymInt>()
+                              ? Scalar(hint(number.get<SymInt>()))
+                              : number.to_scalar());
     out.list.push_back(Operand(out.numbers.back()));
   }
   return out;
@@ -109,12 +111,17 @@ void list_operands(const Node& node, Call& call) {
 bool has_fit_numbers(const Node& node,
                      const expr::Graph& g,
                      expr::Id formula,
-                     Compute computes) {
+                     Compute computes,
+                     bool with_symbols) {
   for (const std::string& name : g.names(formula)) {
     int named = argument_named(node, name);
     if (named < 0) continue;
     auto argument = static_cast<size_t>(named);
     if (used_value(node, argument) != kNoValue) continue;
+    bool holds_symbols =
+        kind_of(computes) == expr::Kind::Float || computes == Compute::I64;
+    bool symbol = node.arguments[argument].is<SymInt>();
+    if (symbol && with_symbols && holds_symbols) continue;
     if (!number_in(node.arguments[argument], kind_of(computes))) return false;
   }
   return true;
@@ -133,7 +140,7 @@ Call pointwise(const Graph& graph, const Node& node, Call call) {
   expr::Graph g;
   CallFormulas formulas(node, g);
   auto id = formulas.find(expr::Role::Forward, kind_of(*computes));
-  if (!id || !has_fit_numbers(node, g, *id, *computes)) return {};
+  if (!id || !has_fit_numbers(node, g, *id, *computes, true)) return {};
   call.kind = CallKind::Pointwise;
   call.computes = *computes;
   call.cost = work_of(g, *id);
@@ -196,7 +203,9 @@ Call reduction(const Graph& graph, const Node& node, Call call) {
                     expr::Role::Combine,
                     expr::Role::Finish}) {
     auto id = formulas.find(role, kind_of(plan.compute));
-    if (!id || !has_fit_numbers(node, g, *id, plan.compute)) return {};
+    if (!id || !has_fit_numbers(node, g, *id, plan.compute, false)) {
+      return {};
+    }
     call.cost += role == expr::Role::Finish ? 0 : work_of(g, *id);
   }
   call.kind = CallKind::Reduce;
@@ -243,7 +252,7 @@ Spaces::Dims fresh_dims(const Value& v, Spaces& spaces) {
   Spaces::Dims dims;
   for (const SymInt& n : v.sizes) {
     dims.emplace_back();
-    if (n.plain() != 1) dims.back().push_back(spaces.axis(n.plain()));
+    if (!same(n, 1)) dims.back().push_back(spaces.axis(n));
   }
   return dims;
 }
@@ -285,7 +294,7 @@ bool add_reduce(const Graph& graph,
       continue;
     }
     // A dim that repeats one element has no axis to run along.
-    if (dims[d].empty() && in.sizes[d].plain() != 1) return false;
+    if (dims[d].empty() && !same(in.sizes[d], 1)) return false;
     reduced.insert(reduced.end(), dims[d].begin(), dims[d].end());
     if (keeps) result.emplace_back();
   }
@@ -300,17 +309,17 @@ bool add_reduce(const Graph& graph,
 std::vector<size_t> memory_order(const Value& v) {
   std::vector<size_t> order;
   for (size_t d = 0; d < v.sizes.size(); ++d) {
-    if (v.sizes[d].plain() != 1 && v.strides[d].plain() != 0) {
+    if (!same(v.sizes[d], 1) && !same(v.strides[d], 0)) {
       order.push_back(d);
     }
   }
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return v.strides[a].plain() > v.strides[b].plain();
+    return hint(v.strides[a]) > hint(v.strides[b]);
   });
-  int64_t running = 1;
+  SymInt running = 1;
   for (size_t i = order.size(); i-- > 0;) {
-    if (v.strides[order[i]].plain() != running) return {};
-    running *= v.sizes[order[i]].plain();
+    if (!same(v.strides[order[i]], running)) return {};
+    running *= v.sizes[order[i]];
   }
   return order;
 }
@@ -321,14 +330,14 @@ bool add_view(const Graph& graph, const Node& node, Spaces& spaces) {
   ValueId view = node.results[0];
   const Value& v = graph[view];
   if (!spaces.has(v.base) || graph[v.base].dtype != v.dtype) return false;
-  if (!(v.offset == SymInt(0))) return false;
+  if (!same(v.offset, 0)) return false;
   Spaces::Dims dims(v.sizes.size()), base = spaces.dims(v.base);
   Spaces::Axes mine, others;
   for (size_t d : memory_order(graph[v.base])) {
     others.insert(others.end(), base[d].begin(), base[d].end());
   }
   for (size_t d : memory_order(v)) {
-    dims[d] = {spaces.axis(v.sizes[d].plain())};
+    dims[d] = {spaces.axis(v.sizes[d])};
     mine.push_back(dims[d][0]);
   }
   if (mine.empty() || others.empty()) return false;

@@ -22,7 +22,7 @@ struct Call {
 };
 
 // What it takes to lower the call; Opaque where the record does not tell, or
-// dtypes, devices or sizes are not known to loops.
+// dtypes or devices are not known to loops.
 Call describe(const Graph& graph, const Node& node);
 
 // Adds the call to a group: dims of its results, by those of operands that the
@@ -52,7 +52,8 @@ class Lowering {
   expr::Id bind(const Node& node,
                 expr::Id id,
                 Compute computes,
-                const std::unordered_map<std::string, expr::Id>& names);
+                const std::unordered_map<std::string, expr::Id>& names,
+                std::vector<Var>* used = nullptr);
 
   const Graph& graph_;
   const Spaces& spaces_;

@@ -48,21 +48,23 @@ double difference(const TensorBase& a, const TensorBase& b) {
 
 }  // namespace
 
-CheckedRegion::CheckedRegion(IntrusivePtr<Region> kernel,
-                             std::string loops,
+CheckedRegion::CheckedRegion(IntrusivePtr<LoopRegion> kernel,
                              ReportDifference report)
-    : kernel_(std::move(kernel)),
-      calls_(kernel_->body),
-      loops_(std::move(loops)),
-      report_(report) {
+    : kernel_(std::move(kernel)), calls_(kernel_->body), report_(report) {
   body = kernel_->body;
+  numbers = kernel_->numbers;
+  numbers.insert(numbers.end(), body.symbols.begin(), body.symbols.end());
 }
 
 bool CheckedRegion::run(std::span<const TensorBase> inputs,
-                        std::span<const TensorBase> outputs) {
-  if (!kernel_->run(inputs, outputs)) return false;
+                        std::span<const TensorBase> outputs,
+                        IntArrayRef values) {
+  size_t own = kernel_->numbers.size();
+  if (!kernel_->run(inputs, outputs, {values.data(), own})) return false;
   std::vector<TensorBase> expected =
-      calls_.run({inputs.begin(), inputs.end()}, /*in_place=*/false);
+      calls_.run({inputs.begin(), inputs.end()},
+                 {values.data() + own, body.symbols.size()},
+                 /*in_place=*/false);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorBase& found = outputs[i];
     double most = difference(found, expected[i]);
@@ -78,7 +80,7 @@ bool CheckedRegion::run(std::span<const TensorBase> inputs,
                     "\ncalls:\n",
                     text_of(body),
                     "\nloops:\n",
-                    loops_));
+                    text_of(kernel_->program())));
   }
   return true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/csrc/compiler/graph/executor.h>
+#include <taeda/csrc/compiler/loops/region.h>
 
 namespace taeda::compiler::loops {
 
@@ -15,18 +16,15 @@ using ReportDifference = void (*)(const std::string& text);
 // numbers the calls read.
 class CheckedRegion final : public Region {
  public:
-  // `loops` is the loop program, for people.
-  CheckedRegion(IntrusivePtr<Region> kernel,
-                std::string loops,
-                ReportDifference report);
+  CheckedRegion(IntrusivePtr<LoopRegion> kernel, ReportDifference report);
   bool run(std::span<const TensorBase> inputs,
-           std::span<const TensorBase> outputs) override;
-  const IntrusivePtr<Region>& kernel() const { return kernel_; }
+           std::span<const TensorBase> outputs,
+           IntArrayRef values) override;
+  const IntrusivePtr<LoopRegion>& kernel() const { return kernel_; }
 
  private:
-  IntrusivePtr<Region> kernel_;
+  IntrusivePtr<LoopRegion> kernel_;
   Executor calls_;
-  std::string loops_;
   ReportDifference report_;
 };
 

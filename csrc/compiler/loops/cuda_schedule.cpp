@@ -29,6 +29,12 @@ int64_t power_of_two(int64_t least) {
 bool is_access(const Instruction& i) {
   return i.op == Op::Load || i.op == Op::Store;
 }
+int64_t extent(const Program& p, AxisSet axes) {
+  return p.extent(axes).plain();
+}
+int64_t step(const Instruction& i, size_t axis) {
+  return i.place.strides[axis].plain();
+}
 int64_t bytes_of(const Program& p, const Instruction& i) {
   ScalarType dtype = p.buffers()[static_cast<size_t>(i.buffer)].dtype;
   return static_cast<int64_t>(element_size(dtype));
@@ -65,9 +71,10 @@ void flatten(const Program& p, CudaSchedule& s) {
 
 // Whether an access may take `width` elements at once along an axis.
 bool divides(const Program& p, const Instruction& i, size_t axis, int64_t w) {
-  if (p.sizes()[axis] % w != 0 || i.place.offset % w != 0) return false;
+  int64_t size = p.sizes()[axis].plain(), offset = i.place.offset.plain();
+  if (size % w != 0 || offset % w != 0) return false;
   for (size_t a = 0; a < p.sizes().size(); ++a) {
-    if (a != axis && i.place.strides[a] % w != 0) return false;
+    if (a != axis && step(i, a) % w != 0) return false;
   }
   return true;
 }
@@ -78,9 +85,9 @@ int64_t width_along(const Program& p, size_t axis) {
   int64_t all = 0, together = 0, largest = 1;
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
-    if (!is_access(i) || i.place.strides[axis] == 0) continue;
+    if (!is_access(i) || step(i, axis) == 0) continue;
     all += bytes_of(p, i);
-    if (i.place.strides[axis] != 1) continue;
+    if (step(i, axis) != 1) continue;
     together += bytes_of(p, i);
     largest = std::max(largest, bytes_of(p, i));
   }
@@ -88,7 +95,7 @@ int64_t width_along(const Program& p, size_t axis) {
   int64_t width = std::min(kPackBytes / largest, kMostWidth);
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
-    if (!is_access(i) || i.place.strides[axis] != 1) continue;
+    if (!is_access(i) || step(i, axis) != 1) continue;
     while (!divides(p, i, axis, width)) width /= 2;
   }
   return width;
@@ -99,7 +106,7 @@ void choose_width(const Program& p, const CudaDevice& d, CudaSchedule& s) {
   if (axis == Schedule::kNone) return;
   s.width = width_along(p, axis);
   // Few elements are rather spread over many threads.
-  int64_t all = p.extent(p.all_axes());
+  int64_t all = extent(p, p.all_axes());
   while (s.width > 1 && all / s.width < d.processors * d.threads / 8) {
     s.width /= 2;
   }
@@ -110,8 +117,8 @@ void choose_width(const Program& p, const CudaDevice& d, CudaSchedule& s) {
 }
 
 void choose_threads(const Program& p, const CudaDevice& d, CudaSchedule& s) {
-  int64_t elements = p.extent(p.reduced());
-  int64_t points = p.extent(p.all_axes() & ~p.reduced());
+  int64_t elements = extent(p, p.reduced());
+  int64_t points = extent(p, p.all_axes() & ~p.reduced());
   int64_t packs = part_up(elements, s.width);
   if (s.layout == CudaSchedule::kColumns) {
     int64_t side = std::min(kWarp, power_of_two(points));
@@ -134,8 +141,8 @@ void choose_threads(const Program& p, const CudaDevice& d, CudaSchedule& s) {
 }
 
 void choose_splits(const Program& p, const CudaDevice& d, CudaSchedule& s) {
-  int64_t elements = p.extent(p.reduced());
-  int64_t points = p.extent(p.all_axes() & ~p.reduced());
+  int64_t elements = extent(p, p.reduced());
+  int64_t points = extent(p, p.all_axes() & ~p.reduced());
   int64_t blocks = part_up(points, s.points_of_block());
   s.part = elements;
   if (blocks >= d.processors || points * elements < kSplit) return;
@@ -221,7 +228,7 @@ class Keeper {
 // Rows stay in registers where a thread's part of them is short.
 void choose_registers(const Program& p, CudaSchedule& s) {
   if (s.splits > 1 || s.nest.passes < 2) return;
-  int64_t turns = part_up(p.extent(p.reduced()), s.lanes * s.width);
+  int64_t turns = part_up(extent(p, p.reduced()), s.lanes * s.width);
   bool doubles = false;
   for (Var v = 0; v < p.count(); ++v) {
     bool large = p[v].type == Compute::F64 || p[v].type == Compute::I64;
@@ -233,13 +240,13 @@ void choose_registers(const Program& p, CudaSchedule& s) {
 
 // Whether 32 bits hold every index and place, with a step of the grid to spare.
 bool is_wide(const Program& p) {
-  int64_t most = p.extent(p.all_axes());
+  int64_t most = extent(p, p.all_axes());
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
     if (!is_access(i)) continue;
-    int64_t reach = std::abs(i.place.offset);
+    int64_t reach = std::abs(i.place.offset.plain());
     for (size_t a = 0; a < p.sizes().size(); ++a) {
-      reach += std::abs(i.place.strides[a]) * (p.sizes()[a] - 1);
+      reach += std::abs(step(i, a)) * (p.sizes()[a].plain() - 1);
     }
     most = std::max(most, reach);
   }
@@ -256,7 +263,7 @@ size_t CudaSchedule::pack_axis() const {
 
 bool CudaSchedule::is_packed(const Program& program, Var v) const {
   const Instruction& i = program[v];
-  return width > 1 && is_access(i) && i.place.strides[pack_axis()] == 1;
+  return width > 1 && is_access(i) && step(i, pack_axis()) == 1;
 }
 
 CudaSchedule cuda_schedule(const Program& program,

@@ -27,6 +27,9 @@ struct CudaDevice {
 // device, several blocks share each one, and each pass is a kernel: it leaves a
 // partial sum for each block and point in scratch memory, which the next kernel
 // folds first. Nothing is atomic, so results do not depend on who comes first.
+//
+// Launches and texts follow from the sizes, which are plain integers: programs
+// over symbols have neither yet.
 struct CudaSchedule {
   enum Layout : uint8_t { kElements, kRows, kColumns };
   Layout layout = kElements;

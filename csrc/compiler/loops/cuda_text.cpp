@@ -54,7 +54,7 @@ void CudaText::head(const CudaLaunch& launch) {
                  memory_name(p_.buffers()[b].dtype),
                  int64_t{v},
                  b,
-                 i.place.offset));
+                 i.place.offset.plain()));
   }
   made_.launches.push_back(launch);
 }
@@ -65,9 +65,9 @@ void CudaText::indices(const std::vector<size_t>& axes,
   for (size_t k = axes.size(); k-- > 0;) {
     size_t a = axes[k];
     std::string at = below == 1 ? from : message("{} / {}", from, below);
-    if (k > 0) at = message("{} % {}", at, p_.sizes()[a]);
+    if (k > 0) at = message("{} % {}", at, p_.sizes()[a].plain());
     line(message("[[maybe_unused]] const Index i{} = {};", a, at));
-    below *= p_.sizes()[a];
+    below *= p_.sizes()[a].plain();
   }
 }
 

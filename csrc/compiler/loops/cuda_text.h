@@ -10,8 +10,8 @@ namespace taeda::compiler::loops {
 // Loads and stores of packs are elements of what was read or will be written.
 class CudaBody final : public BodyPrinter {
  public:
-  CudaBody(Program& program, const CudaSchedule& s)
-      : BodyPrinter(program, s.nest), program_(program), s_(s) {}
+  CudaBody(Program& program, const CudaSchedule& s, NumberNames& names)
+      : BodyPrinter(program, s.nest, names), program_(program), s_(s) {}
 
   // The packed loads that are needed for roots, and the packed stores of them.
   std::vector<Var> packs(const std::vector<Var>& roots) const;
@@ -45,6 +45,7 @@ class CudaText {
 
   Program p_;  // printing adds to its expressions
   const CudaSchedule& s_;
+  NumberNames names_;  // none: Note [Kernels for CUDA]
   CudaCode made_;
 
  private:

@@ -8,35 +8,66 @@ namespace taeda::compiler::loops {
 
 namespace {
 
-bool has_plain_geometry(const Graph& graph, const Node& node) {
-  auto plain = [&](ValueId v) {
-    return v == kNoValue ||
-           (all_plain(graph[v].sizes) && all_plain(graph[v].strides) &&
-            graph[v].device.is_cpu());
+bool is_on_cpu(const Graph& graph, const Node& node) {
+  auto fits = [&](ValueId v) {
+    return v == kNoValue || graph[v].device.is_cpu();
   };
-  auto used = [&](const Use& u) { return u.element < 0 && plain(u.value); };
+  auto used = [&](const Use& u) { return u.element < 0 && fits(u.value); };
   return std::all_of(node.uses.begin(), node.uses.end(), used) &&
-         std::all_of(node.results.begin(), node.results.end(), plain);
+         std::all_of(node.results.begin(), node.results.end(), fits);
 }
 
-std::vector<TensorBase> meta_inputs(const Graph& graph, const Node& node) {
-  std::vector<TensorBase> inputs;
-  for (const Use& u : node.uses) {
-    const Value& v = graph[u.value];
-    inputs.push_back(make_tensor_strided("compile",
-                                         as_plain(v.sizes),
-                                         as_plain(v.strides),
-                                         v.dtype,
-                                         DeviceType::Meta));
+// A call with its expressions in an env.
+class CallIn {
+ public:
+  // Null: as they are.
+  CallIn(const Graph& graph, const Node& node, ShapeEnv* env)
+      : env_(env), arguments(node.arguments) {
+    for (const Use& u : node.uses) {
+      const Value& v = graph[u.value];
+      inputs.push_back(meta(v));
+    }
+    for (IValue& v : arguments) {
+      if (v.is<SymInt>()) v = moved(v.get<SymInt>());
+      if (v.is<std::vector<SymInt>>()) v = moved(v.get<std::vector<SymInt>>());
+    }
   }
-  return inputs;
-}
+
+ private:
+  SymInt moved(const SymInt& v) const {
+    return v.is_symbolic() && env_ != nullptr ? env_->wrap(v.node()->id) : v;
+  }
+  std::vector<SymInt> moved(const std::vector<SymInt>& list) const {
+    std::vector<SymInt> out;
+    for (const SymInt& v : list) out.push_back(moved(v));
+    return out;
+  }
+  TensorBase meta(const Value& v) const {
+    if (!all_plain(v.sizes) || !all_plain(v.strides)) {
+      return make_symbolic_tensor(moved(v.sizes), moved(v.strides), v.dtype);
+    }
+    return make_tensor_strided("compile",
+                               as_plain(v.sizes),
+                               as_plain(v.strides),
+                               v.dtype,
+                               DeviceType::Meta);
+  }
+
+  ShapeEnv* env_;
+
+ public:
+  std::vector<IValue> arguments;
+  std::vector<TensorBase> inputs;
+};
 
 // The definition as a graph over the call's tensors. Nothing where it cannot be
 // traced, which is no fault: the call stays.
-std::optional<Traced> traced_means(const Graph& graph, const Node& node) {
+std::optional<Traced> traced_means(const Graph& graph,
+                                   const Node& node,
+                                   ShapeEnv* env = nullptr) {
+  CallIn call(graph, node, env);
   auto program = [&](std::span<const TensorBase> inputs) {
-    Stack stack(node.arguments.begin(), node.arguments.end());
+    Stack stack(call.arguments.begin(), call.arguments.end());
     for (size_t i = 0; i < inputs.size(); ++i) {
       stack[node.uses[i].argument] = inputs[i];
     }
@@ -49,10 +80,21 @@ std::optional<Traced> traced_means(const Graph& graph, const Node& node) {
     return results;
   };
   try {
-    return trace(program, meta_inputs(graph, node), /*joint=*/false);
+    return trace(program, call.inputs, /*joint=*/false);
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+// Whether tracing the definition decides something about symbols: a call is not
+// worth that, so it is tried on a copy of the env.
+bool decides(const Graph& graph, const Node& node) {
+  auto symbol = std::find_if(graph.symbols.begin(),
+                             graph.symbols.end(),
+                             [](const SymInt& v) { return v.is_symbolic(); });
+  if (symbol == graph.symbols.end()) return false;
+  auto env = symbol->node()->env->with_hints({});
+  return !traced_means(graph, node, env.get()) || !env->guards().empty();
 }
 
 // What a value of the definition's graph is in the graph itself.
@@ -77,7 +119,7 @@ class Splice {
         return false;
       }
       const Value &a = graph_[own], &b = inner_[made];
-      if (a.dtype != b.dtype || a.sizes != b.sizes || b.base != kNoValue) {
+      if (a.dtype != b.dtype || !same(a.sizes, b.sizes) || b.base != kNoValue) {
         return false;
       }
       ids_[static_cast<size_t>(made)] = own;
@@ -124,7 +166,7 @@ Item item_of(Graph& graph, const Node& node) {
     return item;
   }
   bool defined = node.op != nullptr && node.op->info->record->means != nullptr;
-  if (!defined || !has_plain_geometry(graph, node)) return item;
+  if (!defined || !is_on_cpu(graph, node) || decides(graph, node)) return item;
   std::optional<Traced> traced = traced_means(graph, node);
   if (!traced) return item;
   size_t values = graph.values.size();

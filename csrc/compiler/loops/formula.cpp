@@ -101,6 +101,18 @@ bool all_hold(const Node& node, std::string_view choice) {
   return true;
 }
 
+// Whether the choice counts on the value of a number that is an expression.
+bool asks_for_symbol(const Node& node, std::string_view choice) {
+  for (size_t i = 0; i < node.op->info->arguments; ++i) {
+    if (!node.arguments[i].is<SymInt>()) continue;
+    std::string name = str_cat(argument_name(node, i), ": ");
+    size_t at = choice.find(name);
+    bool whole = at == 0 || (at != choice.npos && choice[at - 1] == ' ');
+    if (whole) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 CallFormulas::CallFormulas(const Node& node, expr::Graph& graph)
@@ -113,6 +125,7 @@ CallFormulas::CallFormulas(const Node& node, expr::Graph& graph)
   }
   names_.insert(names_.end(), numbers_.begin(), numbers_.end());
   for (const expr::Section& s : sections_) {
+    if (asks_for_symbol(node, s.choice)) break;
     if (!all_hold(node, s.choice)) continue;
     choice_ = s.choice;
     break;

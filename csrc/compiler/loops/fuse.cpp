@@ -9,6 +9,8 @@
 #include <taeda/csrc/compiler/loops/simplify.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace taeda::compiler {
 
@@ -24,7 +26,9 @@ struct Body {
 
 class BodyBuilder {
  public:
-  explicit BodyBuilder(const Graph& graph) : graph_(graph) {}
+  explicit BodyBuilder(const Graph& graph) : graph_(graph) {
+    body_.graph.symbols = graph.symbols;
+  }
 
   void add(const Node& node) {
     Node copy = node;
@@ -80,11 +84,11 @@ bool runs_well(const Program& program, const Schedule& s) {
   for (Var v = 0; v < program.count(); ++v) {
     const Instruction& i = program[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    int64_t step = i.place.strides[s.vector];
-    if (step < 0 || step > 1) return false;
+    const SymInt& step = i.place.strides[s.vector];
+    if (!same(step, 0) && !same(step, 1)) return false;
   }
-  int64_t all = program.extent(program.all_axes());
-  bool long_row = s.outer_count(program) < get_num_threads();
+  int64_t all = hint(program.extent(program.all_axes()));
+  bool long_row = hint(s.outer_count(program)) < get_num_threads();
   return !(long_row && all > 65536);
 }
 
@@ -119,9 +123,9 @@ class Fuser {
   void add_checks() {
     for (Node& node : graph_.nodes) {
       if (!node.region) continue;
-      const auto& loop = static_cast<const LoopRegion&>(*node.region);
+      auto& kernel = static_cast<LoopRegion&>(*node.region);
       node.region = make_intrusive<CheckedRegion>(
-          node.region, text_of(loop.program()), options_.check);
+          IntrusivePtr<LoopRegion>::share(&kernel), options_.check);
     }
   }
 
@@ -144,38 +148,46 @@ class Fuser {
     for (size_t i : group) builder.add(graph_.nodes[i]);
     for (ValueId v : lowering.inputs()) builder.input(v);
     Body body = builder.finish(outputs);
-    std::string name = message("region{}", regions_.size());
-    text_ += kernel_text(program, s, name);
-    names_.push_back(name);
-    add_node(groups, group, lowering, outputs, std::move(body), s);
+    KernelText kernel = kernel_text(program, s);
+    kernels_.push_back(kernel_of(kernel.text));
+    made_.push_back(make_intrusive<LoopRegion>(
+        std::move(body.graph), program, s, std::move(kernel.numbers)));
+    add_node(groups, group, lowering.inputs(), outputs, body.inputs);
+  }
+
+  // The place of a kernel in the unit; equal blocks of a model share theirs.
+  size_t kernel_of(const std::string& text) {
+    auto [known, is_new] = known_.try_emplace(text, names_.size());
+    if (is_new) {
+      names_.push_back(message("region{}", names_.size()));
+      text_ += str_cat("extern \"C\" void ", names_.back(), text);
+    }
+    return known->second;
   }
 
   void add_node(const Groups& groups,
                 const Group& group,
-                Lowering& lowering,
+                const std::vector<ValueId>& buffers,
                 const std::vector<ValueId>& outputs,
-                Body body,
-                const Schedule& s) {
+                const std::vector<ValueId>& inputs) {
     std::vector<size_t> from;
-    for (ValueId v : lowering.inputs()) {
-      auto place = std::find(body.inputs.begin(), body.inputs.end(), v);
-      from.push_back(static_cast<size_t>(place - body.inputs.begin()));
+    for (ValueId v : buffers) {
+      auto place = std::find(inputs.begin(), inputs.end(), v);
+      from.push_back(static_cast<size_t>(place - inputs.begin()));
     }
     for (size_t k = 0; k < outputs.size(); ++k) {
-      from.push_back(body.inputs.size() + k);
+      from.push_back(inputs.size() + k);
     }
+    made_.back()->set_buffers(std::move(from));
     Made made;
     made.group = group;
     made.node.results = outputs;
     made.node.line = graph_.nodes[group.back()].line;
-    for (size_t i = 0; i < body.inputs.size(); ++i) {
-      made.node.uses.push_back({static_cast<uint16_t>(i), -1, body.inputs[i]});
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      made.node.uses.push_back({static_cast<uint16_t>(i), -1, inputs[i]});
       made.node.arguments.emplace_back(TensorBase());
     }
-    auto region = make_intrusive<LoopRegion>(
-        std::move(body.graph), lowering.program(), s, std::move(from));
-    made_.push_back(region);
-    made.node.region = std::move(region);
+    made.node.region = made_.back();
     for (ValueId v : groups.views_of(group)) add_view(group, v, made.views);
     regions_.push_back(std::move(made));
   }
@@ -196,21 +208,36 @@ class Fuser {
     }
   }
 
-  // The same kernels for a GPU of usual size, with their launches.
+  // The same kernels for a GPU of usual size, with their launches. Equal ones
+  // stand there once; they have less in common than the CPU's, which get the
+  // count of outer points when they are called.
   void keep_cuda_text() const {
     std::string text = cuda_prelude();
-    for (size_t i = 0; i < made_.size(); ++i) {
-      for (const CudaCode& c : cuda_codes(made_[i]->program(), {}, names_[i])) {
-        text += launches_of(c) + c.text;
-      }
+    std::unordered_set<std::string> known;
+    for (const auto& region : made_) {
+      const Program& program = region->program();
+      if (has_symbols(program)) continue;
+      if (!known.insert(cuda_text(program, "region")).second) continue;
+      text += cuda_text(program, message("region{}", known.size() - 1));
     }
     keep_text(text, ".cu");
+  }
+
+  static std::string cuda_text(const Program& program,
+                               const std::string& name) {
+    std::string text;
+    for (const CudaCode& c : cuda_codes(program, {}, name)) {
+      text += launches_of(c) + c.text;
+    }
+    return text;
   }
 
   void make_unit() {
     if (keeps_texts()) keep_cuda_text();
     auto unit = make_intrusive<Unit>(unit_prelude() + text_, std::move(names_));
-    for (size_t i = 0; i < made_.size(); ++i) made_[i]->set_unit(unit, i);
+    for (size_t i = 0; i < made_.size(); ++i) {
+      made_[i]->set_unit(unit, kernels_[i]);
+    }
     if (options_.blocking || options_.check != nullptr) {
       unit->wait();
     } else {
@@ -273,6 +300,8 @@ class Fuser {
   std::vector<IntrusivePtr<LoopRegion>> made_;
   std::string text_;
   std::vector<std::string> names_;
+  std::unordered_map<std::string, size_t> known_;  // places of kernels by text
+  std::vector<size_t> kernels_;                    // of `made_`
   std::vector<size_t> owner_, maker_;
   std::vector<bool> placed_;
   std::vector<Node> ordered_;

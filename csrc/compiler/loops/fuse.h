@@ -20,7 +20,7 @@ struct FuseOptions {
 // where a value inside of it does not go through memory; a call alone stays
 // with its kernel. A kernel whose record has a definition by other operators
 // takes part by those, where it has neighbours.
-// What is not fused: values with symbolic sizes, complex numbers, devices other
+// What is not fused: complex numbers, devices other
 // than the CPU, records without a formula.
 void fuse(Graph& graph, const FuseOptions& options = {});
 

@@ -22,11 +22,31 @@ Spaces::Axes flat(const Spaces::Dims& dims) {
   return all;
 }
 
-int64_t extent(const Spaces& spaces, const Spaces::Axes& axes) {
-  int64_t product = 1;
-  for (int a : axes) product *= spaces.size(a);
-  return product;
-}
+// Axes that results and heavy work may have: all, or all that are kept.
+class WholeAxes {
+ public:
+  explicit WholeAxes(const Spaces& spaces) : all_(spaces.all()) {
+    Spaces::Axes reduced = sorted(spaces.reduced());
+    std::set_difference(all_.begin(),
+                        all_.end(),
+                        reduced.begin(),
+                        reduced.end(),
+                        std::back_inserter(kept_));
+  }
+  bool are_kept(const Spaces::Dims& dims) const {
+    return sorted(flat(dims)) == kept_;
+  }
+  bool are_whole(const Spaces::Dims& dims) const {
+    return are_kept(dims) || sorted(flat(dims)) == all_;
+  }
+
+ private:
+  static Spaces::Axes sorted(Spaces::Axes axes) {
+    std::sort(axes.begin(), axes.end());
+    return axes;
+  }
+  Spaces::Axes all_, kept_;
+};
 
 }  // namespace
 
@@ -100,12 +120,49 @@ std::vector<ValueId> Groups::outputs_of(const Group& group) const {
   return found;
 }
 
+namespace {
+
+// What reads one value from outside of a group, element by element, runs
+// together.
+class SharedInputs {
+ public:
+  explicit SharedInputs(const Graph& graph) : graph_(graph) {}
+  bool add(const Node& node, const Call& call, Spaces& spaces) {
+    if (call.kind != CallKind::Pointwise) return true;
+    ValueId result = node.results[0];
+    for (auto [argument, value] : call.operands) {
+      bool alike = graph_[value].sizes == graph_[result].sizes;
+      if (spaces.has(value) || !alike) continue;
+      auto [known, fresh] = reader_.emplace(value, result);
+      if (fresh) continue;
+      Spaces::Axes mine = flat(spaces.dims(result));
+      if (!spaces.unify(flat(spaces.dims(known->second)), mine)) return false;
+    }
+    return spaces.valid();
+  }
+
+ private:
+  const Graph& graph_;
+  std::unordered_map<ValueId, ValueId> reader_;  // by input: result of one
+};
+
+}  // namespace
+
 std::optional<Spaces> Groups::spaces_of(const Group& group) const {
+  std::optional<Spaces> found = spaces_of(group, /*inputs=*/true);
+  return found ? found : spaces_of(group, /*inputs=*/false);
+}
+
+std::optional<Spaces> Groups::spaces_of(const Group& group, bool inputs) const {
   Spaces spaces;
+  SharedInputs shared(graph_);
   for (size_t i : group) {
     const Item& item = items_[i];
     for (size_t k = 0; k < item.nodes.size(); ++k) {
       if (!add_call(graph_, item.nodes[k], item.calls[k], spaces)) {
+        return std::nullopt;
+      }
+      if (inputs && !shared.add(item.nodes[k], item.calls[k], spaces)) {
         return std::nullopt;
       }
     }
@@ -116,12 +173,10 @@ std::optional<Spaces> Groups::spaces_of(const Group& group) const {
 
 // All axes, or (beside reductions) all that are kept.
 bool Groups::fits_outputs(const Group& group, const Spaces& spaces) const {
-  int64_t all = extent(spaces, spaces.all());
-  int64_t kept = all / extent(spaces, spaces.reduced());
+  WholeAxes axes(spaces);
   for (ValueId v : outputs_of(group)) {
     if (!spaces.has(v)) return false;
-    int64_t own = extent(spaces, flat(spaces.dims(v)));
-    if (own != all && own != kept) return false;
+    if (!axes.are_whole(spaces.dims(v))) return false;
   }
   return true;
 }
@@ -129,17 +184,16 @@ bool Groups::fits_outputs(const Group& group, const Spaces& spaces) const {
 // Whether a reduction, or heavy work, would be done again along an axis that
 // it does not have.
 bool Groups::repeats_work(const Group& group, const Spaces& spaces) const {
-  int64_t all = extent(spaces, spaces.all());
-  int64_t kept = all / extent(spaces, spaces.reduced());
+  WholeAxes axes(spaces);
   for (size_t i : group) {
     const Item& item = items_[i];
     for (size_t k = 0; k < item.nodes.size(); ++k) {
       const Call& call = item.calls[k];
       ValueId v = item.nodes[k].results[0];
-      int64_t own = extent(spaces, flat(spaces.dims(v)));
-      if (call.kind == CallKind::Reduce && own != kept) return true;
+      Spaces::Dims own = spaces.dims(v);
+      if (call.kind == CallKind::Reduce && !axes.are_kept(own)) return true;
       bool heavy = call.kind == CallKind::Pointwise && call.cost >= kHeavy;
-      if (heavy && own != all && own != kept) return true;
+      if (heavy && !axes.are_whole(own)) return true;
     }
   }
   return false;
@@ -210,8 +264,53 @@ void Groups::grow(size_t item) {
   }
 }
 
+bool Groups::is_heavy_reader(size_t item, ValueId value) const {
+  const Item& it = items_[item];
+  if (!it.fusible || it.calls.size() != 1) return false;
+  const Call& call = it.calls[0];
+  bool heavy = call.kind == CallKind::Pointwise && call.cost >= kHeavy;
+  ValueId made = it.nodes[0].results[0];
+  return heavy && graph_[made].sizes == graph_[value].sizes;
+}
+
+// Note [Siblings]
+// Costly formulas of one value go together although neither reads the other:
+// gelu, made again for a product's gradient, and gelu's own backward share
+// their erf and one pass over memory. The earlier one waits, and with it the
+// calls that read it, whose other operands are held until then: so no more than
+// one call may stand between. Nothing that was together is parted.
+void Groups::join_siblings() {
+  for (size_t v = 0; v < readers_.size(); ++v) {
+    size_t last = kNobody;
+    for (size_t reader : readers_[v]) {
+      if (!is_heavy_reader(reader, static_cast<ValueId>(v))) continue;
+      bool near = last != kNobody && calls_between(last, reader) <= 1;
+      if (near) join(group_of_[reader], group_of_[last]);
+      last = reader;
+    }
+  }
+}
+
+size_t Groups::calls_between(size_t first, size_t last) const {
+  return static_cast<size_t>(
+      std::count_if(items_.begin() + static_cast<std::ptrdiff_t>(first),
+                    items_.begin() + static_cast<std::ptrdiff_t>(last),
+                    [](const Item& item) { return !item.fusible; }));
+}
+
+void Groups::join(size_t from, size_t into) {
+  if (from == into) return;
+  Group kept = groups_[into], taken = groups_[from];
+  if (!merge(from, into)) return;
+  if (fits_outputs(groups_[into], *spaces_of(groups_[into]))) return;
+  for (size_t i : taken) group_of_[i] = from;
+  groups_[into] = std::move(kept);
+  groups_[from] = std::move(taken);
+}
+
 std::vector<Group> Groups::find() {
   for (size_t i = 0; i < items_.size(); ++i) grow(i);
+  join_siblings();
   std::vector<Group> found;
   for (size_t g = 0; g < groups_.size(); ++g) {
     // From its end until each result has the axes that it must have.

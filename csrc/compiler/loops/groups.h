@@ -23,10 +23,15 @@ class Groups {
   std::optional<Spaces> spaces_of(const Group& group) const;
 
  private:
+  std::optional<Spaces> spaces_of(const Group& group, bool inputs) const;
   bool is_view(size_t item) const;
   bool read_outside(ValueId value, size_t item) const;
   void grow(size_t item);
   bool merge(size_t from, size_t into);
+  void join_siblings();
+  bool is_heavy_reader(size_t item, ValueId value) const;
+  size_t calls_between(size_t first, size_t last) const;
+  void join(size_t from, size_t into);
   bool path_between(size_t from, size_t to) const;
   bool reaches(size_t group, size_t target, std::vector<bool>& seen) const;
   bool fits_outputs(const Group& group, const Spaces& spaces) const;

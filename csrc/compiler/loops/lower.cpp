@@ -20,11 +20,11 @@ Lowering::Lowering(const Graph& graph, const Spaces& spaces)
 // result with more dims in front.
 Place Lowering::place_of(ValueId value, const Spaces::Dims& dims) const {
   const Value& v = graph_[value];
-  Place place{0, std::vector<int64_t>(program_.sizes().size(), 0)};
+  Place place{0, std::vector<SymInt>(program_.sizes().size(), 0)};
   size_t shift = dims.size() - v.sizes.size();
   for (size_t d = 0; d < v.sizes.size(); ++d) {
-    if (v.sizes[d].plain() == 1) continue;
-    int64_t stride = v.strides[d].plain();
+    if (same(v.sizes[d], 1)) continue;
+    SymInt stride = v.strides[d];
     const Spaces::Axes& axes = dims[d + shift];
     for (size_t i = axes.size(); i-- > 0;) {
       place.strides[axes_.at(axes[i])] += stride;
@@ -47,18 +47,24 @@ Var Lowering::operand(ValueId value, const Spaces::Dims& result) {
 }
 
 // The expression over variables and numbers in place of the arguments' names.
-expr::Id Lowering::bind(
-    const Node& node,
-    expr::Id id,
-    Compute computes,
-    const std::unordered_map<std::string, expr::Id>& names) {
+// Numbers that are expressions are variables that join those it uses.
+expr::Id Lowering::bind(const Node& node,
+                        expr::Id id,
+                        Compute computes,
+                        const std::unordered_map<std::string, expr::Id>& names,
+                        std::vector<Var>* used) {
   std::unordered_map<std::string, expr::Id> values = names;
   expr::Graph& g = program_.expressions;
   for (const std::string& name : g.names(id)) {
     int argument = argument_named(node, name);
     if (values.contains(name) || argument < 0) continue;
-    auto number = number_in(node.arguments[static_cast<size_t>(argument)],
-                            kind_of(computes));
+    const IValue& given = node.arguments[static_cast<size_t>(argument)];
+    if (given.is<SymInt>() && used != nullptr) {
+      used->push_back(program_.number(given.get<SymInt>(), computes));
+      values[name] = g.name(Program::name_of(used->back()));
+      continue;
+    }
+    auto number = number_in(given, kind_of(computes));
     TAEDA_INTERNAL_ASSERT(number, "loops: ", name, " is not a number");
     values[name] = g.literal(*number);
   }
@@ -91,7 +97,7 @@ void Lowering::lower_pointwise(const Node& node, const Call& call) {
     names[name] = g.name(Program::name_of(v));
     used.push_back(v);
   }
-  id = bind(node, id, call.computes, names);
+  id = bind(node, id, call.computes, names, &used);
   bool tests = node.op->info->record->dtypes.out == OutKind::Bool;
   Compute made = tests ? Compute::Bool : call.computes;
   Var v = program_.compute(call.computes, made, id, std::move(used));

@@ -1,5 +1,6 @@
 // Text of kernels: the loops. Their bodies are printed by print_body.cpp.
 #include <taeda/c10/util/format.h>
+#include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/print_body.h>
 
 #include <algorithm>
@@ -8,12 +9,16 @@ namespace taeda::compiler::loops {
 
 namespace {
 
+constexpr int64_t kShortLanes = 16;
 // Independent chains of a reduction: four AVX-512 registers, fewer along a
-// short axis.
-int64_t lanes_of(Compute type, int64_t length) {
+// short axis. Of one whose length is an expression what is left goes through
+// the first of them.
+int64_t lanes_of(Compute type, const SymInt& axis) {
   int64_t size = static_cast<int64_t>(element_size(type_of(type)));
   int64_t lanes = 256 / std::max<int64_t>(size, 4);
-  while (lanes * 4 > length && lanes > 16) lanes /= 2;
+  if (axis.is_symbolic()) return lanes;
+  int64_t length = axis.plain();
+  while (lanes * 4 > length && lanes > kShortLanes) lanes /= 2;
   while (lanes > length) lanes /= 2;
   return lanes;
 }
@@ -47,12 +52,21 @@ std::string loop(const std::string& name, const std::string& last) {
 class KernelPrinter {
  public:
   KernelPrinter(const Program& program, const Schedule& s)
-      : p_(program), s_(s), body_(p_, s), shared_(shares_memory(p_)) {}
+      : p_(program), s_(s), body_(p_, s, name_), shared_(shares_memory(p_)) {}
 
-  std::string print(const std::string& name) {
-    line(str_cat("extern \"C\" void ",
-                 name,
-                 "(void* const* p, int64_t begin, int64_t end) {"));
+  KernelText print() {
+    print_body();
+    std::string head =
+        "(void* const* p, [[maybe_unused]] const int64_t* n, int64_t begin, "
+        "int64_t end) {\n";
+    for (size_t i = 0; i < name_.numbers.size(); ++i) {
+      head += message("const int64_t n{} = n[{}];\n", i, i);
+    }
+    return {head + text_, std::move(name_.numbers)};
+  }
+
+ private:
+  void print_body() {
     for (size_t b = 0; b < p_.buffers().size(); ++b) {
       const Buffer& buffer = p_.buffers()[b];
       std::string type = memory_name(buffer.dtype);
@@ -69,10 +83,8 @@ class KernelPrinter {
       if (pass < s_.passes) print_pass(pass);
     }
     line("}\n}");
-    return std::move(text_);
   }
 
- private:
   void line(const std::string& text) { text_ += text + "\n"; }
 
   // A result may lie in the memory of an operand: Note [Writes in place].
@@ -85,15 +97,16 @@ class KernelPrinter {
     if (s_.outer.empty() && s_.block == 0) return;
     line("int64_t r = o;");
     if (s_.block > 0) {
-      int64_t size = p_.sizes()[s_.vector];
-      int64_t blocks = (size + s_.block - 1) / s_.block;
+      const SymInt& size = p_.sizes()[s_.vector];
+      std::string blocks = name_((size + SymInt(s_.block - 1)) / s_.block);
+      std::string last = name_(size);
       line(message(
           "const int64_t c = r % {} * {}; r /= {};", blocks, s_.block, blocks));
-      line(message("const int64_t n = c + {} < {} ? {} : {} - c;",
+      line(message("const int64_t m = c + {} < {} ? {} : {} - c;",
                    s_.block,
-                   size,
+                   last,
                    s_.block,
-                   size));
+                   last));
     }
     for (size_t k = s_.outer.size(); k-- > 0;) {
       size_t a = s_.outer[k];
@@ -102,8 +115,8 @@ class KernelPrinter {
       } else {
         line(message("const int64_t i{} = r % {}; r /= {};",
                      a,
-                     p_.sizes()[a],
-                     p_.sizes()[a]));
+                     name_(p_.sizes()[a]),
+                     name_(p_.sizes()[a])));
       }
     }
   }
@@ -114,14 +127,13 @@ class KernelPrinter {
       const Instruction& i = p_[v];
       if (i.buffer < 0) continue;
       const Buffer& buffer = p_.buffers()[static_cast<size_t>(i.buffer)];
-      std::string at = str_cat(i.place.offset);
+      std::string at = name_(i.place.offset);
       for (size_t a : s_.outer) {
-        if (i.place.strides[a] != 0) {
-          at += message(" + i{} * {}", a, i.place.strides[a]);
-        }
+        if (same(i.place.strides[a], 0)) continue;
+        at += message(" + i{} * {}", a, name_(i.place.strides[a]));
       }
-      if (s_.block > 0 && i.place.strides[s_.vector] != 0) {
-        at += message(" + c * {}", i.place.strides[s_.vector]);
+      if (s_.block > 0 && !same(i.place.strides[s_.vector], 0)) {
+        at += message(" + c * {}", name_(i.place.strides[s_.vector]));
       }
       line(message("{}{}* {}q{} = b{} + ({});",
                    buffer.written ? "" : "const ",
@@ -139,23 +151,27 @@ class KernelPrinter {
       auto at = static_cast<size_t>(v);
       std::string type = type_name(i.type);
       if (s_.kept[at]) {
-        line(message(
-            "alignas(64) {} v{}k[{}];", type, int64_t{v}, s_.array_size(p_)));
+        line(message("alignas(64) {} v{}k[{}];",
+                     type,
+                     int64_t{v},
+                     name_(s_.array_size(p_))));
       } else if (body_.is_column(v)) {
-        line(message(
-            "alignas(64) {} v{}a[{}];", type, int64_t{v}, s_.vector_size(p_)));
+        line(message("alignas(64) {} v{}a[{}];",
+                     type,
+                     int64_t{v},
+                     name_(s_.vector_size(p_))));
       }
       if (i.op == Op::Reduce && s_.columns) {
         line(message("alignas(64) {} v{}r[{}];",
                      type_name(i.computes),
                      int64_t{v},
-                     s_.vector_size(p_)));
+                     name_(s_.vector_size(p_))));
       }
     }
   }
 
-  std::string length() const {
-    return s_.block > 0 ? "n" : str_cat(s_.vector_size(p_));
+  std::string length() {
+    return s_.block > 0 ? "m" : name_(s_.vector_size(p_));
   }
 
   // What is one value for each outer point, or for each column.
@@ -208,13 +224,14 @@ class KernelPrinter {
   void nest(F&& body) {
     std::string position = "0";
     for (size_t a : s_.inner) {
-      line(loop(str_cat("i", a), str_cat(p_.sizes()[a])));
-      position = message("({} * {} + i{})", position, p_.sizes()[a], a);
+      std::string size = name_(p_.sizes()[a]);
+      line(loop(str_cat("i", a), size));
+      position = message("({} * {} + i{})", position, size, a);
     }
     line(str_cat("{ [[maybe_unused]] const int64_t k = ",
                  position,
                  " * ",
-                 s_.vector_size(p_),
+                 name_(s_.vector_size(p_)),
                  ";"));
     body();
     for (size_t i = 0; i < s_.inner.size() + 1; ++i) line("}");
@@ -248,9 +265,11 @@ class KernelPrinter {
 
   // Lanes along the vector axis. They live on over the inner loops.
   void row_sums(const std::vector<Var>& sums, const std::vector<Var>& stores) {
-    int64_t length = s_.vector_size(p_), lanes = 64;
+    SymInt size = s_.vector_size(p_);
+    std::string length = name_(size);
+    int64_t lanes = 64;
     for (Var v : sums) {
-      lanes = std::min(lanes, lanes_of(p_[v].computes, length));
+      lanes = std::min(lanes, lanes_of(p_[v].computes, size));
     }
     for (Var v : sums) {
       line(message("{} v{}r = {};",
@@ -258,7 +277,8 @@ class KernelPrinter {
                    int64_t{v},
                    body_.initial(v)));
     }
-    bool pieces = length > 2 * kPiece && s_.inner.empty();
+    bool is_long = size.is_symbolic() || size.plain() > 2 * kPiece;
+    bool pieces = is_long && s_.inner.empty();
     line("{");
     if (pieces) {
       line(str_cat(
@@ -271,11 +291,7 @@ class KernelPrinter {
     }
     start_lanes(sums, lanes);
     nest([&] {
-      lane_loop(sums,
-                stores,
-                lanes,
-                pieces ? "s" : "0",
-                pieces ? "e" : str_cat(length));
+      lane_loop(sums, stores, lanes, pieces ? "s" : "0", pieces ? "e" : length);
     });
     meet_lanes(sums, lanes);
     if (pieces) line("}");
@@ -312,10 +328,15 @@ class KernelPrinter {
     };
     std::string check = body_.far_checks(sums, "i");
     std::string loops = message("int64_t i = {};\n", first);
-    loops +=
-        str_cat("for (; i + ", lanes, " <= ", last, "; i += ", lanes, ") {\n");
-    loops += loop("int", "l", "0", str_cat(lanes)) + "\n";
-    loops += folds("l[l]", "(i + l)") + "}\n}\n";
+    auto fold_lanes = [&](int64_t count) {
+      loops += str_cat(
+          "for (; i + ", count, " <= ", last, "; i += ", count, ") {\n");
+      loops += loop("int", "l", "0", str_cat(count)) + "\n";
+      loops += folds("l[l]", "(i + l)") + "}\n}\n";
+    };
+    fold_lanes(lanes);
+    bool short_ones = s_.vector_size(p_).is_symbolic() && lanes > kShortLanes;
+    if (short_ones) fold_lanes(kShortLanes);
     loops += str_cat("for (; i < ", last, "; ++i) {\n");
     loops += folds("r", "i") + "}";
     if (check.empty()) {
@@ -339,6 +360,7 @@ class KernelPrinter {
     }
   }
 
+  NumberNames name_;
   Program p_;  // printing adds to its expressions
   const Schedule& s_;
   BodyPrinter body_;
@@ -348,10 +370,8 @@ class KernelPrinter {
 
 }  // namespace
 
-std::string kernel_text(const Program& program,
-                        const Schedule& schedule,
-                        const std::string& name) {
-  return KernelPrinter(program, schedule).print(name);
+KernelText kernel_text(const Program& program, const Schedule& schedule) {
+  return KernelPrinter(program, schedule).print();
 }
 
 std::string unit_prelude() {

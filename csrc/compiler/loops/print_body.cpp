@@ -1,4 +1,5 @@
 #include <taeda/c10/util/format.h>
+#include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/print_body.h>
 
 #include <algorithm>
@@ -52,9 +53,20 @@ std::vector<bool> shares_memory(const Program& program) {
   return shares;
 }
 
-BodyPrinter::BodyPrinter(Program& program, const Schedule& schedule)
+std::string NumberNames::operator()(const SymInt& v) {
+  if (!v.is_symbolic()) return v.text();
+  size_t i = 0;
+  while (i < numbers.size() && !same(numbers[i], v)) ++i;
+  if (i == numbers.size()) numbers.push_back(v);
+  return str_cat("n", i);
+}
+
+BodyPrinter::BodyPrinter(Program& program,
+                         const Schedule& schedule,
+                         NumberNames& names)
     : p_(program),
       s_(schedule),
+      name_(names),
       in_array_(static_cast<size_t>(program.count()), false) {}
 
 bool BodyPrinter::is_column(Var v) const {
@@ -130,18 +142,19 @@ std::string BodyPrinter::read_array(Var v, const std::string& index) const {
 }
 
 std::string BodyPrinter::place(Var v, const std::string& index) const {
-  const std::vector<int64_t>& strides = p_[v].place.strides;
+  const std::vector<SymInt>& strides = p_[v].place.strides;
   std::string at;
   for (size_t a : s_.inner) {
-    if (strides[a] != 0) at += message("i{} * {} + ", a, strides[a]);
+    if (same(strides[a], 0)) continue;
+    at += message("i{} * {} + ", a, name_(strides[a]));
   }
-  int64_t step = s_.vector == Schedule::kNone ? 0 : strides[s_.vector];
-  if (step == 0) {
+  SymInt step = s_.vector == Schedule::kNone ? 0 : strides[s_.vector];
+  if (same(step, 0)) {
     at += "0";
-  } else if (step == 1) {
+  } else if (same(step, 1)) {
     at += index;
   } else {
-    at += message("{} * {}", index, step);
+    at += message("{} * {}", index, name_(step));
   }
   return message("q{}[{}]", int64_t{v}, at);
 }
@@ -180,6 +193,9 @@ std::string BodyPrinter::value(Var v, const std::string& index) {
       if (i.axis != s_.vector) return message("i{}", i.axis);
       return s_.block > 0 ? message("(c + {})", index) : index;
     }
+    case Op::Number:
+      return message(
+          "static_cast<{}>({})", type_name(i.type), name_(i.place.offset));
     case Op::Convert:
       return message(
           "convert<{}>(v{})", type_name(i.type), int64_t{i.operands[0]});
@@ -221,7 +237,7 @@ std::string BodyPrinter::finish(Var v) {
   text += message("[[maybe_unused]] const {} count = static_cast<{}>({});\n",
                   inner,
                   inner,
-                  p_.extent(p_.reduced()));
+                  name_(p_.extent(p_.reduced())));
   for (const std::string& s : b.statements) text += s + "\n";
   return text +
          message(
@@ -299,7 +315,9 @@ expr::CppBlock BodyPrinter::combined(Var v) {
 std::string BodyPrinter::meeting(Var v) {
   std::string type = type_name(p_[v].computes);
   expr::CppBlock c = combined(v);
-  if (c.statements.empty()) {
+  // g++ does not leave out a cast of a vector to an integer, but fails.
+  bool floating = kind_of(p_[v].computes) == expr::Kind::Float;
+  if (c.statements.empty() && floating) {
     return str_cat("[](auto a, auto b) -> decltype(",
                    c.results[0],
                    ") { return ",

@@ -22,9 +22,16 @@ struct PassParts {
   bool empty() const { return stores.empty() && kept.empty() && sums.empty(); }
 };
 
+// The integers of a text: themselves, or a name for an expression.
+class NumberNames {
+ public:
+  std::string operator()(const SymInt& v);
+  std::vector<SymInt> numbers;
+};
+
 class BodyPrinter {
  public:
-  BodyPrinter(Program& program, const Schedule& schedule);
+  BodyPrinter(Program& program, const Schedule& schedule, NumberNames& names);
   virtual ~BodyPrinter() = default;
 
   PassParts parts(int pass) const;
@@ -75,6 +82,7 @@ class BodyPrinter {
 
   Program& p_;
   const Schedule& s_;
+  NumberNames& name_;
   std::vector<bool> in_array_;
 };
 

@@ -21,8 +21,8 @@ class CudaPrinter final : CudaText {
               const CudaSchedule& s,
               const CudaDevice& device)
       : CudaText(program, s), device_(device) {
-    elements_ = p_.extent(p_.reduced());
-    points_ = p_.extent(p_.all_axes() & ~p_.reduced());
+    elements_ = p_.extent(p_.reduced()).plain();
+    points_ = p_.extent(p_.all_axes() & ~p_.reduced()).plain();
   }
 
   CudaCode print(const std::string& name) {
@@ -48,7 +48,7 @@ class CudaPrinter final : CudaText {
   void elements_kernel(const std::string& name) {
     int64_t count = points_ / s_.width;
     head({name, grid(part_up(count, s_.block)), 1, s_.block, 0});
-    CudaBody body(p_, s_);
+    CudaBody body(p_, s_, names_);
     line(message("const Index step = static_cast<Index>(gridDim.x) * {};",
                  s_.block));
     line(message("Index t = static_cast<Index>(blockIdx.x) * {} + threadIdx.x;",
@@ -115,7 +115,7 @@ class CudaPrinter final : CudaText {
     int64_t blocks = part_up(points_, s_.points_of_block());
     head({name, grid(blocks), splits, s_.block, meeting_bytes()});
     threads();
-    CudaBody body(p_, s_);
+    CudaBody body(p_, s_, names_);
     line(message("for (Index base = static_cast<Index>(blockIdx.x) * {}; "
                  "base < {}; base += static_cast<Index>(gridDim.x) * {}) ",
                  s_.points_of_block(),
@@ -327,6 +327,9 @@ std::string launches_of(const CudaCode& code) {
 std::vector<CudaCode> cuda_codes(const Program& program,
                                  const CudaDevice& device,
                                  const std::string& name) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 !has_symbols(program),
+                 "compile: CUDA text of loops whose sizes are symbols");
   std::vector<CudaCode> codes;
   CudaSchedule aligned = cuda_schedule(program, device, /*aligned=*/true);
   if (aligned.alignment > 1) {

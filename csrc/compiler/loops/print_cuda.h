@@ -30,7 +30,8 @@ CudaCode cuda_code(const Program& program,
                    const std::string& name);
 // Comments that say what is launched, for people.
 std::string launches_of(const CudaCode& code);
-// The best code first; the last one asks nothing of the memory.
+// The best code first; the last one asks nothing of the memory. An error where
+// the program has symbols: Note [Kernels for CUDA].
 std::vector<CudaCode> cuda_codes(const Program& program,
                                  const CudaDevice& device,
                                  const std::string& name);

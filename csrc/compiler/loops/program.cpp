@@ -1,11 +1,22 @@
 #include <taeda/aten/expr/print.h>
 #include <taeda/c10/util/format.h>
+#include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/program.h>
 
 #include <algorithm>
 #include <bit>
 
 namespace taeda::compiler::loops {
+
+bool has_symbols(const Program& program) {
+  auto among = [](SymIntArrayRef list) { return !all_plain(list); };
+  bool found = among(program.sizes());
+  for (Var v = 0; v < program.count(); ++v) {
+    const Place& place = program[v].place;
+    found |= place.offset.is_symbolic() || among(place.strides);
+  }
+  return found;
+}
 
 bool may_share(const Program& program, int written, int read) {
   const std::vector<Buffer>& buffers = program.buffers();
@@ -21,9 +32,9 @@ bool may_share(const Program& program, int written, int read) {
   for (Var v = 0; v < program.count() && place != nullptr; ++v) {
     const Instruction& i = program[v];
     if (i.buffer != read) continue;
-    bool same = i.op == Op::Load && i.place.offset == place->offset &&
-                i.place.strides == place->strides;
-    if (!same) return false;
+    bool equal = i.op == Op::Load && same(i.place.offset, place->offset) &&
+                 same(i.place.strides, place->strides);
+    if (!equal) return false;
   }
   return place != nullptr;
 }
@@ -50,11 +61,12 @@ int work_of(const expr::Graph& g, expr::Id id) {
   return work;
 }
 
-size_t Program::axis(int64_t size, bool reduced) {
+size_t Program::axis(SymInt size, bool reduced) {
   TAEDA_INTERNAL_ASSERT(sizes_.size() < kMaxAxes, "loops: too many axes");
-  TAEDA_INTERNAL_ASSERT(size > 1, "loops: an axis of size ", size);
+  TAEDA_INTERNAL_ASSERT(
+      size.is_symbolic() || size.plain() > 1, "loops: an axis of size ", size);
   if (reduced) reduced_ |= axis_bit(sizes_.size());
-  sizes_.push_back(size);
+  sizes_.push_back(std::move(size));
   return sizes_.size() - 1;
 }
 
@@ -63,8 +75,8 @@ int Program::buffer(ScalarType dtype, bool written) {
   return static_cast<int>(buffers_.size()) - 1;
 }
 
-int64_t Program::extent(AxisSet axes) const {
-  int64_t product = 1;
+SymInt Program::extent(AxisSet axes) const {
+  SymInt product = 1;
   for (size_t a = 0; a < sizes_.size(); ++a) {
     if ((axes & axis_bit(a)) != 0) product *= sizes_[a];
   }
@@ -104,7 +116,7 @@ Var Program::load(int buffer, Place place) {
   made.op = Op::Load;
   made.type = compute_of(buffers_[static_cast<size_t>(buffer)].dtype);
   for (size_t a = 0; a < sizes_.size(); ++a) {
-    if (place.strides[a] != 0) made.axes |= axis_bit(a);
+    if (!same(place.strides[a], 0)) made.axes |= axis_bit(a);
   }
   made.buffer = buffer;
   made.place = std::move(place);
@@ -121,8 +133,16 @@ Var Program::index(size_t axis) {
   return add(std::move(made));
 }
 
-Var Program::gather(int buffer, int64_t offset, Var position) {
-  Place place{offset, std::vector<int64_t>(sizes_.size(), 0)};
+Var Program::number(SymInt value, Compute type) {
+  Instruction made;
+  made.op = Op::Number;
+  made.type = type;
+  made.place.offset = std::move(value);
+  return add(std::move(made));
+}
+
+Var Program::gather(int buffer, SymInt offset, Var position) {
+  Place place{std::move(offset), std::vector<SymInt>(sizes_.size(), 0)};
   check_place(buffer, place, false);
   check_operand(position, Compute::I64);
   Instruction made;
@@ -203,7 +223,7 @@ void Program::store(Var v, int buffer, Place place) {
   check_operand(v, (*this)[v].type);
   for (size_t a = 0; a < sizes_.size(); ++a) {
     bool varies = ((*this)[v].axes & axis_bit(a)) != 0;
-    TAEDA_INTERNAL_ASSERT(place.strides[a] != 0 || !varies,
+    TAEDA_INTERNAL_ASSERT(!same(place.strides[a], 0) || !varies,
                           "loops: a store that misses axis ",
                           a);
   }
@@ -211,7 +231,7 @@ void Program::store(Var v, int buffer, Place place) {
   made.op = Op::Store;
   made.type = (*this)[v].type;
   for (size_t a = 0; a < sizes_.size(); ++a) {
-    if (place.strides[a] != 0) made.axes |= axis_bit(a);
+    if (!same(place.strides[a], 0)) made.axes |= axis_bit(a);
   }
   made.buffer = buffer;
   made.place = std::move(place);
@@ -227,8 +247,8 @@ bool Program::joinable(size_t outer, size_t inner) const {
   for (const Instruction& i : instructions_) {
     if (i.op == Op::Index && (i.axes & both) != 0) return false;
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    const std::vector<int64_t>& s = i.place.strides;
-    if (s[outer] != s[inner] * sizes_[inner]) return false;
+    const std::vector<SymInt>& s = i.place.strides;
+    if (!same(s[outer], s[inner] * sizes_[inner])) return false;
   }
   return true;
 }
@@ -273,6 +293,7 @@ constexpr const char* kTypeNames[] = {
     "bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"};
 constexpr const char* kOpNames[] = {"load",
                                     "index",
+                                    "number",
                                     "gather",
                                     "compute",
                                     "convert",
@@ -280,11 +301,15 @@ constexpr const char* kOpNames[] = {"load",
                                     "reduce",
                                     "store"};
 
+std::string factor(const SymInt& v) {
+  return v.is_symbolic() ? str_cat("(", v.text(), ")") : v.text();
+}
+
 std::string place_text(const Place& place) {
-  std::string text = str_cat(place.offset);
+  std::string text = place.offset.text();
   for (size_t a = 0; a < place.strides.size(); ++a) {
-    if (place.strides[a] == 0) continue;
-    text += message(" + {}*i{}", place.strides[a], a);
+    if (same(place.strides[a], 0)) continue;
+    text += message(" + {}*i{}", factor(place.strides[a]), a);
   }
   return text;
 }
@@ -295,7 +320,8 @@ std::string text_of(const Program& program) {
   std::string out = "axes";
   for (size_t a = 0; a < program.sizes().size(); ++a) {
     bool reduced = (program.reduced() & axis_bit(a)) != 0;
-    out += message(" i{}<{}{}", a, program.sizes()[a], reduced ? " sum" : "");
+    out += message(
+        " i{}<{}{}", a, program.sizes()[a].text(), reduced ? " sum" : "");
   }
   for (Var v = 0; v < program.count(); ++v) {
     const Instruction& i = program[v];
@@ -306,6 +332,7 @@ std::string text_of(const Program& program) {
     if (i.buffer >= 0)
       out += message(" b{}[{}]", i.buffer, place_text(i.place));
     if (i.op == Op::Index) out += message(" i{}", i.axis);
+    if (i.op == Op::Number) out += " " + i.place.offset.text();
     if (i.op == Op::Compute) {
       out += " " + to_text(program.expressions, i.value);
     } else if (i.op == Op::Reduce) {

@@ -3,6 +3,7 @@
 
 #include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/expr/graph.h>
+#include <taeda/c10/symbolic/sym_int.h>
 
 #include <array>
 #include <string>
@@ -16,6 +17,7 @@ namespace taeda::compiler::loops {
 // variable, by its number, from variables before it:
 //   load     the element of a buffer at a place that is linear in the axes
 //   index    the point's index along an axis
+//   number   an integer that is the same for all points
 //   gather   the element at a place that an int64 variable says
 //   compute  an expression of a record over variables of one type
 //   convert  to another type, as a cast of tensors does
@@ -32,10 +34,11 @@ inline constexpr size_t kMaxAxes = 32;
 constexpr AxisSet axis_bit(size_t axis) { return AxisSet{1} << axis; }
 
 // Which element of a buffer: offset + sum of strides[axis] * index, in
-// elements.
+// elements. As sizes of axes, integers may be expressions, whose values a
+// kernel gets.
 struct Place {
-  int64_t offset = 0;
-  std::vector<int64_t> strides;
+  SymInt offset = 0;
+  std::vector<SymInt> strides;
 };
 
 struct Buffer {
@@ -46,6 +49,7 @@ struct Buffer {
 enum class Op : uint8_t {
   Load,
   Index,
+  Number,
   Gather,
   Compute,
   Convert,
@@ -65,7 +69,7 @@ struct Instruction {
   AxisSet axes = 0;
   int buffer = -1;
   size_t axis = 0;  // of Index
-  Place place;      // of Load, Gather (its offset) and Store
+  Place place;      // of Load, Gather, Number (its offset) and Store
   ScalarType dtype = ScalarType::Float;  // of Round
   std::vector<Var> operands;
   expr::Id value = 0;  // of Compute, over names v0, v1, ...
@@ -75,12 +79,13 @@ struct Instruction {
 class Program {
  public:
   // Axes and buffers come before instructions that use them.
-  size_t axis(int64_t size, bool reduced);
+  size_t axis(SymInt size, bool reduced);
   int buffer(ScalarType dtype, bool written);
 
   Var load(int buffer, Place place);
   Var index(size_t axis);
-  Var gather(int buffer, int64_t offset, Var position);
+  Var number(SymInt value, Compute type);
+  Var gather(int buffer, SymInt offset, Var position);
   Var compute(Compute computes,
               Compute type,
               expr::Id value,
@@ -97,11 +102,11 @@ class Program {
     return instructions_[static_cast<size_t>(v)];
   }
   Var count() const { return static_cast<Var>(instructions_.size()); }
-  const std::vector<int64_t>& sizes() const { return sizes_; }
+  const std::vector<SymInt>& sizes() const { return sizes_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   AxisSet reduced() const { return reduced_; }
   AxisSet all_axes() const { return axis_bit(sizes_.size()) - 1; }
-  int64_t extent(AxisSet axes) const;
+  SymInt extent(AxisSet axes) const;
   // Axes that lie behind each other everywhere become one.
   void join_axes();
 
@@ -114,7 +119,7 @@ class Program {
   bool joinable(size_t outer, size_t inner) const;
   void join(size_t outer, size_t inner);
 
-  std::vector<int64_t> sizes_;
+  std::vector<SymInt> sizes_;
   AxisSet reduced_ = 0;
   std::vector<Buffer> buffers_;
   std::vector<Instruction> instructions_;
@@ -123,6 +128,9 @@ class Program {
 // Whether a written buffer may be the memory of a read one: each element is
 // read, by all loads, where the element at the same place is written.
 bool may_share(const Program& program, int written, int read);
+
+// Whether sizes, places or numbers of it are expressions.
+bool has_symbols(const Program& program);
 
 expr::Kind kind_of(Compute type);
 // Additions, roughly, that an expression costs for an element.

@@ -1,4 +1,5 @@
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/schedule.h>
 
 #include <algorithm>
@@ -24,8 +25,8 @@ int64_t unit_steps(const Program& p, size_t axis) {
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    if (i.place.strides[axis] != 1) continue;
-    int64_t size = std::min<int64_t>(p.extent(i.axes), int64_t{1} << 40);
+    if (!same(i.place.strides[axis], 1)) continue;
+    int64_t size = std::min(hint(p.extent(i.axes)), int64_t{1} << 40);
     steps += i.op == Op::Store ? 2 * size : size;
   }
   return steps;
@@ -37,9 +38,10 @@ int64_t widest_step(const Program& p, size_t axis) {
   for (Var v = 0; v < p.count(); ++v) {
     const Instruction& i = p[v];
     if (i.op != Op::Load && i.op != Op::Store) continue;
-    if (p.extent(i.axes) <= size || i.place.strides[axis] == 0) continue;
-    widest = i.place.strides[axis];
-    size = p.extent(i.axes);
+    int64_t extent = hint(p.extent(i.axes)), step = hint(i.place.strides[axis]);
+    if (extent <= size || step == 0) continue;
+    widest = step;
+    size = extent;
   }
   return widest;
 }
@@ -71,12 +73,13 @@ void choose_loops(const Program& p, Schedule& s) {
     (reduced ? s.inner : s.outer).push_back(a);
   }
   if (s.vector == Schedule::kNone) return;
+  const SymInt& size = p.sizes()[s.vector];
   bool kept = (p.reduced() & axis_bit(s.vector)) == 0;
   s.columns = kept && p.reduced() != 0;
   if (kept) {
-    s.block = s.columns ? columns_at_a_time(p.sizes()[s.vector]) : kElements;
+    s.block = s.columns ? columns_at_a_time(hint(size)) : kElements;
   }
-  if (s.block >= p.sizes()[s.vector]) s.block = 0;
+  if (!size.is_symbolic() && s.block >= size.plain()) s.block = 0;
 }
 
 void find_stages(const Program& p, Schedule& s) {
@@ -129,7 +132,7 @@ void choose_kept(const Program& p, Schedule& s) {
     for (size_t v = 0; v < count; ++v) users[v] += needed[v];
   }
   std::vector<int> cost(count, 0);
-  int64_t left = kKept / std::max<int64_t>(s.array_size(p), 1);
+  int64_t left = kKept / std::max<int64_t>(hint(s.array_size(p)), 1);
   for (Var v = 0; v < p.count(); ++v) {
     auto at = static_cast<size_t>(v);
     if (!s.full[at]) continue;
@@ -151,13 +154,13 @@ int cost_of(const Program& program, Var v) {
   return work_of(program.expressions, i.value);
 }
 
-int64_t Schedule::vector_size(const Program& program) const {
+SymInt Schedule::vector_size(const Program& program) const {
   if (vector == kNone) return 1;
-  return block > 0 ? block : program.sizes()[vector];
+  return block > 0 ? SymInt(block) : program.sizes()[vector];
 }
 
-int64_t Schedule::outer_count(const Program& program) const {
-  int64_t count = 1;
+SymInt Schedule::outer_count(const Program& program) const {
+  SymInt count = 1;
   for (size_t a : outer) count *= program.sizes()[a];
   if (block > 0) {
     count *= (program.sizes()[vector] + block - 1) / block;
@@ -165,8 +168,8 @@ int64_t Schedule::outer_count(const Program& program) const {
   return count;
 }
 
-int64_t Schedule::array_size(const Program& program) const {
-  int64_t count = vector_size(program);
+SymInt Schedule::array_size(const Program& program) const {
+  SymInt count = vector_size(program);
   for (size_t a : inner) count *= program.sizes()[a];
   return count;
 }

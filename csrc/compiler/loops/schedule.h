@@ -16,7 +16,8 @@ namespace taeda::compiler::loops {
 //   columns  it runs along a kept axis, by blocks; an accumulator for each
 //            column
 // What a later pass needs of an earlier one is computed again where that is
-// cheap, and kept in an array beside the row where it is not.
+// cheap, and kept in an array beside the row where it is not. Where sizes are
+// expressions, those that the trace has seen decide.
 struct Schedule {
   static constexpr size_t kNone = ~size_t{0};
   std::vector<size_t> outer;  // axes, outermost first
@@ -31,10 +32,10 @@ struct Schedule {
   std::vector<int> stage;
   std::vector<bool> kept;  // in an array from the pass that computes it
 
-  int64_t outer_count(const Program& program) const;
-  int64_t vector_size(const Program& program) const;
+  SymInt outer_count(const Program& program) const;
+  SymInt vector_size(const Program& program) const;
   // Elements of an array that holds a full value of one outer point.
-  int64_t array_size(const Program& program) const;
+  SymInt array_size(const Program& program) const;
 };
 
 Schedule schedule(const Program& program);

@@ -11,7 +11,8 @@ namespace taeda::compiler::loops {
 namespace {
 
 bool lies_alike(const Value& a, const Value& b) {
-  return a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
+  return a.dtype == b.dtype && same(a.sizes, b.sizes) &&
+         same(a.strides, b.strides);
 }
 
 // Formulas are simplified as if numbers were finite, so one that names another

@@ -1,11 +1,12 @@
+#include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/spaces.h>
 
 #include <algorithm>
 
 namespace taeda::compiler::loops {
 
-int Spaces::axis(int64_t size) {
-  nodes_.push_back({size, {}});
+int Spaces::axis(SymInt size) {
+  nodes_.push_back({std::move(size), {}});
   return static_cast<int>(nodes_.size()) - 1;
 }
 
@@ -31,9 +32,9 @@ Spaces::Dims Spaces::resolved(const Dims& dims) const {
   return out;
 }
 
-// An axis becomes two, the inner one of the given size.
-void Spaces::part(int axis, int64_t inner) {
-  int outer_axis = this->axis(size(axis) / inner);
+// An axis becomes two of these sizes.
+void Spaces::part(int axis, const SymInt& outer, const SymInt& inner) {
+  int outer_axis = this->axis(outer);
   int inner_axis = this->axis(inner);
   nodes_[index(axis)].parts = {outer_axis, inner_axis};
 }
@@ -47,12 +48,13 @@ bool Spaces::unify(const Axes& first, const Axes& second) {
       b.pop_back();
       continue;
     }
-    if (size(x) == size(y)) {
+    SymInt inner_x = size(x), inner_y = size(y);
+    if (same(inner_x, inner_y)) {
       nodes_[index(y)].parts = {x};
-    } else if (size(x) > size(y) && size(x) % size(y) == 0) {
-      part(x, size(y));
-    } else if (size(y) > size(x) && size(y) % size(x) == 0) {
-      part(y, size(x));
+    } else if (auto outer = quotient(inner_x, inner_y)) {
+      part(x, *outer, inner_y);
+    } else if (auto outer = quotient(inner_y, inner_x)) {
+      part(y, *outer, inner_x);
     } else {
       return false;
     }

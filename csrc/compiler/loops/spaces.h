@@ -1,6 +1,8 @@
 // Which loop axes the dims of values are, while a group of calls grows.
 #pragma once
 
+#include <taeda/c10/symbolic/sym_int.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -13,15 +15,15 @@ namespace taeda::compiler::loops {
 // after a reshape has parted it, none where the dim has size 1 or repeats one
 // element. Two dims that run together (operand and result, a reshape's two
 // sides) are made the same lists: equal axes become one, a longer axis is
-// parted by a shorter one that divides it. What cannot be made the same ends
-// the group.
+// parted by one that divides it, whatever the symbols are. What cannot be made
+// the same ends the group.
 class Spaces {
  public:
   using Axes = std::vector<int>;
   using Dims = std::vector<Axes>;
 
-  int axis(int64_t size);
-  int64_t size(int axis) const { return nodes_[index(axis)].size; }
+  int axis(SymInt size);
+  const SymInt& size(int axis) const { return nodes_[index(axis)].size; }
   // Lists over axes that are neither parted nor merged.
   Axes resolved(const Axes& axes) const;
   Dims resolved(const Dims& dims) const;
@@ -42,12 +44,12 @@ class Spaces {
 
  private:
   struct Node {
-    int64_t size = 0;
+    SymInt size = 0;
     Axes parts;  // that took its place: one where it was merged
   };
   static size_t index(int axis) { return static_cast<size_t>(axis); }
   void resolve(int axis, Axes& out) const;
-  void part(int axis, int64_t inner);
+  void part(int axis, const SymInt& outer, const SymInt& inner);
 
   std::vector<Node> nodes_;
   std::unordered_map<int32_t, Dims> dims_;

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace taeda::compiler::loops {
@@ -113,6 +114,20 @@ void say_once(const std::string& what) {
   });
 }
 
+// Files of the cache that this process runs.
+struct Opened {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+Opened& opened() {
+  static auto* known = new Opened;  // units may outlive the exit
+  return *known;
+}
+void note_opened(const std::string& path) {
+  std::lock_guard<std::mutex> lock(opened().mutex);
+  opened().paths.insert(path);
+}
+
 // A folder for files that come and go.
 struct Scratch {
   std::string path;
@@ -138,6 +153,11 @@ void keep_text(const std::string& text, const char* extension) {
   std::ofstream out(
       str_cat(folder, "/", int64_t{getpid()}, "_", count++, extension));
   out << text;
+}
+
+std::vector<std::string> opened_kernels() {
+  std::lock_guard<std::mutex> lock(opened().mutex);
+  return {opened().paths.begin(), opened().paths.end()};
 }
 
 Unit::Unit(std::string text, std::vector<std::string> names)
@@ -187,7 +207,9 @@ void Unit::build() {
     keep_text(text_, ".cpp");
     std::optional<std::string> folder = cache_folder();
     std::string cached = folder ? cache_path(*folder, text_) : "";
-    if (folder && check_cached(cached) && open(cached)) return;
+    if (folder && check_cached(cached) && open(cached)) {
+      return note_opened(cached);
+    }
     Scratch scratch;
     std::string source = scratch.path + "/kernels.cpp";
     std::string made = scratch.path + "/kernels.so";
@@ -204,7 +226,7 @@ void Unit::build() {
       std::filesystem::copy_file(made, near, error);
       if (!error && put_in_cache(near, cached)) {
         bound_cache(*folder);
-        if (open(cached)) return;
+        if (open(cached)) return note_opened(cached);
       }
       std::filesystem::remove(near, error);
     }

@@ -15,7 +15,10 @@ namespace taeda::compiler::loops {
 bool keeps_texts();
 void keep_text(const std::string& text, const char* extension);
 
-using Kernel = void (*)(void* const* buffers, int64_t begin, int64_t end);
+using Kernel = void (*)(void* const* buffers,
+                        const int64_t* numbers,
+                        int64_t begin,
+                        int64_t end);
 
 // Note [Units]
 // A unit is one C++ text. request() hands it to the process's compiling thread
@@ -58,5 +61,8 @@ class Unit : public IntrusiveTarget {
   std::atomic<State> state_{kNew};
   std::atomic<int64_t> process_{0};  // that the request was made in
 };
+
+// Files of the cache folder whose kernels this process has loaded.
+std::vector<std::string> opened_kernels();
 
 }  // namespace taeda::compiler::loops

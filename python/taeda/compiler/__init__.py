@@ -20,7 +20,9 @@ __all__ = [
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "load_cache_artifacts",
     "reset",
+    "save_cache_artifacts",
     "set_default_backend",
     "set_stance",
     "substitute_in_graph",
@@ -30,6 +32,8 @@ __getattr__ = attributes(
     __name__,
     {
         "get_default_backend": "_backends",
+        "load_cache_artifacts": "_artifacts",
+        "save_cache_artifacts": "_artifacts",
         "set_default_backend": "_backends",
         "set_stance": "_stance",
     },

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 
 from taeda import _C, Tensor, _compiler
 from taeda._checks import may_refuse
 from taeda._determinism import are_deterministic_algorithms_enabled
+from taeda._logging import artifact_log, wanted
 
 from . import _checks
 from ._events import warn
 from ._frames import Number
+from ._graphs import graph_module
 from ._sizes import Applied, SizeText
 
 __all__ = ["compile_calls", "compile_function"]
@@ -30,21 +33,30 @@ def _failed(error: Exception, name: str = "inductor", fullgraph: bool = False) -
         from taeda._dynamo.exc import BackendCompilerFailed
 
         raise BackendCompilerFailed(name, error) from error
-    warn(
-        "compile: a graph runs as it was captured: %s: %s", type(error).__name__, error
-    )
+    text = f"compile: a graph runs as it was captured: {type(error).__name__}: {error}"
+    artifact_log("perf_hints", text)
+    warn("%s", text)
 
 
 def _left(reason: str, fullgraph: bool) -> None:
     """What no graph of operators holds is run as it was captured."""
-    say = warn if fullgraph else _note
-    say("compile: a graph runs as it was captured, call by call: %s", reason)
+    text = f"compile: a graph runs as it was captured, call by call: {reason}"
+    artifact_log("perf_hints", text)
+    if fullgraph:
+        warn("%s", text)
 
 
-def _note(text: str, *values) -> None:
-    import logging
-
-    logging.getLogger("taeda.compiler").info(text, *values)
+def _show(made) -> None:
+    """Logs what a function has just been compiled to."""
+    forward, backward = made.graphs()[-1]
+    artifact_log("aot_graphs", f"Forward graph:\n{forward}")
+    if backward:
+        artifact_log("aot_graphs", f"Backward graph:\n{backward}")
+    regions = made.regions()[-1]
+    for region in regions:
+        artifact_log("schedule", f"Loops of a kernel:\n{region.loops}")
+    for code in dict.fromkeys(region.code for region in regions):
+        artifact_log("output_code", f"Kernels in C++:\n{code}")
 
 
 def compile_function(
@@ -55,6 +67,8 @@ def compile_function(
     blocking: bool = False,
     check: bool = False,
     fullgraph: bool = False,
+    symbols=None,
+    cleared: Sequence[int] = (),
 ):
     """A function of tensors, compiled when it is first called.
 
@@ -68,6 +82,10 @@ def compile_function(
         check: whether each kernel is held to the calls that it stands for, at each
             run; the first one that differs raises `KernelDiffers`.
         fullgraph: refuse a function that cannot be one graph.
+        symbols: for each argument a SymInt where it is a number, (sizes, strides)
+            where it is a tensor that has symbols, else None. One graph serves all
+            numbers for which it would decide the same.
+        cleared: which of the tensors lose their gradients before each call.
 
     Returns:
         A callable; without `fullgraph`, it calls `function` itself where that cannot
@@ -77,8 +95,17 @@ def compile_function(
         _failed, name="inductor" if fuse else "aot_eager", fullgraph=fullgraph
     )
     wait = blocking or are_deterministic_algorithms_enabled()
+    shown = any(map(wanted, ("aot_graphs", "schedule", "output_code")))
     return _compiler.compile(
-        function, failed, recompute=fuse, fuse=fuse, blocking=wait, check=check
+        function,
+        failed,
+        on_made=_show if shown else None,
+        recompute=fuse,
+        fuse=fuse,
+        blocking=wait,
+        check=check,
+        symbols=symbols,
+        cleared=list(cleared),
     )
 
 
@@ -105,6 +132,8 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
     if any(_changes_state(call, first) for call in calls):
         return left("it changes how autograd sees a tensor")
     settings["fullgraph"] = fullgraph
+    tensors = list(first)
+    settings["cleared"] = [tensors.index(call[2][0]) for call in cleared]
     checked = any(may_refuse(call[1]) for call in calls)
 
     def compiled(function, given):
@@ -116,31 +145,27 @@ def compile_calls(nodes, outputs, inputs, sizes, *, fullgraph=False, **settings)
         )
 
     if sizes or len(first) < len(inputs) or any(map(_has_number, calls)):
-        from ._by_size import BySize
-
-        if cleared:
-            return left("it clears gradients, and its sizes differ")
-        return BySize((nodes, outputs, inputs, sizes), compiled)
-    function = _function(calls, len(nodes), outputs, inputs)
-    made = compiled(function, first.values())
-    if not made.prepare(*first.values()):
+        left_out = [call[0] for call in cleared]
+        kept = [None if i in left_out else node for i, node in enumerate(nodes)]
+        function = graph_module(kept, outputs, inputs, sizes)[0].forward
+        settings["symbols"] = [_symbols_of(entry, nodes) for entry in inputs]
+    else:
+        function = _function(calls, len(nodes), outputs, inputs)
+    given = [first[i] if isinstance(i, int) else i[2] for i in inputs]
+    made = compiled(function, given)
+    if not made.prepare(*given):
         # What went wrong was told; under a mode or transform nothing did.
         return left("it cannot be traced here") if fullgraph else None
-    return (
-        _Clearing(made, [inputs.index(c[2][0]) for c in cleared]) if cleared else made
-    )
+    if os.environ.get("TAEDA_MINIFY") and "symbols" not in settings:
+        from ._repro import Held
+
+        made = Held(made, lambda: graph_module(nodes, outputs, inputs, sizes)[0])
+    return made
 
 
-class _Clearing:
-    """A compiled graph, before which gradients of inputs are set to None."""
-
-    def __init__(self, made, places: list[int]) -> None:
-        self._made, self._places = made, places
-
-    def __call__(self, *given):
-        for place in self._places:
-            given[place].grad = None
-        return self._made(*given)
+def _symbols_of(entry, nodes):
+    """What `compile_function` is told of an input: see `_graphs.graph_module`."""
+    return nodes[entry][2] if isinstance(entry, int) else entry[2]
 
 
 _set_gradient = vars(_C.TensorBase)["grad"].__set__

@@ -42,13 +42,13 @@ class KernelCache : public ::testing::Test {
   }
   int run_seven() {
     auto unit = make_intrusive<Unit>(
-        "extern \"C\" void seven(void* const* p, long, long) {"
+        "extern \"C\" void seven(void* const* p, const long*, long, long) {"
         " *static_cast<int*>(p[0]) = 7; }",
         std::vector<std::string>{"seven"});
     if (!unit->wait()) return -1;
     int value = 0;
     void* given[] = {&value};
-    unit->kernel(0)(given, 0, 1);
+    unit->kernel(0)(given, nullptr, 0, 1);
     return value;
   }
   std::string only_file() {

@@ -9,7 +9,9 @@ namespace {
 constexpr CudaDevice kLarge{132, 48 * 1024, 2048};
 constexpr CudaDevice kSmall{1, 48 * 1024, 2048};
 
-Place at(std::vector<int64_t> strides) { return {0, std::move(strides)}; }
+Place at(std::vector<int64_t> strides) {
+  return {0, {strides.begin(), strides.end()}};
+}
 
 Fold sum(Program& p) {
   expr::Graph& g = p.expressions;
@@ -109,7 +111,7 @@ TEST(CudaSchedule, LittleSharedMemoryMakesColumnsBlocksSmall) {
 TEST(CudaSchedule, BlocksShareWhatIsTooFewForTheDevice) {
   Program all = sum_of(2, 4'000'000, true), tall = sum_of(50000, 64, false);
   for (const Program& p : {all, tall}) {
-    int64_t elements = p.extent(p.reduced());
+    int64_t elements = p.extent(p.reduced()).plain();
     CudaSchedule s = cuda_schedule(p, kLarge, true);
     EXPECT_GT(s.splits, 60);
     EXPECT_GE(s.splits * s.part, elements);

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace taeda::compiler {
 namespace {
 
@@ -132,6 +134,47 @@ TEST(Fuse, ColumnsAreSummedWhereTheyLieSideBySide) {
   EXPECT_EQ(regions[0].size(), 2u);
 }
 
+// Note [Siblings]: gelu, made again for a product, beside its own backward.
+TEST(Fuse, CostlyFormulasOfOneInputGoTogether) {
+  auto regions = check_fused(
+      [](const Tensors& t) {
+        Tensor rows = gelu(t[0]).view({60, 40});
+        Tensor g = gelu_backward(matmul(t[1], t[2]), t[0]);
+        return Tensors{matmul(rows.t(), t[3]), g, sum(g, kFirst)};
+      },
+      {randn({4, 15, 40}),
+       randn({4, 15, 20}),
+       randn({20, 40}),
+       randn({60, 8})});
+  ASSERT_EQ(regions.size(), 1u);
+  EXPECT_EQ(regions[0].size(), 5u);
+}
+
+// Both read the row, of which one has it along another axis of the result.
+TEST(Fuse, OneInputAlongTwoAxesStaysFused) {
+  auto regions = check_fused(
+      [](const Tensors& t) {
+        return Tensors{(t[0] + 1).unsqueeze(0) * (t[0] * 2).unsqueeze(1)};
+      },
+      {randn({48})});
+  ASSERT_EQ(regions.size(), 1u);
+  EXPECT_EQ(regions[0].size(), 5u);
+}
+
+TEST(Fuse, CostlyFormulasWithAProductBetweenStayApart) {
+  auto regions = check_fused(
+      [](const Tensors& t) {
+        Tensor a = tanh(t[0]);
+        return Tensors{exp(t[0]), matmul(a, t[1]) * gelu(t[0])};
+      },
+      {randn({16, 16}), randn({16, 16})});
+  std::vector<std::vector<std::string>> expected{{"tanh", "exp"},
+                                                 {"gelu", "mul"}};
+  std::sort(regions.begin(), regions.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(regions, expected);
+}
+
 TEST(Fuse, AProductWithOneIsDropped) {
   Graph graph = traced(
       [](const Tensors& t) {
@@ -213,8 +256,9 @@ TEST(Fuse, AKernelRefusesOtherStrides) {
   Region& region = *graph.nodes[0].region;
   TensorBase out = make_tensor("test", {16, 32}, kFloat);
   TensorBase plain = x, turned = randn({32, 16}).transpose(0, 1);
-  EXPECT_TRUE(region.run({&plain, 1}, {&out, 1}));
-  EXPECT_FALSE(region.run({&turned, 1}, {&out, 1}));
+  IntArrayRef numbers = as_plain(region.numbers);
+  EXPECT_TRUE(region.run({&plain, 1}, {&out, 1}, numbers));
+  EXPECT_FALSE(region.run({&turned, 1}, {&out, 1}, numbers));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace taeda::compiler::loops {
 namespace {
 
-Place at(std::vector<int64_t> strides) { return {0, std::move(strides)}; }
+Place at(std::vector<SymInt> strides) { return {0, std::move(strides)}; }
 
 Fold sum(Program& p) {
   expr::Graph& g = p.expressions;
@@ -76,9 +76,9 @@ TEST(LoopProgram, AxesThatLieBehindEachOtherBecomeOne) {
   Var x = p.load(in, at({35, 7, 1}));
   p.store(p.reduce(x, Compute::F32, sum(p)), out, at({5, 1, 0}));
   p.join_axes();
-  EXPECT_EQ(p.sizes(), (std::vector<int64_t>{15, 7}));
+  EXPECT_EQ(p.sizes(), (std::vector<SymInt>{15, 7}));
   EXPECT_EQ(p.reduced(), 2u);
-  EXPECT_EQ(p[x].place.strides, (std::vector<int64_t>{7, 1}));
+  EXPECT_EQ(p[x].place.strides, (std::vector<SymInt>{7, 1}));
 }
 
 TEST(LoopProgram, AResultMayLieWhereItsElementIsRead) {

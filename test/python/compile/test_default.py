@@ -1,10 +1,9 @@
-"""The default backend: what it compiles for each set of numbers, and what it leaves."""
+"""The default backend: how it deals with numbers, and what it leaves."""
 
 from __future__ import annotations
 
 import pytest
 import taeda
-from taeda.compiler import _by_size
 
 BLOCKING = {"blocking": True}
 
@@ -82,14 +81,6 @@ def test_numbers_between_tensors(count) -> None:
         tensors = [taeda.randn(batch, 4) for _ in range(count)]
         given = [a for i, x in enumerate(tensors) for a in (batch + i, x)]
         taeda.testing.assert_close(compiled(*given), mixed(*given))
-
-
-def test_sets_of_numbers_beyond_the_limit_run_as_captured(caplog) -> None:
-    compiled = taeda.compile(rows, dynamic=True)
-    for n in range(2, _by_size.LIMIT + 6):
-        x = taeda.randn(4, 6)
-        taeda.testing.assert_close(compiled(x, n)[0], rows(x, n)[0])
-    assert caplog.text.count("for others it runs as it was captured") == 1
 
 
 def test_sizes_among_arguments_are_traced(monkeypatch) -> None:

@@ -25,8 +25,14 @@ def _fail(error: BaseException) -> None:
     raise error
 
 
+def has_kernels(function) -> None:
+    """Where a text does not compile, calls run instead: results would be right too."""
+    for region in function.regions()[-1]:
+        assert region.ready, region.code
+
+
 def compiled(function):
-    return _compiler.compile(function, _fail, blocking=True)
+    return _compiler.compile(function, _fail, blocking=True, on_made=has_kernels)
 
 
 def regions(function) -> int:
@@ -299,3 +305,20 @@ def test_a_float_among_integers_is_left_to_the_kernel():
 
     x = taeda.arange(7)
     assert taeda.equal(compiled(program)(x), program(x))
+
+
+def test_equal_blocks_share_their_kernels() -> None:
+    weights = [taeda.randn(24, 24) for _ in range(5)]
+
+    def f(x):
+        for w in weights:
+            x = (x @ w).sigmoid() * 2 + 1
+        return x
+
+    made = compiled(f)
+    x = taeda.randn(6, 24)
+    assert_close([made(x)], [f(x)], "five blocks")
+    (kernels,) = made.regions()
+    assert len(kernels) == 5
+    (text,) = {kernel.code for kernel in kernels}
+    assert text.count('extern "C" void') == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import taeda
+from taeda.func import functionalize
 
 OPTIONS = {"options": {"blocking": True}}
 SHAPES = [(7,), (64, 33), (3, 1, 5)]
@@ -162,3 +163,38 @@ def test_tensors_of_inference_mode_are_refused() -> None:
     with pytest.raises(RuntimeError, match="nference"):
         run(x)
     assert x.tolist() == [1.0] * 8
+
+
+def gaps_then_strided(v):
+    v.mul_(2)
+    w = v.as_strided((2, 2), (3, 1), 0)  # of the memory, gaps counted
+    w.add_(1)
+    v.mul_(3)
+    return w * 1, v * 1
+
+
+def strided_then_gaps(v):
+    w = v.as_strided((2, 2), (3, 1), 0)
+    v.mul_(2)
+    w.add_(1)
+    return w.clone(), v * 1
+
+
+@pytest.mark.parametrize("f", [gaps_then_strided, strided_then_gaps])
+@pytest.mark.parametrize("wrap", [lambda f: taeda.compile(f, **OPTIONS), functionalize])
+def test_views_by_strides_of_an_input_with_gaps(f, wrap) -> None:
+    def outcome(run):
+        whole = taeda.arange(9.0).view(3, 3)
+        return [*run(whole[:, :2]), whole]
+
+    taeda.testing.assert_close(outcome(wrap(f)), outcome(f), rtol=0, atol=0)
+
+
+def test_gradients_of_a_written_input_with_gaps() -> None:
+    def f(v):
+        v.view(-1).mul_(2)
+        return v
+
+    a = taeda.ones(3, 3, requires_grad=True)
+    taeda.compile(f, **OPTIONS)((a * 1).select(-1, 0)).sum().backward()
+    assert a.grad.tolist() == [[2.0, 0.0, 0.0]] * 3

@@ -39,7 +39,8 @@ def regions_of(function, inputs: Sequence[taeda.Tensor]) -> list:
     try:
         compiled = _compiler.compile(function, _fail)
         assert compiled.prepare(*inputs)
-        return compiled.regions()
+        (regions,) = compiled.regions()
+        return regions
     finally:
         taeda.set_num_threads(before)
 

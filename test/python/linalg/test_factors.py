@@ -78,6 +78,11 @@ GRADIENTS = {
     **{k: FORWARD[k] for k in ("cholesky", "cholesky upper", "cholesky_solve")},
     **{k: FORWARD[k] for k in ("triangular", "triangular right", "det", "logdet")},
     **{k: FORWARD[k] for k in ("eigvalsh", "pinv", "cross", "corrcoef", "eigvals")},
+    # Of the whole factor, the triangle that nothing reads too; of cotangents that are
+    # not Hermitian.
+    "solve by factor": ("bs", lambda t, b, s: t.cholesky_solve(b, s, upper=True)),
+    "inverse by factor": ("s", lambda t, s: t.cholesky_inverse(s)),
+    "cholesky complex": ("h", lambda t, h: (t.linalg.cholesky(h) * (1 + 2j)).imag),
     "lu": ("a", lambda t, a: tuple(t.linalg.lu(a)[1:])),
     "det complex": ("z", lambda t, z: t.linalg.det(z)),
     "slogdet": ("z", lambda t, z: t.linalg.slogdet(z)[1]),
