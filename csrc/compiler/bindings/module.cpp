@@ -65,6 +65,14 @@ PYBIND11_MODULE(_compiler, m) {
     throw pybind11::error_already_set();
   }
   add_region_type(m.ptr());
+  // As in taeda._C: the kind of an error is its type in Python.
+  pybind11::register_local_exception_translator([](std::exception_ptr error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      bridge().translate();
+    }
+  });
   m.def("compile",
         &compile,
         pybind11::arg("function"),
