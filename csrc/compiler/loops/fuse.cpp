@@ -220,7 +220,7 @@ class Fuser {
       if (!known.insert(cuda_text(program, "region")).second) continue;
       text += cuda_text(program, message("region{}", known.size() - 1));
     }
-    keep_text(text, ".cu");
+    if (!known.empty()) keep_text(text, ".cu");
   }
 
   static std::string cuda_text(const Program& program,

@@ -151,6 +151,15 @@ def test_compiler_that_fails(tmp_path):
     )
 
 
+def test_regions_tell_whether_their_kernel_is_there(tmp_path):
+    program = PROGRAM + "print([region.ready for region in g.regions()[0]])\n"
+    done = _run(program, TAEDA_CACHE_DIR=str(tmp_path / "one"))
+    assert done.stdout == "right\n[True]\n", done.stderr
+    broken = _script(tmp_path, "exit 3")
+    done = _run(program, TAEDA_CXX=broken, TAEDA_CACHE_DIR=str(tmp_path / "other"))
+    assert done.stdout == "right\n[False]\n", done.stderr
+
+
 def test_compiler_that_is_killed(tmp_path):
     killed = _script(tmp_path, "kill -9 $$")
     _one_line(

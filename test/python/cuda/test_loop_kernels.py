@@ -129,15 +129,32 @@ def test_a_missing_barrier_is_noticed(tmp_path):
     assert "differs" in differences(found, none, without)
 
 
-def test_texts_are_kept_where_asked(tmp_path):
+def texts_of(compiled: str, folder: Path) -> list[str]:
+    """What is kept of a model of two blocks and a sum of its rows."""
     program = (
         "import taeda; from taeda import _compiler\n"
-        "x = taeda.ones(64, 32)\n"
-        "f = lambda x: taeda.softmax(x * 2, -1)\n"
-        "assert _compiler.compile(f, print).prepare(x)\n"
+        "a, b = taeda.ones(32, 32), taeda.ones(32, 32)\n"
+        "def f(x):\n"
+        "    for w in (a, b):\n"
+        "        x = taeda.softmax(x * 2, -1) @ w\n"
+        "    return (x + 1).sum(0)\n"
+        "x = taeda.ones(64, 32)\n" + compiled
     )
-    environment = os.environ | {"TAEDA_KERNEL_TEXTS": str(tmp_path)}
+    environment = os.environ | {"TAEDA_KERNEL_TEXTS": str(folder)}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
-    (kept,) = tmp_path.glob("*.cu")
-    assert "// region0: grid 16 x 1, block 128, shared 0\n" in kept.read_text()
-    assert compile_source("kept.cu", kept.read_text()) == ""
+    assert list(folder.glob("*.cpp"))
+    return [kept.read_text() for kept in folder.glob("*.cu")]
+
+
+def test_texts_are_kept_where_asked(tmp_path):
+    program = "assert _compiler.compile(f, print, blocking=True).prepare(x)"
+    (kept,) = texts_of(program, tmp_path)
+    assert kept.count("// region0: grid 16 x 1, block 128, shared 0\n") == 1
+    assert "// region1" in kept and "// region2" not in kept  # equal ones stand once
+    assert compile_source("kept.cu", kept) == ""
+
+
+def test_texts_over_symbols_are_not_there(tmp_path):
+    wait = '{"blocking": True}'
+    program = f"taeda.compile(f, dynamic=True, options={wait})(x)"
+    assert texts_of(program, tmp_path) == []
