@@ -1,21 +1,10 @@
 // What generated device kernels stand on. No system headers: NVRTC compiles it
-// as it is, behind aten/math. Compiled as plain C++ with TAEDA_HOST_SHIM, the
-// same text runs on the CPU in the tests.
+// as it is, behind aten/math. Compiled as plain C++ behind the tests'
+// host_device.h, the same text runs on the CPU.
 #pragma once
 
 #include <taeda/aten/math/math.h>
 #include <taeda/c10/util/complex.h>
-
-#ifdef TAEDA_HOST_SHIM
-#define __global__ inline
-#define __device__
-#define __shared__ static thread_local
-struct TaedaDim {
-  unsigned x = 0;
-};
-inline thread_local TaedaDim blockIdx, threadIdx, blockDim{1}, gridDim{1};
-inline void __syncthreads() {}
-#endif
 
 namespace taeda {
 

@@ -1,4 +1,5 @@
 #include <taeda/csrc/compiler/bindings/compiled.h>
+#include <taeda/csrc/compiler/bindings/regions.h>
 
 #include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/variable.h>
@@ -253,29 +254,14 @@ PyObject* graphs(PyObject* self, PyObject*) {
   });
 }
 
-// [(loops, text that is compiled)]
-Ref texts_of(const CompiledProgram& program) {
-  Ref found = checked(PyList_New(0));
-  auto add = [&](const Graph& graph) {
-    for (const Node& node : graph.nodes) {
-      if (!node.region) continue;
-      Ref texts = checked(Py_BuildValue("(ss)",
-                                        node.region->loops_text().c_str(),
-                                        node.region->kernel_text().c_str()));
-      python::check_status(PyList_Append(found.get(), texts.get()));
-    }
-  };
-  add(program.forward());
-  if (const Graph* backward = program.backward()) add(*backward);
-  return found;
-}
-
-PyObject* kernels(PyObject* self, PyObject*) {
+// [[Region]]
+PyObject* regions(PyObject* self, PyObject*) {
   return guarded([&] {
     const auto& versions = state_of(self).versions;
     return python::new_list(versions.size(),
                             [&](size_t i) {
-                              return texts_of(*versions[i]->program).release();
+                              const CompiledProgram& p = *versions[i]->program;
+                              return new_regions(p.forward(), p.backward());
                             })
         .release();
   });
@@ -290,10 +276,10 @@ PyMethodDef methods[] = {
      graphs,
      METH_NOARGS,
      "Texts of the forward and the backward graph of each version."},
-    {"kernels",
-     kernels,
+    {"regions",
+     regions,
      METH_NOARGS,
-     "Loops and C++ text of each kernel of each version."},
+     "The kernels of each version, of its forward and its backward graph."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {

@@ -1,5 +1,6 @@
 // The extension module taeda._compiler, loaded when something is compiled.
 #include <taeda/csrc/compiler/bindings/compiled.h>
+#include <taeda/csrc/compiler/bindings/regions.h>
 #include <taeda/csrc/compiler/loops/fuse.h>
 #include <taeda/csrc/compiler/loops/toolchain.h>
 #include <taeda/csrc/compiler/loops/unit.h>
@@ -63,6 +64,15 @@ PYBIND11_MODULE(_compiler, m) {
   if (add_compiled_type(m.ptr()) == nullptr) {
     throw pybind11::error_already_set();
   }
+  add_region_type(m.ptr());
+  // As in taeda._C: the kind of an error is its type in Python.
+  pybind11::register_local_exception_translator([](std::exception_ptr error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      bridge().translate();
+    }
+  });
   m.def("compile",
         &compile,
         pybind11::arg("function"),

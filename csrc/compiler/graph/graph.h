@@ -91,10 +91,6 @@ class Region : public IntrusiveTarget {
     (void)output, (void)input;
     return false;
   }
-
-  // For people: its loops, and the text that is compiled for them.
-  virtual std::string loops_text() const { return {}; }
-  virtual std::string kernel_text() const { return {}; }
 };
 
 // Throws where a node uses a value that is not made before it, a result has

@@ -48,7 +48,7 @@ double difference(const TensorBase& a, const TensorBase& b) {
 
 }  // namespace
 
-CheckedRegion::CheckedRegion(IntrusivePtr<Region> kernel,
+CheckedRegion::CheckedRegion(IntrusivePtr<LoopRegion> kernel,
                              ReportDifference report)
     : kernel_(std::move(kernel)), calls_(kernel_->body), report_(report) {
   body = kernel_->body;
@@ -80,7 +80,7 @@ bool CheckedRegion::run(std::span<const TensorBase> inputs,
                     "\ncalls:\n",
                     text_of(body),
                     "\nloops:\n",
-                    loops_text()));
+                    text_of(kernel_->program())));
   }
   return true;
 }

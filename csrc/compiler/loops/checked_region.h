@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/csrc/compiler/graph/executor.h>
+#include <taeda/csrc/compiler/loops/region.h>
 
 namespace taeda::compiler::loops {
 
@@ -15,15 +16,14 @@ using ReportDifference = void (*)(const std::string& text);
 // numbers the calls read.
 class CheckedRegion final : public Region {
  public:
-  CheckedRegion(IntrusivePtr<Region> kernel, ReportDifference report);
+  CheckedRegion(IntrusivePtr<LoopRegion> kernel, ReportDifference report);
   bool run(std::span<const TensorBase> inputs,
            std::span<const TensorBase> outputs,
            IntArrayRef values) override;
-  std::string loops_text() const override { return kernel_->loops_text(); }
-  std::string kernel_text() const override { return kernel_->kernel_text(); }
+  const IntrusivePtr<LoopRegion>& kernel() const { return kernel_; }
 
  private:
-  IntrusivePtr<Region> kernel_;
+  IntrusivePtr<LoopRegion> kernel_;
   Executor calls_;
   ReportDifference report_;
 };

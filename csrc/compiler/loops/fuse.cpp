@@ -4,11 +4,13 @@
 #include <taeda/csrc/compiler/loops/fuse.h>
 #include <taeda/csrc/compiler/loops/groups.h>
 #include <taeda/csrc/compiler/loops/print.h>
+#include <taeda/csrc/compiler/loops/print_cuda.h>
 #include <taeda/csrc/compiler/loops/region.h>
 #include <taeda/csrc/compiler/loops/simplify.h>
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace taeda::compiler {
 
@@ -121,7 +123,9 @@ class Fuser {
   void add_checks() {
     for (Node& node : graph_.nodes) {
       if (!node.region) continue;
-      node.region = make_intrusive<CheckedRegion>(node.region, options_.check);
+      auto& kernel = static_cast<LoopRegion&>(*node.region);
+      node.region = make_intrusive<CheckedRegion>(
+          IntrusivePtr<LoopRegion>::share(&kernel), options_.check);
     }
   }
 
@@ -204,7 +208,32 @@ class Fuser {
     }
   }
 
+  // The same kernels for a GPU of usual size, with their launches. Equal ones
+  // stand there once; they have less in common than the CPU's, which get the
+  // count of outer points when they are called.
+  void keep_cuda_text() const {
+    std::string text = cuda_prelude();
+    std::unordered_set<std::string> known;
+    for (const auto& region : made_) {
+      const Program& program = region->program();
+      if (has_symbols(program)) continue;
+      if (!known.insert(cuda_text(program, "region")).second) continue;
+      text += cuda_text(program, message("region{}", known.size() - 1));
+    }
+    if (!known.empty()) keep_text(text, ".cu");
+  }
+
+  static std::string cuda_text(const Program& program,
+                               const std::string& name) {
+    std::string text;
+    for (const CudaCode& c : cuda_codes(program, {}, name)) {
+      text += launches_of(c) + c.text;
+    }
+    return text;
+  }
+
   void make_unit() {
+    if (keeps_texts()) keep_cuda_text();
     auto unit = make_intrusive<Unit>(unit_prelude() + text_, std::move(names_));
     for (size_t i = 0; i < made_.size(); ++i) {
       made_[i]->set_unit(unit, kernels_[i]);

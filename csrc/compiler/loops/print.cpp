@@ -52,17 +52,7 @@ std::string loop(const std::string& name, const std::string& last) {
 class KernelPrinter {
  public:
   KernelPrinter(const Program& program, const Schedule& s)
-      : p_(program), s_(s), body_(p_, s, name_) {
-    auto count = static_cast<int>(p_.buffers().size());
-    shared_.resize(p_.buffers().size());
-    for (int to = 0; to < count; ++to) {
-      for (int from = 0; from < count; ++from) {
-        if (!may_share(p_, to, from)) continue;
-        shared_[static_cast<size_t>(to)] = true;
-        shared_[static_cast<size_t>(from)] = true;
-      }
-    }
-  }
+      : p_(program), s_(s), body_(p_, s, name_), shared_(shares_memory(p_)) {}
 
   KernelText print() {
     print_body();
@@ -385,24 +375,13 @@ KernelText kernel_text(const Program& program, const Schedule& schedule) {
 }
 
 std::string unit_prelude() {
-  return R"(#include <taeda/aten/math/math.h>
+  return R"(#include <taeda/aten/math/convert.h>
+#include <taeda/aten/math/math.h>
 #include <taeda/c10/util/bfloat16.h>
 #include <taeda/c10/util/half.h>
 using namespace taeda;
+using math::convert;
 namespace {
-template <class To, class From>
-[[gnu::always_inline]] inline To convert(From v) {
-  if constexpr (math::kIsSame<To, From>) {
-    return v;
-  } else if constexpr (math::kIsSame<To, bool>) {
-    return v != 0;
-  } else if constexpr (math::Floating<From> && !math::Floating<To> &&
-                       sizeof(To) < 4) {
-    return static_cast<To>(static_cast<int64_t>(v));
-  } else {
-    return static_cast<To>(v);
-  }
-}
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
 #elif defined(__AVX__)

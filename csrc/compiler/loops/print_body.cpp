@@ -6,10 +6,11 @@
 
 namespace taeda::compiler::loops {
 
+// One word each: `unsigned char(3)` is no expression.
 const char* type_name(Compute type) {
   constexpr const char* names[] = {"bool",
-                                   "unsigned char",
-                                   "signed char",
+                                   "uint8_t",
+                                   "int8_t",
                                    "short",
                                    "int",
                                    "int64_t",
@@ -37,6 +38,19 @@ std::string any_argument(std::string text) {
     }
   }
   return text;
+}
+
+std::vector<bool> shares_memory(const Program& program) {
+  auto count = static_cast<int>(program.buffers().size());
+  std::vector<bool> shares(program.buffers().size());
+  for (int to = 0; to < count; ++to) {
+    for (int from = 0; from < count; ++from) {
+      if (!may_share(program, to, from)) continue;
+      shares[static_cast<size_t>(to)] = true;
+      shares[static_cast<size_t>(from)] = true;
+    }
+  }
+  return shares;
 }
 
 std::string NumberNames::operator()(const SymInt& v) {
@@ -127,8 +141,7 @@ std::string BodyPrinter::read_array(Var v, const std::string& index) const {
                  kept ? message("k[k + {}]", index) : message("a[{}]", index));
 }
 
-// Of a load or a store, from the pointer at the outer point on.
-std::string BodyPrinter::place(Var v, const std::string& index) {
+std::string BodyPrinter::place(Var v, const std::string& index) const {
   const std::vector<SymInt>& strides = p_[v].place.strides;
   std::string at;
   for (size_t a : s_.inner) {

@@ -13,6 +13,8 @@ const char* type_name(Compute type);
 const char* memory_name(ScalarType dtype);
 // The text with the forms of sin, cos and tan that take huge arguments.
 std::string any_argument(std::string text);
+// By buffer: whether a result may lie in an operand's memory, see may_share.
+std::vector<bool> shares_memory(const Program& program);
 
 // What a pass does to full values.
 struct PassParts {
@@ -30,6 +32,7 @@ class NumberNames {
 class BodyPrinter {
  public:
   BodyPrinter(Program& program, const Schedule& schedule, NumberNames& names);
+  virtual ~BodyPrinter() = default;
 
   PassParts parts(int pass) const;
   // From here on these are read from their arrays.
@@ -57,15 +60,18 @@ class BodyPrinter {
   // Additions, roughly, of what these need in a loop.
   int work_of(const std::vector<Var>& roots) const;
 
- private:
+ protected:
   struct Needs {
     std::vector<Var> defined;  // in this loop
     std::vector<Var> read;     // from arrays
   };
   Needs needs_of(const std::vector<Var>& roots, bool with_roots) const;
+  // Of a load or a store, from the pointer at the outer point on.
+  virtual std::string place(Var v, const std::string& index) const;
+
+ private:
   void collect(Var v, Needs& needs, std::vector<bool>& seen) const;
   std::string read_array(Var v, const std::string& index) const;
-  std::string place(Var v, const std::string& index);
   std::string expression(Var v);
   std::string value(Var v, const std::string& index);
   std::string finish(Var v);

@@ -8,6 +8,16 @@
 
 namespace taeda::compiler::loops {
 
+bool has_symbols(const Program& program) {
+  auto among = [](SymIntArrayRef list) { return !all_plain(list); };
+  bool found = among(program.sizes());
+  for (Var v = 0; v < program.count(); ++v) {
+    const Place& place = program[v].place;
+    found |= place.offset.is_symbolic() || among(place.strides);
+  }
+  return found;
+}
+
 bool may_share(const Program& program, int written, int read) {
   const std::vector<Buffer>& buffers = program.buffers();
   const Buffer& to = buffers[static_cast<size_t>(written)];

@@ -129,6 +129,9 @@ class Program {
 // read, by all loads, where the element at the same place is written.
 bool may_share(const Program& program, int written, int read);
 
+// Whether sizes, places or numbers of it are expressions.
+bool has_symbols(const Program& program);
+
 expr::Kind kind_of(Compute type);
 // Additions, roughly, that an expression costs for an element.
 int work_of(const expr::Graph& g, expr::Id id);

@@ -28,7 +28,7 @@ LoopRegion::LoopRegion(Graph calls,
                        const Program& program,
                        const Schedule& schedule,
                        std::vector<SymInt> kernel_numbers)
-    : text(text_of(program)), kernel_numbers_(kernel_numbers.size()) {
+    : program_(program), kernel_numbers_(kernel_numbers.size()) {
   body = std::move(calls);
   numbers = std::move(kernel_numbers);
   numbers.push_back(schedule.outer_count(program));

@@ -21,14 +21,14 @@ class LoopRegion final : public Region {
            std::span<const TensorBase> outputs,
            IntArrayRef values) override;
   bool may_overwrite(size_t output, size_t input) const override;
-  std::string loops_text() const override { return text; }
-  std::string kernel_text() const override { return unit_->text(); }
   // The unit that the kernel is part of, once its text is whole.
   void set_unit(IntrusivePtr<Unit> unit, size_t index) {
     unit_ = std::move(unit);
     index_ = index;
   }
-  std::string text;  // of the loop program, for people
+  Unit& unit() const { return *unit_; }
+  const Program& program() const { return program_; }
+  const std::vector<size_t>& from() const { return from_; }
 
  private:
   // Behind the kernel's numbers: how often its outer loop turns, the work of a
@@ -42,6 +42,7 @@ class LoopRegion final : public Region {
   bool lies_as_planned(std::span<const TensorBase> inputs,
                        IntArrayRef values) const;
 
+  Program program_;
   std::vector<size_t> from_;
   std::vector<std::pair<int, int>> sharing_;  // a written and a read buffer
   size_t kernel_numbers_;

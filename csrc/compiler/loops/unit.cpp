@@ -114,17 +114,6 @@ void say_once(const std::string& what) {
   });
 }
 
-// The text beside the program, for who wants to read it: TAEDA_KERNEL_TEXTS
-// names a folder.
-void keep_text(const std::string& text) {
-  const char* folder = std::getenv("TAEDA_KERNEL_TEXTS");
-  if (folder == nullptr) return;
-  static std::atomic<int> count{0};
-  std::ofstream out(
-      str_cat(folder, "/", int64_t{getpid()}, "_", count++, ".cpp"));
-  out << text;
-}
-
 // Files of the cache that this process runs.
 struct Opened {
   std::mutex mutex;
@@ -154,6 +143,17 @@ struct Scratch {
 };
 
 }  // namespace
+
+bool keeps_texts() { return std::getenv("TAEDA_KERNEL_TEXTS") != nullptr; }
+
+void keep_text(const std::string& text, const char* extension) {
+  const char* folder = std::getenv("TAEDA_KERNEL_TEXTS");
+  if (folder == nullptr) return;
+  static std::atomic<int> count{0};
+  std::ofstream out(
+      str_cat(folder, "/", int64_t{getpid()}, "_", count++, extension));
+  out << text;
+}
 
 std::vector<std::string> opened_kernels() {
   std::lock_guard<std::mutex> lock(opened().mutex);
@@ -204,7 +204,7 @@ bool Unit::open(const std::string& path) {
 
 void Unit::build() {
   try {
-    keep_text(text_);
+    keep_text(text_, ".cpp");
     std::optional<std::string> folder = cache_folder();
     std::string cached = folder ? cache_path(*folder, text_) : "";
     if (folder && check_cached(cached) && open(cached)) {

@@ -10,6 +10,11 @@
 
 namespace taeda::compiler::loops {
 
+// Texts for who wants to read them: TAEDA_KERNEL_TEXTS names a folder that they
+// are written to.
+bool keeps_texts();
+void keep_text(const std::string& text, const char* extension);
+
 using Kernel = void (*)(void* const* buffers,
                         const int64_t* numbers,
                         int64_t begin,

@@ -52,10 +52,10 @@ def _show(made) -> None:
     artifact_log("aot_graphs", f"Forward graph:\n{forward}")
     if backward:
         artifact_log("aot_graphs", f"Backward graph:\n{backward}")
-    kernels = made.kernels()[-1]
-    for loops, _ in kernels:
-        artifact_log("schedule", f"Loops of a kernel:\n{loops}")
-    for code in dict.fromkeys(code for _, code in kernels):
+    regions = made.regions()[-1]
+    for region in regions:
+        artifact_log("schedule", f"Loops of a kernel:\n{region.loops}")
+    for code in dict.fromkeys(region.code for region in regions):
         artifact_log("output_code", f"Kernels in C++:\n{code}")
 
 

@@ -25,8 +25,14 @@ def _fail(error: BaseException) -> None:
     raise error
 
 
+def has_kernels(function) -> None:
+    """Where a text does not compile, calls run instead: results would be right too."""
+    for region in function.regions()[-1]:
+        assert region.ready, region.code
+
+
 def compiled(function):
-    return _compiler.compile(function, _fail, blocking=True)
+    return _compiler.compile(function, _fail, blocking=True, on_made=has_kernels)
 
 
 def regions(function) -> int:
@@ -74,6 +80,16 @@ def test_random_integer_programs(dtype):
         assert_close(function(*given), program(*given), what)
         fused += regions(function)
     assert fused >= 4
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+def test_kernels_of_small_integers_compile(dtype, tmp_path):
+    program = PROGRAM.replace("tanh(x * y) + x", "maximum(x * y * 3, x) + y * 2")
+    program = program.replace(").float() / 64, ", f").to(taeda.{dtype}), ")
+    program = program.replace("ones(64)", f"ones(64).to(taeda.{dtype})")
+    done = _run(program, TAEDA_CACHE_DIR=str(tmp_path))
+    assert (done.stdout, done.stderr) == ("right\n", "")
+    assert list(tmp_path.glob("**/*.so"))
 
 
 # Faults -------------------------------------------------------------------------
@@ -133,6 +149,15 @@ def test_compiler_that_fails(tmp_path):
     _one_line(
         _run(PROGRAM, TAEDA_CXX=broken, TAEDA_CACHE_DIR=str(tmp_path)), "out of order"
     )
+
+
+def test_regions_tell_whether_their_kernel_is_there(tmp_path):
+    program = PROGRAM + "print([region.ready for region in g.regions()[0]])\n"
+    done = _run(program, TAEDA_CACHE_DIR=str(tmp_path / "one"))
+    assert done.stdout == "right\n[True]\n", done.stderr
+    broken = _script(tmp_path, "exit 3")
+    done = _run(program, TAEDA_CXX=broken, TAEDA_CACHE_DIR=str(tmp_path / "other"))
+    assert done.stdout == "right\n[False]\n", done.stderr
 
 
 def test_compiler_that_is_killed(tmp_path):
@@ -302,7 +327,7 @@ def test_equal_blocks_share_their_kernels() -> None:
     made = compiled(f)
     x = taeda.randn(6, 24)
     assert_close([made(x)], [f(x)], "five blocks")
-    kernels = made.kernels()[0]
+    (kernels,) = made.regions()
     assert len(kernels) == 5
-    (text,) = {code for _, code in kernels}
+    (text,) = {kernel.code for kernel in kernels}
     assert text.count('extern "C" void') == 1

@@ -296,3 +296,17 @@ def test_a_symbolic_trace_that_fails_leaves_one_with_numbers(monkeypatch) -> Non
     assert compiled(x, 4).tolist() == [4, 4]
     assert compiled(x, 3).tolist() == [3, 3]
     assert seen == [taeda.SymInt, int, taeda.SymInt, int]
+
+
+def test_kernels_over_symbols_are_looked_at(monkeypatch):
+    made = []
+    monkeypatch.setattr(_default, "wanted", lambda name: True)
+    monkeypatch.setattr(_default, "_show", made.append)
+    x = taeda.randn(5, 4)
+    taeda.compile(chain, dynamic=True)(x)
+    ((region,),) = made[-1].regions()
+    assert region.inputs == [("float32", [5, 4], [4, 1])]
+    (result,) = region.run([x])
+    assert taeda.equal(result, chain(x))
+    with pytest.raises(NotImplementedError, match="symbols"):
+        region.cuda()

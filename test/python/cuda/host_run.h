@@ -2,7 +2,8 @@
 // record and compares every element. Only the tests include it.
 #pragma once
 
-#define TAEDA_HOST_SHIM
+#include "host_device.h"
+
 #include <taeda/aten/native/cpu/kernels/reduce_table.h>
 #include <taeda/aten/native/cuda/prelude.cuh>
 
@@ -154,15 +155,6 @@ struct Call {
   }
 };
 
-template <class F>
-void launch(unsigned blocks, unsigned threads, F f) {
-  gridDim.x = blocks;
-  blockDim.x = threads;
-  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
-    for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) f();
-  }
-}
-
 template <class R, class... P>
 void pointwise(const char* name,
                void (*kernel)(R*, DeviceGeometry, P...),
@@ -173,7 +165,7 @@ void pointwise(const char* name,
     std::tuple<P...> arguments{call.take<P>(++index == last)...};
     DeviceGeometry g = layout(0, call.strided);
     std::vector<std::byte> got(kBufferSize * sizeof(R)), want(got.size());
-    launch(3, 32, [&] {
+    host_device::launch({3, 1}, 32, call.strided, [&] {
       std::apply(
           [&](auto... a) { kernel(reinterpret_cast<R*>(got.data()), g, a...); },
           arguments);
@@ -209,6 +201,7 @@ void reduction(const char* name,
                               const T*),
                const taeda::ReduceKernel& cpu) {
   constexpr int kKept = 6, kLong = 50;
+  constexpr unsigned kThreads = 16;
   T in[kKept * kLong], row[kLong];
   const T scalars[] = {T(2), T(3)};
   alignas(16) unsigned char slots[32] = {};
@@ -217,7 +210,9 @@ void reduction(const char* name,
   for (unsigned i = 0; i < kKept * kLong; ++i) in[i] = gentle<T>(i);
   R got[kKept];
   DeviceGeometry kept{1, 0, {kKept}, {1}}, reduced{1, 0, {kLong}, {kKept}};
-  launch(kKept, 1, [&] { kernel(in, got, kept, reduced, kLong, scalars); });
+  host_device::launch({kKept, 1}, kThreads, /*backwards=*/false, [&] {
+    kernel(in, got, kept, reduced, kLong, scalars);
+  });
   for (int i = 0; i < kKept; ++i) {
     for (int k = 0; k < kLong; ++k) row[k] = in[k * kKept + i];
     T sum;

@@ -1,0 +1,188 @@
+// CUDA's language on the host, for the tests: the threads of a block are fibers
+// of one thread, which change places where they wait for each other. Included
+// before the device text.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#define __global__ inline
+#define __device__
+#define __launch_bounds__(threads)
+#define __shared__ static thread_local
+
+struct TaedaDim {
+  unsigned x = 0, y = 0;
+};
+inline thread_local TaedaDim blockIdx, threadIdx, blockDim{1, 1}, gridDim{1, 1};
+
+namespace host_device {
+
+constexpr unsigned kWarp = 32;
+constexpr size_t kStack = 64 * 1024;
+
+enum class Waits { kForNone, kForWarp, kForBlock, kDone };
+
+struct Fiber {
+  ucontext_t context;
+  std::vector<char> stack = std::vector<char>(kStack);
+  Waits waits = Waits::kDone;
+};
+
+// One block at a time. Between two barriers the threads run one by one: from
+// the first to the last, or from the last to the first, which is where a
+// barrier that is missing shows.
+class Block {
+ public:
+  template <class F>
+  void run(unsigned threads, bool backwards, F f) {
+    body_ = [](void* call) { (*static_cast<F*>(call))(); };
+    call_ = &f;
+    if (fibers_.size() < threads) fibers_.resize(threads);
+    count_ = threads;
+    for (unsigned i = 0; i < threads; ++i) start(fibers_[i]);
+    do {
+      for (unsigned i = 0; i < threads; ++i) {
+        current_ = backwards ? threads - 1 - i : i;
+        if (fibers_[current_].waits == Waits::kForNone) step();
+      }
+    } while (release());
+  }
+
+  void wait(Waits what) {
+    Fiber& mine = fibers_[current_];
+    mine.waits = what;
+    swapcontext(&mine.context, &scheduler_);
+  }
+
+  // What another thread of the warp gave; all of it have called when it comes.
+  // Slots are used in turn, so that the next call does not overwrite them.
+  template <class T>
+  T exchange(T value, unsigned partner) {
+    unsigned turn = turns_[current_]++ % 2;
+    std::memcpy(slots_[turn][current_], &value, sizeof(T));
+    wait(Waits::kForWarp);
+    if (partner >= count_) fail("a shuffle with a thread that is not there");
+    T other;
+    std::memcpy(&other, slots_[turn][partner], sizeof(T));
+    return other;
+  }
+  unsigned current() const { return current_; }
+
+  static Block& get() {
+    static thread_local Block block;
+    return block;
+  }
+
+ private:
+  [[noreturn]] static void fail(const char* what) {
+    std::fprintf(stderr, "host_device: %s\n", what);
+    std::abort();
+  }
+
+  static void begin() {
+    Block& block = get();
+    block.body_(block.call_);
+    block.fibers_[block.current_].waits = Waits::kDone;
+  }
+
+  void start(Fiber& fiber) {
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.data();
+    fiber.context.uc_stack.ss_size = kStack;
+    fiber.context.uc_link = &scheduler_;
+    makecontext(&fiber.context, begin, 0);
+    fiber.waits = Waits::kForNone;
+    turns_[&fiber - fibers_.data()] = 0;
+  }
+
+  void step() {
+    threadIdx.x = current_;
+    swapcontext(&scheduler_, &fibers_[current_].context);
+  }
+
+  bool all(unsigned from, unsigned to, Waits what) const {
+    for (unsigned i = from; i < to; ++i) {
+      if (fibers_[i].waits != what) return false;
+    }
+    return true;
+  }
+  void free(unsigned from, unsigned to) {
+    for (unsigned i = from; i < to; ++i) fibers_[i].waits = Waits::kForNone;
+  }
+
+  // Lets those go on who wait for each other; false where all are done.
+  bool release() {
+    if (all(0, count_, Waits::kDone)) return false;
+    bool found = all(0, count_, Waits::kForBlock);
+    if (found) free(0, count_);
+    for (unsigned w = 0; w < count_ && !found; w += kWarp) {
+      unsigned end = w + kWarp < count_ ? w + kWarp : count_;
+      if (!all(w, end, Waits::kForWarp)) continue;
+      for (unsigned v = w; v < count_; v += kWarp) {
+        unsigned last = v + kWarp < count_ ? v + kWarp : count_;
+        if (all(v, last, Waits::kForWarp)) free(v, last);
+      }
+      found = true;
+    }
+    if (!found) fail("threads of a block wait at different barriers");
+    return true;
+  }
+
+  static constexpr unsigned kMostThreads = 1024;
+  std::vector<Fiber> fibers_;
+  unsigned count_ = 0, current_ = 0;
+  ucontext_t scheduler_;
+  void (*body_)(void*) = nullptr;
+  void* call_ = nullptr;
+  unsigned turns_[kMostThreads];
+  alignas(16) unsigned char slots_[2][kMostThreads][16];
+};
+
+// All threads of all blocks of a grid.
+template <class F>
+void launch(TaedaDim grid, unsigned threads, bool backwards, F f) {
+  gridDim = grid;
+  blockDim.x = threads;
+  for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y) {
+    for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
+      Block::get().run(threads, backwards, f);
+    }
+  }
+}
+
+template <class... P, size_t... I>
+void call(void (*kernel)(P...),
+          void* const* arguments,
+          std::index_sequence<I...>) {
+  kernel(static_cast<P>(arguments[I])...);
+}
+// A kernel whose parameters are all addresses.
+template <class... P>
+void launch_kernel(void (*kernel)(P...),
+                   TaedaDim grid,
+                   unsigned threads,
+                   bool backwards,
+                   void* const* arguments) {
+  launch(grid, threads, backwards, [&] {
+    call(kernel, arguments, std::index_sequence_for<P...>());
+  });
+}
+
+}  // namespace host_device
+
+inline void __syncthreads() {
+  host_device::Block::get().wait(host_device::Waits::kForBlock);
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int step) {
+  auto& block = host_device::Block::get();
+  unsigned partner = block.current() ^ static_cast<unsigned>(step);
+  return block.exchange(value, partner);
+}
