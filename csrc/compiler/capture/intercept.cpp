@@ -467,6 +467,36 @@ PyObject* new_size(PyObject*, PyObject*) {
   });
 }
 
+// The number that a call comes to when the graph runs: of integers, or floats.
+PyObject* number_for_python(PyObject*, PyObject* all) {
+  PyObject *function, *args;
+  int integral;
+  if (!PyArg_ParseTuple(
+          all, "OO!p", &function, &PyTuple_Type, &args, &integral)) {
+    return nullptr;
+  }
+  return in_capture([&](Capture& c) {
+    Call call;
+    call.function = Ref::borrow(function);
+    for (PyObject* each : python::items_of(args)) {
+      call.args.push_back(c.object_argument(each));
+    }
+    return c.record_number(std::move(call), integral != 0);
+  });
+}
+
+// The number in a tensor, by the method that reads it; None where it has none.
+PyObject* item_for_python(PyObject*, PyObject* all) {
+  PyObject *reader, *tensor;
+  if (!PyArg_ParseTuple(all, "OO", &reader, &tensor)) return nullptr;
+  return in_capture([&](Capture& c) {
+    PyObject* number = c.dynamic.settings.scalar_outputs
+                           ? c.record_item(reader, tensor)
+                           : nullptr;
+    return number != nullptr ? number : Py_NewRef(Py_None);
+  });
+}
+
 // The graph writes to tensors, and to what the object holds.
 PyObject* note_changed(PyObject*, PyObject* o) {
   return in_capture([&](Capture& c) {
@@ -527,6 +557,14 @@ PyMethodDef piece_functions[] = {
      new_size,
      METH_NOARGS,
      "A symbol for a size of the result of the call that is recorded."},
+    {"number",
+     number_for_python,
+     METH_VARARGS,
+     "number(function, args, integral): the number that the call will be."},
+    {"item",
+     item_for_python,
+     METH_VARARGS,
+     "item(reader, tensor): the number that the method will read."},
     {"note_changed",
      note_changed,
      METH_O,

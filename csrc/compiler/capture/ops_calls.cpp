@@ -151,7 +151,9 @@ namespace {
 
 bool has_symbols(PyObject* o) {
   if (is_symbol(o) || is_sym_float(o)) return true;
-  return is_tensor(o) && python::unwrap(o).impl()->is_symbolic();
+  if (!is_tensor(o)) return false;
+  return python::unwrap(o).impl()->is_symbolic() ||
+         active->dynamic.settings.scalar_outputs;
 }
 
 // Functions of Python's that would make a number of a symbol (`int`, `len`,

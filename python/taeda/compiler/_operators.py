@@ -161,6 +161,24 @@ def assert_true(tensor) -> None:
     refuse_any(tensor.reshape(()).logical_not(), error)
 
 
+def holds(condition, text: str) -> None:
+    """What capture presumed of a number, or the program asserts."""
+    if not condition:
+        raise RuntimeError(f"compile: expected {text}, which does not hold")
+
+
+def tolist(tensor):
+    """`tensor.tolist()`: numbers that are known when the graph runs."""
+    if tensor.dim() == 0:
+        found = _capture.item(taeda.Tensor.item, tensor)
+        return NotImplemented if found is None else found
+    if tensor.is_floating_point():
+        return NotImplemented
+    rows = _capture.record(taeda.unbind, (tensor,), {})
+    found = [tolist(row) for row in rows]
+    return NotImplemented if any(row is NotImplemented for row in found) else found
+
+
 def make_closure(function, *cells):
     """A function with other cells."""
     code, globals, name = function.__code__, function.__globals__, function.__name__
