@@ -324,6 +324,7 @@ struct Library {
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
   Ref push_mode, pop_mode, getitem, factories, readers, enum_type;
   Ref counted, numbered, holds, list_handler;
+  Ref random_class, draw_handler;
   Ref cpu_tensor, unbind, mode_types, mode_setter, autocast_setter;
   Ref default_dtype, default_dtype_setter;
   Ref builtins, array_handler, numpy_handler, whole_handler, function_setter,

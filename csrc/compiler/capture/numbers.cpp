@@ -167,8 +167,8 @@ void Capture::record_assertions() {
 
 // What stands for a result whose sizes the elements decide; null for others.
 Ref Capture::counted_result(PyObject* name, PyObject* args, PyObject* kwargs) {
-  const Ref& rules = dynamic.settings.counted_outputs ? library().counted
-                                                      : library().numbered;
+  const Ref& rules =
+      dynamic.settings.counted_outputs ? library().counted : library().numbered;
   PyObject* rule = PyDict_GetItem(rules.get(), name);
   if (rule == nullptr) return {};
   new_sizes.clear();

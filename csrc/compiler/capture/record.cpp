@@ -376,8 +376,7 @@ bool Capture::is_in_memory_of_input(PyObject* tensor) const {
   return std::any_of(
       places_of_tensors.begin(), places_of_tensors.end(), [&](const auto& at) {
         return is_tensor(at.first) &&
-               python::unwrap(at.first).impl()->storage().get() ==
-                   memory.get();
+               python::unwrap(at.first).impl()->storage().get() == memory.get();
       });
 }
 

@@ -173,6 +173,20 @@ def _repeat_interleave(input, repeats, dim=None, *, output_size=None):
     return _sized(input, *sizes)
 
 
+def _ctc_loss(
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    blank=0,
+    reduction="mean",
+    zero_infinity=False,
+):
+    """The kernel keeps a table for backward that is as wide as the longest target."""
+    losses = log_probs.sum((0, -1))
+    return losses if reduction in ("none", 0) else losses.sum()
+
+
 def _result(rule, signature, args: tuple, kwargs: dict | None):
     """The stand-in of a call's result; NotImplemented where no size of it is counted.
 
@@ -209,6 +223,7 @@ _OF_ELEMENTS = {
     "__getitem__": _getitem,
     "argwhere": _argwhere,
     "bincount": _bincount,
+    "ctc_loss": _ctc_loss,
     "masked_select": _masked_select,
     "nonzero": _nonzero,
     "repeat_interleave": _repeat_interleave,

@@ -7,6 +7,7 @@ backend had been given after each call.
 from __future__ import annotations
 
 import json
+import random
 import sys
 
 PROGRAMS: dict = {}
@@ -99,6 +100,16 @@ def lists(L, x, n):
     return x.split(L.stack([n, 6 - n]).tolist()), x.long().tolist(), n.tolist()
 
 
+@program
+def random_numbers(L, x, n):
+    return x * random.randint(0, 10) + random.uniform(1, 2), random.randint(2, 6)
+
+
+@program
+def random_sizes(L, x, n):
+    return L.ones(random.randint(2, 6))
+
+
 def plain(L, value):
     """Results as lists."""
     if isinstance(value, L.Tensor):
@@ -117,6 +128,7 @@ def run(L, name: str) -> list:
         return gm.forward
 
     L.compiler.reset()
+    random.seed(5)
 
     def entry(x):
         return PROGRAMS[name](L, x, (x > 0).sum())

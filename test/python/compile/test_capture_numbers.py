@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -164,6 +165,73 @@ def test_where_an_input_begins_is_no_constant() -> None:
     assert [compiled(x[k : k + 3]) for k in (3, 1, 0)] == [4, 2, 1]
     made = taeda.compile(lambda x: (x + 1)[2:].storage_offset(), fullgraph=True)
     assert made(x) == 2
+
+
+_GENERATOR = random.Random(9)
+
+
+def _draws(x):
+    return x * random.random(), x + random.randint(1, 6), random.uniform(1, 2)
+
+
+def _draws_of_a_global(x):
+    return x * _GENERATOR.gauss(0, 1) + _GENERATOR.randrange(10), _GENERATOR.random()
+
+
+def _drawn_size(x):
+    return taeda.ones(random.randint(0, 5)), x + random.randrange(-5, 5)
+
+
+def _chosen(x):
+    numbers = [1, 2, 3]
+    random.shuffle(numbers)
+    return x * random.choice([0.5, 1.5]) + numbers[0] + random.getrandbits(40)
+
+
+def _branches(x):
+    return x * random.random() if random.random() < 0.5 else x - 1
+
+
+@pytest.mark.parametrize("fullgraph", [True, False])
+@pytest.mark.parametrize(
+    "function", [_draws, _draws_of_a_global, _drawn_size, _chosen, _branches]
+)
+def test_random_numbers_are_drawn_at_every_call(function, fullgraph) -> None:
+    """With the state of the generators as it is eagerly after each."""
+    if fullgraph and function in (_chosen, _branches):
+        with pytest.raises(Unsupported):
+            taeda.compile(function, fullgraph=True)(taeda.ones(2))
+        return
+    seen = []
+    counters.clear()
+    for called in (function, taeda.compile(function, fullgraph=fullgraph)):
+        random.seed(2)
+        _GENERATOR.seed(2)
+        results = [called(taeda.ones(2)) for _ in range(5)]
+        seen.append((*results, random.random(), _GENERATOR.random()))
+    assert _equal(*seen)
+    assert not fullgraph or counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_ctc_loss_is_in_the_graph(reduction: str) -> None:
+    def loss(x, targets, lengths):
+        scores, given = x.log_softmax(-1), taeda.tensor([7, 6])
+        return taeda.nn.functional.ctc_loss(
+            scores, targets, given, lengths, reduction=reduction
+        ).sum()
+
+    counters.clear()
+    compiled = taeda.compile(loss, fullgraph=True)
+    targets = taeda.tensor([[1, 2, 3], [3, 4, 2]])
+    for lengths in ([3, 2], [1, 1], [2, 3]):
+        x = taeda.randn(7, 2, 5).requires_grad_()
+        given = x, targets, taeda.tensor(lengths)
+        found, wanted = compiled(*given), loss(*given)
+        assert taeda.equal(found, wanted)
+        (mine,), (eager,) = (taeda.autograd.grad(y, x) for y in (found, wanted))
+        assert taeda.equal(mine, eager)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_floats_are_no_list_of_numbers() -> None:
