@@ -124,7 +124,8 @@ Truth ShapeEnv::known_for_many(Id condition) {
     counts[symbol] = expressions_.symbol("count", {0, Range::kHigh});
   }
   if (!counts.empty()) {
-    Truth truth = expressions_.known(expressions_.substitute(condition, counts));
+    Truth truth =
+        expressions_.known(expressions_.substitute(condition, counts));
     if (truth != Truth::Unknown) {
       bool holds = truth == Truth::Yes;
       assert_true(holds ? condition : expressions_.logical_not(condition), "");

@@ -1,4 +1,5 @@
-"""Stand-ins of results whose size the elements of a tensor decide.
+"""Stand-ins of results whose size the elements of a tensor, or a number read off one,
+decide.
 
 A size that is known only when the graph runs is a symbol without a value: programs go
 on with it as with any other, and a decision about it ends the graph. The call itself is

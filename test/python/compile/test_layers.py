@@ -73,7 +73,9 @@ def cases() -> list:
 def test_layer(call: Call) -> None:
     taeda.compiler.reset()
     taeda.manual_seed(3)
-    module, arguments = call.module(), call.arguments(BATCH)
+    # Leaves, so that each has its gradient.
+    arguments = tree_map_only(taeda.Tensor, copied, call.arguments(BATCH))
+    module = call.module()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if any(
