@@ -151,15 +151,16 @@ namespace {
 
 bool has_symbols(PyObject* o) {
   if (is_symbol(o) || is_sym_float(o)) return true;
-  if (!is_tensor(o)) return false;
-  return python::unwrap(o).impl()->is_symbolic() ||
-         active->dynamic.settings.scalar_outputs;
+  return is_tensor(o) && python::unwrap(o).impl()->is_symbolic();
 }
 
 // Functions of Python's that would make a number of a symbol (`int`, `len`,
 // `math.sqrt`) or take it for none (`isinstance`).
 Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count) {
-  bool any = false;
+  // `int` and `float` read the number in any tensor.
+  bool reads = callable == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+               callable == reinterpret_cast<PyObject*>(&PyFloat_Type);
+  bool any = reads && is_tensor(args[0]);
   for (size_t i = 0; i < count; ++i) any |= has_symbols(args[i]);
   if (!any) return {};
   PyObject* other =

@@ -108,6 +108,36 @@ def test_any_number_does_what_it_does_eagerly(function) -> None:
     assert counters["stats"]["unique_graphs"] == 1
 
 
+def test_a_number_is_read_again_after_a_write() -> None:
+    def function(x):
+        kept = x.clone()
+        first, view = kept.item(), kept.view(1)
+        view.add_(1)
+        return first, kept.item(), int(kept)
+
+    for dtype in (taeda.int64, taeda.float32):
+        compiled = taeda.compile(function, fullgraph=True)
+        for number in (2, 5):
+            assert compiled(taeda.tensor(number, dtype=dtype)) == (
+                number,
+                number + 1,
+                number + 1,
+            )
+
+
+def test_branches_read_numbers_of_their_own() -> None:
+    def function(x, t):
+        chosen = taeda.cond(
+            x.sum() > 0, lambda x: x * t.item(), lambda x: x - t.item(), (x,)
+        )
+        return chosen + t.item()
+
+    compiled = taeda.compile(function, fullgraph=True)
+    for sign in (1.0, -1.0):
+        given = taeda.full((3,), sign), taeda.tensor(2.5 * sign)
+        assert taeda.equal(compiled(*given), function(*given))
+
+
 def test_gradients_of_stretches() -> None:
     def loss(x, n):
         out = taeda.zeros(6)
