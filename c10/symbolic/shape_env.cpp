@@ -89,7 +89,7 @@ SymInt ShapeEnv::add_symbol(int64_t hint, int64_t low, std::string source) {
 SymInt ShapeEnv::create_unbacked(int64_t low, int64_t high) {
   std::string name = str_cat("u", unbacked_++);
   Id symbol = expressions_.symbol(name, {low, high});
-  if (low == 0 && high == Range::kHigh) {
+  if (low <= 0 && high == Range::kHigh) {
     many_[symbol] = expressions_.symbol(name + "m", {2, high});
   }
   return wrap(symbol);
@@ -112,9 +112,32 @@ std::optional<int64_t> ShapeEnv::hint(Id id) {
   return expressions_.evaluate(id, hints_);
 }
 
+// Numbers that may be negative count as sizes too, which the program has to
+// assert: of such a number the condition itself, if no more than its sign
+// matters.
 Truth ShapeEnv::known_for_many(Id condition) {
   if (many_.empty()) return Truth::Unknown;
-  return expressions_.known(expressions_.substitute(condition, many_));
+  std::unordered_map<Id, Id> counts;
+  for (Id symbol : expressions_.symbols_of(condition)) {
+    bool is_signed = expressions_.range_of(symbol).low < 0;
+    if (!is_signed || many_.find(symbol) == many_.end()) continue;
+    counts[symbol] = expressions_.symbol("count", {0, Range::kHigh});
+  }
+  if (!counts.empty()) {
+    Truth truth =
+        expressions_.known(expressions_.substitute(condition, counts));
+    if (truth != Truth::Unknown) {
+      bool holds = truth == Truth::Yes;
+      assert_true(holds ? condition : expressions_.logical_not(condition), "");
+      return truth;
+    }
+  }
+  Truth truth = expressions_.known(expressions_.substitute(condition, many_));
+  if (truth == Truth::Unknown) return truth;
+  for (auto [symbol, count] : counts) {
+    assert_true(expressions_.less_equal(expressions_.integer(0), symbol), "");
+  }
+  return truth;
 }
 
 bool ShapeEnv::decide(Id condition) {

@@ -221,8 +221,18 @@ struct Capture {
                   size_t count,
                   PyObject* names);
 
+  // A call whose result is a number that is known when the graph runs.
+  PyObject* record_number(Call call, bool integral);
+  // The number in a tensor by one of the methods that read it; null where it is
+  // none that arithmetic goes on with.
+  PyObject* record_item(PyObject* reader, PyObject* tensor);
+  // Adds calls that check what was asserted of numbers.
+  void record_assertions();
+
   // Symbols that `new_size` made during the call, and their positions.
   std::vector<std::pair<symbolic::Id, int>> new_sizes;
+  // Numbers that were read, by the tensor, its version and the reader.
+  std::map<std::tuple<PyObject*, uint32_t, PyObject*>, Ref> items;
   // Whether elements decide where some view begins: no stand-in knows it.
   bool offsets_differ = false;
 
@@ -246,7 +256,12 @@ struct Capture {
   Ref tensor(PyObject* outer, int place);
   bool has_fixed_sizes(PyObject* tensor, int place) const;
   bool is_of_module(int place) const;
-  PyObject* record_item(PyObject* args);
+  bool is_in_memory_of_input(PyObject* tensor) const;
+  Ref with_items(PyObject* value, bool everywhere);
+  PyObject* record_with_items(PyObject* name,
+                              PyObject* function,
+                              PyObject* args,
+                              PyObject* kwargs);
   Ref counted_result(PyObject* name, PyObject* args, PyObject* kwargs);
   PyObject* record_counted(Call call, Ref out);
   Ref hint_of_float(PyObject* value);
@@ -308,7 +323,8 @@ struct Library {
   Ref tensor_base, tensor, parameter, module, module_getattr, empty_strided;
   Ref meta, grad_setter, break_error, device_type, dtype_type, recorder;
   Ref push_mode, pop_mode, getitem, factories, readers, enum_type;
-  Ref counted;
+  Ref counted, numbered, holds, list_handler;
+  Ref random_class, draw_handler;
   Ref cpu_tensor, unbind, mode_types, mode_setter, autocast_setter;
   Ref default_dtype, default_dtype_setter;
   Ref builtins, array_handler, numpy_handler, whole_handler, function_setter,

@@ -306,7 +306,30 @@ int Dynamic::program_of(PyObject* symbol) {
   SymNode* node = node_of(symbol);
   TAEDA_CHECK(node != nullptr && node->env == env_,
               "compile: a symbolic number of another trace");
-  Id id = env().simplify(node->id);
+  return program_of_id(env().simplify(node->id));
+}
+
+std::vector<int> Dynamic::new_assertions() {
+  std::vector<int> out;
+  if (!env_) return out;
+  std::vector<Id> left;
+  for (; asserted_ < env_->assertions().size(); ++asserted_) {
+    left.push_back(env_->assertions()[asserted_].condition);
+  }
+  while (!left.empty()) {
+    Id id = left.back();
+    left.pop_back();
+    const symbolic::Expression& e = expressions()[id];
+    if (e.type == symbolic::Type::And) {
+      left.insert(left.end(), e.args.begin(), e.args.end());
+    } else {
+      out.push_back(program_of_id(id));
+    }
+  }
+  return out;
+}
+
+int Dynamic::program_of_id(Id id) {
   auto [at, added] =
       programs_by_id_.try_emplace(id, static_cast<int>(programs_.size()));
   if (added) {

@@ -86,6 +86,8 @@ class Dynamic {
 
   // The program of a taeda.SymInt or SymBool.
   int program_of(PyObject* symbol);
+  // The conditions that were asserted since the last call, as programs.
+  std::vector<int> new_assertions();
   const symbolic::Expressions& expressions() const;
   std::string text_of_program(int program) const;
   std::string name_of_symbol(int position) const;
@@ -104,6 +106,7 @@ class Dynamic {
   SymInt add(SizeSource::Kind kind, int64_t hint, int place, int dim, int how);
   void check_marks();
   SeenValue* note(const std::string& name, const TensorImpl& t);
+  int program_of_id(symbolic::Id id);
   ShapeEnv& env();
 
   struct Mark {
@@ -120,6 +123,7 @@ class Dynamic {
   std::unordered_map<symbolic::Id, int> programs_by_id_;
   std::vector<symbolic::Id> ids_of_programs_;
   std::vector<Mark> marks_;
+  size_t asserted_ = 0;
   struct StrideOf {
     int place, dim;
     SymInt value;

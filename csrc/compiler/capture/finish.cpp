@@ -409,6 +409,7 @@ void describe_frame(Capture& c, Recipes& recipes, Frame& f) {
 }  // namespace
 
 void finish(Capture& c, Ref result) {
+  c.record_assertions();
   c.note_modes();
   for (auto [tensor, version] : c.versions) {
     c.entry.mutates |= python::unwrap(tensor).impl()->version() != version;

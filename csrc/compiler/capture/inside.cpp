@@ -346,6 +346,11 @@ Ref Capture::shadow(PyObject* o, int place) {
   if (strcmp(Py_TYPE(o)->tp_name, "functools.partial") == 0) {
     return shadow_partial(o, place);
   }
+  if (type_of(o) == library().random_class.get() &&
+      dynamic.settings.scalar_outputs) {
+    // Calls of it are the graph's: `intercept` sees to that.
+    return keep(checked(PyObject_CallNoArgs(type_of(o))), o, place);
+  }
   if (is_plain_instance(o)) {
     PyTypeObject* type = Py_TYPE(o);
     return keep(new_plain_instance(type), o, place);

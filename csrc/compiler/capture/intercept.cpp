@@ -105,6 +105,25 @@ bool makes_subclass(PyObject* callable) {
                 "as_subclass") == 0;
 }
 
+// A call of one of Python's generators of random numbers from outside: the
+// function of its class and the generator go first.
+std::vector<PyObject*> call_of_generator(Capture& c,
+                                         PyObject* callable,
+                                         PyObject* const* args,
+                                         size_t count) {
+  PyObject* type = library().random_class.get();
+  PyObject* self = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable)
+                   : count > 0                 ? *args++
+                                               : nullptr;
+  if (self == nullptr || type_of(self) != type || !c.shadow_of(self)) return {};
+  if (!PyCFunction_Check(callable)) return {callable, self};
+  const char* name =
+      reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+  Ref method = python::attribute(type, name);
+  c.kept.push_back(method);
+  return {method.get(), self};
+}
+
 // What handles the call with the callable as its first argument.
 Ref handler_with_callable(PyObject* callable) {
   const Library& lib = library();
@@ -140,6 +159,15 @@ Ref intercept(Capture& c,
     Ref method = python::attribute(lib.tensor.get(), "as_subclass");
     Ref all = checked(PyTuple_Pack(2, PyCFunction_GET_SELF(callable), args[0]));
     return Ref(c.record(method.get(), all.get(), nullptr));
+  }
+  if (std::vector<PyObject*> all = call_of_generator(c, callable, args, count);
+      !all.empty()) {
+    size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    size_t first = PyCFunction_Check(callable) ? 0 : 1;
+    all.insert(all.end(), args + first, args + count + named);
+    Suspended suspended(c);
+    return checked(PyObject_Vectorcall(
+        lib.draw_handler.get(), all.data(), all.size() - named, names));
   }
   Ref handler = handler_with_callable(callable);
   bool named_first = handler.get() != nullptr;
@@ -467,6 +495,36 @@ PyObject* new_size(PyObject*, PyObject*) {
   });
 }
 
+// The number that a call comes to when the graph runs: of integers, or floats.
+PyObject* number_for_python(PyObject*, PyObject* all) {
+  PyObject *function, *args;
+  int integral;
+  if (!PyArg_ParseTuple(
+          all, "OO!p", &function, &PyTuple_Type, &args, &integral)) {
+    return nullptr;
+  }
+  return in_capture([&](Capture& c) {
+    Call call;
+    call.function = Ref::borrow(function);
+    for (PyObject* each : python::items_of(args)) {
+      call.args.push_back(c.object_argument(each));
+    }
+    return c.record_number(std::move(call), integral != 0);
+  });
+}
+
+// The number in a tensor, by the method that reads it; None where it has none.
+PyObject* item_for_python(PyObject*, PyObject* all) {
+  PyObject *reader, *tensor;
+  if (!PyArg_ParseTuple(all, "OO", &reader, &tensor)) return nullptr;
+  return in_capture([&](Capture& c) {
+    PyObject* number = c.dynamic.settings.scalar_outputs
+                           ? c.record_item(reader, tensor)
+                           : nullptr;
+    return number != nullptr ? number : Py_NewRef(Py_None);
+  });
+}
+
 // The graph writes to tensors, and to what the object holds.
 PyObject* note_changed(PyObject*, PyObject* o) {
   return in_capture([&](Capture& c) {
@@ -527,6 +585,14 @@ PyMethodDef piece_functions[] = {
      new_size,
      METH_NOARGS,
      "A symbol for a size of the result of the call that is recorded."},
+    {"number",
+     number_for_python,
+     METH_VARARGS,
+     "number(function, args, integral): the number that the call will be."},
+    {"item",
+     item_for_python,
+     METH_VARARGS,
+     "item(reader, tensor): the number that the method will read."},
     {"note_changed",
      note_changed,
      METH_O,

@@ -240,6 +240,11 @@ PyObject* setup(PyObject*, PyObject* table) {
     lib.factories = take("factories");
     lib.readers = take("readers");
     lib.counted = take("counted");
+    lib.numbered = take("numbered");
+    lib.holds = take("holds");
+    lib.list_handler = take("list_handler");
+    lib.random_class = take("random_class");
+    lib.draw_handler = take("draw_handler");
     lib.enum_type = take("enum_type");
     lib.cpu_tensor = take("cpu_tensor");
     lib.unbind = take("unbind");

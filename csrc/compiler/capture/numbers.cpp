@@ -87,36 +87,89 @@ Argument Capture::symbolic_argument(PyObject* value) {
   return {Argument::Constant, -1, Ref(PyBool_FromLong(truth)), {}};
 }
 
-// The number in a tensor, as one that is known when the graph runs; null where
-// it is none that arithmetic goes on with.
-PyObject* Capture::record_item(PyObject* args) {
-  PyObject* tensor = PyTuple_GET_ITEM(args, 0);
-  ScalarType dtype = python::unwrap(tensor).dtype();
-  bool integral = is_integral(dtype, /*include_bool=*/false);
-  if (!integral && !is_floating(dtype)) return nullptr;
-  Call call;
-  call.function = python::attribute(library().tensor.get(), "item");
-  call.args.push_back(argument(tensor));
-  if (integral) {
-    SymInt value = dynamic.unbacked(call.defines);
-    Ref inner = wrap_symbol(value);
-    int node = entry.graph.add_call(std::move(call));
-    kept.push_back(inner);
-    note_value(inner.get(), node);
-    return inner.release();
-  }
+PyObject* Capture::record_number(Call call, bool integral) {
+  note_place(call);
+  note_modes();
+  Ref inner;
+  if (integral) inner = wrap_symbol(dynamic.unbacked(call.defines));
   int node = entry.graph.add_call(std::move(call));
-  std::string text = "zuf" + std::to_string(node);
-  Ref inner = checked(
-      PyObject_CallFunction(library().float_input.get(), "s", text.c_str()));
+  if (!integral) {
+    std::string text = "zuf" + std::to_string(node);
+    inner = checked(
+        PyObject_CallFunction(library().float_input.get(), "s", text.c_str()));
+  }
   kept.push_back(inner);
   note_value(inner.get(), node);
   return inner.release();
 }
 
+PyObject* Capture::record_item(PyObject* reader, PyObject* tensor) {
+  const TensorBase& t = python::unwrap(tensor);
+  bool integral = is_integral(t.dtype(), /*include_bool=*/false);
+  if (!integral && !is_floating(t.dtype())) return nullptr;
+  Ref name = python::attribute(reader, "__name__");
+  if (PyUnicode_CompareWithASCIIString(name.get(), "item") != 0) {
+    integral = PyUnicode_CompareWithASCIIString(name.get(), "__int__") == 0;
+  }
+  auto [at, added] = items.try_emplace({tensor, t.impl()->version(), reader});
+  if (added) {
+    Call call;
+    call.function = Ref::borrow(reader);
+    call.args.push_back(argument(tensor));
+    at->second = Ref(record_number(std::move(call), integral));
+  }
+  return Py_NewRef(at->second.get());
+}
+
+// Arguments with numbers in place of the tensors that hold them: bounds of
+// slices, or `everywhere` all tensors of one integer.
+Ref Capture::with_items(PyObject* value, bool everywhere) {
+  bool is_slice = PySlice_Check(value);
+  bool counts = is_tensor(value) && python::unwrap(value).dim() == 0 &&
+                is_integral(python::unwrap(value).dtype(), false);
+  if (counts && everywhere) {
+    Ref reader = python::attribute(library().tensor.get(), "item");
+    return Ref(record_item(reader.get(), value));
+  }
+  if (is_slice) {
+    auto* s = reinterpret_cast<PySliceObject*>(value);
+    Ref start = with_items(s->start, true), stop = with_items(s->stop, true);
+    if (start.get() == s->start && stop.get() == s->stop) {
+      return Ref::borrow(value);
+    }
+    return checked(PySlice_New(start.get(), stop.get(), s->step));
+  }
+  if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) {
+    return Ref::borrow(value);
+  }
+  bool same = true;
+  Ref out = python::new_tuple(Py_SIZE(value), [&](size_t i) {
+    PyObject* each = PySequence_Fast_ITEMS(value)[i];
+    Ref made = with_items(each, everywhere);
+    same &= made.get() == each;
+    return made.release();
+  });
+  if (same) return Ref::borrow(value);
+  return PyList_CheckExact(value) ? checked(PySequence_List(out.get())) : out;
+}
+
+void Capture::record_assertions() {
+  for (int program : dynamic.new_assertions()) {
+    Call call;
+    call.function = library().holds;
+    call.args.push_back({Argument::Size, program, {}, {}});
+    std::string text = dynamic.text_of_program(program);
+    call.args.push_back({Argument::Constant, -1, python::new_text(text), {}});
+    note_place(call);
+    entry.graph.add_call(std::move(call));
+  }
+}
+
 // What stands for a result whose sizes the elements decide; null for others.
 Ref Capture::counted_result(PyObject* name, PyObject* args, PyObject* kwargs) {
-  PyObject* rule = PyDict_GetItem(library().counted.get(), name);
+  const Ref& rules =
+      dynamic.settings.counted_outputs ? library().counted : library().numbered;
+  PyObject* rule = PyDict_GetItem(rules.get(), name);
   if (rule == nullptr) return {};
   new_sizes.clear();
   PyObject* named = kwargs == nullptr ? Py_None : kwargs;
@@ -147,8 +200,8 @@ void each_symbol(PyObject* value, F&& f) {
 
 // The call, and for each of its new sizes one that reads it off the result.
 PyObject* Capture::record_counted(Call call, Ref out) {
-  // A call without a new size is counted for where its view begins.
-  offsets_differ |= new_sizes.empty() || !is_tensor(out.get());
+  offsets_differ = true;  // of many of them; the rules do not say of which
+  record_assertions();
   note_place(call);
   note_modes();
   note_result(out.get(), entry.graph.add_call(std::move(call)));

@@ -157,7 +157,10 @@ bool has_symbols(PyObject* o) {
 // Functions of Python's that would make a number of a symbol (`int`, `len`,
 // `math.sqrt`) or take it for none (`isinstance`).
 Ref symbolic_call(PyObject* callable, PyObject* const* args, size_t count) {
-  bool any = false;
+  // `int` and `float` read the number in any tensor.
+  bool reads = callable == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+               callable == reinterpret_cast<PyObject*>(&PyFloat_Type);
+  bool any = reads && is_tensor(args[0]);
   for (size_t i = 0; i < count; ++i) any |= has_symbols(args[i]);
   if (!any) return {};
   PyObject* other =

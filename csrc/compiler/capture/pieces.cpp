@@ -217,7 +217,9 @@ PyTypeObject* make_piece_type() {
 }
 
 Mark begin_piece(Capture& c) {
+  c.record_assertions();
   c.note_modes();
+  c.items.clear();
   Mark mark{c.entry.graph.calls().size(),
             c.order.size(),
             c.stored_globals.size(),
@@ -241,7 +243,9 @@ CutPiece end_piece(Capture& c,
     break_graph("a function inside of an operator changes modes");
   }
   check_outside(c, mark);
+  c.record_assertions();
   c.note_modes();
+  c.items.clear();  // their calls are the piece's
   std::vector<Call>& calls = c.entry.graph.calls();
   std::vector<Call> span;
   auto from = calls.begin() + static_cast<std::ptrdiff_t>(mark.calls);

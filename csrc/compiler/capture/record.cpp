@@ -1,6 +1,7 @@
 // Calls of the library, as the function mode that capture enters sees them.
 #include <taeda/csrc/compiler/capture/pieces.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace taeda::capture {
@@ -283,6 +284,31 @@ bool decides_by_floats(PyObject* name) {
 
 }  // namespace
 
+namespace {
+
+// Whether the error is that of a stand-in whose number is asked for; clears it.
+bool wants_number() {
+  PyObject *kind, *value, *trace;
+  PyErr_Fetch(&kind, &value, &trace);
+  Ref text(value == nullptr ? nullptr : PyObject_Str(value));
+  PyErr_Clear();
+  const char* said = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  bool wants =
+      said != nullptr &&
+      strstr(said, "Tensor.item() cannot be called on meta") != nullptr;
+  if (!wants) {
+    PyErr_Restore(kind, value, trace);
+    return false;
+  }
+  Py_XDECREF(kind);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return true;
+}
+
+}  // namespace
+
+// Null where a number is read off one of the arguments.
 Ref Capture::result_for_stand_ins(PyObject* name,
                                   PyObject* function,
                                   PyObject* args,
@@ -316,7 +342,42 @@ Ref Capture::result_for_stand_ins(PyObject* name,
     break_graph(std::string("no rule tells the shape of ") +
                 PyUnicode_AsUTF8(name));
   }
+  if (wants_number()) return {};
   throw PythonError();
+}
+
+// A call that reads a number off a tensor among its arguments (a size, say):
+// again with the number, if the graph has one.
+PyObject* Capture::record_with_items(PyObject* name,
+                                     PyObject* function,
+                                     PyObject* args,
+                                     PyObject* kwargs) {
+  Ref given = Ref::borrow(args);
+  if (dynamic.settings.scalar_outputs) {
+    bool factory = contains(library().factories.get(), name);
+    given = python::new_tuple(PyTuple_GET_SIZE(args), [&](size_t i) {
+      PyObject* each = PyTuple_GET_ITEM(args, i);
+      bool is_self = i == 0 && !factory;
+      return (is_self ? Ref::borrow(each) : with_items(each, true)).release();
+    });
+    for (size_t i = 0; i < static_cast<size_t>(PyTuple_GET_SIZE(args)); ++i) {
+      if (PyTuple_GET_ITEM(given.get(), i) != PyTuple_GET_ITEM(args, i)) {
+        return record(function, given.get(), kwargs);
+      }
+    }
+  }
+  break_graph(std::string("the value of a tensor is read by ") +
+              PyUnicode_AsUTF8(name));
+}
+
+// Where such a one begins no guard says, and its stand-in does not know.
+bool Capture::is_in_memory_of_input(PyObject* tensor) const {
+  const Storage& memory = python::unwrap(tensor).impl()->storage();
+  return std::any_of(
+      places_of_tensors.begin(), places_of_tensors.end(), [&](const auto& at) {
+        return is_tensor(at.first) &&
+               python::unwrap(at.first).impl()->storage().get() == memory.get();
+      });
 }
 
 PyObject* Capture::record(PyObject* function,
@@ -330,10 +391,20 @@ PyObject* Capture::record(PyObject* function,
     Ref parts = checked(PyObject_CallMethod(name.get(), "split", "s", "."));
     name = Ref::borrow(PyList_GET_ITEM(parts.get(), 0));
   }
-  if (dynamic.settings.scalar_outputs && is(name.get(), "item")) {
-    if (PyObject* number = record_item(args)) return number;
+  bool numbers = dynamic.settings.scalar_outputs;
+  if (numbers && is(name.get(), "item")) {
+    PyObject* number = record_item(function, PyTuple_GET_ITEM(args, 0));
+    if (number != nullptr) return number;
   }
-  if (dynamic.settings.counted_outputs) {
+  if (numbers && is(name.get(), "tolist")) {
+    Suspended suspended(*this);
+    Ref list = checked(PyObject_Call(lib.list_handler.get(), args, kwargs));
+    if (list.get() != Py_NotImplemented) return list.release();
+  }
+  Ref given = Ref::borrow(args);
+  if (numbers) given = with_items(args, /*everywhere=*/false);
+  args = given.get();
+  if (numbers || dynamic.settings.counted_outputs) {
     Ref out = counted_result(name.get(), args, kwargs);
     if (out) {
       return record_counted(call_of(function, args, kwargs), std::move(out));
@@ -343,8 +414,13 @@ PyObject* Capture::record(PyObject* function,
     break_graph(std::string("the value of a tensor is read by ") +
                 PyUnicode_AsUTF8(name.get()));
   }
-  if (offsets_differ && is(name.get(), "storage_offset")) {
-    break_graph("elements of a tensor decide where a view begins");
+  if (is(name.get(), "storage_offset")) {
+    if (offsets_differ) {
+      break_graph("elements of a tensor decide where a view begins");
+    }
+    if (is_in_memory_of_input(PyTuple_GET_ITEM(args, 0))) {
+      break_graph("where a tensor from outside begins");
+    }
   }
   if (is(name.get(), "__iter__")) {
     Ref rows(record(lib.unbind.get(), args, nullptr));
@@ -366,6 +442,8 @@ PyObject* Capture::record(PyObject* function,
   }
   Call call = call_of(function, args, kwargs);
   Ref out = result_for_stand_ins(name.get(), function, args, kwargs);
+  if (!out) return record_with_items(name.get(), function, args, kwargs);
+  record_assertions();
   if (is(name.get(), "__set__")) {
     written_grads.insert(PyTuple_GET_ITEM(args, 0));
   }

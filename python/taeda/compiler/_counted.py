@@ -1,4 +1,5 @@
-"""Stand-ins of results whose size the elements of a tensor decide.
+"""Stand-ins of results whose size the elements of a tensor, or a number read off one,
+decide.
 
 A size that is known only when the graph runs is a symbol without a value: programs go
 on with it as with any other, and a decision about it ends the graph. The call itself is
@@ -97,16 +98,66 @@ def _counts(x) -> bool:
     return not (x.is_floating_point() or x.is_complex() or x.dtype is taeda.bool)
 
 
+def _comes_later(number) -> bool:
+    """Whether a number is known only when the graph runs."""
+    return isinstance(number, taeda.SymInt) and number.node.hint() is None
+
+
+def _resized(input, dim, size, step=1):
+    sizes, strides = [*input.shape], [*input.stride()]
+    sizes[dim] = size
+    strides[dim] *= step
+    return input.as_strided(sizes, strides)
+
+
 def _narrow(input, dim, start, length):
     """A view of the right sizes; where it begins is known when the graph runs."""
-    if not isinstance(start, Tensor) or start.dim() or not _counts(start):
+    in_tensor = isinstance(start, Tensor) and not start.dim() and _counts(start)
+    if not in_tensor and not _comes_later(start) and not _comes_later(length):
         return NotImplemented
-    return input.narrow(dim, 0, length)
+    if not _comes_later(length):
+        return input.narrow(dim, 0, length)
+    return _resized(input, dim, length)
+
+
+def _split(input, sizes, dim=0):
+    if not isinstance(sizes, (list, tuple)) or not any(map(_comes_later, sizes)):
+        return NotImplemented
+    return tuple(_resized(input, dim, size) for size in sizes)
+
+
+def _stretch(input, index):
+    """A view at bounds and positions that are known when the graph runs."""
+    items = [*index] if isinstance(index, tuple) else [index]
+    later, dim = False, 0
+    for i, item in enumerate(items):
+        if isinstance(item, (Tensor, bool, list)):
+            return NotImplemented
+        if item is Ellipsis:
+            dim = input.dim() - sum(each is not None for each in items[i + 1 :])
+        elif isinstance(item, slice) and any(
+            map(_comes_later, (item.start, item.stop))
+        ):
+            input = _resized(input, dim, _capture.new_size(), item.step or 1)
+            items[i], later = slice(None), True
+        elif _comes_later(item):
+            items[i], later = 0, True
+        dim += item is not None and item is not Ellipsis
+    return input[tuple(items)] if later else NotImplemented
+
+
+def _setitem(input, index, value):
+    """Writes to the stand-in, as the call will to some of the tensor."""
+    if _stretch(input.detach(), index) is NotImplemented:
+        return NotImplemented
+    is_tensor = isinstance(value, Tensor)
+    input.copy_(value.sum() if is_tensor else taeda.empty((), device="meta"))
+    return None
 
 
 def _getitem(input, index):
     if not isinstance(index, Tensor) or index.dtype is not taeda.bool:
-        return NotImplemented
+        return _stretch(input, index)
     dims = index.dim()
     if not dims or tuple(index.shape) != tuple(input.shape[:dims]):
         return NotImplemented
@@ -121,6 +172,20 @@ def _repeat_interleave(input, repeats, dim=None, *, output_size=None):
     sizes = [*input.shape]
     sizes[dim] = _capture.new_size()
     return _sized(input, *sizes)
+
+
+def _ctc_loss(
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    blank=0,
+    reduction="mean",
+    zero_infinity=False,
+):
+    """The kernel keeps a table for backward that is as wide as the longest target."""
+    losses = log_probs.sum((0, -1))
+    return losses if reduction in ("none", 0) else losses.sum()
 
 
 def _result(rule, signature, args: tuple, kwargs: dict | None):
@@ -141,12 +206,26 @@ def _result(rule, signature, args: tuple, kwargs: dict | None):
     return rule(*given.args, **given.kwargs)
 
 
-_FUNCTIONS = {
+def _rules(functions: dict) -> dict:
+    return {
+        name: functools.partial(_result, rule, inspect.signature(rule))
+        for name, rule in functions.items()
+    }
+
+
+_OF_NUMBERS = {
+    "__getitem__": _stretch,
+    "__setitem__": _setitem,
+    "narrow": _narrow,
+    "split": _split,
+    "split_with_sizes": _split,
+}
+_OF_ELEMENTS = {
     "__getitem__": _getitem,
     "argwhere": _argwhere,
     "bincount": _bincount,
+    "ctc_loss": _ctc_loss,
     "masked_select": _masked_select,
-    "narrow": _narrow,
     "nonzero": _nonzero,
     "repeat_interleave": _repeat_interleave,
     "tensor_split": _tensor_split,
@@ -154,8 +233,7 @@ _FUNCTIONS = {
     "unique_consecutive": _unique_consecutive,
     "where": _where,
 }
-# By the name of the function that is called.
-RULES = {
-    name: functools.partial(_result, rule, inspect.signature(rule))
-    for name, rule in _FUNCTIONS.items()
-}
+# By the name of the function that is called: of numbers that were read off tensors,
+# and of those and what elements decide.
+OF_NUMBERS = _rules(_OF_NUMBERS)
+RULES = OF_NUMBERS | _rules(_OF_ELEMENTS)

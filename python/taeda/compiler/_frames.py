@@ -7,6 +7,7 @@ import copyreg
 import enum
 import functools
 import os
+import random
 from operator import attrgetter, getitem
 
 import taeda
@@ -102,6 +103,11 @@ def _module():
             "factories": _FACTORIES,
             "readers": _operators.READERS,
             "counted": _counted.RULES,
+            "numbered": _counted.OF_NUMBERS,
+            "holds": _operators.holds,
+            "list_handler": _operators.tolist,
+            "random_class": random.Random,
+            "draw_handler": _operators.draw,
             "enum_type": enum.Enum,
             "cpu_tensor": taeda.empty(0),
             "unbind": taeda.Tensor.unbind,

@@ -161,6 +161,49 @@ def assert_true(tensor) -> None:
     refuse_any(tensor.reshape(()).logical_not(), error)
 
 
+def holds(condition, text: str) -> None:
+    """What capture presumed of a number, or the program asserts."""
+    if not condition:
+        raise RuntimeError(f"compile: expected {text}, which does not hold")
+
+
+def tolist(tensor):
+    """`tensor.tolist()`: numbers that are known when the graph runs."""
+    if tensor.dim() == 0:
+        found = _capture.item(taeda.Tensor.item, tensor)
+        return NotImplemented if found is None else found
+    if tensor.is_floating_point():
+        return NotImplemented
+    rows = _capture.record(taeda.unbind, (tensor,), {})
+    found = [tolist(row) for row in rows]
+    return NotImplemented if any(row is NotImplemented for row in found) else found
+
+
+def _drawn(generator, name: str, *args):
+    return getattr(generator, name)(*args)
+
+
+def draw(method, generator, *args, **kwargs):
+    """A call of one of Python's generators, whose result is a number.
+
+    Args:
+        method: a function of its class.
+        generator: what stands for it; drawing from that tells the kind of number.
+    """
+    name, kinds = method.__name__, {int, float}
+    drawn = None
+    if not kwargs and all(type(each) in kinds for each in args):
+        drawn = _drawn(generator, name, *args)
+    if type(drawn) is int:
+        # Symbols have 64 bits. Those between the arguments do; those of
+        # `getrandbits` may not.
+        fits = abs(drawn) <= max(abs(each) for each in (0, *args)) < 2**62
+        drawn = drawn if fits else None
+    if type(drawn) not in kinds:
+        _capture.break_graph(f"random.{name} does not draw a number of one kind")
+    return _capture.number(_drawn, (generator, name, *args), type(drawn) is int)
+
+
 def make_closure(function, *cells):
     """A function with other cells."""
     code, globals, name = function.__code__, function.__globals__, function.__name__

@@ -80,7 +80,41 @@ def _ceil(o):
     return -(-parts[0] // parts[1]) if parts else math.ceil(o)
 
 
+def _is_of_data(o) -> bool:
+    """Whether a float depends on one that is known when the graph runs."""
+    if isinstance(o, FloatInput):
+        return str(o).startswith("zuf")
+    return isinstance(o, taeda.SymFloat) and any(map(_is_of_data, o._parts))
+
+
+def _read(plain, method):
+    """`int` or `float` of a tensor."""
+
+    def read(o):
+        from taeda import _capture
+
+        found = _capture.item(method, o)
+        return plain(o) if found is None else found
+
+    return read
+
+
+_int_of_tensor = _read(int, taeda.Tensor.__int__)
+_float_of_tensor = _read(float, taeda.Tensor.__float__)
+
+
+def _float(o):
+    is_tensor = isinstance(o, taeda.Tensor)
+    return _float_of_tensor(o) if is_tensor else taeda.sym_float(o)
+
+
 def _int(o):
+    from taeda import _capture
+
+    if isinstance(o, taeda.Tensor):
+        return _int_of_tensor(o)
+    if _is_of_data(o):
+        return _capture.number(int, (o,), True)
     parts = _quotient_parts(o)
     if parts and parts[0] >= 0:
         return parts[0] // parts[1]
@@ -107,7 +141,7 @@ _FUNCTIONS = {
     isinstance: _isinstance,
     type: _number_type,
     int: _int,
-    float: taeda.sym_float,
+    float: _float,
     len: _len,
     repr: lambda o: repr(o) if isinstance(o, taeda.Tensor) else str(o),
     min: _extremum(min, taeda.sym_min),
