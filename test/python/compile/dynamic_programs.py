@@ -10,6 +10,8 @@ import json
 import math
 import sys
 
+from both_libraries import plain
+
 PROGRAMS: dict = {}
 
 
@@ -224,15 +226,6 @@ def marked_weakly(L, x):
 @program([lambda L, n=n: marking(L, "mark_static", n) for n in (4, 5, 6)])
 def marked_as_static(L, x):
     return x * 2
-
-
-def plain(L, value):
-    """Results as lists."""
-    if isinstance(value, L.Tensor):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain(L, each) for each in value]
-    return [type(value).__name__, value]
 
 
 def run(L, name: str) -> list:

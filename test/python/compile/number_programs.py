@@ -10,6 +10,8 @@ import json
 import random
 import sys
 
+from both_libraries import plain
+
 PROGRAMS: dict = {}
 # Four, none, one and three positive elements.
 CALLS = [
@@ -108,15 +110,6 @@ def random_numbers(L, x, n):
 @program
 def random_sizes(L, x, n):
     return L.ones(random.randint(2, 6))
-
-
-def plain(L, value):
-    """Results as lists."""
-    if isinstance(value, L.Tensor):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain(L, each) for each in value]
-    return [type(value).__name__, value]
 
 
 def run(L, name: str) -> list:

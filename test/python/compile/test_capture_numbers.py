@@ -3,31 +3,21 @@ results are held to PyTorch's and to programs that run as they are written."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
-import subprocess
-import sys
-from pathlib import Path
 
+import number_programs as programs
 import pytest
 import taeda
+from both_libraries import told_by
 from taeda._dynamo.exc import Unsupported
 from taeda._dynamo.utils import counters
-
-_FILE = Path(__file__).with_name("number_programs.py")
-_SPEC = importlib.util.spec_from_file_location("number_programs", _FILE)
-programs = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(programs)
 
 
 @pytest.fixture(scope="module")
 def reference() -> dict:
-    """What the programs do in PyTorch, in a process of its own."""
-    told = subprocess.run(
-        [sys.executable, _FILE], capture_output=True, text=True, check=True
-    )
-    return json.loads(told.stdout)
+    """What the programs do in PyTorch."""
+    return told_by(programs)
 
 
 @pytest.mark.parametrize("name", programs.PROGRAMS)
