@@ -18,7 +18,7 @@ std::unique_ptr<const Backwards::Pass> Backwards::make(
   // What it would decide about symbols does not hold for all calls.
   if (tape_->has_decided()) return nullptr;
   // As for the first pass, so that what was saved has the same name.
-  merge_equal(joint);
+  merge_equal(joint, results_);
   std::optional<Graph> found = backward_from(joint, inputs_, saved_);
   if (!found) return nullptr;
   auto pass = std::make_unique<Pass>();

@@ -19,10 +19,12 @@ class Backwards {
   };
   Backwards(std::unique_ptr<Tape> tape,
             size_t inputs,
+            std::vector<ValueId> results,
             std::vector<ValueId> saved,
             void (*fuse)(Graph& graph))
       : tape_(std::move(tape)),
         inputs_(inputs),
+        results_(std::move(results)),
         saved_(std::move(saved)),
         fuse_(fuse) {}
 
@@ -36,6 +38,7 @@ class Backwards {
   std::mutex mutex_;  // of all below
   std::unique_ptr<Tape> tape_;
   size_t inputs_;
+  std::vector<ValueId> results_;  // of the program, as they were traced
   std::vector<ValueId> saved_;
   void (*fuse_)(Graph& graph);
   std::map<TangentSet, std::unique_ptr<const Pass>> passes_;

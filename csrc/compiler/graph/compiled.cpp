@@ -83,7 +83,9 @@ CompiledProgram::CompiledProgram(const Program& program,
 void CompiledProgram::split_graph(Traced traced,
                                   size_t inputs,
                                   const CompileOptions& options) {
-  merge_equal(traced.graph);
+  const auto first = traced.graph.outputs.begin();
+  std::vector<ValueId> results(first, first + static_cast<long>(outputs_));
+  merge_equal(traced.graph, results);
   remove_dead(traced.graph);
   copy_what_is_shared(traced.graph, outputs_);
   causes_ = causes_of_gradients(traced.graph, traced.inputs, outputs_);
@@ -109,6 +111,7 @@ void CompiledProgram::split_graph(Traced traced,
   traced.tape->settle();
   others_ = std::make_unique<Backwards>(std::move(traced.tape),
                                         traced.inputs,
+                                        std::move(results),
                                         std::move(split.saved_values),
                                         options.fuse);
 }

@@ -125,7 +125,30 @@ bool remove_dead(Graph& graph) {
   return changed;
 }
 
-void merge_equal(Graph& graph) {
+namespace {
+
+// By value: whether the program gets its memory.
+std::vector<bool> shown(const Graph& graph, std::span<const ValueId> results) {
+  std::vector<bool> out(graph.values.size());
+  for (ValueId id : results) {
+    if (id == kNoValue) continue;
+    ValueId root = graph[id].base == kNoValue ? id : graph[id].base;
+    out[static_cast<size_t>(root)] = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+void merge_equal(Graph& graph, std::span<const ValueId> results) {
+  const std::vector<bool> of_program = shown(graph, results);
+  auto is_shown = [&](const Node& node) {
+    return std::ranges::any_of(node.results, [&](ValueId id) {
+      if (id == kNoValue) return false;
+      ValueId root = graph[id].base == kNoValue ? id : graph[id].base;
+      return bool(of_program[static_cast<size_t>(root)]);
+    });
+  };
   std::vector<ValueId> now(graph.values.size());
   for (size_t i = 0; i < now.size(); ++i) now[i] = static_cast<ValueId>(i);
   std::unordered_multimap<size_t, size_t> known;
@@ -139,7 +162,8 @@ void merge_equal(Graph& graph) {
     }
     bool merged = false;
     size_t hash = hash_of(node);
-    if (may_merge(node)) {
+    bool may = may_merge(node) && !is_shown(node);
+    if (may) {
       auto [first, last] = known.equal_range(hash);
       for (; first != last && !merged; ++first) {
         const Node& other = kept[first->second];
@@ -152,7 +176,7 @@ void merge_equal(Graph& graph) {
       }
     }
     if (merged) continue;
-    known.emplace(hash, kept.size());
+    if (may) known.emplace(hash, kept.size());
     kept.push_back(std::move(node));
   }
   graph.nodes = std::move(kept);

@@ -190,6 +190,21 @@ def test_views_by_strides_of_an_input_with_gaps(f, wrap) -> None:
     taeda.testing.assert_close(outcome(wrap(f)), outcome(f), rtol=0, atol=0)
 
 
+def test_equal_results_are_written_apart_from_what_is_saved() -> None:
+    def f(x, y):
+        a = y.sum(-1)
+        z = x * a * x
+        b = y.sum(-1)
+        taeda._dynamo.graph_break()
+        b.add_(5)
+        return z, b
+
+    x, y = taeda.ones(3, requires_grad=True), taeda.ones(3)
+    z, b = taeda.compile(f, **OPTIONS)(x, y)
+    z.sum().backward()
+    assert x.grad.tolist() == [6.0] * 3 and b.item() == 8
+
+
 def test_gradients_of_a_written_input_with_gaps() -> None:
     def f(v):
         v.view(-1).mul_(2)
