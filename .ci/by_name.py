@@ -10,9 +10,14 @@ On some processors the reference's float32 square root is not rounded correctly 
 math library off Intel); its differentiable Adam in double precision is then itself
 wrong in the tenth digit, and those cases are left out, counted, and named here. Where
 its root is right they are judged like the others.
+
+A loss in training that differs is excused where ours is nearer to what the reference
+itself gets in double precision than the reference is: a bias before batch norm has a
+gradient of rounding errors alone, of which Adam makes steps of full length.
 """
 
 import json
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -36,6 +41,33 @@ def blamed_on_root(record: dict) -> bool:
     name, _, dtype = record["unit"].removeprefix("optim.").partition(".")
     adam = name in ("Adam", "AdamW") and dtype in ("float64", "complex128")
     return adam and "differentiable" in record["case"]
+
+
+def double_loss(unit: str, where: str) -> float:
+    """What the reference gets in double precision, at a step or in evaluation."""
+    from conform.train.tool import STEPS, Training
+
+    name, optimizer = unit.split(".")[:2]
+    torch.manual_seed(3)  # as the judge draws its parameters
+    start = Training(torch, name, optimizer, "float32").model.state_dict()
+    training = Training(torch, name, optimizer, "float64")
+    training.start(start)
+    losses = [training.step(i) for i in range(STEPS)]
+    return training.evaluate() if where == "eval" else losses[int(where) - 1]
+
+
+def nearer_in_double(record: dict) -> bool:
+    """Whether our loss is nearer to the reference's own in double precision."""
+    detail = record.get("detail", "")
+    found = re.fullmatch(r"loss at (\w+): (\S+) instead of (\S+) .*", detail)
+    if record["tool"] != "train" or found is None:
+        return False
+    where, ours, theirs = found.groups()
+    exact = double_loss(record["unit"], where)
+    nearer = abs(float(ours) - exact) < abs(float(theirs) - exact)
+    if nearer:
+        print(f"{record['unit']}: {detail}; in double precision {exact}")
+    return nearer
 
 
 def subject(record: dict) -> str:
@@ -109,12 +141,16 @@ def main(arguments: list[str]) -> int:
     write = arguments[:1] == ["--write"]
     baseline, *paths = arguments[write:]
     results = read_results(paths)
-    excused = (lambda r: False) if root_is_exact() else blamed_on_root
+    by_root = (lambda r: False) if root_is_exact() else blamed_on_root
+
+    def excused(record: dict) -> bool:
+        return by_root(record) or nearer_in_double(record)
+
     if write:
         write_baseline(baseline, results, excused)
         return 0
     records = [r for subject in results.values() for r in subject]
-    if out := sum(r["status"] != "pass" and excused(r) for r in records):
+    if out := sum(r["status"] != "pass" and by_root(r) for r in records):
         print(
             f"{out} checks of differentiable Adam left out: the reference's float32 "
             "square root is not exact on this processor"

@@ -26,6 +26,7 @@ constexpr std::pair<OpTag, const char*> kTags[] = {
     {OpTag::Out, "out"},
     {OpTag::Pointwise, "pointwise"},
     {OpTag::Reduction, "reduction"},
+    {OpTag::ViewCopy, "view_copy"},
 };
 constexpr const char* kPromotions[] = {"default",
                                        "int_to_float",

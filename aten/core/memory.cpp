@@ -1,4 +1,5 @@
 #include <taeda/aten/core/memory.h>
+#include <taeda/c10/core/kept_forms.h>
 #include <taeda/c10/util/format.h>
 
 namespace taeda {
@@ -120,6 +121,7 @@ Managed* from_tensor(const TensorBase& t) {
     out->geometry.push_back(free ? inner : t.strides()[i]);
   }
   DLTensor& d = out->managed.tensor;
+  if (t.storage()) show_memory(*t.storage());
   d.data = t.mutable_raw_data();
   d.device = {1, 0};
   d.ndim = static_cast<int32_t>(t.dim());

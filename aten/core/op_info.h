@@ -10,6 +10,7 @@
 namespace taeda {
 
 struct OperatorEntry;
+struct PointwiseOp;
 struct SymbolicRule;
 
 // The order of VALUE_TYPES in tools/codegen/emit_info.py, by which codegen and
@@ -82,6 +83,7 @@ enum class OpTag : uint8_t {
   Out = 14,
   Pointwise = 16,
   Reduction = 18,
+  ViewCopy = 19,
 };
 
 // What autocast does to calls of the functional form. The order is that of
@@ -112,6 +114,9 @@ struct RecordInfo {
   // Its shape or view rule over SymInt (aten/iter/symbolic.h); null without
   // one.
   const SymbolicRule* rule = nullptr;
+  // The loops of a pointwise record that has one formula
+  // (aten/iter/pointwise.h); null elsewhere.
+  const PointwiseOp* loops = nullptr;
 };
 
 struct OpInfo {

@@ -32,6 +32,7 @@ struct Function {
   ResultRule result;
   bool complex_ok;
   bool has_complex_partials;
+  bool shared;  // See Note [Shared functions] in aten/math/prim.h.
   const uint16_t* partials[kMaxArity];
   const uint16_t* complex_partials[kMaxArity];
   const uint16_t* conj_partials[kMaxArity];

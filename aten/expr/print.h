@@ -19,6 +19,9 @@ struct CppTypes {
   std::string math = "math::";
 };
 
+// Powers with small literal exponents as products, roots and quotients.
+TAEDA_API Id expand_powers(Graph& g, Id id, Kind compute);
+
 struct CppBlock {
   std::vector<std::string> statements;  // definitions of repeated parts
   std::vector<std::string> results;     // one per expression

@@ -22,34 +22,6 @@ std::string number_text(double v) {
   return text.find_first_of(".en") == text.npos ? text + ".0" : text;
 }
 
-// Powers with small literal exponents as products, roots and quotients.
-Id expand_powers(Graph& g, Id id, Kind compute) {
-  Node node = g[id];
-  for (int i = 0; i < node.count; ++i) {
-    node.args[i] = expand_powers(g, node.args[i], compute);
-  }
-  id = g.rebuilt(id, node.args);
-  if (!g.is_call(id, "pow") || !g.is_literal(node.args[1])) return id;
-  const Literal exponent = g.literal_of(node.args[1]);
-  Id base = node.args[0];
-  if (exponent.is(0.5)) return g.call(find_function("sqrt"), {base});
-  if (exponent.is(-0.5)) return g.call(find_function("rsqrt"), {base});
-  bool inverts = compute >= Kind::Float;
-  int count = 0;
-  for (int n : {2, 3, 4}) count = exponent.is(n) ? n : count;
-  for (int n : {-2, -1}) count = inverts && exponent.is(n) ? n : count;
-  if (count == 0) return id;
-  if (count == 4) {
-    Id square = g.binary(BinaryOp::Mul, base, base);
-    return g.binary(BinaryOp::Mul, square, square);
-  }
-  Id product = base;
-  for (int i = 1; i < std::abs(count); ++i) {
-    product = g.binary(BinaryOp::Mul, product, base);
-  }
-  return count > 0 ? product : g.binary(BinaryOp::Div, g.integer(1), product);
-}
-
 class CppPrinter {
  public:
   CppPrinter(const Graph& g, const Kinds& kinds, const CppTypes& types)
@@ -243,6 +215,33 @@ std::optional<Id> repeated_part(const Graph& g, const std::vector<Id>& ids) {
 }
 
 }  // namespace
+
+Id expand_powers(Graph& g, Id id, Kind compute) {
+  Node node = g[id];
+  for (int i = 0; i < node.count; ++i) {
+    node.args[i] = expand_powers(g, node.args[i], compute);
+  }
+  id = g.rebuilt(id, node.args);
+  if (!g.is_call(id, "pow") || !g.is_literal(node.args[1])) return id;
+  const Literal exponent = g.literal_of(node.args[1]);
+  Id base = node.args[0];
+  if (exponent.is(0.5)) return g.call(find_function("sqrt"), {base});
+  if (exponent.is(-0.5)) return g.call(find_function("rsqrt"), {base});
+  bool inverts = compute >= Kind::Float;
+  int count = 0;
+  for (int n : {2, 3, 4}) count = exponent.is(n) ? n : count;
+  for (int n : {-2, -1}) count = inverts && exponent.is(n) ? n : count;
+  if (count == 0) return id;
+  if (count == 4) {
+    Id square = g.binary(BinaryOp::Mul, base, base);
+    return g.binary(BinaryOp::Mul, square, square);
+  }
+  Id product = base;
+  for (int i = 1; i < std::abs(count); ++i) {
+    product = g.binary(BinaryOp::Mul, product, base);
+  }
+  return count > 0 ? product : g.binary(BinaryOp::Div, g.integer(1), product);
+}
 
 CppBlock to_cpp(Graph& g,
                 const std::vector<Id>& expressions,

@@ -1,4 +1,4 @@
-// lgamma, digamma, trigamma, polygamma, i0.
+// lgamma, digamma, trigamma, i0.
 // Methods: Abramowitz & Stegun 6.1.15-17 and 6.1.41 (recurrence, reflection,
 // Stirling), 6.3.5-7 and 6.3.18 for the derivative, 9.6.12 and 9.7.1 for I0,
 // with minimax polynomials in place of the series. lgamma and digamma are
@@ -123,47 +123,6 @@ TAEDA_FN double trigamma(double x) {
 }
 TAEDA_FN float trigamma(float x) {
   return static_cast<float>(trigamma(static_cast<double>(x)));
-}
-
-// The Hurwitz zeta function for s > 1 by Euler and Maclaurin's formula, ten
-// terms summed before it. q <= -10^4 gives NaN: the sum would be as long.
-TAEDA_FN double hurwitz_zeta(double s, double q) {
-  if (q != q || s != s || q <= -1e4) return kNan<double>;
-  if (q <= 0.0 && q == floor(q)) return kInfinity<double>;
-  double sum = 0.0;
-  double w = q;
-  for (int k = 0; k < 10 || w < 10.0; ++k, w += 1.0) sum += pow(w, -s);
-  const double power = pow(w, -s);
-  sum += w * power / (s - 1.0) + 0.5 * power;
-  // B_2k / (2k)!, Abramowitz & Stegun table 23.2
-  const double weights[] = {1.0 / 12.0,
-                            -1.0 / 720.0,
-                            1.0 / 30240.0,
-                            -1.0 / 1209600.0,
-                            1.0 / 47900160.0,
-                            -691.0 / 1307674368000.0,
-                            1.0 / 74724249600.0,
-                            -3617.0 / 10670622842880000.0};
-  double factor = s * power / w;
-  for (int k = 0; k < 8; ++k) {
-    sum += weights[k] * factor;
-    factor *= (s + (2 * k + 1)) * (s + (2 * k + 2)) / (w * w);
-  }
-  return sum;
-}
-
-// The n-th derivative of digamma. (Abramowitz & Stegun 6.4.10)
-TAEDA_FN double polygamma(double n, double x) {
-  if (n == 0.0) return digamma(x);
-  if (n == 1.0) return trigamma(x);
-  double factorial = 1.0;
-  for (double k = 2.0; k <= n && k < 200.0; k += 1.0) factorial *= k;
-  const double even = n * 0.5 == floor(n * 0.5) ? -1.0 : 1.0;
-  return even * factorial * hurwitz_zeta(n + 1.0, x);
-}
-TAEDA_FN float polygamma(float n, float x) {
-  return static_cast<float>(
-      polygamma(static_cast<double>(n), static_cast<double>(x)));
 }
 
 // The modified Bessel function of the first kind, order 0.

@@ -43,7 +43,7 @@ constexpr double kManySteps = 1000.0;
 // and concave h that bends at about `scale`, by the trapezoidal rule in y where
 // v = scale exp(y - exp(-y)). (Takahasi & Mori 1974, the double exponential)
 template <typename H>
-TAEDA_FN Slope tail_moments(double scale, H h) {
+TAEDA_PART_FN Slope tail_moments(double scale, H h) {
   Slope sum{0.0, 0.0, 0.0};
   for (int k = -30; k <= 36; ++k) {
     const double y = 0.125 * k;
@@ -59,7 +59,7 @@ TAEDA_FN Slope tail_moments(double scale, H h) {
 
 // a F / (x f) and its derivative by a, for x <= a + 1.
 // F / f = x / a sum over n of x^n / ((a + 1) ... (a + n))
-TAEDA_FN Slope gamma_lower(double a, double x) {
+TAEDA_PART_FN Slope gamma_lower(double a, double x) {
   if (a > kManySteps) {
     // t = x e^-v in the integral of the density.
     const double gap = a - x;
@@ -86,7 +86,7 @@ TAEDA_FN Slope gamma_lower(double a, double x) {
 
 // (1 - F) / f and its derivative by a, for x >= a + 1, by Legendre's continued
 // fraction (Abramowitz & Stegun 6.5.31) with Lentz' method.
-TAEDA_FN Slope gamma_upper(double a, double x) {
+TAEDA_PART_FN Slope gamma_upper(double a, double x) {
   if (a > kManySteps) {
     const double gap = x - a;
     const double scale = 1.0 / (fabs_of(gap) + sqrt(x));
@@ -113,7 +113,7 @@ TAEDA_FN Slope gamma_upper(double a, double x) {
 
 // x^a e^-x / gamma(a + 1), for large a by Stirling's series about x = a, where
 // the large terms cancel.
-TAEDA_FN double gamma_power(double a, double x) {
+TAEDA_PART_FN double gamma_power(double a, double x) {
   if (a < 10.0) return exp(a * log(x) - x - lgamma(a + 1.0));
   const double u = (x - a) / a;
   const double bend = fabs_of(u) < 0.5 ? log1p(u) - u : log(x / a) - u;
@@ -123,7 +123,7 @@ TAEDA_FN double gamma_power(double a, double x) {
 }
 
 // The gamma distribution function of x with the shape a and its complement.
-TAEDA_FN double gamma_probability(double a, double x, bool upper) {
+TAEDA_PART_FN double gamma_probability(double a, double x, bool upper) {
   const double whole = upper ? 0.0 : 1.0;
   const bool outside = !(a >= 0.0) || !(x >= 0.0);
   if (outside || (a == 0.0 && x == 0.0) || (is_inf(a) && is_inf(x))) {
@@ -137,16 +137,16 @@ TAEDA_FN double gamma_probability(double a, double x, bool upper) {
   const double part = gamma_power(a, x) * ratio;
   return low != upper ? part : 1.0 - part;
 }
-TAEDA_FN double igamma(double a, double x) {
+TAEDA_SHARED_FN double igamma(double a, double x) {
   return gamma_probability(a, x, false);
 }
-TAEDA_FN double igammac(double a, double x) {
+TAEDA_SHARED_FN double igammac(double a, double x) {
   return gamma_probability(a, x, true);
 }
 
 // g = dx/da of the gamma distribution with the shape a at the sample x, and the
 // derivative of g by a with x kept.
-TAEDA_FN Slope gamma_quantile(double a, double x) {
+TAEDA_PART_FN Slope gamma_quantile(double a, double x) {
   const double nan = kNan<double>;
   if (!(a > 0.0) || !(x >= 0.0) || is_inf(x)) return {nan, nan, nan};
   if (x == 0.0) return {0.0, 0.0, 0.0};
@@ -166,10 +166,10 @@ TAEDA_FN Slope gamma_quantile(double a, double x) {
   const double bend = lower.slope * mean + lower.value * trigamma(a + 1.0);
   return {g, i * (x * (bend - lower.curve) - g), 0.0};
 }
-TAEDA_FN double gamma_quantile_slope(double a, double x) {
+TAEDA_SHARED_FN double gamma_quantile_slope(double a, double x) {
   return gamma_quantile(a, x).value;
 }
-TAEDA_FN double gamma_quantile_curve(double a, double x) {
+TAEDA_SHARED_FN double gamma_quantile_curve(double a, double x) {
   return gamma_quantile(a, x).slope;
 }
 
@@ -177,7 +177,7 @@ TAEDA_FN double gamma_quantile_curve(double a, double x) {
 
 // digamma(a + b) - digamma(a) with few roundings also where b is small: by the
 // recurrence up to a >= 8, then term by term of the asymptotic series.
-TAEDA_FN double digamma_step(double a, double b) {
+TAEDA_PART_FN double digamma_step(double a, double b) {
   double sum = 0.0;
   for (; a < 8.0; a += 1.0) sum += b / (a * (a + b));
   const double i = 1.0 / a;
@@ -192,7 +192,7 @@ TAEDA_FN double digamma_step(double a, double b) {
 // p F / (x (1 - x) f) of the beta distribution with p and q, and its
 // derivative along (p.slope, q.slope), by the continued fraction of
 // DLMF 8.17.22 for x < (p + 1) / (p + q + 2). y = 1 - x.
-TAEDA_FN Slope beta_fraction(Slope p, Slope q, double x) {
+TAEDA_PART_FN Slope beta_fraction(Slope p, Slope q, double x) {
   const Slope one{1.0, 0.0, 0.0};
   const Slope z{x, 0.0, 0.0};
   const Slope total = p + q;
@@ -221,7 +221,10 @@ TAEDA_FN Slope beta_fraction(Slope p, Slope q, double x) {
 
 // The slope for large a and b by integrals on the side of x where it is
 // smaller; `mean` is the mean of log(t / x).
-TAEDA_FN double beta_slope_large(double x, double a, double b, double mean) {
+TAEDA_PART_FN double beta_slope_large(double x,
+                                      double a,
+                                      double b,
+                                      double mean) {
   const double y = 1.0 - x;
   const bool low = mean > 0.0;
   const double odds = x / y;
@@ -240,7 +243,7 @@ TAEDA_FN double beta_slope_large(double x, double a, double b, double mean) {
 // dx/da / (1 - x) of the beta distribution with a and b at the sample x, b
 // kept. The slopes of a Dirichlet sample x_j by a_i are this at x_i and the sum
 // of the other parameters, times (i == j) - x_j.
-TAEDA_FN double beta_quantile_slope(double x, double a, double b) {
+TAEDA_SHARED_FN double beta_quantile_slope(double x, double a, double b) {
   const bool outside = !(x >= 0.0) || !(x <= 1.0);
   if (outside || !(a > 0.0) || !(b > 0.0)) return kNan<double>;
   if (x == 0.0) return 0.0;
@@ -261,21 +264,6 @@ TAEDA_FN double beta_quantile_slope(double x, double a, double b) {
   const Slope upper = beta_fraction({b, 0.0, 0.0}, {a, 1.0, 0.0}, 1.0 - x);
   const double mean = digamma_step(a, b) + log(x);
   return x / b * (upper.value * mean + upper.slope);
-}
-
-#define TAEDA_FLOAT_OF_TWO(NAME)                               \
-  TAEDA_FN float NAME(float a, float x) {                      \
-    return static_cast<float>(                                 \
-        NAME(static_cast<double>(a), static_cast<double>(x))); \
-  }
-TAEDA_FLOAT_OF_TWO(igamma)
-TAEDA_FLOAT_OF_TWO(igammac)
-TAEDA_FLOAT_OF_TWO(gamma_quantile_slope)
-TAEDA_FLOAT_OF_TWO(gamma_quantile_curve)
-#undef TAEDA_FLOAT_OF_TWO
-TAEDA_FN float beta_quantile_slope(float x, float a, float b) {
-  return static_cast<float>(beta_quantile_slope(
-      static_cast<double>(x), static_cast<double>(a), static_cast<double>(b)));
 }
 
 }  // namespace taeda::math

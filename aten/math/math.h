@@ -9,11 +9,11 @@
 #include <taeda/aten/math/exp.h>
 #include <taeda/aten/math/gamma.h>
 #include <taeda/aten/math/hyperbolic.h>
-#include <taeda/aten/math/incomplete.h>
 #include <taeda/aten/math/integer.h>
 #include <taeda/aten/math/inverse_trig.h>
 #include <taeda/aten/math/log.h>
 #include <taeda/aten/math/power.h>
 #include <taeda/aten/math/rounding.h>
+#include <taeda/aten/math/shared.h>
 #include <taeda/aten/math/special.h>
 #include <taeda/aten/math/trig.h>

@@ -13,13 +13,29 @@
 // g++ and NVRTC fuse a * b + c where the target can, and only there. Every
 // formula is right either way; where an error term must match its product,
 // the product is exact or comes from two_product.
+//
+// Note [Shared functions]
+// Long functions with branches and tables are no vector code at any level. In
+// the library they are compiled once, in shared.cpp, and its kernels see the
+// declarations of shared.h. Kernels that are compiled at run time, and
+// programs without the library, have a copy each (TAEDA_SHARED_FN).
 #pragma once
 
 #if defined(__CUDACC__)  // NVRTC defines it too
 #define TAEDA_FN __host__ __device__ __forceinline__
+#define TAEDA_PART_FN static __host__ __device__
+#define TAEDA_TABLE static __device__ const
 #else
 // Never emitted out of line: a copy built for AVX-512 must not serve others.
 #define TAEDA_FN inline __attribute__((always_inline))
+#define TAEDA_PART_FN [[maybe_unused, gnu::noinline]] static
+#define TAEDA_TABLE constexpr
+#endif
+
+#if defined(TAEDA_MATH_SHARED)
+#define TAEDA_SHARED_FN
+#else
+#define TAEDA_SHARED_FN TAEDA_PART_FN
 #endif
 
 // Before a loop of constant length that g++ must see through to vectorise.

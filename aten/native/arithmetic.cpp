@@ -17,6 +17,7 @@
 #include <taeda/gen/native/rsub.h>
 #include <taeda/gen/native/sub.h>
 #include <taeda/gen/ops/_cube.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/pow.h>
 #include <taeda/gen/ops/reciprocal.h>
@@ -242,6 +243,7 @@ void pow_scalar_cpu(const Tensor& self,
 
 Tensor pow_scalar_means(const Tensor& self, const Scalar& exponent) {
   bool stays = self.is_floating_point() && !exponent.is_complex();
+  if (stays && exponent.equal(1.0)) return ops::clone(self);
   if (stays && exponent.equal(2.0)) return ops::mul(self, self);
   if (stays && exponent.equal(3.0)) return ops::_cube(self);
   if (stays && exponent.equal(0.5)) return ops::sqrt(self);

@@ -169,10 +169,10 @@ Tensor tensordot(const Tensor& self,
   for (size_t i = 0; i < a.size(); ++i) {
     int64_t s1 = x.sizes()[a[i]], s2 = y.sizes()[b[i]];
     if (s2 == 1 && s1 != 1) {
-      x = ops::sum(x, IntArrayRef{a[i]}, true);
+      x = ops::sum(x, IntArrayRef{a[i]}, true, x.dtype());
       s1 = 1;
     } else if (s1 == 1 && s2 != 1) {
-      y = ops::sum(y, IntArrayRef{b[i]}, true);
+      y = ops::sum(y, IntArrayRef{b[i]}, true, y.dtype());
       s2 = 1;
     }
     TAEDA_CHECK(s1 == s2,

@@ -86,7 +86,14 @@ void roll_shape(const Spec<I>& self,
       shifts.size(),
       ", dims:",
       dims.size());
-  for (int64_t d : dims) wrap_dim(d, self.dim());
+  for (int64_t d : dims) {
+    TAEDA_CHECK_AS(Index,
+                   self.dim() > 0,
+                   "Dimension specified as ",
+                   d,
+                   " but tensor has no dimensions");
+    wrap_dim(d, self.dim());
+  }
   plan.set(0, self.sizes(), self.dtype());
 }
 TAEDA_SHAPE(roll_shape);

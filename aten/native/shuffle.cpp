@@ -1,10 +1,12 @@
 // Channels in another order; vander and trapezoid.
 #include <taeda/aten/native/symbolic_sizes.h>
 #include <taeda/gen/native/channel_shuffle.h>
+#include <taeda/gen/native/cumulative_trapezoid.h>
 #include <taeda/gen/native/trapezoid.h>
 #include <taeda/gen/native/vander.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/arange.h>
+#include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/flip.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/permute.h>
@@ -71,39 +73,69 @@ Tensor zero_integral(const Tensor& y, int64_t dim) {
 
 }  // namespace
 
-Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
-  if (y.size(dim) == 0) return zero_integral(y, dim);
-  TAEDA_CHECK(y.dtype() != kBool,
-              "trapezoid: received a bool input for `y`, but bool is not "
-              "supported");
-  Tensor sum = ops::sum(neighbours(y, dim), IntArrayRef({dim}));
-  Scalar half = dx.is_complex() ? Scalar(dx.to_complex() * complex<double>(0.5))
-                                : Scalar(dx.to_double() / 2);
-  return ops::mul(sum, half);
+namespace {
+
+void check_integrable(std::string_view op,
+                      const Tensor& t,
+                      std::string_view names) {
+  TAEDA_CHECK(t.dtype() != kBool,
+              op,
+              ": received a bool input for ",
+              names,
+              ", but bool is not supported");
 }
 
-Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
-  if (y.size(dim) == 0) return zero_integral(y, dim);
-  TAEDA_CHECK(y.dtype() != kBool && x.dtype() != kBool,
-              "trapezoid: received a bool input for `x` or `y`, but bool is "
-              "not supported");
+Scalar half_of(const Scalar& dx) {
+  return dx.is_complex() ? Scalar(dx.to_complex() * complex<double>(0.5))
+                         : Scalar(dx.to_double() / 2);
+}
+
+// Twice the areas between neighbours.
+Tensor double_areas(std::string_view op,
+                    const Tensor& y,
+                    const Tensor& x,
+                    int64_t dim) {
+  check_integrable(op, y, "`x` or `y`");
+  check_integrable(op, x, "`x` or `y`");
   int64_t along = wrap_dim(dim, y.dim());
+  TAEDA_CHECK(x.dim() > 0 && (x.dim() > 1 || x.sizes()[0] == y.size(along)),
+              op,
+              ": There must be one `x` value for each sample point");
   Tensor at = x;
   if (x.dim() == 1) {
-    TAEDA_CHECK(x.sizes()[0] == y.sizes()[along],
-                "trapezoid: There must be one `x` value for each sample point");
     DimVector line(y.sizes().size(), 1);
-    line[along] = x.sizes()[0];
+    line[static_cast<size_t>(along)] = x.sizes()[0];
     at = ops::reshape(x, line);
-  } else {
-    TAEDA_CHECK(x.dim() > 0,
-                "trapezoid: There must be one `x` value for each sample point");
   }
   Tensor steps = ops::sub(ops::slice(at, dim, 1, std::nullopt, 1),
                           ops::slice(at, dim, 0, -1, 1),
                           1);
-  Tensor areas = ops::mul(neighbours(y, along), steps);
+  return ops::mul(neighbours(y, along), steps);
+}
+
+}  // namespace
+
+Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
+  if (y.size(dim) == 0) return zero_integral(y, dim);
+  check_integrable("trapezoid", y, "`y`");
+  Tensor sum = ops::sum(neighbours(y, dim), IntArrayRef({dim}));
+  return ops::mul(sum, half_of(dx));
+}
+
+Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
+  if (y.size(dim) == 0) return zero_integral(y, dim);
+  Tensor areas = double_areas("trapezoid", y, x, dim);
   return ops::mul(ops::sum(areas, IntArrayRef({dim})), Scalar(0.5));
+}
+
+Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
+  check_integrable("cumulative_trapezoid", y, "`y`");
+  return ops::mul(ops::cumsum(neighbours(y, dim), dim), half_of(dx));
+}
+
+Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
+  Tensor areas = double_areas("cumulative_trapezoid", y, x, dim);
+  return ops::mul(ops::cumsum(areas, dim), Scalar(0.5));
 }
 
 }  // namespace taeda::native

@@ -22,7 +22,7 @@ namespace taeda::autograd {
 namespace {
 constexpr int kMaxNesting = 60;
 
-class Pass {
+class Pass final {
  public:
   Pass(const BackwardOptions& options, bool pruned)
       : options_(options),
@@ -44,6 +44,7 @@ class Pass {
     return i != NodeTable::kNone && (table_[i].needed || table_[i].captured);
   }
   const BackwardOptions& options() const { return options_; }
+  std::vector<Tensor>& results() { return results_; }
   uint64_t id() const { return id_; }
   bool full() const { return full_; }
   std::vector<std::function<void()>> callbacks;
@@ -66,11 +67,13 @@ class Pass {
     return ++counter;
   }
   void discover(ArrayRef<Edge> roots);
+  bool take_over(ArrayRef<Edge> roots, std::vector<Tensor>& grads);
+  void order(ArrayRef<Edge> roots, class TakenPass& view) const;
   void register_inputs(ArrayRef<Edge> inputs);
   void mark_needed(ArrayRef<Edge> roots);
+  std::vector<Tensor> finish();
   void execute(uint32_t index);
   void capture(uint32_t index, const Tensors& grads);
-  Tensors call(Node& node, Tensors grads);
   void deliver(Node& node, Tensors& outputs);
   void add(uint32_t index, uint32_t input_nr, Tensor grad);
   void push(uint32_t index) {
@@ -89,7 +92,20 @@ class Pass {
 };
 
 thread_local Pass* current_pass = nullptr;
+thread_local PassRunner* pass_runner = nullptr;
 thread_local int nesting = 0;
+
+class Running {
+ public:
+  Running(Pass& p, Node* n) : pass_(p), outer_(std::exchange(p.running, n)) {}
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() { pass_.running = outer_; }
+
+ private:
+  Pass& pass_;
+  Node* outer_;
+};
 
 class PassScope {
  public:
@@ -189,6 +205,9 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
     register_inputs(inputs);
     mark_needed(roots);
   }
+  if (TAEDA_UNLIKELY(pass_runner != nullptr) && take_over(roots, grads)) {
+    return finish();
+  }
   for (size_t i = 0; i < roots.size(); ++i) {
     uint32_t index = table_.find(roots[i].node.get());
     add(index, roots[i].input_nr, std::move(grads[i]));
@@ -207,12 +226,88 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
     if (check_interrupt != nullptr) check_interrupt();
     execute(index);
   }
+  return finish();
+}
+
+std::vector<Tensor> Pass::finish() {
   // A callback may queue another one.
   for (size_t i = 0; i < callbacks.size(); ++i) {
     std::function<void()> callback = std::move(callbacks[i]);
     callback();
   }
   return std::move(results_);
+}
+
+class TakenPass final : public PassView {
+ public:
+  explicit TakenPass(Pass& pass) : pass_(pass) {}
+  int32_t place_of(const Node* node) const override {
+    uint32_t at = table->find(node);
+    return at == NodeTable::kNone ? -1 : places[at];
+  }
+  const BackwardOptions& options() const override { return pass_.options(); }
+  std::vector<Tensor>& results() override { return pass_.results(); }
+  void run_as(Node& node, const std::function<void()>& f) override {
+    Running running(pass_, &node);
+    f();
+  }
+  const NodeTable* table = nullptr;
+  std::vector<int32_t> places;  // among the calls, by index in the table
+
+ private:
+  Pass& pass_;
+};
+
+// The order in which the nodes would run, which no gradient has a say in.
+void Pass::order(ArrayRef<Edge> roots, TakenPass& view) const {
+  std::vector<uint32_t> dependencies;
+  std::vector<Ready> ready;
+  for (uint32_t i = 0; i < table_.size(); ++i) {
+    dependencies.push_back(table_[i].dependencies);
+  }
+  auto push = [&](uint32_t i) {
+    ready.push_back({table_[i].node->sequence_nr(), i});
+    std::push_heap(ready.begin(), ready.end());
+  };
+  for (const Edge& root : roots) {
+    uint32_t i = table_.find(root.node.get());
+    if (dependencies[i] != 0) continue;
+    dependencies[i] = 1;
+    push(i);
+  }
+  view.table = &table_;
+  view.places.assign(table_.size(), -1);
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end());
+    uint32_t index = ready.back().state;
+    ready.pop_back();
+    const NodeState& state = table_[index];
+    if (!state.needed && !state.captured) continue;
+    view.places[index] = static_cast<int32_t>(view.calls.size());
+    view.calls.push_back({state.node, state.needed, {}});
+    for (const Capture& c : captures_) {
+      if (c.state != index) continue;
+      view.calls.back().captured.push_back({c.input_nr, c.result});
+    }
+    if (!state.needed) continue;
+    for (const Edge& edge : state.node->next_edges()) {
+      if (!edge.valid()) continue;
+      uint32_t next = table_.find(edge.node.get());
+      if (pruned_ && !table_[next].needed && !table_[next].captured) continue;
+      if (--dependencies[next] == 0) push(next);
+    }
+  }
+}
+
+// False where the thread's runner leaves the pass to the engine.
+bool Pass::take_over(ArrayRef<Edge> roots, std::vector<Tensor>& grads) {
+  TakenPass view(*this);
+  order(roots, view);
+  view.roots.assign(roots.begin(), roots.end());
+  view.grads = std::move(grads);
+  if (pass_runner->run(view)) return true;
+  grads = std::move(view.grads);
+  return false;
 }
 
 void Pass::add(uint32_t index, uint32_t input_nr, Tensor grad) {
@@ -231,28 +326,54 @@ void Pass::capture(uint32_t index, const Tensors& grads) {
   }
 }
 
+}  // namespace
+
+// Of a leaf, its own; else those of the tensors that the node made.
+static LeafHooks* leaf_hooks(const Node& node) {
+  TensorImpl* variable = node.accumulated_variable();
+  if (variable == nullptr) return nullptr;
+  auto* meta = static_cast<AutogradMeta*>(variable->autograd_meta());
+  return meta == nullptr ? nullptr : meta->leaf_hooks.get();
+}
+
+bool has_tensor_hooks(const Node& node) {
+  if (node.accumulated_variable() != nullptr) {
+    LeafHooks* hooks = leaf_hooks(node);
+    return hooks != nullptr && !hooks->before.empty();
+  }
+  NodeExtra* extra = node.extra_or_null();
+  return extra != nullptr && !extra->tensor_hooks.empty();
+}
+
+static void run_hooks(SmallVector<NodeExtra::ForOutput, 1> hooks,
+                      Tensors& grads) {
+  for (auto& h : hooks) {
+    Tensor& grad = grads[h.output_nr];
+    if (grad.defined()) h.hook->call(grad);
+  }
+}
+
+// Lists are copied: a hook may add another one.
 void run_tensor_hooks(Node& node, Tensors& grads) {
-  if (TensorImpl* variable = node.accumulated_variable()) {
-    auto* meta = static_cast<AutogradMeta*>(variable->autograd_meta());
-    if (meta == nullptr || !meta->leaf_hooks) return;
-    auto hooks = meta->leaf_hooks->before;  // a hook may add another one
+  if (node.accumulated_variable() != nullptr) {
+    LeafHooks* own = leaf_hooks(node);
+    if (own == nullptr) return;
+    auto hooks = own->before;
     for (auto& hook : hooks) {
       if (grads[0].defined()) hook->call(grads[0]);
     }
     return;
   }
   NodeExtra* extra = node.extra_or_null();
-  if (extra == nullptr) return;
-  for (auto* list : {&extra->tensor_hooks, &extra->retain_hooks}) {
-    auto hooks = *list;
-    for (auto& h : hooks) {
-      Tensor& grad = grads[h.output_nr];
-      if (grad.defined()) h.hook->call(grad);
-    }
-  }
+  if (extra != nullptr) run_hooks(extra->tensor_hooks, grads);
 }
 
-Tensors Pass::call(Node& node, Tensors grads) {
+void run_retain_hooks(Node& node, Tensors& grads) {
+  NodeExtra* extra = node.extra_or_null();
+  if (extra != nullptr) run_hooks(extra->retain_hooks, grads);
+}
+
+Tensors call_node(Node& node, Tensors grads) {
   NodeExtra* extra = node.extra_or_null();
   if (extra == nullptr ||
       (extra->pre_hooks.empty() && extra->post_hooks.empty())) {
@@ -268,23 +389,21 @@ Tensors Pass::call(Node& node, Tensors grads) {
   return outputs;
 }
 
+namespace {
+
 void Pass::execute(uint32_t index) {
   NodeState& state = table_[index];
   Node& node = *state.node;
   Tensors grads = std::move(state.buffer);
   bool needed = state.needed, captured = state.captured;
   if (!needed && !captured) return;
-  struct Running {
-    Pass& pass;
-    Node* outer;
-    Running(Pass& p, Node* n) : pass(p), outer(std::exchange(p.running, n)) {}
-    ~Running() { pass.running = outer; }
-  } running(*this, &node);
+  Running running(*this, &node);
   try {
     run_tensor_hooks(node, grads);
+    run_retain_hooks(node, grads);
     if (captured) capture(index, grads);
     if (!needed) return;
-    Tensors outputs = call(node, std::move(grads));
+    Tensors outputs = call_node(node, std::move(grads));
     if (!options_.keep_graph) node.release_variables();
     validate_grads(node, outputs);
     deliver(node, outputs);
@@ -345,6 +464,10 @@ std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
     results = pass.run(roots, std::move(grads), inputs);
   });
   return results;
+}
+
+PassRunner* exchange_pass_runner(PassRunner* runner) {
+  return std::exchange(pass_runner, runner);
 }
 
 void queue_callback(std::function<void()> callback) {

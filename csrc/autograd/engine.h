@@ -23,6 +23,49 @@ TAEDA_API std::vector<Tensor> run_backward(ArrayRef<Edge> roots,
                                            ArrayRef<Edge> inputs,
                                            const BackwardOptions& options);
 
+// Note [Passes that are taken over]
+// A thread may have a runner, which gets its passes in place of the engine: the
+// calls in the order in which the engine would make them. Callbacks and
+// captured results are the pass's as ever, and what the runner calls inside
+// finds the pass (`current_node`, `task_will_run`). Passes that begin inside of
+// one are the engine's unless the runner says otherwise.
+struct PassCall {
+  struct Captured {
+    uint32_t input_nr;
+    size_t result;
+  };
+  Node* node = nullptr;
+  bool needed = true;  // false: only captured
+  SmallVector<Captured, 1> captured;
+};
+class TAEDA_API PassView {
+ public:
+  virtual ~PassView() = default;
+  std::vector<PassCall> calls;
+  std::vector<Edge> roots;
+  std::vector<Tensor> grads;                             // of the roots
+  virtual int32_t place_of(const Node* node) const = 0;  // -1: not called
+  virtual const BackwardOptions& options() const = 0;
+  virtual std::vector<Tensor>& results() = 0;
+  // While `node` counts as the running one.
+  virtual void run_as(Node& node, const std::function<void()>& f) = 0;
+};
+class TAEDA_API PassRunner {
+ public:
+  virtual ~PassRunner() = default;
+  // False, with nothing done: the engine runs the pass.
+  virtual bool run(PassView& pass) = 0;
+};
+// This thread's; gives the one before.
+TAEDA_API PassRunner* exchange_pass_runner(PassRunner* runner);
+
+// The steps of a call: hooks of the tensors that `node` made, hooks that keep
+// the gradients of such, the node itself between its own hooks.
+TAEDA_API bool has_tensor_hooks(const Node& node);
+TAEDA_API void run_tensor_hooks(Node& node, Tensors& grads);
+TAEDA_API void run_retain_hooks(Node& node, Tensors& grads);
+TAEDA_API Tensors call_node(Node& node, Tensors grads);
+
 // Runs `callback` when the backward pass that is running on this thread ends.
 TAEDA_API void queue_callback(std::function<void()> callback);
 // Whether a backward pass is running on this thread.

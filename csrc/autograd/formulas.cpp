@@ -51,6 +51,12 @@ Tensor real_if_needed(const Tensor& t, ScalarType wanted) {
   return t.is_complex() && !is_complex(wanted) ? cast_to(t, wanted) : t;
 }
 
+Tensor no_derivative(const char* op, const char* argument) {
+  throw_error(
+      ErrorKind::NotImplemented,
+      str_cat("derivative for ", op, ": ", argument, " is not implemented"));
+}
+
 Tensor conj_of(const Tensor& t) {
   if (!t.is_complex()) return t;
 #if __has_include(<taeda/gen/ops/conj.h>)

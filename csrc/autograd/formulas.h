@@ -27,6 +27,9 @@ TAEDA_API Tensor cast_to(const Tensor& t, ScalarType dtype);
 // The real part of a complex gradient of something real.
 TAEDA_API Tensor real_if_needed(const Tensor& t, ScalarType wanted);
 TAEDA_API Tensor conj_of(const Tensor& t);
+// NotImplementedError: nobody knows the derivative of `op` by `argument`.
+[[noreturn]] TAEDA_API Tensor no_derivative(const char* op,
+                                            const char* argument);
 // Whether a condition of one element holds; true for a wrapper of a level,
 // whose elements may differ: it stands for the formula that is right in both
 // cases.

@@ -2,6 +2,7 @@
 // of the defining equation; conjugates by PyTorch's convention.
 #include <taeda/csrc/autograd/formulas_factors.h>
 
+#include <taeda/csrc/autograd/formulas_linalg.h>
 #include <taeda/csrc/autograd/formulas_products.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
@@ -16,8 +17,10 @@
 #include <taeda/gen/ops/eye.h>
 #include <taeda/gen/ops/imag.h>
 #include <taeda/gen/ops/linalg_det.h>
+#include <taeda/gen/ops/linalg_householder_product.h>
 #include <taeda/gen/ops/linalg_inv.h>
 #include <taeda/gen/ops/linalg_matrix_exp.h>
+#include <taeda/gen/ops/linalg_pinv.h>
 #include <taeda/gen/ops/linalg_solve.h>
 #include <taeda/gen/ops/linalg_solve_triangular.h>
 #include <taeda/gen/ops/linalg_svd.h>
@@ -27,6 +30,7 @@
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/neg.h>
+#include <taeda/gen/ops/ormqr.h>
 #include <taeda/gen/ops/prod.h>
 #include <taeda/gen/ops/real.h>
 #include <taeda/gen/ops/sub.h>
@@ -314,6 +318,41 @@ Tensor linalg_pinv_gradient(const Tensor& g, const Tensor& a, const Tensor& p) {
   out = plus(out, minus(first, times(a, times(p, first))));
   Tensor second = times(ph, times(p, gh));
   return plus(out, minus(second, times(times(second, p), a)));
+}
+
+std::tuple<Tensor, Tensor> least_squares_gradients(const Tensor& grad,
+                                                   const Tensor& a,
+                                                   const Tensor& b,
+                                                   std::array<bool, 2> wanted) {
+  Tensor p = ops::linalg_pinv(a), ga, gb;
+  if (wanted[0]) ga = linalg_pinv_gradient(times(grad, adjoint_of(b)), a, p);
+  if (wanted[1]) gb = times(adjoint_of(p), grad);
+  return {ga, gb};
+}
+
+// dQ of op(Q) C or C op(Q), and from there as householder_product.
+std::tuple<Tensor, Tensor, Tensor> ormqr_gradients(const Tensor& grad,
+                                                   const Tensor& reflectors,
+                                                   const Tensor& tau,
+                                                   const Tensor& other,
+                                                   bool left,
+                                                   bool transpose,
+                                                   std::array<bool, 3> wanted) {
+  Tensor gr, gt, gc;
+  if (wanted[2]) gc = ops::ormqr(reflectors, tau, grad, left, !transpose);
+  if (!wanted[0] && !wanted[1]) return {gr, gt, gc};
+  int64_t m = reflectors.size(-2), n = reflectors.size(-1), k = tau.size(-1);
+  Tensor all = ops::constant_pad_nd(
+      ops::narrow(reflectors, -1, 0, k), {0, m - k}, Scalar(0));
+  Tensor q = ops::linalg_householder_product(all, tau);
+  Tensor gq =
+      left ? times(grad, adjoint_of(other)) : times(adjoint_of(other), grad);
+  if (transpose) gq = adjoint_of(gq);
+  std::tie(gr, gt) = householder_product_gradients(gq, all, tau, q);
+  if (gr.defined()) {
+    gr = ops::constant_pad_nd(ops::narrow(gr, -1, 0, k), {0, n - k}, Scalar(0));
+  }
+  return {gr, gt, gc};
 }
 
 }  // namespace taeda::autograd

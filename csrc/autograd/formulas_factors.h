@@ -54,4 +54,20 @@ TAEDA_API Tensor linalg_pinv_gradient(const Tensor& grad,
                                       const Tensor& a,
                                       const Tensor& inverse);
 
+// Of the solution X of least squares.
+TAEDA_API std::tuple<Tensor, Tensor> least_squares_gradients(
+    const Tensor& grad,
+    const Tensor& a,
+    const Tensor& b,
+    std::array<bool, 2> wanted);
+// Of op(Q) C or C op(Q), Q being the product of reflections.
+TAEDA_API std::tuple<Tensor, Tensor, Tensor> ormqr_gradients(
+    const Tensor& grad,
+    const Tensor& reflectors,
+    const Tensor& tau,
+    const Tensor& other,
+    bool left,
+    bool transpose,
+    std::array<bool, 3> wanted);
+
 }  // namespace taeda::autograd

@@ -48,6 +48,11 @@ struct Count {
     } else {
       known *= static_cast<double>(size.plain());
     }
+    // A guard may have settled what a symbol is: the product is plain then.
+    if (!symbolic.is_symbolic()) {
+      known *= static_cast<double>(symbolic.plain());
+      symbolic = 1;
+    }
   }
 };
 Count reduced_count(SymIntArrayRef sizes, OptionalDims dims) {

@@ -1,5 +1,7 @@
 #include <taeda/csrc/autograd/inplace.h>
 
+#include <taeda/csrc/autograd/fields.h>
+
 #include <taeda/csrc/autograd/formulas_views.h>
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/clone.h>
@@ -111,6 +113,7 @@ Tensor laid_out_like(const TensorGeometry& g, const Tensor& grad) {
 
 class CopySlices final : public Node {
  public:
+  CopySlices() = default;
   CopySlices(const Tensor& base, const Tensor& view, IntrusivePtr<Node> fn)
       : base_(base), view_(view), fn_(std::move(fn)) {
     if (const TensorExtra* extra = view.impl()->extra_or_null()) {
@@ -131,6 +134,23 @@ class CopySlices final : public Node {
     released_ = true;
   }
   Tensors apply(Tensors&& grads) override;
+  bool list_fields(NodeFields& fields) override {
+    // What a replay does is its own.
+    if (!fn_ || released_ || replay_) return false;
+    fields.add_kind(typeid(*fn_));
+    fields.add(base_, view_);
+    return fn_->list_fields(fields);
+  }
+  IntrusivePtr<Node> blank() const override {
+    auto out = make_intrusive<CopySlices>();
+    out->fn_ = fn_->blank();
+    // Of the sizes that these know, none differs without the view's.
+    for (size_t i = 0; i < fn_->num_outputs(); ++i) {
+      out->fn_->add_output(fn_->output(i));
+    }
+    for (const Edge& edge : fn_->next_edges()) out->fn_->add_next_edge(edge);
+    return out;
+  }
 
  private:
   TensorGeometry base_;
@@ -172,11 +192,19 @@ Tensors CopySlices::apply(Tensors&& grads) {
 // The grad_fn of a regenerated view.
 class AsStridedBackward final : public Node {
  public:
+  AsStridedBackward() = default;
   AsStridedBackward(const Tensor& base, const Tensor& view)
       : base_(base), view_(view) {
     add_next_edge(gradient_edge(base));
   }
   std::string name() const override { return "AsStridedBackward0"; }
+  bool list_fields(NodeFields& fields) override {
+    fields.add(base_, view_);
+    return true;
+  }
+  IntrusivePtr<Node> blank() const override {
+    return make_intrusive<AsStridedBackward>();
+  }
   Tensors apply(Tensors&& grads) override {
     Tensors out(1);
     if (!grads[0].defined()) return out;

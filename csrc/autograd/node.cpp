@@ -49,6 +49,11 @@ void Node::release_resources() {
   extra_.reset();
 }
 
+bool Node::list_fields(NodeFields& fields) {
+  (void)fields;
+  return false;
+}
+
 // Note [Releasing graphs]
 // Freeing a node frees its edges and what it saved, and either may hold the
 // last reference to the next node. So nobody drops a node directly: ~Node and

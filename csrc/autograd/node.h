@@ -12,6 +12,7 @@
 namespace taeda::autograd {
 
 class Node;
+class NodeFields;
 using Tensors = SmallVector<Tensor, 4>;
 
 // Where a gradient goes: input `input_nr` of `node`.
@@ -97,6 +98,11 @@ class TAEDA_API Node : public IntrusiveTarget {
   virtual Tensors apply(Tensors&& grads) = 0;
   // Frees what was saved; afterwards unpacking is an error.
   virtual void release_variables() {}
+  // Lists what the node keeps for `apply`, always in one order; false where
+  // that is known to `apply` alone. `blank` makes a node of the same class
+  // with nothing kept.
+  virtual bool list_fields(NodeFields& fields);
+  virtual IntrusivePtr<Node> blank() const { return {}; }
   // The tensor that an AccumulateGrad node adds to.
   virtual TensorImpl* accumulated_variable() const { return nullptr; }
 
@@ -127,8 +133,9 @@ class TAEDA_API Node : public IntrusiveTarget {
     outputs_.emplace_back(t);
     return static_cast<uint32_t>(outputs_.size() - 1);
   }
-  uint32_t add_undefined_output() {
-    outputs_.emplace_back();
+  uint32_t add_undefined_output() { return add_output(OutputInfo()); }
+  uint32_t add_output(OutputInfo info) {
+    outputs_.push_back(std::move(info));
     return static_cast<uint32_t>(outputs_.size() - 1);
   }
   void replace_output(size_t i, const Tensor& t) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <taeda/csrc/autograd/engine.h>
+#include <taeda/csrc/autograd/fields.h>
 #include <taeda/csrc/autograd/formulas.h>
 #include <taeda/csrc/autograd/inplace.h>
 #include <taeda/csrc/autograd/saved_variable.h>

@@ -58,6 +58,12 @@ void SavedVariable::save(const Tensor& t, bool is_output) {
   }
 }
 
+void SavedVariable::stand_in(const Tensor& t) {
+  state_ = State::Saved;
+  data_ = t;
+  version_ = data_.version();
+}
+
 // What the hooks return stands for the value. The place in the graph is kept
 // here, for hooks see the bare tensor and may return any other.
 void SavedVariable::pack_with(SavedTensorHooks& hooks) {

@@ -52,6 +52,11 @@ class TAEDA_API SavedVariable {
   // `node._raw_saved_x.register_hooks(pack, unpack)`.
   void register_hooks(SavedTensorHooks& hooks);
   bool released() const { return state_ == State::Released; }
+  bool is_empty() const { return state_ == State::Empty; }
+  // Whether unpacking runs a hook.
+  bool is_packed() const { return packed_ != nullptr; }
+  // Keeps `t` as it is: no hook packs it, whatever hooks are in force.
+  void stand_in(const Tensor& t);
 
  private:
   enum class State : uint8_t { Empty, Saved, Released };

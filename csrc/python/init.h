@@ -39,5 +39,6 @@ void bind_functorch(PyObject* module);
 void bind_autocast(PyObject* module);
 void bind_torch_dispatch(PyObject* module);
 void bind_symbolic(PyObject* module);
+void bind_shared_memory(PyObject* module);
 
 }  // namespace taeda::python

@@ -1,7 +1,10 @@
 // PyInit__C: the types first, then the operators.
+#include <taeda/aten/iter/output.h>
+#include <taeda/csrc/extension/bridge.h>
 #include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/bridge.h>
+#include <taeda/csrc/python/boxed_values.h>
 #include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/values.h>
 
 #include <cstring>
 #include <map>
@@ -75,7 +78,8 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
                        bind_functorch,
                        bind_autocast,
                        bind_torch_dispatch,
-                       bind_symbolic}) {
+                       bind_symbolic,
+                       bind_shared_memory}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());
@@ -90,12 +94,34 @@ PyMethodDef functions[] = {
 
 // See bridge.h.
 void add_bridge(PyObject* module) {
-  static const Bridge bridge{tensor_base_type,
-                             +[](TensorBase t) { return wrap(std::move(t)); },
-                             translate_exception};
+  static const Bridge bridge{
+      .layout = Bridge::kLayout,
+      .tensor_type = tensor_base_type,
+      .wrap = [](TensorBase t) { return wrap(std::move(t)); },
+      .translate = translate_exception,
+      .unwrap = [](PyObject* o) -> const TensorBase& {
+        return unwrap_checked(o, "argument");
+      },
+      .wrap_number = [](const Scalar& v) { return wrap(v); },
+      .to_number = [](PyObject* o) { return to_scalar(o); },
+      .wrap_dtype = [](ScalarType t) { return wrap(t); },
+      .to_dtype = to_dtype,
+      .wrap_device = new_device,
+      .to_device = to_device,
+      .to_object =
+          [](const IValue& v, const ArgInfo& info) {
+            return to_object(v, kind_of(info)).release();
+          },
+  };
   Ref capsule = checked(PyCapsule_New(
       const_cast<Bridge*>(&bridge), Bridge::kName, /*destructor=*/nullptr));
   add_object(module, "_bridge", capsule.get());
+}
+
+// Operators' warnings are Python's, for programs to filter and count.
+void warn_in_python(const std::string& message) {
+  GilAcquire gil;
+  check_status(PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1));
 }
 
 void fill(PyObject* module) {
@@ -110,6 +136,7 @@ void fill(PyObject* module) {
   }
   add_methods();
   add_bridge(module);
+  warning_handler = warn_in_python;
 }
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -2,6 +2,7 @@
 // and never imported here unless a program has an array or asks for one.
 #include <taeda/aten/core/memory.h>
 #include <taeda/aten/settings.h>
+#include <taeda/c10/core/kept_forms.h>
 #include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
@@ -259,6 +260,7 @@ TensorBase tensor_from_numpy(PyObject* object, bool warn_if_readonly) {
 // tensors may have no memory, which NumPy takes for a request to allocate.
 PyObject* numpy_from_tensor(const TensorBase& t, PyObject* owner) {
   static char nothing[16];
+  if (t.numel() > 0) show_memory(*t.storage());
   void* data = t.numel() == 0 ? nothing : t.mutable_raw_data();
   std::vector<py::ssize_t> strides(t.strides().vec());
   for (py::ssize_t& s : strides) s *= static_cast<py::ssize_t>(t.itemsize());

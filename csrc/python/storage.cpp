@@ -2,6 +2,7 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/core/memory.h>
 #include <taeda/aten/iter/derived.h>
+#include <taeda/c10/core/kept_forms.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_functions.h>
@@ -59,6 +60,7 @@ SharedStorage slice_of(const SharedStorage& whole, const py::slice& slice) {
   auto release = [](void* context, size_t) {
     static_cast<StorageImpl*>(context)->release();
   };
+  show_memory(*whole);
   char* data = static_cast<char*>(whole->mutable_data()) + start;
   void* kept = SharedStorage(whole).detach();
   return make_intrusive<StorageImpl>(
@@ -113,6 +115,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     if (!s->device().is_cpu()) {
       raise(PyExc_BufferError, "only CPU storages have a buffer");
     }
+    show_memory(*s);
     auto n = static_cast<Py_ssize_t>(s->nbytes());
     check_status(PyBuffer_FillInfo(
         view, self, s->mutable_data(), n, /*readonly=*/0, flags));
@@ -176,7 +179,10 @@ void init_storage(PyObject* module) {
       .def("size", nbytes, "Its length in bytes.")
       .def(
           "data_ptr",
-          [](Self s) { return reinterpret_cast<uintptr_t>(s->mutable_data()); },
+          [](Self s) {
+            show_memory(*s);
+            return reinterpret_cast<uintptr_t>(s->mutable_data());
+          },
           "The address of its first byte.")
       .def("element_size", [](Self) { return 1; })
       .def("resizable", [](Self s) { return s->resizable(); })

@@ -1,5 +1,6 @@
 // Methods that answer questions about a tensor, and its elements as numbers.
 #include <taeda/aten/core/level.h>
+#include <taeda/c10/core/kept_forms.h>
 #include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/python/tensor_functions.h>
 #include <taeda/csrc/python/torch_dispatch.h>
@@ -53,6 +54,7 @@ PyObject* data_pointer(const TensorBase& t) {
               "it is a value of a function transform (shape ",
               t.sizes(),
               ")");
+  if (t.storage()) show_memory(*t.storage());
   return PyLong_FromVoidPtr(t.impl()->address());
 }
 

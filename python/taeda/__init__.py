@@ -13,6 +13,7 @@ from taeda._C import *  # noqa: F403  dtypes, devices, constructors, settings
 from taeda._C import __version__
 from taeda._lazy import _placeholder
 from taeda._lazy import attributes as _attributes
+from taeda._storage import attach as _attach
 from taeda._tensor import Tensor
 
 del TensorBase  # noqa: F821  Tensor's native half
@@ -46,7 +47,7 @@ _LAZY_NAMES = {
     "_tensor_str": "set_printoptions",
     "serialization": "load save",
     "storage": (
-        "TypedStorage DoubleStorage FloatStorage HalfStorage BFloat16Storage"
+        "from_file TypedStorage DoubleStorage FloatStorage HalfStorage BFloat16Storage"
         " LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage"
         " ComplexDoubleStorage ComplexFloatStorage"
     ),
@@ -98,10 +99,10 @@ for _name in _WHERE:
     globals().pop(_name, None)
 _SUBMODULES = frozenset(
     "accelerator amp autograd backends compiler cuda cpu distributed"
-    " distributions export fft func functional futures fx hub jit library linalg mps"
-    " mtia multiprocessing nn onnx optim overrides profiler random return_types"
-    " serialization special storage testing torch_version types utils version"
-    " xpu __config__ _dynamo _logging _subclasses _utils".split()
+    " distributions export fft func functional futures fx hub jit library linalg masked"
+    " mps mtia multiprocessing nested nn onnx optim overrides profiler random"
+    " return_types serialization signal special storage testing torch_version types"
+    " utils version xpu __config__ _dynamo _logging _subclasses _utils".split()
 )
 
 
@@ -145,16 +146,6 @@ def _first_miss(name: str):
 _C.__getattr__, _C._nn.__getattr__ = _first_miss, _native_name
 
 
-def _storage_from_file(filename, shared: bool = False, nbytes: int = 0):
-    """A storage over a file's bytes; with shared, writes go to the file."""
-    from taeda.storage import from_file
-
-    return from_file(filename, shared, nbytes)
-
-
-_C.UntypedStorage.from_file = staticmethod(_storage_from_file)
-
-
 def __dir__():
     return sorted({*globals(), *_WHERE, *_SUBMODULES})
 
@@ -164,4 +155,5 @@ __all__ = [name for name in globals() if not name.startswith("_")]
 _sys.modules.setdefault("taeda._C._VariableFunctions", _native)
 for _space in ("_nn", "_linalg", "_special", "_fft", "_sparse", "_nested"):
     _sys.modules.setdefault(f"taeda._C.{_space}", getattr(_C, _space))
+_attach(_C.UntypedStorage)
 __all__ += ["Tensor", "__version__", *_LAZY_NAMES["_type_info"].split()]

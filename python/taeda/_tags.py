@@ -22,6 +22,7 @@ class Tag(Enum):
     out = 14
     pointwise = 16
     reduction = 18
+    view_copy = 19  # what a view shows, in memory of its own
 
     def __repr__(self) -> str:
         return f"<Tag.{self.name}: {self.value}>"

@@ -143,6 +143,14 @@ class Tensor(_C.TensorBase):
             f"{type(element)}."
         )
 
+    def __rdiv__(self, other):
+        if _overrides(self):
+            return _override(Tensor.__rdiv__, (self,), self, other)
+        try:
+            return self.reciprocal() * other
+        except TypeError:
+            return NotImplemented
+
     def __reversed__(self):
         if _overrides(self):
             return _override(Tensor.__reversed__, (self,), self)
@@ -290,7 +298,7 @@ class Tensor(_C.TensorBase):
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory."""
-        return getattr(self.untyped_storage(), "_is_shared", False)
+        return self.untyped_storage().is_shared()
 
     def is_pinned(self, device=None) -> bool:
         """Whether the memory is page-locked for an accelerator: never on this build."""
@@ -301,11 +309,12 @@ class Tensor(_C.TensorBase):
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def share_memory_(self):
-        """Move the memory where other processes can see it."""
-        raise NotImplementedError(
-            "share_memory_: tensors in memory shared between processes do not exist "
-            "yet; DataLoader's workers pass theirs on by themselves"
-        )
+        """Move the memory where other processes can see it.
+
+        The tensor cannot be resized then. Nothing happens where it lies there already.
+        """
+        self.untyped_storage().share_memory_()
+        return self
 
     def storage_type(self):
         """The old typed storage's class."""

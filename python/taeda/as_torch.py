@@ -38,6 +38,18 @@ class _Finder:
             return None
         return ModuleSpec(name, _Loader(own), is_package=True)
 
+    @staticmethod
+    def find_distributions(context=None):
+        """What importlib.metadata says of `torch`: this release of the interface.
+
+        Programs ask it which release they run on. A PyTorch that is installed beside
+        this library stays hidden, since `import torch` does not reach it either.
+        """
+        if (getattr(context, "name", None) or "").lower() == "torch":
+            from taeda._distribution import Distribution
+
+            yield Distribution("torch", _INTERFACE)
+
 
 class _Loader:
     def __init__(self, own: str) -> None:

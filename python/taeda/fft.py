@@ -1,7 +1,4 @@
-"""Fourier transforms: natives under their short names, and helpers for their order.
-
-The transforms themselves are not there yet.
-"""
+"""Fourier transforms: natives under their short names, and helpers for their order."""
 
 from __future__ import annotations
 

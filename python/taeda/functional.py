@@ -6,6 +6,7 @@ from math import prod
 
 import taeda
 from taeda import _C
+from taeda import Tensor as Tensor  # programs name it in annotations
 from taeda._C import _has_torch_function as _overrides_in
 from taeda._C import _has_torch_function_unary as _overrides
 
@@ -397,12 +398,12 @@ def unravel_index(indices, shape):
 
 
 def stft(input, n_fft: int, *args, **kwargs):
-    """The short-time Fourier transform of a signal."""
+    """The spectra of overlapping windows of a signal: `Tensor.stft`."""
     return _native("stft")(input, n_fft, *args, **kwargs)
 
 
 def istft(input, n_fft: int, *args, **kwargs):
-    """The inverse of `stft`."""
+    """The signal of overlapping spectra: `Tensor.istft`."""
     return _native("istft")(input, n_fft, *args, **kwargs)
 
 

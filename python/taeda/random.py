@@ -63,6 +63,7 @@ class fork_rng:
     Args:
         devices: accelerators whose state is kept as well; there are none.
         enabled: False does nothing.
+        device_type: the kind of these accelerators; "cuda" unless given.
 
     Example:
         >>> with taeda.random.fork_rng():
@@ -75,10 +76,10 @@ class fork_rng:
         enabled: bool = True,
         _caller: str = "fork_rng",
         _devices_kw: str = "devices",
-        device_type: str = "cuda",
+        device_type: str | None = None,
     ) -> None:
         self.enabled = enabled
-        self.devices = list(devices or ()), device_type
+        self.devices = list(devices or ()), device_type or "cuda"
 
     def __enter__(self) -> None:
         if self.enabled:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import taeda
 from taeda._io.storages import STORAGE_DTYPES, storage_bytes
+from taeda._storage import CASTS, decoded
 
 __all__ = ["TypedStorage", "UntypedStorage", *STORAGE_DTYPES]  # noqa: F822
 
@@ -133,6 +136,69 @@ class TypedStorage:
         self._untyped_storage.share_memory_()
         return self
 
+    def is_shared(self) -> bool:
+        """Can other processes map the bytes, or are they a file's?"""
+        return self._untyped_storage.is_shared()
+
+    _share_memory_, _is_shared = share_memory_, is_shared
+
+    def _new_shared(self, size: int, *, device=None) -> TypedStorage:
+        """A fresh storage of as many elements in shared memory."""
+        made = taeda.UntypedStorage._new_shared(
+            size * self.element_size(), device=device or "cpu"
+        )
+        return TypedStorage(wrap_storage=made, dtype=self.dtype)
+
+    @property
+    def filename(self):
+        """The file that `from_file` mapped with `shared`; else None."""
+        return self._untyped_storage.filename
+
+    @classmethod
+    def from_file(cls, filename, shared: bool = False, size: int = 0) -> TypedStorage:
+        """A storage over the first elements of a file, of the default dtype."""
+        tensor = from_file(filename, shared, size)
+        return cls(wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype)
+
+    @classmethod
+    def from_buffer(
+        cls, buffer, byte_order=None, count=-1, offset=0, *, dtype=None, device=None
+    ) -> TypedStorage:
+        """A storage with a copy of a buffer's elements."""
+        dtype = dtype or taeda.get_default_dtype()
+        data = memoryview(buffer).cast("B")
+        made = decoded(data, byte_order, count, offset, dtype.itemsize)
+        return cls(wrap_storage=made.to(device=device or "cpu"), dtype=dtype)
+
+    def resizable(self) -> bool:
+        """Can the length change?"""
+        return self._untyped_storage.resizable()
+
+    def get_device(self) -> int:
+        """The device's number; -1 for the CPU."""
+        return self._untyped_storage.get_device()
+
+    def is_pinned(self, device=None) -> bool:
+        """Is the memory page-locked for an accelerator?"""
+        return self._untyped_storage.is_pinned(device)
+
+    def pin_memory(self, device=None) -> TypedStorage:
+        """A copy in page-locked memory."""
+        return self._moved(self._tensor().pin_memory())
+
+    def cuda(self, device=None, non_blocking: bool = False) -> TypedStorage:
+        """A copy on a CUDA device."""
+        return self._moved(self._tensor().cuda(device, non_blocking=non_blocking))
+
+    @property
+    def is_hpu(self) -> bool:
+        """Are the bytes on a Habana device? This library knows none."""
+        return self.device.type == "hpu"
+
+    def pickle_storage_type(self) -> str:
+        """The name of the old storage class."""
+        return self.type().rpartition(".")[2]
+
     def __repr__(self) -> str:
         rows = "".join(f" {value}\n" for value in self.tolist())
         return (
@@ -150,6 +216,20 @@ class TypedStorage:
     def __reduce__(self):
         data = bytes(storage_bytes(self._untyped_storage.cpu()))
         return (_from_bytes, (self.dtype, data))
+
+
+def _cast(name: str, dtype: str):
+    def convert(self) -> TypedStorage:
+        return self._moved(self._tensor().to(getattr(taeda, dtype), copy=True))
+
+    convert.__name__ = name
+    convert.__qualname__ = f"TypedStorage.{name}"
+    convert.__doc__ = f"The elements as {dtype}."
+    return convert
+
+
+for _name, _dtype in CASTS.items():
+    setattr(TypedStorage, _name, _cast(_name, _dtype))
 
 
 def _from_bytes(dtype, data: bytes) -> TypedStorage:
@@ -185,29 +265,41 @@ def __getattr__(name: str):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def from_file(filename, shared: bool = False, nbytes: int = 0):
-    """A storage over the first bytes of a file.
+def from_file(
+    filename,
+    shared=None,
+    size=0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
+    """A tensor over a file's first elements.
 
     Args:
         filename: its path.
-        shared: changes go to the file, which is made longer where it is too short.
-        nbytes: how many; all of them when 0 and not shared.
+        shared: writes go to the file, which is made longer where it is too short.
+        size: how many elements.
+        dtype: theirs.
+        layout, device, pin_memory: only strided tensors on the CPU can be asked.
+        requires_grad: as for `taeda.empty`.
 
     Raises:
-        RuntimeError: the file is shorter and not shared.
+        RuntimeError: the file is shorter and not shared, or cannot be opened.
     """
-    import mmap
-    import os
-
-    size = os.path.getsize(filename) if os.path.exists(filename) else 0
-    nbytes = nbytes or size
-    if not shared and size < nbytes:
-        raise RuntimeError(f"from_file: {filename} has {size} bytes, not {nbytes}")
-    if nbytes == 0:
-        return taeda.UntypedStorage(0)
-    with open(filename, "r+b" if shared and size else "w+b" if shared else "rb") as f:
-        if shared and size < nbytes:
-            f.truncate(nbytes)
-        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
-        area = mmap.mmap(f.fileno(), nbytes, access=access)
-    return taeda.frombuffer(area, dtype=taeda.uint8).untyped_storage()
+    place = taeda.device(device or "cpu")
+    if place.type != "cpu" or layout not in (None, taeda.strided):
+        raise NotImplementedError(
+            f"from_file: makes strided CPU tensors, not {layout} on {place}"
+        )
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
+    if size < 0:
+        raise RuntimeError(f"from_file: negative size {size}")
+    tensor = taeda.empty(0, dtype=dtype, requires_grad=requires_grad)
+    nbytes = size * tensor.dtype.itemsize
+    storage = taeda._C._map_file(os.fspath(filename), bool(shared), nbytes)
+    with taeda.no_grad():
+        return tensor.set_(storage, 0, (size,), (1,))

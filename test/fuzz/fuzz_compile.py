@@ -2,13 +2,16 @@
 
 Each random program (`programs.py`) is run twice on inputs of the first sizes and twice
 on longer ones, of which the first may make sizes symbols. It is compiled with the
-default backend or the one that TAEDA_FUZZ_BACKEND names. A difference counts when it
+default backend or the one that TAEDA_FUZZ_BACKEND names, or its backward pass is
+(compiled autograd), or both. A difference counts when it
 is larger than what the program's own results move by where its floating-point inputs
 are changed in their last places, as they do behind comparisons and roundings.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import random
 import warnings
@@ -16,6 +19,7 @@ import warnings
 import taeda
 from harness import main
 from programs import Grower, Program, writable
+from taeda._dynamo import compiled_autograd
 
 BACKEND = os.environ.get("TAEDA_FUZZ_BACKEND")
 ERRORS = (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError)
@@ -124,6 +128,11 @@ def is_unstable(program: Program, longer: int, source: random.Random) -> bool:
     return False
 
 
+def backward_compiled(dynamic: bool | None):
+    """A context in which backward passes are compiled."""
+    return compiled_autograd._enable(None, dynamic=bool(dynamic))
+
+
 def attempt(source: random.Random) -> bool:
     """One program; False where it is unstable and told nothing."""
     program = Grower(source).grow(source.randrange(2, 14))
@@ -131,15 +140,22 @@ def attempt(source: random.Random) -> bool:
     options = {} if BACKEND is None else {"backend": BACKEND}
     dynamic = source.choice((None, None, True, False))
     compiled = taeda.compile(function, dynamic=dynamic, **options)
+    mode = source.choice(("forward", "forward", "both", "backward"))
+    if mode == "backward":
+        compiled = function
+    around = contextlib.nullcontext
+    if mode != "forward":
+        around = functools.partial(backward_compiled, dynamic)
     stable = True
     for longer in (0, 0, 2, 5):
         expected = outcome(function, program.make_inputs(longer), program.seed)
-        found = outcome(compiled, program.make_inputs(longer), program.seed)
+        with around():
+            found = outcome(compiled, program.make_inputs(longer), program.seed)
         if distance(found, expected, floor_of(program)) <= 1:
             continue
         if not is_unstable(program, longer, source):
             print(f"{program.text()}inputs {program.inputs}, {longer} longer")
-            print(f"dynamic={dynamic}\nfound {found}\nexpected {expected}")
+            print(f"{mode}, dynamic={dynamic}\nfound {found}\nexpected {expected}")
             raise AssertionError("the compiled program gives something else")
         stable = False
     return stable

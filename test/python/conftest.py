@@ -1,13 +1,15 @@
 """What holds in every test program.
 
-What crashes says where (`tools/dev test` names the library that shows it), and Ctrl-C
-arrives: shells start what runs in the background without it.
+What crashes says where (`tools/dev test` names the library that shows it), what hangs
+stands by name in the folder that TAEDA_RUNNING_TESTS names, a file a process, and
+Ctrl-C arrives: shells start what runs in the background without it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import pathlib
 import signal
 
 import pytest
@@ -31,9 +33,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if folder := os.environ.get("TAEDA_RUNNING_TESTS"):
+        pathlib.Path(folder, str(os.getpid())).write_text(item.nodeid)
     file = f"{item.path.parent.name}/{item.path.stem}"
     if file in _noted:
         return
     _noted.add(file)
     if library := os.environ.get("TAEDA_CRASH_STACK"):
         ctypes.CDLL(library).note_test_file(file.encode())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish() -> None:
+    if folder := os.environ.get("TAEDA_RUNNING_TESTS"):
+        pathlib.Path(folder, str(os.getpid())).unlink(missing_ok=True)

@@ -16,6 +16,10 @@ foreach(_isa IN LISTS TAEDA_ISA_LEVELS)
   string(TOUPPER "${_isa}" _upper)
   target_compile_definitions(taeda_private INTERFACE TAEDA_HAVE_ISA_${_upper})
 endforeach()
+# See Note [Shared functions] in aten/math/prim.h.
+target_compile_definitions(taeda_private INTERFACE TAEDA_MATH_LINKED)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/aten/math/shared.cpp"
+  PROPERTIES COMPILE_OPTIONS "${TAEDA_KERNEL_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
 target_link_libraries(taeda_private INTERFACE
   taeda_flags fmt::fmt-header-only Eigen3::Eigen Threads::Threads)
 if(NOT TAEDA_PARALLEL_STD)
@@ -66,6 +70,15 @@ target_link_libraries(taeda
 target_link_options(taeda PRIVATE -Wl,-Bsymbolic-functions)
 if(NOT TAEDA_SANITIZE)
   target_link_options(taeda PRIVATE -Wl,--no-undefined)
+endif()
+# What is loaded is what is installed: the names of internal functions lie in a file
+# beside it, where debuggers, perf and valgrind find them.
+if(CMAKE_OBJCOPY AND NOT TAEDA_SANITIZE)
+  add_custom_command(TARGET taeda POST_BUILD VERBATIM
+    COMMAND ${CMAKE_OBJCOPY} --only-keep-debug
+      $<TARGET_FILE:taeda> $<TARGET_FILE:taeda>.debug
+    COMMAND ${CMAKE_OBJCOPY} --strip-unneeded
+      --add-gnu-debuglink=$<TARGET_FILE:taeda>.debug $<TARGET_FILE:taeda>)
 endif()
 
 # The graph compiler without its bindings: part of _compiler and of the C++ tests.

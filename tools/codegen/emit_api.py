@@ -8,18 +8,45 @@ from .emit_ops import default_count
 from .model import Operator, cpp_default, cpp_type
 from .writer import Output
 
-# Methods that are no operators; csrc/api/include/autograd.h defines the last ones.
+# Methods that are no operators; tensor_members.h and autograd.h of csrc/api/include
+# define those that have no body here.
 _BY_HAND = """\
+  // Elements in memory; RuntimeError when T is not the dtype's C++ type.
   template <class T>
-  T* data_ptr() const { return mutable_data<T>(); }
+  const T* const_data_ptr() const;
+  template <class T>
+  T* mutable_data_ptr() const;
+  template <class T>
+  T* data_ptr() const { return mutable_data_ptr<T>(); }
+  void* data_ptr() const { return mutable_raw_data(); }
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const;
   template <class T>
   T item() const { return ops::item(*this).template to<T>(); }
+  front::Device device() const { return TensorBase::device(); }
+  TensorOptions options() const;
+  int64_t ndimension() const { return dim(); }
+  size_t element_size() const { return itemsize(); }
+  Tensor operator[](int64_t index) const;
+  Tensor operator[](const TensorBase& index) const;
   void backward(const TensorBase& gradient = {},
                 bool retain_graph = false,
                 bool create_graph = false) const;
   Tensor grad() const;
   const Tensor& set_requires_grad(bool on) const;
   const Tensor& requires_grad_(bool on = true) const;"""
+
+# What a function gives that was called with TensorOptions; autograd.h defines it.
+_OPTIONS_RESULT = """\
+Tensor made_with(const TensorOptions& options, Tensor made);"""
+
+# The arguments that TensorOptions stands for, and what it gives for each.
+_OPTIONS = {
+    "dtype": "dtype_opt",
+    "layout": "layout_opt",
+    "device": "device_opt",
+    "pin_memory": "pinned_memory_opt",
+}
 
 
 def emit(operators: Iterable[Operator], out: Output) -> None:
@@ -30,7 +57,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     overloads: dict[str, list[Operator]] = {}
     for op in ops:
         overloads.setdefault(op.record.name, []).append(op)
-    lines = ["#pragma once"]
+    lines = ["#pragma once", "#include <taeda/tensor_options.h>"]
     lines += [
         f"#include <taeda/gen/ops/{base}.h>"
         for base in sorted({op.record.name for op in ops})
@@ -43,9 +70,12 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     for op in ops:
         if "method" in op.overload.variants and op.form != "out" and _has_self(op):
             lines += _method(op, overloads[op.record.name])
+            lines += _with_options(op, method=True)
     lines.append("};")
+    lines += _OPTIONS_RESULT.splitlines()
     for op in ops:
         lines += _function(op, overloads[op.record.name])
+        lines += _with_options(op, method=False)
     out.write("include/tensor.h", "\n".join([*lines, "}  // namespace taeda", ""]))
 
 
@@ -55,10 +85,14 @@ def _has_self(op: Operator) -> bool:
 
 
 def _internal(text: str) -> str:
-    """The internal alias Tensor as what it stands for."""
-    return text.replace("const Tensor&", "const TensorBase&").replace(
-        "TensorList", "TensorBaseList"
-    )
+    """Names of the library as what they stand for in the front end."""
+    for old, new in (
+        ("const Tensor&", "const TensorBase&"),
+        ("TensorList", "TensorBaseList"),
+        ("std::optional<ArrayRef<int64_t>>", "OptionalIntArrayRef"),
+    ):
+        text = text.replace(old, new)
+    return text
 
 
 def _parameters(op: Operator, skip: int, ops: list[Operator]) -> str:
@@ -79,6 +113,30 @@ def _method(op: Operator, ops: list[Operator]) -> list[str]:
     if op.form == "inplace" or op.result == "void":
         return [f"  const Tensor& {head} {{ {call}; return *this; }}"]
     return [f"  {op.result} {head} {{ {_return(op, call)} }}"]
+
+
+def _with_options(op: Operator, *, method: bool) -> list[str]:
+    """The overload that takes TensorOptions in place of dtype, layout and so on."""
+    names = [a.name for a in op.arguments]
+    wanted = list(_OPTIONS)
+    start = names.index("dtype") if "dtype" in names else 0
+    if names[start : start + 4] != wanted or op.result != "Tensor":
+        return []
+    skip = 1 if method else 0
+    before = [f"{_internal(cpp_type(a.type))} {a.name}" for a in op.arguments[:start]]
+    after = [
+        f"{_internal(cpp_type(a.type))} {a.name} = {_internal(cpp_default(a))}"
+        for a in op.arguments[start + 4 :]
+    ]
+    head = ", ".join([*before[skip:], "const TensorOptions& options", *after])
+    values = [f"options.{get}()" for get in _OPTIONS.values()]
+    passed = ["*this" if method else names[0]] if start else []
+    passed += [*names[1:start], *values, *names[start + 4 :]]
+    call = f"ops::{op.cpp_name}({', '.join(passed)})"
+    if method:
+        return [f"  Tensor {op.cpp_name}({head}) const {{ return {call}; }}"]
+    result = f"return made_with(options, {call});"
+    return [f"inline Tensor {op.cpp_name}({head}) {{ {result} }}"]
 
 
 def _function(op: Operator, ops: list[Operator]) -> list[str]:

@@ -93,6 +93,7 @@ def _row(function: Function, used: set[tuple[str, str]], arrays: list[str]) -> s
         f"ResultRule::{_RULES[function.result]}",
         str(function.complex_ok).lower(),
         str(function.complex_partials is not None).lower(),
+        str(function.shared).lower(),
         *groups,
         *(_evaluator(function, cpp_type, kind, used) for cpp_type, kind in _EVALUATORS),
     ]

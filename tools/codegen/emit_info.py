@@ -192,13 +192,17 @@ def _record_tables(op: Operator, name: str) -> list[str]:
     )
     constant = "constexpr"
     rule = symbolic_rule(op)
-    if means is not None or rule is not None:
-        constant = "const"
+    kernels = op_kernels(op) if isinstance(body, Pointwise) else []
+    loops = f"&{kernels[0].descriptor}" if len(kernels) == 1 else None
+    if means is not None or rule is not None or loops:
+        constant = "constexpr" if means is None and rule is None else "const"
         given = f"reinterpret_cast<void*>(&native::{means})" if means else "nullptr"
         fields += f", {given}"
     if rule is not None:
         lines += _symbolic_rule(op, *rule)
         fields += f", &rule_{op.ident}"
+    if loops:
+        fields += f", {'' if rule else 'nullptr, '}{loops}"
     lines.append(f"static {constant} RecordInfo {name} = {{{fields}}};")
     return lines
 

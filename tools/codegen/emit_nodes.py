@@ -42,9 +42,25 @@ def node_class(plan: Plan) -> list[str]:
             free = f"release_list({m.name}_)" if is_list else f"{m.name}_.release()"
             lines.append(f"    {free};")
         lines.append("  }")
+    lines += _listing(plan)
     lines += [f"  {m.type} {m.name}_{_initial(m)};" for m in plan.members]
     lines += [f"  size_t {name}_count_ = 0;" for name in plan.list_edges]
     return [*lines, "};", *_apply(plan)]
+
+
+def _listing(plan: Plan) -> list[str]:
+    """What others need to run the node on other values: Note [Fields of nodes]."""
+    names = [f"{m.name}_" for m in plan.members]
+    names += [f"{name}_count_" for name in plan.list_edges]
+    add = f"fields.add({', '.join(names)}); " if names else "(void)fields; "
+    return [
+        "  [[gnu::cold]] bool list_fields(NodeFields& fields) override {",
+        f"    {add}return true;",
+        "  }",
+        "  [[gnu::cold]] IntrusivePtr<Node> blank() const override {",
+        f"    return make_intrusive<{plan.class_name}>();",
+        "  }",
+    ]
 
 
 def _initial(member: Member) -> str:

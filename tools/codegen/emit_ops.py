@@ -454,11 +454,13 @@ def _derived(op: Operator, composite: bool) -> list[str]:
         return [f'write_inplace("{name}", {call}, self);']
     if op.schema.mutable_args[0].type.is_list:
         return [f'derived::write_out_list("{name}", {call}, {given[0]});']
+    laid = "contiguous({})" if op.overload.forms.row_major else "{}"
     if len(given) == 1:
-        return [f'write_out("{name}", {call}, {given[0]});']
+        return [f'write_out("{name}", {laid.format(call)}, {given[0]});']
     lines = [f"auto results = {call};"]
     for i, target in enumerate(given):
-        lines.append(f'write_out("{name}", std::get<{i}>(results), {target});')
+        result = laid.format(f"std::get<{i}>(results)")
+        lines.append(f'write_out("{name}", {result}, {target});')
     return lines
 
 

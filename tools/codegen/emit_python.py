@@ -220,6 +220,8 @@ def _out_branch(signature: PySignature, name: str) -> list[str]:
     struct = _struct(signature, name)
     if struct:
         result = f"wrap_struct({struct}, {result})"
+    if not out.schema.returns:
+        result = "none()"
     return [
         f"if (a.given({slot})) {{",
         *_out_options(signature, slot),

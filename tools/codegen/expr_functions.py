@@ -37,6 +37,7 @@ class Function:
 
     `op` and `numpy` are formats over the printed arguments; `op` without braces names a
     tensor operator. `cpp` is a format that overrides the call `math::name(...)`.
+    `shared`: of Note [Shared functions] in aten/math/prim.h.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Function:
     complex_partials: tuple[str | None, ...] | None = None
     conj_partials: tuple[str | None, ...] | None = None
     cpp: str | None = None
+    shared: bool = False
 
     def partial(self, index: int, is_complex: bool) -> str | None:
         chosen = self.partials
@@ -74,6 +76,7 @@ def _add(
     complex_partials: tuple[str | None, ...] | None = None,
     conj_partials: tuple[str | None, ...] | None = None,
     cpp: str | None = None,
+    shared: bool = False,
 ) -> None:
     arity = len(partials) or arity
     arguments = ", ".join(f"{{{i}}}" for i in range(arity))
@@ -88,6 +91,7 @@ def _add(
         complex_partials,
         conj_partials,
         cpp,
+        shared,
     )
 
 
@@ -175,6 +179,7 @@ def _add_special() -> None:
         None,
         "polygamma(a + 1, b)",
         numpy="special.polygamma({0}, {1})",
+        shared=True,
     )
     _add(
         "atan2",
@@ -232,6 +237,7 @@ def _add_incomplete() -> None:
             f"{'' if sign else '-'}gamma_quantile_slope(a, b) * {density}",
             f"{sign}{density}",
             numpy=f"special.gammainc{name[6:]}({{0}}, {{1}})",
+            shared=True,
         )
     # A third derivative by the shape is NaN: there is no formula for it.
     for name, slope, op in (
@@ -243,8 +249,64 @@ def _add_incomplete() -> None:
         )
         numpy = f"special.{name}({{0}}, {{1}})"
         second = by_sample if op[1] == "s" else "nan"
-        _add(name, FLOAT, slope, second, op=op, numpy=numpy)
-    _add("beta_quantile_slope", FLOAT, None, None, None, op="_beta_quantile_slope")
+        _add(name, FLOAT, slope, second, op=op, numpy=numpy, shared=True)
+    name = "beta_quantile_slope"
+    _add(name, FLOAT, None, None, None, op=f"_{name}", shared=True)
+
+
+def _add_shared() -> None:
+    """Note [Shared functions] of aten/math. Derivatives without a formula are NaN."""
+    root = repr(math.sqrt(2 / math.pi))
+    slope = f"{math.sqrt(2 * math.pi)!r} * exp(0.5 * ndtri(a) ** 2)"
+    scaled = "scaled_modified_bessel_k"
+    for name, derivative, numpy in (
+        ("erfcx", f"2 * a * erfcx(a) - {2 / math.sqrt(math.pi)!r}", "erfcx({0})"),
+        ("log_ndtr", f"{root} / erfcx(-a * {math.sqrt(0.5)!r})", "log_ndtr({0})"),
+        ("ndtri", slope, "ndtri({0})"),
+        ("airy_ai", "nan", "airy({0})[0]"),
+        ("bessel_j0", "-bessel_j1(a)", "j0({0})"),
+        ("bessel_j1", "bessel_j0(a) - bessel_j1(a) / a", "j1({0})"),
+        ("bessel_y0", "-bessel_y1(a)", "y0({0})"),
+        ("bessel_y1", "bessel_y0(a) - bessel_y1(a) / a", "y1({0})"),
+        (
+            "spherical_bessel_j0",
+            "(cos(a) - spherical_bessel_j0(a)) / a",
+            "spherical_jn(0, {0})",
+        ),
+        ("modified_bessel_i0", "modified_bessel_i1(a)", "i0({0})"),
+        (
+            "modified_bessel_i1",
+            "modified_bessel_i0(a) - modified_bessel_i1(a) / a",
+            "i1({0})",
+        ),
+        ("modified_bessel_k0", "-modified_bessel_k1(a)", "k0({0})"),
+        (
+            "modified_bessel_k1",
+            "-modified_bessel_k0(a) - modified_bessel_k1(a) / a",
+            "k1({0})",
+        ),
+        (f"{scaled}0", f"{scaled}0(a) - {scaled}1(a)", "k0e({0})"),
+        (f"{scaled}1", f"{scaled}1(a) * (1 - 1 / a) - {scaled}0(a)", "k1e({0})"),
+    ):
+        op, numpy = f"special_{name}", f"special.{numpy}"
+        _add(name, FLOAT, derivative, op=op, numpy=numpy, shared=True)
+    by_start = "-a * zeta(a + 1, b)"
+    numpy = "special.zeta({0}, {1})"
+    op = "special_zeta"
+    _add("zeta", FLOAT, "nan", by_start, op=op, numpy=numpy, shared=True)
+    for name, numpy in (
+        *((f"chebyshev_polynomial_{k}", f"eval_cheby{k}") for k in "tu"),
+        *((f"chebyshev_polynomial_{k}", "") for k in "vw"),
+        *((f"shifted_chebyshev_polynomial_{k}", f"eval_sh_cheby{k}") for k in "tu"),
+        *((f"shifted_chebyshev_polynomial_{k}", "") for k in "vw"),
+        ("legendre_polynomial_p", "eval_legendre"),
+        ("laguerre_polynomial_l", "eval_laguerre"),
+        ("hermite_polynomial_h", "eval_hermite"),
+        ("hermite_polynomial_he", "eval_hermitenorm"),
+    ):
+        numpy = f"special.{numpy or name}({{1}}, {{0}})"
+        op = f"special_{name}"
+        _add(name, FLOAT, "nan", "nan", op=op, numpy=numpy, shared=True)
 
 
 def _add_rounding() -> None:
@@ -377,6 +439,7 @@ def _add_predicates() -> None:
 _add_analytic()
 _add_special()
 _add_incomplete()
+_add_shared()
 _add_rounding()
 _add_piecewise()
 _add_complex()

@@ -44,6 +44,7 @@ TAGS = {
     "dynamic_output_shape": 3,
     "inplace_view": 7,
     "nondeterministic_seeded": 13,
+    "view_copy": 19,
 }
 # Those that follow from family and form.
 FAMILY_TAGS = {"pointwise": 16, "reduction": 18}
@@ -127,15 +128,12 @@ class View:
 
     `geometry` names the function in taeda::native that makes the view (`make_view`),
     `rule` the template over the integer type that tells where it lies (Note [View
-    rules]).
+    rules]). `copy` says whether there is a NAME_copy (view_copies.py).
     """
 
     geometry: Text = entry(text)
     rule: Text | None = entry(text, None)
-    replay: Text | None = entry(text, None)
-    invert: Text | None = entry(text, None)
     copy: bool = entry(boolean, True)
-    scatter: Text | None = entry(text, None)
 
 
 @dataclass(frozen=True)
@@ -285,26 +283,34 @@ def _backward(node: Node) -> Backward:
 
 @dataclass(frozen=True)
 class Forms:
-    """Derived forms to make: form name to full operator name, None for the usual."""
+    """Derived forms to make: form name to full operator name, None for the usual.
+
+    `row_major` says that an out= tensor that takes another shape is row-major, whatever
+    the strides of the functional form's result.
+    """
 
     names: dict[str, Text | None]
     out_args: tuple[str, ...] = ()
+    row_major: bool = False
 
 
 def _forms(node: Node) -> Forms:
     if node.tag == "seq":
         return Forms(dict.fromkeys(list_of(one_of(*FORMS))(node)))
     out_args: tuple[str, ...] = ()
+    row_major = False
     names: dict[str, Text | None] = {}
     for key, value in node.mapping("a list or mapping of forms").items():
         if key == "out_args":
             out_args = list_of(text)(value)
+        elif key == "row_major":
+            row_major = boolean(value)
         elif key in FORMS:
             default = value.tag == "null" or value.value == "true"
             names[key] = None if default else text(value)
         else:
             raise value.fail(f"forms: unknown form {key!r} (inplace, out, out_args)")
-    return Forms(names, out_args)
+    return Forms(names, out_args, row_major)
 
 
 # The overloads that a `foreach` field may ask for, and what each usually calls its

@@ -42,6 +42,7 @@ from .record_types import (
     body_type,
 )
 from .schema import Schema, inplace_schema, out_schema, parse_schema
+from .view_copies import view_copy_records
 from .yaml_fields import (
     Node,
     Text,
@@ -105,7 +106,11 @@ def _load(texts: Iterable[tuple[str, str]]) -> list[Record]:
         for item in items:
             try:
                 record = _record(item)
-                records += [record, *foreach_records(record)]
+                records += [
+                    record,
+                    *foreach_records(record),
+                    *view_copy_records(record),
+                ]
             except CodegenError as error:
                 errors.append(error.at(item.location))
     records += functional_records(records)

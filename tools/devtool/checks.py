@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from devtool import cmake, interpreters, package
+from devtool import cmake, ecosystem, interpreters, package
 from devtool.measure import sanitizer_env
 from devtool.shell import (
     ROOT,
@@ -33,8 +33,10 @@ CAPTURE = "test/python/compile"
 FUZZERS = ("fuzz_checkpoints", "fuzz_hostile", "fuzz_compile")
 FUZZ_SECONDS = 20
 # A program of tests that hangs is ended, so that the sections after it still say
-# what they find; several times what the longest takes on two cores.
-LIMIT_SECONDS = 1200
+# what they find. The Python tests took 1,871 s beside a build on two slow cores.
+LIMIT_SECONDS = 2000
+# So many of a section's failures stand by name in the summary.
+NAMED_FAILURES = 20
 
 
 @dataclass
@@ -44,11 +46,14 @@ class Counts:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    # What failed or did not end, as far as names are known.
+    names: list[str] = field(default_factory=list)
 
     def __iadd__(self, other: Counts) -> Counts:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.names += other.names
         return self
 
     def __str__(self) -> str:
@@ -69,6 +74,9 @@ def _read_junit(report: pathlib.Path, status: int) -> Counts:
         skipped = int(suite.get("skipped") or suite.get("disabled") or 0)
         failed = number["failures"] + number["errors"]
         counts += Counts(number["tests"] - failed - skipped, failed, skipped)
+        for case in suite.iter("testcase"):
+            if case.find("failure") is not None or case.find("error") is not None:
+                counts.names.append(f"{case.get('classname')}: {case.get('name')}")
     if counts.passed + counts.failed == 0 or (status and not counts.failed):
         counts.failed += 1
     return counts
@@ -127,6 +135,11 @@ def _crash_stack() -> pathlib.Path:
     return built
 
 
+def _unfinished(running: pathlib.Path) -> list[str]:
+    """The tests that were running, which test/python/conftest.py notes."""
+    return sorted(f"did not end: {file.read_text()}" for file in running.iterdir())
+
+
 def _pytest(
     paths: Sequence[str],
     env: dict[str, str],
@@ -139,8 +152,18 @@ def _pytest(
         report = pathlib.Path(folder, "report.xml")
         command = [interpreter or python(), "-m", "pytest", f"--junitxml={report}"]
         command += [*spread, *paths]
-        env = {"TAEDA_CRASH_STACK": str(_crash_stack()), **env}
-        status = run(command, env=env, check=False, timeout=LIMIT_SECONDS)
+        running = pathlib.Path(folder, "running")
+        running.mkdir()
+        env = {
+            "TAEDA_CRASH_STACK": str(_crash_stack()),
+            "TAEDA_RUNNING_TESTS": str(running),
+            **env,
+        }
+        try:
+            status = run(command, env=env, check=False, timeout=LIMIT_SECONDS)
+        except Failure as failure:
+            say(f"FAILED: {failure}")
+            return Counts(failed=1, names=_unfinished(running))
         return _read_junit(report, status)
 
 
@@ -219,6 +242,7 @@ def section_address() -> Counts:
         command = [python(), f"test/fuzz/{name}.py", f"--seconds={FUZZ_SECONDS}"]
         status = run(command, env=env, check=False, timeout=LIMIT_SECONDS)
         counts += _status(status == 0)
+        counts.names += [name] if status else []
     return counts
 
 
@@ -254,6 +278,15 @@ def section_pythons() -> Counts:
     return counts
 
 
+def section_ecosystem() -> Counts:
+    """packages from PyPI and programs on them, as on PyTorch (only when named)"""
+    _build()
+    counts = Counts()
+    for verdict in ecosystem.check():
+        counts += _status(verdict)
+    return counts
+
+
 SECTIONS: dict[str, Callable[[], Counts]] = {
     name.removeprefix("section_"): function
     for name, function in list(globals().items())
@@ -261,8 +294,9 @@ SECTIONS: dict[str, Callable[[], Counts]] = {
 }
 
 
-# Builds everything once per Python, hence not part of a plain run.
-ONLY_NAMED = ("pythons",)
+# One builds everything once per Python, the other installs many packages, hence not
+# part of a plain run.
+ONLY_NAMED = ("pythons", "ecosystem")
 
 
 def describe() -> str:
@@ -290,6 +324,7 @@ def run_sections(names: Sequence[str]) -> int:
             show_cores()
         total += counts
         lines.append(f"{name:8} {counts} ({timer.seconds:.0f} s)")
+        lines += [f"         {failed}" for failed in counts.names[:NAMED_FAILURES]]
     for line in lines:
         say(line)
     print(f"total: {total}", flush=True)

@@ -5,7 +5,8 @@ Checked for c10, aten and csrc:
 - includes of our own read <taeda/LAYER/...>, name a file that exists, and point to
   the same layer or one below;
 - Python.h and pybind11 only in csrc/python, which nothing below includes, and in
-  csrc/compiler/capture and csrc/compiler/bindings, which stand beside it;
+  csrc/compiler/capture, csrc/compiler/bindings and csrc/extension, which stand
+  beside it;
 - fmt in .cpp files only (it costs every includer a quarter of a second);
 - OpenBLAS and oneDNN only in the plugin folders.
 And in python/taeda: no import of torch.
@@ -23,7 +24,11 @@ from tree import CPP, ROOT, files, report
 RANK = {"c10": 0, "aten": 1, "csrc": 2, "python": 3}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 PYTHON = re.compile(r"^(Python\.h|pybind11/|frameobject\.h|internal/pycore)")
-BESIDE = (("csrc", "compiler", "capture"), ("csrc", "compiler", "bindings"))
+BESIDE = (
+    ("csrc", "compiler", "capture"),
+    ("csrc", "compiler", "bindings"),
+    ("csrc", "extension"),
+)
 BLAS = re.compile(r"(cblas|f77blas|lapacke?|dnnl|openblas)[\w.]*$|^oneapi/")
 # Generated headers above aten, by their first folder below gen/.
 GEN_RANK = {"autograd": 2, "csrc": 2, "python": 3}
@@ -31,7 +36,9 @@ GEN_RANK = {"autograd": 2, "csrc": 2, "python": 3}
 
 def layer_of(path: pathlib.Path) -> str | None:
     """The layer of a source file; None for files outside of the layers."""
-    if path.parts[:2] == ("csrc", "python") or path.parts[:3] in BESIDE:
+    if path.parts[:2] == ("csrc", "python") or any(
+        path.parts[: len(b)] == b for b in BESIDE
+    ):
         return "python"
     first = path.parts[0]
     return first if first in RANK else None
@@ -42,7 +49,9 @@ def rank_of_include(target: str) -> int | None:
     parts = target.split("/")[1:]
     if parts[0] == "gen":
         return GEN_RANK.get(parts[1], 1)
-    if parts[:2] == ["csrc", "python"] or tuple(parts[:3]) in BESIDE:
+    if parts[:2] == ["csrc", "python"] or any(
+        tuple(parts[: len(b)]) == b for b in BESIDE
+    ):
         return RANK["python"]
     return RANK.get(parts[0])
 

@@ -42,6 +42,9 @@ ScalarType computed_in(ScalarType t, bool adds_bias = false) {
   return t == kHalf || (t == kBFloat16 && !wide) ? kFloat : t;
 }
 
+// Reordering one weight takes as long as 65 products with it.
+constexpr int64_t kFewPixels = 2048;
+
 void add_bias(const Tensor& out, const Tensor& bias) {
   if (!bias.defined() || out.numel() == 0) return;
   DimVector sizes(static_cast<size_t>(out.dim()), 1);
@@ -123,7 +126,7 @@ class Convolution {
     if (dnn_takes(in) && dnn::conv_forward(c,
                                            in.const_raw_data(),
                                            w.const_raw_data(),
-                                           {},
+                                           kept(w, c),
                                            bias_data,
                                            out.mutable_raw_data())) {
       return;
@@ -142,13 +145,21 @@ class Convolution {
         dnn::conv_backward_data(c,
                                 grad_out.const_raw_data(),
                                 w.const_raw_data(),
-                                {},
+                                kept(w, c),
                                 grad_in.mutable_raw_data())) {
       return;
     }
     Tensor plain = plain_output(grad_in);
     conv_input_loops(c, contiguous(grad_out), contiguous(w), plain);
     if (!plain.is_same(grad_in)) copy_into(grad_in, plain);
+  }
+
+  // Reordering weights is worth sparing where few pixels meet them.
+  dnn::WeightId kept(const Tensor& w, const dnn::Conv& c) const {
+    int64_t pixels = c.batch;
+    for (int d = 0; d < c.spatial; ++d) pixels *= c.out(d);
+    if (pixels > kFewPixels || !w.is_same(weight_)) return {};
+    return {w.storage().get()};
   }
 
   Tensor plain_output(const Tensor& out) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace taeda {
 
@@ -12,6 +13,7 @@ constexpr int64_t kLine = 64;  // bytes of a cache line
 constexpr int64_t kSmallest = 8;
 constexpr int64_t kBand = 128;
 constexpr int64_t kGrain = 32768;
+constexpr int64_t kAhead = 2;  // tiles
 
 struct Block16 {
   uint64_t half[2];
@@ -23,20 +25,89 @@ struct Block16 {
 // line of memory is touched once however far apart the rows lie (rows a power
 // of two apart share a cache set).
 template <class T>
+constexpr int64_t kSide = kLine / static_cast<int64_t>(sizeof(T));
+
+template <class T>
+struct Lanes {
+  static constexpr int kCount = 16 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(16)));
+  typedef T Loose __attribute__((vector_size(16), aligned(1), may_alias));
+
+  // Elements of a and of b in turn, from element `first` on.
+  template <int first, size_t... i>
+  static Vector in_turn(Vector a, Vector b, std::index_sequence<i...>) {
+    constexpr Vector kOrder = {
+        static_cast<T>(first + i / 2 + i % 2 * kCount)...};
+    return __builtin_shuffle(a, b, kOrder);
+  }
+};
+
+// A square of as many elements a side as 16 bytes hold, in registers: taking
+// elements of row i and of row i + n/2 in turn, log2(n) times, turns it.
+template <class T>
+void turn_square(T* to, const char* from, int64_t step) {
+  using L = Lanes<T>;
+  constexpr int kHalf = L::kCount / 2;
+  constexpr std::make_index_sequence<L::kCount> kAll;
+  typename L::Vector row[L::kCount], next[L::kCount];
+#pragma GCC unroll 16
+  for (int i = 0; i < L::kCount; ++i) {
+    row[i] = *reinterpret_cast<const L::Loose*>(from + i * step);
+  }
+#pragma GCC unroll 4
+  for (int done = 1; done < L::kCount; done *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kHalf; ++i) {
+      next[2 * i] = L::template in_turn<0>(row[i], row[i + kHalf], kAll);
+      next[2 * i + 1] =
+          L::template in_turn<kHalf>(row[i], row[i + kHalf], kAll);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < L::kCount; ++i) row[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < L::kCount; ++i) {
+    *reinterpret_cast<L::Loose*>(to + i * kSide<T>) = row[i];
+  }
+}
+
+// The lines of the tile that comes next: nothing in the processor foresees so
+// many rows at once.
+void fetch_lines(const char* src, int64_t src_step, int64_t rows) {
+  for (int64_t i = 0; i < rows; ++i) __builtin_prefetch(src + i * src_step);
+}
+
+template <class T>
 void copy_tile(char* dst,
                int64_t dst_step,
                const char* src,
                int64_t src_step,
                int64_t rows,
                int64_t columns) {
-  constexpr int64_t kSide = kLine / sizeof(T);
-  alignas(kLine) T turned[kSide][kSide];
+  constexpr int64_t kSquare = std::max<int64_t>(16 / sizeof(T), 1);
+  alignas(kLine) T turned[kSide<T>][kSide<T>];
+  int64_t whole_rows = 0, whole_columns = 0;
+  if constexpr (kSquare > 1) {
+    whole_rows = rows / kSquare * kSquare;
+    whole_columns = columns / kSquare * kSquare;
+    for (int64_t i = 0; i < whole_rows; i += kSquare) {
+      for (int64_t k = 0; k < whole_columns; k += kSquare) {
+        const char* from = src + k * static_cast<int64_t>(sizeof(T));
+        turn_square<T>(&turned[k][i], from + i * src_step, src_step);
+      }
+    }
+  }
   for (int64_t i = 0; i < rows; ++i) {
     const T* line = reinterpret_cast<const T*>(src + i * src_step);
-    for (int64_t k = 0; k < columns; ++k) turned[k][i] = line[k];
+    int64_t k = i < whole_rows ? whole_columns : 0;
+    for (; k < columns; ++k) turned[k][i] = line[k];
   }
   for (int64_t k = 0; k < columns; ++k) {
-    std::memcpy(dst + k * dst_step, turned[k], rows * sizeof(T));
+    if (rows == kSide<T>) {
+      std::memcpy(dst + k * dst_step, turned[k], kLine);
+    } else {
+      std::memcpy(dst + k * dst_step, turned[k], rows * sizeof(T));
+    }
   }
 }
 
@@ -48,17 +119,21 @@ void copy_band(const IterationSpace& space,
                const char* src,
                int64_t first,
                int64_t last) {
-  constexpr int64_t kSide = kLine / sizeof(T);
+  constexpr auto unit = static_cast<int64_t>(sizeof(T));
   int64_t columns = space.size(across);
   int64_t dst_step = space.stride(0, across), src_step = space.stride(1, 0);
-  for (int64_t k = 0; k < columns; k += kSide) {
-    int64_t width = std::min(kSide, columns - k);
-    for (int64_t i = first; i < last; i += kSide) {
-      copy_tile<T>(dst + k * dst_step + i * static_cast<int64_t>(sizeof(T)),
+  for (int64_t k = 0; k < columns; k += kSide<T>) {
+    int64_t width = std::min(kSide<T>, columns - k);
+    for (int64_t i = first; i < last; i += kSide<T>) {
+      int64_t rows = std::min(kSide<T>, last - i);
+      // Prefetching past the end is harmless.
+      fetch_lines(
+          src + (k + kAhead * kSide<T>)*unit + i * src_step, src_step, rows);
+      copy_tile<T>(dst + k * dst_step + i * unit,
                    dst_step,
-                   src + k * static_cast<int64_t>(sizeof(T)) + i * src_step,
+                   src + k * unit + i * src_step,
                    src_step,
-                   std::min(kSide, last - i),
+                   rows,
                    width);
     }
   }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <taeda/c10/core/storage.h>
+
 namespace taeda::dnn {
 
 enum class DataType : uint8_t { kF32, kBF16 };
@@ -37,12 +39,10 @@ struct Conv {
   }
 };
 
-// Names the content of a weight tensor, so that its reordered form can be kept:
-// `storage` must never name another storage in this process (an address may),
-// and `version` must change with every write. storage 0: keep nothing.
+// Where a weight lies, so that its reordered form can be kept (Note [Kept
+// forms]). Null: keep nothing.
 struct WeightId {
-  uint64_t storage = 0;
-  uint64_t version = 0;
+  StorageImpl* storage = nullptr;
 };
 
 // C = op(A) op(B) + bias for each of `batch` row-major matrices, which may

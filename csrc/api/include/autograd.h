@@ -108,5 +108,9 @@ inline const Tensor& Tensor::set_requires_grad(bool on) const {
 inline const Tensor& Tensor::requires_grad_(bool on) const {
   return set_requires_grad(on);
 }
+inline Tensor made_with(const TensorOptions& options, Tensor made) {
+  if (options.requires_grad()) autograd::set_requires_grad(made, true);
+  return made;
+}
 
 }  // namespace taeda

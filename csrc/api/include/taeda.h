@@ -7,3 +7,4 @@
 #include <taeda/c10/core/local_state.h>
 #include <taeda/gen/tensor.h>
 #include <taeda/operators.h>
+#include <taeda/tensor_members.h>

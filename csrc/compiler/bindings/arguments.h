@@ -2,7 +2,8 @@
 #pragma once
 
 #include <taeda/csrc/compiler/graph/trace.h>
-#include <taeda/csrc/python/bridge.h>
+#include <taeda/csrc/extension/bridge.h>
+#include <taeda/csrc/python/tensor_type.h>
 
 #include <optional>
 

@@ -1,5 +1,6 @@
 // The extension module taeda._compiler, loaded when something is compiled.
 #include <taeda/csrc/compiler/bindings/compiled.h>
+#include <taeda/csrc/compiler/bindings/passes.h>
 #include <taeda/csrc/compiler/bindings/regions.h>
 #include <taeda/csrc/compiler/loops/fuse.h>
 #include <taeda/csrc/compiler/loops/toolchain.h>
@@ -39,9 +40,8 @@ py::object compile(const py::object& function,
                    std::vector<size_t> cleared) {
   CompileOptions options;
   if (fuse) {
-    options.fuse = check      ? &fuse_and_check
-                   : blocking ? &fuse_and_wait
-                              : &fuse_graph;
+    options.fuse = fuser(blocking, check);
+    options.layouts = true;
   }
   options.partition.recompute = recompute;
   options.partition.budget = budget;
@@ -57,6 +57,11 @@ py::object compile(const py::object& function,
 
 }  // namespace
 
+void (*fuser(bool blocking, bool check))(Graph& graph) {
+  if (check) return &fuse_and_check;
+  return blocking ? &fuse_and_wait : &fuse_graph;
+}
+
 }  // namespace taeda::compiler
 
 PYBIND11_MODULE(_compiler, m) {
@@ -65,6 +70,7 @@ PYBIND11_MODULE(_compiler, m) {
     throw pybind11::error_already_set();
   }
   add_region_type(m.ptr());
+  add_passes(m);
   // As in taeda._C: the kind of an error is its type in Python.
   pybind11::register_local_exception_translator([](std::exception_ptr error) {
     try {

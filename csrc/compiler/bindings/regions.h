@@ -2,7 +2,8 @@
 #pragma once
 
 #include <taeda/csrc/compiler/graph/graph.h>
-#include <taeda/csrc/python/bridge.h>
+#include <taeda/csrc/extension/bridge.h>
+#include <taeda/csrc/python/tensor_type.h>
 
 namespace taeda::compiler {
 

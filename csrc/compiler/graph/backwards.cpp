@@ -1,6 +1,7 @@
 #include <taeda/csrc/compiler/graph/backwards.h>
 
-#include <taeda/csrc/compiler/graph/partition.h>
+#include <taeda/aten/core/level.h>
+#include <taeda/csrc/compiler/graph/layouts.h>
 #include <taeda/csrc/compiler/graph/passes.h>
 
 namespace taeda::compiler {
@@ -32,7 +33,10 @@ std::unique_ptr<const Backwards::Pass> Backwards::make(
   for (size_t i = 0; i < saved_.size(); ++i) {
     pass->reads.push_back(read[static_cast<size_t>(found->inputs[i])]);
   }
-  if (fuse_ != nullptr) fuse_(*found);
+  if (options_.layouts) {
+    choose_layouts(*found, {.fixed = found->outputs.size(), .turned = turned_});
+  }
+  if (options_.fuse != nullptr) options_.fuse(*found);
   check(*found);
   pass->executor = std::make_unique<Executor>(std::move(*found));
   return pass;
@@ -42,6 +46,10 @@ const Backwards::Pass* Backwards::of(const TangentSet& arrived) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto known = passes_.find(arrived);
   if (known != passes_.end()) return known->second.get();
+  // Whoever traces this pass, as compiled autograd does, is not to see how its
+  // graph is made.
+  std::optional<BelowLevel> outside;
+  if (!levels().empty()) outside.emplace(*levels().front());
   if (passes_.size() >= kMostPasses || is_watched()) return nullptr;
   auto made = make(arrived);
   return passes_.emplace(arrived, std::move(made)).first->second.get();

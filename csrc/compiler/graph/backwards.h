@@ -3,12 +3,21 @@
 
 #include <taeda/csrc/compiler/graph/causes.h>
 #include <taeda/csrc/compiler/graph/executor.h>
+#include <taeda/csrc/compiler/graph/partition.h>
 #include <taeda/csrc/compiler/graph/trace.h>
 
 #include <map>
 #include <mutex>
 
 namespace taeda::compiler {
+
+struct CompileOptions {
+  PartitionOptions partition;
+  // What fuses a graph's calls into regions; null leaves them as they are.
+  void (*fuse)(Graph& graph) = nullptr;
+  // Whether values may lie otherwise than eagerly: Note [Layouts].
+  bool layouts = false;
+};
 
 // Each is traced when the first pass needs it. Threads may share it.
 class Backwards {
@@ -21,12 +30,14 @@ class Backwards {
             size_t inputs,
             std::vector<ValueId> results,
             std::vector<ValueId> saved,
-            void (*fuse)(Graph& graph))
+            std::vector<size_t> turned,
+            const CompileOptions& options)
       : tape_(std::move(tape)),
         inputs_(inputs),
         results_(std::move(results)),
         saved_(std::move(saved)),
-        fuse_(fuse) {}
+        turned_(std::move(turned)),
+        options_(options) {}
 
   // Lives as long as this. Null where there is none: Note [Tangents that do not
   // arrive].
@@ -40,7 +51,8 @@ class Backwards {
   size_t inputs_;
   std::vector<ValueId> results_;  // of the program, as they were traced
   std::vector<ValueId> saved_;
-  void (*fuse_)(Graph& graph);
+  std::vector<size_t> turned_;  // saved values: Note [Layouts]
+  CompileOptions options_;
   std::map<TangentSet, std::unique_ptr<const Pass>> passes_;
 };
 

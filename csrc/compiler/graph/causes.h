@@ -11,10 +11,10 @@ namespace taeda::compiler {
 // since zeros in the place of the others are not the same: behind a division by
 // zero they become NaN, and a hook or a Function's backward sees them. Where
 // such a graph would read what was not saved, draws random numbers, is one too
-// many, or is first asked for under a mode that sees all calls, the graph of
-// all tangents computes with zeros. There too an input that none of those that
-// arrived leads to has no gradient, and what was saved for others alone may
-// have been changed.
+// many, or is first asked for under a Python mode that sees all calls, the
+// graph of all tangents computes with zeros. There too an input that none of
+// those that arrived leads to has no gradient, and what was saved for others
+// alone may have been changed.
 using TangentSet = std::vector<bool>;  // by tangent; empty: none
 
 // For each output of a joint graph behind `outputs`: the tangents that it is

@@ -3,6 +3,7 @@
 #include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/compiler/graph/causes.h>
 #include <taeda/csrc/compiler/graph/compiled_node.h>
+#include <taeda/csrc/compiler/graph/layouts.h>
 #include <taeda/csrc/compiler/graph/overwrite.h>
 #include <taeda/csrc/compiler/graph/passes.h>
 #include <taeda/gen/ops/copy_.h>
@@ -97,13 +98,15 @@ void CompiledProgram::split_graph(Traced traced,
   Split split = partition(
       traced.graph, traced.inputs, outputs_, written, options.partition);
   saved_ = std::move(split.saved);
+  std::vector<size_t> turned;
+  if (traced.joint) readers_ = readers_of_saved(split.backward, saved_.size());
+  if (options.layouts) turned = choose_layouts_of(split, traced.joint);
   if (options.fuse != nullptr) options.fuse(split.forward);
   std::vector<ValueId> into = overwritten(split.forward);
   check(split.forward);
   forward_ =
       std::make_unique<Executor>(std::move(split.forward), std::move(into));
   if (!traced.joint) return;
-  readers_ = readers_of_saved(split.backward, saved_.size());
   if (options.fuse != nullptr) options.fuse(split.backward);
   check(split.backward);
   backward_ = std::make_unique<Executor>(std::move(split.backward));
@@ -113,7 +116,30 @@ void CompiledProgram::split_graph(Traced traced,
                                         traced.inputs,
                                         std::move(results),
                                         std::move(split.saved_values),
-                                        options.fuse);
+                                        std::move(turned),
+                                        options);
+}
+
+// Forward and backward; which saved values have their channels innermost.
+std::vector<size_t> CompiledProgram::choose_layouts_of(Split& split,
+                                                       bool joint) const {
+  auto saved = [&](size_t i) -> const Value& {
+    return split.forward[split.forward.outputs[saved_[i].index]];
+  };
+  std::vector<std::vector<SymInt>> before;
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    before.emplace_back();
+    if (!saved_[i].input) before.back() = saved(i).strides;
+  }
+  choose_layouts(split.forward, {.fixed = outputs_, .trains = joint});
+  std::vector<size_t> turned;
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    bool kept = saved_[i].input || same(before[i], saved(i).strides);
+    if (!kept) turned.push_back(i);
+  }
+  choose_layouts(split.backward,
+                 {.fixed = split.backward.outputs.size(), .turned = turned});
+  return turned;
 }
 
 // What autograd records is written by calls, which may refuse it.

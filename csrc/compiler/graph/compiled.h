@@ -10,12 +10,6 @@
 
 namespace taeda::compiler {
 
-struct CompileOptions {
-  PartitionOptions partition;
-  // What fuses a graph's calls into regions; null leaves them as they are.
-  void (*fuse)(Graph& graph) = nullptr;
-};
-
 // Note [Compiled calls]
 // Graphs run below autograd; a call is one node for it. What the program does
 // to inputs and which of its results are views is done afterwards, outside of
@@ -58,6 +52,7 @@ class CompiledProgram final : public IntrusiveTarget {
                const SymbolicInputs* symbolic);
   void keep_steps();
   void split_graph(Traced traced, size_t inputs, const CompileOptions& options);
+  std::vector<size_t> choose_layouts_of(Split& split, bool joint) const;
   void keep_guards(const SymbolicInputs& symbolic);
   bool looks_like(const TensorBase& t,
                   const Look& look,

@@ -2,6 +2,7 @@
 
 #include <taeda/csrc/autograd/engine.h>
 #include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/compiler/graph/replay.h>
 #include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/zeros.h>
 
@@ -35,6 +36,12 @@ void refuse_double_backward(autograd::Tensors& grads,
 
 }  // namespace
 
+DimVector CompiledNode::numbers() const {
+  DimVector out;
+  for (const SymInt& v : symbols_) out.push_back(v.guard());
+  return out;
+}
+
 void CompiledNode::release_variables() {
   auto guard = lock();
   autograd::release_list(saved_);
@@ -65,14 +72,16 @@ TensorBase CompiledNode::unread(size_t saved) const {
   const Graph& graph = program_->backward_->graph();
   const Value& v = graph[graph.inputs[saved]];
   Executor::Layout layout =
-      program_->backward_->layout_of_input(saved, symbols_);
+      program_->backward_->layout_of_input(saved, numbers());
   GradModeGuard off(false);
   TensorBase ones = ops::full(layout.sizes,
                               Scalar(is_integral(v.dtype, true) ? 0 : 1),
                               v.dtype,
                               std::nullopt,
                               v.device);
-  return laid_out(ones, layout.strides);
+  return wrapped_or_null(ones) != nullptr
+             ? laid_out_by(ones, as_symbolic(layout.strides).vec())
+             : laid_out(ones, layout.strides);
 }
 
 TensorBase CompiledNode::tangent(size_t output, const TensorBase& grad) const {
@@ -80,11 +89,18 @@ TensorBase CompiledNode::tangent(size_t output, const TensorBase& grad) const {
   auto place = static_cast<size_t>(program_->tangents_[output]);
   size_t input = program_->saved_.size() + place;
   const Value& v = graph[graph.inputs[input]];
+  if (wrapped_or_null(grad) != nullptr) {
+    SizesOf sizes(graph, symbols_);
+    std::vector<SymInt> strides;
+    for (const SymInt& s : v.strides) strides.push_back(sizes(s));
+    return laid_out_by(grad, strides);
+  }
   Executor::Layout layout =
-      program_->backward_->layout_of_input(input, symbols_);
+      program_->backward_->layout_of_input(input, numbers());
   if (grad.defined()) return laid_out(grad, layout.strides);
   TensorBase zeros = ops::zeros(layout.sizes, v.dtype, std::nullopt, v.device);
-  return laid_out(zeros, layout.strides);
+  return wrapped_or_null(zeros) != nullptr ? zeros
+                                           : laid_out(zeros, layout.strides);
 }
 
 // Which saved values the graph of all tangents uses with those that arrived.
@@ -127,7 +143,14 @@ autograd::Tensors CompiledNode::apply(autograd::Tensors&& grads) {
   }
   const Executor& executor =
       pass != nullptr ? *pass->executor : *program_->backward_;
-  std::vector<TensorBase> found = executor.run(std::move(inputs), symbols_);
+  // Stand-ins of another trace, which the graph's calls become part of.
+  bool traced =
+      std::any_of(inputs.begin(), inputs.end(), [](const TensorBase& t) {
+        return wrapped_or_null(t) != nullptr;
+      });
+  std::vector<TensorBase> found =
+      traced ? replay(executor.graph(), std::move(inputs), symbols_)
+             : executor.run(std::move(inputs), numbers());
   for (size_t i = 0; i < count; ++i) {
     if (!should_compute(i)) continue;
     bool reached = pass != nullptr || meets(program_->causes_[i], arrived);

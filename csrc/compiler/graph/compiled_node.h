@@ -1,7 +1,7 @@
 // What autograd knows of a call of a compiled program.
 #pragma once
 
-#include <taeda/csrc/autograd/saved_variable.h>
+#include <taeda/csrc/autograd/fields.h>
 #include <taeda/csrc/compiler/graph/compiled.h>
 
 namespace taeda::compiler {
@@ -15,6 +15,14 @@ class CompiledNode final : public autograd::Node {
   std::string name() const override { return "CompiledFunctionBackward"; }
   autograd::Tensors apply(autograd::Tensors&& grads) override;
   void release_variables() override;
+  bool list_fields(autograd::NodeFields& fields) override {
+    fields.add_shared(program_);
+    fields.add(symbols_, saved_);
+    return true;
+  }
+  IntrusivePtr<autograd::Node> blank() const override {
+    return make_intrusive<CompiledNode>(program_, IntArrayRef());
+  }
   void reserve(size_t saved) { saved_.reserve(saved); }
   void save(const TensorBase& t, bool is_output) {
     saved_.emplace_back(t, is_output);
@@ -27,7 +35,10 @@ class CompiledNode final : public autograd::Node {
   TensorBase tangent(size_t output, const TensorBase& grad) const;
 
   IntrusivePtr<CompiledProgram> program_;
-  DimVector symbols_;  // the values that the call had
+  // The values that the call had.
+  DimVector numbers() const;
+  // Those, or what stands for them in another trace.
+  Dims<SymInt> symbols_;
   autograd::SavedList saved_;
 };
 

@@ -163,17 +163,7 @@ void Executor::run_call(const Step& step, Values& values, Stack& stack) const {
   stack.clear();
   stack.insert(stack.end(), step.arguments.begin(), step.arguments.end());
   step.expressions.put(stack, values.numbers.data());
-  for (const Use& u : node.uses) {
-    const TensorBase& t = values[u.value];
-    IValue& argument = stack[u.argument];
-    if (u.element < 0) {
-      argument.get<TensorBase>() = t;
-    } else if (argument.is<std::vector<TensorBase>>()) {
-      argument.get<std::vector<TensorBase>>()[u.element] = t;
-    } else {
-      argument.get<std::vector<OptionalTensor>>()[u.element] = t;
-    }
-  }
+  for (const Use& u : node.uses) put_use(stack, u, values[u.value]);
   call_operator(*node.op, stack);
   take_results(step, values, stack);
 }

@@ -82,6 +82,18 @@ void append_arguments(std::string& out, const Graph& graph, const Node& node) {
 
 }  // namespace
 
+void put_use(std::span<IValue> arguments, const Use& use, TensorBase value) {
+  IValue& argument = arguments[use.argument];
+  auto element = static_cast<size_t>(use.element);
+  if (use.element < 0) {
+    argument.get<TensorBase>() = std::move(value);
+  } else if (argument.is<std::vector<TensorBase>>()) {
+    argument.get<std::vector<TensorBase>>()[element] = std::move(value);
+  } else {
+    argument.get<std::vector<OptionalTensor>>()[element] = std::move(value);
+  }
+}
+
 void check(const Graph& graph) {
   std::vector<bool> made(graph.values.size());
   auto make = [&](ValueId id, const char* where) {

@@ -5,6 +5,7 @@
 #include <taeda/c10/symbolic/sym_int.h>
 #include <taeda/csrc/compiler/graph/sizes.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,9 @@ class Region : public IntrusiveTarget {
     return false;
   }
 };
+
+// Puts a tensor where a use stands among the arguments of its node.
+void put_use(std::span<IValue> arguments, const Use& use, TensorBase value);
 
 // Throws where a node uses a value that is not made before it, a result has
 // two makers, or a use names no tensor argument.

@@ -147,6 +147,23 @@ Call pointwise(const Graph& graph, const Node& node, Call call) {
   return call;
 }
 
+// The dim along which elements follow each other; -1 for none.
+int64_t innermost(const Value& v) {
+  for (size_t d = 0; d < v.sizes.size(); ++d) {
+    if (!same(v.sizes[d], 1) && same(v.strides[d], 1)) {
+      return static_cast<int64_t>(d);
+    }
+  }
+  return -1;
+}
+
+// A copy in another layout jumps on one side, whatever the loops. It would take
+// from its neighbours the region that they make without it.
+bool turns(const Value& from, const Value& to) {
+  int64_t a = innermost(from), b = innermost(to);
+  return a >= 0 && b >= 0 && a != b;
+}
+
 // An index map that gives each element of its only tensor at its own place.
 Call copy(const Graph& graph, const Node& node, Call call) {
   expr::Graph g;
@@ -159,8 +176,8 @@ Call copy(const Graph& graph, const Node& node, Call call) {
               g.name_of(g[index].args[0]) == "axis";
   if (!same || call.operands.size() != 1) return {};
   const Value& out = graph[node.results[0]];
-  if (graph[call.operands[0].second].sizes.size() != out.sizes.size())
-    return {};
+  const Value& from = graph[call.operands[0].second];
+  if (from.sizes.size() != out.sizes.size() || turns(from, out)) return {};
   call.kind = CallKind::Pointwise;
   call.copies = true;
   call.computes = compute_of(out.dtype);

@@ -234,7 +234,8 @@ class Fuser {
 
   void make_unit() {
     if (keeps_texts()) keep_cuda_text();
-    auto unit = make_intrusive<Unit>(unit_prelude() + text_, std::move(names_));
+    auto unit =
+        make_intrusive<Unit>(unit_prelude(text_) + text_, std::move(names_));
     for (size_t i = 0; i < made_.size(); ++i) {
       made_[i]->set_unit(unit, kernels_[i]);
     }

@@ -1,4 +1,5 @@
 // Text of kernels: the loops. Their bodies are printed by print_body.cpp.
+#include <taeda/aten/expr/functions.h>
 #include <taeda/c10/util/format.h>
 #include <taeda/csrc/compiler/graph/sizes.h>
 #include <taeda/csrc/compiler/loops/print_body.h>
@@ -374,8 +375,17 @@ KernelText kernel_text(const Program& program, const Schedule& schedule) {
   return KernelPrinter(program, schedule).print();
 }
 
-std::string unit_prelude() {
-  return R"(#include <taeda/aten/math/convert.h>
+// The bodies of shared functions cost a unit 20 ms, so only those that call one
+// have them.
+std::string unit_prelude(const std::string& text) {
+  bool calls_shared = false;
+  for (int i = 0; i < expr::kNumFunctions; ++i) {
+    const expr::Function& f = expr::kFunctions[i];
+    calls_shared |= f.shared && text.find(str_cat("math::", f.name, "(")) !=
+                                    std::string::npos;
+  }
+  std::string head = calls_shared ? "" : "#define TAEDA_MATH_LINKED\n";
+  return head + R"(#include <taeda/aten/math/convert.h>
 #include <taeda/aten/math/math.h>
 #include <taeda/c10/util/bfloat16.h>
 #include <taeda/c10/util/half.h>

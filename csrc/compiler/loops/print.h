@@ -7,7 +7,7 @@ namespace taeda::compiler::loops {
 
 // The text that all kernels of a unit stand on; includes no system header but
 // <cstdint>.
-std::string unit_prelude();
+std::string unit_prelude(const std::string& text);
 // A function without its name, `(void* const* buffers, const int64_t* numbers,
 // int64_t begin, int64_t end) {...}`: the program at the outer points [begin,
 // end); all kept values of one call. Expressions are names in the text, so that

@@ -10,6 +10,9 @@ namespace {
 // Additions that a thread gets at least.
 constexpr int64_t kPortion = int64_t{1} << 17;
 
+// Steps over tiles that are quicker than a call: `benchmarks/compile_tiles.py`.
+constexpr size_t kStepsOfCall = 2;
+
 // Elements that the arrays of a kernel may have, whose size is an expression.
 constexpr int64_t kMostElements = int64_t{1} << 16;
 
@@ -85,27 +88,35 @@ bool LoopRegion::lies_as_planned(std::span<const TensorBase> inputs,
   return true;
 }
 
+const TileProgram* LoopRegion::tiles() {
+  std::call_once(tiles_asked_, [&] {
+    tiles_ = TileProgram::make(program_, kStepsOfCall * body.nodes.size());
+  });
+  return tiles_.get();
+}
+
 bool LoopRegion::run(std::span<const TensorBase> inputs,
                      std::span<const TensorBase> outputs,
                      IntArrayRef values) {
-  if (!unit_ || !unit_->ready() || !lies_as_planned(inputs, values)) {
-    return false;
-  }
+  if (!lies_as_planned(inputs, values)) return false;
   const int64_t* facts = values.data() + kernel_numbers_;
   if (facts[kArrays] > kMostElements) return false;
+  bool is_compiled = unit_ && unit_->ready();
+  const TileProgram* tiles = is_compiled ? nullptr : this->tiles();
+  if (!is_compiled && tiles == nullptr) return false;
   SmallVector<void*, 16> buffers;
   for (size_t place : from_) {
     buffers.push_back(place < inputs.size()
                           ? const_cast<void*>(inputs[place].const_raw_data())
                           : outputs[place - inputs.size()].mutable_raw_data());
   }
-  Kernel kernel = unit_->kernel(index_);
   void* const* given = buffers.data();
   const int64_t* n = values.data();
   int64_t grain =
       std::max<int64_t>(1, kPortion / std::max<int64_t>(1, facts[kWork]));
-  parallel_for(0, facts[kOuter], grain, [=](int64_t begin, int64_t end) {
-    kernel(given, n, begin, end);
+  parallel_for(0, facts[kOuter], grain, [&](int64_t begin, int64_t end) {
+    if (tiles != nullptr) return tiles->run(given, begin, end);
+    unit_->kernel(index_)(given, n, begin, end);
   });
   return true;
 }

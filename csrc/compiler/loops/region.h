@@ -3,7 +3,10 @@
 
 #include <taeda/csrc/compiler/graph/graph.h>
 #include <taeda/csrc/compiler/loops/schedule.h>
+#include <taeda/csrc/compiler/loops/tiles.h>
 #include <taeda/csrc/compiler/loops/unit.h>
+
+#include <mutex>
 
 namespace taeda::compiler::loops {
 
@@ -41,6 +44,8 @@ class LoopRegion final : public Region {
   };
   bool lies_as_planned(std::span<const TensorBase> inputs,
                        IntArrayRef values) const;
+  // What runs until there is code; null where the calls do.
+  const TileProgram* tiles();
 
   Program program_;
   std::vector<size_t> from_;
@@ -49,6 +54,8 @@ class LoopRegion final : public Region {
   std::vector<Dim> dims_;
   IntrusivePtr<Unit> unit_;
   size_t index_ = 0;
+  std::once_flag tiles_asked_;
+  std::unique_ptr<const TileProgram> tiles_;
 };
 
 }  // namespace taeda::compiler::loops

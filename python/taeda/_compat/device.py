@@ -52,6 +52,26 @@ def reset_peak_memory_stats(device=None) -> None:
     """Restarts the count of the largest memory use."""
 
 
+def memory_stats(device=None) -> dict:
+    """Counts of the device's memory, of which none is used."""
+    return {}
+
+
+def get_arch_list() -> list[str]:
+    """The devices that this build was compiled for."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    """The flags with which it was compiled for them."""
+    return ""
+
+
+def is_tf32_supported() -> bool:
+    """Whether the device has units for TF32."""
+    return False
+
+
 def get_rng_state_all() -> list:
     """The states of all devices' generators."""
     return []
@@ -76,6 +96,20 @@ class Stream:
 
 class Event(Stream):
     """A mark in such a queue; none can be made."""
+
+
+class device:
+    """Makes a device the current one inside `with`; -1 and None leave all as it is."""
+
+    def __init__(self, device) -> None:
+        if device is not None and device != -1:
+            _no_device()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, type, value, traceback) -> None:
+        return None
 
 
 def _kept(line: str, defined: dict) -> dict:

@@ -25,19 +25,29 @@ TABLE = {
     "": "PyTorchFileReader Stream",
     "_C": "Graph Value",
     "autograd.profiler": "EventList(builtins.list) emit_nvtx profile",
-    "cuda": "CUDAGraph StreamContext graph",
+    "cuda": "CUDAGraph CUDAPluggableAllocator=cuda.memory"
+    " CudaError(builtins.RuntimeError) DeferredCudaCallError(builtins.Exception)"
+    " ExternalStream(cuda.Stream) GreenContext MemPool=cuda.memory StreamContext graph"
+    " use_mem_pool=cuda.memory",
+    "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
     "distributed": "ProcessGroup",
     "distributed.device_mesh": "DeviceMesh=distributed.tensor",
     "distributed.rpc": "",
     "distributed.tensor": "DTensor DeviceMesh Partial Replicate Shard"
     " distribute_tensor()",
-    "fft": "fft() fftn() ifft() ifftn() irfft() rfft()",
     "nn.parallel": "DistributedDataParallel=nn.parallel.distributed",
     "nn.parallel.distributed": "DistributedDataParallel(nn.Module)",
     "onnx": "ONNXProgram",
     "ops:aten": "_pin_memory.default() _sparse_addmm.default()"
     " _sparse_mm_reduce_impl.default()",
+    "autograd.profiler_legacy": "profile",
     "profiler": "profile tensorboard_trace_handler()",
+    "utils.bundled_inputs": "InflatableArg bundle_inputs()"
+    " augment_model_with_bundled_inputs()"
+    " augment_many_model_functions_with_bundled_inputs()",
+    "utils.hipify.hipify_python": "hipify()",
+    "utils.mobile_optimizer": "LintCode generate_mobile_module_lints()"
+    " optimize_for_mobile()",
 }
 
 DEVICES = {
@@ -54,10 +64,16 @@ DEVICES = {
         "is_available is_initialized is_bf16_supported device_count empty_cache"
         " manual_seed manual_seed_all=manual_seed memory_allocated"
         " memory_reserved=memory_allocated max_memory_allocated=memory_allocated"
+        " memory_stats memory_stats_as_nested_dict=memory_stats get_arch_list"
+        " get_gencode_flags is_tf32_supported device"
         " max_memory_reserved=memory_allocated reset_peak_memory_stats"
         " get_rng_state_all set_rng_state_all Stream Event current_device!"
         " set_device! synchronize! get_device_name! get_device_properties!"
         " get_device_capability! mem_get_info! get_rng_state! set_rng_state!"
-        " current_stream!",
+        " current_stream! set_stream! get_stream_from_external! initial_seed!"
+        " can_device_access_peer! clock_rate! device_memory_used! memory_usage!"
+        " power_draw! temperature! utilization! memory_snapshot! graph_pool_handle!"
+        " get_per_process_memory_fraction! set_per_process_memory_fraction!"
+        " reset_accumulated_memory_stats! make_graphed_callables! init!",
     ),
 }

@@ -54,7 +54,7 @@ __getattr__ = attributes(
         "register_backend": ".compiler._backends",
         "set_stance": ".compiler._stance",
     },
-    ("config", "testing", "utils"),
+    ("compiled_autograd", "config", "testing", "utils"),
 )
 
 

@@ -19,6 +19,8 @@ Each is an attribute of this module: `config.recompile_limit = 16`, or
     capture_scalar_outputs False  `item()` is part of a graph, its number a symbol
     capture_dynamic_output_shape_ops False  so are `nonzero`, `unique` and masks, their
                                   sizes symbols
+    compiled_autograd      False  backward passes inside of functions compiled from then
+                                  on are captured whole (`compiled_autograd.py`)
 
 The names under `_FIXED` are those of PyTorch's that programs set and that have one
 value here; another value is warned of.
@@ -36,6 +38,7 @@ _VALUES = {
     "automatic_dynamic_shapes": True,
     "capture_dynamic_output_shape_ops": False,
     "capture_scalar_outputs": False,
+    "compiled_autograd": False,
     "force_nn_module_property_static_shapes": True,
     "force_parameter_static_shapes": True,
     "specialize_float": False,
@@ -50,7 +53,6 @@ _ALIASES = {"cache_size_limit": "recompile_limit"}
 _FIXED = {
     "accumulated_recompile_limit": 256,
     "allow_unspec_int_on_nn_module": False,
-    "compiled_autograd": False,
     "guard_nn_modules": True,
     "inline_inbuilt_nn_modules": True,
     "optimize_ddp": False,

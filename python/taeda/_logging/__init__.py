@@ -5,6 +5,7 @@
     graph          the calls of each graph
     graph_code     each graph as Python code
     guards         what has to hold for a graph to be used
+    compiled_autograd  backward passes that are captured whole: graphs, where they end
     aot_graphs     the operators of each graph, forward and backward, with what is fused
     schedule       the loops of each kernel
     output_code    the C++ text of the kernels
@@ -27,6 +28,7 @@ __all__ = ["ARTIFACTS", "artifact_log", "set_logs", "trace_page", "wanted"]
 
 ARTIFACTS = (
     "aot_graphs",
+    "compiled_autograd",
     "graph",
     "graph_breaks",
     "graph_code",

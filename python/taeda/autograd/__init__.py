@@ -135,6 +135,20 @@ def grad(
             the results: one gradient for each place in it.
         materialize_grads: give zeros for them.
     """
+    named = (*_as_tuple(outputs), *_as_tuple(inputs))
+    if _C._has_torch_function(named):
+        return _C._handle_torch_function(
+            grad,
+            named,
+            outputs,
+            inputs,
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
     if not only_inputs:
         import warnings
 

@@ -7,11 +7,18 @@
 
 from __future__ import annotations
 
-from taeda import _C
+from typing import NamedTuple
+
+from taeda import _C, Tensor
+from taeda._lazy import attributes
 
 from ._switches import Kept, Precision
 
 __all__ = [
+    "SDPAParams",
+    "can_use_cudnn_attention",
+    "can_use_efficient_attention",
+    "can_use_flash_attention",
     "cudnn_sdp_enabled",
     "enable_cudnn_sdp",
     "enable_flash_sdp",
@@ -19,6 +26,7 @@ __all__ = [
     "enable_mem_efficient_sdp",
     "flash_sdp_enabled",
     "is_built",
+    "is_ck_sdpa_available",
     "is_flash_attention_available",
     "math_sdp_enabled",
     "matmul",
@@ -131,3 +139,48 @@ def sdp_kernel(
         SDPBackend.CUDNN_ATTENTION: enable_cudnn,
     }
     return sdpa_kernel([kind for kind, on in wanted.items() if on])
+
+
+class SDPAParams(NamedTuple):
+    """The arguments of an attention, to ask about."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether CUDA's kernel of this name computes it: False, also where the CPU's
+    does; with `debug` a warning says why."""
+    return _not_on_cuda("flash", debug)
+
+
+def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether CUDA's memory-efficient kernel computes it: False, as above."""
+    return _not_on_cuda("efficient", debug)
+
+
+def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether cuDNN computes it: False, as above."""
+    return _not_on_cuda("cudnn", debug)
+
+
+def _not_on_cuda(name: str, debug: bool) -> bool:
+    if debug:
+        import warnings
+
+        text = f"taeda was not compiled with CUDA's kernel of {name} attention"
+        warnings.warn(text, stacklevel=3)
+    return False
+
+
+def is_ck_sdpa_available() -> bool:
+    """Whether attention may use AMD's Composable Kernel: False."""
+    return False
+
+
+__getattr__ = attributes(__name__, {"SDPBackend": "..nn.attention"})

@@ -11,3 +11,16 @@ def is_available() -> bool:
 def is_built() -> bool:
     """False."""
     return False
+
+
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    """Whether this is macOS of at least this version."""
+    import platform
+
+    version = platform.mac_ver()[0]
+    return bool(version) and tuple(map(int, version.split(".")[:2])) >= (major, minor)
+
+
+def is_macos13_or_newer(minor: int = 0) -> bool:
+    """Whether this is macOS 13 of at least this minor version."""
+    return is_macos_or_newer(13, minor)

@@ -87,6 +87,9 @@ def reset() -> None:
     capture = sys.modules.get("taeda._capture")
     if capture is not None:
         capture.configure("generation", 1)
+    backward = sys.modules.get("taeda._dynamo.compiled_autograd")
+    if backward is not None:
+        backward.reset()
 
 
 def cudagraph_mark_step_begin() -> None:

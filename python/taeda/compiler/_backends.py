@@ -101,6 +101,7 @@ def _default_of_calls(**settings):
         return compile_calls(*graph, fullgraph=fullgraph, **settings)
 
     default.takes_calls = True
+    default.settings = settings
     return default
 
 

@@ -8,6 +8,7 @@ import enum
 import functools
 import os
 import random
+import sys
 from operator import attrgetter, getitem
 
 import taeda
@@ -239,4 +240,9 @@ def capture(function, fullgraph: bool = False, backend=None, dynamic=None):
     copyreg.pickle(type(made), attrgetter("__qualname__"))
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
+    config = sys.modules.get("taeda._dynamo.config")
+    if config is not None and config.compiled_autograd:
+        from ._passes import around
+
+        return around(made, backend, fullgraph, dynamic)
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 
-__all__ = ["effective", "set_stance"]
+__all__ = ["effective", "forces_eager", "set_stance"]
 
 # As `Policy::Stance` of csrc/compiler/capture/policy.h counts them.
 _NUMBERS = {
@@ -23,6 +23,11 @@ def effective() -> int:
     from taeda._dynamo import config
 
     return _NUMBERS["force_eager" if config.disable else _current]
+
+
+def forces_eager() -> bool:
+    """Whether everything runs as it is written."""
+    return effective() == _NUMBERS["force_eager"]
 
 
 def _set(stance: str) -> None:

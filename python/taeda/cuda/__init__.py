@@ -35,11 +35,22 @@ __all__ = [
 ]
 OutOfMemoryError = _C.OutOfMemoryError
 _TENSORS = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
+_MEMORY = (
+    "caching_allocator_alloc caching_allocator_delete change_current_allocator"
+    " get_allocator_backend get_per_process_memory_fraction host_memory_stats"
+    " host_memory_stats_as_nested_dict max_memory_cached memory_cached memory_snapshot"
+    " memory_stats_as_nested_dict memory_summary reset_accumulated_host_memory_stats"
+    " reset_accumulated_memory_stats reset_max_memory_cached"
+    " reset_peak_host_memory_stats set_per_process_memory_fraction"
+)
 __getattr__ = attributes(
     __name__,
-    {f"{kind}Tensor": "._compat.cuda_types" for kind in _TENSORS},
-    ("amp",),
+    {f"{kind}Tensor": "._compat.cuda_types" for kind in _TENSORS}
+    | dict.fromkeys(_MEMORY.split(), "memory"),
+    ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "streams"),
 )
+default_generators: tuple = ()
+has_magma = False
 
 
 def _no_device(*args, **kwargs):
@@ -47,23 +58,27 @@ def _no_device(*args, **kwargs):
 
 
 def is_available() -> bool:
-    """Whether a GPU can be used: not in this build."""
+    """False: this build has no GPU. So nothing is set up, computes in TF32 or records
+    a graph either."""
     return False
 
 
-def is_initialized() -> bool:
-    """Whether CUDA has been set up."""
-    return False
+is_initialized = is_tf32_supported = is_current_stream_capturing = is_available
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the GPU computes in bfloat16."""
-    return False
+    return is_available()
 
 
-def is_current_stream_capturing() -> bool:
-    """Whether the current stream records a CUDA graph."""
-    return False
+def get_arch_list() -> list[str]:
+    """The GPUs that this build was compiled for."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    """The flags with which it was compiled for them."""
+    return ""
 
 
 def device_count() -> int:
@@ -109,7 +124,12 @@ reset_max_memory_allocated = reset_peak_memory_stats
 init = current_device = set_device = synchronize = _no_device
 get_device_name = get_device_capability = get_device_properties = _no_device
 get_rng_state = set_rng_state = initial_seed = seed = seed_all = _no_device
-current_stream = default_stream = _no_device
+current_stream = default_stream = set_stream = get_stream_from_external = _no_device
+can_device_access_peer = cudart = ipc_collect = graph_pool_handle = _no_device
+current_blas_handle = current_solver_handle = _no_device
+get_sync_debug_mode = set_sync_debug_mode = _no_device
+clock_rate = device_memory_used = memory_usage = power_draw = _no_device
+temperature = utilization = make_graphed_callables = _no_device
 
 
 class Stream:
@@ -141,7 +161,11 @@ class device:
         return None
 
 
-device_of = device
+class device_of(device):
+    """Makes the GPU of a tensor the current one inside `with`."""
+
+    def __init__(self, obj) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
 def stream(stream):

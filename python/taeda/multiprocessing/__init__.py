@@ -1,7 +1,7 @@
-"""Python's multiprocessing, and processes that report how they failed.
+"""Python's multiprocessing, with tensors in memory that processes share.
 
-Tensors travel between processes as copies; memory shared between processes is not
-there yet, `share_memory_` says so, and there are no strategies of sharing to choose.
+Tensors, parameters and storages that go through queues, pipes and arguments of
+processes move to shared memory (`reductions`), so both sides see each other's writes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ from ._spawn import (
     spawn,
     start_processes,
 )
+from ._strategy import (
+    get_all_sharing_strategies,
+    get_sharing_strategy,
+    set_sharing_strategy,
+)
+from .reductions import init_reductions
 
 __all__ = [
     *_standard.__all__,
@@ -28,9 +34,15 @@ __all__ = [
     "ProcessExitedException",
     "ProcessRaisedException",
     "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "init_reductions",
+    "set_sharing_strategy",
     "spawn",
     "start_processes",
 ]
+
+init_reductions()
 
 
 def __getattr__(name: str):

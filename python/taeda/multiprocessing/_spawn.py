@@ -39,6 +39,9 @@ class ProcessException(Exception):
 class ProcessRaisedException(ProcessException):
     """The function raised in a process; the text holds its traceback."""
 
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
+        super().__init__(msg, error_index, error_pid)
+
 
 class ProcessExitedException(ProcessException):
     """A process ended with another status than 0, or by a signal."""

@@ -11,14 +11,21 @@ _MODULES = {
     "_mode_utils",
     "_python_dispatch",
     "_pytree",
+    "benchmark",
     "checkpoint",
+    "collect_env",
+    "cpp_extension",
     "data",
     "deterministic",
     "dlpack",
+    "file_baton",
     "hooks",
+    "model_zoo",
     "safetensors",
     "serialization",
     "tensorboard",
+    "throughput_benchmark",
+    "weak",
 }
 
 # Where find_package(Taeda) looks: the package's own folder.
@@ -27,7 +34,9 @@ cmake_prefix_path = f"{__path__[0].rpartition('/')[0]}/share/cmake"
 __all__ = ["set_module", "swap_tensors"]
 
 
-__getattr__ = attributes(__name__, submodules=_MODULES)
+__getattr__ = attributes(
+    __name__, {"ThroughputBenchmark": "throughput_benchmark"}, _MODULES
+)
 
 
 def set_module(obj, mod) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 
 __all__ = [
+    "arg_tree_leaves",
+    "register_constant",
     "GetAttrKey",
     "LeafSpec",
     "MappingKey",
@@ -228,6 +230,26 @@ def register_pytree_node(
 
 
 _register_pytree_node = register_pytree_node
+
+
+def register_constant(cls) -> None:
+    """Make objects of a type part of shapes: they have no leaves.
+
+    Args:
+        cls: a type whose objects can be compared and hashed by value.
+
+    Raises:
+        TypeError: it has the `==` or the hash of `object`.
+        ValueError: registered already.
+    """
+    if cls.__eq__ is object.__eq__ or cls.__hash__ in (None, object.__hash__):
+        raise TypeError(
+            f"register_constant({cls}): expected a type with __eq__ and __hash__ of "
+            "its own, for shapes are compared by them"
+        )
+    register_pytree_node(
+        cls, lambda x: ([], x), lambda _, x: x, flatten_with_keys_fn=lambda x: ([], x)
+    )
 
 
 class TreeSpec:
@@ -478,6 +500,11 @@ def _paths(tree, path: tuple, is_leaf):
     children = kind.flatten(tree)[0]
     for key, child in zip(kind.keys(tree), children, strict=True):
         yield from _paths(child, (*path, key), is_leaf)
+
+
+def arg_tree_leaves(*args, **kwargs) -> list:
+    """The leaves of a call's arguments, without making a tree of both."""
+    return [*tree_leaves(args), *tree_leaves(kwargs)]
 
 
 def tree_leaves_with_path(tree, is_leaf=None) -> list:

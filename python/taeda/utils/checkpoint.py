@@ -11,6 +11,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager, nullcontext
 
 import taeda
+from taeda._lazy import attributes
 from taeda.autograd import Function
 from taeda.utils._recompute import Block, CheckpointError
 from taeda.utils._recompute import is_tensor as _is_tensor
@@ -30,6 +31,11 @@ __all__ = [
     "set_checkpoint_debug_enabled",
 ]
 
+_SELECTIVE = (
+    "CheckpointPolicy SAC_IGNORED_OPS SelectiveCheckpointContext"
+    " create_selective_checkpoint_contexts"
+)
+__getattr__ = attributes(__name__, dict.fromkeys(_SELECTIVE.split(), "._selective"))
 _settings: dict = {"debug": None, "early_stop": None}
 
 

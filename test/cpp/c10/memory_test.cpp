@@ -1,4 +1,5 @@
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/c10/core/kept_forms.h>
 #include <taeda/c10/core/storage.h>
 
 #include "../errors.h"
@@ -91,6 +92,79 @@ TEST(Storage, LazyClonesPartWhenWritten) {
   EXPECT_EQ(static_cast<const char*>(c->data())[63], 7);
   c->resize(128);
   EXPECT_EQ(static_cast<const char*>(c->data())[63], 7);
+}
+
+KeptForm form_of(int value) { return std::make_shared<const int>(value); }
+
+// Asks twice and keeps what is wanted then.
+void keep(const Storage& s, const FormKey& key, int value) {
+  EXPECT_FALSE(find_form(*s, key).wanted);
+  EXPECT_TRUE(find_form(*s, key).wanted);
+  keep_form(*s, key, form_of(value));
+}
+
+TEST(KeptForms, AreThereUntilTheBytesAreWritten) {
+  Storage s = storage(64);
+  const FormKey key{1, 0}, beside{1, 16}, other{2, 0};
+  keep(s, key, 7);
+  keep(s, beside, 8);
+  EXPECT_EQ(*static_cast<const int*>(find_form(*s, key).form.get()), 7);
+  EXPECT_EQ(*static_cast<const int*>(find_form(*s, beside).form.get()), 8);
+  EXPECT_EQ(find_form(*s, other).form, nullptr);
+  const void* memory = s->data();
+  EXPECT_EQ(s->mutable_data(), memory);
+  EXPECT_EQ(find_form(*s, key).form, nullptr);
+}
+
+TEST(KeptForms, AWriteBetweenBothQuestionsCounts) {
+  Storage s = storage(64);
+  const FormKey key{1, 0};
+  EXPECT_FALSE(find_form(*s, key).wanted);
+  s->mutable_data();
+  EXPECT_FALSE(find_form(*s, key).wanted);
+  EXPECT_TRUE(find_form(*s, key).wanted);
+  s->mutable_data();
+  keep_form(*s, key, form_of(1));
+  EXPECT_EQ(find_form(*s, key).form, nullptr);
+}
+
+TEST(KeptForms, NothingIsKeptOfMemoryThatOthersKnow) {
+  const FormKey key{1, 0};
+  Storage s = storage(64);
+  keep(s, key, 7);
+  const void* memory = s->data();
+  show_memory(*s);
+  for (int i = 0; i < 3; ++i) {
+    FormAnswer answer = find_form(*s, key);
+    EXPECT_TRUE(answer.form == nullptr && !answer.wanted);
+    EXPECT_EQ(s->mutable_data(), memory);
+  }
+  Storage copy = s->lazy_clone();
+  EXPECT_NE(copy->data(), memory);
+  s->resize(128);  // memory of its own again
+  keep(s, key, 8);
+  static char foreign[16];
+  s->replace({foreign, nullptr, nullptr}, sizeof(foreign));
+  EXPECT_FALSE(find_form(*s, key).wanted);
+  EXPECT_FALSE(find_form(*s, key).wanted);
+  Storage borrowed = make_intrusive<StorageImpl>(
+      DataPtr{foreign, nullptr, nullptr}, sizeof(foreign), Device());
+  EXPECT_FALSE(find_form(*borrowed, key).wanted);
+  EXPECT_FALSE(find_form(*borrowed, key).wanted);
+}
+
+TEST(KeptForms, LiveWithTheMemoryOfLazyClones) {
+  const FormKey key{1, 0};
+  Storage a = storage(64);
+  keep(a, key, 7);
+  Storage b = a->lazy_clone();
+  EXPECT_NE(find_form(*b, key).form, nullptr);
+  std::memset(b->mutable_data(), 1, 64);
+  EXPECT_EQ(find_form(*b, key).form, nullptr);
+  EXPECT_NE(find_form(*a, key).form, nullptr);
+  std::weak_ptr<const void> watched = find_form(*a, key).form;
+  a.reset();
+  EXPECT_TRUE(watched.expired());
 }
 
 TEST(Storage, ResizingKeepsTheCommonBytes) {

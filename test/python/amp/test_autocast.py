@@ -196,7 +196,14 @@ def test_recurrent_networks(name):
         states = state if isinstance(state, tuple) else (state,)
         return [str(t.dtype).rpartition(".")[2] for t in (out, *states)]
 
-    assert run(taeda) == run(torch)
+    try:
+        expected = run(torch)
+    except RuntimeError as error:
+        # PyTorch's oneDNN has no LSTM of bfloat16 for processors without AVX-512;
+        # on others all three are of the lower precision.
+        assert name == "LSTM" and "primitive descriptor" in str(error)
+        expected = ["bfloat16"] * 3
+    assert run(taeda) == expected
 
 
 def test_attention_modules():

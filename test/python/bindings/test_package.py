@@ -80,6 +80,21 @@ def test_as_torch(tmp_path):
     assert shown == expected
 
 
+def test_as_torch_has_the_metadata_of_its_release(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from importlib import metadata\n"
+        "import torch\n"
+        "found = metadata.distribution('torch')\n"
+        "print(found.version == str(torch.__version__), found.name, found.files)\n"
+        "print(metadata.version('numpy') == __import__('numpy').__version__)\n"
+    )
+    shown = run(
+        "import sys; from taeda.as_torch import main; main(sys.argv[1:])", str(program)
+    )
+    assert shown == "True torch None\nTrue"
+
+
 def test_as_torch_refuses_beside_real_torch(torch):
     from taeda import as_torch
 

@@ -68,6 +68,17 @@ REAL: dict[str, tuple[Sequence[float], ...]] = {
     ),
     **dict.fromkeys("xlogy xlog1py".split(), (_ANY, _POSITIVE)),
     **dict.fromkeys("igamma igammac".split(), (_POSITIVE, (0.9, 0.4, 2.2, 3.1))),
+    **dict.fromkeys(
+        "erfcx log_ndtr bessel_j0 bessel_j1 spherical_bessel_j0 modified_bessel_i0 "
+        "modified_bessel_i1".split(),
+        (_ANY,),
+    ),
+    **dict.fromkeys(
+        "bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
+        "scaled_modified_bessel_k0 scaled_modified_bessel_k1".split(),
+        (_POSITIVE,),
+    ),
+    "ndtri": ((0.1, 0.35, 0.6, 0.93),),
     "acosh": (_ABOVE_ONE,),
     "pow": (_POSITIVE, _OTHER),
     "clamp": (_ANY, (-1.0,) * 4, (1.0,) * 4),
@@ -86,8 +97,14 @@ COMPLEX: dict[str, tuple[Sequence[complex], ...]] = {
     "pow": (_Z, _W),
 }
 # Functions whose derivatives end here; test/python/distributions has their values, and
-# index maps those of `single`.
-LAST = ("gamma_quantile_slope", "gamma_quantile_curve", "beta_quantile_slope", "single")
+# index maps those of `single`; test_special_accuracy.py those of aten/math/shared.h.
+LAST = (
+    *("gamma_quantile_slope", "gamma_quantile_curve", "beta_quantile_slope", "single"),
+    *("airy_ai", "zeta"),
+    *(f"{s}chebyshev_polynomial_{k}" for s in ("", "shifted_") for k in "tuvw"),
+    *("hermite_polynomial_h", "hermite_polynomial_he"),
+    *("laguerre_polynomial_l", "legendre_polynomial_p"),
+)
 # Functions of integers, which have no derivative.
 INTEGER = ("gcd", "lcm")
 PREDICATES = ("is_nan", "is_inf", "is_finite", "signbit")

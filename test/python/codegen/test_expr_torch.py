@@ -30,16 +30,19 @@ from .samples import COMPLEX, REAL, evaluate
 
 special = torch.special
 
+# What torch has in torch.special alone.
+SPECIAL = {n for n in dir(special) if n[0] != "_" and not hasattr(torch, n)}
 TORCH: dict[str, Callable[..., Any]] = {
     "is_nan": torch.isnan,
     "div_trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
     "clamp": lambda x, y, z: torch.clamp(x, y, z),
-    "xlog1py": special.xlog1py,
-    **{name: getattr(special, name) for name in ("i0e", "i1", "i1e")},
+    **{name: getattr(special, name) for name in SPECIAL},
 }
 # torch defines no gradient (igamma: by its shape), no real overload (imag), or wants a
 # number (polygamma).
-SKIPPED = {"nextafter", "floor_divide", "imag", "polygamma", "igamma", "igammac"}
+SKIPPED = {"nextafter", "floor_divide", "imag", "polygamma", "igamma", "igammac"} | {
+    name for name in REAL if "bessel" in name
+}
 
 
 def _torch_function(name: str) -> Callable[..., Any]:
@@ -73,8 +76,7 @@ def _scalar_math() -> SimpleNamespace:
 def _ops() -> SimpleNamespace:
     ops = SimpleNamespace(**{n: getattr(torch, n) for n in dir(torch)})
     ops.div = lambda a, b, mode=None: torch.div(a, b, rounding_mode=mode)
-    ops.special_xlog1py = special.xlog1py
-    for name in ("i0e", "i1", "i1e"):
+    for name in SPECIAL:
         setattr(ops, f"special_{name}", getattr(special, name))
     ops.type_as = lambda a, b: a.type_as(b)
     ops.imag = lambda x: x.imag if x.is_complex() else torch.zeros_like(x)

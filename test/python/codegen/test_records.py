@@ -120,6 +120,7 @@ def test_one_record_may_mix_families() -> None:
   overloads:
     - schema: "diag.v(Tensor(a) self) -> Tensor(a)"
       family: view
+      copy: false
     - schema: "diag.k(Tensor self, int n) -> Tensor"
       family: kernel
       cpu: diag_cpu

@@ -39,8 +39,10 @@ struct IsComplex<complex<T>> : std::true_type {};
 
 // Element i of an operand: special values and small numbers in turn. Integers
 // are never 0, because what dividing by it does is the operator's business.
+// Operands after the first may be degrees of polynomials, which take so many
+// steps: their large number is one that a loop reaches in no time.
 template <class T>
-T sample(unsigned i, unsigned seed) {
+T sample(unsigned i, unsigned seed, bool first = true) {
   unsigned hash = (i * 2654435761u + seed * 40503u) >> 7;
   if constexpr (IsComplex<T>::value) {
     using R = typename taeda::RealOfType<T>::type;
@@ -61,7 +63,7 @@ T sample(unsigned i, unsigned seed) {
                          kInfinity,
                          -kInfinity,
                          std::numeric_limits<T>::quiet_NaN(),
-                         T(1e10),
+                         first ? T(1e10) : T(1e4),
                          T(1e-6)};
     if (hash % 5 == 0) return special[hash / 5 % 9];
     return static_cast<T>(static_cast<int>(hash % 401) - 200) / T(64);
@@ -139,7 +141,7 @@ struct Call {
       auto& here = cpu.emplace_back(kCount * sizeof(T));
       auto* in = reinterpret_cast<T*>(there.data());
       for (int i = 0; i < kBufferSize; ++i)
-        in[i] = sample<T>(i, seed + operands);
+        in[i] = sample<T>(i, seed + operands, operands == 1);
       for (int i = 0; i < kCount; ++i) {
         reinterpret_cast<T*>(here.data())[i] = in[place(g, i)];
       }

@@ -16,6 +16,8 @@ ROOT = HERE.parents[2]
 BUILD = ROOT / "build"
 # The baseline's kernels: neither side contracts a * b + c, so bits must agree.
 OBJECTS = BUILD / "CMakeFiles/kernels_default.dir/gen/kernels"
+# Functions that all levels share.
+SHARED = BUILD / "CMakeFiles/taeda_objects.dir/aten/math/shared.cpp.o"
 ENTRY = re.compile(r'extern "C" __global__ void ((\w+)_([a-z]+\d*))\(')
 FLAGS = ["-std=c++20", "-O0", "-fno-math-errno", "-fno-trapping-math", "-w"]
 
@@ -45,7 +47,8 @@ def run(sources: list[Path], folder: Path) -> tuple[int, str]:
     program.write_text(text)
     command = [
         *(os.environ.get("CXX", "g++"), *FLAGS, f"-I{HERE}", f"-I{BUILD}/include"),
-        *(program, *sorted(OBJECTS.glob("*.o")), "-o", folder / "host_run"),
+        *(program, *sorted(OBJECTS.glob("*.o")), SHARED),
+        *("-o", folder / "host_run"),
     ]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr[-4000:]

@@ -240,7 +240,6 @@ m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` v
 m.ops.aten._local_scalar_dense(ones(2))\
   # RuntimeError: _local_scalar_dense: expected a tensor with one element, got [2]
 m.matrix_power(m.eye(2), -1)  # NotImplementedError: linalg.matrix_power: negative
-m.stft(ones(2), 4)  # NotImplementedError: the operator stft does not exist yet
 """
 
 

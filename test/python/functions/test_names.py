@@ -89,8 +89,6 @@ def test_order_of_frequencies(n) -> None:
     for name in ("fftshift", "ifftshift"):
         got, want = (getattr(t.fft, name)(t.arange(n)) for t in (taeda, torch))
         assert got.tolist() == want.tolist()
-    with pytest.raises(NotImplementedError, match="fft.rfft is not implemented"):
-        taeda.fft.rfft(taeda.ones(n))
 
 
 def test_low_rank_decompositions() -> None:
@@ -141,7 +139,7 @@ def test_storage_of_a_file(tmp_path) -> None:
     shared[0] = 9
     private[1] = 7
     assert list(path.read_bytes()) == [9, 1, 2, 3, 4, 5, 6, 7]
-    with pytest.raises(RuntimeError, match="from_file"):
+    with pytest.raises(RuntimeError, match="smaller than the required mapping size"):
         taeda.UntypedStorage.from_file(str(path), False, 9)
 
 

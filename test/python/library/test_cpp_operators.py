@@ -92,3 +92,21 @@ def test_operators_run_and_have_gradients(built: Path, site: Path) -> None:
 
 def test_a_program_without_python_learns(built: Path) -> None:
     assert run(built / "embed").split() == ["2.000000", "1.000000"]
+
+
+INLINE = """
+import taeda
+from taeda.utils import cpp_extension
+made = cpp_extension.load_inline(
+    "doubling",
+    "torch::Tensor doubled(torch::Tensor x) { return x + x; }",
+    functions="doubled",
+)
+print(made.doubled(taeda.ones(2)).tolist(), *cpp_extension.include_paths())
+"""
+
+
+def test_inline_sources_build_against_the_package(site: Path, tmp_path: Path) -> None:
+    where = {"PYTHONPATH": str(site), "TAEDA_EXTENSIONS_DIR": str(tmp_path)}
+    printed = run(sys.executable, "-c", INLINE, **where)
+    assert printed.startswith(f"[2.0, 2.0] {site}")

@@ -6,7 +6,15 @@ import ctypes
 from pathlib import Path
 
 from math_build import ROOT
-from math_functions import BINARY, COMPLEX, INTEGER_BINARY, TERNARY, UNARY
+from math_functions import (
+    BINARY,
+    COMPLEX,
+    INTEGER_BINARY,
+    SHARED_BINARY,
+    SHARED_UNARY,
+    TERNARY,
+    UNARY,
+)
 
 OPTIONS = [b"--gpu-architecture=sm_90", b"--std=c++20"]
 
@@ -44,8 +52,8 @@ def kernel(name: str, arity: int, dtype: str) -> str:
 def source() -> str:
     lines = ["#include <taeda/aten/math/math.h>"]
     for dtype in ("float", "double"):
-        lines += [kernel(name, 1, dtype) for name in UNARY]
-        lines += [kernel(name, 2, dtype) for name in [*BINARY, "polygamma"]]
+        lines += [kernel(name, 1, dtype) for name in UNARY + SHARED_UNARY]
+        lines += [kernel(name, 2, dtype) for name in BINARY + SHARED_BINARY]
         lines += [kernel(name, 3, dtype) for name in TERNARY]
         complex_type = f"taeda::complex<{dtype}>"
         lines += [kernel(name, 1, complex_type) for name in COMPLEX]
@@ -57,6 +65,7 @@ def source() -> str:
 
 
 def test_nvrtc_compiles_every_function() -> None:
+    assert (len(SHARED_UNARY), len(SHARED_BINARY)) == (15, 18)
     nvrtc = load_nvrtc()
     files = headers()
     program = ctypes.c_void_p()

@@ -72,3 +72,31 @@ def test_channels_last_keeps_nan_and_places(torch, values):
     )
     for have, right in zip(got, want, strict=True):
         np.testing.assert_array_equal(have.numpy(), right.numpy())
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.bfloat16])
+@pytest.mark.parametrize("sizes", [(2, 24, 19, 22), (2, 17, 6, 9, 11)], ids=str)
+def test_many_planes_are_pooled_as_single_ones(sizes, dtype):
+    """Many planes are compared side by side; one plane alone is not."""
+    F, d = taeda.nn.functional, len(sizes) - 2
+    taeda.manual_seed(1)
+    x = taeda.randint(-9, 9, sizes).to(dtype)  # with ties
+    x.view(-1)[::97] = float("nan")
+    x.view(-1)[5::89] = -float("inf")
+    max_pool, adaptive = (
+        getattr(F, name) for name in (f"max_pool{d}d", f"adaptive_max_pool{d}d")
+    )
+    for pool in (
+        lambda x: max_pool(x, 3, 2, 1, return_indices=True),
+        lambda x: max_pool(x, 2, 2, ceil_mode=True, return_indices=True),
+        lambda x: max_pool(x, 2, 1, dilation=2, return_indices=True),
+        lambda x: adaptive(x, (4,) * d, return_indices=True),
+    ):
+        values, places = pool(x)
+        assert values.is_contiguous()
+        assert places.is_contiguous()
+        for plane in range(sizes[1]):
+            value, place = pool(x[:, plane : plane + 1])
+            assert taeda.equal(place, places[:, plane : plane + 1])
+            same = values[:, plane : plane + 1]
+            taeda.testing.assert_close(same, value, rtol=0, atol=0, equal_nan=True)

@@ -127,6 +127,7 @@ def _factors() -> Iterator[tuple]:
             yield name, a
         yield "linalg_svd", real(*batch, 4, 3), False
         yield "linalg_eigh", a
+        yield "_linalg_lstsq", real(*batch, 4, 3), real(*batch, 4, 2), 1e-12, "gelsd"
 
 
 def _attention() -> Iterator[tuple]:

@@ -36,6 +36,33 @@ def test_missing_report_fails(tmp_path: pathlib.Path) -> None:
     assert checks._read_junit(tmp_path / "none.xml", 0).failed == 1
 
 
+def test_failures_stand_by_name(tmp_path: pathlib.Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuite tests="3" failures="1" errors="1"><testcase classname="a" name="b">'
+        '<failure/></testcase><testcase classname="a" name="c"><error/></testcase>'
+        '<testcase classname="a" name="d"/></testsuite>'
+    )
+    assert checks._read_junit(report, 1).names == ["a: b", "a: c"]
+
+
+def test_running_test_is_noted_and_forgotten(tmp_path: pathlib.Path) -> None:
+    running = tmp_path / "running"
+    running.mkdir()
+    conftest = shell.ROOT / "test" / "python" / "conftest.py"
+    (tmp_path / "conftest.py").write_text(conftest.read_text())
+    (tmp_path / "test_it.py").write_text(
+        "import os, pathlib\n"
+        "def test_runs():\n"
+        "    folder = pathlib.Path(os.environ['TAEDA_RUNNING_TESTS'])\n"
+        "    (folder / 'copy').write_text((folder / str(os.getpid())).read_text())\n"
+    )
+    command = [shell.python(), "-m", "pytest", "-q", f"--rootdir={tmp_path}"]
+    env = {"TAEDA_RUNNING_TESTS": str(running)}
+    shell.run([*command, tmp_path / "test_it.py"], env=env)
+    assert checks._unfinished(running) == ["did not end: test_it.py::test_runs"]
+
+
 def test_axes_are_counted_by_reason() -> None:
     head, *reasons = stats.axes_lines(stats._load())
     found = [int(word) for word in re.findall(r"\d+", head)]

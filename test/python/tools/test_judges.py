@@ -205,3 +205,21 @@ def test_large_library_fails(judged) -> None:
     with open(judged / "build" / "lib" / "libtaeda.so", "wb") as file:
         file.truncate(24_000_001)
     assert _judges(judged, "../judges").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("detail", "excused"),
+    [
+        ("loss at eval: 1.01 instead of 0.97 (0.04)", True),
+        ("loss at 3: 0.97 instead of 1.01 (0.04)", False),
+        ("loss at eval: nan instead of 1.01 (nan)", False),
+        ("AttributeError: eval", False),
+    ],
+)
+def test_a_loss_nearer_to_double_precision(
+    conform, monkeypatch, detail, excused
+) -> None:
+    monkeypatch.setattr(conform, "double_loss", lambda unit, where: 1.0)
+    record = {"tool": "train", "unit": "cnn.sgd", "detail": detail}
+    assert conform.nearer_in_double(record) == excused
+    assert not conform.nearer_in_double(record | {"tool": "optim"})

@@ -1,5 +1,7 @@
 #include "conv.h"
 
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "descriptors.h"
@@ -145,6 +147,20 @@ bool trusted(const Conv& conv) {
          !conv.channels_last;
 }
 
+// Code for 1 x 1 kernels gathers the pixels that strides pick into a scratch
+// area with room for the true channels, and places them a whole block of
+// channels apart: with fewer it writes past the end
+// (github.com/uxlfoundation/oneDNN/issues/6035). A block has at most 16.
+bool overruns(const Conv& conv,
+              const dnnl::convolution_backward_weights::primitive_desc& pd) {
+  constexpr int64_t kBlock = 16;
+  const Dims strides = spatial_part(conv, conv.stride);
+  return conv.channels_last && conv.in_channels / conv.groups < kBlock &&
+         std::ranges::any_of(strides, [](int64_t s) { return s != 1; }) &&
+         std::string_view(pd.impl_info_str()).find("1x1") !=
+             std::string_view::npos;
+}
+
 std::unique_ptr<Plan> build_forward(const Conv& conv, bool has_bias) {
   const UserTensors user = user_tensors(conv, has_bias);
   const auto pd = forward_desc(asked_tensors(conv, user));
@@ -189,9 +205,14 @@ std::unique_ptr<Plan> build_weights(const Conv& conv, bool has_bias) {
   if (!trusted(conv) || !forward) {
     return nullptr;
   }
-  const auto pd = backward_weights_desc(asked, forward);
+  auto pd = backward_weights_desc(asked, forward);
   if (!pd) {
     return nullptr;
+  }
+  while (overruns(conv, pd)) {
+    if (!pd.next_impl()) {
+      return nullptr;
+    }
   }
   std::vector<Slot> slots{
       {DNNL_ARG_SRC, Role::kInput, user.src, pd.src_desc()},

@@ -77,7 +77,7 @@ bool run_matmul(const MatMul& m,
                 WeightId b_id,
                 const void* bias,
                 void* c) {
-  const bool keep_b = b_id.storage != 0;
+  const bool keep_b = b_id.storage != nullptr;
   Key key;
   key.add(kMatMul)
       .add(static_cast<int64_t>(m.dtype))

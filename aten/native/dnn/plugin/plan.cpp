@@ -2,8 +2,13 @@
 
 #include <omp.h>
 
+#include <atomic>
+#include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+
+#include <taeda/c10/core/kept_forms.h>
 
 #include "runtime.h"
 
@@ -15,8 +20,6 @@ constexpr size_t kAlign = 64;
 // for ever. Full, the cache starts afresh: rare, and cheaper than an order of
 // use.
 constexpr size_t kMaxPlans = 1024;
-// Reordered weights kept for one geometry (layers of one shape).
-constexpr size_t kMaxKept = 64;
 
 struct KeyHash {
   size_t operator()(const Key& key) const { return key.hash(); }
@@ -67,6 +70,8 @@ Plan::Plan(dnnl::primitive primitive,
       runs_gemm_(implementation(primitive_).find("gemm") !=
                  std::string_view::npos),
       scratchpad_(std::move(scratchpad)) {
+  static std::atomic<uint64_t> made{0};
+  number_ = ++made;
   const auto reserve = [&](const dnnl::memory::desc& desc) {
     const size_t offset = scratch_bytes_;
     scratch_bytes_ += (desc.get_size() + kAlign - 1) / kAlign * kAlign;
@@ -88,28 +93,28 @@ Plan::Plan(dnnl::primitive primitive,
   }
 }
 
-std::shared_ptr<const Buffer> Plan::kept_weight(const Tensor& tensor,
-                                                const void* data,
-                                                WeightId id) const {
-  const std::lock_guard<std::mutex> lock(kept_mutex_);
-  const auto found = kept_.find(id.storage);
-  if (found != kept_.end() && found->second.version == id.version) {
-    return found->second.data;
-  }
-  if (kept_.size() >= kMaxKept) {
-    kept_.clear();
+// Null where this call has to reorder it.
+std::shared_ptr<const void> Plan::kept_weight(const Tensor& tensor,
+                                              const void* data,
+                                              StorageImpl& storage) const {
+  const auto* first = static_cast<const std::byte*>(storage.data());
+  const FormKey key{number_, static_cast<const std::byte*>(data) - first};
+  FormAnswer answer = find_form(storage, key);
+  if (answer.form != nullptr || !answer.wanted) {
+    return answer.form;
   }
   auto fresh = std::make_shared<const Buffer>(tensor.slot.inner.get_size());
   auto from = memory_of(tensor.slot.user, data);
   auto to = memory_of(tensor.slot.inner, fresh->data());
   tensor.reorder.execute(stream(), from, to);
-  kept_[id.storage] = {id.version, fresh};
-  return fresh;
+  const std::shared_ptr<const void> form(fresh, fresh->data());
+  keep_form(storage, key, form);
+  return form;
 }
 
 void Plan::run(std::initializer_list<const void*> pointers, WeightId id) const {
   const Buffer scratch(scratch_bytes_);
-  std::shared_ptr<const Buffer> weight;
+  std::shared_ptr<const void> weight;
   std::unordered_map<int, dnnl::memory> arguments;
   const void* const* pointer = pointers.begin();
   for (const Tensor& tensor : tensors_) {
@@ -117,9 +122,13 @@ void Plan::run(std::initializer_list<const void*> pointers, WeightId id) const {
     const void* data = *pointer++;
     if (!tensor.reorder) {
       arguments.emplace(slot.argument, memory_of(slot.inner, data));
-    } else if (slot.role == Role::kWeight && id.storage != 0) {
-      weight = kept_weight(tensor, data, id);
-      arguments.emplace(slot.argument, memory_of(slot.inner, weight->data()));
+      continue;
+    }
+    if (slot.role == Role::kWeight && id.storage != nullptr) {
+      weight = kept_weight(tensor, data, *id.storage);
+    }
+    if (slot.role == Role::kWeight && weight != nullptr) {
+      arguments.emplace(slot.argument, memory_of(slot.inner, weight.get()));
     } else {
       auto inner = memory_of(slot.inner, scratch.data() + tensor.offset);
       if (slot.role != Role::kOutput) {

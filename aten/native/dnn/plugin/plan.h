@@ -7,8 +7,6 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include <taeda/aten/native/dnn/problems.h>
@@ -59,22 +57,17 @@ class Plan {
     dnnl::reorder reorder;  // empty where user == inner
     size_t offset = 0;      // of the reordered form in the scratch memory
   };
-  struct Kept {
-    uint64_t version;
-    std::shared_ptr<const Buffer> data;
-  };
 
-  std::shared_ptr<const Buffer> kept_weight(const Tensor& tensor,
-                                            const void* data,
-                                            WeightId id) const;
+  std::shared_ptr<const void> kept_weight(const Tensor& tensor,
+                                          const void* data,
+                                          StorageImpl& storage) const;
 
   dnnl::primitive primitive_;
   bool runs_gemm_;  // see Note [Signals and oneDNN's gemm]
   dnnl::memory::desc scratchpad_;
   std::vector<Tensor> tensors_;
   size_t scratch_bytes_ = 0;
-  mutable std::mutex kept_mutex_;
-  mutable std::unordered_map<uint64_t, Kept> kept_;
+  uint64_t number_;  // of plans made; an address may be used again
 };
 
 // Everything that a primitive depends on, as numbers; the plan cache's key.

@@ -21,4 +21,4 @@ __all__ = [
     "replicate",
     "scatter",
 ]
-__getattr__ = attributes(__name__)
+__getattr__ = attributes(__name__, submodules=("scatter_gather",))

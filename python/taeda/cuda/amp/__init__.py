@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import taeda
 from taeda import amp as _amp
+from taeda._lazy import attributes
 from taeda.amp._old_names import deprecated, names_of
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 autocast, GradScaler = names_of("cuda", taeda.float16)
+_MODULES = ("autocast_mode", "common", "grad_scaler")
+__getattr__ = attributes(__name__, {"amp_definitely_not_available": "common"}, _MODULES)
 
 
 def custom_fwd(fwd=None, *, cast_inputs=None):

@@ -1,0 +1,23 @@
+"""Functions of tensors some of whose elements are masked out."""
+
+from __future__ import annotations
+
+from taeda._lazy import attributes
+
+# Names that live in submodules, by submodule.
+_LAZY_NAMES = {
+    "_functions": (
+        "sum prod cumsum cumprod amax amin argmax argmin median logsumexp logaddexp"
+        " norm softmax log_softmax softmin normalize"
+    ),
+    "_moments": "mean var std",
+    "maskedtensor": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
+}
+_WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
+__all__ = sorted(_WHERE)
+
+__getattr__ = attributes(__name__, _WHERE, frozenset(("maskedtensor",)))
+
+
+def __dir__():
+    return sorted({*globals(), *_WHERE, "maskedtensor"})

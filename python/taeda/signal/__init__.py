@@ -1,0 +1,5 @@
+"""Signals: windows."""
+
+from taeda.signal import windows
+
+__all__ = ["windows"]

@@ -1,0 +1,1 @@
+"""The parts of the package, which shows their names."""

@@ -1,0 +1,7 @@
+"""The old place of `taeda.hub.load_state_dict_from_url`."""
+
+from __future__ import annotations
+
+from taeda.hub import load_state_dict_from_url as load_url
+
+__all__ = ["load_url"]
