@@ -1,7 +1,9 @@
 // Runs a device kernel, compiled as host C++, beside the CPU kernel of the same
-// record and compares every element. Only the tests include it.
+// record and compares every element. Only the tests include it. Without a
+// CPU kernel the device kernel only runs, for host_calls.h.
 #pragma once
 
+#include "host_calls.h"
 #include "host_device.h"
 
 #include <taeda/aten/native/cpu/kernels/reduce_table.h>
@@ -157,6 +159,42 @@ struct Call {
   }
 };
 
+template <class P>
+Argument argument_of(const P& a) {
+  if constexpr (std::is_pointer_v<P>) {
+    return {true, a, kBufferSize * sizeof(std::remove_pointer_t<P>)};
+  } else {
+    return {false, &a, sizeof(P)};
+  }
+}
+
+// Results as they stand in `out` behind each other.
+template <class R>
+void write_results(const R* out, const std::vector<int>& places) {
+  std::vector<std::byte> values(places.size() * sizeof(R));
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::memcpy(values.data() + i * sizeof(R), out + places[i], sizeof(R));
+  }
+  CallsFile::get().results(
+      kind_of_number<R>(), sizeof(R), places, values.data());
+}
+
+template <class R, class... P>
+void write_call(const char* name,
+                const R* out,
+                const DeviceGeometry& g,
+                const std::tuple<P...>& arguments) {
+  CallsFile::get().begin(name, /*blocks=*/3, /*threads=*/32);
+  std::vector<Argument> all{argument_of(out), argument_of(g)};
+  std::apply(
+      [&](const auto&... a) { (all.push_back(argument_of(a)), ...); },
+      arguments);
+  CallsFile::get().arguments(all);
+  std::vector<int> places;
+  for (int i = 0; i < kCount; ++i) places.push_back(place(g, i));
+  write_results(out, places);
+}
+
 template <class R, class... P>
 void pointwise(const char* name,
                void (*kernel)(R*, DeviceGeometry, P...),
@@ -172,6 +210,10 @@ void pointwise(const char* name,
           [&](auto... a) { kernel(reinterpret_cast<R*>(got.data()), g, a...); },
           arguments);
     });
+    if (CallsFile::get()) {
+      write_call(name, reinterpret_cast<R*>(got.data()), g, arguments);
+    }
+    if (cpu == nullptr) continue;
     std::vector<void*> pointers{want.data()};
     for (auto& operand : call.cpu) pointers.push_back(operand.data());
     cpu(pointers.data(), call.slots, kCount);
@@ -215,7 +257,18 @@ void reduction(const char* name,
   host_device::launch({kKept, 1}, kThreads, /*backwards=*/false, [&] {
     kernel(in, got, kept, reduced, kLong, scalars);
   });
-  for (int i = 0; i < kKept; ++i) {
+  if (CallsFile::get()) {
+    Long count = kLong;
+    CallsFile::get().begin(name, kKept, kThreads);
+    CallsFile::get().arguments({{true, in, sizeof(in)},
+                                {true, got, sizeof(got)},
+                                argument_of(kept),
+                                argument_of(reduced),
+                                argument_of(count),
+                                {true, scalars, sizeof(scalars)}});
+    write_results(got, {0, 1, 2, 3, 4, 5});
+  }
+  for (int i = 0; i < kKept && cpu.init != nullptr; ++i) {
     for (int k = 0; k < kLong; ++k) row[k] = in[k * kKept + i];
     T sum;
     R want;

@@ -1,4 +1,4 @@
-"""Runs the CUDA text of compiled functions' kernels on the host."""
+"""Runs the CUDA text of compiled functions' kernels, on the host or on a GPU."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import taeda
+from gpu import gpu
 from taeda import _compiler
 
 HERE = Path(__file__).parent
@@ -67,26 +68,62 @@ def text_of(cases: Sequence[Case]) -> str:
     return "\n".join(case.code["text"] for case in cases)
 
 
-def host_library(text: str, cases: Sequence[Case], folder: Path) -> ctypes.CDLL:
+class HostLibrary:
     """The kernels as host code, each with a function that launches it."""
-    lines = ["#include <cstdint>", '#include "host_device.h"', text]
-    for case in cases:
-        for launch in case.code["launches"]:
-            name = launch["kernel"]
-            lines.append(
-                f'extern "C" void launch_{name}(void* const* arguments, unsigned x, '
-                "unsigned y, unsigned threads, int backwards) {\n"
-                f"  host_device::launch_kernel(taeda::{name}, {{x, y}}, threads, "
-                "backwards != 0, arguments);\n}"
-            )
-    source, made = folder / "loops.cpp", folder / "loops.so"
-    source.write_text("\n".join(lines) + "\n")
-    command = [os.environ.get("CXX", "g++"), *FLAGS, f"-I{HERE}", f"-I{BUILD}/include"]
-    built = subprocess.run(
-        [*command, source, "-o", made], capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stderr[-4000:]
-    return ctypes.CDLL(str(made))
+
+    # The threads of a block from the first to the last, and the other way round.
+    orders = (0, 1)
+
+    def __init__(self, text: str, cases: Sequence[Case], folder: Path) -> None:
+        lines = ["#include <cstdint>", '#include "host_device.h"', text]
+        for case in cases:
+            for launch in case.code["launches"]:
+                name = launch["kernel"]
+                lines.append(
+                    f'extern "C" void launch_{name}(void* const* arguments, unsigned '
+                    "x, unsigned y, unsigned threads, int backwards) {\n"
+                    f"  host_device::launch_kernel(taeda::{name}, {{x, y}}, threads, "
+                    "backwards != 0, arguments);\n}"
+                )
+        source, made = folder / "loops.cpp", folder / "loops.so"
+        source.write_text("\n".join(lines) + "\n")
+        command = [os.environ.get("CXX", "g++"), *FLAGS, f"-I{HERE}"]
+        command += [f"-I{BUILD}/include", source, "-o", made]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr[-4000:]
+        self._code = ctypes.CDLL(str(made))
+
+    def launch(self, launches: Sequence[dict], tensors: list, order: int) -> None:
+        addresses = [t.data_ptr() for t in tensors]
+        arguments = (ctypes.c_void_p * len(addresses))(*addresses)
+        for launch in launches:
+            entry = getattr(self._code, f"launch_{launch['kernel']}")
+            entry(arguments, *launch["grid"], launch["block"], order)
+
+
+class GpuLibrary:
+    """The kernels as code of a GPU, over copies of the tensors' whole memory."""
+
+    orders = (0,)
+
+    def __init__(self, text: str, cases: Sequence[Case], folder: Path) -> None:
+        self._code = gpu().module("loops.cu", text)
+
+    def launch(self, launches: Sequence[dict], tensors: list, order: int) -> None:
+        memory = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in tensors}
+        there = {host: gpu().allocate(s.nbytes()) for host, s in memory.items()}
+        for host, storage in memory.items():
+            gpu().write(there[host], host, storage.nbytes())
+        arguments = []
+        for t in tensors:
+            host = t.untyped_storage().data_ptr()
+            arguments.append(ctypes.c_void_p(there[host] + t.data_ptr() - host))
+        for launch in launches:
+            kernel, grid, block = launch["kernel"], launch["grid"], launch["block"]
+            self._code.launch(kernel, grid, block, arguments)
+        for host, storage in memory.items():
+            gpu().read(host, there[host], storage.nbytes())
+            gpu().free(there[host])
 
 
 def _guarded(look: tuple, shift: int = 0) -> tuple[taeda.Tensor, taeda.Tensor]:
@@ -117,16 +154,12 @@ def _inputs(region, seed: int, shift: int) -> list[taeda.Tensor]:
     return made
 
 
-def _launch(library: ctypes.CDLL, code: dict, tensors: list, backwards: bool) -> None:
-    scratch = taeda.full((code["scratch_bytes"] + 1,), 255, dtype=taeda.uint8)
-    addresses = [t.data_ptr() for t in tensors]
-    assert all(a % code["alignment"] == 0 for a in addresses)
+def _launch(library, code: dict, tensors: list, order: int) -> None:
+    tensors = list(tensors)
+    assert all(t.data_ptr() % code["alignment"] == 0 for t in tensors)
     if code["scratch_bytes"] > 0:
-        addresses.append(scratch.data_ptr())
-    arguments = (ctypes.c_void_p * len(addresses))(*addresses)
-    for launch in code["launches"]:
-        entry = getattr(library, f"launch_{launch['kernel']}")
-        entry(arguments, *launch["grid"], launch["block"], int(backwards))
+        tensors.append(taeda.full((code["scratch_bytes"],), 255, dtype=taeda.uint8))
+    library.launch(code["launches"], tensors, order)
 
 
 def _difference(got: taeda.Tensor, want: taeda.Tensor) -> str:
@@ -141,7 +174,7 @@ def _difference(got: taeda.Tensor, want: taeda.Tensor) -> str:
     return f"differs by {(got - want).abs().max().item()}, bound {bound}"
 
 
-def run(library: ctypes.CDLL, case: Case, backwards: bool) -> str:
+def run(library, case: Case, order: int) -> str:
     """Runs a text and the calls that it stands for; how they differ."""
     region, code = case.region, case.code
     inputs = _inputs(region, seed=7, shift=1 if code["alignment"] == 1 else 0)
@@ -150,7 +183,7 @@ def run(library: ctypes.CDLL, case: Case, backwards: bool) -> str:
     for around, _ in outputs:
         around.fill_(1)
     tensors = [*inputs, *(inner for _, inner in outputs)]
-    _launch(library, code, [tensors[b] for b in region.buffers], backwards)
+    _launch(library, code, [tensors[b] for b in region.buffers], order)
     found = ""
     for (around, got), want in zip(outputs, expected, strict=True):
         wrong = _difference(got, want)
@@ -158,5 +191,5 @@ def run(library: ctypes.CDLL, case: Case, backwards: bool) -> str:
             if not taeda.equal(edge, taeda.ones_like(edge)):
                 wrong += "; writes beyond the result"
         if wrong:
-            found += f"{case.what}, backwards {backwards}: {wrong}\n"
+            found += f"{case.what}, order {order}: {wrong}\n"
     return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+LANGUAGE = ("--std=c++20", "-default-device")
 # Whether a source compiles does not depend on the optimiser, which takes most of the
 # time: 23 s for all records' sources without it, about ten minutes with it.
-OPTIONS = [b"--std=c++20", b"-default-device", b"--Ofast-compile=max"]
+QUICKLY = ("--Ofast-compile=max",)
 
 
 @functools.cache
@@ -43,22 +45,43 @@ def headers() -> dict[str, bytes]:
     return {f"taeda/{p.relative_to(ROOT)}": p.read_bytes() for p in files}
 
 
+class Program:
+    """A source that NVRTC has compiled, or refused to."""
+
+    def __init__(self, name: str, source: str, options: Sequence[str]) -> None:
+        self._nvrtc, self._handle = library(), ctypes.c_void_p()
+        files = headers()
+        texts = (ctypes.c_char_p * len(files))(*files.values())
+        names = (ctypes.c_char_p * len(files))(*[n.encode() for n in files])
+        self._nvrtc.nvrtcCreateProgram(
+            ctypes.byref(self._handle),
+            *(source.encode(), name.encode(), len(files), texts, names),
+        )
+        given = [option.encode() for option in (*LANGUAGE, *options)]
+        self.status = self._nvrtc.nvrtcCompileProgram(
+            self._handle, len(given), (ctypes.c_char_p * len(given))(*given)
+        )
+
+    def _read(self, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        getattr(self._nvrtc, f"nvrtcGet{what}Size")(self._handle, ctypes.byref(size))
+        content = ctypes.create_string_buffer(size.value)
+        getattr(self._nvrtc, f"nvrtcGet{what}")(self._handle, content)
+        return content.raw
+
+    def log(self) -> str:
+        return self._read("ProgramLog").rstrip(b"\0").decode()
+
+    def cubin(self) -> bytes:
+        assert self.status == 0, self.log()
+        return self._read("CUBIN")
+
+    def __del__(self) -> None:
+        self._nvrtc.nvrtcDestroyProgram(ctypes.byref(self._handle))
+
+
 def compile_source(name: str, source: str, architecture: str = "sm_90") -> str:
     """The compiler's log; empty when the source compiled."""
-    nvrtc = library()
-    files = headers()
-    program = ctypes.c_void_p()
-    texts = (ctypes.c_char_p * len(files))(*files.values())
-    names = (ctypes.c_char_p * len(files))(*[n.encode() for n in files])
-    nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), source.encode(), name.encode(), len(files), texts, names
-    )
-    given = [f"--gpu-architecture={architecture}".encode(), *OPTIONS]
-    options = (ctypes.c_char_p * len(given))(*given)
-    status = nvrtc.nvrtcCompileProgram(program, len(given), options)
-    size = ctypes.c_size_t()
-    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetProgramLog(program, log)
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return (log.value.decode() or f"status {status}") if status else ""
+    options = (f"--gpu-architecture={architecture}", *QUICKLY)
+    program = Program(name, source, options)
+    return (program.log() or f"status {program.status}") if program.status else ""

@@ -22,36 +22,45 @@ ENTRY = re.compile(r'extern "C" __global__ void ((\w+)_([a-z]+\d*))\(')
 FLAGS = ["-std=c++20", "-O0", "-fno-math-errno", "-fno-trapping-math", "-w"]
 
 
-def driver(sources: list[Path]) -> tuple[str, int]:
+def driver(sources: list[Path], compares: bool = True) -> tuple[str, int]:
     """A program that calls every kernel of the sources, and how many there are."""
     lines = ['#include "host_run.h"']
     lines += [f'#include "{path}"' for path in sources]
     entries = [m.groups() for p in sources for m in ENTRY.finditer(p.read_text())]
     lines.append("namespace taeda::isa_default {")
-    for table in sorted({table for _, table, _ in entries}):
+    for table in sorted({table for _, table, _ in entries if compares}):
         kind = "ReduceTable" if table.startswith("r_") else "ChunkTable"
         lines.append(f"extern const {kind} {table};")
     lines += ["}", "int main() {"]
     for name, table, compute in entries:
         call = "reduction" if table.startswith("r_") else "pointwise"
         cpu = f"taeda::isa_default::{table}[{COMPUTE_ORDER.index(compute)}]"
+        if not compares:
+            cpu = "taeda::ReduceKernel{}" if call == "reduction" else "nullptr"
         lines.append(f'  host_run::{call}("{name}", taeda::{name}, {cpu});')
     lines += ["  return host_run::failures != 0;", "}"]
     return "\n".join(lines), len(entries)
 
 
+def build(text: str, folder: Path, *more: str | Path) -> None:
+    """The program `host_run` of a folder, of a text and other files."""
+    program = folder / "host_run.cpp"
+    program.write_text(text)
+    command = [os.environ.get("CXX", "g++"), *FLAGS, f"-I{HERE}", *more, program]
+    built = subprocess.run(
+        [*command, "-o", folder / "host_run"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr[-4000:]
+
+
 def run(sources: list[Path], folder: Path) -> tuple[int, str]:
     """How many kernels were compared, and what was different."""
     text, count = driver(sources)
-    program = folder / "host_run.cpp"
-    program.write_text(text)
-    command = [
-        *(os.environ.get("CXX", "g++"), *FLAGS, f"-I{HERE}", f"-I{BUILD}/include"),
-        *(program, *sorted(OBJECTS.glob("*.o")), SHARED),
-        *("-o", folder / "host_run"),
-    ]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr[-4000:]
+    objects = [*sorted(OBJECTS.glob("*.o")), SHARED]
+    build(text, folder, f"-I{BUILD}/include", *objects)
     done = subprocess.run(
         [folder / "host_run"], capture_output=True, text=True, check=False
     )

@@ -1,5 +1,5 @@
-"""CUDA text of loop programs: NVRTC compiles it, and on the host it computes what the
-calls that it stands for compute."""
+"""CUDA text of loop programs: NVRTC compiles it, and on the host, and on a GPU where
+there is one, it computes what the calls that it stands for compute."""
 
 from __future__ import annotations
 
@@ -12,22 +12,33 @@ import loop_functions as functions
 import loops_programs as programs
 import pytest
 import taeda
-from loop_kernels import Case, cases_of, host_library, regions_of, run, text_of
+from gpu import missing
+from loop_kernels import (
+    Case,
+    GpuLibrary,
+    HostLibrary,
+    cases_of,
+    regions_of,
+    run,
+    text_of,
+)
 from nvrtc import ROOT, compile_source
 
 BOTH = (1, 132)  # processors
+LIBRARIES = (HostLibrary,) if missing() else (HostLibrary, GpuLibrary)
 
 
-def differences(cases: list[Case], text: str, folder: Path) -> str:
-    """Of each kernel from its calls, with both orders of the threads of a block."""
-    library = host_library(text, cases, folder)
-    return "".join(run(library, c, backwards) for c in cases for backwards in (0, 1))
+def differences(cases: list[Case], text: str, folder: Path, kind=HostLibrary) -> str:
+    """Of each kernel from its calls, with all orders of the threads of a block."""
+    library = kind(text, cases, folder)
+    return "".join(run(library, c, order) for c in cases for order in library.orders)
 
 
 def check(cases: list[Case], folder: Path) -> None:
     """Holds each text to its calls, and shows it to NVRTC."""
     text = text_of(cases)
-    assert differences(cases, text, folder) == ""
+    for kind in LIBRARIES:
+        assert differences(cases, text, folder, kind) == ""
     for architecture in ("sm_80", "sm_90a"):
         log = compile_source("loops.cu", text, architecture)
         assert not log, log[:2000]
