@@ -21,9 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test/python/cuda"))
 
-from gpu import gpu
-
 import taeda
+from gpu import gpu
 
 RUNS = 20
 BLOCK = 1 << 24  # bytes of made-up numbers
@@ -159,8 +158,6 @@ def peer(function: Callable, shape: tuple[int, int], dtype: str) -> float:
     inputs = [torch.rand(shape, **kind) + 1 for _ in range(2)]
     with torch.no_grad():
         spent = median(lambda: function(torch.nn.functional, *inputs))
-    del inputs
-    torch.cuda.empty_cache()
     return spent
 
 
