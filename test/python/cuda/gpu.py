@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from nvrtc import Program
 
 Address = int
+# The CPU's kernels do not make one operation of a * b + c, so numbers agree.
+UNCONTRACTED = ("--fmad=false",)
 _MAJOR, _MINOR, _PROCESSORS = 75, 76, 16  # CUdevice_attribute
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import taeda
-from gpu import gpu
+from gpu import UNCONTRACTED, gpu
 from taeda import _compiler
 
 HERE = Path(__file__).parent
@@ -107,7 +107,7 @@ class GpuLibrary:
     orders = (0,)
 
     def __init__(self, text: str, cases: Sequence[Case], folder: Path) -> None:
-        self._code = gpu().module("loops.cu", text)
+        self._code = gpu().module("loops.cu", text, UNCONTRACTED)
 
     def launch(self, launches: Sequence[dict], tensors: list, order: int) -> None:
         memory = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in tensors}

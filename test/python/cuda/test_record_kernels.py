@@ -11,13 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gpu import gpu, missing
+from gpu import UNCONTRACTED, gpu, missing
 from host_calls import Call, difference, on_gpu, read_calls
 from nvrtc import ROOT
 from test_host_run import build, driver
 
-# The host does not contract a * b + c either.
-OPTIONS = ("--fmad=false",)
 NAMES = ["add", "sum", "sigmoid", "isnan"]
 PARTS = 16  # that may run beside each other
 
@@ -40,7 +38,7 @@ def host_calls(sources: list[Path], folder: Path) -> list[Call]:
 
 
 def different_on_gpu(source: Path, folder: Path) -> list[str]:
-    code = gpu().module(source.name, source.read_text(), OPTIONS)
+    code = gpu().module(source.name, source.read_text(), UNCONTRACTED)
     found = []
     for call in host_calls([source], folder):
         if what := difference(on_gpu(gpu(), code, call), call.results):
