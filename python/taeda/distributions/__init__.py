@@ -12,77 +12,67 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from . import _continuous, _discrete, _gamma_family, _made, _vectors, transforms
 from . import constraints as constraints
-from .constraint_registry import biject_to as biject_to
-from .constraint_registry import transform_to as transform_to
+from . import transforms
 from .distribution import Distribution as Distribution
-from .exp_family import ExponentialFamily as ExponentialFamily
-from .independent import Independent as Independent
 from .kl import _KL_REGISTRY as _KL_REGISTRY
 from .kl import kl_divergence as kl_divergence
 from .kl import register_kl as register_kl
-from .mixture_same_family import MixtureSameFamily as MixtureSameFamily
-from .transformed_distribution import TransformedDistribution as TransformedDistribution
 from .transforms import *  # noqa: F403
 
 # PyTorch's modules of one or two distributions each, by the file that declares them.
+# The name behind a + stands only in its module.
 _MODULES = {
-    _continuous: """
+    "_continuous": """
         cauchy:Cauchy continuous_bernoulli:ContinuousBernoulli exponential:Exponential
         generalized_pareto:GeneralizedPareto laplace:Laplace normal:Normal
         uniform:Uniform von_mises:VonMises""",
-    _discrete: """
+    "_discrete": """
         bernoulli:Bernoulli binomial:Binomial categorical:Categorical
         geometric:Geometric multinomial:Multinomial negative_binomial:NegativeBinomial
         one_hot_categorical:OneHotCategorical,OneHotCategoricalStraightThrough
         poisson:Poisson""",
-    _gamma_family: """
+    "_gamma_family": """
         beta:Beta chi2:Chi2 dirichlet:Dirichlet fishersnedecor:FisherSnedecor
         gamma:Gamma studentT:StudentT""",
-    _made: """
+    "_made": """
         gumbel:Gumbel half_cauchy:HalfCauchy half_normal:HalfNormal
         inverse_gamma:InverseGamma kumaraswamy:Kumaraswamy
         logistic_normal:LogisticNormal log_normal:LogNormal pareto:Pareto
-        relaxed_bernoulli:RelaxedBernoulli,LogitRelaxedBernoulli
-        relaxed_categorical:RelaxedOneHotCategorical,ExpRelaxedCategorical
+        relaxed_bernoulli:RelaxedBernoulli+LogitRelaxedBernoulli
+        relaxed_categorical:RelaxedOneHotCategorical+ExpRelaxedCategorical
         weibull:Weibull""",
-    _vectors: """
+    "_vectors": """
         lkj_cholesky:LKJCholesky
         lowrank_multivariate_normal:LowRankMultivariateNormal
         multivariate_normal:MultivariateNormal wishart:Wishart""",
+    "_wrappers": """
+        independent:Independent mixture_same_family:MixtureSameFamily
+        transformed_distribution:TransformedDistribution""",
+    "distribution": "exp_family:ExponentialFamily",
+    "transforms": "constraint_registry:biject_to,transform_to+ConstraintRegistry",
 }
-# What programs import from these modules beside the distributions.
-_HELPERS = {
-    "gamma": {
-        "_standard_gamma": lambda shape: _gamma_family.taeda._standard_gamma(shape)
-    },
-    "multivariate_normal": {
-        name: getattr(_vectors, name)
-        for name in ("_batch_mahalanobis", "_batch_mv", "_precision_to_scale_tril")
-    },
-}
-_INNER = {"LogitRelaxedBernoulli", "ExpRelaxedCategorical"}
-__all__ = [
-    *("Distribution", "ExponentialFamily", "Independent", "MixtureSameFamily"),
-    *("TransformedDistribution", "_KL_REGISTRY", "biject_to", "kl_divergence"),
-    *("register_kl", "transform_to", *transforms.__all__),
-]
+__all__ = ["Distribution", "_KL_REGISTRY", "kl_divergence", "register_kl"]
+__all__ += transforms.__all__
 
 
 def _make_modules() -> None:
-    """Each with its classes, which are pickled and shown under its name."""
-    for source, listed in _MODULES.items():
+    """Each with its classes, which are pickled and shown under its name, and with the
+    private helpers of the file, some of which programs import."""
+    for file, listed in _MODULES.items():
+        source = sys.modules[f"{__name__}.{file}"]
+        helpers = {n: v for n, v in vars(source).items() if n[:1] == "_" != n[1:2]}
         for entry in listed.split():
-            name, _, classes = entry.partition(":")
+            name, _, members = entry.partition(":")
+            shared, _, own = members.partition("+")
             module = ModuleType(f"{__name__}.{name}", source.__doc__)
-            module.__file__, module.__all__ = source.__file__, classes.split(",")
-            vars(module).update(_HELPERS.get(name, {}))
+            vars(module).update(helpers, __file__=source.__file__)
+            module.__all__ = members.replace("+", ",").split(",")
             for each in module.__all__:
                 kind = getattr(source, each)
                 kind.__module__ = module.__name__
                 setattr(module, each, kind)
-                if each not in _INNER:
+                if each != own:
                     globals()[each] = kind
                     __all__.append(each)
             sys.modules[module.__name__] = globals()[name] = module

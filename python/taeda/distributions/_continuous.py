@@ -7,16 +7,13 @@ import math
 import taeda
 
 from . import constraints
-from ._declare import Expanding, ProbsOrLogits, odds, parameter, region, wide
+from ._declare import Expanding, ProbsOrLogits, argument, odds, parameter, region, wide
 from .constraints import nonnegative, positive, real, unit_interval
-from .exp_family import ExponentialFamily
+from .distribution import ExponentialFamily
 from .utils import _standard_normal, broadcast_all, clamp_probs, uniform_like
 
 _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
-
-
-def _where(condition, value, other: float = math.nan):
-    return taeda.where(condition, value, other)
+_where = lambda condition, value, other=math.nan: taeda.where(condition, value, other)
 
 
 class Normal(Expanding, ExponentialFamily, support=real):
@@ -41,9 +38,9 @@ class Normal(Expanding, ExponentialFamily, support=real):
     # Of (x, x^2).
     _natural_params = lambda m, s: (m / s**2, -0.5 / s**2)
     _mean_carrier_measure = 0
-
-    def _log_normalizer(self, t, u):
-        return 0.5 * (math.log(math.pi) - (-u).log()) - t * t / (4 * u)
+    _log_normalizer = staticmethod(
+        lambda t, u: 0.5 * (math.log(math.pi) - (-u).log()) - t * t / (4 * u)
+    )
 
 
 class Laplace(Expanding, support=real):
@@ -81,11 +78,12 @@ class Cauchy(Expanding, support=real):
     rsample = lambda shape, m, s: m + s * m.new_empty(shape).cauchy_()
 
 
-class Uniform(Expanding, support=region(lambda a, b: constraints.interval(a, b))):
+class Uniform(Expanding):
     """Equal density from low (with it) to high (without)."""
 
     low = parameter("a", lambda b: constraints.less_than(b), "the lower bound")
     high = parameter("b", lambda a: constraints.greater_than(a), "one above low")
+    support = region(lambda a, b: constraints.interval(a, b))
     _width = lambda a, b: b - a
     mean = lambda a, b: (a + b) / 2
     mode = lambda b: taeda.full_like(b, math.nan)
@@ -134,10 +132,8 @@ def _near_0(t, near, far):
 def _tilted_normalizer(t):
     """log((e^t - 1) / t), the logarithm of the integral of e^(t x) over [0, 1]."""
 
-    def far(t):
-        size = t.abs()
-        return (0.5 * size + (-(-size).expm1() / size).log()) / (t * t)
-
+    over = lambda size: 0.5 * size + (-(-size).expm1() / size).log()
+    far = lambda t: over(t.abs()) / (t * t)
     return 0.5 * t + t * t * _near_0(t, lambda k: 1 / (2 * k + 2), far)
 
 
@@ -161,9 +157,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily, support=unit_interva
     """
 
     probs, logits = odds("in (0, 1); not the mean")
-    lims = parameter(
-        "lims", None, "unused: formulas hold near 1/2", default=(0.499, 0.501)
-    )
+    lims = argument("unused: formulas hold near 1/2", default=(0.499, 0.501))
     _lims = lambda lims: lims
     entropy = lambda t, mean: _tilted_normalizer(t) - t * mean
     log_prob = lambda x, t: t * x - _tilted_normalizer(t)

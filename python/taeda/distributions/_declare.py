@@ -1,12 +1,12 @@
-"""How a distribution's class follows from what it declares.
+"""How classes follow from what they declare.
 
-A class names its support and lists its constructor's parameters, each with its symbol
-in formulas, constraint and meaning: `scale = parameter("s", positive, "the width")`.
-A function of its body whose first argument is not `self` is a formula. Its arguments
-are symbols, other members, and what the member is called with: `x` a value, `z` =
-(x - loc) / scale, `shape` of samples, `size` without the batch's and the event's dims.
-It says the mathematics and nothing else. Constructor, documentation, broadcasting,
-checks, expansion and shapes follow; a parameter has as many event dims as its
+A class lists its constructor's parameters, each with its symbol in formulas, constraint
+and meaning: `scale = parameter("s", positive, "the width")`; a distribution names its
+support too. A function of its body whose first argument is not `self` is a formula. Its
+arguments are symbols, other members, and what the member is called with: `x` a value,
+`z` = (x - loc) / scale, `shape` of samples, `size` without the batch's and the event's
+dims. It says the mathematics and nothing else. Constructor, documentation, checks,
+broadcasting, expansion and shapes follow; a parameter has as many event dims as its
 constraint. README.md has an example.
 """
 
@@ -28,70 +28,68 @@ def _arguments(function) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-def _function_of_members(function):
-    """The function of a distribution that calls this one of its members."""
-    names = _arguments(function)
-
-    def evaluate(self):
-        symbols = self._symbols
-        return function(*[getattr(self, symbols.get(n, n)) for n in names])
-
-    return evaluate
+def _reader(names, symbols: dict[str, str]):
+    """The function of an object that gives the tuple of these members."""
+    known = [symbols.get(name, name) for name in names]
+    get = attrgetter(*known) if known else lambda self: ()
+    return get if len(known) != 1 else lambda self: (get(self),)
 
 
-def _reader(names):
-    """The function of a distribution that gives the tuple of these members."""
-    if "self" in names or not names:
-        return lambda d: tuple(d if n == "self" else getattr(d, n) for n in names)
-    get = attrgetter(*names)
-    return get if len(names) > 1 else lambda self: (get(self),)
+def _of_members(function, symbols: dict[str, str]):
+    """The function of an object that calls this one of its members."""
+    read = _reader(_arguments(function), symbols)
+    return lambda self: function(*read(self))
+
+
+def of(attribute: str, *names: str):
+    """A property that is another object's, or several."""
+    doc = f"That of `{attribute}`."
+    found = [property(attrgetter(f"{attribute}.{n}"), doc=doc) for n in names]
+    return found if len(found) > 1 else found[0]
 
 
 class parameter:
-    """A parameter of a distribution's constructor.
+    """A parameter of a constructor.
 
     Args:
         symbol: its name in formulas.
-        constraint: a region, or a function of members that gives one; None for what is
-            kept as it was given.
+        constraint: a region, or a function of members that gives one; None for what an
+            attribute keeps as it was given.
         meaning: what the documentation says of it.
-        source: who has it if the distribution itself does not hold it: the name of an
-            attribute, or a function of members.
+        source: who has it if the object itself does not: the name of an attribute, or a
+            function of members.
+        held: the attribute that keeps it as it was given, if not one of its name.
         default: its value when absent.
     """
 
-    def __init__(self, symbol, constraint, meaning, source=None, **default) -> None:
+    def __init__(self, symbol, constraint, meaning, source=None, held=None, **default):
         self.symbol, self.constraint, self.meaning = symbol, constraint, meaning
-        self.source, self.default = source, default
+        self.source, self.held, self.default = source, held, default
         self.rank = getattr(constraint, "event_dim", 0)
+        self.moving = isinstance(constraint, FunctionType)
 
     def __set_name__(self, owner, name: str) -> None:
-        # Before the formulas, which stand behind the parameters.
-        inherited = super(owner, owner)._symbols
-        owner._symbols = inherited | owner._symbols | {self.symbol: name}
+        self.held = self.held or name
+        if self.symbol:
+            # Before the formulas, which stand behind the parameters.
+            inherited = super(owner, owner)._symbols
+            owner._symbols = inherited | owner._symbols | {self.symbol: name}
 
-    def _described(self, name: str) -> str:
+    def described(self, name: str) -> str:
+        """Its line of the documentation."""
         if self.constraint is None:
             return f"{name}: {self.meaning}."
         shape = ("batch_shape", "(*batch_shape, n)", "(*batch_shape, n, m)")[self.rank]
-        known = not isinstance(self.constraint, FunctionType)
-        region = f" {self.constraint!r}." if known else ""
+        region = "" if self.moving else f" {self.constraint!r}."
         return f"{name}: {self.meaning}. Shape: {shape}.{region}"
 
 
-class parameters(dict):
-    """The `arg_constraints` of a class that declares no parameters."""
-
-    def __set_name__(self, owner, name: str) -> None:
-        owner._declaring = owner
+# One that is kept as it was given, without a symbol.
+argument = partial(parameter, None, None)
+_LOGIT = constraints.real, "its logit, in place of it"
 
 
-def odds(
-    meaning: str,
-    probs=constraints.unit_interval,
-    source=None,
-    logits=(constraints.real, "its logit, in place of it"),
-):
+def odds(meaning: str, probs=constraints.unit_interval, source=None, logits=_LOGIT):
     """Parameters: the probability of an event, or its logit."""
     given = {"source": source, "default": None}
     return parameter("p", probs, meaning, **given), parameter("t", *logits, **given)
@@ -104,76 +102,67 @@ def weights(places: str, source=None):
     return odds(meaning, constraints.simplex, source, other)
 
 
-def _declare(owner, own: dict) -> None:
-    """Everything that follows from a class's own parameters and formulas."""
-    owner._declaring = owner
-    ranks = {n: p.rank for n, p in own.items() if p.constraint and not p.source}
-    owner._ranks = owner._ranks | ranks
-    owner._flat = not any(ranks.values())
-    held = [n for n, p in own.items() if not (p.constraint or p.source)]
-    owner._kept = (*owner._kept, *held)
-    for name, each in own.items():
-        if each.source is None:
-            delattr(owner, name)
-        elif isinstance(each.source, str):
-            setattr(owner, name, of(each.source, name))
-        else:
-            setattr(owner, name, property(_function_of_members(each.source)))
-    owner.arg_constraints = _constraints(own, owner._symbols)
-    owner.__doc__ = _Documentation(owner.__doc__, own)
-    for name, value in [*vars(owner).items()]:
-        if isinstance(value, FunctionType) and _arguments(value)[:1] != ("self",):
-            formula(value).__set_name__(owner, name)
+def construct(owner, last: str, default=None, closing: str = "") -> dict:
+    """Make a class's constructor and documentation of its parameters, and return those.
+
+    The constructor has one more parameter, the last. It calls the class's `_adopt` with
+    that and with those that no attribute keeps. Methods that are rows get their names.
+    """
+    for name, value in vars(owner).items():
+        if isinstance(value, FunctionType) and value.__name__ == "<lambda>":
+            value.__name__, value.__qualname__ = name, f"{owner.__qualname__}.{name}"
+    own = {n: v for n, v in vars(owner).items() if isinstance(v, parameter)}
+    if not own:
+        return own
+    # Those with a default value come last.
+    order = sorted(own, key=lambda name: bool(own[name].default))
+    kept = {n: p.held for n, p in own.items() if not (p.constraint or p.source)}
+    for name in own:
+        delattr(owner, name)
+        if kept.get(name, name) == f"_{name}":
+            get = attrgetter(kept[name])
+            setattr(owner, name, property(get, doc=own[name].meaning))
+    owner._attributes = tuple(kept.values())
+    described = [own[name].described(name) for name in order]
+    owner.__doc__ = _documented(
+        owner.__doc__ or "", [*described, *closing.splitlines()]
+    )
     if "__init__" not in vars(owner):
         # A function of exactly these parameters, as `dataclasses` makes it.
-        order = _order(own)
-        code = _code(tuple(order), tuple(held))
+        code = _code(tuple(order), tuple(kept.items()), last)
         defaults = [value for n in order for value in own[n].default.values()]
-        owner.__init__ = FunctionType(code, {}, "__init__", (*defaults, None))
-        owner.__init__.__qualname__ = f"{owner.__qualname__}.__init__"
-
-
-def _constraints(own: dict, symbols: dict):
-    """Constraints by name, or a property where they depend on members."""
-    table = {n: p.constraint for n, p in own.items() if p.constraint}
-    moving = [n for n, c in table.items() if isinstance(c, FunctionType)]
-    if not moving:
-        return table
-    at = {n: _reader([symbols.get(k, k) for k in _arguments(table[n])]) for n in moving}
-    return property(lambda self: table | {n: table[n](*at[n](self)) for n in moving})
-
-
-def _order(own: dict) -> list[str]:
-    """The constructor's parameters: those with a default value come last."""
-    return sorted(own, key=lambda name: bool(own[name].default))
-
-
-class _Documentation:
-    """A class's `__doc__`, made when it is read: the text that its body has, with the
-    parameters before the first of its other sections."""
-
-    def __init__(self, text: str | None, own: dict) -> None:
-        self.text, self.own = text or "", own
-
-    def __get__(self, instance, owner=None) -> str:
-        text, own = self.text, self.own
-        ends = [text.find(f"\n\n    {title}:") for title in ("Raises", "Example")]
-        end = min((e for e in ends if e >= 0), default=len(text.rstrip()))
-        lines = "".join(f"\n        {own[n]._described(n)}" for n in _order(own))
-        return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
+        init = FunctionType(code, {"adopt": owner._adopt}, "__init__")
+        init.__defaults__ = (*defaults, default)
+        init.__qualname__ = f"{owner.__qualname__}.__init__"
+        owner.__init__ = init
+    return own
 
 
 @cache
-def _code(names: tuple[str, ...], held: tuple[str, ...]):
+def _code(names: tuple[str, ...], kept: tuple[tuple[str, str], ...], last: str):
     """The code of a constructor of these parameters; many classes share theirs."""
-    passed = ", ".join(f"{n}={n}" for n in names if n not in held)
-    lines = [
-        *(f"self.{n} = {n}" for n in held),
-        f"self._adopt(validate_args, {passed})",
-    ]
-    given = ", ".join(("self", *names, "validate_args"))
+    passed = [f"{n}={n}" for n in names if n not in dict(kept)]
+    lines = [f"self.{attribute} = {n}" for n, attribute in kept]
+    lines.append(f"adopt({', '.join(('self', last, *passed))})")
+    given = ", ".join(("self", *names, last))
     exec(f"def __init__({given}): {'; '.join(lines)}", space := {})
     return space["__init__"].__code__
+
+
+def _documented(text: str, described: list[str]) -> str:
+    """A class's text with its parameters before the first of its other sections."""
+    ends = [text.find(f"\n\n    {title}:") for title in ("Raises", "Example")]
+    end = min((e for e in ends if e >= 0), default=len(text.rstrip()))
+    lines = "".join(f"\n        {line}" for line in described)
+    return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
+
+
+def _constraints(own: dict, symbols: dict[str, str]):
+    """Constraints by name, or a property where they depend on members."""
+    table = {n: p.constraint for n, p in own.items() if p.constraint}
+    moving = {n: _of_members(table[n], symbols) for n, p in own.items() if p.moving}
+    found = property(lambda self: table | {n: c(self) for n, c in moving.items()})
+    return found if moving else table
 
 
 def in_double(function):
@@ -234,9 +223,9 @@ def _plain(function, members, name: str, given: list):
 
 # How a formula is called, by what it is given, or by its name.
 _KINDS = {"x": _of_value, "z": _of_value, "shape": _of_shape, "size": _of_shape}
-_KINDS |= {"offset": _of_given, "check": _of_given}
-_METHODS = {"enumerate_support": _enumerated, "entropy": _plain, "_root": _plain}
-_METHODS["_half_log_det"] = _plain
+_KINDS |= dict.fromkeys(("offset", "check"), _of_given)
+_METHODS = dict.fromkeys(("entropy", "_root", "_half_log_det"), _plain)
+_METHODS["enumerate_support"] = _enumerated
 
 
 class formula:
@@ -246,11 +235,11 @@ class formula:
         self.function, self.lazy = function, lazy
 
     def __set_name__(self, owner, name: str) -> None:
-        symbols, function = owner._symbols, self.function
+        function = self.function
         names = _arguments(getattr(function, "__wrapped__", function))
         # What it is given comes before the members; with `check` all parameters are.
         given = [n for n in names if n in _KINDS or "check" in names]
-        members = _reader([symbols.get(n, n) for n in names[len(given) :]])
+        members = _reader(names[len(given) :], owner._symbols)
         kind = _KINDS[given[-1]] if given else _METHODS.get(name)
         member = (kind or _plain)(function, members, name, given)
         member.__name__, member.__qualname__ = name, f"{owner.__qualname__}.{name}"
@@ -262,26 +251,22 @@ class formula:
             setattr(owner, f"has_{name}", True)
 
 
-# A formula whose result is kept, as `lazy_property` does.
+# A formula whose result is kept, as `lazy_property` does; and one that is evaluated in
+# float64, because its terms cancel.
 lazy = partial(formula, lazy=True)
+wide = lambda function: formula(in_double(function))
 
 
-def wide(function):
-    """A formula that is evaluated in float64, because its terms cancel."""
-    return formula(in_double(function))
-
-
-def region(function, is_discrete: bool = False, event_dim: int = 0):
+class region:
     """A support that depends on members, by a function of them."""
-    decorate = constraints.dependent_property(
-        is_discrete=is_discrete, event_dim=event_dim
-    )
-    return decorate(_function_of_members(function))
 
+    def __init__(self, function, is_discrete: bool = False, event_dim: int = 0) -> None:
+        self.function = function
+        self.facts = {"is_discrete": is_discrete, "event_dim": event_dim}
 
-def of(attribute: str, name: str):
-    """A property that is another object's."""
-    return property(attrgetter(f"{attribute}.{name}"))
+    def __set_name__(self, owner, name: str) -> None:
+        get = _of_members(self.function, owner._symbols)
+        setattr(owner, name, constraints.dependent_property(get, **self.facts))
 
 
 class Expanding(Distribution):
@@ -304,9 +289,24 @@ class Expanding(Distribution):
         super().__init_subclass__(**kwargs)
         if support is not None:
             cls.support = support
-        own = {n: v for n, v in vars(cls).items() if isinstance(v, parameter)}
-        if own:
-            _declare(cls, own)
+        if own := construct(cls, "validate_args"):
+            cls._declare(own)
+
+    @classmethod
+    def _declare(cls, own: dict) -> None:
+        """What else follows from a class's own parameters and formulas."""
+        cls._declaring, cls.arg_constraints = cls, _constraints(own, cls._symbols)
+        ranks = {n: p.rank for n, p in own.items() if p.constraint and not p.source}
+        cls._ranks, cls._flat = cls._ranks | ranks, not any(ranks.values())
+        cls._kept += cls._attributes
+        for name, each in own.items():
+            if isinstance(each.source, str):
+                setattr(cls, name, of(each.source, name))
+            elif each.source:
+                setattr(cls, name, property(_of_members(each.source, cls._symbols)))
+        for name, value in [*vars(cls).items()]:
+            if isinstance(value, FunctionType) and _arguments(value)[:1] != ("self",):
+                formula(value).__set_name__(cls, name)
 
     def _adopt(self, validate_args, **given) -> None:
         """Broadcast the parameters' batch dims, keep them, and check them.
@@ -319,10 +319,8 @@ class Expanding(Distribution):
             batch, event = values[0].shape, ()
         else:
             shapes = [self._cut(name, value) for name, value in given.items()]
-            batches = {own for own, _ in shapes}
-            batch = (
-                taeda.broadcast_shapes(*batches) if len(batches) > 1 else shapes[0][0]
-            )
+            found = {own for own, _ in shapes}
+            batch = shapes[0][0] if len(found) == 1 else taeda.broadcast_shapes(*found)
             event = next(event for _, event in shapes if event)
             for (name, value), (own, last) in zip(given.items(), shapes, strict=True):
                 given[name] = value if own == batch else value.expand(batch + last)

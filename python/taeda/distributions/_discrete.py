@@ -10,8 +10,8 @@ from taeda.nn import functional as F
 from . import constraints
 from ._declare import Expanding, ProbsOrLogits, odds, parameter, region, weights, wide
 from ._gamma_family import Gamma
-from .constraints import nonnegative_integer
-from .exp_family import ExponentialFamily
+from .constraints import half_open_interval, nonnegative_integer
+from .distribution import Distribution, ExponentialFamily, invalid
 
 
 def _cross_entropy(p, t):
@@ -56,11 +56,8 @@ class Geometric(ProbsOrLogits, support=nonnegative_integer):
         # A constraint open at 0 would change what `biject_to` makes of the parameter.
         if self._validate_args and self._given == "probs" and (self.probs <= 0).any():
             bad = self.probs[self.probs <= 0]
-            raise ValueError(
-                f"Expected parameter probs ({type(self.probs).__name__} of shape "
-                f"{tuple(bad.shape)}) of distribution {self!r} to be positive but "
-                f"found invalid values:\n{bad}"
-            )
+            wanted = f"of distribution {self!r} to be positive"
+            raise invalid("parameter probs", bad, wanted)
 
 
 class Poisson(Expanding, ExponentialFamily, support=nonnegative_integer):
@@ -82,9 +79,7 @@ class NegativeBinomial(ProbsOrLogits, support=nonnegative_integer):
     total_count = parameter(
         "n", constraints.greater_than_eq(0), "the number of failures, perhaps not whole"
     )
-    probs, logits = odds(
-        "the probability of success", constraints.half_open_interval(0.0, 1.0)
-    )
+    probs, logits = odds("the probability of success", half_open_interval(0.0, 1.0))
     mean = lambda n, t: n * t.exp()
     mode = lambda n, t: ((n - 1) * t.exp()).floor().clamp(min=0)
     variance = lambda mean, t: mean / (-t).sigmoid()
@@ -170,16 +165,16 @@ class OfCategorical(ProbsOrLogits):
     """Base of vectors made of a categorical distribution's numbers."""
 
     _nested, _kept = ("_categorical",), ()
+    _symbols = {"c": "_categorical"}
     _param = property(lambda self: self._categorical._param)
 
     def _adopt(self, validate_args, probs, logits) -> None:
         self._categorical = Categorical(probs, logits)
         *batch, count = self.param_shape
-        Expanding.__init__(self, batch, (count,), validate_args=validate_args)
+        Distribution.__init__(self, batch, (count,), validate_args)
 
 
-def _one_hot(places, like):
-    return F.one_hot(places, like.shape[-1]).to(like)
+_one_hot = lambda places, like: F.one_hot(places, like.shape[-1]).to(like)
 
 
 class OneHotCategorical(OfCategorical, support=constraints.one_hot):
@@ -189,9 +184,9 @@ class OneHotCategorical(OfCategorical, support=constraints.one_hot):
     mean = lambda p: p
     mode = lambda p: _one_hot(p.argmax(-1), p)
     variance = lambda p: p * (1 - p)
-    entropy = lambda _categorical: _categorical.entropy()
-    log_prob = lambda x, _categorical: _categorical.log_prob(x.argmax(-1))
-    sample = lambda size, p, _categorical: _one_hot(_categorical.sample(size), p)
+    entropy = lambda c: c.entropy()
+    log_prob = lambda x, c: c.log_prob(x.argmax(-1))
+    sample = lambda size, p, c: _one_hot(c.sample(size), p)
     enumerate_support = lambda p: taeda.eye(p.shape[-1]).to(p)
 
 

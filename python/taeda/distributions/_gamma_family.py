@@ -10,8 +10,11 @@ from . import constraints
 from ._continuous import _where
 from ._declare import Expanding, lazy, parameter, wide
 from .constraints import nonnegative, positive, real, simplex, unit_interval
-from .exp_family import ExponentialFamily
+from .distribution import Distribution, ExponentialFamily
 from .utils import _standard_normal, broadcast_all
+
+# Programs import it from here.
+_standard_gamma = lambda concentration: taeda._standard_gamma(concentration)
 
 
 class Gamma(Expanding, ExponentialFamily, support=nonnegative):
@@ -36,7 +39,7 @@ class Gamma(Expanding, ExponentialFamily, support=nonnegative):
     _log_normalizer = staticmethod(lambda t, u: (t + 1).lgamma() - (t + 1) * (-u).log())
 
     def rsample(shape, a, b):
-        drawn = taeda._standard_gamma(a.expand(shape)) / b
+        drawn = _standard_gamma(a.expand(shape)) / b
         # A quotient below the least number would have no logarithm.
         drawn.detach().clamp_(min=taeda.finfo(drawn.dtype).tiny)
         return drawn
@@ -51,13 +54,9 @@ class Chi2(Gamma):
         super()._adopt(validate_args, concentration=0.5 * df, rate=0.5)
 
 
-def _log_beta(a, b):
-    return a.lgamma() + b.lgamma() - (a + b).lgamma()
-
-
-def _log_simplex(a):
-    """log of the integral of prod x^(a - 1) over the simplex."""
-    return a.lgamma().sum(-1) - a.sum(-1).lgamma()
+_log_beta = lambda a, b: a.lgamma() + b.lgamma() - (a + b).lgamma()
+# log of the integral of prod x^(a - 1) over the simplex
+_log_simplex = lambda a: a.lgamma().sum(-1) - a.sum(-1).lgamma()
 
 
 class Dirichlet(Expanding, ExponentialFamily, support=simplex):
@@ -116,14 +115,14 @@ class Beta(Expanding, ExponentialFamily, support=unit_interval):
 
     def _adopt(self, validate_args, **given) -> None:
         pair = taeda.stack(broadcast_all(*given.values()), -1)
-        self._dirichlet = Dirichlet(pair, validate_args=validate_args)
-        batch = self._dirichlet.batch_shape
-        Expanding.__init__(self, batch, validate_args=validate_args)
+        self._dirichlet = Dirichlet(pair, validate_args)
+        Distribution.__init__(self, pair.shape[:-1], (), validate_args)
 
 
-def _student_norm(n, s):
-    """-log of the density at the centre."""
-    return _log_beta(0.5 * n, taeda.full_like(n, 0.5)) + 0.5 * n.log() + s.log()
+# -log of the density of Student's t at the centre
+_student_norm = lambda n, s: (
+    (0.5 * n).lgamma() - (0.5 * n + 0.5).lgamma() + 0.5 * (math.pi * n).log() + s.log()
+)
 
 
 class StudentT(Expanding, support=real):
@@ -160,10 +159,9 @@ class FisherSnedecor(Expanding, support=positive):
     _gamma2 = lazy(lambda b: Gamma(0.5 * b, b, validate_args=False))
     mean = lambda b: _where(b > 2, b / (b - 2))
     mode = lambda a, b: _where(a > 2, (a - 2) * b / (a * (b + 2)))
-
-    def variance(a, b):
-        finite = 2 * (b / (b - 2)) ** 2 * (a + b - 2) / (a * (b - 4))
-        return _where(b > 4, finite)
+    variance = lambda mean, a, b: (
+        2 * mean**2 * _where(b > 4, (1 + (b - 2) / a) / (b - 4))
+    )
 
     @wide
     def log_prob(x, a, b):

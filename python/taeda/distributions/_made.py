@@ -9,12 +9,12 @@ from taeda.nn.functional import logsigmoid
 
 from . import constraints
 from . import transforms as to
-from ._continuous import Cauchy, Exponential, Normal, Uniform
+from ._continuous import Cauchy, Exponential, Normal, Uniform, _where
 from ._declare import ProbsOrLogits, formula, odds, parameter, region, weights, wide
 from ._discrete import OfCategorical
 from ._gamma_family import Gamma
+from ._wrappers import TransformedDistribution
 from .constraints import positive, real, unit_interval
-from .transformed_distribution import TransformedDistribution
 from .utils import broadcast_all, clamp_probs, euler_constant, uniform_like
 
 _LOG_2 = math.log(2)
@@ -31,8 +31,8 @@ class Made(TransformedDistribution):
             values = broadcast_all(*given.values())
             given = dict(zip(given, values, strict=True))
             vars(self).update(given)
-        base, chain = self._made(*given.values(), validate_args)
-        TransformedDistribution.__init__(self, base, chain, validate_args=validate_args)
+        self.base_dist, self.transforms = self._made(*given.values(), validate_args)
+        super()._adopt(validate_args)
 
 
 class LogNormal(Made, support=positive):
@@ -63,9 +63,9 @@ class InverseGamma(Made, support=positive):
 
     concentration = parameter("a", positive, "the shape of those", "base_dist")
     rate = parameter("b", positive, "their rate", "base_dist")
-    mean = lambda a, b: taeda.where(a > 1, b / (a - 1), math.inf)
+    mean = lambda a, b: _where(a > 1, b / (a - 1), math.inf)
     mode = lambda a, b: b / (a + 1)
-    variance = lambda a, b: taeda.where(a > 2, (b / (a - 1)) ** 2 / (a - 2), math.inf)
+    variance = lambda a, b: _where(a > 2, (b / (a - 1)) ** 2 / (a - 2), math.inf)
     entropy = wide(lambda a, b: a + a.lgamma() - (1 + a) * a.digamma() + b.log())
     _made = lambda a, b, check: (Gamma(a, b, check), to.PowerTransform(-1.0))
 
@@ -74,14 +74,12 @@ class Folded(Made, support=constraints.nonnegative):
     """Base: |x| of numbers whose distribution is symmetric about 0."""
 
     _like = "scale"
+    _symbols = {"b": "base_dist"}
     mode = formula(lambda scale: taeda.zeros_like(scale))
-    entropy = formula(lambda base_dist: base_dist.entropy() - _LOG_2)
-    cdf = formula(lambda x, base_dist: 2 * base_dist.cdf(x) - 1)
-    icdf = formula(lambda x, base_dist: base_dist.icdf((x + 1) / 2))
-
-    @formula
-    def log_prob(x, base_dist):
-        return taeda.where(x >= 0, base_dist.log_prob(x) + _LOG_2, -math.inf)
+    entropy = formula(lambda b: b.entropy() - _LOG_2)
+    cdf = formula(lambda x, b: 2 * b.cdf(x) - 1)
+    icdf = lambda self, prob: self.base_dist.icdf((prob + 1) / 2)
+    log_prob = formula(lambda x, b: _where(x >= 0, b.log_prob(x) + _LOG_2, -math.inf))
 
 
 class HalfNormal(Folded):
@@ -122,9 +120,8 @@ class Gumbel(Made, support=real):
         return Uniform(*ends, check), [log, minus, log, to.AffineTransform(m, -s)]
 
 
-def _variance(first, second):
-    """That of numbers whose squares' mean is e^second, and whose own is e^first."""
-    return (2 * first).exp() * (second - 2 * first).expm1()
+# That of numbers whose squares' mean is e^second, and whose own is e^first.
+_variance = lambda first, second: (2 * first).exp() * (second - 2 * first).expm1()
 
 
 class Weibull(Made, support=positive):
@@ -145,15 +142,16 @@ class Weibull(Made, support=positive):
         return unit, [to.PowerTransform(1 / k), to.AffineTransform(0, s)]
 
 
-class Pareto(Made, support=region(lambda s: constraints.greater_than_eq(s))):
+class Pareto(Made):
     """scale e^x of exponential numbers x with the rate alpha."""
 
     alpha = parameter("a", positive, "how fast the tail falls")
     scale = parameter("s", positive, "the least value")
+    support = region(lambda s: constraints.greater_than_eq(s))
     # Infinite up to alpha = 1 and 2.
     mean = lambda s, a: s / (1 - 1 / a.clamp(min=1))
     mode = lambda s: s
-    variance = lambda mean, a: taeda.where(a > 2, mean**2 / (a * (a - 2)), math.inf)
+    variance = lambda mean, a: _where(a > 2, mean**2 / (a * (a - 2)), math.inf)
     entropy = lambda s, a: (s / a).log() + (1 + 1 / a)
 
     def __init__(self, scale, alpha, validate_args: bool | None = None) -> None:
@@ -163,9 +161,8 @@ class Pareto(Made, support=region(lambda s: constraints.greater_than_eq(s))):
         return Exponential(a, check), [to.ExpTransform(), to.AffineTransform(0, s)]
 
 
-def _kumaraswamy_moment(a, b, n: int):
-    """log E x^n = log(b B(1 + n / a, b))."""
-    return (1 + n / a).lgamma() + (b + 1).lgamma() - (1 + n / a + b).lgamma()
+# log E x^n = log(b B(1 + r, b)) of numbers x of Kumaraswamy's law, with r = n / a
+_moment = lambda b, r: (1 + r).lgamma() + (b + 1).lgamma() - (1 + r + b).lgamma()
 
 
 class Kumaraswamy(Made, support=unit_interval):
@@ -173,14 +170,10 @@ class Kumaraswamy(Made, support=unit_interval):
 
     concentration1 = parameter("a", positive, "a")
     concentration0 = parameter("b", positive, "b")
-    mean = wide(lambda a, b: _kumaraswamy_moment(a, b, 1).exp())
+    mean = wide(lambda a, b: _moment(b, 1 / a).exp())
+    variance = wide(lambda a, b: _variance(_moment(b, 1 / a), _moment(b, 2 / a)))
     # None at a pole.
-    mode = lambda a, b: taeda.where(
-        (a >= 1) & (b >= 1), ((a - 1) / (a * b - 1)) ** (1 / a), math.nan
-    )
-    variance = wide(
-        lambda a, b: _variance(*(_kumaraswamy_moment(a, b, n) for n in (1, 2)))
-    )
+    mode = lambda a, b: _where((a >= 1) & (b >= 1), ((a - 1) / (a * b - 1)) ** (1 / a))
 
     @wide
     def entropy(a, b):

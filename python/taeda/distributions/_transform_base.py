@@ -7,13 +7,8 @@ from functools import reduce
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._declare import of
+from taeda.distributions._declare import argument, construct, of
 from taeda.distributions.utils import _sum_rightmost, absent
-
-__all__ = [
-    *("CatTransform", "ComposeTransform", "IndependentTransform"),
-    *("StackTransform", "Transform", "_InverseTransform", "identity_transform"),
-]
 
 
 def region_of(function):
@@ -42,12 +37,16 @@ class Transform:
     """
 
     bijective = False
-    # Names of the constructor's arguments before cache_size, where a class has any.
-    _arguments: tuple[str, ...] | None = None
+    # Those that keep the constructor's arguments before cache_size.
+    _attributes: tuple[str, ...] = ()
     # By which attributes two are equal; without them, one is only equal to itself.
     _compared: tuple[str, ...] | None = None
     domain: constraints.Constraint
     codomain: constraints.Constraint
+    sign = absent("1 or -1 where the map rises or falls.", property)
+    _call = absent("f(x).")
+    _inverse = absent("The x of f(x).")
+    log_abs_det_jacobian = absent("log |dy / dx| of y = f(x), summed over each event.")
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -58,8 +57,15 @@ class Transform:
         self._cached_x_y = (None, None)
         super().__init__()
 
-    def __getstate__(self) -> dict:
-        return {**vars(self), "_inv": None}
+    _adopt = __init__
+    __hash__ = object.__hash__
+    __repr__ = lambda self: type(self).__name__ + "()"
+    __getstate__ = lambda self: {**vars(self), "_inv": None}
+    _make_inverse = lambda self: _InverseTransform(self)
+
+    def __init_subclass__(cls, **kwargs) -> None:
+        super().__init_subclass__(**kwargs)
+        construct(cls, "cache_size", 0, "cache_size: as for `Transform`.")
 
     @property
     def event_dim(self) -> int:
@@ -78,24 +84,13 @@ class Transform:
             self._inv = weakref.ref(known)
         return known
 
-    def _make_inverse(self):
-        return _InverseTransform(self)
-
-    sign = absent("Transform.sign", "1 or -1 where the map rises or falls.", False)
-    _call = absent("Transform._call", "f(x).")
-    _inverse = absent("Transform._inverse", "The x of f(x).")
-    log_abs_det_jacobian = absent(
-        "Transform.log_abs_det_jacobian",
-        "log |dy / dx| of y = f(x), summed over each event.",
-    )
-
     def with_cache(self, cache_size: int = 1):
         """The same map with another cache."""
         if cache_size == self._cache_size:
             return self
-        if self._arguments is None and type(self).__init__ is not Transform.__init__:
+        if not self._attributes and type(self).__init__ is not Transform.__init__:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
-        own = (getattr(self, name) for name in self._arguments or ())
+        own = (getattr(self, name) for name in self._attributes)
         return type(self)(*own, cache_size=cache_size)
 
     def __eq__(self, other) -> bool:
@@ -103,8 +98,6 @@ class Transform:
             return self is other
         pairs = ((getattr(self, n), getattr(other, n)) for n in self._compared)
         return all(bool(taeda.as_tensor(a == b).all()) for a, b in pairs)
-
-    __hash__ = object.__hash__
 
     def __call__(self, x):
         """f(x)."""
@@ -124,9 +117,6 @@ class Transform:
             self._cached_x_y = x, y
         return x, y
 
-    def __repr__(self) -> str:
-        return type(self).__name__ + "()"
-
     def forward_shape(self, shape):
         """The shape of f(x), from that of x."""
         return shape
@@ -145,70 +135,50 @@ class _InverseTransform(Transform):
         super().__init__(transform._cache_size)
         self._inv = transform
 
-    def __getstate__(self) -> dict:
-        return dict(vars(self))
-
     domain = region_of(lambda self: self._inv.codomain)
     codomain = region_of(lambda self: self._inv.domain)
-    bijective = of("_inv", "bijective")
-    sign = of("_inv", "sign")
-    forward_shape = of("_inv", "inverse_shape")
-    inverse_shape = of("_inv", "forward_shape")
+    bijective, sign = of("_inv", "bijective", "sign")
+    forward_shape = lambda self, shape: self._inv.inverse_shape(shape)
+    inverse_shape = lambda self, shape: self._inv.forward_shape(shape)
     inv = property(lambda self: self._inv)
 
-    def with_cache(self, cache_size: int = 1):
-        return self.inv.with_cache(cache_size).inv
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._inv!r})"
-
-    def __call__(self, x):
-        return self._inv._inv_call(x)
-
-    def log_abs_det_jacobian(self, x, y):
-        return -self._inv.log_abs_det_jacobian(y, x)
+    __getstate__ = lambda self: dict(vars(self))
+    __repr__ = lambda self: f"{type(self).__name__}({self._inv!r})"
+    __call__ = lambda self, x: self._inv._inv_call(x)
+    log_abs_det_jacobian = lambda self, x, y: -self._inv.log_abs_det_jacobian(y, x)
+    with_cache = lambda self, cache_size=1: self.inv.with_cache(cache_size).inv
 
 
-def _reached(steps):
-    """The last region of a chain of (from, to), with the dims that all steps need."""
-    dims = 0
-    for near, far in steps:
-        dims = far.event_dim + max(dims - near.event_dim, 0)
-    region = steps[-1][1] if steps else constraints.real
+def _reached(parts, near: str, far: str):
+    """The last region of a chain of maps, with the dims that all of them need."""
+    dims, region = 0, constraints.real
+    for part in parts:
+        region = getattr(part, far)
+        dims = region.event_dim + max(dims - getattr(part, near).event_dim, 0)
     more = dims - region.event_dim
     return constraints.independent(region, more) if more > 0 else region
 
 
 class ComposeTransform(Transform):
-    """Several maps, one after the other.
+    """Several maps, one after the other."""
 
-    Args:
-        parts: the maps, the first one used first.
-        cache_size: as for `Transform`.
-    """
-
-    _arguments = _compared = ("parts",)
-
-    def __init__(self, parts: list, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.parts = [p.with_cache(cache_size) for p in parts] if cache_size else parts
-
-    domain = region_of(
-        lambda self: _reached([(p.codomain, p.domain) for p in self.parts[::-1]])
-    )
-    codomain = region_of(
-        lambda self: _reached([(p.domain, p.codomain) for p in self.parts])
-    )
+    parts = argument("the maps, the first one used first")
+    _compared = ("parts",)
+    domain = region_of(lambda self: _reached(self.parts[::-1], "codomain", "domain"))
+    codomain = region_of(lambda self: _reached(self.parts, "domain", "codomain"))
     bijective = property(lambda self: all(part.bijective for part in self.parts))
     sign = property(lambda self: reduce(lambda s, p: s * p.sign, self.parts, 1))
+    __call__ = lambda self, x: reduce(lambda value, part: part(value), self.parts, x)
+
+    def _adopt(self, cache_size: int) -> None:
+        super()._adopt(cache_size)
+        if cache_size:
+            self.parts = [part.with_cache(cache_size) for part in self.parts]
 
     def _make_inverse(self):
         inverse = ComposeTransform([part.inv for part in self.parts[::-1]])
         inverse._inv = weakref.ref(self)
         return inverse
-
-    def __call__(self, x):
-        return reduce(lambda value, part: part(value), self.parts, x)
 
     def log_abs_det_jacobian(self, x, y):
         if not self.parts:
@@ -223,11 +193,12 @@ class ComposeTransform(Transform):
             x = after
         return total
 
-    def forward_shape(self, shape):
-        return reduce(lambda s, part: part.forward_shape(s), self.parts, shape)
-
-    def inverse_shape(self, shape):
-        return reduce(lambda s, part: part.inverse_shape(s), self.parts[::-1], shape)
+    forward_shape = lambda self, shape: reduce(
+        lambda known, part: part.forward_shape(known), self.parts, shape
+    )
+    inverse_shape = lambda self, shape: reduce(
+        lambda known, part: part.inverse_shape(known), self.parts[::-1], shape
+    )
 
     def __repr__(self) -> str:
         own = ",\n    ".join(map(repr, self.parts))
@@ -238,29 +209,19 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A map whose events have more dims.
+    """A map whose events have more dims."""
 
-    Args:
-        base_transform: the map.
-        reinterpreted_batch_ndims: how many more.
-        cache_size: as for `Transform`.
-    """
-
-    _arguments = ("base_transform", "reinterpreted_batch_ndims")
-
-    def __init__(
-        self, base_transform, reinterpreted_batch_ndims: int, cache_size: int = 0
-    ) -> None:
-        super().__init__(cache_size)
-        self.base_transform = base_transform.with_cache(cache_size)
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-
+    base_transform = argument("the map")
+    reinterpreted_batch_ndims = argument("how many more dims")
     domain = region_of(lambda self: self._wider(self.base_transform.domain))
     codomain = region_of(lambda self: self._wider(self.base_transform.codomain))
-    bijective = of("base_transform", "bijective")
-    sign = of("base_transform", "sign")
-    forward_shape = of("base_transform", "forward_shape")
-    inverse_shape = of("base_transform", "inverse_shape")
+    bijective, sign = of("base_transform", "bijective", "sign")
+    forward_shape = lambda self, shape: self.base_transform.forward_shape(shape)
+    inverse_shape = lambda self, shape: self.base_transform.inverse_shape(shape)
+
+    def _adopt(self, cache_size: int) -> None:
+        super()._adopt(cache_size)
+        self.base_transform = self.base_transform.with_cache(cache_size)
 
     def _wider(self, region):
         return constraints.independent(region, self.reinterpreted_batch_ndims)
@@ -289,18 +250,15 @@ class _Parts(Transform):
     together, and how a tensor falls into parts and is joined of them.
     """
 
-    def __init__(self, tseq, dim: int = 0, cache_size: int = 0) -> None:
-        if not all(isinstance(t, Transform) for t in tseq):
+    def _adopt(self, cache_size: int) -> None:
+        if not all(isinstance(t, Transform) for t in self.transforms):
             raise AssertionError("All elements of tseq must be Transform instances")
-        super().__init__(cache_size)
-        self.transforms = [t.with_cache(cache_size) for t in tseq]
-        self.dim = dim
+        super()._adopt(cache_size)
+        self.transforms = [t.with_cache(cache_size) for t in self.transforms]
 
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
-    domain = region_of(lambda self: self._region([t.domain for t in self.transforms]))
-    codomain = region_of(
-        lambda self: self._region([t.codomain for t in self.transforms])
-    )
+    domain = region_of(lambda self: self._span([t.domain for t in self.transforms]))
+    codomain = region_of(lambda self: self._span([t.codomain for t in self.transforms]))
 
     def _each(self, act, *tensors) -> list:
         """What `act` makes of each map and its parts of the tensors."""
@@ -314,31 +272,23 @@ class _Parts(Transform):
         parts = map(self._split, tensors)
         return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
 
-    def _call(self, x):
-        return self._join(self._each(lambda t, part: t(part), x), self.dim)
-
-    def _inverse(self, y):
-        return self._join(self._each(lambda t, part: t.inv(part), y), self.dim)
-
-    def _slopes(self, x, y) -> list:
-        return self._each(lambda t, *pair: t.log_abs_det_jacobian(*pair), x, y)
+    _call = lambda self, x: self._join(self._each(lambda t, part: t(part), x))
+    _inverse = lambda self, y: self._join(self._each(lambda t, part: t.inv(part), y))
+    _slopes = lambda self, x, y: self._each(
+        lambda t, *pair: t.log_abs_det_jacobian(*pair), x, y
+    )
 
 
 class CatTransform(_Parts):
-    """Maps of parts that stand one behind another along a dim.
+    """Maps of parts that stand one behind another along a dim."""
 
-    Args:
-        tseq: the maps.
-        dim: the dim.
-        lengths: of the parts; each 1 when absent.
-        cache_size: as for `Transform`.
-    """
+    tseq = argument("the maps", held="transforms")
+    dim = argument("the dim", default=0)
+    lengths = argument("of the parts; each 1 when absent", default=None)
 
-    _arguments = ("transforms", "dim", "lengths")
-
-    def __init__(self, tseq, dim: int = 0, lengths=None, cache_size: int = 0) -> None:
-        super().__init__(tseq, dim, cache_size)
-        self.lengths = list(lengths or [1] * len(self.transforms))
+    def _adopt(self, cache_size: int) -> None:
+        super()._adopt(cache_size)
+        self.lengths = list(self.lengths or [1] * len(self.transforms))
         if len(self.lengths) != len(self.transforms):
             raise AssertionError(
                 f"lengths ({len(self.lengths)}) must match transforms "
@@ -348,9 +298,9 @@ class CatTransform(_Parts):
     event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
     length = property(lambda self: sum(self.lengths), doc="Of all parts.")
     _length, _wanted = length, "a tensor of length {}"
-    _region = lambda self, parts: constraints.cat(parts, self.dim, self.lengths)
+    _span = lambda self, parts: constraints.cat(parts, self.dim, self.lengths)
     _split = lambda self, x: x.split(self.lengths, self.dim)
-    _join = staticmethod(lambda parts, dim: taeda.cat(parts, dim))
+    _join = lambda self, parts: taeda.cat(parts, self.dim)
 
     def log_abs_det_jacobian(self, x, y):
         slopes = [
@@ -362,19 +312,12 @@ class CatTransform(_Parts):
 
 
 class StackTransform(_Parts):
-    """Maps of the slices along a dim.
+    """Maps of the slices along a dim."""
 
-    Args:
-        tseq: the maps.
-        dim: the dim.
-        cache_size: as for `Transform`.
-    """
-
-    _arguments = ("transforms", "dim")
+    tseq = argument("the maps", held="transforms")
+    dim = argument("the dim", default=0)
     _length, _wanted = property(lambda self: len(self.transforms)), "{} slices"
-    _region = lambda self, parts: constraints.stack(parts, self.dim)
+    _span = lambda self, parts: constraints.stack(parts, self.dim)
     _split = lambda self, x: x.unbind(self.dim)
-    _join = staticmethod(lambda parts, dim: taeda.stack(parts, dim))
-
-    def log_abs_det_jacobian(self, x, y):
-        return self._join(self._slopes(x, y), self.dim)
+    _join = lambda self, parts: taeda.stack(parts, self.dim)
+    log_abs_det_jacobian = lambda self, x, y: self._join(self._slopes(x, y))

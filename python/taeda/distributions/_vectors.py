@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from numbers import Number
 
 import taeda
@@ -12,19 +13,11 @@ from . import constraints
 from ._declare import Expanding, formula, in_double, lazy, parameter, wide
 from ._gamma_family import Beta, Chi2
 from .constraints import greater_than, positive, positive_definite, real, real_vector
-from .exp_family import ExponentialFamily
+from .distribution import Distribution, ExponentialFamily
 from .utils import _standard_normal, broadcast_all
 
-
-def _batch_mv(matrices, vectors):
-    return (matrices @ vectors.unsqueeze(-1)).squeeze(-1)
-
-
-def _solve_lower(factor, right):
-    """L^-1 of a right side, batches broadcast."""
-    batch = taeda.broadcast_shapes(factor.shape[:-2], right.shape[:-2])
-    factor, right = (m.expand(*batch, *m.shape[-2:]) for m in (factor, right))
-    return taeda.linalg.solve_triangular(factor, right, upper=False)
+_batch_mv = lambda matrices, vectors: (matrices @ vectors.unsqueeze(-1)).squeeze(-1)
+_solve_lower = partial(taeda.linalg.solve_triangular, upper=False)
 
 
 def _batch_mahalanobis(factor, vectors):
@@ -38,9 +31,8 @@ def _precision_to_scale_tril(precision):
     return _solve_lower(lower, taeda.eye(lower.shape[-1]).to(lower))
 
 
-def half_log_det(factor):
-    """log det of a triangular matrix: half of that of L L^T."""
-    return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+# log det of a triangular matrix: half of that of L L^T
+half_log_det = lambda factor: factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 # For each form of the covariance: how its lower Cholesky factor follows from it, and it
@@ -108,19 +100,14 @@ class NormalVectors(Expanding, support=real_vector):
     """Base of normal vectors, from `_distance` and `_half_log_det`."""
 
     mean = mode = formula(lambda loc: loc)
+    log_prob = formula(lambda x, loc, _nats, _distance: -_nats(_distance(x - loc)))
+    # That of the mean exponent.
+    entropy = lambda self: self._nats(self._event_shape[0]).expand(self._batch_shape)
 
-    @formula
-    def log_prob(x, loc, _minus_log, _distance):
-        return -_minus_log(_distance(x - loc))
-
-    def _minus_log(self, quadratic):
+    def _nats(self, quadratic):
         """Minus the logarithm of the density with this term in its exponent."""
         constant = self._event_shape[0] * math.log(2 * math.pi)
         return 0.5 * (quadratic + constant) + self._half_log_det()
-
-    def entropy(self):
-        """The entropy, in nats: of the mean exponent."""
-        return self._minus_log(self._event_shape[0]).expand(self._batch_shape)
 
 
 class MultivariateNormal(NormalVectors, Scattered):
@@ -236,10 +223,9 @@ class LKJCholesky(Expanding, support=constraints.corr_cholesky):
                 "Expected dim to be an integer greater than or equal to 2. "
                 f"Found dim={self.dim}."
             )
-        (a,) = broadcast_all(concentration)
-        self.concentration = a
-        event = (self.dim, self.dim)
-        Expanding.__init__(self, a.shape, event, validate_args=validate_args)
+        (self.concentration,) = broadcast_all(concentration)
+        batch, event = self.concentration.shape, (self.dim, self.dim)
+        Distribution.__init__(self, batch, event, validate_args)
 
     def sample(shape, size, _beta):
         squares = _beta.sample(size).unsqueeze(-1)
@@ -273,9 +259,7 @@ class Wishart(Scattered, ExponentialFamily, support=positive_definite):
     """
 
     covariance_matrix, precision_matrix, scale_tril = _forms()
-    df = parameter(
-        "df", lambda n: greater_than(n - 1), "degrees of freedom, above n - 1"
-    )
+    df = parameter("df", lambda n: greater_than(n - 1), "degrees of freedom, > n - 1")
     has_rsample = True
     _refusal = AssertionError
     _symbols = {"n": "_n", "d": "_scalar", "diagonal": "_diagonal", "half": "_half"}

@@ -24,8 +24,8 @@ class Constraint:
         """Booleans of the value's shape without the last `event_dim` dims."""
         raise NotImplementedError
 
-    def __repr__(self) -> str:
-        return type(self).__name__[1:] + "()"
+    _shown = lambda self: ""
+    __repr__ = lambda self: f"{type(self).__name__[1:]}({self._shown()})"
 
 
 class _Dependent(Constraint):
@@ -41,14 +41,12 @@ class _Dependent(Constraint):
 
     is_discrete = property(lambda self: self._known("is_discrete"))
     event_dim = property(lambda self: self._known("event_dim"))
+    __call__ = lambda self, **facts: _Dependent(**self._facts | facts)
 
     def _known(self, name: str):
         if self._facts[name] is not NotImplemented:
             return self._facts[name]
         raise NotImplementedError(f".{name} cannot be determined statically")
-
-    def __call__(self, **facts):
-        return _Dependent(**self._facts | facts)
 
     def check(self, x):
         raise ValueError("Cannot determine validity of dependent constraint")
@@ -66,8 +64,7 @@ class _DependentProperty(property, _Dependent):
         property.__init__(self, fn)
         _Dependent.__init__(self, **facts)
 
-    def __call__(self, fn):
-        return _DependentProperty(fn, **self._facts)
+    __call__ = lambda self, fn: _DependentProperty(fn, **self._facts)
 
 
 class _Derived(Constraint):
@@ -81,10 +78,9 @@ class _Derived(Constraint):
 
     def _all(self, result, count: int, value):
         """Whether a test holds for all of its last `count` dims."""
-        if result.dim() < count or value.dim() < self.event_dim:
-            raise ValueError(
-                f"Expected value.dim() >= {self.event_dim} but got {value.dim()}"
-            )
+        wanted, rank = self.event_dim, value.dim()
+        if result.dim() < count or rank < wanted:
+            raise ValueError(f"Expected value.dim() >= {wanted} but got {rank}")
         return result.flatten(-count).all(-1) if count else result
 
 
@@ -103,9 +99,7 @@ class _IndependentConstraint(_Derived):
         result = self.base_constraint.check(value)
         return self._all(result, self.reinterpreted_batch_ndims, value)
 
-    def __repr__(self) -> str:
-        own = f"{self.base_constraint!r}, {self.reinterpreted_batch_ndims}"
-        return f"{type(self).__name__[1:]}({own})"
+    _shown = lambda self: f"{self.base_constraint!r}, {self.reinterpreted_batch_ndims}"
 
 
 class MixtureSameFamilyConstraint(_Derived):
@@ -115,8 +109,7 @@ class MixtureSameFamilyConstraint(_Derived):
         each = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         return self._all(each, 1, value)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.base_constraint!r})"
+    __repr__ = lambda self: f"{type(self).__name__}({self.base_constraint!r})"
 
 
 class _Joined(Constraint):
@@ -131,21 +124,21 @@ class _Joined(Constraint):
 
     def check(self, value):
         parts = zip(self.cseq, self._parts(value), strict=True)
-        return self._join([c.check(part) for c, part in parts], self.dim)
+        return self._join([c.check(part) for c, part in parts])
 
 
 class _Cat(_Joined):
     """Regions of parts one behind another."""
 
     _parts = lambda self, value: value.split(self.lengths, self.dim)
-    _join = staticmethod(lambda checks, dim: taeda.cat(checks, dim))
+    _join = lambda self, checks: taeda.cat(checks, self.dim)
 
 
 class _Stack(_Joined):
     """Regions of parts side by side."""
 
     _parts = lambda self, value: value.unbind(self.dim)
-    _join = staticmethod(lambda checks, dim: taeda.stack(checks, dim))
+    _join = lambda self, checks: taeda.stack(checks, self.dim)
 
     @property
     def event_dim(self) -> int:
@@ -159,10 +152,9 @@ class _Bounded(Constraint):
     def __init__(self, lower_bound, upper_bound) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def __repr__(self) -> str:
-        shown = vars(self).items() if self.event_dim == 0 else ()
-        bounds = ", ".join(f"{name}={bound}" for name, bound in shown)
-        return f"{type(self).__name__[1:]}({bounds})"
+    def _shown(self) -> str:
+        bounds = vars(self).items() if self.event_dim == 0 else ()
+        return ", ".join(f"{name}={bound}" for name, bound in bounds)
 
 
 class _Above(_Bounded):
@@ -175,7 +167,8 @@ class _Below(_Bounded):
         self.upper_bound = upper_bound
 
 
-_BASES = {(): Constraint, ("lower_bound",): _Above, ("upper_bound",): _Below}
+# By whether there is a lower and an upper bound.
+_BASES = {(True, True): _Bounded, (True, False): _Above, (False, True): _Below}
 
 
 def _region(row: str, test, is_discrete: bool = False, event_dim: int = 0):
@@ -186,26 +179,17 @@ def _region(row: str, test, is_discrete: bool = False, event_dim: int = 0):
         test: of a value; or of a region and a value, and names the region's bounds.
     """
     name, _, text = row.partition(": ")
+    space = {"is_discrete": is_discrete, "event_dim": event_dim}
+    space |= {"__module__": __name__, "__doc__": f"{text}."}
     used = test.__code__.co_names
-    bounds = tuple(n for n in ("lower_bound", "upper_bound") if n in used)
-    space = {
-        "check": test if bounds else lambda self, value: test(value),
-        "is_discrete": is_discrete,
-        "event_dim": event_dim,
-        "__module__": __name__,
-        "__doc__": f"{text}.",
-    }
-    kind = type(f"_{name}", (_BASES.get(bounds, _Bounded),), space)
-    globals()[kind.__name__] = kind
-    return kind if bounds else kind()
+    base = _BASES.get(("lower_bound" in used, "upper_bound" in used))
+    space["check"] = test if base else lambda self, value: test(value)
+    globals()[f"_{name}"] = kind = type(f"_{name}", (base or Constraint,), space)
+    return kind if base else kind()
 
 
-def _is_lower(value):
-    return (value.tril() == value).flatten(-2).all(-1)
-
-
-def _positive_diagonal(value):
-    return (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+_is_lower = lambda value: (value.tril() == value).flatten(-2).all(-1)
+_positive_diagonal = lambda value: (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 def _unit_rows(value):
@@ -284,7 +268,7 @@ one_hot = _counts(
 )
 multinomial = _counts(
     "Multinomial: Counts that sum to at most a number",
-    lambda r, value: (value.sum(-1) <= r.upper_bound) & (value.amin(-1) >= 0),
+    lambda r, x: (x.sum(-1) <= r.upper_bound) & (x.amin(-1) >= 0),
 )
 lower_triangular = _matrices("LowerTriangular: With 0 above the diagonal", _is_lower)
 lower_cholesky = _matrices(

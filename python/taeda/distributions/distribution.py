@@ -1,4 +1,4 @@
-"""The base of all distributions."""
+"""The bases of all distributions, and of those of an exponential family."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import warnings
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions.utils import _compatible, absent, lazy_property
-
-__all__ = ["Distribution"]
+from taeda.distributions.utils import _compatible, _sum_rightmost, absent, lazy_property
 
 
-def _described(value) -> str:
-    return f"{type(value).__name__} of shape {tuple(value.shape)}"
+def invalid(what: str, value, wanted: str) -> ValueError:
+    """The error of a tensor that does not lie where it must."""
+    shown = f"{type(value).__name__} of shape {tuple(value.shape)}"
+    found = f"but found invalid values:\n{value}"
+    return ValueError(f"Expected {what} ({shown}) {wanted} {found}")
 
 
 class Distribution:
@@ -49,42 +50,21 @@ class Distribution:
             self._validate_parameters()
         super().__init__()
 
-    expand = absent(
-        "Distribution.expand", "The same distribution with a larger batch shape."
-    )
-    arg_constraints = absent(
-        "Distribution.arg_constraints", "Constraints by parameter.", False
-    )
-    support = absent(
-        "Distribution.support", "The constraint that samples satisfy.", False
-    )
-    mean = absent("Distribution.mean", "The mean.", False)
-    mode = absent("Distribution.mode", "The most probable value.", False)
-    variance = absent("Distribution.variance", "The variance.", False)
-    rsample = absent(
-        "Distribution.rsample", "A sample that is differentiable by the parameters."
-    )
-    log_prob = absent(
-        "Distribution.log_prob", "The logarithm of the density of a value."
-    )
-    cdf = absent("Distribution.cdf", "The probability of values up to this one.")
-    icdf = absent("Distribution.icdf", "The inverse of `cdf`.")
-    enumerate_support = absent(
-        "Distribution.enumerate_support",
-        "All values of a discrete distribution, along a new dim.",
-    )
-    entropy = absent("Distribution.entropy", "The entropy, in nats.")
-    batch_shape = property(
-        lambda self: self._batch_shape, doc="The shape over which parameters differ."
-    )
-    event_shape = property(
-        lambda self: self._event_shape, doc="The shape of one sample."
-    )
-
-    @property
-    def stddev(self):
-        """The standard deviation."""
-        return self.variance.sqrt()
+    expand = absent("The same distribution with a larger batch shape.")
+    arg_constraints = absent("Constraints by parameter.", property)
+    support = absent("The constraint that samples satisfy.", property)
+    mean = absent("The mean.", property)
+    mode = absent("The most probable value.", property)
+    variance = absent("The variance.", property)
+    rsample = absent("A sample that is differentiable by the parameters.")
+    log_prob = absent("The logarithm of the density of a value.")
+    cdf = absent("The probability of values up to this one.")
+    icdf = absent("The inverse of `cdf`.")
+    enumerate_support = absent("All values if they are discrete, along a new dim.")
+    entropy = absent("The entropy, in nats.")
+    stddev = property(lambda self: self.variance.sqrt(), doc="The standard deviation.")
+    batch_shape = property(lambda self: self._batch_shape, doc="Shape of parameters.")
+    event_shape = property(lambda self: self._event_shape, doc="Shape of one sample.")
 
     def sample(self, sample_shape=()):
         """A sample, or a tensor of them, without gradient."""
@@ -93,11 +73,8 @@ class Distribution:
 
     def sample_n(self, n: int):
         """n samples; the old name."""
-        warnings.warn(
-            "sample_n(n): this name is deprecated; call .sample((n,))",
-            FutureWarning,
-            stacklevel=2,
-        )
+        text = "sample_n(n): this name is deprecated; call .sample((n,))"
+        warnings.warn(text, FutureWarning, stacklevel=2)
         return self.sample((n,))
 
     def perplexity(self):
@@ -129,11 +106,8 @@ class Distribution:
                 continue
             value = getattr(self, name)
             if not constraint.check(value).all():
-                raise ValueError(
-                    f"Expected parameter {name} ({_described(value)}) of distribution "
-                    f"{self!r} to satisfy the constraint {constraint!r}, but found "
-                    f"invalid values:\n{value}"
-                )
+                wanted = f"of distribution {self!r} to satisfy the constraint"
+                raise invalid(f"parameter {name}", value, f"{wanted} {constraint!r},")
 
     def _validate_sample(self, value) -> None:
         """Check a value's shape and that it lies in the support.
@@ -158,11 +132,8 @@ class Distribution:
         remedy = " to enable sample validation. Please initialize the distribution"
         support = self._stated("support", remedy)
         if support is not None and not support.check(value).all():
-            raise ValueError(
-                f"Expected value argument ({_described(value)}) to be within the "
-                f"support ({support!r}) of the distribution {self!r}, but found "
-                f"invalid values:\n{value}"
-            )
+            wanted = f"to be within the support ({support!r}) of the distribution"
+            raise invalid("value argument", value, f"{wanted} {self!r},")
 
     def _get_checked_instance(self, cls, _instance=None):
         """What `expand` of `cls` fills: an empty object unless a subclass gave one."""
@@ -183,3 +154,34 @@ class Distribution:
             if value is not None
         )
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def tangent(family, at):
+    """A(t) + <u - t, A'(t)>: the tangent plane of A at t, over other parameters u."""
+    natural = [t.detach().requires_grad_() for t in family._natural_params]
+    with taeda.enable_grad():
+        value = family._log_normalizer(*natural)
+        slopes = taeda.autograd.grad(value.sum(), natural, create_graph=True)
+    for t, u, slope in zip(natural, at, slopes, strict=True):
+        own = max(t.dim() - len(family.batch_shape), 0)
+        value = value + _sum_rightmost((u - t) * slope, own)
+    return value
+
+
+class ExponentialFamily(Distribution):
+    """Densities p(x; t) = exp(<T(x), t> - A(t) + k(x)) of natural parameters t.
+
+    A subclass has `_natural_params`, `_log_normalizer` (A) and `_mean_carrier_measure`
+    (E k(x)). The gradient of A is the mean of T; entropy and divergences follow
+    (M. Wainwright, M. Jordan, "Graphical Models, Exponential Families, and
+    Variational Inference", 2008, section 3).
+    """
+
+    _natural_params = absent("t, a tuple.", property)
+    _log_normalizer = absent("A(t).")
+    _mean_carrier_measure = absent("E k(x).", property)
+
+    def entropy(self):
+        """A(t) - <t, A'(t)> - E k(x), in nats."""
+        origin = [0.0] * len(self._natural_params)
+        return tangent(self, origin) - self._mean_carrier_measure

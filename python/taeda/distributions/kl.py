@@ -15,14 +15,15 @@ from itertools import product
 from operator import attrgetter
 
 import taeda
-from taeda.distributions import _continuous, _discrete, _gamma_family, _made, _vectors
-from taeda.distributions._declare import _arguments, in_double
-from taeda.distributions.constraints import is_dependent
-from taeda.distributions.exp_family import ExponentialFamily, tangent
-from taeda.distributions.independent import Independent
-from taeda.distributions.transformed_distribution import TransformedDistribution
-from taeda.distributions.utils import _sum_rightmost, euler_constant
 from taeda.nn.functional import softplus
+
+from . import _continuous, _discrete, _gamma_family, _made, _vectors
+from ._declare import _arguments, in_double
+from ._gamma_family import _log_beta
+from ._wrappers import Independent, TransformedDistribution
+from .constraints import is_dependent
+from .distribution import ExponentialFamily, tangent
+from .utils import _sum_rightmost, euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -92,14 +93,10 @@ def kl_divergence(p, q):
 # One class -------------------------------------------------------------------
 
 
-def _excess(ratio):
-    """r - 1 - log(r), which is 0 at 1 and positive elsewhere."""
-    return ratio - 1 - ratio.log()
-
-
-def _unless(outside, value):
-    """A divergence, infinite where p has values that q has not."""
-    return taeda.where(outside, math.inf, value)
+# r - 1 - log(r), which is 0 at 1 and positive elsewhere
+_excess = lambda ratio: ratio - 1 - ratio.log()
+# A divergence, infinite where p has values that q has not.
+_unless = lambda outside, value: taeda.where(outside, math.inf, value)
 
 
 def _weighted(weight, difference, impossible):
@@ -128,19 +125,19 @@ def _gamma(a, b, a_q, b_q):
     return a * _excess(ratio) + shapes
 
 
-def _gumbel(m, s, m_q, s_q):
-    ratio, offset = s / s_q, (m - m_q) / s_q
+def _gumbel(ratio, offset):
     rest = ((1 + ratio).lgamma() - offset).exp() - 1
     return offset + rest - ratio.log() + euler_constant * (ratio - 1)
 
 
-def _laplace(s, s_q, distance):
-    return _excess(s / s_q) + (distance + s * (-distance / s).expm1()) / s_q
+def _laplace(ratio, offset):
+    return _excess(ratio) + offset + ratio * (-offset / ratio).expm1()
 
 
-# By the name of a class, or of two.
+# By the name of a class, or of two; or the attribute of both whose divergence it is.
 _CLOSED = {
     "Bernoulli": _bernoulli,
+    "Beta": "_dirichlet",
     "Bernoulli Poisson": lambda p, t, b_q: b_q - p * (b_q.log() - t) - softplus(t),
     "Binomial": _binomial,
     "Categorical": lambda p, t, p_q, t_q: _weighted(p, t - t_q, p_q == 0).sum(-1),
@@ -160,8 +157,10 @@ _CLOSED = {
     "Gamma": _gamma,
     # 1 / p trials of a Bernoulli distribution on the average
     "Geometric": lambda p, t, p_q, t_q: _bernoulli(p, t, p_q, t_q) / p,
-    "Gumbel": _gumbel,
-    "Laplace": lambda m, s, m_q, s_q: _laplace(s, s_q, (m - m_q).abs()),
+    "Gumbel": lambda m, s, m_q, s_q: _gumbel(s / s_q, (m - m_q) / s_q),
+    "HalfNormal": "base_dist",
+    "Laplace": lambda m, s, m_q, s_q: _laplace(s / s_q, (m - m_q).abs() / s_q),
+    "OneHotCategorical": "_categorical",
     "Pareto": lambda s, a, s_q, a_q: _unless(
         s < s_q, _excess(a_q / a) + a_q * (s / s_q).log()
     ),
@@ -169,14 +168,6 @@ _CLOSED = {
     "Uniform": lambda low, high, low_q, high_q: _unless(
         (low_q > low) | (high_q < high), ((high_q - low_q) / (high - low)).log()
     ),
-}
-
-
-# Those that are another distribution's, an attribute of both.
-_SAME_AS = {
-    "Beta": "_dirichlet",
-    "HalfNormal": "base_dist",
-    "OneHotCategorical": "_categorical",
 }
 
 
@@ -239,43 +230,28 @@ def _transformed(p, q):
 
 # Two classes -------------------------------------------------------------------
 
-# -E log q(x), by expectations of p.
+# -E log q(x), by q's parameters and what p expects: of `x`, of its logarithm, of that
+# of `y` = 1 - x, and as functions that of e^(t x + c) and that of the distance to m.
 _CROSS = {
-    "Beta": lambda a_q, b_q, mean_log, mean_log1m: (
-        (a_q.lgamma() + b_q.lgamma() - (a_q + b_q).lgamma())
-        - ((a_q - 1) * mean_log + (b_q - 1) * mean_log1m)
+    "Beta": lambda a, b, log_x, log_y: (
+        _log_beta(a, b) - (a - 1) * log_x - (b - 1) * log_y
     ),
-    "ContinuousBernoulli": lambda t_q, _log_normalizer_q, mean: (
-        _log_normalizer_q(t_q) - t_q * mean
+    "ContinuousBernoulli": lambda t, _log_normalizer, x: _log_normalizer(t) - t * x,
+    "Exponential": lambda b, x: b * x - b.log(),
+    "Gamma": lambda a, b, x, log_x: a.lgamma() - a * b.log() - (a - 1) * log_x + b * x,
+    "Gumbel": lambda m, s, x, exp: s.log() + (x - m) / s + exp(-1 / s, m / s),
+    "Laplace": lambda m, s, distance: (2 * s).log() + distance(m) / s,
+    "Normal": lambda m, s, x, variance: (
+        0.5 * (variance + (x - m) ** 2) / s**2 + (s * (2 * math.pi) ** 0.5).log()
     ),
-    "Exponential": lambda b_q, mean: b_q * mean - b_q.log(),
-    "Gamma": lambda a_q, b_q, mean, mean_log: (
-        a_q.lgamma() - a_q * b_q.log() - (a_q - 1) * mean_log + b_q * mean
-    ),
-    "Gumbel": lambda m_q, s_q, mean, mean_exp: (
-        s_q.log() + (mean - m_q) / s_q + mean_exp(-1 / s_q, m_q / s_q)
-    ),
-    "Laplace": lambda m_q, s_q, mean_distance: (
-        (2 * s_q).log() + mean_distance(m_q) / s_q
-    ),
-    "Normal": lambda m_q, s_q, mean, variance: (
-        0.5 * (variance + (mean - m_q) ** 2) / s_q**2
-        + (s_q * (2 * math.pi) ** 0.5).log()
-    ),
-    "Pareto": lambda s_q, a_q, mean_log: (
-        (a_q + 1) * mean_log - a_q.log() - a_q * s_q.log()
-    ),
-    "Uniform": lambda low_q, high_q: (high_q - low_q).log(),
+    "Pareto": lambda s, a, log_x: (a + 1) * log_x - a.log() - a * s.log(),
+    "Uniform": lambda low, high: (high - low).log(),
 }
 
 
-def _over_width(low, high, primitive):
-    """The mean of a function over an interval, from its primitive."""
-    return (primitive(high) - primitive(low)) / (high - low)
-
-
-def _x_log_x(x):
-    return taeda.xlogy(x, x.abs()) - x
+# The mean of a function over an interval, from its primitive; that of the logarithm.
+_over_width = lambda low, high, from_0: (from_0(high) - from_0(low)) / (high - low)
+_log_from_0 = lambda x: taeda.xlogy(x, x.abs()) - x
 
 
 def _mean_distance(m, s, point):
@@ -284,20 +260,18 @@ def _mean_distance(m, s, point):
     return s * (density + z * taeda.erf(z / 2**0.5))
 
 
-# The expectations beside mean and variance, by p: of log x, of log(1 - x), and as
-# functions that of e^(t x + c) of t and c, and that of |x - point|.
+# Those expectations, by p; and the members of p that are one.
+_MOMENTS = {"x": "mean", "variance": "variance"}
 _EXPECTED = {
-    "mean_log": {
+    "log_x": {
         "Beta": lambda a, b: a.digamma() - (a + b).digamma(),
         "Exponential": lambda b: -b.log() - euler_constant,
         "Gamma": lambda a, b: a.digamma() - b.log(),
         "Pareto": lambda s, a: s.log() + 1 / a,
-        "Uniform": lambda low, high: _over_width(low, high, _x_log_x),
+        "Uniform": lambda low, high: _over_width(low, high, _log_from_0),
     },
-    "mean_log1m": {
-        "Uniform": lambda low, high: _over_width(1 - high, 1 - low, _x_log_x)
-    },
-    "mean_exp": {
+    "log_y": {"Uniform": lambda a, b: _over_width(1 - b, 1 - a, _log_from_0)},
+    "exp": {
         "Exponential": lambda b: lambda t, c: c.exp() / (1 - t / b),
         "Gamma": lambda a, b: lambda t, c: c.exp() * (1 - t / b) ** -a,
         "Normal": lambda m, s: lambda t, c: (t * m + c + 0.5 * (t * s) ** 2).exp(),
@@ -305,7 +279,7 @@ _EXPECTED = {
             lambda t, c: _over_width(low, high, lambda x: (t * x + c).exp() / t)
         ),
     },
-    "mean_distance": {"Normal": lambda m, s: lambda point: _mean_distance(m, s, point)},
+    "distance": {"Normal": lambda m, s: lambda point: _mean_distance(m, s, point)},
 }
 # Where p has values that no q of these has.
 _BEYOND = {
@@ -319,21 +293,29 @@ _BEYOND = {
 }
 
 
-def _of_pair(formula, kinds, wrap=lambda function: function):
-    """A formula as a function of (p, q) of two classes.
+def _of_pair(formula, kinds, side: int = 0, wrap=lambda function: function):
+    """A formula as a function of (p, q) of two classes; `side` says whose its names are
+    that do not end with `_q`.
 
     Raises:
         KeyError: it needs an expectation that is not known for p.
     """
 
     def source(name: str):
-        if name in _EXPECTED:
+        if side and name in _MOMENTS:
+            return 0, attrgetter(_MOMENTS[name])
+        if side and name in _EXPECTED:
             return 0, _of_pair(_EXPECTED[name][kinds[0].__name__], kinds)
-        side, name = name.endswith("_q"), name.removesuffix("_q")
-        return side, attrgetter(kinds[side]._symbols.get(name, name))
+        whose, name = side or name.endswith("_q"), name.removesuffix("_q")
+        return whose, attrgetter(kinds[whose]._symbols.get(name, name))
 
     sources, evaluate = [source(n) for n in _arguments(formula)], wrap(formula)
-    return lambda *pair: evaluate(*[read(pair[side]) for side, read in sources])
+    return lambda *pair: evaluate(*[read(pair[whose]) for whose, read in sources])
+
+
+def _of_part(name: str):
+    part = attrgetter(name)
+    return lambda p, q: kl_divergence(part(p), part(q))
 
 
 def _widened(distribution):
@@ -356,7 +338,7 @@ def _ends(distribution):
 
 
 def _enter_cross_entropy(pair, cross) -> None:
-    cross = _of_pair(cross, pair)
+    cross = _of_pair(cross, pair, 1)
     # Whether p has values that q has not depends on the parameters.
     moving = any(is_dependent(kind.support) for kind in pair)
 
@@ -372,18 +354,13 @@ def _enter_cross_entropy(pair, cross) -> None:
 
 
 def _enter_tables() -> None:
-    known = {}
-    for module in (_continuous, _discrete, _gamma_family, _made):
-        known |= vars(module)
+    known = vars(_continuous) | vars(_discrete) | vars(_gamma_family) | vars(_made)
     for names, formula in _CLOSED.items():
         kinds = [known[name] for name in names.split()]
         pair = kinds[0], kinds[-1]
-        register_kl(*pair)(_of_pair(formula, pair, in_double))
-    for name, attribute in _SAME_AS.items():
-        part = attrgetter(attribute)
-        register_kl(known[name], known[name])(
-            lambda p, q, part=part: kl_divergence(part(p), part(q))
-        )
+        named = isinstance(formula, str)
+        found = _of_part(formula) if named else _of_pair(formula, pair, wrap=in_double)
+        register_kl(*pair)(found)
     for name_p, name_q in product(_CROSS, repeat=2):
         pair = known[name_p], known[name_q]
         # Some pairs need what has no closed form.

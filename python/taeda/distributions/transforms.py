@@ -1,22 +1,28 @@
-"""Maps with inverses and the logarithms of their Jacobians."""
+"""Maps with inverses and the logarithms of their Jacobians, and those to regions."""
 
 from __future__ import annotations
 
+from functools import partial
 from math import log, prod
 from numbers import Number
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions._declare import of
-from taeda.distributions._transform_base import *  # noqa: F403
-from taeda.distributions._transform_base import Transform, check_rank, region_of
-from taeda.distributions.utils import (
-    _sum_rightmost,
-    broadcast_all,
-    tril_matrix_to_vec,
-    vec_to_tril_matrix,
-)
 from taeda.nn.functional import logsigmoid, pad, softplus
+
+from . import constraints
+from ._declare import argument, of
+from ._transform_base import (
+    CatTransform,
+    ComposeTransform,
+    IndependentTransform,
+    StackTransform,
+    Transform,
+    _InverseTransform,  # noqa: F401
+    check_rank,
+    identity_transform,
+    region_of,
+)
+from .utils import _sum_rightmost, broadcast_all, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = """AbsTransform AffineTransform CatTransform ComposeTransform
 CorrCholeskyTransform CumulativeDistributionTransform ExpTransform IndependentTransform
@@ -102,6 +108,9 @@ class SoftmaxTransform(_Alike):
     forward_shape = inverse_shape = lambda self, shape: check_rank(shape, 1)
 
 
+_MATRICES = constraints.independent(constraints.real, 2)
+
+
 def _with_diagonal(matrix, change):
     diagonal = matrix.diagonal(dim1=-2, dim2=-1)
     return matrix.tril(-1) + change(diagonal).diag_embed()
@@ -110,8 +119,7 @@ def _with_diagonal(matrix, change):
 class LowerCholeskyTransform(_Alike):
     """A matrix to a lower triangular one with a positive diagonal."""
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.lower_cholesky
+    domain, codomain = _MATRICES, constraints.lower_cholesky
     _call = staticmethod(lambda x: _with_diagonal(x, lambda d: d.exp()))
     _inverse = staticmethod(lambda y: _with_diagonal(y, lambda d: d.log()))
 
@@ -119,8 +127,7 @@ class LowerCholeskyTransform(_Alike):
 class PositiveDefiniteTransform(_Alike):
     """A matrix to a positive-definite one, through its Cholesky factor."""
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.positive_definite
+    domain, codomain = _MATRICES, constraints.positive_definite
     _inverse = staticmethod(
         lambda y: LowerCholeskyTransform._inverse(taeda.linalg.cholesky(y))
     )
@@ -130,6 +137,11 @@ class PositiveDefiniteTransform(_Alike):
         return factor @ factor.mT
 
 
+def _reals(rank: int):
+    """All tensors of this rank."""
+    return constraints.independent(constraints.real, rank) if rank else constraints.real
+
+
 def _broadcast(self, shape):
     """A shape with those of the parameters."""
     own = (getattr(getattr(self, n), "shape", ()) for n in self._compared)
@@ -137,54 +149,32 @@ def _broadcast(self, shape):
 
 
 class PowerTransform(Transform):
-    """y = x^exponent of positive numbers.
+    """y = x^exponent of positive numbers."""
 
-    Args:
-        exponent: the power.
-        cache_size: as for `Transform`.
-    """
-
-    _arguments = _compared = ("exponent",)
+    exponent = argument("the power")
+    _compared = ("exponent",)
     domain = codomain = constraints.positive
     bijective = True
-
-    def __init__(self, exponent, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        (self.exponent,) = broadcast_all(exponent)
-
     sign = property(lambda self: self.exponent.sign())
     _call = lambda self, x: x**self.exponent
     _inverse = lambda self, y: y ** (1 / self.exponent)
     log_abs_det_jacobian = lambda self, x, y: (y / x * self.exponent).abs().log()
     forward_shape = inverse_shape = _broadcast
 
+    def _adopt(self, cache_size: int) -> None:
+        super()._adopt(cache_size)
+        (self.exponent,) = broadcast_all(self.exponent)
+
 
 class AffineTransform(Transform):
-    """y = loc + scale x.
+    """y = loc + scale x."""
 
-    Args:
-        loc: added, a number or tensor.
-        scale: multiplied, a number or tensor.
-        event_dim: dims of one event.
-        cache_size: as for `Transform`.
-    """
-
-    _arguments = ("loc", "scale", "event_dim")
+    loc = argument("added, a number or tensor")
+    scale = argument("multiplied, a number or tensor")
+    event_dim = argument("dims of one event", held="_event_dim", default=0)
     _compared = ("loc", "scale")
     bijective = True
-
-    def __init__(self, loc, scale, event_dim: int = 0, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.loc, self.scale, self._event_dim = loc, scale, event_dim
-
-    event_dim = property(lambda self: self._event_dim)
-    domain = codomain = region_of(
-        lambda self: (
-            constraints.independent(constraints.real, self._event_dim)
-            if self._event_dim
-            else constraints.real
-        )
-    )
+    domain = codomain = region_of(lambda self: _reals(self._event_dim))
     _call = lambda self, x: self.scale * x + self.loc
     _inverse = lambda self, y: (y - self.loc) / self.scale
     forward_shape = inverse_shape = _broadcast
@@ -214,10 +204,10 @@ class CorrCholeskyTransform(Transform):
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
     bijective = True
 
-    @staticmethod
-    def _left(squares):
-        """The squared length that is left of a row before each of its elements."""
-        return pad((1 - squares.cumsum(-1))[..., :-1], [1, 0], value=1)
+    # The squared length that is left of a row before each of its elements.
+    _left = staticmethod(
+        lambda squares: pad((1 - squares.cumsum(-1))[..., :-1], [1, 0], value=1)
+    )
 
     def _call(self, x):
         limit = 1 - taeda.finfo(x.dtype).eps
@@ -281,72 +271,125 @@ class StickBreakingTransform(_Alike):
 
 
 class ReshapeTransform(Transform):
-    """Another shape of the last dims.
+    """Another shape of the last dims."""
 
-    Args:
-        in_shape: before.
-        out_shape: after, with as many elements.
-        cache_size: as for `Transform`.
-    """
-
+    in_shape = argument("the shape before")
+    out_shape = argument("the shape after, with as many elements")
     bijective = True
-    _arguments = ("in_shape", "out_shape")
+    domain = region_of(lambda self: _reals(len(self.in_shape)))
+    codomain = region_of(lambda self: _reals(len(self.out_shape)))
+    _call = lambda self, x: x.reshape(self.forward_shape(x.shape))
+    _inverse = lambda self, y: y.reshape(self.inverse_shape(y.shape))
+    forward_shape = lambda self, shape: self._swap(shape, self.in_shape, self.out_shape)
+    inverse_shape = lambda self, shape: self._swap(shape, self.out_shape, self.in_shape)
 
-    def __init__(self, in_shape, out_shape, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.in_shape, self.out_shape = map(taeda.Size, (in_shape, out_shape))
+    def _adopt(self, cache_size: int) -> None:
+        super()._adopt(cache_size)
+        self.in_shape, self.out_shape = map(taeda.Size, (self.in_shape, self.out_shape))
         if prod(self.in_shape) != prod(self.out_shape):
             raise ValueError("in_shape, out_shape have different numbers of elements")
 
-    domain = region_of(
-        lambda self: constraints.independent(constraints.real, len(self.in_shape))
-    )
-    codomain = region_of(
-        lambda self: constraints.independent(constraints.real, len(self.out_shape))
-    )
-
     @staticmethod
-    def _swapped(shape, old, new):
+    def _swap(shape, old, new):
         check_rank(shape, len(old))
         cut = len(shape) - len(old)
         if shape[cut:] != old:
             raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
         return shape[:cut] + new
 
-    def forward_shape(self, shape):
-        return self._swapped(shape, self.in_shape, self.out_shape)
-
-    def inverse_shape(self, shape):
-        return self._swapped(shape, self.out_shape, self.in_shape)
-
-    def _call(self, x):
-        return x.reshape(self.forward_shape(x.shape))
-
-    def _inverse(self, y):
-        return y.reshape(self.inverse_shape(y.shape))
-
     def log_abs_det_jacobian(self, x, y):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = F(x) of a distribution.
+    """y = F(x) of a distribution."""
 
-    Args:
-        distribution: with `cdf` and `icdf`.
-        cache_size: as for `Transform`.
-    """
-
-    bijective = True
-    codomain = constraints.unit_interval
-    sign = 1
-    _arguments = ("distribution",)
-
-    def __init__(self, distribution, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.distribution = distribution
-
-    domain = of("distribution", "support")
-    _call = of("distribution", "cdf")
-    _inverse = of("distribution", "icdf")
+    distribution = argument("with `cdf` and `icdf`")
+    bijective, sign, codomain = True, 1, constraints.unit_interval
+    domain, _call, _inverse = of("distribution", "support", "cdf", "icdf")
     log_abs_det_jacobian = lambda self, x, y: self.distribution.log_prob(x)
+
+
+# Maps from unconstrained numbers to each region -------------------------------
+
+
+class ConstraintRegistry:
+    """A table from classes of constraints to functions that make a transform."""
+
+    def __init__(self) -> None:
+        self._registry: dict = {}
+
+    def register(self, constraint, factory=None):
+        """Enter a function of a constraint; without one, a decorator.
+
+        Raises:
+            TypeError: the first argument is no constraint.
+        """
+        if factory is None:
+            return lambda function: self.register(constraint, function)
+        base = constraints.Constraint
+        kind = type(constraint) if isinstance(constraint, base) else constraint
+        if not (isinstance(kind, type) and issubclass(kind, base)):
+            raise TypeError(
+                "Expected constraint to be either a Constraint subclass or instance, "
+                f"but got {constraint}"
+            )
+        self._registry[kind] = factory
+        return factory
+
+    def __call__(self, constraint):
+        """The transform to a region.
+
+        Raises:
+            NotImplementedError: nothing is entered for its class.
+        """
+        factory = self._registry.get(type(constraint))
+        if factory is None:
+            name = type(constraint).__name__
+            raise NotImplementedError(f"Cannot transform {name} constraints")
+        return factory(constraint)
+
+
+biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
+
+
+def _then(first, loc, scale):
+    return ComposeTransform([first, AffineTransform(loc, scale)])
+
+
+def _between(to, region):
+    low, high = region.lower_bound, region.upper_bound
+    if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):
+        return SigmoidTransform()
+    return _then(SigmoidTransform(), low, high - low)
+
+
+# For each class of regions, what both tables make of one; `to` is the table.
+_FACTORIES = {
+    constraints.real: lambda to, r: identity_transform,
+    constraints.greater_than: lambda to, r: _then(ExpTransform(), r.lower_bound, 1),
+    constraints.greater_than_eq: lambda to, r: _then(ExpTransform(), r.lower_bound, 1),
+    constraints.less_than: lambda to, r: _then(ExpTransform(), r.upper_bound, -1),
+    constraints.interval: _between,
+    constraints.half_open_interval: _between,
+    constraints.independent: lambda to, r: IndependentTransform(
+        to(r.base_constraint), r.reinterpreted_batch_ndims
+    ),
+    constraints.cat: lambda to, r: CatTransform([*map(to, r.cseq)], r.dim, r.lengths),
+    constraints.stack: lambda to, r: StackTransform([*map(to, r.cseq)], r.dim),
+}
+# Those to their codomains: `biject_to` takes only what is bijective, `transform_to` the
+# last of two.
+_MAPS = (
+    *(StickBreakingTransform, SoftmaxTransform, CorrCholeskyTransform),
+    *(LowerCholeskyTransform, PositiveDefiniteTransform),
+)
+for _table in (biject_to, transform_to):
+    for _region, _make in _FACTORIES.items():
+        _table.register(_region, partial(_make, _table))
+    for _kind in _MAPS:
+        if _table is transform_to or _kind.bijective:
+            _table.register(_kind.codomain, lambda _, kind=_kind: kind())
+transform_to.register(
+    constraints.positive_semidefinite, lambda _: PositiveDefiniteTransform()
+)

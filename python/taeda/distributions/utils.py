@@ -8,28 +8,26 @@ from numbers import Number
 
 import taeda
 
-__all__ = [
-    "broadcast_all",
-    "clamp_probs",
-    "lazy_property",
-    "logits_to_probs",
-    "probs_to_logits",
-    "tril_matrix_to_vec",
-    "vec_to_tril_matrix",
-]
+__all__ = """broadcast_all clamp_probs lazy_property logits_to_probs probs_to_logits
+tril_matrix_to_vec vec_to_tril_matrix""".split()
 
 euler_constant = 0.57721566490153286060  # as its limit is written
 
 
-def absent(name: str, doc: str, called: bool = True):
+class absent:
     """A member of a class that refuses, naming itself, until a subclass has it."""
-    own = name.rpartition(".")[2]
 
-    def member(self, *args, **kwargs):
-        raise NotImplementedError(f"{type(self).__name__} does not implement {own}")
+    def __init__(self, doc: str, kind=lambda function: function) -> None:
+        self.doc, self.kind = doc, kind
 
-    member.__name__, member.__qualname__, member.__doc__ = own, name, doc
-    return member if called else property(member)
+    def __set_name__(self, owner, name: str) -> None:
+        def member(self, *args, **kwargs):
+            kind = type(self).__name__
+            raise NotImplementedError(f"{kind} does not implement {name}")
+
+        member.__name__, member.__qualname__ = name, f"{owner.__name__}.{name}"
+        member.__doc__ = self.doc
+        setattr(owner, name, self.kind(member))
 
 
 def broadcast_all(*values):
@@ -52,10 +50,8 @@ def broadcast_all(*values):
         kind = {"dtype": taeda.get_default_dtype()}
         if like is not None:
             kind = {"dtype": like.dtype, "device": like.device}
-        values = [
-            taeda.tensor(value, **kind) if isinstance(value, Number) else value
-            for value in values
-        ]
+        make = taeda.tensor
+        values = [make(v, **kind) if isinstance(v, Number) else v for v in values]
     return taeda.broadcast_tensors(*values)
 
 
@@ -66,10 +62,7 @@ def _compatible(a, b) -> bool:
 
 
 def _standard_normal(shape, dtype, device):
-    return taeda.normal(
-        taeda.zeros(shape, dtype=dtype, device=device),
-        taeda.ones(shape, dtype=dtype, device=device),
-    )
+    return taeda.randn(shape, dtype=dtype, device=device)
 
 
 def uniform_like(shape, like):
