@@ -24,7 +24,7 @@
 
 namespace taeda::native {
 
-void empty_cpu(ArrayRef<int64_t>,
+void empty_values(ArrayRef<int64_t>,
                Dtype,
                MaybeLayout,
                MaybeDevice,
@@ -33,7 +33,7 @@ void empty_cpu(ArrayRef<int64_t>,
                const Tensor& out) {
   unset(out);
 }
-void empty_cpu(const Tensor&,
+void empty_values(const Tensor&,
                Dtype,
                MaybeLayout,
                MaybeDevice,
@@ -42,7 +42,7 @@ void empty_cpu(const Tensor&,
                const Tensor& out) {
   unset(out);
 }
-void empty_cpu(const Tensor&,
+void empty_values(const Tensor&,
                ArrayRef<int64_t>,
                Dtype,
                MaybeLayout,
@@ -51,7 +51,7 @@ void empty_cpu(const Tensor&,
                const Tensor& out) {
   unset(out);
 }
-void empty_strided_cpu(ArrayRef<int64_t>,
+void empty_strided_values(ArrayRef<int64_t>,
                        ArrayRef<int64_t>,
                        Dtype,
                        MaybeLayout,
@@ -60,7 +60,7 @@ void empty_strided_cpu(ArrayRef<int64_t>,
                        const Tensor& out) {
   unset(out);
 }
-void empty_strided_cpu(const Tensor&,
+void empty_strided_values(const Tensor&,
                        ArrayRef<int64_t>,
                        ArrayRef<int64_t>,
                        Dtype,
@@ -73,7 +73,7 @@ void empty_strided_cpu(const Tensor&,
 
 // Filled ---------------------------------------------------------------------
 
-void zeros_cpu(ArrayRef<int64_t>,
+void zeros_values(ArrayRef<int64_t>,
                Dtype,
                MaybeLayout,
                MaybeDevice,
@@ -81,7 +81,7 @@ void zeros_cpu(ArrayRef<int64_t>,
                const Tensor& out) {
   zero_fill(out);
 }
-void zeros_cpu(const Tensor&,
+void zeros_values(const Tensor&,
                Dtype,
                MaybeLayout,
                MaybeDevice,
@@ -90,7 +90,7 @@ void zeros_cpu(const Tensor&,
                const Tensor& out) {
   zero_fill(out);
 }
-void zeros_cpu(const Tensor&,
+void zeros_values(const Tensor&,
                ArrayRef<int64_t>,
                Dtype,
                MaybeLayout,
@@ -100,7 +100,7 @@ void zeros_cpu(const Tensor&,
   zero_fill(out);
 }
 
-void ones_cpu(ArrayRef<int64_t>,
+void ones_values(ArrayRef<int64_t>,
               Dtype,
               MaybeLayout,
               MaybeDevice,
@@ -108,7 +108,7 @@ void ones_cpu(ArrayRef<int64_t>,
               const Tensor& out) {
   fill_with(out, int64_t{1});
 }
-void ones_cpu(const Tensor&,
+void ones_values(const Tensor&,
               Dtype,
               MaybeLayout,
               MaybeDevice,
@@ -117,7 +117,7 @@ void ones_cpu(const Tensor&,
               const Tensor& out) {
   fill_with(out, int64_t{1});
 }
-void ones_cpu(const Tensor&,
+void ones_values(const Tensor&,
               ArrayRef<int64_t>,
               Dtype,
               MaybeLayout,
@@ -127,7 +127,7 @@ void ones_cpu(const Tensor&,
   fill_with(out, int64_t{1});
 }
 
-void full_cpu(ArrayRef<int64_t>,
+void full_values(ArrayRef<int64_t>,
               const Scalar& value,
               Dtype,
               MaybeLayout,
@@ -136,7 +136,7 @@ void full_cpu(ArrayRef<int64_t>,
               const Tensor& out) {
   fill_with(out, value);
 }
-void full_cpu(const Tensor&,
+void full_values(const Tensor&,
               const Scalar& value,
               Dtype,
               MaybeLayout,
@@ -146,7 +146,7 @@ void full_cpu(const Tensor&,
               const Tensor& out) {
   fill_with(out, value);
 }
-void full_cpu(const Tensor&,
+void full_values(const Tensor&,
               ArrayRef<int64_t>,
               const Scalar& value,
               Dtype,
@@ -156,7 +156,7 @@ void full_cpu(const Tensor&,
               const Tensor& out) {
   fill_with(out, value);
 }
-void scalar_tensor_cpu(const Scalar& value,
+void scalar_tensor_values(const Scalar& value,
                        Dtype,
                        MaybeLayout,
                        MaybeDevice,
@@ -165,7 +165,7 @@ void scalar_tensor_cpu(const Scalar& value,
   fill_with(out, value);
 }
 
-void eye_cpu(int64_t n,
+void eye_values(int64_t n,
              int64_t m,
              Dtype,
              MaybeLayout,
@@ -177,13 +177,13 @@ void eye_cpu(int64_t n,
       make_view(out, {std::min(n, m)}, {m + 1}, out.storage_offset());
   fill_with(diagonal, int64_t{1});
 }
-void eye_cpu(int64_t n,
+void eye_values(int64_t n,
              Dtype dtype,
              MaybeLayout layout,
              MaybeDevice device,
              MaybeBool pin,
              const Tensor& out) {
-  eye_cpu(n, n, dtype, layout, device, pin, out);
+  eye_values(n, n, dtype, layout, device, pin, out);
 }
 
 }  // namespace taeda::native
