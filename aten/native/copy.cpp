@@ -61,8 +61,8 @@ void clone_shape(const Spec<I>& self,
 TAEDA_SHAPE(clone_shape);
 
 void clone_values(const Tensor& self,
-               std::optional<MemoryFormat>,
-               const Tensor& out) {
+                  std::optional<MemoryFormat>,
+                  const Tensor& out) {
   copy_into(out, self);
 }
 
@@ -96,13 +96,13 @@ void to_copy_shape(const Spec<I>& self,
 TAEDA_SHAPE(to_copy_shape);
 
 void to_copy_values(const Tensor& self,
-                 std::optional<ScalarType>,
-                 std::optional<Layout>,
-                 std::optional<Device>,
-                 std::optional<bool>,
-                 bool non_blocking,
-                 std::optional<MemoryFormat>,
-                 const Tensor& out) {
+                    std::optional<ScalarType>,
+                    std::optional<Layout>,
+                    std::optional<Device>,
+                    std::optional<bool>,
+                    bool non_blocking,
+                    std::optional<MemoryFormat>,
+                    const Tensor& out) {
   copy_into(out, self, non_blocking);
 }
 

@@ -25,164 +25,164 @@
 namespace taeda::native {
 
 void empty_values(ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               MaybeFormat,
-               const Tensor& out) {
+                  Dtype,
+                  MaybeLayout,
+                  MaybeDevice,
+                  MaybeBool,
+                  MaybeFormat,
+                  const Tensor& out) {
   unset(out);
 }
 void empty_values(const Tensor&,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               MaybeFormat,
-               const Tensor& out) {
+                  Dtype,
+                  MaybeLayout,
+                  MaybeDevice,
+                  MaybeBool,
+                  MaybeFormat,
+                  const Tensor& out) {
   unset(out);
 }
 void empty_values(const Tensor&,
-               ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               const Tensor& out) {
+                  ArrayRef<int64_t>,
+                  Dtype,
+                  MaybeLayout,
+                  MaybeDevice,
+                  MaybeBool,
+                  const Tensor& out) {
   unset(out);
 }
 void empty_strided_values(ArrayRef<int64_t>,
-                       ArrayRef<int64_t>,
-                       Dtype,
-                       MaybeLayout,
-                       MaybeDevice,
-                       MaybeBool,
-                       const Tensor& out) {
+                          ArrayRef<int64_t>,
+                          Dtype,
+                          MaybeLayout,
+                          MaybeDevice,
+                          MaybeBool,
+                          const Tensor& out) {
   unset(out);
 }
 void empty_strided_values(const Tensor&,
-                       ArrayRef<int64_t>,
-                       ArrayRef<int64_t>,
-                       Dtype,
-                       MaybeLayout,
-                       MaybeDevice,
-                       MaybeBool,
-                       const Tensor& out) {
+                          ArrayRef<int64_t>,
+                          ArrayRef<int64_t>,
+                          Dtype,
+                          MaybeLayout,
+                          MaybeDevice,
+                          MaybeBool,
+                          const Tensor& out) {
   unset(out);
 }
 
 // Filled ---------------------------------------------------------------------
 
 void zeros_values(ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               const Tensor& out) {
+                  Dtype,
+                  MaybeLayout,
+                  MaybeDevice,
+                  MaybeBool,
+                  const Tensor& out) {
   zero_fill(out);
 }
 void zeros_values(const Tensor&,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               MaybeFormat,
-               const Tensor& out) {
+                  Dtype,
+                  MaybeLayout,
+                  MaybeDevice,
+                  MaybeBool,
+                  MaybeFormat,
+                  const Tensor& out) {
   zero_fill(out);
 }
 void zeros_values(const Tensor&,
-               ArrayRef<int64_t>,
-               Dtype,
-               MaybeLayout,
-               MaybeDevice,
-               MaybeBool,
-               const Tensor& out) {
+                  ArrayRef<int64_t>,
+                  Dtype,
+                  MaybeLayout,
+                  MaybeDevice,
+                  MaybeBool,
+                  const Tensor& out) {
   zero_fill(out);
 }
 
 void ones_values(ArrayRef<int64_t>,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
+                 Dtype,
+                 MaybeLayout,
+                 MaybeDevice,
+                 MaybeBool,
+                 const Tensor& out) {
   fill_with(out, int64_t{1});
 }
 void ones_values(const Tensor&,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              MaybeFormat,
-              const Tensor& out) {
+                 Dtype,
+                 MaybeLayout,
+                 MaybeDevice,
+                 MaybeBool,
+                 MaybeFormat,
+                 const Tensor& out) {
   fill_with(out, int64_t{1});
 }
 void ones_values(const Tensor&,
-              ArrayRef<int64_t>,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
+                 ArrayRef<int64_t>,
+                 Dtype,
+                 MaybeLayout,
+                 MaybeDevice,
+                 MaybeBool,
+                 const Tensor& out) {
   fill_with(out, int64_t{1});
 }
 
 void full_values(ArrayRef<int64_t>,
-              const Scalar& value,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
+                 const Scalar& value,
+                 Dtype,
+                 MaybeLayout,
+                 MaybeDevice,
+                 MaybeBool,
+                 const Tensor& out) {
   fill_with(out, value);
 }
 void full_values(const Tensor&,
-              const Scalar& value,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              MaybeFormat,
-              const Tensor& out) {
+                 const Scalar& value,
+                 Dtype,
+                 MaybeLayout,
+                 MaybeDevice,
+                 MaybeBool,
+                 MaybeFormat,
+                 const Tensor& out) {
   fill_with(out, value);
 }
 void full_values(const Tensor&,
-              ArrayRef<int64_t>,
-              const Scalar& value,
-              Dtype,
-              MaybeLayout,
-              MaybeDevice,
-              MaybeBool,
-              const Tensor& out) {
+                 ArrayRef<int64_t>,
+                 const Scalar& value,
+                 Dtype,
+                 MaybeLayout,
+                 MaybeDevice,
+                 MaybeBool,
+                 const Tensor& out) {
   fill_with(out, value);
 }
 void scalar_tensor_values(const Scalar& value,
-                       Dtype,
-                       MaybeLayout,
-                       MaybeDevice,
-                       MaybeBool,
-                       const Tensor& out) {
+                          Dtype,
+                          MaybeLayout,
+                          MaybeDevice,
+                          MaybeBool,
+                          const Tensor& out) {
   fill_with(out, value);
 }
 
 void eye_values(int64_t n,
-             int64_t m,
-             Dtype,
-             MaybeLayout,
-             MaybeDevice,
-             MaybeBool,
-             const Tensor& out) {
+                int64_t m,
+                Dtype,
+                MaybeLayout,
+                MaybeDevice,
+                MaybeBool,
+                const Tensor& out) {
   zero_fill(out);
   Tensor diagonal =
       make_view(out, {std::min(n, m)}, {m + 1}, out.storage_offset());
   fill_with(diagonal, int64_t{1});
 }
 void eye_values(int64_t n,
-             Dtype dtype,
-             MaybeLayout layout,
-             MaybeDevice device,
-             MaybeBool pin,
-             const Tensor& out) {
+                Dtype dtype,
+                MaybeLayout layout,
+                MaybeDevice device,
+                MaybeBool pin,
+                const Tensor& out) {
   eye_values(n, n, dtype, layout, device, pin, out);
 }
 

@@ -114,9 +114,8 @@ int attribute_of(int device, Attribute which) {
 
 const GpuProperties& properties_of(int device) {
   DeviceState& state = state_of(device);
-  std::call_once(state.described, [&] {
-    state.properties = describe(device, state.handle);
-  });
+  std::call_once(state.described,
+                 [&] { state.properties = describe(device, state.handle); });
   return state.properties;
 }
 

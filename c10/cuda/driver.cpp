@@ -32,8 +32,7 @@ struct Loaded {
 Loaded load() {
   Loaded made;
   std::string errors;
-  void* library =
-      open_library("TAEDA_CUDA_DRIVER", {"libcuda.so.1"}, &errors);
+  void* library = open_library("TAEDA_CUDA_DRIVER", {"libcuda.so.1"}, &errors);
   if (library == nullptr) {
     made.error = "Found no NVIDIA driver on your system: " + errors;
     return made;
@@ -44,9 +43,9 @@ Loaded load() {
   TAEDA_CUDA_FUNCTIONS(TAEDA_FIND)
   TAEDA_CUDA_LATER_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
-#define TAEDA_NEED(symbol, name, parameters)                              \
-  if (d.name == nullptr) {                                                \
-    made.error =                                                          \
+#define TAEDA_NEED(symbol, name, parameters)                               \
+  if (d.name == nullptr) {                                                 \
+    made.error =                                                           \
         "The NVIDIA driver on your system is too old: it has no " #symbol; \
   }
   TAEDA_CUDA_FUNCTIONS(TAEDA_NEED)

@@ -81,71 +81,71 @@ using HostFunction = void (*)(void* context);
 
 // One line a function: its name in the library, its name here, its parameters.
 // An older driver may lack those of the second list, which then are null.
-#define TAEDA_CUDA_FUNCTIONS(X)                                                \
-  X(cuInit, init, (unsigned flags))                                            \
-  X(cuDriverGetVersion, version, (int* version))                               \
-  X(cuGetErrorName, error_name, (Result, const char** text))                   \
-  X(cuGetErrorString, error_text, (Result, const char** text))                 \
-  X(cuDeviceGetCount, device_count, (int* count))                              \
-  X(cuDeviceGet, device_get, (int* device, int ordinal))                       \
-  X(cuDeviceGetName, device_name, (char* name, int size, int device))          \
-  X(cuDeviceGetAttribute, attribute, (int* value, Attribute, int device))      \
-  X(cuDeviceTotalMem_v2, total_memory, (size_t* bytes, int device))            \
-  X(cuDeviceGetUuid_v2, device_uuid, (Uuid*, int device))                      \
-  X(cuDeviceCanAccessPeer, can_access, (int* can, int device, int peer))       \
-  X(cuDevicePrimaryCtxRetain, context_retain, (ContextHandle*, int device))    \
-  X(cuCtxSetCurrent, context_set, (ContextHandle))                             \
-  X(cuCtxSynchronize, context_wait, ())                                        \
-  X(cuCtxGetStreamPriorityRange, priorities, (int* least, int* greatest))      \
-  X(cuCtxEnablePeerAccess, enable_peer, (ContextHandle, unsigned flags))       \
-  X(cuMemGetInfo_v2, memory_info, (size_t* free, size_t* total))               \
-  X(cuMemAlloc_v2, allocate, (Address*, size_t bytes))                         \
-  X(cuMemFree_v2, free, (Address))                                             \
-  X(cuMemHostAlloc, host_allocate, (void**, size_t bytes, unsigned flags))     \
-  X(cuMemFreeHost, host_free, (void*))                                         \
-  X(cuMemcpyHtoDAsync_v2,                                                      \
-    to_device,                                                                 \
-    (Address, const void*, size_t bytes, StreamHandle))                        \
-  X(cuMemcpyDtoHAsync_v2, to_host, (void*, Address, size_t, StreamHandle))     \
-  X(cuMemcpyDtoDAsync_v2, within, (Address, Address, size_t, StreamHandle))    \
-  X(cuMemcpyPeerAsync,                                                         \
-    between,                                                                   \
-    (Address, ContextHandle, Address, ContextHandle, size_t, StreamHandle))    \
-  X(cuMemsetD8Async,                                                           \
-    set_bytes,                                                                 \
-    (Address, unsigned char value, size_t count, StreamHandle))                \
-  X(cuStreamCreateWithPriority,                                                \
-    stream_create,                                                             \
-    (StreamHandle*, unsigned flags, int priority))                             \
-  X(cuStreamDestroy_v2, stream_destroy, (StreamHandle))                        \
-  X(cuStreamQuery, stream_query, (StreamHandle))                               \
-  X(cuStreamSynchronize, stream_wait, (StreamHandle))                          \
-  X(cuStreamWaitEvent,                                                         \
-    stream_wait_event,                                                         \
-    (StreamHandle, EventHandle, unsigned flags))                               \
-  X(cuLaunchHostFunc, host_call, (StreamHandle, HostFunction, void* context))  \
-  X(cuEventCreate, event_create, (EventHandle*, unsigned flags))               \
-  X(cuEventDestroy_v2, event_destroy, (EventHandle))                           \
-  X(cuEventRecord, event_record, (EventHandle, StreamHandle))                  \
-  X(cuEventQuery, event_query, (EventHandle))                                  \
-  X(cuEventSynchronize, event_wait, (EventHandle))                             \
-  X(cuModuleLoadData, module_load, (ModuleHandle*, const void* image))         \
-  X(cuModuleUnload, module_unload, (ModuleHandle))                             \
-  X(cuModuleGetFunction,                                                       \
-    function_get,                                                              \
-    (FunctionHandle*, ModuleHandle, const char* name))                         \
-  X(cuLaunchKernel,                                                            \
-    launch,                                                                    \
-    (FunctionHandle,                                                           \
-     unsigned grid_x,                                                          \
-     unsigned grid_y,                                                          \
-     unsigned grid_z,                                                          \
-     unsigned block_x,                                                         \
-     unsigned block_y,                                                         \
-     unsigned block_z,                                                         \
-     unsigned shared_bytes,                                                    \
-     StreamHandle,                                                             \
-     void** parameters,                                                        \
+#define TAEDA_CUDA_FUNCTIONS(X)                                               \
+  X(cuInit, init, (unsigned flags))                                           \
+  X(cuDriverGetVersion, version, (int* version))                              \
+  X(cuGetErrorName, error_name, (Result, const char** text))                  \
+  X(cuGetErrorString, error_text, (Result, const char** text))                \
+  X(cuDeviceGetCount, device_count, (int* count))                             \
+  X(cuDeviceGet, device_get, (int* device, int ordinal))                      \
+  X(cuDeviceGetName, device_name, (char* name, int size, int device))         \
+  X(cuDeviceGetAttribute, attribute, (int* value, Attribute, int device))     \
+  X(cuDeviceTotalMem_v2, total_memory, (size_t * bytes, int device))          \
+  X(cuDeviceGetUuid_v2, device_uuid, (Uuid*, int device))                     \
+  X(cuDeviceCanAccessPeer, can_access, (int* can, int device, int peer))      \
+  X(cuDevicePrimaryCtxRetain, context_retain, (ContextHandle*, int device))   \
+  X(cuCtxSetCurrent, context_set, (ContextHandle))                            \
+  X(cuCtxSynchronize, context_wait, ())                                       \
+  X(cuCtxGetStreamPriorityRange, priorities, (int* least, int* greatest))     \
+  X(cuCtxEnablePeerAccess, enable_peer, (ContextHandle, unsigned flags))      \
+  X(cuMemGetInfo_v2, memory_info, (size_t * free, size_t * total))            \
+  X(cuMemAlloc_v2, allocate, (Address*, size_t bytes))                        \
+  X(cuMemFree_v2, free, (Address))                                            \
+  X(cuMemHostAlloc, host_allocate, (void**, size_t bytes, unsigned flags))    \
+  X(cuMemFreeHost, host_free, (void*))                                        \
+  X(cuMemcpyHtoDAsync_v2,                                                     \
+    to_device,                                                                \
+    (Address, const void*, size_t bytes, StreamHandle))                       \
+  X(cuMemcpyDtoHAsync_v2, to_host, (void*, Address, size_t, StreamHandle))    \
+  X(cuMemcpyDtoDAsync_v2, within, (Address, Address, size_t, StreamHandle))   \
+  X(cuMemcpyPeerAsync,                                                        \
+    between,                                                                  \
+    (Address, ContextHandle, Address, ContextHandle, size_t, StreamHandle))   \
+  X(cuMemsetD8Async,                                                          \
+    set_bytes,                                                                \
+    (Address, unsigned char value, size_t count, StreamHandle))               \
+  X(cuStreamCreateWithPriority,                                               \
+    stream_create,                                                            \
+    (StreamHandle*, unsigned flags, int priority))                            \
+  X(cuStreamDestroy_v2, stream_destroy, (StreamHandle))                       \
+  X(cuStreamQuery, stream_query, (StreamHandle))                              \
+  X(cuStreamSynchronize, stream_wait, (StreamHandle))                         \
+  X(cuStreamWaitEvent,                                                        \
+    stream_wait_event,                                                        \
+    (StreamHandle, EventHandle, unsigned flags))                              \
+  X(cuLaunchHostFunc, host_call, (StreamHandle, HostFunction, void* context)) \
+  X(cuEventCreate, event_create, (EventHandle*, unsigned flags))              \
+  X(cuEventDestroy_v2, event_destroy, (EventHandle))                          \
+  X(cuEventRecord, event_record, (EventHandle, StreamHandle))                 \
+  X(cuEventQuery, event_query, (EventHandle))                                 \
+  X(cuEventSynchronize, event_wait, (EventHandle))                            \
+  X(cuModuleLoadData, module_load, (ModuleHandle*, const void* image))        \
+  X(cuModuleUnload, module_unload, (ModuleHandle))                            \
+  X(cuModuleGetFunction,                                                      \
+    function_get,                                                             \
+    (FunctionHandle*, ModuleHandle, const char* name))                        \
+  X(cuLaunchKernel,                                                           \
+    launch,                                                                   \
+    (FunctionHandle,                                                          \
+     unsigned grid_x,                                                         \
+     unsigned grid_y,                                                         \
+     unsigned grid_z,                                                         \
+     unsigned block_x,                                                        \
+     unsigned block_y,                                                        \
+     unsigned block_z,                                                        \
+     unsigned shared_bytes,                                                   \
+     StreamHandle,                                                            \
+     void** parameters,                                                       \
      void** extra))
 
 #define TAEDA_CUDA_LATER_FUNCTIONS(X)                                          \
@@ -153,7 +153,11 @@ using HostFunction = void (*)(void* context);
   X(cuEventElapsedTime_v2, elapsed_new, (float* ms, EventHandle, EventHandle)) \
   X(cuMemAddressReserve,                                                       \
     reserve,                                                                   \
-    (Address*, size_t bytes, size_t alignment, Address wanted, uint64_t flags)) \
+    (Address*,                                                                 \
+     size_t bytes,                                                             \
+     size_t alignment,                                                         \
+     Address wanted,                                                           \
+     uint64_t flags))                                                          \
   X(cuMemAddressFree, unreserve, (Address, size_t bytes))                      \
   X(cuMemCreate,                                                               \
     create,                                                                    \

@@ -12,11 +12,11 @@ namespace taeda::cuda {
 
 namespace {
 
-constexpr size_t kUnit = 512;                      // of blocks' sizes
-constexpr size_t kSmall = size_t{1} << 20;         // the largest small block
+constexpr size_t kUnit = 512;               // of blocks' sizes
+constexpr size_t kSmall = size_t{1} << 20;  // the largest small block
 constexpr size_t kSmallPage = size_t{2} << 20;
 constexpr size_t kLargePage = size_t{20} << 20;
-constexpr size_t kFixedFrom = size_t{10} << 20;    // segments of one block
+constexpr size_t kFixedFrom = size_t{10} << 20;  // segments of one block
 
 struct BySize {
   bool operator()(const Block* a, const Block* b) const {
@@ -24,7 +24,9 @@ struct BySize {
   }
 };
 
-size_t rounded_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+size_t rounded_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -289,9 +291,9 @@ void MemoryOfDevice::release_cached() {
       pool.free.erase(end);
       // A stream may still work on memory that its next user may have at once.
       wait_for(pool.stream);
-      size_t freed = segment.grows() ? segment.shrink(end->address -
-                                                      segment.base())
-                                     : segment.size();
+      size_t freed = segment.grows()
+                         ? segment.shrink(end->address - segment.base())
+                         : segment.size();
       count(stats_.reserved_bytes, pool, -static_cast<int64_t>(freed));
       stats_.device_frees += freed > 0 ? 1 : 0;
       end->size -= freed;
@@ -356,7 +358,8 @@ void MemoryOfDevice::out_of_memory(size_t size) {
   driver().memory_info(&free, &total);
   size_t largest = 0;
   for (auto& [key, pool] : pools_) {
-    if (!pool.free.empty()) largest = std::max(largest, (*pool.free.rbegin())->size);
+    if (!pool.free.empty())
+      largest = std::max(largest, (*pool.free.rbegin())->size);
   }
   auto now = [](const GpuMemoryStats::Pools& pools) {
     return static_cast<size_t>(pools[0].current);

@@ -12,26 +12,26 @@ namespace taeda::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-using Status = int;                            // nvrtcResult
+using Status = int;                           // nvrtcResult
 using ProgramHandle = struct ProgramObject*;  // nvrtcProgram
 
-#define TAEDA_NVRTC_FUNCTIONS(X)                                     \
-  X(nvrtcVersion, version, (int* major, int* minor))                 \
-  X(nvrtcCreateProgram,                                              \
-    create,                                                          \
-    (ProgramHandle*,                                                 \
-     const char* text,                                               \
-     const char* name,                                               \
-     int header_count,                                               \
-     const char* const* headers,                                     \
-     const char* const* names))                                      \
-  X(nvrtcDestroyProgram, destroy, (ProgramHandle*))                  \
-  X(nvrtcCompileProgram,                                             \
-    compile,                                                         \
-    (ProgramHandle, int count, const char* const* options))          \
-  X(nvrtcGetCUBINSize, code_size, (ProgramHandle, size_t*))          \
-  X(nvrtcGetCUBIN, code, (ProgramHandle, char*))                     \
-  X(nvrtcGetProgramLogSize, log_size, (ProgramHandle, size_t*))      \
+#define TAEDA_NVRTC_FUNCTIONS(X)                                \
+  X(nvrtcVersion, version, (int* major, int* minor))            \
+  X(nvrtcCreateProgram,                                         \
+    create,                                                     \
+    (ProgramHandle*,                                            \
+     const char* text,                                          \
+     const char* name,                                          \
+     int header_count,                                          \
+     const char* const* headers,                                \
+     const char* const* names))                                 \
+  X(nvrtcDestroyProgram, destroy, (ProgramHandle*))             \
+  X(nvrtcCompileProgram,                                        \
+    compile,                                                    \
+    (ProgramHandle, int count, const char* const* options))     \
+  X(nvrtcGetCUBINSize, code_size, (ProgramHandle, size_t*))     \
+  X(nvrtcGetCUBIN, code, (ProgramHandle, char*))                \
+  X(nvrtcGetProgramLogSize, log_size, (ProgramHandle, size_t*)) \
   X(nvrtcGetProgramLog, log, (ProgramHandle, char*))
 
 struct Compiler {
@@ -77,10 +77,9 @@ void* open_compiler(std::string* errors) {
       if (void* found = open_beside(folder)) return found;
     }
   }
-  return open_library(
-      "TAEDA_CUDA_NVRTC",
-      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-      errors);
+  return open_library("TAEDA_CUDA_NVRTC",
+                      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                      errors);
 }
 
 Compiler load() {
@@ -94,10 +93,10 @@ Compiler load() {
         errors + ")";
     return made;
   }
-#define TAEDA_FIND(symbol, name, parameters)               \
-  made.name =                                              \
-      reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
-  if (made.name == nullptr) made.error = "NVRTC is too old: it has no " #symbol;
+#define TAEDA_FIND(symbol, name, parameters)                                   \
+  made.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
+  if (made.name == nullptr) made.error = "NVRTC is too old: it has "           \
+                                         "no " #symbol;
   TAEDA_NVRTC_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
   if (!made.error.empty()) return made;
@@ -138,8 +137,8 @@ class Program {
     // Products and sums round each, as on the CPU, so that numbers agree.
     const char* options[] = {
         "--std=c++20", "-default-device", "--fmad=false", target.c_str()};
-    Status status =
-        compiler().compile(handle_, static_cast<int>(std::size(options)), options);
+    Status status = compiler().compile(
+        handle_, static_cast<int>(std::size(options)), options);
     if (status == 0) return;
     size_t size = 0;
     compiler().log_size(handle_, &size);

@@ -16,7 +16,9 @@ bool can_map() {
          d.unmap && d.set_access && d.granularity;
 }
 
-size_t rounded_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+size_t rounded_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 }  // namespace
 

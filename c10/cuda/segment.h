@@ -17,8 +17,8 @@ struct Block {
   size_t size = 0;
   size_t requested = 0;
   bool used = false;
-  int waits = 0;                   // events until it is free
-  Block* before = nullptr;         // neighbours in the segment
+  int waits = 0;            // events until it is free
+  Block* before = nullptr;  // neighbours in the segment
   Block* after = nullptr;
   std::vector<GpuStream> streams;  // that use it besides the segment's
 };

@@ -131,9 +131,8 @@ void bind_streams(py::module_& m) {
       "stream_wait",
       [](int device, int64_t id) { cuda().wait(GpuStream{device, id}); },
       Release());
-  m.def("stream_priority", [](int device, int64_t id) {
-    return cuda().priority({device, id});
-  });
+  m.def("stream_priority",
+        [](int device, int64_t id) { return cuda().priority({device, id}); });
   m.def("stream_handle",
         [](int device, int64_t id) { return cuda().handle({device, id}); });
   py::class_<GpuEvent>(m, "Event", "A mark in a stream", py::module_local())
@@ -163,8 +162,7 @@ void bind_memory(py::module_& m) {
   m.def("memory_stats", stats);
   m.def("segments", segments);
   m.def("reset_peak", [](int device) { cuda().reset_peak(device); });
-  m.def(
-      "empty_cache", [] { cuda().empty_cache(); }, Release());
+  m.def("empty_cache", [] { cuda().empty_cache(); }, Release());
   m.def("memory_info", [](int device) {
     auto [free, total] = cuda().memory_info(device);
     return py::make_tuple(free, total);
@@ -191,9 +189,7 @@ void bind_cuda(PyObject* module) {
   m.def("current_device", [] { return cuda().current_device(); });
   m.def("set_device", [](int device) { cuda().set_device(device); });
   m.def(
-      "synchronize",
-      [](int device) { cuda().synchronize(device); },
-      Release());
+      "synchronize", [](int device) { cuda().synchronize(device); }, Release());
   m.def("properties", [](int device) { return describe(device); });
   m.def("can_access_peer", [](int device, int peer) {
     return cuda().can_access_peer(device, peer);

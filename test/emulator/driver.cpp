@@ -213,8 +213,8 @@ EXPORT cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 EXPORT cuMemAlloc_v2(Address* out, size_t bytes) {
   Guard guard(machine().mutex);
-  return machine().devices[static_cast<size_t>(current_device)].allocate(
-      out, bytes);
+  return machine().devices[static_cast<size_t>(current_device)].allocate(out,
+                                                                         bytes);
 }
 EXPORT cuMemFree_v2(Address at) {
   Guard guard(machine().mutex);
@@ -293,16 +293,19 @@ EXPORT cuMemcpyHtoDAsync_v2(Address to,
   auto* target = reinterpret_cast<void*>(to);
   if (machine().is_pinned(from, bytes)) {
     return machine().enqueue(
-        stream,
-        {"copy", [=] { return copy_now(target, from, bytes); }});
+        stream, {"copy", [=] { return copy_now(target, from, bytes); }});
   }
   const char* bytes_from = static_cast<const char*>(from);
   auto staged =
       std::make_shared<std::vector<char>>(bytes_from, bytes_from + bytes);
   return machine().enqueue(
-      stream, {"copy", [=] { return copy_now(target, staged->data(), bytes); }});
+      stream,
+      {"copy", [=] { return copy_now(target, staged->data(), bytes); }});
 }
-EXPORT cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, void* stream) {
+EXPORT cuMemcpyDtoHAsync_v2(void* to,
+                            Address from,
+                            size_t bytes,
+                            void* stream) {
   Guard guard(machine().mutex);
   if (machine().memory_at(from, bytes) == nullptr) return kInvalid;
   const auto* source = reinterpret_cast<const void*>(from);
@@ -448,7 +451,8 @@ EXPORT cuModuleUnload(Module* module) {
 }
 EXPORT cuModuleGetFunction(Function** out, Module* module, const char* name) {
   std::string symbol = std::string("emulated_") + name;
-  auto launch = reinterpret_cast<Launch>(dlsym(module->library, symbol.c_str()));
+  auto launch =
+      reinterpret_cast<Launch>(dlsym(module->library, symbol.c_str()));
   auto sizes = reinterpret_cast<Sizes>(
       dlsym(module->library, (symbol + "_sizes").c_str()));
   if (launch == nullptr || sizes == nullptr) return 500;  // not found

@@ -64,7 +64,8 @@ std::string host_text(const std::string& text) {
   out << "#include <cstdint>\n#include \"host_device.h\"\n" << text << "\n";
   const std::regex kernel("extern \"C\" __global__ void (\\w+)\\(");
   const char* launch = waits(text) ? "launch_values" : "launch_plain";
-  for (std::sregex_iterator at(text.begin(), text.end(), kernel), end; at != end;
+  for (std::sregex_iterator at(text.begin(), text.end(), kernel), end;
+       at != end;
        ++at) {
     std::string name = (*at)[1];
     out << "extern \"C\" void emulated_" << name

@@ -187,9 +187,9 @@ void fill(const TensorBase& dst, const Scalar& value) {
   ScalarType type = dst.dtype();
   numbers.add(value, type);
   const unsigned char* bytes = numbers.slots[0];
-  bool zero = std::all_of(bytes, bytes + element_size(type), [](unsigned char b) {
-    return b == 0;
-  });
+  bool zero = std::all_of(bytes,
+                          bytes + element_size(type),
+                          [](unsigned char b) { return b == 0; });
   if (zero && dst.is_non_overlapping_and_dense()) {
     use_context();
     check(driver().set_bytes(reinterpret_cast<Address>(dst.mutable_raw_data()),

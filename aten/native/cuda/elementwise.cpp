@@ -20,8 +20,8 @@ struct Form {
   Access access[kMaxOperands] = {};  // 0 is the output
   ScalarType stored[kMaxOperands] = {};
   ScalarType seen[kMaxOperands] = {};
-  int count = 0;    // operands with the output
-  int pack = 1;     // elements of one access where all lie linearly
+  int count = 0;  // operands with the output
+  int pack = 1;   // elements of one access where all lie linearly
   bool linear = true;
   bool wide = false;  // places need 64 bits
   int numbers = 0, scalars = 0;
@@ -99,7 +99,7 @@ Form form_of(const Elementwise& what,
     form.stored[k] = t->dtype();
     bool one = k > 0 && t->numel() == 1;
     bool linear = !one && space.is_linear(k, itemsize);
-    form.access[k] = one ? Access::One
+    form.access[k] = one      ? Access::One
                      : linear ? Access::Linear
                               : Access::Strided;
     if (!one) {
@@ -131,8 +131,8 @@ ProgramKey key_of(const Elementwise& what, const Form& form) {
     key.add(static_cast<int>(form.stored[k]));
     // Where elements lie linearly or not is one for all; one element and
     // numbers are an operand's own.
-    bool strided = form.access[k] <= Access::Linear ||
-                   form.access[k] == Access::Strided;
+    bool strided =
+        form.access[k] <= Access::Linear || form.access[k] == Access::Strided;
     key.add(strided ? 0 : static_cast<int>(form.access[k]));
   }
   return key;
@@ -311,8 +311,8 @@ void run_elementwise(const Elementwise& what,
   CallBytes call = bytes_of(form, space, out, operands, numbers);
   int64_t work = (space.numel() + form.pack - 1) / form.pack;
   int64_t blocks = (work + kThreads - 1) / kThreads;
-  int64_t most = kMostBlocksPerProcessor *
-                 properties_of(current_device()).multiprocessors;
+  int64_t most =
+      kMostBlocksPerProcessor * properties_of(current_device()).multiprocessors;
   Grid grid;
   grid.x = static_cast<unsigned>(std::max<int64_t>(1, std::min(blocks, most)));
   grid.threads = kThreads;

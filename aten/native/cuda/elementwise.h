@@ -7,23 +7,23 @@ namespace taeda::cuda {
 
 // How an operand is read.
 enum class Access : uint8_t {
-  Linear,    // element behind element, in the order of the output
-  One,       // the same element each time
+  Linear,  // element behind element, in the order of the output
+  One,     // the same element each time
   Strided,
-  Number,    // handed over with the call
+  Number,  // handed over with the call
 };
 
 struct DeviceOperand {
-  const TensorBase* tensor = nullptr;  // null for a number
+  const TensorBase* tensor = nullptr;       // null for a number
   ScalarType seen = ScalarType::Undefined;  // what the formula takes
 };
 
 // Everything that one elementwise call is made of.
 struct Elementwise {
-  const char* op = "";              // for errors
-  const void* formula = nullptr;    // whose functor it is, part of the key
-  std::string_view text;            // its functors
-  const char* functor = "";         // "k_add", of which "_float_of<T>" is taken
+  const char* op = "";            // for errors
+  const void* formula = nullptr;  // whose functor it is, part of the key
+  std::string_view text;          // its functors
+  const char* functor = "";       // "k_add", of which "_float_of<T>" is taken
   const char* kind = "";
   ScalarType compute = ScalarType::Undefined;
   ScalarType result = ScalarType::Undefined;  // what the functor gives

@@ -122,7 +122,8 @@ class FactoryOnHost final : public BoxedKernel {
     }
     void* on_host = op.slots[static_cast<int>(DispatchKey::CPU)];
     if (reads || device == nullptr || on_host == nullptr) no_kernel(op, keys);
-    Device wanted = device->is_none() ? default_device() : device->get<Device>();
+    Device wanted =
+        device->is_none() ? default_device() : device->get<Device>();
     *device = Device();
     op.from_stack(op, on_host, stack);
     for (size_t i = 0; i < op.info->results; ++i) {

@@ -88,10 +88,10 @@ Shape shape_of(const TensorBase& self,
   }
   shape.pack = pack_of(self, kept, reduced);
   auto steps = static_cast<uint64_t>(std::max<int64_t>(1, count / shape.pack));
-  shape.lanes = steps >= 4 * kThreads
-                    ? kThreads
-                    : static_cast<int>(std::bit_floor(
-                          std::min<uint64_t>(steps, kWarp)));
+  shape.lanes =
+      steps >= 4 * kThreads
+          ? kThreads
+          : static_cast<int>(std::bit_floor(std::min<uint64_t>(steps, kWarp)));
   shape.points = kThreads / shape.lanes;
   return shape;
 }
@@ -201,7 +201,12 @@ void launch_reduce(const ReduceOp& op,
   call.count = reduced.numel();
   call.in = self.const_raw_data();
   call.out = out.mutable_raw_data();
-  set_side(kept, itemsize, &call.kept_dims, call.kept_sizes, call.kept_strides, op.name);
+  set_side(kept,
+           itemsize,
+           &call.kept_dims,
+           call.kept_sizes,
+           call.kept_strides,
+           op.name);
   set_side(reduced,
            itemsize,
            &call.reduced_dims,

@@ -42,7 +42,13 @@ __device__ inline Long place_of(const int* sizes,
 
 // P is the policy of a record, S what is stored, Out what is written; kPack
 // elements of a row are read at once.
-template <class P, class S, class Out, int kLanes, int kPoints, bool kColumns, int kPack>
+template <class P,
+          class S,
+          class Out,
+          int kLanes,
+          int kPoints,
+          bool kColumns,
+          int kPack>
 struct Reduction {
   using T = typename P::Element;
   static constexpr int kThreads = kLanes * kPoints;
@@ -145,11 +151,9 @@ struct Reduction {
     const Long limit = begin + part < call.count ? begin + part : call.count;
     T acc = P::init();
     if (point < call.points && begin < limit) {
-      const S* in = static_cast<const S*>(call.in) +
-                    place_of(call.kept_sizes,
-                             call.kept_strides,
-                             call.kept_dims,
-                             point);
+      const S* in =
+          static_cast<const S*>(call.in) +
+          place_of(call.kept_sizes, call.kept_strides, call.kept_dims, point);
       acc = fold(call, in, begin, limit, lane, scalars);
     }
     acc = meet<kLanes, kPoints, kColumns>(

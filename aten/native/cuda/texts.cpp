@@ -19,14 +19,16 @@ constexpr Header kHeaders[] = {
 
 std::string_view text_of(const char* kernel) {
   std::string_view wanted = kernel;
-  auto found = std::lower_bound(
-      std::begin(kTexts),
-      std::end(kTexts),
-      wanted,
-      [](const Header& h, std::string_view name) { return std::string_view(h.name) < name; });
-  TAEDA_INTERNAL_ASSERT(found != std::end(kTexts) && std::string_view(found->name) == wanted,
-                        "no device text of ",
-                        wanted);
+  auto found = std::lower_bound(std::begin(kTexts),
+                                std::end(kTexts),
+                                wanted,
+                                [](const Header& h, std::string_view name) {
+                                  return std::string_view(h.name) < name;
+                                });
+  TAEDA_INTERNAL_ASSERT(
+      found != std::end(kTexts) && std::string_view(found->name) == wanted,
+      "no device text of ",
+      wanted);
   return found->text;
 }
 

@@ -6,15 +6,8 @@ made of those, or refuse by name.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import taeda
-
-RECORDS = Path(__file__).parents[1] / "records"
-sys.path[:0] = [str(RECORDS), str(Path(__file__).parents[3])]
-
 from all_calls import OVERLOADS, Function, all_calls, argument_names, tensors_in
 
 FAMILIES = ("Pointwise", "Reduction", "View")
