@@ -95,8 +95,10 @@ Compiler load() {
   }
 #define TAEDA_FIND(symbol, name, parameters)                                   \
   made.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
-  if (made.name == nullptr) made.error = "NVRTC is too old: it has "           \
-                                         "no " #symbol;
+  if (made.name == nullptr)                                                    \
+    made.error =                                                               \
+        "NVRTC is too old: it has "                                            \
+        "no " #symbol;
   TAEDA_NVRTC_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
   if (!made.error.empty()) return made;

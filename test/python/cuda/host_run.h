@@ -186,9 +186,8 @@ void write_call(const char* name,
                 const std::tuple<P...>& arguments) {
   CallsFile::get().begin(name, /*blocks=*/3, /*threads=*/32);
   std::vector<Argument> all{argument_of(out), argument_of(g)};
-  std::apply(
-      [&](const auto&... a) { (all.push_back(argument_of(a)), ...); },
-      arguments);
+  std::apply([&](const auto&... a) { (all.push_back(argument_of(a)), ...); },
+             arguments);
   CallsFile::get().arguments(all);
   std::vector<int> places;
   for (int i = 0; i < kCount; ++i) places.push_back(place(g, i));
