@@ -118,7 +118,7 @@ void append_tensor_text(std::string& out,
 namespace {
 TensorBase make(size_t nbytes, ScalarType dtype, Device device) {
   if (device.is_cuda() && !device.has_index()) {
-    device.index = static_cast<int8_t>(cuda().current_device());
+    device.index = static_cast<int8_t>(gpu().current_device());
   }
   auto storage =
       make_intrusive<StorageImpl>(nbytes, allocator_for(device.type), device);

@@ -50,7 +50,9 @@ TAEDA_API const Launchers& launchers_of(const char* op, Device device);
 TAEDA_API void set_launchers(DeviceType type, const Launchers* launchers);
 
 // Strides in bytes of an operand seen with the output's sizes, appended.
-void operand_strides(const TensorBase& t, IntArrayRef sizes, DimVector& out);
+TAEDA_API void operand_strides(const TensorBase& t,
+                               IntArrayRef sizes,
+                               DimVector& out);
 
 namespace native {
 

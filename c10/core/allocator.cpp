@@ -157,7 +157,7 @@ void set_allocator(DeviceType type, Allocator* allocator) {
 Allocator& allocator_for(DeviceType type) {
   Allocator* a = table()[static_cast<int>(type)];
   if (a == nullptr && type == DeviceType::CUDA) {
-    cuda();  // sets it, or says why it cannot be used
+    gpu();  // sets it, or says why it cannot be used
     a = table()[static_cast<int>(type)];
   }
   TAEDA_CHECK(a != nullptr,

@@ -50,7 +50,7 @@ Gpu* load() {
 
 }  // namespace
 
-Gpu& cuda() {
+Gpu& gpu() {
   if (Gpu* found = loaded.load(std::memory_order_acquire)) return *found;
   // A failure is not kept: a device may be there at the next try.
   static std::mutex& mutex = *new std::mutex;
@@ -59,7 +59,7 @@ Gpu& cuda() {
   return *loaded.load();
 }
 
-bool cuda_is_loaded() {
+bool gpu_is_loaded() {
   return loaded.load(std::memory_order_acquire) != nullptr;
 }
 

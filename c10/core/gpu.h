@@ -117,21 +117,21 @@ class TAEDA_API Gpu {
 // Loads libtaeda_cuda.so where that was not done. AssertionError "Taeda not
 // compiled with CUDA enabled" saying what is missing: the library, a driver, a
 // device.
-TAEDA_API Gpu& cuda();
+TAEDA_API Gpu& gpu();
 // Whether it was loaded.
-TAEDA_API bool cuda_is_loaded();
+TAEDA_API bool gpu_is_loaded();
 
 // Makes a GPU the thread's current device for a while; nothing for others.
 class GpuGuard {
  public:
   explicit GpuGuard(Device device) {
     if (!device.is_cuda() || !device.has_index()) return;
-    before_ = cuda().current_device();
+    before_ = gpu().current_device();
     if (before_ == device.index) before_ = -1;
-    if (before_ >= 0) cuda().set_device(device.index);
+    if (before_ >= 0) gpu().set_device(device.index);
   }
   ~GpuGuard() {
-    if (before_ >= 0) cuda().set_device(before_);
+    if (before_ >= 0) gpu().set_device(before_);
   }
   GpuGuard(const GpuGuard&) = delete;
   GpuGuard& operator=(const GpuGuard&) = delete;

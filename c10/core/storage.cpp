@@ -81,7 +81,7 @@ void copy_bytes(Device device, void* to, const void* from, size_t nbytes) {
     return;
   }
   GpuGuard guard(device);
-  cuda().copy_bytes(to, from, nbytes);
+  gpu().copy_bytes(to, from, nbytes);
 }
 
 }  // namespace

@@ -28,6 +28,14 @@ size_t rounded_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
+Block* make_block(Segment* segment, Address address, size_t size) {
+  auto* block = new Block;
+  block->segment = segment;
+  block->address = address;
+  block->size = size;
+  return block;
+}
+
 }  // namespace
 
 // Free blocks and segments of one stream and kind.
@@ -131,7 +139,7 @@ Block* MemoryOfDevice::extended(Segment& segment, size_t bytes) {
     end->size += got;
     return end;
   }
-  auto* block = new Block{&segment, at, got};
+  auto* block = make_block(&segment, at, got);
   block->before = end;
   (end != nullptr ? end->after : segment.first) = block;
   segment.last = block;
@@ -160,7 +168,7 @@ Block* MemoryOfDevice::extend(Pool& pool, size_t size) {
   ++stats_.device_allocations;
   count(stats_.segments, pool, 1);
   count(stats_.reserved_bytes, pool, static_cast<int64_t>(bytes));
-  auto* block = new Block{segment.get(), segment->base(), bytes};
+  auto* block = make_block(segment.get(), segment->base(), bytes);
   segment->first = segment->last = block;
   pool.segments.push_back(std::move(segment));
   return block;
@@ -171,7 +179,7 @@ void MemoryOfDevice::split(Block* block, size_t size) {
   Pool& pool = block->segment->pool();
   size_t rest = block->size - size;
   if (rest < (pool.large ? kSmall + kUnit : kUnit)) return;
-  auto* behind = new Block{block->segment, block->address + size, rest};
+  auto* behind = make_block(block->segment, block->address + size, rest);
   behind->before = block;
   behind->after = block->after;
   if (block->after != nullptr) block->after->before = behind;

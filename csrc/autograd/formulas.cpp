@@ -37,6 +37,8 @@ bool may_hold(const Tensor& condition) {
   if (wrapped_or_null(condition) != nullptr || meets_python(condition)) {
     return true;
   }
+  // Looking would wait for the device.
+  if (!condition.is_cpu()) return true;
   return *condition.const_data<bool>();
 }
 

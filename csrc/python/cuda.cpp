@@ -13,8 +13,8 @@ using Release = py::call_guard<py::gil_scoped_release>;
 class GpuEvent {
  public:
   GpuEvent(int device, bool timing, bool blocking)
-      : event_(cuda().new_event(device, timing, blocking)) {}
-  ~GpuEvent() { cuda().free_event(event_); }
+      : event_(gpu().new_event(device, timing, blocking)) {}
+  ~GpuEvent() { gpu().free_event(event_); }
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
   void* get() const { return event_; }
@@ -24,7 +24,7 @@ class GpuEvent {
 };
 
 py::dict describe(int device) {
-  GpuProperties p = cuda().properties(device);
+  GpuProperties p = gpu().properties(device);
   py::dict out;
   out["name"] = p.name;
   out["major"] = p.major;
@@ -53,7 +53,7 @@ py::dict describe(int device) {
 
 // (name, [(current, peak, allocated, freed) of all, small, large]), and counts.
 py::dict stats(int device) {
-  GpuMemoryStats s = cuda().memory_stats(device);
+  GpuMemoryStats s = gpu().memory_stats(device);
   py::dict out;
   auto put = [&](const char* name, const GpuMemoryStats::Pools& pools) {
     py::list rows;
@@ -90,7 +90,7 @@ py::dict describe(const GpuBlock& block) {
 
 py::list segments() {
   py::list all;
-  for (const GpuSegment& s : cuda().segments()) {
+  for (const GpuSegment& s : gpu().segments()) {
     py::dict out;
     out["device"] = s.stream.device;
     out["stream"] = s.stream.id;
@@ -117,62 +117,62 @@ py::list segments() {
 
 void bind_streams(py::module_& m) {
   m.def("current_stream",
-        [](int device) { return cuda().current_stream(device).id; });
+        [](int device) { return gpu().current_stream(device).id; });
   m.def("set_stream",
-        [](int device, int64_t id) { cuda().set_stream({device, id}); });
+        [](int device, int64_t id) { gpu().set_stream({device, id}); });
   m.def("new_stream", [](int device, int priority) {
-    return cuda().new_stream(device, priority).id;
+    return gpu().new_stream(device, priority).id;
   });
   m.def(
       "stream_query",
-      [](int device, int64_t id) { return cuda().query({device, id}); },
+      [](int device, int64_t id) { return gpu().query({device, id}); },
       Release());
   m.def(
       "stream_wait",
-      [](int device, int64_t id) { cuda().wait(GpuStream{device, id}); },
+      [](int device, int64_t id) { gpu().wait(GpuStream{device, id}); },
       Release());
   m.def("stream_priority",
-        [](int device, int64_t id) { return cuda().priority({device, id}); });
+        [](int device, int64_t id) { return gpu().priority({device, id}); });
   m.def("stream_handle",
-        [](int device, int64_t id) { return cuda().handle({device, id}); });
+        [](int device, int64_t id) { return gpu().handle({device, id}); });
   py::class_<GpuEvent>(m, "Event", "A mark in a stream", py::module_local())
       .def(py::init<int, bool, bool>())
       .def("record",
            [](const GpuEvent& e, int device, int64_t id) {
-             cuda().record(e.get(), {device, id});
+             gpu().record(e.get(), {device, id});
            })
       .def("block",
            [](const GpuEvent& e, int device, int64_t id) {
-             cuda().wait({device, id}, e.get());
+             gpu().wait({device, id}, e.get());
            })
       .def(
           "query",
-          [](const GpuEvent& e) { return cuda().query_event(e.get()); },
+          [](const GpuEvent& e) { return gpu().query_event(e.get()); },
           Release())
       .def(
           "wait",
-          [](const GpuEvent& e) { cuda().wait_event(e.get()); },
+          [](const GpuEvent& e) { gpu().wait_event(e.get()); },
           Release())
       .def("until", [](const GpuEvent& e, const GpuEvent& end) {
-        return cuda().milliseconds(e.get(), end.get());
+        return gpu().milliseconds(e.get(), end.get());
       });
 }
 
 void bind_memory(py::module_& m) {
   m.def("memory_stats", stats);
   m.def("segments", segments);
-  m.def("reset_peak", [](int device) { cuda().reset_peak(device); });
-  m.def("empty_cache", [] { cuda().empty_cache(); }, Release());
+  m.def("reset_peak", [](int device) { gpu().reset_peak(device); });
+  m.def("empty_cache", [] { gpu().empty_cache(); }, Release());
   m.def("memory_info", [](int device) {
-    auto [free, total] = cuda().memory_info(device);
+    auto [free, total] = gpu().memory_info(device);
     return py::make_tuple(free, total);
   });
   m.def("set_memory_fraction", [](double fraction, int device) {
-    cuda().set_memory_fraction(fraction, device);
+    gpu().set_memory_fraction(fraction, device);
   });
   m.def("record_stream", [](const TensorBase& t, int device, int64_t id) {
     if (t.storage()) {
-      cuda().record_stream(t.storage()->data(), {device, id});
+      gpu().record_stream(t.storage()->data(), {device, id});
     }
   });
 }
@@ -181,18 +181,18 @@ void bind_memory(py::module_& m) {
 
 void bind_cuda(PyObject* module) {
   py::module_ m = owned(PyModule_New("taeda._C._cuda")).cast<py::module_>();
-  m.def("is_loaded", cuda_is_loaded);
+  m.def("is_loaded", gpu_is_loaded);
   m.def("add_library_folder",
-        [](const std::string& f) { cuda().add_library_folder(f); });
-  m.def("driver_version", [] { return cuda().driver_version(); });
-  m.def("device_count", [] { return cuda().device_count(); });
-  m.def("current_device", [] { return cuda().current_device(); });
-  m.def("set_device", [](int device) { cuda().set_device(device); });
+        [](const std::string& f) { gpu().add_library_folder(f); });
+  m.def("driver_version", [] { return gpu().driver_version(); });
+  m.def("device_count", [] { return gpu().device_count(); });
+  m.def("current_device", [] { return gpu().current_device(); });
+  m.def("set_device", [](int device) { gpu().set_device(device); });
   m.def(
-      "synchronize", [](int device) { cuda().synchronize(device); }, Release());
+      "synchronize", [](int device) { gpu().synchronize(device); }, Release());
   m.def("properties", [](int device) { return describe(device); });
   m.def("can_access_peer", [](int device, int peer) {
-    return cuda().can_access_peer(device, peer);
+    return gpu().can_access_peer(device, peer);
   });
   bind_streams(m);
   bind_memory(m);

@@ -534,6 +534,9 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
     body = op.overload.body
     if isinstance(body, Composite | Foreach | View):
         return BACKENDS
+    if isinstance(body, Pointwise | Reduction):
+        # Planned for all devices; the launcher of each runs the loop.
+        return ("CPU", "CUDA", "Meta")
     if isinstance(body, Kernel):
         # What reads elements to know its sizes needs memory, unless it is told.
         if {"data_dependent_output", "dynamic_output_shape"} & {*op.overload.tags}:

@@ -217,28 +217,29 @@ std::string linear_loops(const Elementwise& what, const Form& form) {
   auto packed = [](int k) { return message("element(q{}.at, n)", k); };
   text += message("    Pack<{}, kPack> q0;\n", out);
   text += "    TAEDA_MATH_UNROLL\n    for (int n = 0; n < kPack; ++n) {\n";
-  text += message("      q0.at[n] = converted<{}>({});\n    }}\n",
+  text += message("      q0.at[n] = converted<{}>({});\n",
                   out,
                   functor_call(what, form, packed));
+  text += "    }\n";
   text += "    write_pack(q0, p0 + j * kPack);\n  }\n";
   return text + "  i += packs * kPack;\n  if (i < call.count) " + store;
 }
 
 std::string strided_loop(const Elementwise& what, const Form& form) {
-  const char* index = form.wide ? "Long" : "unsigned";
   auto value = [](int k) { return message("element(p{}, at.at[{}])", k, k); };
-  return message(
-      "  const Long step = static_cast<Long>(gridDim.x) * blockDim.x;\n"
-      "  Long i = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
-      "  for (; i < call.count; i += step) {{\n"
-      "    const Places<{}, {}, {}> at(call, static_cast<{}>(i));\n"
-      "    p0[at.at[0]] = converted<{}>({});\n  }}\n",
-      index,
-      form.count,
-      form.numbers,
-      index,
-      device_type(form.stored[0]),
-      functor_call(what, form, value));
+  return fill_template(
+      R"(  const Long step = static_cast<Long>(gridDim.x) * blockDim.x;
+  Long i = static_cast<Long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i < call.count; i += step) {{
+    const Places<{index}, {count}, {numbers}> at(call, static_cast<{index}>(i));
+    p0[at.at[0]] = converted<{out}>({value});
+  }}
+)",
+      {{"index", form.wide ? "Long" : "unsigned"},
+       {"count", str_cat(form.count)},
+       {"numbers", str_cat(form.numbers)},
+       {"out", device_type(form.stored[0])},
+       {"value", functor_call(what, form, value)}});
 }
 
 std::string text_of_call(const Elementwise& what, const Form& form) {
@@ -246,9 +247,10 @@ std::string text_of_call(const Elementwise& what, const Form& form) {
   text += "namespace taeda {\n";
   text += what.text;
   text += message(
-      "\nextern \"C\" __global__ void kernel(PointwiseCall<{}, {}> call) {{\n",
+      "\nextern \"C\" __global__ void kernel(PointwiseCall<{}, {}> call)",
       form.count,
       form.numbers);
+  text += " {\n";
   text += pointers(form);
   text += form.linear ? linear_loops(what, form) : strided_loop(what, form);
   return text + "}\n}  // namespace taeda\n";

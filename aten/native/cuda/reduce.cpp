@@ -139,26 +139,28 @@ std::string text_of_call(const ReduceOp& op,
                          ScalarType stored,
                          ScalarType out,
                          size_t scalars) {
-  const char* element = device_type(type_of(plan.types.compute));
   std::string text = "#include <taeda/aten/native/cuda/reduce.cuh>\n";
   text += "namespace taeda {\n";
   text += text_of(op.kernel);
-  text += message(
-      "\nextern \"C\" __global__ void kernel(ReduceCall call) {{\n"
-      "  using R = Reduction<{}_{}_fold<{}>, {}, {}, {}, {}, {}, {}>;\n"
-      "  alignas(16) __shared__ unsigned char memory[{} * sizeof(R::T)];\n"
-      "  R::T scalars[{}];\n",
-      op.kernel,
-      kind_of(plan.types.compute),
-      element,
-      device_type(stored),
-      device_type(out),
-      shape.lanes,
-      shape.points,
-      shape.columns ? "true" : "false",
-      shape.pack,
-      kThreads,
-      std::max<size_t>(scalars, 1));
+  text += fill_template(
+      R"(
+extern "C" __global__ void kernel(ReduceCall call) {{
+  using R = Reduction<{fold}_{kind}_fold<{element}>, {stored}, {out},
+                      {lanes}, {points}, {columns}, {pack}>;
+  alignas(16) __shared__ unsigned char memory[{threads} * sizeof(R::T)];
+  R::T scalars[{most}];
+)",
+      {{"fold", op.kernel},
+       {"kind", kind_of(plan.types.compute)},
+       {"element", device_type(type_of(plan.types.compute))},
+       {"stored", device_type(stored)},
+       {"out", device_type(out)},
+       {"lanes", str_cat(shape.lanes)},
+       {"points", str_cat(shape.points)},
+       {"columns", shape.columns ? "true" : "false"},
+       {"pack", str_cat(shape.pack)},
+       {"threads", str_cat(kThreads)},
+       {"most", str_cat(std::max<size_t>(scalars, 1))}});
   for (size_t i = 0; i < scalars; ++i) {
     text += message(
         "  scalars[{}] = *reinterpret_cast<const R::T*>(call.numbers[{}]);\n",
