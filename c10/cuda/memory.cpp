@@ -178,7 +178,9 @@ Block* MemoryOfDevice::extend(Pool& pool, size_t size) {
 void MemoryOfDevice::split(Block* block, size_t size) {
   Pool& pool = block->segment->pool();
   size_t rest = block->size - size;
-  if (rest < (pool.large ? kSmall + kUnit : kUnit)) return;
+  // A small rest of a fixed segment would fit no other large block.
+  bool useless = pool.large && !block->segment->grows() && rest <= kSmall;
+  if (rest < kUnit || useless) return;
   auto* behind = make_block(block->segment, block->address + size, rest);
   behind->before = block;
   behind->after = block->after;

@@ -24,7 +24,7 @@ Machine::Machine() {
   draw_.seed(static_cast<unsigned>(setting("TAEDA_EMULATOR_SEED", 1)));
   devices.resize(setting("TAEDA_EMULATOR_DEVICES", 2));
   for (size_t i = 0; i < devices.size(); ++i) {
-    devices[i].total = setting("TAEDA_EMULATOR_MEMORY", uint64_t{4} << 30);
+    devices[i].total = setting("TAEDA_EMULATOR_MEMORY", uint64_t{1} << 29);
     auto* stream = new Stream;
     stream->device = static_cast<int>(i);
     streams.push_back(stream);

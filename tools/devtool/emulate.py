@@ -39,7 +39,10 @@ def environment() -> dict[str, str]:
     path = str(library())
     # Programs of the emulator are no programs of a GPU.
     cache = cmake.build_dir() / "emulator" / "programs"
+    inherited = os.environ.get("PYTHONPATH")
+    places = [str(ROOT / "python"), *([inherited] if inherited else [])]
     return {
+        "PYTHONPATH": os.pathsep.join(places),
         "TAEDA_CUDA_DRIVER": path,
         "TAEDA_CUDA_NVRTC": path,
         "TAEDA_CACHE_DIR": os.environ.get("TAEDA_CACHE_DIR", str(cache)),

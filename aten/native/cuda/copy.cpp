@@ -136,12 +136,20 @@ void copy_to_host(const TensorBase& dst,
   if (!direct) on_host(dst, here, CopyOptions());
 }
 
+// The copy is work of the source's stream, so that what changes the source
+// later comes later; the target's stream waits for it, and it for the target.
 void copy_between(const TensorBase& dst,
                   const TensorBase& src,
                   const CopyOptions& options) {
   TensorBase ready = src;
   int from = src.device().index, to = dst.device().index;
-  Event event(from, /*timing=*/false, /*blocking=*/false);
+  bool direct = dst.is_contiguous() && dst.sizes() == src.sizes();
+  TensorBase there =
+      direct ? dst
+             : make_tensor("copy_", src.sizes(), dst.dtype(), dst.device());
+  Event target_is_free(to, /*timing=*/false, /*blocking=*/false);
+  Event is_copied(from, /*timing=*/false, /*blocking=*/false);
+  target_is_free.record(current_stream(to));
   {
     DeviceGuard guard(from);
     if (!src.is_contiguous() || src.dtype() != dst.dtype() ||
@@ -149,21 +157,19 @@ void copy_between(const TensorBase& dst,
       ready = new_like(src, dst.dtype(), src.device());
       copy_within(ready, src, options);
     }
-    event.record(current_stream(from));
+    target_is_free.block(current_stream(from));
+    use_context();
+    check(driver().between(reinterpret_cast<Address>(there.mutable_raw_data()),
+                           context_of(to),
+                           address_of(ready),
+                           context_of(from),
+                           ready.nbytes(),
+                           handle_of(current_stream(from))),
+          "copy_: cuMemcpyPeerAsync");
+    is_copied.record(current_stream(from));
   }
+  is_copied.block(current_stream(to));
   DeviceGuard guard(to);
-  bool direct = dst.is_contiguous() && dst.sizes() == src.sizes();
-  TensorBase there = direct ? dst : new_like(ready, dst.dtype(), dst.device());
-  event.block(current_stream(to));
-  use_context();
-  check(driver().between(reinterpret_cast<Address>(there.mutable_raw_data()),
-                         context_of(to),
-                         address_of(ready),
-                         context_of(from),
-                         ready.nbytes(),
-                         handle_of(current_stream(to))),
-        "copy_: cuMemcpyPeerAsync");
-  record_stream(ready.storage()->data(), current_stream(to));
   if (!direct) copy_within(dst, there, CopyOptions());
 }
 

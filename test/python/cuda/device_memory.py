@@ -96,7 +96,7 @@ def test_running_out_says_what_there_is() -> None:
     with pytest.raises(cuda.OutOfMemoryError, match="Tried to allocate") as error:
         on_device(total + 1)
     text = str(error.value)
-    assert "total capacity of 4.00 GiB" in text and "GPU 0" in text
+    assert "total capacity of 512.00 MiB" in text and "GPU 0" in text
     assert cuda.memory_stats()["num_ooms"] >= 1
     assert on_device(MIB).fill_(1).cpu().sum() == MIB
 

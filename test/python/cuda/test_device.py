@@ -28,8 +28,7 @@ def emulated() -> dict[str, str]:
     sys.path.insert(0, str(ROOT / "tools"))
     from devtool import emulate
 
-    package = f"{ROOT / 'python'}:{os.environ.get('PYTHONPATH', '')}"
-    return os.environ | emulate.environment() | {"PYTHONPATH": package}
+    return os.environ | emulate.environment()
 
 
 def test_all_files_are_here() -> None:
