@@ -85,7 +85,7 @@ def test_all_others_run_or_refuse() -> None:
             ran += 1
     print(f"{ran} calls ran, {refused} refused")
     assert not wrong, "\n".join(wrong)
-    assert ran > 300
+    assert ran > 200
 
 
 def layouts(shape: tuple[int, ...], dtype: taeda.dtype) -> list[taeda.Tensor]:
