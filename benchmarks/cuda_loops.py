@@ -28,6 +28,7 @@ from gpu import UNCONTRACTED, gpu
 
 RUNS = 20
 BLOCK = 1 << 24  # bytes of made-up numbers
+SWITCHES = {"--peer": "PyTorch beside it", "--contract": "a * b + c as one"}
 
 
 def add(F, x, y):
@@ -185,8 +186,8 @@ def copy_rate() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer", action="store_true", help="PyTorch beside it")
-    parser.add_argument("--contract", action="store_true", help="a * b + c as one")
+    for switch, says in SWITCHES.items():
+        parser.add_argument(switch, help=says, action="store_true")
     args = parser.parse_args()
     options = () if args.contract else UNCONTRACTED
     copy = copy_rate()

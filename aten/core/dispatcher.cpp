@@ -1,5 +1,6 @@
 #include <taeda/aten/core/dispatcher.h>
 #include <taeda/aten/core/op_info.h>
+#include <taeda/c10/core/allocator.h>
 
 namespace taeda {
 
@@ -23,6 +24,10 @@ TAEDA_API std::string OperatorEntry::qualified_name() const {
 }
 
 void no_kernel(const OperatorEntry& op, DispatchKeySet keys) {
+  // Where the device itself is not there, that is the error.
+  if (keys.has(DispatchKey::PrivateUse1)) {
+    allocator_for(DeviceType::PrivateUse1);
+  }
   std::string_view backend = dispatch_key_name((keys & kBackendKeys).highest());
   throw_error(
       ErrorKind::NotImplemented,
@@ -37,6 +42,10 @@ BoxedKernel& boxed_kernel(const OperatorEntry& op, DispatchKeySet keys) {
   DispatchKey key = op.select(keys);
   BoxedKernel* kernel = op.boxed[static_cast<int>(key)];
   if (kernel == nullptr) kernel = Dispatcher::get().fallback(key);
+  if (kernel == nullptr && key == DispatchKey::CUDA) {
+    allocator_for(DeviceType::CUDA);  // loads the backend, or says why not
+    kernel = Dispatcher::get().fallback(key);
+  }
   if (kernel == nullptr) no_kernel(op, keys);
   return *kernel;
 }

@@ -1,4 +1,6 @@
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/iter/copy.h>
+#include <taeda/c10/core/gpu.h>
 #include <taeda/c10/core/symbolic_geometry.h>
 
 namespace taeda {
@@ -115,7 +117,9 @@ void append_tensor_text(std::string& out,
 
 namespace {
 TensorBase make(size_t nbytes, ScalarType dtype, Device device) {
-  if (device.is_cuda() && !device.has_index()) device.index = 0;
+  if (device.is_cuda() && !device.has_index()) {
+    device.index = static_cast<int8_t>(gpu().current_device());
+  }
   auto storage =
       make_intrusive<StorageImpl>(nbytes, allocator_for(device.type), device);
   auto impl = make_intrusive<TensorImpl>(
@@ -154,7 +158,11 @@ TensorBase wrap_number(const Scalar& s, Device device) {
   ScalarType t = s.type();
   TensorBase out = make(element_size(t), t, device);
   out.impl()->set_sizes_contiguous({});
-  if (device.is_cpu()) s.store(t, out.mutable_raw_data());
+  if (device.is_cpu()) {
+    s.store(t, out.mutable_raw_data());
+  } else {
+    fill_with(out, s);
+  }
   out.impl()->is_wrapped_number = true;
   return out;
 }

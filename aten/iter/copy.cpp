@@ -1,4 +1,5 @@
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/launch.h>
 #include <taeda/aten/native/cpu/copy.h>
 
 namespace taeda {
@@ -11,34 +12,66 @@ bool may_share(const TensorBase& a, const TensorBase& b) {
 
 }  // namespace
 
-void copy_into(const TensorBase& dst, const TensorBase& src) {
+namespace native {
+
+void launch_copy(const TensorBase& dst,
+                 const TensorBase& src,
+                 const CopyOptions& options) {
+  if (!options.conj && !options.neg) {
+    copy_elements(dst, src);
+    return;
+  }
+  TensorBase temporary = make_tensor("copy_", src.sizes(), src.dtype());
+  copy_elements(temporary, src);
+  apply_lazy_bits(temporary, options.conj, options.neg);
+  copy_elements(dst, temporary);
+}
+
+}  // namespace native
+
+void copy_into(const TensorBase& dst,
+               const TensorBase& src,
+               bool non_blocking) {
   if (dst.is_same(src) || dst.is_meta()) return;
   TAEDA_CHECK_AS(NotImplemented,
                  !src.is_meta(),
                  "Cannot copy out of meta tensor ",
                  src,
                  "; no data!");
-  TAEDA_CHECK_AS(NotImplemented,
-                 dst.is_cpu() && src.is_cpu(),
-                 "copy_: no copy between ",
-                 src.device(),
-                 " and ",
-                 dst.device());
   bool conj = dst.is_conj() != src.is_conj();
   bool neg = dst.is_neg() != src.is_neg();
   bool lazy = (conj && src.is_complex()) || neg;
-  if (!lazy && !may_share(dst, src)) {
+  Device where = dst.is_cpu() ? src.device() : dst.device();
+  if (TAEDA_LIKELY(where.is_cpu()) && !lazy && !may_share(dst, src)) {
     copy_elements(dst, src);
+    return;
+  }
+  CopyOptions options{conj && src.is_complex(), neg, non_blocking};
+  const Launchers& device = launchers_of("copy_", where);
+  if (!may_share(dst, src)) {
+    device.copy(dst, src, options);
     return;
   }
   bool plain = !lazy && dst.sizes() == src.sizes() &&
                dst.strides() == src.strides() &&
                dst.storage_offset() == src.storage_offset();
   if (plain && dst.dtype() == src.dtype()) return;
-  TensorBase temporary = make_tensor("copy_", src.sizes(), src.dtype());
-  copy_elements(temporary, src);
-  apply_lazy_bits(temporary, conj && src.is_complex(), neg);
-  copy_elements(dst, temporary);
+  TensorBase temporary =
+      make_tensor("copy_", src.sizes(), src.dtype(), src.device());
+  device.copy(temporary, src, options);
+  device.copy(dst, temporary, CopyOptions());
+}
+
+void fill_with(const TensorBase& dst, const Scalar& value) {
+  if (dst.numel() == 0 || dst.is_meta()) return;
+  launchers_of("fill_", dst.device()).fill(dst, value);
+}
+
+TensorBase on_cpu(const TensorBase& t) {
+  if (t.is_cpu()) return t;
+  TensorBase here = make_tensor("to", t.sizes(), t.dtype());
+  copy_into(here, t);
+  return here;
 }
 
 TensorBase contiguous(const TensorBase& t) {

@@ -8,7 +8,9 @@ namespace taeda {
 
 // dst and src have sizes that broadcast; src may be of any dtype. Does not
 // touch version counters.
-TAEDA_API void copy_into(const TensorBase& dst, const TensorBase& src);
+TAEDA_API void copy_into(const TensorBase& dst,
+                         const TensorBase& src,
+                         bool non_blocking = false);
 TAEDA_API void fill_with(const TensorBase& dst, const Scalar& value);
 // The same with zeros.
 TAEDA_API void zero_fill(const TensorBase& dst);
@@ -21,6 +23,9 @@ TAEDA_API void copy_strided(char* dst,
                             IntArrayRef src_strides,
                             IntArrayRef sizes,
                             ScalarType dtype);
+
+// The same elements on the CPU: `t` itself where it is there.
+TAEDA_API TensorBase on_cpu(const TensorBase& t);
 
 // A row-major copy of `t`, or `t` itself if it is contiguous (and has no lazy
 // conjugation or negation).

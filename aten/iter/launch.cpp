@@ -6,7 +6,10 @@ namespace taeda {
 
 namespace {
 
-constexpr Launchers kCpu{&native::launch_pointwise, &native::launch_reduce};
+constexpr Launchers kCpu{&native::launch_pointwise,
+                         &native::launch_reduce,
+                         &native::launch_copy,
+                         &native::launch_fill};
 
 constexpr int kDeviceTypes = static_cast<int>(DeviceType::PrivateUse1) + 1;
 

@@ -16,6 +16,12 @@ struct ReducePlan {
   uint64_t mask;  // the dims that are reduced, see dim_mask
 };
 
+// Of elements as they lie: what lazy bits ask for is said here.
+struct CopyOptions {
+  bool conj = false, neg = false;
+  bool non_blocking = false;
+};
+
 struct Launchers {
   // `out` and the operands have any strides and dtypes, and broadcast; no
   // operand is lazily conjugate or negative.
@@ -30,6 +36,12 @@ struct Launchers {
                  const TensorBase& self,
                  const TensorBase& out,
                  ArrayRef<Scalar> scalars);
+  // At least one of both lies on the device. They do not share memory, `src`
+  // broadcasts to `dst`; any strides and dtypes.
+  void (*copy)(const TensorBase& dst,
+               const TensorBase& src,
+               const CopyOptions& options);
+  void (*fill)(const TensorBase& dst, const Scalar& value);
 };
 
 // NotImplementedError naming the operator where the device has none.
@@ -38,7 +50,9 @@ TAEDA_API const Launchers& launchers_of(const char* op, Device device);
 TAEDA_API void set_launchers(DeviceType type, const Launchers* launchers);
 
 // Strides in bytes of an operand seen with the output's sizes, appended.
-void operand_strides(const TensorBase& t, IntArrayRef sizes, DimVector& out);
+TAEDA_API void operand_strides(const TensorBase& t,
+                               IntArrayRef sizes,
+                               DimVector& out);
 
 namespace native {
 
@@ -53,6 +67,10 @@ void launch_reduce(const ReduceOp& op,
                    const TensorBase& self,
                    const TensorBase& out,
                    ArrayRef<Scalar> scalars);
+void launch_copy(const TensorBase& dst,
+                 const TensorBase& src,
+                 const CopyOptions& options);
+void launch_fill(const TensorBase& dst, const Scalar& value);
 
 }  // namespace native
 

@@ -18,14 +18,15 @@ struct PointwiseOp {
   uint8_t scalars;
   DtypeRule types;
   const ChunkTable* tables[3];  // per ISA level
+  const char* kernel;           // the name of its text, see docs/design/cuda.md
 };
 
 #ifdef TAEDA_BASELINE_ONLY
 #define TAEDA_LEVELS(name) \
-  {&isa_default::name, &isa_default::name, &isa_default::name}
+  {&isa_default::name, &isa_default::name, &isa_default::name}, #name
 #else
 #define TAEDA_LEVELS(name) \
-  {&isa_default::name, &isa_avx2::name, &isa_avx512::name}
+  {&isa_default::name, &isa_avx2::name, &isa_avx512::name}, #name
 #endif
 
 TAEDA_API TensorBase pointwise(const PointwiseOp& op,

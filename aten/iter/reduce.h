@@ -11,6 +11,7 @@ struct ReduceOp {
   DtypeRule types;
   bool has_identity;  // whether nothing at all can be reduced
   const ReduceTable* tables[3];
+  const char* kernel;  // the name of its text, see docs/design/cuda.md
 };
 
 struct ReduceArgs {

@@ -84,9 +84,10 @@ bool any_zero(const T* p, int64_t n) {
   return found;
 }
 
-// Integers have no infinity to answer with.
+// Integers have no infinity to answer with. Elsewhere than on the CPU looking
+// would wait for the device, whose quotients by 0 are any numbers.
 void refuse_zero(std::string_view op, const Tensor& divisor) {
-  if (divisor.is_meta() || divisor.numel() == 0) return;
+  if (!divisor.is_cpu() || divisor.numel() == 0) return;
   Tensor plain = contiguous(divisor);
   bool zero = false;
   visit_type(plain.dtype(), [&](auto tag) {

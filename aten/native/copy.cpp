@@ -21,10 +21,10 @@
 
 namespace taeda::native {
 
-void copy_(const Tensor& self, const Tensor& src, bool) {
+void copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   check_no_internal_overlap("copy_", self);
   check_no_partial_overlap("copy_", self, src);
-  copy_into(self, src);
+  copy_into(self, src, non_blocking);
 }
 
 template <class I>
@@ -48,7 +48,7 @@ void copy_shape(const Spec<I>& self, const Spec<I>& src, bool, Plan<I>& plan) {
 }
 TAEDA_SHAPE(copy_shape);
 
-void copy_cpu(const Tensor&, const Tensor& src, bool, const Tensor& out) {
+void copy_values(const Tensor&, const Tensor& src, bool, const Tensor& out) {
   copy_into(out, src);
 }
 
@@ -60,9 +60,9 @@ void clone_shape(const Spec<I>& self,
 }
 TAEDA_SHAPE(clone_shape);
 
-void clone_cpu(const Tensor& self,
-               std::optional<MemoryFormat>,
-               const Tensor& out) {
+void clone_values(const Tensor& self,
+                  std::optional<MemoryFormat>,
+                  const Tensor& out) {
   copy_into(out, self);
 }
 
@@ -95,15 +95,15 @@ void to_copy_shape(const Spec<I>& self,
 }
 TAEDA_SHAPE(to_copy_shape);
 
-void to_copy_cpu(const Tensor& self,
-                 std::optional<ScalarType>,
-                 std::optional<Layout>,
-                 std::optional<Device>,
-                 std::optional<bool>,
-                 bool,
-                 std::optional<MemoryFormat>,
-                 const Tensor& out) {
-  copy_into(out, self);
+void to_copy_values(const Tensor& self,
+                    std::optional<ScalarType>,
+                    std::optional<Layout>,
+                    std::optional<Device>,
+                    std::optional<bool>,
+                    bool non_blocking,
+                    std::optional<MemoryFormat>,
+                    const Tensor& out) {
+  copy_into(out, self, non_blocking);
 }
 
 namespace {
@@ -173,6 +173,7 @@ Scalar _local_scalar_dense(const Tensor& self) {
   TAEDA_CHECK(self.numel() == 1,
               "_local_scalar_dense: expected a tensor with one element, got ",
               self.sizes());
+  if (!self.is_cpu()) return _local_scalar_dense(on_cpu(self));
   Scalar value = Scalar::load(self.dtype(), self.const_raw_data());
   if (self.is_conj()) value = value.conj();
   return self.is_neg() ? -value : value;

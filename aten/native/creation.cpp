@@ -117,7 +117,7 @@ void unset(const Tensor& t) {
   } else if (type == kBool) {
     fill_with(t, int64_t{1});
   } else {
-    std::memset(t.mutable_raw_data(), 0xff, t.nbytes());
+    fill_with(t, int64_t{-1});
   }
 }
 

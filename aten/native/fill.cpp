@@ -45,15 +45,16 @@ TAEDA_SHAPE(zero_shape);
 namespace {
 
 Scalar only_value(const Tensor& value) {
-  return Scalar::load(value.dtype(), value.const_raw_data());
+  const Tensor here = on_cpu(value);
+  return Scalar::load(here.dtype(), here.const_raw_data());
 }
 
 }  // namespace
 
-void fill_cpu(const Tensor&, const Scalar& value, const Tensor& out) {
+void fill_values(const Tensor&, const Scalar& value, const Tensor& out) {
   fill_with(out, value);
 }
-void fill_cpu(const Tensor&, const Tensor& value, const Tensor& out) {
+void fill_values(const Tensor&, const Tensor& value, const Tensor& out) {
   fill_with(out, only_value(value));
 }
 // A number written twice to one place is still that number.
@@ -63,7 +64,7 @@ void fill_(const Tensor& self, const Tensor& value) {
   fill_with(self, only_value(value));
 }
 
-void zero_cpu(const Tensor&, const Tensor& out) { zero_fill(out); }
+void zero_values(const Tensor&, const Tensor& out) { zero_fill(out); }
 void zero_(const Tensor& self) { zero_fill(self); }
 
 namespace {

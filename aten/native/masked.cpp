@@ -169,6 +169,12 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
         Scalar(num_classes), kLong, std::nullopt, self.device(), std::nullopt);
     return ops::_to_copy(ops::eq(ops::unsqueeze(self, -1), all), kLong);
   }
+  if (!self.is_cpu()) {
+    return ops::_to_copy(one_hot(on_cpu(self), num_classes),
+                         std::nullopt,
+                         std::nullopt,
+                         self.device());
+  }
   Tensor classes = contiguous(self);
   const int64_t* c = classes.const_data<int64_t>();
   int64_t n = classes.numel(), largest = -1;

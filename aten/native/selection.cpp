@@ -251,14 +251,14 @@ bool allclose(const Tensor& self,
               double atol,
               bool equal_nan) {
   Tensor close = ops::all(ops::isclose(self, other, rtol, atol, equal_nan));
-  return *close.const_data<bool>();
+  return *on_cpu(close).const_data<bool>();
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
   if (self.sizes() != other.sizes()) return false;
   if (self.numel() == 0) return true;
   Tensor same = ops::all(ops::eq(self, other));
-  return *same.const_data<bool>();
+  return *on_cpu(same).const_data<bool>();
 }
 
 }  // namespace taeda::native

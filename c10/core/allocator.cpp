@@ -1,4 +1,5 @@
 #include <taeda/c10/core/allocator.h>
+#include <taeda/c10/core/gpu.h>
 #include <taeda/c10/util/check.h>
 
 #include <array>
@@ -156,9 +157,8 @@ void set_allocator(DeviceType type, Allocator* allocator) {
 Allocator& allocator_for(DeviceType type) {
   Allocator* a = table()[static_cast<int>(type)];
   if (a == nullptr && type == DeviceType::CUDA) {
-    throw_error(ErrorKind::Assertion,
-                "Taeda not compiled with CUDA enabled: no NVIDIA backend is "
-                "loaded");
+    gpu();  // sets it, or says why it cannot be used
+    a = table()[static_cast<int>(type)];
   }
   TAEDA_CHECK(a != nullptr,
               "no allocator for device type ",

@@ -1,3 +1,4 @@
+#include <taeda/c10/core/gpu.h>
 #include <taeda/c10/core/kept_forms.h>
 #include <taeda/c10/util/check.h>
 
@@ -66,6 +67,25 @@ class CowBlock {
   std::atomic<int64_t> users_{1};
 };
 
+namespace {
+
+// Of the storage's device, which need not be the thread's current one.
+DataPtr allocate_on(Device device, Allocator& allocator, size_t nbytes) {
+  GpuGuard guard(device);
+  return allocator.allocate(nbytes);
+}
+
+void copy_bytes(Device device, void* to, const void* from, size_t nbytes) {
+  if (!device.is_cuda()) {
+    std::memcpy(to, from, nbytes);
+    return;
+  }
+  GpuGuard guard(device);
+  gpu().copy_bytes(to, from, nbytes);
+}
+
+}  // namespace
+
 FormAnswer find_form(StorageImpl& storage, const FormKey& key) {
   constexpr size_t kMostForms = 8;
   const std::lock_guard<std::mutex> lock(CowBlock::mutex());
@@ -95,7 +115,7 @@ void show_memory(StorageImpl& storage) {
 }
 
 StorageImpl::StorageImpl(size_t nbytes, Allocator& allocator, Device device)
-    : memory_(allocator.allocate(nbytes)),
+    : memory_(allocate_on(device, allocator, nbytes)),
       nbytes_(nbytes),
       device_(device),
       allocator_(&allocator),
@@ -139,7 +159,9 @@ Storage StorageImpl::lazy_clone() {
   // Who knows the address would see one of both written.
   if (block == nullptr || block->shown_) {
     auto copy = make_intrusive<StorageImpl>(nbytes_, *allocator_, device_);
-    if (nbytes_ > 0) std::memcpy(copy->mutable_data(), memory_.data, nbytes_);
+    if (nbytes_ > 0) {
+      copy_bytes(device_, copy->mutable_data(), memory_.data, nbytes_);
+    }
     return copy;
   }
   block->retain();
@@ -148,17 +170,17 @@ Storage StorageImpl::lazy_clone() {
 
 void StorageImpl::materialize() {
   if (CowBlock::gives_up_forms(*this)) return;
-  DataPtr fresh = allocator_->allocate(nbytes_);
-  std::memcpy(fresh.data, memory_.data, nbytes_);
+  DataPtr fresh = allocate_on(device_, *allocator_, nbytes_);
+  copy_bytes(device_, fresh.data, memory_.data, nbytes_);
   free_memory();
   memory_ = fresh;
 }
 
 void StorageImpl::resize(size_t nbytes) {
   TAEDA_CHECK(resizable(), "Trying to resize storage that is not resizable");
-  DataPtr fresh = allocator_->allocate(nbytes);
+  DataPtr fresh = allocate_on(device_, *allocator_, nbytes);
   if (fresh.data != nullptr && memory_.data != nullptr) {
-    std::memcpy(fresh.data, memory_.data, std::min(nbytes, nbytes_));
+    copy_bytes(device_, fresh.data, memory_.data, std::min(nbytes, nbytes_));
   }
   has_shrunk_ |= nbytes < nbytes_;
   free_memory();

@@ -37,6 +37,8 @@ bool may_hold(const Tensor& condition) {
   if (wrapped_or_null(condition) != nullptr || meets_python(condition)) {
     return true;
   }
+  // Looking would wait for the device.
+  if (!condition.is_cpu()) return true;
   return *condition.const_data<bool>();
 }
 
@@ -86,8 +88,11 @@ Tensor unreduce(const Tensor& t,
 
 Tensor copy_backward(const Tensor& grad,
                      SymIntArrayRef sizes,
-                     ScalarType dtype) {
-  return cast_to(sum_to(real_if_needed(grad, dtype), sizes), dtype);
+                     ScalarType dtype,
+                     Device device) {
+  Tensor sum = cast_to(sum_to(real_if_needed(grad, dtype), sizes), dtype);
+  if (sum.device() == device) return sum;
+  return ops::_to_copy(sum, std::nullopt, std::nullopt, device);
 }
 
 Tensor sum_backward(const Tensor& grad,

@@ -46,7 +46,8 @@ TAEDA_API Tensor unreduce(const Tensor& t,
 
 TAEDA_API Tensor copy_backward(const Tensor& grad,
                                SymIntArrayRef sizes,
-                               ScalarType dtype);
+                               ScalarType dtype,
+                               Device device);
 // Reductions -----------------------------------------------------------------
 
 TAEDA_API Tensor sum_backward(const Tensor& grad,

@@ -1,5 +1,7 @@
 #include <taeda/csrc/autograd/graph.h>
 
+#include <taeda/aten/iter/copy.h>
+
 #include <taeda/csrc/autograd/formulas.h>
 #include <taeda/csrc/autograd/validate.h>
 #include <taeda/gen/ops/ones_like.h>
@@ -14,7 +16,11 @@ Tensor one_like(const Tensor& t) {
   }
   Tensor one = make_tensor_strided(
       "backward", t.sizes(), t.strides(), t.dtype(), t.device());
-  if (t.is_cpu()) Scalar(1).store(t.dtype(), one.mutable_raw_data());
+  if (t.is_cpu()) {
+    Scalar(1).store(t.dtype(), one.mutable_raw_data());
+  } else {
+    fill_with(one, 1);
+  }
   return one;
 }
 }  // namespace

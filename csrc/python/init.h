@@ -40,5 +40,6 @@ void bind_autocast(PyObject* module);
 void bind_torch_dispatch(PyObject* module);
 void bind_symbolic(PyObject* module);
 void bind_shared_memory(PyObject* module);
+void bind_cuda(PyObject* module);
 
 }  // namespace taeda::python

@@ -79,7 +79,8 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
                        bind_autocast,
                        bind_torch_dispatch,
                        bind_symbolic,
-                       bind_shared_memory}) {
+                       bind_shared_memory,
+                       bind_cuda}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());

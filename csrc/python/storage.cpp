@@ -1,6 +1,7 @@
 // taeda.UntypedStorage: the bytes behind tensors.
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/core/memory.h>
+#include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
 #include <taeda/c10/core/kept_forms.h>
 #include <taeda/csrc/python/casters.h>
@@ -41,12 +42,20 @@ SharedStorage make_storage(py::object given, std::optional<Device> device) {
 
 // Bytes ----------------------------------------------------------------------
 
-uint8_t& byte_at(const SharedStorage& s, int64_t i) {
+// All of them as a tensor, wherever they lie.
+TensorBase bytes_of(const SharedStorage& s) {
+  auto impl = make_intrusive<TensorImpl>(
+      Storage(s), kByte, backend_key(s->device().type));
+  impl->set_sizes_contiguous({static_cast<int64_t>(s->nbytes())});
+  return TensorBase(std::move(impl));
+}
+
+TensorBase byte_at(const SharedStorage& s, int64_t i) {
   auto n = static_cast<int64_t>(s->nbytes());
   TAEDA_CHECK_AS(Index,
                  i >= -n && i < n,
                  message("index {} out of range for storage of size {}", i, n));
-  return static_cast<uint8_t*>(s->mutable_data())[i < 0 ? i + n : i];
+  return make_view(bytes_of(s), {}, {}, i < 0 ? i + n : i);
 }
 
 // A slice shares memory with the whole, which it keeps alive.
@@ -68,9 +77,7 @@ SharedStorage slice_of(const SharedStorage& whole, const py::slice& slice) {
 }
 
 SharedStorage fill(const SharedStorage& s, int64_t byte) {
-  if (s->nbytes() > 0) {
-    std::memset(s->mutable_data(), static_cast<int>(byte), s->nbytes());
-  }
+  if (s->nbytes() > 0) fill_with(bytes_of(s), byte & 0xff);
   return s;
 }
 
@@ -89,17 +96,13 @@ SharedStorage copy_from(const SharedStorage& to,
                       "bytes",
                       to->nbytes(),
                       from->nbytes()));
-  if (to->nbytes() > 0) {
-    std::memmove(to->mutable_data(), from->data(), to->nbytes());
-  }
+  if (to->nbytes() > 0) copy_into(bytes_of(to), bytes_of(from));
   return to;
 }
 
 SharedStorage clone(const SharedStorage& s) {
   SharedStorage out = make_empty(s->nbytes(), s->device());
-  if (s->nbytes() > 0) {
-    std::memcpy(out->mutable_data(), s->data(), s->nbytes());
-  }
+  if (s->nbytes() > 0) copy_into(bytes_of(out), bytes_of(s));
   return out;
 }
 
@@ -127,7 +130,8 @@ void add_buffer(PyHeapTypeObject* type) {
 }
 
 py::list tolist(const SharedStorage& s) {
-  const auto* bytes = static_cast<const uint8_t*>(s->data());
+  TensorBase here = on_cpu(bytes_of(s));
+  const auto* bytes = here.const_data<uint8_t>();
   return py::cast(std::vector<uint8_t>(bytes, bytes + s->nbytes()));
 }
 
@@ -207,14 +211,17 @@ void init_storage(PyObject* module) {
           "Bytes of memory, its data included.")
       .def("__getitem__", slice_of)
       .def("__getitem__",
-           [](Self s, py::handle i) { return byte_at(s, to_int(i.ptr())); })
+           [](Self s, py::handle i) {
+             TensorBase byte = on_cpu(byte_at(s, to_int(i.ptr())));
+             return *byte.const_data<uint8_t>();
+           })
       .def("__setitem__",
            [](Self s, const py::slice& part, int64_t byte) {
              fill(slice_of(s, part), byte);
            })
       .def("__setitem__",
            [](Self s, py::handle i, int64_t byte) {
-             byte_at(s, to_int(i.ptr())) = static_cast<uint8_t>(byte);
+             fill_with(byte_at(s, to_int(i.ptr())), byte & 0xff);
            })
       .def_property_readonly("device", [](Self s) { return s->device(); })
       .def_property_readonly("_cdata", address)

@@ -39,7 +39,7 @@ TensorBase memory_of(const TensorBase& given, Reading reading) {
               "elements");
   if (t.is_cpu() && !t.is_conj() && !t.is_neg()) return t;
   BelowAutograd guard;
-  return contiguous(t);
+  return t.is_cpu() ? contiguous(t) : on_cpu(t);
 }
 
 PyObject* element(ScalarType dtype, const void* p) {

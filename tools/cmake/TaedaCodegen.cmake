@@ -31,6 +31,9 @@ file(GLOB_RECURSE _codegen_inputs CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/python/taeda/nn/modules/__init__.py"
   "${PROJECT_SOURCE_DIR}/python/taeda/optim/__init__.py"
   "${PROJECT_SOURCE_DIR}/python/taeda/utils/data/__init__.py"
+  # What device text includes.
+  "${PROJECT_SOURCE_DIR}/aten/math/*.h"
+  "${PROJECT_SOURCE_DIR}/aten/native/cuda/*.cuh"
   # The derivatives that records may name.
   "${PROJECT_SOURCE_DIR}/csrc/autograd/formulas*.h"
   "${PROJECT_SOURCE_DIR}/csrc/autograd/scalar_math.h")

@@ -534,13 +534,18 @@ def backend_slots(op: Operator) -> tuple[str, ...]:
     body = op.overload.body
     if isinstance(body, Composite | Foreach | View):
         return BACKENDS
+    if isinstance(body, Pointwise | Reduction):
+        # Planned for all devices; the launcher of each runs the loop.
+        return ("CPU", "CUDA", "Meta")
     if isinstance(body, Kernel):
         # What reads elements to know its sizes needs memory, unless it is told.
         if {"data_dependent_output", "dynamic_output_shape"} & {*op.overload.tags}:
             told = any(a.name == "output_size" for a in op.schema.arguments)
-            return ("CPU", "Meta") if told and body.any else ("CPU",)
-        # A device without a backend is refused by its allocator.
-        if body.any or is_factory_like(op.schema):
+            if told and body.any:
+                return ("CPU", "Meta")
+            # Made for all devices, of what reads elements wherever they are.
+            return tuple(k for k in BACKENDS if k != "Meta") if body.any else ("CPU",)
+        if body.any:
             return BACKENDS
         if body.shape is None and not op.schema.mutable_args:
             return ("CPU",)

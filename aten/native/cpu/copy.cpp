@@ -1,6 +1,7 @@
 // Copies and fills on the CPU: conversion between all dtypes and geometries.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/iteration_space.h>
+#include <taeda/aten/iter/launch.h>
 #include <taeda/aten/native/cpu/copy.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/convert.h>
@@ -347,8 +348,9 @@ void zero_fill(const TensorBase& dst) {
   }
 }
 
-void fill_with(const TensorBase& dst, const Scalar& value) {
-  if (dst.numel() == 0 || !dst.is_cpu()) return;
+namespace native {
+
+void launch_fill(const TensorBase& dst, const Scalar& value) {
   alignas(16) char element[16];
   value.store(dst.dtype(), element);
   if (dst.is_non_overlapping_and_dense() && fill_dense(dst, element)) return;
@@ -362,5 +364,7 @@ void fill_with(const TensorBase& dst, const Scalar& value) {
                 static_cast<char*>(dst.mutable_raw_data()),
                 element);
 }
+
+}  // namespace native
 
 }  // namespace taeda

@@ -1,46 +1,18 @@
 // What kernels of the compiler's loop programs stand on, beside the prelude.
 #pragma once
 
-#include <taeda/aten/math/convert.h>
-#include <taeda/aten/native/cuda/prelude.cuh>
-
-#ifdef __CUDACC_RTC__
-namespace taeda {
-using int8_t = signed char;  // NVRTC has no <cstdint>
-using uint8_t = unsigned char;
-using int32_t = int;
-using uint16_t = unsigned short;
-using uint32_t = unsigned;
-using uint64_t = unsigned long long;
-}  // namespace taeda
-#endif
-
-#include <taeda/c10/util/bfloat16.h>
-#include <taeda/c10/util/half.h>
+#include <taeda/aten/native/cuda/storage.cuh>
 
 namespace taeda {
 
 using math::convert;
 
-// Elements that one access reads or writes.
-template <class T, int kCount>
-struct alignas(sizeof(T) * kCount) Pack {
-  T at[kCount];
-};
-
-template <class T, int kCount>
-__device__ inline void read_pack(Pack<T, kCount>& pack, const T* from) {
-  pack = *reinterpret_cast<const Pack<T, kCount>*>(from);
-}
-template <class T, int kCount>
-__device__ inline void write_pack(const Pack<T, kCount>& pack, T* to) {
-  *reinterpret_cast<Pack<T, kCount>*>(to) = pack;
-}
-
 // The value that the thread has whose number differs in the bits of `step`.
 template <class T>
 __device__ inline T exchange(T value, int step) {
-  if constexpr (sizeof(T) < 4) {
+  if constexpr (kIsComplex<T>) {
+    return T(exchange(value.real(), step), exchange(value.imag(), step));
+  } else if constexpr (sizeof(T) < 4) {
     int small = static_cast<int>(value);
     return static_cast<T>(__shfl_xor_sync(0xffffffffu, small, step));
   } else {

@@ -1,18 +1,42 @@
-"""NVIDIA GPUs. This build has no CUDA library, and says so truthfully."""
+"""NVIDIA GPUs: devices, streams, memory.
+
+Nothing is loaded until a GPU is asked for. Where there is none, `is_available()` says
+so, and what needs one raises AssertionError with what is missing.
+"""
 
 from __future__ import annotations
 
 from taeda import _C
 from taeda._lazy import attributes
+from taeda.cuda._devices import (
+    _CudaDeviceProperties,  # noqa: F401 (programs compare types with it)
+    _driver,
+    can_device_access_peer,
+    current_device,
+    device,
+    device_count,
+    device_of,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    init,
+    is_available,
+    is_initialized,
+    set_device,
+    synchronize,
+)
 
 __all__ = [
     "OutOfMemoryError",
+    "can_device_access_peer",
     "current_device",
     "device",
     "device_count",
+    "device_of",
     "empty_cache",
     "get_device_capability",
     "get_device_name",
+    "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
     "init",
@@ -24,9 +48,9 @@ __all__ = [
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
-    "max_memory_reserved",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
@@ -37,42 +61,80 @@ OutOfMemoryError = _C.OutOfMemoryError
 _TENSORS = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
 _MEMORY = (
     "caching_allocator_alloc caching_allocator_delete change_current_allocator"
-    " get_allocator_backend get_per_process_memory_fraction host_memory_stats"
-    " host_memory_stats_as_nested_dict max_memory_cached memory_cached memory_snapshot"
-    " memory_stats_as_nested_dict memory_summary reset_accumulated_host_memory_stats"
-    " reset_accumulated_memory_stats reset_max_memory_cached"
-    " reset_peak_host_memory_stats set_per_process_memory_fraction"
+    " empty_cache get_allocator_backend get_per_process_memory_fraction"
+    " host_memory_stats host_memory_stats_as_nested_dict max_memory_allocated"
+    " max_memory_cached max_memory_reserved mem_get_info memory_allocated"
+    " memory_cached memory_reserved memory_snapshot memory_stats"
+    " memory_stats_as_nested_dict memory_summary"
+    " reset_accumulated_host_memory_stats reset_accumulated_memory_stats"
+    " reset_max_memory_allocated reset_max_memory_cached"
+    " reset_peak_host_memory_stats reset_peak_memory_stats"
+    " set_per_process_memory_fraction"
+)
+_STREAMS = (
+    "Event ExternalStream Stream StreamContext current_stream default_stream"
+    " set_stream stream"
+)
+_ABSENT = (
+    "clock_rate cudart current_blas_handle current_solver_handle"
+    " device_memory_used get_rng_state get_stream_from_external"
+    " get_sync_debug_mode graph_pool_handle initial_seed ipc_collect"
+    " make_graphed_callables memory_usage power_draw seed seed_all set_rng_state"
+    " set_sync_debug_mode temperature utilization"
 )
 __getattr__ = attributes(
     __name__,
     {f"{kind}Tensor": "._compat.cuda_types" for kind in _TENSORS}
-    | dict.fromkeys(_MEMORY.split(), "memory"),
+    | dict.fromkeys(_MEMORY.split(), "memory")
+    | dict.fromkeys(_STREAMS.split(), "streams"),
     ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "streams"),
 )
 default_generators: tuple = ()
 has_magma = False
+_lazy_init = init
 
 
-def _no_device(*args, **kwargs):
-    raise AssertionError("Taeda not compiled with CUDA enabled: no GPU can be used")
+def _absent(name: str):
+    """A function that needs a GPU, and that is not there yet."""
+
+    def refuse(*args, **kwargs):
+        _driver()
+        raise NotImplementedError(f"cuda.{name} is not there yet")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "Raises NotImplementedError; AssertionError without a GPU."
+    return refuse
 
 
-def is_available() -> bool:
-    """False: this build has no GPU. So nothing is set up, computes in TF32 or records
-    a graph either."""
+globals().update((name, _absent(name)) for name in _ABSENT.split())
+
+
+def _is_in_bad_fork() -> bool:
+    """False: a process that forked after using a GPU hears of it when it uses one."""
     return False
 
 
-is_initialized = is_tf32_supported = is_current_stream_capturing = is_available
+def is_tf32_supported() -> bool:
+    """False: no product is computed in TF32 yet."""
+    return False
+
+
+def is_current_stream_capturing() -> bool:
+    """False: no work is recorded into graphs yet."""
+    return False
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the GPU computes in bfloat16."""
-    return is_available()
+    """Whether the GPU computes in bfloat16 (from compute capability 8.0 on), or can
+    compute in float32 instead."""
+    if not is_available():
+        return False
+    return including_emulation or get_device_capability()[0] >= 8
 
 
 def get_arch_list() -> list[str]:
-    """The GPUs that this build was compiled for."""
+    """The GPUs that this build was compiled for: none, kernels are compiled when they
+    are first used."""
     return []
 
 
@@ -81,32 +143,11 @@ def get_gencode_flags() -> str:
     return ""
 
 
-def device_count() -> int:
-    """The number of GPUs that can be used."""
-    return 0
-
-
-def empty_cache() -> None:
-    """Give cached GPU memory back; there is none."""
-
-
 def manual_seed(seed: int) -> None:
     """Seed the current GPU's generator, once there is one."""
 
 
 manual_seed_all = manual_seed
-
-
-def memory_allocated(device=None) -> int:
-    """Bytes of GPU memory in use."""
-    return 0
-
-
-memory_reserved = max_memory_allocated = max_memory_reserved = memory_allocated
-
-
-def reset_peak_memory_stats(device=None) -> None:
-    """Restart the count of the largest memory use."""
 
 
 def get_rng_state_all() -> list:
@@ -117,68 +158,3 @@ def get_rng_state_all() -> list:
 def set_rng_state_all(new_states) -> None:
     """States for the generators of GPUs: they wait for GPUs to be set up, which never
     happens on this build, as in PyTorch."""
-
-
-mem_get_info = _no_device
-reset_max_memory_allocated = reset_peak_memory_stats
-init = current_device = set_device = synchronize = _no_device
-get_device_name = get_device_capability = get_device_properties = _no_device
-get_rng_state = set_rng_state = initial_seed = seed = seed_all = _no_device
-current_stream = default_stream = set_stream = get_stream_from_external = _no_device
-can_device_access_peer = cudart = ipc_collect = graph_pool_handle = _no_device
-current_blas_handle = current_solver_handle = _no_device
-get_sync_debug_mode = set_sync_debug_mode = _no_device
-clock_rate = device_memory_used = memory_usage = power_draw = _no_device
-temperature = utilization = make_graphed_callables = _no_device
-
-
-class Stream:
-    """A queue of work on a GPU; none can be made."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        _no_device()
-
-
-class Event:
-    """A mark in such a queue; none can be made."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        _no_device()
-
-
-class device:
-    """Makes a GPU the current one inside `with`; -1 and None leave all as it is."""
-
-    def __init__(self, device) -> None:
-        index = -1 if device is None else device
-        if index != -1:
-            _no_device()
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, type, value, traceback) -> None:
-        return None
-
-
-class device_of(device):
-    """Makes the GPU of a tensor the current one inside `with`."""
-
-    def __init__(self, obj) -> None:
-        super().__init__(obj.get_device() if obj.is_cuda else -1)
-
-
-def stream(stream):
-    """A context in which a stream is the current one; None changes nothing.
-
-    Raises:
-        AssertionError: a stream, for there is no GPU.
-    """
-    from contextlib import nullcontext
-
-    return nullcontext() if stream is None else _no_device()
-
-
-def memory_stats(device=None) -> dict:
-    """Counts of GPU memory, of which none is used."""
-    return {}

@@ -1,38 +1,125 @@
-"""Memory of GPUs, of which this build uses none: counts are zero, the rest refuses."""
+"""Memory of GPUs: what is used, what is cached, how much there may be.
+
+Without a GPU counts are zero, and what would change something refuses.
+"""
 
 from __future__ import annotations
 
-from taeda import cuda
 from taeda._lazy import attributes
-from taeda.cuda import _no_device, max_memory_reserved, memory_reserved
+from taeda.cuda._devices import _driver, index_of, is_initialized
 
-_SHARED = "empty_cache reset_peak_memory_stats reset_max_memory_allocated mem_get_info"
-_SHARED += " max_memory_allocated memory_allocated memory_stats"
-_OWN = "memory_cached max_memory_cached memory_stats_as_nested_dict host_memory_stats"
-_OWN += " host_memory_stats_as_nested_dict"
-_REFUSED = (
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_POOLS = ("all", "small_pool", "large_pool")
+_MEASURES = ("current", "peak", "allocated", "freed")
+_ABSENT = (
     "caching_allocator_alloc caching_allocator_delete change_current_allocator"
-    " get_allocator_backend get_per_process_memory_fraction memory_snapshot"
-    " memory_summary reset_accumulated_host_memory_stats reset_max_memory_cached"
+    " get_per_process_memory_fraction reset_accumulated_host_memory_stats"
     " reset_accumulated_memory_stats reset_peak_host_memory_stats"
-    " set_per_process_memory_fraction"
 )
-globals().update((name, getattr(cuda, name)) for name in _SHARED.split())
-globals().update(dict.fromkeys(_REFUSED.split(), _no_device))
-__all__ = ["max_memory_reserved", "memory_reserved"]
-__all__ += f"{_SHARED} {_OWN} {_REFUSED}".split()
+__all__ = [
+    *_ABSENT.split(),
+    "empty_cache",
+    "get_allocator_backend",
+    "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
+    "max_memory_allocated",
+    "max_memory_cached",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_cached",
+    "memory_reserved",
+    "memory_snapshot",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+    "set_per_process_memory_fraction",
+]
 
 
-def memory_cached(device=None) -> int:
-    """The old name of `memory_reserved`."""
-    _warn_of_old("memory_cached", "memory_reserved")
-    return memory_reserved(device)
+def _absent(name: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        _driver()
+        raise NotImplementedError(f"cuda.{name} is not there yet")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "Raises NotImplementedError; AssertionError without a GPU."
+    return refuse
 
 
-def max_memory_cached(device=None) -> int:
-    """The old name of `max_memory_reserved`."""
-    _warn_of_old("max_memory_cached", "max_memory_reserved")
-    return max_memory_reserved(device)
+globals().update((name, _absent(name)) for name in _ABSENT.split())
+
+
+def get_allocator_backend() -> str:
+    """The name of the allocator of device memory."""
+    _driver()
+    return "native"
+
+
+def empty_cache() -> None:
+    """Give the driver back what no tensor uses."""
+    if is_initialized():
+        _driver().empty_cache()
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """`memory_stats` by the parts of their names; empty where nothing was used."""
+    if not is_initialized():
+        return {}
+    stats = _driver().memory_stats(index_of(device))
+    return {
+        name: {
+            pool: dict(zip(_MEASURES, row, strict=True))
+            for pool, row in zip(_POOLS, value, strict=True)
+        }
+        if isinstance(value, list)
+        else value
+        for name, value in stats.items()
+    }
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """Counts of blocks, segments and their bytes: now, the largest, ever taken, freed.
+
+    Keys are "allocated_bytes.all.current" and their like.
+    """
+    flat: dict[str, Any] = {}
+
+    def walk(prefix: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            flat[prefix] = value
+            return
+        for name, inner in value.items():
+            walk(f"{prefix}.{name}" if prefix else name, inner)
+
+    walk("", memory_stats_as_nested_dict(device))
+    return dict(sorted(flat.items()))
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of GPU memory that tensors use."""
+    return memory_stats(device).get("allocated_bytes.all.current", 0)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that tensors used at a time."""
+    return memory_stats(device).get("allocated_bytes.all.peak", 0)
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that were taken from the driver, used or not."""
+    return memory_stats(device).get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that were taken from the driver at a time."""
+    return memory_stats(device).get("reserved_bytes.all.peak", 0)
 
 
 def _warn_of_old(old: str, new: str) -> None:
@@ -42,17 +129,83 @@ def _warn_of_old(old: str, new: str) -> None:
     warnings.warn(text, FutureWarning, stacklevel=3)
 
 
-def memory_stats_as_nested_dict(device=None) -> dict:
-    """`memory_stats` by the parts of their names."""
+def memory_cached(device: Any = None) -> int:
+    """The old name of `memory_reserved`."""
+    _warn_of_old("memory_cached", "memory_reserved")
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Any = None) -> int:
+    """The old name of `max_memory_reserved`."""
+    _warn_of_old("max_memory_cached", "max_memory_reserved")
+    return max_memory_reserved(device)
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the largest uses count from now on."""
+    if is_initialized():
+        _driver().reset_peak(index_of(device))
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Free and total bytes of a GPU."""
+    functions = _driver()
+    return functions.memory_info(index_of(device))
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Take at most this share of a GPU's memory.
+
+    Raises:
+        TypeError: not a float.
+        ValueError: outside of 0 to 1.
+    """
+    functions = _driver()
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    functions.set_memory_fraction(fraction, index_of(device))
+
+
+def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
+    """The segments of all GPUs, each with its blocks in order."""
+    return _driver().segments()
+
+
+def _in_units(count: int) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 10240:
+            return f"{count:6d} {unit}"
+        count //= 1024
+    return f"{count:6d} TiB"
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The counts of `memory_stats` as a table, in units that fit."""
+    _driver()
+    stats = memory_stats_as_nested_dict(device)
+    lines = [f"{'':24}" + "".join(f"{m:>14}" for m in _MEASURES)]
+    for name, pools in stats.items():
+        if not isinstance(pools, dict):
+            continue
+        for pool, row in pools.items():
+            if abbreviated and pool != "all":
+                continue
+            is_bytes = name.endswith("bytes")
+            shown = (_in_units(n) if is_bytes else str(n) for n in row.values())
+            title = name if pool == "all" else f"  {pool}"
+            lines.append(f"{title:24}" + "".join(f"{text:>14}" for text in shown))
+    return "\n".join(lines)
+
+
+def host_memory_stats() -> dict[str, Any]:
+    """Counts of page-locked memory; none are kept."""
     return {}
 
 
-def host_memory_stats() -> dict:
-    """Counts of pinned memory, of which none is used."""
-    return {}
-
-
-def host_memory_stats_as_nested_dict() -> dict:
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
     """`host_memory_stats` by the parts of their names."""
     return {}
 

@@ -1,20 +1,19 @@
-"""Sums and copies between GPUs by NCCL, which take a CUDA build."""
+"""Sums and copies between GPUs by NCCL: not there yet."""
 
 from __future__ import annotations
 
-from taeda.cuda import _no_device
+from taeda.cuda import _absent
 
-__all__ = ["all_gather", "all_reduce", "broadcast", "init_rank", "is_available"]
-__all__ += ["reduce", "reduce_scatter", "unique_id", "version"]
+_REFUSED = (
+    "all_gather all_reduce broadcast init_rank reduce reduce_scatter unique_id version"
+)
+__all__ = sorted(f"is_available {_REFUSED}".split())
+globals().update((name, _absent(f"nccl.{name}")) for name in _REFUSED.split())
 
 
 def is_available(tensors) -> bool:
-    """False, with a warning: this build has no NCCL to work on these tensors."""
+    """False, with a warning: there is no NCCL to work on these tensors."""
     import warnings
 
     warnings.warn("Taeda is not compiled with NCCL support", stacklevel=2)
     return False
-
-
-all_gather = all_reduce = broadcast = init_rank = _no_device
-reduce = reduce_scatter = unique_id = version = _no_device

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from taeda.cuda import _no_device
+from taeda.cuda import _absent
 
 __all__ = ["profile", "start", "stop"]
 
-start = stop = _no_device
+start, stop = _absent("profiler.start"), _absent("profiler.stop")
 
 
 @contextmanager

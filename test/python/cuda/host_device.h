@@ -175,8 +175,58 @@ void launch_kernel(void (*kernel)(P...),
   });
 }
 
+template <class... P, size_t... I>
+void call_values(void (*kernel)(P...),
+                 void** parameters,
+                 std::index_sequence<I...>) {
+  kernel(*static_cast<P*>(parameters[I])...);
+}
+// A kernel with any parameters, of which `parameters` has the addresses.
+template <class... P>
+void launch_values(void (*kernel)(P...),
+                   TaedaDim grid,
+                   unsigned threads,
+                   bool backwards,
+                   void** parameters) {
+  launch(grid, threads, backwards, [&] {
+    call_values(kernel, parameters, std::index_sequence_for<P...>());
+  });
+}
+// The same for one whose threads never wait for each other.
+template <class... P>
+void launch_plain(void (*kernel)(P...),
+                  TaedaDim grid,
+                  unsigned threads,
+                  bool backwards,
+                  void** parameters) {
+  gridDim = grid;
+  blockDim.x = threads;
+  for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y) {
+    for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
+      for (unsigned i = 0; i < threads; ++i) {
+        threadIdx.x = backwards ? threads - 1 - i : i;
+        call_values(kernel, parameters, std::index_sequence_for<P...>());
+      }
+    }
+  }
+}
+template <class... P>
+const size_t* parameter_sizes(void (*)(P...), size_t* count) {
+  static constexpr size_t kSizes[] = {sizeof(P)...};
+  *count = sizeof...(P);
+  return kSizes;
+}
+
 }  // namespace host_device
 
+// Blocks run one after the other, so each add is whole by itself.
+template <class T>
+T atomicAdd(T* at, T value) {
+  T before = *at;
+  *at = before + value;
+  return before;
+}
+inline void __threadfence() {}
 inline void __syncthreads() {
   host_device::Block::get().wait(host_device::Waits::kForBlock);
 }

@@ -1,0 +1,120 @@
+#include <taeda/aten/native/cuda/program.h>
+#include <taeda/aten/native/cuda/program_files.h>
+#include <taeda/aten/native/cuda/texts.h>
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace taeda::cuda {
+
+namespace {
+
+struct KeyHash {
+  size_t operator()(const ProgramKey& key) const {
+    auto hash = reinterpret_cast<uint64_t>(key.formula);
+    for (size_t i = 0; i < key.used; ++i) {
+      hash = (hash ^ key.bytes[i]) * 0x9e3779b97f4a7c15ull;
+    }
+    return hash ^ hash >> 32;
+  }
+};
+
+constexpr size_t kMostDevices = 16;
+
+// A program on each device that it ran on.
+struct Program {
+  std::array<std::once_flag, kMostDevices> once;
+  std::array<FunctionHandle, kMostDevices> functions{};
+};
+
+struct Programs {
+  std::shared_mutex mutex;
+  std::unordered_map<ProgramKey, std::unique_ptr<Program>, KeyHash> known;
+};
+Programs& programs() {
+  static auto& all = *new Programs;
+  return all;
+}
+
+Program& find(const ProgramKey& key) {
+  Programs& all = programs();
+  {
+    std::shared_lock guard(all.mutex);
+    auto found = all.known.find(key);
+    if (found != all.known.end()) return *found->second;
+  }
+  std::unique_lock guard(all.mutex);
+  auto& made = all.known[key];
+  if (made == nullptr) made = std::make_unique<Program>();
+  return *made;
+}
+
+// "sm_90a": from 9.0 on, code for one architecture alone may use all of it.
+std::string architecture_of(int device) {
+  const GpuProperties& p = properties_of(device);
+  return str_cat("sm_", p.major, p.minor, p.major >= 9 ? "a" : "");
+}
+
+FunctionHandle load(const std::string& text, int device) {
+  std::string architecture = architecture_of(device);
+  ProgramFile file(text, architecture);
+  std::string code = file.read();
+  bool known = !code.empty();
+  if (!known) {
+    Headers included = headers();
+    code = compile(text, architecture, included.list, included.count);
+  }
+  ModuleHandle module = nullptr;
+  Result status = driver().module_load(&module, code.data());
+  if (known && status != kSuccess) {  // of another driver, or damaged
+    Headers included = headers();
+    code = compile(text, architecture, included.list, included.count);
+    known = false;
+    status = driver().module_load(&module, code.data());
+  }
+  check(status, "cuModuleLoadData");
+  if (!known) file.write(code);
+  FunctionHandle function = nullptr;
+  check(driver().function_get(&function, module, "kernel"),
+        "cuModuleGetFunction");
+  return function;
+}
+
+}  // namespace
+
+FunctionHandle program(const ProgramKey& key,
+                       const std::function<std::string()>& text) {
+  int device = current_device();
+  auto at = static_cast<size_t>(device);
+  TAEDA_CHECK(at < kMostDevices, "CUDA: more than ", kMostDevices, " devices");
+  Program& found = find(key);
+  std::call_once(found.once[at], [&] {
+    use_context(device);
+    found.functions[at] = load(text(), device);
+  });
+  return found.functions[at];
+}
+
+void launch(const char* op, FunctionHandle function, Grid grid, void* call) {
+  use_context();
+  StreamHandle stream = handle_of(current_stream());
+  void* parameters[] = {call};
+  Result status = driver().launch(function,
+                                  grid.x,
+                                  grid.y,
+                                  1,
+                                  grid.threads,
+                                  1,
+                                  1,
+                                  0,
+                                  stream,
+                                  parameters,
+                                  nullptr);
+  if (TAEDA_UNLIKELY(status != kSuccess)) {
+    throw_status(status, str_cat(op, ": cuLaunchKernel").c_str());
+  }
+}
+
+}  // namespace taeda::cuda

@@ -1,0 +1,148 @@
+// What libtaeda and the bindings ask of a GPU's library, which is loaded when
+// something is first asked of it.
+#pragma once
+
+#include <taeda/c10/core/device.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace taeda {
+
+struct GpuProperties {
+  std::string name;
+  int major = 0, minor = 0;
+  size_t total_memory = 0;
+  int multiprocessors = 0;
+  int warp_size = 32;
+  int max_threads_per_multiprocessor = 0;
+  int max_threads_per_block = 0;
+  int registers_per_multiprocessor = 0;
+  size_t shared_per_block = 0;
+  size_t shared_per_block_optin = 0;
+  size_t shared_per_multiprocessor = 0;
+  size_t l2_cache = 0;
+  int clock_rate = 0, memory_clock_rate = 0, memory_bus_width = 0;
+  int pci_domain = 0, pci_bus = 0, pci_device = 0;
+  bool integrated = false, multi_gpu_board = false;
+  std::array<unsigned char, 16> uuid{};
+};
+
+// A queue of work: 0 is the device's default one.
+struct GpuStream {
+  int device = 0;
+  int64_t id = 0;
+  bool operator==(const GpuStream&) const = default;
+};
+
+// Bytes and counts: now, the largest, and all ever taken and given back.
+struct GpuCount {
+  int64_t current = 0, peak = 0, taken = 0, freed = 0;
+  void add(int64_t n) {
+    current += n;
+    (n > 0 ? taken : freed) += n > 0 ? n : -n;
+    if (current > peak) peak = current;
+  }
+};
+struct GpuMemoryStats {
+  // [0] all, [1] small blocks, [2] large ones
+  using Pools = std::array<GpuCount, 3>;
+  Pools allocated_bytes, reserved_bytes, active_bytes, requested_bytes;
+  Pools allocations, segments, active_blocks;
+  int64_t retries = 0, out_of_memory = 0, device_allocations = 0;
+  int64_t device_frees = 0;
+};
+struct GpuBlock {
+  size_t size = 0, requested = 0;
+  uint64_t address = 0;
+  bool used = false, waits = false;  // waits: freed, in use by a stream
+};
+struct GpuSegment {
+  GpuStream stream;
+  uint64_t address = 0;
+  size_t size = 0;
+  bool large = false, expandable = false;
+  std::vector<GpuBlock> blocks;
+};
+
+class TAEDA_API Gpu {
+ public:
+  virtual ~Gpu() = default;
+
+  virtual int driver_version() = 0;
+  virtual int device_count() = 0;
+  virtual int current_device() = 0;
+  virtual void set_device(int device) = 0;
+  virtual void synchronize(int device) = 0;
+  virtual GpuProperties properties(int device) = 0;
+  virtual bool can_access_peer(int device, int peer) = 0;
+
+  virtual GpuStream current_stream(int device) = 0;
+  virtual void set_stream(GpuStream stream) = 0;
+  virtual GpuStream new_stream(int device, int priority) = 0;
+  virtual bool query(GpuStream stream) = 0;
+  virtual void wait(GpuStream stream) = 0;
+  virtual int priority(GpuStream stream) = 0;
+  virtual uint64_t handle(GpuStream stream) = 0;
+
+  virtual void* new_event(int device, bool timing, bool blocking) = 0;
+  virtual void free_event(void* event) = 0;
+  virtual void record(void* event, GpuStream stream) = 0;
+  virtual void wait(GpuStream stream, void* event) = 0;
+  virtual bool query_event(void* event) = 0;
+  virtual void wait_event(void* event) = 0;
+  virtual float milliseconds(void* from, void* to) = 0;
+
+  virtual GpuMemoryStats memory_stats(int device) = 0;
+  virtual std::vector<GpuSegment> segments() = 0;
+  virtual void reset_peak(int device) = 0;
+  virtual void empty_cache() = 0;
+  // Free and total bytes of the device.
+  virtual std::array<size_t, 2> memory_info(int device) = 0;
+  virtual void set_memory_fraction(double fraction, int device) = 0;
+  // A block that `stream` uses too: when freed, it waits for that stream.
+  virtual void record_stream(const void* data, GpuStream stream) = 0;
+  // On the current stream; memory of one device.
+  virtual void copy_bytes(void* to, const void* from, size_t bytes) = 0;
+  // Where NVIDIA's libraries may lie besides the system's folders.
+  virtual void add_library_folder(std::string folder) = 0;
+  virtual void* allocate_host(size_t bytes) = 0;
+  virtual void free_host(void* data) = 0;
+  virtual bool is_pinned(const void* data) = 0;
+};
+
+// Loads libtaeda_cuda.so where that was not done. AssertionError "Taeda not
+// compiled with CUDA enabled" saying what is missing: the library, a driver, a
+// device.
+TAEDA_API Gpu& gpu();
+// Whether it was loaded.
+TAEDA_API bool gpu_is_loaded();
+
+// Makes a GPU the thread's current device for a while; nothing for others.
+class GpuGuard {
+ public:
+  explicit GpuGuard(Device device) {
+    if (!device.is_cuda() || !device.has_index()) return;
+    before_ = gpu().current_device();
+    if (before_ == device.index) before_ = -1;
+    if (before_ >= 0) gpu().set_device(device.index);
+  }
+  ~GpuGuard() {
+    if (before_ >= 0) gpu().set_device(before_);
+  }
+  GpuGuard(const GpuGuard&) = delete;
+  GpuGuard& operator=(const GpuGuard&) = delete;
+
+ private:
+  int before_ = -1;
+};
+
+// The library's one symbol: registers what a device registers and returns the
+// interface, or throws.
+using LoadGpu = Gpu*();
+inline constexpr const char* kLoadGpu = "taeda_load_gpu";
+
+}  // namespace taeda

@@ -1,0 +1,112 @@
+// Devices that exist in memory of the host alone.
+#pragma once
+
+#include <taeda/c10/cuda/driver.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace emulator {
+
+using taeda::cuda::Address;
+using taeda::cuda::Result;
+
+inline constexpr Result kInvalid = 1;
+inline constexpr Result kNotMapped = 700;  // an illegal address
+
+// Note [Emulated memory]
+// Device memory is mapped without any right of access. Work on the device is
+// done between open() and close(), which grant and take it, so that a CPU
+// kernel that gets a device's pointer faults at once. New memory is filled with
+// a pattern that is NaN as a float and a large number as an integer.
+class Memory {
+ public:
+  Result allocate(Address* out, size_t bytes);
+  Result free(Address at);
+  Result reserve(Address* out, size_t bytes);
+  Result unreserve(Address at, size_t bytes);
+  // Physical memory, which only counts.
+  Result create(uint64_t* out, size_t bytes);
+  Result release(uint64_t handle);
+  Result map(Address at, size_t bytes, uint64_t handle);
+  Result unmap(Address at, size_t bytes);
+  // Whether all of it is mapped.
+  bool holds(Address at, size_t bytes) const;
+  void open();
+  void close();
+
+  size_t total = 0, used = 0;
+
+ private:
+  void poison(Address at, size_t bytes);
+  void add_range(Address at, size_t bytes);
+  void remove_range(Address at, size_t bytes);
+
+  std::map<Address, size_t> blocks_;    // of allocate()
+  std::map<Address, size_t> ranges_;    // mapped, neighbours joined
+  std::map<uint64_t, size_t> handles_;  // of create()
+  uint64_t next_handle_ = 1;
+  int open_ = 0;
+};
+
+// A mark: how often it was recorded, and how many of those are passed.
+struct Event {
+  uint64_t recorded = 0, passed = 0;
+  double milliseconds = 0;
+};
+
+struct Work {
+  const char* what;
+  std::function<Result()> run;  // empty for a wait
+  Event* event = nullptr;       // waits until it has passed `count`
+  uint64_t count = 0;
+};
+
+struct Stream {
+  int device = 0;
+  int priority = 0;
+  std::deque<Work> queue;
+};
+
+struct HostBlock {
+  size_t bytes;
+};
+
+// Everything; each function of the driver holds the lock.
+class Machine {
+ public:
+  static Machine& get();
+
+  std::recursive_mutex mutex;
+  std::vector<Memory> devices;
+  std::vector<Stream*> streams;  // the default ones first, by device
+  std::map<const char*, size_t> pinned;
+  Result failed = 0;  // of work that ran late: all calls return it from then on
+  std::string failure;
+
+  Stream* stream(void* handle);
+  Result enqueue(void* stream, Work work);
+  // Runs work in a drawn order until the condition holds.
+  Result run_until(const std::function<bool()>& done);
+  Result finish(Stream* stream);
+  Result finish_all(int device);
+  bool is_pinned(const void* data, size_t bytes) const;
+  Memory* memory_at(Address at, size_t bytes);
+  double now = 0;  // milliseconds of the devices' clock
+
+ private:
+  Machine();
+  bool run_one();
+  std::mt19937 draw_;
+};
+
+extern thread_local int current_device;
+
+}  // namespace emulator

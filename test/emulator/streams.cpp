@@ -1,0 +1,103 @@
+#include "emulator.h"
+
+#include <cstdlib>
+
+namespace emulator {
+
+namespace {
+
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+thread_local int current_device = 0;
+
+Machine& Machine::get() {
+  static auto& machine = *new Machine;
+  return machine;
+}
+
+Machine::Machine() {
+  draw_.seed(static_cast<unsigned>(setting("TAEDA_EMULATOR_SEED", 1)));
+  devices.resize(setting("TAEDA_EMULATOR_DEVICES", 2));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    devices[i].total = setting("TAEDA_EMULATOR_MEMORY", uint64_t{1} << 29);
+    auto* stream = new Stream;
+    stream->device = static_cast<int>(i);
+    streams.push_back(stream);
+  }
+}
+
+Stream* Machine::stream(void* handle) {
+  if (handle != nullptr) return static_cast<Stream*>(handle);
+  return streams[static_cast<size_t>(current_device)];
+}
+
+Result Machine::enqueue(void* handle, Work work) {
+  if (failed != 0) return failed;
+  stream(handle)->queue.push_back(std::move(work));
+  return 0;
+}
+
+// One piece of work of a stream that can go on; false where none can.
+bool Machine::run_one() {
+  std::vector<Stream*> ready;
+  for (Stream* s : streams) {
+    if (s->queue.empty()) continue;
+    const Work& next = s->queue.front();
+    bool waits = next.event != nullptr && next.event->passed < next.count;
+    if (!waits) ready.push_back(s);
+  }
+  if (ready.empty()) return false;
+  Stream* chosen = ready[draw_() % ready.size()];
+  Work work = std::move(chosen->queue.front());
+  chosen->queue.pop_front();
+  now += 0.001;
+  if (work.run) {
+    Result result = work.run();
+    if (result != 0 && failed == 0) failed = result;
+  }
+  return true;
+}
+
+Result Machine::run_until(const std::function<bool()>& done) {
+  while (failed == 0 && !done()) {
+    if (!run_one()) {
+      failure = "streams wait for each other";
+      failed = 999;
+    }
+  }
+  return failed;
+}
+
+Result Machine::finish(Stream* s) {
+  return run_until([&] { return s->queue.empty(); });
+}
+
+Result Machine::finish_all(int device) {
+  return run_until([&] {
+    for (Stream* s : streams) {
+      if (s->device == device && !s->queue.empty()) return false;
+    }
+    return true;
+  });
+}
+
+bool Machine::is_pinned(const void* data, size_t bytes) const {
+  auto next = pinned.upper_bound(static_cast<const char*>(data));
+  if (next == pinned.begin()) return false;
+  auto block = std::prev(next);
+  return static_cast<const char*>(data) + bytes <= block->first + block->second;
+}
+
+Memory* Machine::memory_at(Address at, size_t bytes) {
+  for (Memory& m : devices) {
+    if (m.holds(at, bytes)) return &m;
+  }
+  return nullptr;
+}
+
+}  // namespace emulator

@@ -1,0 +1,119 @@
+"""What goes wrong on a device is one clear error, and leaves the rest usable."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import taeda
+from taeda import cuda
+
+
+def run(text: str, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", text]
+    environment = os.environ | environment
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+def test_tensors_of_two_devices_are_named() -> None:
+    x, y = taeda.ones(3, device="cuda:0"), taeda.ones(3, device="cuda:1")
+    with pytest.raises(RuntimeError, match="same device") as error:
+        x + y
+    assert "cuda:0" in str(error.value) and "cuda:1" in str(error.value)
+    with pytest.raises(RuntimeError, match="same device"):
+        x + taeda.ones(3)
+    assert (x + taeda.tensor(2.0)).cpu().tolist() == [3, 3, 3]
+
+
+def test_operators_without_a_kernel_say_so() -> None:
+    x = taeda.ones(3, 3, device="cuda")
+    with pytest.raises(NotImplementedError, match=r"linalg_qr.*'CUDA' backend"):
+        taeda.linalg.qr(x)
+    with pytest.raises(NotImplementedError, match="CUDA"):
+        taeda.rand(3, device="cuda")
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        taeda.ones(3, device="cuda:5")
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        cuda.set_device(9)
+    assert cuda.current_device() == 0
+
+
+def test_numpy_and_the_host_do_not_see_device_memory() -> None:
+    x = taeda.ones(3, device="cuda")
+    with pytest.raises(TypeError, match=r"can't convert cuda:0 device type tensor"):
+        x.numpy()
+
+
+def test_a_driver_that_is_missing_or_old_or_empty() -> None:
+    text = (
+        "import taeda; print(taeda.cuda.is_available()); taeda.ones(1, device='cuda')"
+    )
+    missing = run(text, TAEDA_CUDA_DRIVER="/nonexistent/libcuda.so")
+    assert missing.stdout == "False\n" and "Found no NVIDIA driver" in missing.stderr
+    assert "AssertionError" in missing.stderr
+    old = run(text, TAEDA_CUDA_DRIVER="libm.so.6")
+    assert old.stdout == "False\n" and "too old: it has no cu" in old.stderr
+    broken = run(text, TAEDA_EMULATOR_INIT="35")
+    assert "driver version is insufficient" in broken.stderr
+    none = run(text, TAEDA_EMULATOR_DEVICES="0")
+    assert none.stdout == "False\n" and "no device" in none.stderr
+
+
+def test_no_compiler_is_one_sentence() -> None:
+    text = (
+        "import taeda; x = taeda.zeros(3, device='cuda'); print(x.cpu().tolist())\n"
+        "x + 1"
+    )
+    done = run(text, TAEDA_CUDA_NVRTC="/nonexistent.so", TAEDA_CACHE_DIR="/nonexistent")
+    assert done.stdout == "[0.0, 0.0, 0.0]\n"
+    assert "install the package nvidia-cuda-nvrtc" in done.stderr
+
+
+def test_damaged_programs_are_compiled_again(tmp_path) -> None:
+    text = "import taeda; print((taeda.zeros(3, device='cuda') + 5).cpu().tolist())"
+    folder = str(tmp_path)
+    assert run(text, TAEDA_CACHE_DIR=folder).stdout == "[5.0, 5.0, 5.0]\n"
+    files = sorted((tmp_path / "cuda").glob("*.cubin"))
+    assert files
+    for number, file in enumerate(files):
+        content = file.read_bytes()
+        middle = len(content) // 2
+        damaged = content[:middle] + b"!" + content[middle + 1 :]
+        file.write_bytes(damaged if number % 2 == 0 else content[:40])
+    assert run(text, TAEDA_CACHE_DIR=folder).stdout == "[5.0, 5.0, 5.0]\n"
+
+
+def test_a_forked_process_is_told() -> None:
+    text = """
+import os, taeda
+taeda.ones(2, device="cuda").cpu()
+child = os.fork()
+if child == 0:
+    try:
+        taeda.ones(2, device="cuda") + 1
+    except RuntimeError as error:
+        os._exit(3 if "forked subprocess" in str(error) else 4)
+    os._exit(5)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run(text).stdout == "3\n"
+
+
+def test_device_memory_without_mapping() -> None:
+    text = """
+import taeda
+from taeda import cuda
+kept = [taeda.full((n << 18,), float(n), device="cuda") for n in (1, 4, 9, 30)]
+assert [t.cpu().unique().tolist() for t in kept] == [[1], [4], [9], [30]]
+assert not any(s["is_expandable"] for s in cuda.memory_snapshot())
+before = cuda.memory_reserved()
+del kept
+cuda.empty_cache()
+print(before > cuda.memory_reserved() == 0)
+"""
+    assert run(text, TAEDA_EMULATOR_NO_MAPPING="1").stdout == "True\n"

@@ -1,0 +1,144 @@
+"""Memory of devices: blocks, segments, peaks, running out of it."""
+
+from __future__ import annotations
+
+import pytest
+import taeda
+from taeda import cuda
+
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def nothing_cached():
+    cuda.synchronize()
+    cuda.empty_cache()
+    cuda.reset_peak_memory_stats()
+    yield
+
+
+def on_device(size: int, device: str = "cuda") -> taeda.Tensor:
+    return taeda.empty(size, dtype=taeda.uint8, device=device)
+
+
+def test_counts_follow_tensors() -> None:
+    before = cuda.memory_allocated()
+    x = on_device(1000)
+    assert cuda.memory_allocated() - before == 1024
+    stats = cuda.memory_stats()
+    assert stats["requested_bytes.all.current"] >= 1000
+    assert stats["allocation.small_pool.current"] >= 1
+    del x
+    assert cuda.memory_allocated() == before
+    assert cuda.max_memory_allocated() >= before + 1024
+
+
+def test_freed_blocks_are_taken_again() -> None:
+    first = on_device(5 * MIB)
+    address = first.data_ptr()
+    del first
+    assert on_device(5 * MIB).data_ptr() == address
+
+
+def test_neighbours_become_one_block() -> None:
+    parts = [on_device(3 * MIB) for _ in range(4)]
+    start = parts[0].data_ptr()
+    assert [p.data_ptr() - start for p in parts] == [n * 3 * MIB for n in range(4)]
+    del parts
+    assert on_device(12 * MIB).data_ptr() == start
+
+
+def test_segments_grow_rather_than_multiply() -> None:
+    kept = [on_device(n * MIB) for n in (2, 30, 7, 55)]
+    large = [s for s in cuda.memory_snapshot() if s["segment_type"] == "large"]
+    mine = [s for s in large if s["device"] == 0]
+    assert len(mine) == 1 and mine[0]["is_expandable"]
+    assert mine[0]["allocated_size"] == sum(t.nbytes for t in kept)
+    blocks = mine[0]["blocks"]
+    assert sum(b["size"] for b in blocks) == mine[0]["total_size"]
+
+
+def test_empty_cache_gives_pages_back() -> None:
+    small = on_device(100)
+    big = on_device(64 * MIB)
+    reserved = cuda.memory_reserved()
+    del big
+    cuda.empty_cache()
+    assert cuda.memory_reserved() <= reserved - 60 * MIB
+    assert small.fill_(3).cpu().unique().tolist() == [3]
+
+
+def test_streams_have_blocks_of_their_own() -> None:
+    other = cuda.Stream()
+    x = on_device(4 * MIB)
+    address = x.data_ptr()
+    del x
+    with cuda.stream(other):
+        assert on_device(4 * MIB).data_ptr() != address
+
+
+def test_a_recorded_stream_keeps_the_block() -> None:
+    other = cuda.Stream()
+    x = on_device(4 * MIB)
+    address = x.data_ptr()
+    with cuda.stream(other):
+        for _ in range(50):
+            x.add_(1)
+    x.record_stream(other)
+    del x
+    assert on_device(4 * MIB).data_ptr() != address
+    other.synchronize()
+    assert on_device(4 * MIB).data_ptr() == address
+
+
+def test_running_out_says_what_there_is() -> None:
+    free, total = cuda.mem_get_info()
+    with pytest.raises(cuda.OutOfMemoryError, match="Tried to allocate") as error:
+        on_device(total + 1)
+    text = str(error.value)
+    assert "total capacity of 512.00 MiB" in text and "GPU 0" in text
+    assert cuda.memory_stats()["num_ooms"] >= 1
+    assert on_device(MIB).fill_(1).cpu().sum() == MIB
+
+
+def test_cached_memory_is_given_up_for_others() -> None:
+    free, _ = cuda.mem_get_info()
+    parts = [on_device(free // 4) for _ in range(3)]
+    with cuda.stream(cuda.Stream()):
+        del parts
+        on_device(free // 2)
+    assert cuda.memory_stats()["num_alloc_retries"] >= 1
+
+
+def test_a_share_of_memory_is_a_limit() -> None:
+    total = cuda.mem_get_info()[1]
+    cuda.set_per_process_memory_fraction(0.25)
+    try:
+        with pytest.raises(cuda.OutOfMemoryError, match="allowed"):
+            on_device(total // 2)
+    finally:
+        cuda.set_per_process_memory_fraction(1.0)
+    on_device(total // 2)
+    with pytest.raises(ValueError, match="Allowed range"):
+        cuda.set_per_process_memory_fraction(2.0)
+
+
+def test_each_device_counts_by_itself() -> None:
+    before = cuda.memory_allocated(0)
+    x = on_device(7 * MIB, "cuda:1")
+    assert cuda.memory_allocated(0) == before
+    assert cuda.memory_allocated(1) >= 7 * MIB
+    assert x.device == taeda.device("cuda:1")
+
+
+def test_storages_grow_on_the_device() -> None:
+    x = taeda.arange(6.0).cuda()
+    x.untyped_storage().resize_(48)
+    y = x.new_empty(0).set_(x.untyped_storage(), 0, (12,))
+    y[6:] = 1
+    assert y.cpu().tolist() == [0, 1, 2, 3, 4, 5, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_summary_names_the_counts() -> None:
+    text = cuda.memory_summary()
+    assert "allocated_bytes" in text and "GiB" not in text.split("\n")[0]

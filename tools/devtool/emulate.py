@@ -1,0 +1,56 @@
+"""`tools/dev emulate`: a command on CUDA devices that exist on the host alone."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+from collections.abc import Sequence
+
+from devtool import cmake
+from devtool.shell import ROOT, Failure, run
+
+SOURCES = ROOT / "test" / "emulator"
+DEVICE_TEXT = ROOT / "test" / "python" / "cuda"
+
+
+def library() -> pathlib.Path:
+    """The emulator, built where it is missing or older than its sources."""
+    tree = cmake.build_dir()
+    made = tree / "emulator" / "libemulated_cuda.so"
+    sources = sorted(SOURCES.glob("*.cpp"))
+    inputs = [*sources, *SOURCES.glob("*.h"), ROOT / "c10" / "cuda" / "driver.h"]
+    newest = max(path.stat().st_mtime for path in inputs)
+    if made.exists() and made.stat().st_mtime > newest:
+        return made
+    made.parent.mkdir(parents=True, exist_ok=True)
+    flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra"]
+    flags += ["-Wno-unused-parameter", f"-I{tree / 'include'}"]
+    flags += [f'-DEMULATOR_INCLUDE="{DEVICE_TEXT}"']
+    beside = made.with_suffix(f".{os.getpid()}.so")
+    compiler = os.environ.get("CXX", "c++")
+    run([compiler, *flags, *map(str, sources), "-o", str(beside), "-ldl"])
+    beside.replace(made)
+    return made
+
+
+def environment() -> dict[str, str]:
+    """Variables by which a process finds the emulated devices."""
+    path = str(library())
+    # Programs of the emulator are no programs of a GPU.
+    cache = cmake.build_dir() / "emulator" / "programs"
+    inherited = os.environ.get("PYTHONPATH")
+    places = [str(ROOT / "python"), *([inherited] if inherited else [])]
+    return {
+        "PYTHONPATH": os.pathsep.join(places),
+        "TAEDA_CUDA_DRIVER": path,
+        "TAEDA_CUDA_NVRTC": path,
+        "TAEDA_CACHE_DIR": os.environ.get("TAEDA_CACHE_DIR", str(cache)),
+    }
+
+
+def main(command: Sequence[str]) -> int:
+    """Runs a command on the emulated devices; its exit status."""
+    if not command:
+        raise Failure("emulate: expected a command")
+    return subprocess.run(command, env=os.environ | environment()).returncode
