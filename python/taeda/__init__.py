@@ -46,6 +46,7 @@ _LAZY_NAMES = {
     ),
     "_tensor_str": "set_printoptions",
     "serialization": "load save",
+    "futures": "Future",
     "storage": (
         "from_file TypedStorage DoubleStorage FloatStorage HalfStorage BFloat16Storage"
         " LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage"
@@ -60,7 +61,17 @@ _LAZY_NAMES = {
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",
     "jit": "ScriptModule ScriptFunction",
+    "_lobpcg": "lobpcg",
     "_lowrank": "pca_lowrank svd_lowrank",
+    "_seldom": (
+        "cudnn_is_acceptable detach_copy eig frobenius_norm get_autocast_ipu_dtype"
+        " get_autocast_xla_dtype init_num_threads is_autocast_ipu_enabled"
+        " is_autocast_xla_enabled is_distributed is_vulkan_available lstsq nuclear_norm"
+        " set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype"
+        " set_autocast_xla_enabled slice_inverse solve sym_constrain_range"
+        " sym_constrain_range_for_size sym_fresh_size symeig"
+    ),
+    "_streams": "Event Stream",
     "_functorch.vmap": "vmap",
     "_C": (
         "is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled"

@@ -89,19 +89,16 @@ def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
     Returns:
         The pipe; behind a new shuffler where `shuffle` is True and there was none.
     """
-    if shuffle is None:
-        return datapipe
-    shufflers = _having(datapipe, "set_shuffle", "set_seed")
-    if shuffle and not shufflers:
+    found = _having(datapipe, "set_shuffle", "set_seed")
+    if shuffle and not found:
         warnings.warn(
             "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. "
             "One is added at the end; its buffer may be too small for a good mix.",
             stacklevel=2,
         )
-        datapipe = datapipe.shuffle()
-        shufflers = [datapipe]
-    for shuffler in shufflers:
-        shuffler.set_shuffle(shuffle)
+        return datapipe.shuffle()
+    for pipe in found if shuffle is not None else ():
+        pipe.set_shuffle(shuffle)
     return datapipe
 
 

@@ -79,12 +79,12 @@ class FileOpenerIterDataPipe(_OfSaidLength):
     def __init__(
         self, datapipe, mode: str = "r", encoding: str | None = None, length: int = -1
     ) -> None:
-        if mode not in ("b", "t", "rb", "rt", "r"):
+        if mode.removeprefix("r") not in ("", "b", "t"):
             raise ValueError(f"Invalid mode {mode}")
-        if "b" in mode and encoding is not None:
+        if encoding is not None and mode.endswith("b"):
             raise ValueError("binary mode doesn't take an encoding argument")
-        self.datapipe, self.mode, self.encoding = datapipe, mode, encoding
-        self.length = length
+        self.datapipe, self.length = datapipe, length
+        self.mode, self.encoding = mode, encoding
 
     def __iter__(self):
         yield from get_file_binaries_from_pathnames(

@@ -116,11 +116,11 @@ class GrouperIterDataPipe(IterDataPipe):
         datapipe,
         group_key_fn,
         *,
-        keep_key: bool = False,
-        buffer_size: int = 10000,
         group_size: int | None = None,
         guaranteed_group_size: int | None = None,
+        keep_key: bool = False,
         drop_remaining: bool = False,
+        buffer_size: int = 10000,
     ) -> None:
         check_function(group_key_fn)
         if group_size is not None and buffer_size is not None:

@@ -125,11 +125,12 @@ def get_file_binaries_from_pathnames(pathnames, mode: str, encoding=None):
     Raises:
         TypeError: a path is no string.
     """
-    mode = f"r{mode}" if mode in ("b", "t") else mode
+    how = {"mode": mode if mode[0] == "r" else f"r{mode}", "encoding": encoding}
     for path in pathnames:
-        if not isinstance(path, str):
-            raise TypeError(f"Expected string type for pathname, but got {type(path)}")
-        yield path, StreamWrapper(open(path, mode, encoding=encoding))
+        if isinstance(path, str):
+            yield path, StreamWrapper(open(path, **how))
+            continue
+        raise TypeError(f"Expected string type for pathname, but got {type(path)}")
 
 
 class StreamWrapper:
