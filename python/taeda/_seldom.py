@@ -10,20 +10,12 @@ __all__ = [
     "detach_copy",
     "eig",
     "frobenius_norm",
-    "get_autocast_ipu_dtype",
-    "get_autocast_xla_dtype",
     "init_num_threads",
-    "is_autocast_ipu_enabled",
-    "is_autocast_xla_enabled",
     "is_distributed",
     "is_vulkan_available",
     "lstsq",
     "nuclear_norm",
     "resize_of",
-    "set_autocast_ipu_dtype",
-    "set_autocast_ipu_enabled",
-    "set_autocast_xla_dtype",
-    "set_autocast_xla_enabled",
     "slice_inverse",
     "solve",
     "sym_constrain_range",
@@ -135,7 +127,7 @@ def is_vulkan_available() -> bool:
 
 
 def is_distributed(input) -> bool:
-    """Whether a tensor lies on several devices at once; no tensor of this class does."""
+    """Whether a tensor lies on several devices at once: none of this class does."""
     return False
 
 
@@ -166,6 +158,7 @@ def _autocast(device: str):
         function.__name__ = function.__qualname__ = full
         function.__doc__ = f"As the function of autocast with '{device}' before it."
         globals()[full] = function
+        __all__.append(full)
 
 
 _autocast("ipu")

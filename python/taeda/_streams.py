@@ -107,7 +107,7 @@ class Stream:
 
 
 class Event:
-    """A moment in a stream. The CPU has none: an event of it can be asked, not recorded.
+    """A moment in a stream; one of the CPU can be asked, but not recorded.
 
     Args:
         device: of its streams; by default the CPU.
