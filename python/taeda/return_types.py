@@ -28,8 +28,9 @@ def pytree_register_structseq(cls: type) -> None:
 
 def __getattr__(name: str):
     if name == "all_return_types":
-        public = sorted(n for n in (*_NAMES, *_WRITTEN) if n[0] != "_")
-        found = list(dict.fromkeys(__getattr__(n) for n in public))
+        layers = {*dir(_C._nn)}
+        public = sorted(n for n in _NAMES if n[0] != "_" and n not in layers)
+        found = [__getattr__(n) for n in public]
     else:
         try:
             found = _C._return_type(_WRITTEN.get(name, name))

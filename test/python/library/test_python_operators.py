@@ -169,15 +169,17 @@ def test_opcheck_finds_what_is_wrong(ns: str) -> None:
 
 
 def _operators_with_rules(library, space: str):
-    @library.library.custom_op(f"{space}::scaled", mutates_args=())
-    def scaled(x: library.Tensor, y: library.Tensor, factor: float) -> library.Tensor:
+    schema = "(Tensor x, Tensor y, float factor) -> Tensor"
+
+    @library.library.custom_op(f"{space}::scaled", mutates_args=(), schema=schema)
+    def scaled(x, y, factor):
         assert x.dim() == 1, "the operator itself knows no batches"
         return x * y * factor
 
     calls = []
 
     def rule(info, in_dims, x, y, factor):
-        calls.append((info.batch_size, info.randomness, in_dims))
+        calls.append((info.batch_size, info.randomness))
         x, y = (
             t if dim is None else t.movedim(dim, 0)
             for t, dim in zip((x, y), in_dims[:2], strict=True)
