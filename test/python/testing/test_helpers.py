@@ -141,15 +141,19 @@ def test_warnings_are_kept_quiet_and_calls_repeated() -> None:
             assert warns() == 3 or library is torch  # whose result is None
 
         @u.retry(ValueError, tries=3, delay=0)
-        def fails(calls=calls):
+        def works_at_last(calls=calls):
             calls.append(1)
-            raise ValueError
+            if len(calls) < 3:
+                raise ValueError
+            return "worked"
 
-        with pytest.raises(ValueError):
-            fails()
-        assert len(calls) == 3
-        with pytest.raises(unittest.SkipTest):
-            u.retry(ValueError, tries=1, delay=0, skip_after_retries=True)(fails)()
+        assert works_at_last() == "worked" and len(calls) == 3
+    u = module(taeda, "common_utils")
+    with pytest.raises(ZeroDivisionError):
+        u.retry(ZeroDivisionError, tries=2, delay=0)(lambda: 1 / 0)()
+    again = u.retry(ZeroDivisionError, tries=2, delay=0, skip_after_retries=True)
+    with pytest.raises(unittest.SkipTest, match="after 2 consecutive"):
+        again(lambda: 1 / 0)()
 
 
 def test_gradients_are_checked_quickly() -> None:
