@@ -113,7 +113,8 @@ _SUBMODULES = frozenset(
     " distributions export fft func functional futures fx hub jit library linalg masked"
     " mps mtia multiprocessing nested nn onnx optim overrides profiler random"
     " return_types serialization signal special storage testing torch_version types"
-    " utils version xpu __config__ _dynamo _logging _subclasses _utils".split()
+    " utils version xpu quasirandom __config__ __future__ _dynamo _logging _subclasses"
+    " _utils _utils_internal _VF".split()
 )
 
 
@@ -140,7 +141,9 @@ def _native_name(name: str):
         raise AttributeError(name)
     from taeda._compat import native_names
 
-    found = vars(native_names).get(name) or _placeholder("taeda._C", name)
+    found = vars(native_names).get(name)
+    if found is None:
+        found = _placeholder("taeda._C", name)
     setattr(_C, name, found)
     return found
 

@@ -11,6 +11,7 @@ import logging
 import traceback
 
 import taeda
+from taeda.utils._dtype_abbrs import dtype_abbrs
 from taeda.utils._python_dispatch import TorchDispatchMode
 from taeda.utils._pytree import tree_map
 
@@ -25,24 +26,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("LoggingTensor")
-_SHORT = {
-    "bfloat16": "bf16",
-    "float64": "f64",
-    "float32": "f32",
-    "float16": "f16",
-    "complex32": "c32",
-    "complex64": "c64",
-    "complex128": "c128",
-    "bool": "b8",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-}
 
 
 def _note(func, args, kwargs, results) -> None:
@@ -149,9 +132,8 @@ class LoggingTensorHandler(logging.Handler):
         number, _ = self.seen.setdefault(id(value), (len(self.seen), value))
         if not (with_type and self.with_type):
             return f"${number}"
-        name = str(value.dtype).rpartition(".")[2]
         sizes = ", ".join(map(str, value.shape))
-        return f"${number}: {_SHORT.get(name, name)}[{sizes}]"
+        return f"${number}: {dtype_abbrs[value.dtype]}[{sizes}]"
 
     def emit(self, record) -> None:
         args, kwargs, results = record.call
