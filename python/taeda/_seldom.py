@@ -77,8 +77,9 @@ def nuclear_norm(input, dim=(-2, -1), keepdim: bool = False, *, out=None):
 
 
 def detach_copy(input, *, out=None):
-    """A copy; unlike a `detach()`ed tensor it lies in the graph, as in PyTorch."""
-    return input.clone() if out is None else out.resize_(input.shape).copy_(input)
+    """A copy outside of the graph, in memory of its own."""
+    copy = input.detach().clone()
+    return copy if out is None else out.resize_(copy.shape).copy_(copy)
 
 
 def slice_inverse(input, src, dim: int = 0, start=None, end=None, step=1):

@@ -50,8 +50,18 @@ class Stream:
         device_index: int | None = None,
         device_type: int | None = None,
     ) -> None:
-        self.device = _device(device, device_index, device_type)
-        self.stream_id = stream_id
+        self._device = _device(device, device_index, device_type)
+        self._id = stream_id
+
+    @property
+    def device(self):
+        """Where it is."""
+        return self._device
+
+    @property
+    def stream_id(self) -> int:
+        """Its number among those of the device."""
+        return self._id
 
     @property
     def device_index(self) -> int:
@@ -73,7 +83,7 @@ class Stream:
     def wait_event(self, event: Event) -> None:
         """Work before the event has ended."""
 
-    def wait_stream(self, stream: Stream) -> None:
+    def wait_stream(self, other: Stream) -> None:
         """Raises RuntimeError: it takes an event, which the CPU does not have."""
         _no_events(self.device)
 
@@ -88,7 +98,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, type, value, traceback) -> None:
+    def __exit__(self, exc_type, exc_val, exc_tb) -> None:
         pass
 
     def __eq__(self, other) -> bool:
@@ -123,8 +133,17 @@ class Event:
         blocking: bool = False,
         interprocess: bool = False,
     ) -> None:
-        self.device, self.event_id = _device(device), 0
-        self._timing = enable_timing
+        self._device, self._timing = _device(device), enable_timing
+
+    @property
+    def device(self):
+        """Of its streams."""
+        return self._device
+
+    @property
+    def event_id(self) -> int:
+        """Its number once it is recorded; 0 before."""
+        return 0
 
     @classmethod
     def from_ipc_handle(cls, device, ipc_handle: bytes):
@@ -149,13 +168,13 @@ class Event:
     def synchronize(self) -> None:
         """Work before it has ended."""
 
-    def elapsed_time(self, end_event: Event) -> float:
+    def elapsed_time(self, other: Event) -> float:
         """Milliseconds between two events.
 
         Raises:
             ValueError: timing was not enabled, or one was not recorded.
         """
-        if not (self._timing and end_event._timing):
+        if not (self._timing and other._timing):
             raise ValueError(
                 "Both events must be created with argument 'enable_timing=True'."
             )

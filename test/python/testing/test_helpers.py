@@ -14,7 +14,10 @@ import torch
 
 
 def module(library, name: str):
-    return importlib.import_module(f"{library.__name__}.testing._internal.{name}")
+    found = importlib.import_module(f"{library.__name__}.testing._internal.{name}")
+    # PyTorch's forbid settings of backends from their import on, also to other tests.
+    vars(torch.backends)["__allow_nonbracketed_mutation_flag"] = True
+    return found
 
 
 def names(dtypes) -> list[str]:

@@ -67,7 +67,7 @@ class _Switch:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         type(self).on = self.prev
 
 
