@@ -16,7 +16,8 @@ import torch
 def module(library, name: str):
     found = importlib.import_module(f"{library.__name__}.testing._internal.{name}")
     # PyTorch's forbid settings of backends from their import on, also to other tests.
-    vars(torch.backends)["__allow_nonbracketed_mutation_flag"] = True
+    flags = torch.backends.disable_global_flags.__globals__
+    flags["__allow_nonbracketed_mutation_flag"] = True
     return found
 
 
