@@ -19,11 +19,10 @@ def get_file_path_2(*path_components: str) -> str:
 
 def get_writable_path(path: str) -> str:
     """The path itself where it can be written to, else that of a new folder."""
-    if os.access(path, os.W_OK):
-        return path
-    import tempfile
+    from tempfile import mkdtemp
 
-    return tempfile.mkdtemp(suffix=os.path.basename(path))
+    writable = os.access(path, os.W_OK)
+    return path if writable else mkdtemp(suffix=os.path.basename(path))
 
 
 def resolve_library_path(path: str) -> str:

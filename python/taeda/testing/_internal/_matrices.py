@@ -159,11 +159,11 @@ def noncontiguous_like(t):
     """A tensor of the same values of which no dim is dense in memory."""
     if not t.is_contiguous():
         return t
-    result = t.new_empty((*t.shape, 2))
-    # Reading what lies between is to be seen.
-    result.fill_(float("nan") if t.is_floating_point() or t.is_complex() else 1)
-    result = result.select(-1, 1).copy_(t.detach())
-    return result.requires_grad_(t.requires_grad)
+    # What lies between the values is to be seen where it is read.
+    other = float("nan") if t.is_floating_point() or t.is_complex() else 1
+    pairs = taeda.stack((taeda.full_like(t, other), t.detach()), dim=-1)
+    apart = pairs.unbind(-1)[1]
+    return apart.requires_grad_() if t.requires_grad else apart
 
 
 def clone_input_helper(input):

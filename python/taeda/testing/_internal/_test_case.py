@@ -153,10 +153,7 @@ class _Comparison:
         return {"rtol": rtol, "atol": atol, "equal_nan": self.equal_nan}
 
     def __call__(self, x, y, path: str) -> None:
-        if isinstance(x, taeda.Tensor) and isinstance(y, Sequence):
-            y = taeda.as_tensor(y, dtype=x.dtype, device=x.device)
-        elif isinstance(y, taeda.Tensor) and isinstance(x, Sequence):
-            x = taeda.as_tensor(x, dtype=y.dtype, device=y.device)
+        x, y = _like(x, y), _like(y, x)
         if isinstance(x, Mapping) and isinstance(y, Mapping):
             self.of(set(x), set(y), f"{path}, keys")
             for key in x:
@@ -232,6 +229,13 @@ class _Comparison:
             _fail(str(error), path)
         except AssertionError as error:
             _fail(str(error), path)
+
+
+def _like(value, other):
+    """A sequence beside a tensor as a tensor of its kind; other values as they are."""
+    if isinstance(value, Sequence) and isinstance(other, taeda.Tensor):
+        return other.new_tensor(value)
+    return value
 
 
 def _fail(text: str, path: str) -> None:

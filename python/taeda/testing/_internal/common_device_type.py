@@ -180,13 +180,14 @@ def get_device_type_test_bases() -> list[type]:
 
 
 def get_desired_device_type_test_bases(
-    except_for=None, only_for=None, include_lazy=False, allow_mps=False, allow_xpu=False
+    except_for=None, only_for=None, *others, **named_others
 ) -> list[type]:
     """The bases that are left by a class's wishes and by the environment.
 
     Args:
         except_for, only_for: names of kinds of devices, or one.
-        include_lazy, allow_mps, allow_xpu: kinds that this build does not have.
+        others, named_others: include_lazy, allow_mps and allow_xpu, which are about
+            kinds that this build does not have.
 
     The environment's variables are PYTORCH_TESTING_DEVICE_ONLY_FOR and
     PYTORCH_TESTING_DEVICE_EXCEPT_FOR, with commas between the names.
@@ -213,20 +214,14 @@ def get_all_device_types() -> list[str]:
 
 
 def instantiate_device_type_tests(
-    generic_test_class,
-    scope: dict,
-    except_for=None,
-    only_for=None,
-    include_lazy=False,
-    allow_mps=False,
-    allow_xpu=False,
+    generic_test_class, scope: dict, *wishes, **named_wishes
 ) -> None:
     """Put a class for each device in the place of a class of tests that take `device`.
 
     Args:
         generic_test_class: the class; it is taken out of the module.
         scope: the module's `globals()`.
-        except_for, only_for, include_lazy, allow_mps, allow_xpu: which devices; see
+        wishes, named_wishes: which devices, as for
             `get_desired_device_type_test_bases`.
 
     Example:
@@ -242,8 +237,7 @@ def instantiate_device_type_tests(
     tests = {n: t for n, t in vars(generic_test_class).items() if n.startswith("test")}
     for name in tests:  # so that the new classes do not inherit them
         delattr(generic_test_class, name)
-    wishes = (except_for, only_for, include_lazy, allow_mps, allow_xpu)
-    for base in get_desired_device_type_test_bases(*wishes):
+    for base in get_desired_device_type_test_bases(*wishes, **named_wishes):
         name = generic_test_class.__name__ + base.device_type.upper()
         made = type(name, (generic_test_class, base), {})
         made.__module__ = generic_test_class.__module__

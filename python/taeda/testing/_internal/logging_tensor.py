@@ -55,16 +55,13 @@ class LoggingTensor(taeda.Tensor):
 
     @staticmethod
     def __new__(cls, elem, *args, **kwargs):
+        geometry = {"strides": elem.stride(), "storage_offset": elem.storage_offset()}
+        kind = {"device": elem.device, "dtype": elem.dtype}
+        leaf = bool(kwargs.get("requires_grad"))
         made = taeda.Tensor._make_wrapper_subclass(
-            cls,
-            elem.size(),
-            strides=elem.stride(),
-            storage_offset=elem.storage_offset(),
-            dtype=elem.dtype,
-            device=elem.device,
-            requires_grad=kwargs.get("requires_grad", False),
+            cls, elem.shape, **kind, **geometry, requires_grad=leaf
         )
-        made.elem = elem.detach() if made.requires_grad else elem
+        made.elem = elem.detach() if leaf else elem
         return made
 
     def __repr__(self, *, tensor_contents=None) -> str:

@@ -127,10 +127,10 @@ def get_file_binaries_from_pathnames(pathnames, mode: str, encoding=None):
     """
     how = {"mode": mode if mode[0] == "r" else f"r{mode}", "encoding": encoding}
     for path in pathnames:
-        if isinstance(path, str):
-            yield path, StreamWrapper(open(path, **how))
-            continue
-        raise TypeError(f"Expected string type for pathname, but got {type(path)}")
+        kind = type(path)
+        if not issubclass(kind, str):
+            raise TypeError(f"Expected string type for pathname, but got {kind}")
+        yield path, StreamWrapper(open(path, **how))
 
 
 class StreamWrapper:
@@ -147,14 +147,14 @@ class StreamWrapper:
         self.file_obj, self.parent_stream, self.name = file_obj, None, name
         self.child_counter = 0
         self.close_on_last_child = self.closed = False
-        if parent_stream is not None:
-            if not isinstance(parent_stream, StreamWrapper):
-                raise RuntimeError(
-                    "Parent stream should be StreamWrapper, "
-                    f"{type(parent_stream)} was given"
-                )
-            parent_stream.child_counter += 1
+        kind = type(parent_stream)
+        if issubclass(kind, StreamWrapper):
             self.parent_stream = parent_stream
+            parent_stream.child_counter += 1
+        elif parent_stream is not None:
+            raise RuntimeError(
+                f"Parent stream should be StreamWrapper, {kind} was given"
+            )
 
     @classmethod
     def close_streams(cls, v, depth: int = 0) -> None:
