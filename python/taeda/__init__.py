@@ -64,7 +64,8 @@ _LAZY_NAMES = {
     "_lobpcg": "lobpcg",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_seldom": (
-        "cudnn_is_acceptable detach_copy eig frobenius_norm get_autocast_ipu_dtype"
+        "AcceleratorError FatalError cudnn_is_acceptable detach_copy eig"
+        " frobenius_norm get_autocast_ipu_dtype"
         " get_autocast_xla_dtype init_num_threads is_autocast_ipu_enabled"
         " is_autocast_xla_enabled is_distributed is_vulkan_available lstsq nuclear_norm"
         " set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype"

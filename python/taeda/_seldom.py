@@ -6,6 +6,8 @@ import taeda
 from taeda import _C
 
 __all__ = [
+    "AcceleratorError",
+    "FatalError",
     "cudnn_is_acceptable",
     "detach_copy",
     "eig",
@@ -23,6 +25,18 @@ __all__ = [
     "sym_fresh_size",
     "symeig",
 ]
+
+
+class AcceleratorError(RuntimeError):
+    """A failure of an accelerator, for programs that catch it; the CPU has none."""
+
+
+class FatalError(Exception):
+    """A failure that ends the process, for programs that catch it; none is raised."""
+
+
+for _error in (AcceleratorError, FatalError):
+    _error.__module__ = "taeda"
 
 
 # Norms ------------------------------------------------------------------------

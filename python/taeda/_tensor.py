@@ -414,7 +414,8 @@ class _Seldom:
 
 for _name in (
     "is_set_to map2_ resize resize_as lu record_stream __div__ __idiv__ __long__"
-    " __nonzero__ is_distributed slice_inverse ipu mtia xpu eig lstsq solve symeig"
+    " __nonzero__ _repr_html_ is_distributed slice_inverse ipu mtia xpu eig lstsq"
+    " solve symeig"
 ).split():
     setattr(Tensor, _name, _Seldom(_name))
 

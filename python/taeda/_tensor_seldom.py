@@ -66,6 +66,13 @@ def record_stream(self, stream) -> None:
         )
 
 
+def _repr_html_(self) -> str:
+    """What a notebook shows."""
+    from taeda._notebook import tensor_html
+
+    return tensor_html(self)
+
+
 def __div__(self, other):
     return self / other
 
@@ -110,6 +117,7 @@ METHODS = {
         resize_as,
         lu,
         record_stream,
+        _repr_html_,
         __div__,
         __idiv__,
         __long__,

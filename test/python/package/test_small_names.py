@@ -121,3 +121,11 @@ def test_progress_where_tqdm_is_not_installed() -> None:
     assert callable(taeda.hub.tqdm) and callable(taeda.utils.model_zoo.tqdm)
     with pytest.raises(AttributeError, match="taeda.hub.*no_such"):
         taeda.hub.no_such  # noqa: B018
+
+
+def test_errors_of_accelerators_can_be_caught() -> None:
+    for library in (taeda, torch):
+        assert issubclass(library.AcceleratorError, RuntimeError)
+        assert issubclass(library.FatalError, Exception)
+        assert not issubclass(library.FatalError, RuntimeError)
+        assert library.AcceleratorError.__module__ == library.__name__

@@ -189,11 +189,8 @@ def iter_indices(tensor):
     """All indices of a tensor: numbers for a vector, tuples otherwise."""
     from itertools import product
 
-    if tensor.dim() == 0:
-        return range(0)
-    if tensor.dim() == 1:
-        return range(tensor.size(0))
-    return product(*(range(size) for size in tensor.size()))
+    first, *others = [range(size) for size in tensor.shape] or [range(0)]
+    return product(first, *others) if others else first
 
 
 def is_iterable(obj) -> bool:
