@@ -46,6 +46,7 @@ _LAZY_NAMES = {
     ),
     "_tensor_str": "set_printoptions",
     "serialization": "load save",
+    "futures": "Future",
     "storage": (
         "from_file TypedStorage DoubleStorage FloatStorage HalfStorage BFloat16Storage"
         " LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage"
@@ -60,7 +61,18 @@ _LAZY_NAMES = {
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",
     "jit": "ScriptModule ScriptFunction",
+    "_lobpcg": "lobpcg",
     "_lowrank": "pca_lowrank svd_lowrank",
+    "_seldom": (
+        "AcceleratorError FatalError cudnn_is_acceptable detach_copy eig"
+        " frobenius_norm get_autocast_ipu_dtype"
+        " get_autocast_xla_dtype init_num_threads is_autocast_ipu_enabled"
+        " is_autocast_xla_enabled is_distributed is_vulkan_available lstsq nuclear_norm"
+        " set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype"
+        " set_autocast_xla_enabled slice_inverse solve sym_constrain_range"
+        " sym_constrain_range_for_size sym_fresh_size symeig"
+    ),
+    "_streams": "Event Stream",
     "_functorch.vmap": "vmap",
     "_C": (
         "is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled"
@@ -102,7 +114,8 @@ _SUBMODULES = frozenset(
     " distributions export fft func functional futures fx hub jit library linalg masked"
     " mps mtia multiprocessing nested nn onnx optim overrides profiler random"
     " return_types serialization signal special storage testing torch_version types"
-    " utils version xpu __config__ _dynamo _logging _subclasses _utils".split()
+    " utils version xpu quasirandom __config__ __future__ _dynamo _logging _subclasses"
+    " _utils _utils_internal _VF".split()
 )
 
 
@@ -129,7 +142,9 @@ def _native_name(name: str):
         raise AttributeError(name)
     from taeda._compat import native_names
 
-    found = vars(native_names).get(name) or _placeholder("taeda._C", name)
+    found = vars(native_names).get(name)
+    if found is None:
+        found = _placeholder("taeda._C", name)
     setattr(_C, name, found)
     return found
 

@@ -17,6 +17,8 @@ class OpOverload:
 
     # Of a custom operator: its function is not for tensors without data.
     needs_fake = False
+    # Its rule of vmap, where a user gave one.
+    vmap_rule = None
 
     def __init__(self, packet: OpOverloadPacket, overload: str, schema: str) -> None:
         self._packet = packet
@@ -75,6 +77,13 @@ class OpOverload:
         return [Tag[name] for name in self.record.tags]
 
     def __call__(self, /, *args, **kwargs):
+        if self.vmap_rule is not None and _C._functorch.in_transform():
+            from taeda._functorch.operator_rules import call_with_rule
+
+            return call_with_rule(self, self.vmap_rule, args, kwargs, self._call)
+        return self._call(*args, **kwargs)
+
+    def _call(self, /, *args, **kwargs):
         values = self._schema.bind(self.name(), args, kwargs)
         try:
             return _C._op_call(self._entry, values)

@@ -407,6 +407,28 @@ class Tensor(_C.TensorBase):
         return _as_class(result, cls)
 
 
+class _Seldom:
+    """A method of `_tensor_seldom`, which is imported when it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor, kind):
+        from taeda._tensor_seldom import bound
+
+        method = bound(self.name)
+        setattr(Tensor, self.name, method)
+        return method.__get__(tensor, kind)
+
+
+for _name in (
+    "is_set_to map2_ resize resize_as lu record_stream __div__ __idiv__ __long__"
+    " __nonzero__ _repr_html_ is_distributed slice_inverse ipu mtia xpu eig lstsq"
+    " solve symeig"
+).split():
+    setattr(Tensor, _name, _Seldom(_name))
+
+
 def _refill(tensor, values: list):
     if not tensor.is_cpu:
         raise TypeError("apply_ and map_ are only implemented on CPU tensors")

@@ -45,3 +45,113 @@ def _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks, *res
     from taeda._io import rebuild
 
     return rebuild.tensor_v2(storage, offset, size, stride, requires_grad, hooks, *rest)
+
+
+def _take_tensors(tensors, size_limit: int):
+    """Lists of tensors of one type, each of at most so many bytes, or of one tensor.
+
+    Args:
+        tensors: any number; those of one type keep their order.
+        size_limit: bytes.
+    """
+    waiting: dict = {}
+    for t in tensors:
+        size = t.numel() * t.element_size()
+        group, total = waiting.get(t.type(), ([], 0))
+        if group and total + size > size_limit:
+            yield group
+            group, total = [], 0
+        waiting[t.type()] = ([*group, t], total + size)
+    for group, _ in waiting.values():
+        yield group
+
+
+def _reorder_tensors_as(tensors, ordered_tensors) -> tuple:
+    """Tensors in the order of types that others have, within a type in their own."""
+    by_type: dict = {}
+    for t in tensors:
+        by_type.setdefault(t.type(), []).append(t)
+    return tuple(by_type[t.type()].pop(0) for t in ordered_tensors)
+
+
+def _import_dotted_name(name: str):
+    """What a dotted name stands for, after importing the first part.
+
+    Raises:
+        ImportError, AttributeError: there is no such thing.
+    """
+    from functools import reduce
+    from importlib import import_module
+
+    first, *rest = name.split(".")
+    return reduce(getattr, rest, import_module(first))
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator that can be used; None in this build."""
+    device = taeda.accelerator.current_accelerator()
+    return None if device is None else device.type
+
+
+def _get_all_device_indices() -> list[int] | None:
+    """The numbers of the accelerators that can be used; None without any."""
+    return list(range(taeda.accelerator.device_count())) or None
+
+
+def _get_device_module(device_type: str):
+    """The submodule of a kind of device.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    module = getattr(taeda, device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered "
+            f"as 'taeda.{device_type}'."
+        )
+    return module
+
+
+def is_compiling() -> bool:
+    """Whether the code is being captured: see `taeda.compiler.is_compiling`."""
+    return taeda.compiler.is_compiling()
+
+
+class classproperty:
+    """A decorator: a property of the class itself.
+
+    Args:
+        func: a function of the class.
+    """
+
+    def __init__(self, func) -> None:
+        self.func = getattr(func, "__func__", func)
+
+    def __get__(self, instance, owner=None):
+        return self.func(type(instance) if owner is None else owner)
+
+
+# Functions that checkpoints name, by their part in `taeda._io.rebuild`.
+_REBUILDS = {
+    "_rebuild_tensor": "tensor_v1",
+    "_rebuild_tensor_v3": "tensor_v3",
+    "_rebuild_parameter": "parameter",
+    "_rebuild_parameter_with_state": "parameter_with_state",
+    "_rebuild_meta_tensor_no_storage": "meta_tensor",
+    "_rebuild_device_tensor_from_cpu_tensor": "device_tensor_from_cpu",
+}
+
+
+def __getattr__(name: str):
+    if name in _REBUILDS:
+        from taeda._io import rebuild
+
+        return getattr(rebuild, _REBUILDS[name])
+    if name == "ExceptionWrapper":
+        from taeda.utils.data._utils.failure import ExceptionWrapper
+
+        return ExceptionWrapper
+    from taeda._lazy import missing
+
+    raise missing(__name__, name)

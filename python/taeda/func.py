@@ -40,4 +40,6 @@ __all__ = [
     "vjp",
     "vmap",
 ]
-__getattr__ = attributes(__name__)
+_LATER = {"rearrange": "._functorch.rearrange"}
+__all__ += list(_LATER)
+__getattr__ = attributes(__name__, _LATER)

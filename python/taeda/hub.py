@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 import taeda
+from taeda._lazy import missing
 
 __all__ = [
     "download_url_to_file",
@@ -44,19 +45,32 @@ def set_dir(d) -> None:
     _chosen = os.path.expanduser(d)
 
 
+def _tqdm():
+    """The class of progress bars: tqdm's, or ours where that is not installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        from taeda._progress import Progress as tqdm
+    return tqdm
+
+
+def __getattr__(name: str):
+    if name == "tqdm":
+        return _tqdm()
+    raise missing(__name__, name)
+
+
 def _copy(source, target, total: int | None, progress: bool) -> str:
     """Copies to the end; the SHA-256 of what came."""
     import hashlib
 
     done, digest = 0, hashlib.sha256()
-    while block := source.read(1 << 17):
-        target.write(block)
-        digest.update(block)
-        done += len(block)
-        if progress and total:
-            print(f"\r{100 * done // total:3d}% of {total}", end="", file=sys.stderr)
-    if progress:
-        print(file=sys.stderr)
+    with _tqdm()(total=total, disable=not progress, unit="B", unit_scale=True) as bar:
+        while block := source.read(1 << 17):
+            target.write(block)
+            digest.update(block)
+            done += len(block)
+            bar.update(len(block))
     if total is not None and done != total:
         raise RuntimeError(f"the download broke off after {done} of {total} bytes")
     return digest.hexdigest()

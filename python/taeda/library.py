@@ -19,12 +19,14 @@ __all__ = [
     "custom_op",
     "define",
     "impl",
+    "impl_abstract",
     "infer_schema",
     "opcheck",
     "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_vmap",
 ]
 
 _DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
@@ -213,6 +215,53 @@ def register_fake(
     return register if func is None else register(func)
 
 
+def impl_abstract(qualname, func=None, *, lib: Library | None = None, _stacklevel=1):
+    """The old name of `register_fake`."""
+    import warnings
+
+    warnings.warn(
+        "library.impl_abstract is deprecated; call library.register_fake",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return register_fake(qualname, func, lib=lib)
+
+
+def register_vmap(op, func=None, /, *, lib: Library | None = None):
+    """Says what vmap makes of a custom operator.
+
+    Args:
+        op: name, overload or custom operator.
+        func: called as func(info, in_dims, *args, **kwargs) in place of the operator
+            where an argument is mapped over. `info` has batch_size and randomness,
+            in_dims the mapped dim of each argument or None. It returns the results,
+            and which of their dims is mapped over.
+        lib: not needed.
+
+    Raises:
+        ValueError: op is none of these.
+
+    Example:
+        >>> @taeda.library.custom_op("mine::twice", mutates_args=())
+        ... def twice(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return 2 * x
+        >>> @taeda.library.register_vmap("mine::twice")
+        ... def of_batch(info, in_dims, x):
+        ...     return twice(x), in_dims[0]
+        >>> taeda.vmap(twice)(taeda.ones(2, 1)).tolist()
+        [[2.0], [2.0]]
+    """
+    if not isinstance(op, (str, OpOverload, CustomOpDef)):
+        raise ValueError(f"register_vmap({op}): got unexpected type for op: {type(op)}")
+    target = _overload_of(op)
+
+    def register(rule):
+        target.vmap_rule = rule
+        return rule
+
+    return register if func is None else register(func)
+
+
 def register_autograd(
     op, backward, /, *, setup_context=None, lib: Library | None = None
 ) -> None:
@@ -353,6 +402,10 @@ class CustomOpDef:
     def register_autocast(self, device_type: str, cast_inputs, /) -> None:
         """See `taeda.library.register_autocast`."""
         register_autocast(self, device_type, cast_inputs, lib=self._lib)
+
+    def register_vmap(self, func=None, /):
+        """See `taeda.library.register_vmap`."""
+        return register_vmap(self, func, lib=self._lib)
 
     def register_autograd(self, backward, /, *, setup_context=None) -> None:
         """Sets the derivative."""

@@ -12,6 +12,7 @@ __all__ = [
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -131,6 +132,21 @@ def get_overridable_functions() -> dict:
             except TypeError:
                 continue
     return found
+
+
+def get_testing_overrides() -> dict:
+    """A function that returns -1 for each overridable function, with its signature.
+
+    It takes what one of the function's overloads takes, and raises TypeError for other
+    arguments. Functions that tell no signature are left out.
+
+    Example:
+        >>> taeda.overrides.get_testing_overrides()[taeda.add](1, 2, alpha=3)
+        -1
+    """
+    from taeda._testing_overrides import testing_overrides
+
+    return testing_overrides()
 
 
 def resolve_name(f) -> str | None:

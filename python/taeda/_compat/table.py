@@ -22,7 +22,7 @@ from __future__ import annotations
 __all__ = ["DEVICES", "TABLE"]
 
 TABLE = {
-    "": "PyTorchFileReader Stream",
+    "": "PyTorchFileReader",
     "_C": "Graph Value",
     "autograd.profiler": "EventList(builtins.list) emit_nvtx profile",
     "cuda": "CUDAGraph CUDAPluggableAllocator=cuda.memory"

@@ -31,6 +31,7 @@ _LAZY_NAMES = {
     "anomaly_mode": "detect_anomaly set_detect_anomaly",
     "gradcheck": "gradcheck gradgradcheck GradcheckError",
     "variable": "Variable",
+    "function": "NestedIOFunction",
 }
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
 _SUBMODULES = frozenset(

@@ -16,7 +16,27 @@ __all__ = [
 
 
 class FunctionCtx:
-    """What forward and backward call `ctx`; most of its methods are native."""
+    """What forward and backward call `ctx`.
+
+    That of a call has native methods in place of the first four here. They serve an
+    object that a test hands to `forward` itself, and keep what they are given.
+    """
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keep tensors for backward, as `to_save`."""
+        self.to_save = tensors
+
+    def mark_dirty(self, *args) -> None:
+        """Note tensors that forward has written, as `dirty_tensors`."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args) -> None:
+        """Note results without gradient, as `non_differentiable`."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether absent gradients come as zeros, as `materialize_grads`."""
+        self.materialize_grads = value
 
     def save_for_forward(self, *tensors) -> None:
         """Keep tensors for the forward derivative."""

@@ -7,6 +7,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 
 from taeda import _C
+from taeda._lazy import attributes
 from taeda.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -203,5 +204,8 @@ class disable_saved_tensors_hooks:
         return called
 
 
+_LATER = {"allow_mutation_on_saved_tensors": "._mutation"}
+__all__ += list(_LATER)
+__getattr__ = attributes(__name__, _LATER)
 _C._NodeBase.register_hook = _register_hook
 _C._NodeBase.register_prehook = _register_prehook

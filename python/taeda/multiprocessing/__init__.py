@@ -11,7 +11,13 @@ from multiprocessing import *  # noqa: F403
 
 from taeda._lazy import missing
 
-from ._spawn import (
+from ._strategy import (
+    get_all_sharing_strategies,
+    get_sharing_strategy,
+    set_sharing_strategy,
+)
+from .reductions import init_reductions
+from .spawn import (
     ProcessContext,
     ProcessException,
     ProcessExitedException,
@@ -20,12 +26,6 @@ from ._spawn import (
     spawn,
     start_processes,
 )
-from ._strategy import (
-    get_all_sharing_strategies,
-    get_sharing_strategy,
-    set_sharing_strategy,
-)
-from .reductions import init_reductions
 
 __all__ = [
     *_standard.__all__,

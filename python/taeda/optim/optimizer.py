@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import taeda
 from taeda import Tensor
@@ -69,10 +69,10 @@ class StateMap(defaultdict):
         return (StateMap, (), None, None, iter(self.items()))
 
 
-def _hooked(step):
-    """Run the step hooks around `step`; nested calls (super().step) pass through."""
-    if getattr(step, "hooked", False):
-        return step
+def _hooked(func):
+    """Runs the step hooks around `func`, a `step`; calls inside of it pass through."""
+    if getattr(func, "hooked", False):
+        return func
 
     def call(self, *args, **kwargs):
         own = self.__dict__
@@ -81,16 +81,16 @@ def _hooked(step):
         if not (
             pre or post or _global_optimizer_pre_hooks or _global_optimizer_post_hooks
         ) or own.get("_stepping"):
-            return step(self, *args, **kwargs)
+            return func(self, *args, **kwargs)
         self._stepping = True
         try:
-            return self._step_between_hooks(step, args, kwargs)
+            return self._step_between_hooks(func, args, kwargs)
         finally:
             del self._stepping
 
-    call.__name__, call.__qualname__ = step.__name__, step.__qualname__
-    call.__doc__, call.__module__ = step.__doc__, step.__module__
-    call.__wrapped__ = step
+    call.__name__, call.__qualname__ = func.__name__, func.__qualname__
+    call.__doc__, call.__module__ = func.__doc__, func.__module__
+    call.__wrapped__ = func
     call.hooked = True
     call.held_whole = True  # one call of a captured graph: compiler/_operators.py
     return call
@@ -122,6 +122,9 @@ class Optimizer:
         >>> optimizer = taeda.optim.SGD(model.parameters(), lr=0.1)
         >>> optimizer.zero_grad(); loss.backward(); optimizer.step()
     """
+
+    profile_hook_step = staticmethod(_hooked)
+    OptimizerPreHook = OptimizerPostHook = Callable
 
     def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)

@@ -19,6 +19,9 @@ __all__ = [
     "is_namedtuple",
     "is_namedtuple_class",
     "is_namedtuple_instance",
+    "is_structseq",
+    "is_structseq_class",
+    "is_structseq_instance",
     "key_get",
     "keystr",
     "register_pytree_node",
@@ -39,6 +42,7 @@ __all__ = [
     "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_pprint",
 ]
 
 
@@ -172,6 +176,36 @@ def is_namedtuple_instance(obj) -> bool:
 def is_namedtuple(obj) -> bool:
     """Is this such a class, or an instance of one?"""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls) -> bool:
+    """Is this a class of named tuples made in C, such as `time.struct_time`?"""
+    counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+    return (
+        isinstance(cls, type)
+        and cls.__bases__ == (tuple,)
+        and all(type(getattr(cls, count, None)) is int for count in counts)
+    )
+
+
+def is_structseq_instance(obj) -> bool:
+    """Is this an instance of such a class?"""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj) -> bool:
+    """Is this such a class, or an instance of one?"""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def treespec_pprint(treespec) -> str:
+    """The tree of a shape as text, with `*` for each leaf."""
+    return repr(tree_unflatten([_Leaf()] * treespec.num_leaves, treespec))
+
+
+class _Leaf:
+    def __repr__(self) -> str:
+        return "*"
 
 
 def _kind_of(tree) -> _Kind | None:

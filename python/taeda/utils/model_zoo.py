@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from taeda.hub import _tqdm
 from taeda.hub import load_state_dict_from_url as load_url
 
-__all__ = ["load_url"]
+__all__ = ["load_url", "tqdm"]
+
+tqdm = _tqdm()

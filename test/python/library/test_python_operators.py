@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 import taeda
+import torch
 from taeda.library import (
     Library,
     custom_op,
@@ -165,3 +166,53 @@ def test_opcheck_finds_what_is_wrong(ns: str) -> None:
         opcheck(detaches, (x,), test_utils="test_aot_dispatch_dynamic")
     with pytest.raises(ValueError, match="no such test_utils"):
         opcheck(detaches, (x,), test_utils="test_nonsense")
+
+
+def _operators_with_rules(library, space: str):
+    schema = "(Tensor x, Tensor y, float factor) -> Tensor"
+
+    @library.library.custom_op(f"{space}::scaled", mutates_args=(), schema=schema)
+    def scaled(x, y, factor):
+        assert x.dim() == 1, "the operator itself knows no batches"
+        return x * y * factor
+
+    calls = []
+
+    def rule(info, in_dims, x, y, factor):
+        calls.append((info.batch_size, info.randomness))
+        x, y = (
+            t if dim is None else t.movedim(dim, 0)
+            for t, dim in zip((x, y), in_dims[:2], strict=True)
+        )
+        return x * y * factor, 0
+
+    library.library.register_vmap(f"{space}::scaled", rule)
+    return scaled, calls
+
+
+def test_vmap_uses_the_rule_of_an_operator() -> None:
+    found = []
+    for library in (taeda, torch):
+        scaled, calls = _operators_with_rules(library, "ruled")
+        x, y = library.arange(6.0).reshape(2, 3), library.arange(3.0)
+        one = library.vmap(scaled, in_dims=(0, None, None))(x, y, 2.0)
+        both = library.vmap(scaled, in_dims=(1, 1, None))(x, x, 3.0)
+        twice = library.vmap(
+            library.vmap(scaled, in_dims=(None, 0, None)), in_dims=(0, None, None)
+        )(x, x, 1.0)
+        plain = scaled(y, y, 1.0)
+        results = [t.tolist() for t in (one, both, twice, plain)]
+        found.append((results, calls[:2], len(calls)))
+    assert found[0] == found[1]
+    with pytest.raises(ValueError, match="unexpected type for op"):
+        taeda.library.register_vmap(3, print)
+
+
+def test_the_old_name_of_register_fake_warns() -> None:
+    @taeda.library.custom_op("ruled::old_fake", mutates_args=())
+    def old_fake(x: taeda.Tensor) -> taeda.Tensor:
+        return x.clone()
+
+    with pytest.warns(FutureWarning, match="impl_abstract is deprecated"):
+        taeda.library.impl_abstract("ruled::old_fake", lambda x: x.new_empty(7))
+    assert old_fake(taeda.ones(2, device="meta")).shape == (7,)

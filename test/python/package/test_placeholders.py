@@ -18,14 +18,14 @@ from taeda._compat import entries, listing
 from taeda._compat.table import DEVICES, TABLE
 
 ABSENT = """
-sparse_coo_tensor no_such_loop Event sparse quasirandom ao onnx.export
+sparse_coo_tensor no_such_loop sparse ao onnx.export
 jit.CompilationUnit jit.set_fusion_strategy jit.optimized_execution compiler.no_such
 fft.no_such distributed.all_reduce distributed.init_process_group
 distributed.rpc.init_rpc distributed.optim accelerator.Graph cuda.jiterator
 backends.cuda.cuBLASModule
 _dynamo.no_such _dynamo.config.no_such linalg.no_such special.no_such
 library.get_kernel utils.checkpoint.GraphExecGroup
-autograd.graph.allow_mutation_on_saved_tensors ops.aten._no_such
+autograd.graph.region_activation_memory_budget ops.aten._no_such
 """.split()
 # A native takes the place of the placeholder with its name.
 NAMES = [

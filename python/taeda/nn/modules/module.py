@@ -414,6 +414,12 @@ class Module(Hooks, State, Tree, Convert):
         inner = "\n  " + "\n  ".join(lines) + "\n" if lines else ""
         return f"{self._get_name()}({inner})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the parts as a tree, with counts of parameters."""
+        from taeda._notebook import module_html
+
+        return module_html(self)
+
     def __dir__(self):
         names = [*dir(type(self)), *self.__dict__]
         names += [*self._parameters, *self._modules, *self._buffers]

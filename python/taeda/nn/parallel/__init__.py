@@ -1,17 +1,16 @@
-"""A module on several devices at once, within one process."""
+"""A module on several devices at once, within one process.
+
+The functions are imported last: each has the name of the file that it is in.
+"""
 
 from __future__ import annotations
 
 from taeda._lazy import attributes
 
-from .data_parallel import (
-    DataParallel,
-    data_parallel,
-    gather,
-    parallel_apply,
-    replicate,
-    scatter,
-)
+from .data_parallel import DataParallel, data_parallel
+from .parallel_apply import parallel_apply
+from .replicate import replicate
+from .scatter_gather import gather, scatter
 
 __all__ = [
     "DataParallel",

@@ -7,9 +7,13 @@ _HOME = {
     "ChainDataset": "dataset",
     "ConcatDataset": "dataset",
     "DataLoader": "dataloader",
+    "DFIterDataPipe": "datapipes.datapipe",
+    "DataChunk": "datapipes.datapipe",
     "Dataset": "dataset",
     "DistributedSampler": "distributed",
+    "IterDataPipe": "datapipes.datapipe",
     "IterableDataset": "dataset",
+    "MapDataPipe": "datapipes.datapipe",
     "RandomSampler": "sampler",
     "Sampler": "sampler",
     "SequentialSampler": "sampler",
@@ -19,12 +23,21 @@ _HOME = {
     "TensorDataset": "dataset",
     "WeightedRandomSampler": "sampler",
     "_DatasetKind": "dataloader",
+    "argument_validation": "datapipes._decorator",
     "default_collate": "_utils.collate",
     "default_convert": "_utils.collate",
+    "functional_datapipe": "datapipes._decorator",
     "get_worker_info": "_utils.worker",
+    "guaranteed_datapipes_determinism": "datapipes._decorator",
+    "non_deterministic": "datapipes._decorator",
     "random_split": "dataset",
+    "runtime_validation": "datapipes._decorator",
+    "runtime_validation_disabled": "datapipes._decorator",
 }
-_MODULES = {"_utils", "dataloader", "dataset", "distributed", "sampler"}
+_MODULES = frozenset(
+    "_utils dataloader datapipes dataset distributed"
+    " graph graph_settings sampler".split()
+)
 
 __all__ = list(_HOME)
 

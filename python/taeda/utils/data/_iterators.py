@@ -8,6 +8,8 @@ import time
 
 import taeda
 from taeda.utils.data._utils.fetch import make_fetcher
+from taeda.utils.data._utils.pipes import settle, share
+from taeda.utils.data.dataset import is_pipe
 from taeda.utils.data.sampler import drawn_seed
 
 _JOIN_SECONDS = 5.0  # for the exit code of a process that has ended
@@ -28,6 +30,7 @@ class BaseIterator:
             loader.drop_last,
         )
         self._pin = loader.pin_memory and _has_accelerator()
+        self._shared_seed = _settled(loader)
         self._restart()
         # Drawn before the sampler draws its own: so PyTorch's order of batches.
         self._base_seed = drawn_seed(loader.generator)
@@ -72,6 +75,15 @@ class BaseIterator:
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
 
 
+def _settled(loader) -> int | None:
+    """Draws what settles the random orders of a pipe; None for other datasets."""
+    if not is_pipe(loader.dataset):
+        return None
+    seed = drawn_seed(loader.generator)
+    settle(loader.dataset, seed)
+    return seed
+
+
 def _has_accelerator() -> bool:
     accelerator = getattr(taeda, "accelerator", None)
     if accelerator is not None:
@@ -84,6 +96,7 @@ class SingleProcessIterator(BaseIterator):
 
     def __init__(self, loader) -> None:
         super().__init__(loader)
+        share(loader.dataset, 1, 0)
         self._fetcher = make_fetcher(*self._fetching)
 
     def _fetch(self):
@@ -142,13 +155,14 @@ class WorkersIterator(BaseIterator):
         super().__init__(loader)
         self._workers: list[_Worker] = []
         self._poll = select.poll()
-        self._epoch = 0
+        self._epoch = (0, self._shared_seed)
         try:
             for number in range(loader.num_workers):
                 self._start(number)
         except BaseException:
             self.close()
             raise
+        _settled(loader)  # not used: PyTorch draws once more here, and so has us draw
         self._begin()
 
     def _start(self, number: int) -> None:
@@ -197,7 +211,7 @@ class WorkersIterator(BaseIterator):
     def reset(self) -> None:
         """Begin another pass with the same workers."""
         self._restart()
-        self._epoch += 1
+        self._epoch = (self._epoch[0] + 1, _settled(self._loader))
         for worker in self._workers:
             worker.active = True
         self._begin()

@@ -6,7 +6,7 @@ import os
 
 from taeda.utils.data._utils.collate import default_collate, default_convert
 from taeda.utils.data._utils.worker import get_worker_info
-from taeda.utils.data.dataset import IterableDataset
+from taeda.utils.data.dataset import IterableDataset, is_pipe
 from taeda.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -26,6 +26,19 @@ class _DatasetKind:
 
     Map, Iterable = 0, 1
 
+    @staticmethod
+    def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
+        """What makes batches of a dataset of that kind; `fetch(indices)` makes one."""
+        from taeda.utils.data._utils.fetch import make_fetcher
+
+        return make_fetcher(
+            kind == _DatasetKind.Iterable,
+            dataset,
+            auto_collation,
+            collate_fn,
+            drop_last,
+        )
+
 
 class _Forever(Sampler):
     """Places for samples of an iterable dataset, which has no indices."""
@@ -40,9 +53,9 @@ class DataLoader:
     """Batches of a dataset, in the order PyTorch gives for the same seed.
 
     Args:
-        dataset (Dataset): indexed or iterable.
+        dataset (Dataset): indexed or iterable, or a pipe (`datapipes`).
         batch_size (int): samples in a batch; None for single samples.
-        shuffle (bool): a random order each pass.
+        shuffle (bool): a random order each pass; turns shufflers of pipes on or off.
         sampler: indices, instead of `shuffle`. batch_sampler: lists of them.
         num_workers (int): processes that make batches; 0 makes them here.
         collate_fn: samples -> batch. drop_last (bool): leave out a short batch.
@@ -91,6 +104,10 @@ class DataLoader:
         _check_numbers(num_workers, timeout, prefetch_factor, persistent_workers)
         if num_workers and prefetch_factor is None:
             prefetch_factor = 2
+        if shuffle is not None and is_pipe(dataset):
+            from taeda.utils.data.graph_settings import apply_shuffle_settings
+
+            dataset, shuffle = apply_shuffle_settings(dataset, shuffle), None
         self.dataset, self.num_workers = dataset, num_workers
         self.prefetch_factor, self.timeout = prefetch_factor, timeout
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device

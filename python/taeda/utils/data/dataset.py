@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -19,6 +20,13 @@ __all__ = [
 ]
 
 _Alias = type(list[int])
+_PIPES = "taeda.utils.data.datapipes.datapipe"
+
+
+def is_pipe(dataset, kind: str = "IterDataPipe") -> bool:
+    """Whether a dataset is a pipe; their module is not imported for this."""
+    module = sys.modules.get(_PIPES)
+    return module is not None and isinstance(dataset, getattr(module, kind))
 
 
 class Dataset:

@@ -61,6 +61,10 @@ class IterableFetcher:
         return self.collate_fn(batch)
 
 
+# PyTorch's name of the call.
+MapFetcher.fetch, IterableFetcher.fetch = MapFetcher.__call__, IterableFetcher.__call__
+
+
 def make_fetcher(iterable: bool, dataset, auto: bool, collate_fn, drop_last: bool):
     """The fetcher for a kind of dataset."""
     kind = IterableFetcher if iterable else MapFetcher

@@ -98,6 +98,7 @@ def _serve(channel, job: Job) -> None:
     from taeda.utils.data._utils.failure import ExceptionWrapper
     from taeda.utils.data._utils.fetch import make_fetcher
     from taeda.utils.data._utils.memory import Arena
+    from taeda.utils.data._utils.pipes import settle, share
 
     where = f"in DataLoader worker process {job.worker_id}"
     failure = fetch = None
@@ -108,6 +109,7 @@ def _serve(channel, job: Job) -> None:
             seed=_seed(job),
             dataset=job.dataset,
         )
+        share(job.dataset, job.num_workers, job.worker_id)
         if job.worker_init_fn is not None:
             job.worker_init_fn(job.worker_id)
     except Exception:
@@ -123,6 +125,8 @@ def _serve(channel, job: Job) -> None:
         try:
             if failure is None:
                 if fetch is None:
+                    if epoch[1] is not None:
+                        settle(job.dataset, epoch[1])
                     fetch = make_fetcher(*job.fetching)
                 kind, data = "batch", fetch(indices)
             else:

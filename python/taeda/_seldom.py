@@ -1,0 +1,240 @@
+"""Functions of the top level that few programs call: old names, and questions."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import _C
+
+__all__ = [
+    "AcceleratorError",
+    "FatalError",
+    "cudnn_is_acceptable",
+    "detach_copy",
+    "eig",
+    "frobenius_norm",
+    "init_num_threads",
+    "is_distributed",
+    "is_vulkan_available",
+    "lstsq",
+    "nuclear_norm",
+    "resize_of",
+    "slice_inverse",
+    "solve",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+    "sym_fresh_size",
+    "symeig",
+]
+
+
+class AcceleratorError(RuntimeError):
+    """A failure of an accelerator, for programs that catch it; the CPU has none."""
+
+
+class FatalError(Exception):
+    """A failure that ends the process, for programs that catch it; none is raised."""
+
+
+for _error in (AcceleratorError, FatalError):
+    _error.__module__ = "taeda"
+
+
+# Norms ------------------------------------------------------------------------
+
+
+def frobenius_norm(input, dim, keepdim: bool = False, *, out=None):
+    """The root of the sum of squares; `linalg.vector_norm` is the newer name.
+
+    Args:
+        input (Tensor): real or complex.
+        dim (int or ints): one dim, two, or none of them for all.
+        keepdim: keep them, of size 1.
+
+    Raises:
+        RuntimeError: more than two dims.
+
+    Example:
+        >>> taeda.frobenius_norm(taeda.ones(2, 2), (0, 1))
+        tensor(2.)
+    """
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(
+            "Expected at most 2 dimensions, but got " + str(len(dims)) + " dimensions "
+            "instead."
+        )
+    return taeda.linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
+
+
+def nuclear_norm(input, dim=(-2, -1), keepdim: bool = False, *, out=None):
+    """The sum of a matrix's singular values; `linalg.matrix_norm` is the newer name.
+
+    Args:
+        input (Tensor): matrices.
+        dim: their two dims. Without them `keepdim` may stand in their place.
+        keepdim: keep the dims, of size 1.
+
+    Example:
+        >>> taeda.nuclear_norm(taeda.eye(2))
+        tensor(2.)
+    """
+    if isinstance(dim, bool):
+        dim, keepdim = (-2, -1), dim
+    if len(dim) != 2:
+        raise RuntimeError(
+            f"nuclear_norm requires a 'dim' argument of size 2, but got {list(dim)}"
+        )
+    return taeda.linalg.matrix_norm(input, "nuc", tuple(dim), keepdim, out=out)
+
+
+# Copies and views -------------------------------------------------------------
+
+
+def detach_copy(input, *, out=None):
+    """A copy outside of the graph, in memory of its own."""
+    copy = input.detach().clone()
+    return copy if out is None else out.resize_(copy.shape).copy_(copy)
+
+
+def slice_inverse(input, src, dim: int = 0, start=None, end=None, step=1):
+    """The whole tensor of which `input` is the slice `src[start:end:step]` along a dim.
+
+    Args:
+        input (Tensor): a slice, over the whole one's memory.
+        src (Tensor): of the whole one's sizes and strides.
+
+    Raises:
+        RuntimeError: the memory is too small for that.
+    """
+    begin = input.storage_offset() - (start or 0) * src.stride(dim)
+    return input.as_strided(src.shape, src.stride(), begin)
+
+
+def resize_of(input, *sizes):
+    """`Tensor.resize`: the elements in other sizes, of as many elements.
+
+    Raises:
+        RuntimeError: another number of elements.
+    """
+    whole = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    wanted = _C.Size(whole)
+    if wanted.numel() != input.numel():
+        raise RuntimeError(
+            f"requested resize to {tuple(wanted)} ({wanted.numel()} elements in "
+            f"total), but the given tensor has a size of {tuple(input.shape)} "
+            f"({input.numel()} elements). resize can only change the shape of a given "
+            "tensor; resize_ changes the number of elements"
+        )
+    return input.contiguous().view(wanted)
+
+
+# Questions about devices ------------------------------------------------------
+
+
+def cudnn_is_acceptable(tensor) -> bool:
+    """Whether cuDNN would compute with a tensor: not in this build."""
+    return False
+
+
+def is_vulkan_available() -> bool:
+    """Whether Vulkan can be used: not in this build."""
+    return False
+
+
+def is_distributed(input) -> bool:
+    """Whether a tensor lies on several devices at once: none of this class does."""
+    return False
+
+
+def init_num_threads() -> None:
+    """The number of threads is settled when the library is loaded; nothing changes."""
+
+
+def _autocast(device: str):
+    """The four old settings of autocast for one kind of device."""
+
+    def enabled() -> bool:
+        return _C.is_autocast_enabled(device)
+
+    def set_enabled(enabled: bool) -> None:
+        _C.set_autocast_enabled(device, enabled)
+
+    def dtype():
+        return _C.get_autocast_dtype(device)
+
+    def set_dtype(dtype) -> None:
+        _C.set_autocast_dtype(device, dtype)
+
+    names = ("is_{}_enabled", "set_{}_enabled", "get_{}_dtype", "set_{}_dtype")
+    for name, function in zip(
+        names, (enabled, set_enabled, dtype, set_dtype), strict=True
+    ):
+        full = name.format(f"autocast_{device}")
+        function.__name__ = function.__qualname__ = full
+        function.__doc__ = f"As the function of autocast with '{device}' before it."
+        globals()[full] = function
+        __all__.append(full)
+
+
+_autocast("ipu")
+_autocast("xla")
+
+
+# Sizes that depend on values ---------------------------------------------------
+
+
+def sym_constrain_range(size, *, min: int | None = None, max: int | None = None):
+    """Check that a number lies between two others.
+
+    Raises:
+        RuntimeError: it does not, or there is nothing between them.
+    """
+    low = -(2**63) if min is None else min
+    high = 2**63 - 1 if max is None else max
+    if high < low:
+        raise RuntimeError(
+            f"Max must be greater than or equal to min: got min={low} max={high}"
+        )
+    if not low <= size <= high:
+        raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
+
+
+def sym_constrain_range_for_size(
+    size, *, min: int | None = None, max: int | None = None
+):
+    """The same for a size, whose least value is 0.
+
+    Raises:
+        RuntimeError: as `sym_constrain_range`; or `max` is 2 or less.
+    """
+    if max is not None and max <= 2:
+        raise RuntimeError(
+            f"Max value to constrain_range_for_size must be greater than 2. got: {max}"
+        )
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
+def sym_fresh_size(size):
+    """The number itself: a new symbol stands for it in graphs alone."""
+    return size.item() if isinstance(size, taeda.Tensor) else size
+
+
+# Functions that PyTorch has removed, with what to call now ----------------------
+
+
+def _removed(name: str, instead: str):
+    def refuse_old(*args, **kwargs):
+        raise RuntimeError(
+            "This function was deprecated since version 1.9 and is now removed. Call "
+            f"{instead} in place of {name}."
+        )
+
+    refuse_old.__name__ = refuse_old.__qualname__ = name
+    refuse_old.__doc__ = f"Raises RuntimeError: {instead} has taken its place."
+    return refuse_old
+
+
+eig = _removed("eig", "linalg.eig or linalg.eigvals")
+lstsq = _removed("lstsq", "linalg.lstsq, whose arguments stand the other way round,")
+solve = _removed("solve", "linalg.solve, whose arguments stand the other way round,")
+symeig = _removed("symeig", "linalg.eigh or linalg.eigvalsh")

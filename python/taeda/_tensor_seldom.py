@@ -1,0 +1,160 @@
+"""Methods of tensors that few programs call; the class finds them on first use."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import _C, Tensor
+
+__all__ = ["METHODS", "bound"]
+
+
+def is_set_to(self, tensor) -> bool:
+    """Whether both show the same memory with the same sizes and strides."""
+    return (
+        self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+def map2_(self, x, y, callable):
+    """Replace each element by callable(element, x's element, y's element); slow."""
+    from taeda._tensor import _refill
+
+    if x.requires_grad or y.requires_grad:
+        raise RuntimeError("map2_ needs tensors that require no grad")
+    flat = (t.expand_as(self).reshape(-1).tolist() for t in (self, x, y))
+    return _refill(self, [callable(*three) for three in zip(*flat, strict=True)])
+
+
+def resize(self, *sizes):
+    """The elements in other sizes, of as many elements; old for `reshape`."""
+    import warnings
+
+    from taeda._seldom import resize_of
+
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return resize_of(self, *sizes)
+
+
+def resize_as(self, tensor):
+    """The elements in another tensor's sizes; old for `reshape_as`."""
+    import warnings
+
+    from taeda._seldom import resize_of
+
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    return resize_of(self, tensor.shape)
+
+
+def lu(self, pivot: bool = True, get_infos: bool = False):
+    """Factors of matrices in one tensor, and pivots; see `linalg.lu_factor`."""
+    return taeda.functional.lu(self, pivot, get_infos)
+
+
+def record_stream(self, stream) -> None:
+    """Work on the CPU has ended when its call returns: there is nothing to record.
+
+    Raises:
+        TypeError: `stream` is no stream.
+    """
+    kinds = (taeda.Stream, taeda.cpu.Stream, taeda.cuda.Stream)
+    if not isinstance(stream, kinds):
+        raise TypeError(
+            f"record_stream: expected a stream, got {type(stream).__name__}"
+        )
+
+
+def _repr_html_(self) -> str:
+    """What a notebook shows."""
+    from taeda._notebook import tensor_html
+
+    return tensor_html(self)
+
+
+def __div__(self, other):
+    return self / other
+
+
+def __idiv__(self, other):
+    return self.div_(other)
+
+
+def __long__(self) -> int:
+    return int(self)
+
+
+def __nonzero__(self) -> bool:
+    return bool(self)
+
+
+def is_distributed(self) -> bool:
+    """Whether it lies on several devices at once: False."""
+    return False
+
+
+def slice_inverse(self, src, dim: int = 0, start=None, end=None, step=1):
+    """See `taeda.slice_inverse`."""
+    return taeda.slice_inverse(self, src, dim, start, end, step)
+
+
+def _moving(name: str):
+    def move(self, device=None, non_blocking: bool = False, memory_format=None):
+        raise AssertionError(f"Taeda not compiled with {name.upper()} enabled")
+
+    move.__name__ = name
+    move.__doc__ = "Raises AssertionError: this build has no such device."
+    return move
+
+
+METHODS = {
+    f.__name__: f
+    for f in (
+        is_set_to,
+        map2_,
+        resize,
+        resize_as,
+        lu,
+        record_stream,
+        _repr_html_,
+        __div__,
+        __idiv__,
+        __long__,
+        __nonzero__,
+        is_distributed,
+        slice_inverse,
+        _moving("ipu"),
+        _moving("mtia"),
+        _moving("xpu"),
+    )
+}
+
+
+def _removed(name: str):
+    def method(self, *args, **kwargs):
+        return getattr(taeda, name)(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, getattr(taeda, name).__doc__
+    return method
+
+
+METHODS.update((name, _removed(name)) for name in ("eig", "lstsq", "solve", "symeig"))
+
+
+def bound(name: str):
+    """The method of that name, which subclasses can override."""
+    from functools import wraps
+
+    plain = METHODS[name]
+
+    @wraps(plain)
+    def method(self, *args, **kwargs):
+        if _C._has_torch_function_unary(self):
+            from taeda.overrides import handle_torch_function
+
+            return handle_torch_function(method, (self,), self, *args, **kwargs)
+        return plain(self, *args, **kwargs)
+
+    method.__qualname__, method.__module__ = f"Tensor.{name}", Tensor.__module__
+    return method

@@ -1,0 +1,64 @@
+"""Stand-ins of overridable functions take what PyTorch's take."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import pytest
+import taeda
+import torch
+
+# Optional there, and required by the operator itself.
+STRICTER = {"native_layer_norm", "_fused_rms_norm", "nonzero_static", "scatter"}
+STRICTER |= {"scatter_", "index", "tile", "repeat"}
+
+
+def required(signature: inspect.Signature) -> int:
+    """How many arguments a stand-in of PyTorch's needs by position."""
+    placed = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    parameters = signature.parameters.values()
+    return sum(p.default is p.empty and p.kind in placed for p in parameters)
+
+
+def test_stand_ins_take_the_arguments_that_pytorchs_need() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = torch.overrides.get_testing_overrides()
+    ours, taken, refused = taeda.overrides.get_testing_overrides(), 0, set()
+    for space, other in (
+        (taeda, torch),
+        (taeda.nn.functional, torch.nn.functional),
+        (taeda.linalg, torch.linalg),
+        (taeda.Tensor, torch.Tensor),
+    ):
+        for function, stand_in in theirs.items():
+            name = getattr(function, "__name__", "")
+            mine = getattr(space, name, None)
+            if getattr(other, name, None) is not function or mine not in ours:
+                continue
+            try:
+                assert ours[mine](*[0] * required(inspect.signature(stand_in))) == -1
+                taken += 1
+            except TypeError:
+                refused.add(name)
+    assert refused <= STRICTER and taken > 500
+
+
+def test_stand_ins_refuse_other_arguments() -> None:
+    ours = taeda.overrides.get_testing_overrides()
+    assert ours[taeda.add](1, 2, alpha=3) == -1
+    assert ours[taeda.nn.functional.linear](1, 2) == -1
+    for call in (
+        lambda: ours[taeda.add](1),
+        lambda: ours[taeda.add](1, 2, beta=3),
+        lambda: ours[taeda.nn.functional.linear](1),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    assert set(ours) <= {
+        f for fs in taeda.overrides.get_overridable_functions().values() for f in fs
+    }
