@@ -34,6 +34,7 @@ using Field = std::variant<SavedVariable*,
                            std::optional<Scalar>*,
                            ScalarType*,
                            std::vector<ScalarType>*,
+                           Device*,
                            std::string*,
                            std::optional<std::string>*,
                            TensorGeometry*>;

@@ -101,6 +101,10 @@ class Recorder {
     put(list->size());
     for (ScalarType t : *list) put(static_cast<uint64_t>(t));
   }
+  void add(Device* d) {
+    put(static_cast<uint64_t>(d->type));
+    put(static_cast<uint64_t>(d->index));
+  }
   void add(autograd::TensorGeometry* g) {
     add(&g->sizes);
     add(&g->strides);
