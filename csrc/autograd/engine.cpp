@@ -3,6 +3,7 @@
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/autograd/autocast.h>
 #include <taeda/csrc/autograd/node_table.h>
+#include <taeda/csrc/autograd/observe.h>
 #include <taeda/csrc/autograd/validate.h>
 
 #include <algorithm>
@@ -389,6 +390,19 @@ Tensors call_node(Node& node, Tensors grads) {
   return outputs;
 }
 
+Tensors ObservedNode::call(Tensors grads) {
+  uint64_t token = observer_->applies(node_, grads);
+  Tensors outputs;
+  try {
+    outputs = call_node(node_, std::move(grads));
+  } catch (...) {
+    observer_->applied(node_, token, nullptr);
+    throw;
+  }
+  observer_->applied(node_, token, &outputs);
+  return outputs;
+}
+
 namespace {
 
 void Pass::execute(uint32_t index) {
@@ -398,12 +412,14 @@ void Pass::execute(uint32_t index) {
   bool needed = state.needed, captured = state.captured;
   if (!needed && !captured) return;
   Running running(*this, &node);
+  ObservedNode watched(node);
   try {
     run_tensor_hooks(node, grads);
     run_retain_hooks(node, grads);
     if (captured) capture(index, grads);
     if (!needed) return;
-    Tensors outputs = call_node(node, std::move(grads));
+    Tensors outputs = watched.seen() ? watched.call(std::move(grads))
+                                     : call_node(node, std::move(grads));
     if (!options_.keep_graph) node.release_variables();
     validate_grads(node, outputs);
     deliver(node, outputs);
@@ -444,6 +460,7 @@ void run_on_plain_thread(const std::function<void()>& f) {
 }
 }  // namespace
 
+std::atomic<NodeObserver*> node_observer{nullptr};
 void (*check_interrupt)() = nullptr;
 void (*run_on_new_thread)(const std::function<void()>& f) = run_on_plain_thread;
 
