@@ -335,8 +335,7 @@ void compute_fixed(const OperatorEntry& op, Stack& stack) {
   std::span<IValue> arguments = arguments_on(op, stack);
   fix_symbols(arguments);
   void* function = observe::kernel_at(op, DispatchKey::Meta);
-  bool anywhere =
-      function == observe::kernel_at(op, DispatchKey::PrivateUse1);
+  bool anywhere = function == observe::kernel_at(op, DispatchKey::PrivateUse1);
   if (op.info->form == Form::Functional && function != nullptr && anywhere) {
     op.from_stack(op, function, stack);
     return;

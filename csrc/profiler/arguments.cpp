@@ -17,8 +17,8 @@ void add(Argument& to, const TensorBase& t) {
 
 Argument describe(IValue& v) {
   Argument out;
-  bool list = v.is<std::vector<TensorBase>>() ||
-              v.is<std::vector<OptionalTensor>>();
+  bool list =
+      v.is<std::vector<TensorBase>>() || v.is<std::vector<OptionalTensor>>();
   if (v.is<TensorBase>() || list) {
     out.type = list ? Argument::Tensors : Argument::Tensor;
     each_tensor(v, [&](const TensorBase& t) { add(out, t); });

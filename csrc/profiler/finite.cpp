@@ -85,10 +85,10 @@ struct Reals {
   const void* data = nullptr;
   int64_t count = 0;
   explicit Reals(const TensorBase& t) {
-    ScalarType real = is_complex(t.dtype()) ? real_type_of(t.dtype())
-                                            : t.dtype();
-    bool known = real == kFloat || real == kDouble || real == kHalf ||
-                 real == kBFloat16;
+    ScalarType real =
+        is_complex(t.dtype()) ? real_type_of(t.dtype()) : t.dtype();
+    bool known =
+        real == kFloat || real == kDouble || real == kHalf || real == kBFloat16;
     constexpr DispatchKeySet kPlain{DispatchKey::CPU, DispatchKey::Autograd};
     constexpr DispatchKeySet kLazy{DispatchKey::Conjugate,
                                    DispatchKey::Negative};

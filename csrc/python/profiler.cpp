@@ -29,7 +29,7 @@ class Places {
  public:
   uint32_t number(uint32_t caller, PyCodeObject* code, int next) {
     uint64_t key = reinterpret_cast<uintptr_t>(code) * 0x9E3779B97F4A7C15U ^
-                   uint64_t{caller} << 32 ^ static_cast<uint32_t>(next);
+                   uint64_t { caller } << 32 ^ static_cast<uint32_t>(next);
     // Keys may collide: whoever has the number tells.
     auto [from, to] = numbers_.equal_range(key);
     for (auto it = from; it != to; ++it) {

@@ -134,7 +134,9 @@ class Table:
         )
 
     def _line(self, cells) -> str:
-        texts = (column.fit(cell) for column, cell in zip(self.columns, cells))
+        texts = (
+            column.fit(cell) for column, cell in zip(self.columns, cells, strict=True)
+        )
         return "".join(text + _GAP for text in texts) + "\n"
 
     def _rows(self, event):

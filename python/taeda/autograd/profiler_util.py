@@ -31,10 +31,9 @@ MEMORY_EVENT_NAME = "[memory]"
 
 def in_units(value: float, units: dict[str, float], pattern: str) -> str:
     """A number in the largest unit that it fills, the last one where it fills none."""
-    for unit, size in units.items():
-        if abs(value) >= size:
-            break
-    return pattern.format(value / size, unit)
+    fitting = [unit for unit, size in units.items() if abs(value) >= size]
+    unit = fitting[0] if fitting else [*units][-1]
+    return pattern.format(value / units[unit], unit)
 
 
 def _format_time(time_us: float) -> str:

@@ -71,8 +71,7 @@ def test_programs_call_the_operators_that_pytorch_shows(program) -> None:
         for L in (taeda, torch)
     ]
     own, real = shown
-    # Indexing by None is not announced, and PyTorch's leaf nodes of a pair that `linear`
-    # is made of (`t`, `addmm`) stand for one node here.
+    # Indexing by None is not announced.
     for quiet in ("aten::unsqueeze", "aten::slice"):
         real.pop(quiet, None)
         own.pop(quiet, None)
