@@ -12,9 +12,6 @@
 namespace taeda::python {
 
 namespace {
-using profiler::Argument;
-using profiler::Event;
-using profiler::Kind;
 
 // Places ----------------------------------------------------------------------
 
@@ -120,7 +117,7 @@ py::object value_object(const IValue& v) {
 }
 
 // (kind of value, dtypes, sizes, strides, value)
-py::tuple argument_object(const Argument& a) {
+py::tuple argument_object(const profiler::Argument& a) {
   py::list dtypes;
   for (ScalarType t : a.dtypes) dtypes.append(std::string(dtype_name(t)));
   return py::make_tuple(static_cast<int>(a.type),
@@ -132,11 +129,11 @@ py::tuple argument_object(const Argument& a) {
 
 class Names {
  public:
-  py::tuple of(const Event& e) {
-    if (e.kind == Kind::Memory) return memory_;
+  py::tuple of(const profiler::Event& e) {
+    if (e.kind == profiler::Kind::Memory) return memory_;
     auto [it, is_new] = made_.try_emplace(e.name);
     if (!is_new) return it->second;
-    if (e.kind == Kind::Operator) {
+    if (e.kind == profiler::Kind::Operator) {
       std::string name = e.op->qualified_name();
       size_t dot = name.find('.', name.find("::"));
       it->second = py::make_tuple(name.substr(0, dot), e.op->overload);
@@ -151,8 +148,8 @@ class Names {
   std::unordered_map<const void*, py::tuple> made_;
 };
 
-py::tuple event_object(const Event& e, Names& names) {
-  bool memory = e.kind == Kind::Memory;
+py::tuple event_object(const profiler::Event& e, Names& names) {
+  bool memory = e.kind == profiler::Kind::Memory;
   return py::make_tuple(static_cast<int>(e.kind),
                         names.of(e),
                         e.parent,
@@ -179,7 +176,7 @@ py::tuple stop_recording() {
   py::dict stacks;
   for (const profiler::ThreadEvents& thread : recording.threads) {
     py::list events, arguments;
-    for (const Event& e : thread.events) {
+    for (const profiler::Event& e : thread.events) {
       events.append(event_object(e, names));
       py::int_ place(e.stack);
       if (e.stack != 0 && !stacks.contains(place)) {
@@ -188,7 +185,8 @@ py::tuple stop_recording() {
     }
     for (const auto& call : thread.arguments) {
       py::list values;
-      for (const Argument& a : call) values.append(argument_object(a));
+      for (const profiler::Argument& a : call)
+        values.append(argument_object(a));
       arguments.append(values);
     }
     threads.append(py::make_tuple(thread.thread, events, arguments));
@@ -235,7 +233,8 @@ void bind_profiler(PyObject* module) {
   m.def("_profiler_enabled", profiler::is_recording);
   // An event around what follows, of a module or of record_function.
   m.def("_profiler_begin", [](const std::string& name, bool is_module) {
-    Kind kind = is_module ? Kind::Module : Kind::User;
+    profiler::Kind kind =
+        is_module ? profiler::Kind::Module : profiler::Kind::User;
     return profiler::begin_event(kind, name);
   });
   m.def("_profiler_end", profiler::end_event);

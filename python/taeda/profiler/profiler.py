@@ -9,6 +9,7 @@ from typing import Any
 
 from taeda._lazy import attributes
 from taeda.autograd import profiler as recorder
+from taeda.autograd._profiler_events import Options
 from taeda.profiler._kinds import ProfilerAction, ProfilerActivity
 from taeda.profiler._schedule import schedule
 
@@ -43,16 +44,12 @@ class _KinetoProfile:
         self,
         *,
         activities: Iterable | None = None,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_flops: bool = False,
-        with_modules: bool = False,
-        experimental_config=None,
-        execution_trace_observer=None,
         acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
+        execution_trace_observer=None,
+        experimental_config=None,
         post_processing_timeout_s: float | None = None,
+        **recorded: bool,
     ) -> None:
         if execution_trace_observer is not None:
             raise NotImplementedError(
@@ -60,9 +57,8 @@ class _KinetoProfile:
                 "writes what was recorded"
             )
         self.activities = _activities(activities)
-        self.record_shapes, self.profile_memory = record_shapes, profile_memory
-        self.with_stack, self.with_modules = with_stack, with_modules
-        self.with_flops = with_flops
+        self._options = Options(**recorded)
+        self.__dict__.update(self._options._asdict())
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
         self.profiler: recorder.profile | None = None
@@ -90,13 +86,9 @@ class _KinetoProfile:
             return
         self.profiler = recorder.profile(
             use_cpu=ProfilerActivity.CPU in self.activities,
-            record_shapes=self.record_shapes,
-            with_flops=self.with_flops,
-            profile_memory=self.profile_memory,
-            with_stack=self.with_stack,
-            with_modules=self.with_modules,
             acc_events=self.acc_events,
             custom_trace_id_callback=self.custom_trace_id_callback,
+            **self._options._asdict(),
         )
 
     def start_trace(self) -> None:
@@ -235,16 +227,15 @@ class profile(_KinetoProfile):
             change(ProfilerActivity.CUDA)
         if not wanted:
             raise AssertionError("profile: No valid profiler activities found")
+        options = Options(
+            record_shapes, profile_memory, with_stack, with_flops, with_modules
+        )
         super().__init__(
             activities=wanted,
-            record_shapes=record_shapes,
-            profile_memory=profile_memory,
-            with_stack=with_stack,
-            with_flops=with_flops,
-            with_modules=with_modules,
-            execution_trace_observer=execution_trace_observer,
             acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
+            execution_trace_observer=execution_trace_observer,
+            **options._asdict(),
         )
         self.record_steps = schedule is not None
         self.schedule = schedule or (lambda step: _RECORD)
