@@ -35,7 +35,7 @@ PROFILES = {
 def gpt_step():
     """One step: forward, backward, optimizer."""
     size = char_gpt.SIZES["demo"]
-    run = char_gpt.Run(size, 0, 10)
+    run = char_gpt.Run(size, 0, 1000)
     inputs = T.randint(96, (size.batch, size.context))
 
     def step() -> None:
@@ -91,7 +91,7 @@ def main() -> None:
     for name, options in PROFILES.items():
         scope = lambda options=options: T.autograd.profiler.profile(**options)
         print(f"gpt {name:8} {ratio(step, scope, rounds, 3):.3f}", flush=True)
-    print(f"gpt nan_guard {ratio(step, T.debug.nan_guard, rounds, 3):.3f}")
+    print(f"gpt nan_guard {ratio(step, T.debug.nan_guard, rounds, 3):.3f}", flush=True)
     for width in (64, 128, 256, 512):
         repeats = 16384 // width
         value = ratio(mlp_step(width), T.debug.nan_guard, rounds, repeats)

@@ -5,38 +5,46 @@
 #include <taeda/gen/ops/resolve_conj.h>
 #include <taeda/gen/ops/resolve_neg.h>
 
+#include <cstring>
+
 namespace taeda::profiler {
 
 namespace {
 
-// Of values whose exponent has all bits set, so NaN or an infinity. A block at
-// a time, so that the inner loop has one exit and becomes vector code.
+// Of values whose exponent has all bits set, so NaN or an infinity. Written in
+// the compiler's vectors, since the files of csrc are not compiled for speed.
 template <class Bits, Bits kExponent>
 inline __attribute__((always_inline)) bool any_bad(const void* data,
                                                    int64_t n) {
-  constexpr int64_t kBlock = 4096;
+  typedef Bits Vector __attribute__((vector_size(64)));
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(Bits);
   const auto* values = static_cast<const Bits*>(data);
-  for (int64_t from = 0; from < n; from += kBlock) {
-    int64_t to = std::min(n, from + kBlock);
-    Bits bad = 0;
-    for (int64_t i = from; i < to; ++i) {
-      Bits hit = (values[i] & kExponent) == kExponent ? 1 : 0;
-      bad = static_cast<Bits>(bad | hit);
-    }
-    if (bad != 0) return true;
+  Vector hits = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Vector v;
+    std::memcpy(&v, values + i, sizeof(v));
+    hits |= reinterpret_cast<Vector>((v & kExponent) == kExponent);
   }
-  return false;
+  bool bad = false;
+  for (int64_t k = 0; k < kLanes; ++k) bad = bad || hits[k] != 0;
+  for (; i < n; ++i) bad = bad || (values[i] & kExponent) == kExponent;
+  return bad;
 }
 
+// Of n numbers, each of `parts` values; a complex one with a NaN is a NaN.
 template <class Bits, Bits kExponent>
-BadValues count(const void* data, int64_t n) {
+BadValues count(const void* data, int64_t n, int64_t parts) {
   constexpr Bits kFraction = kExponent & -kExponent;
   const auto* values = static_cast<const Bits*>(data);
   BadValues out;
   for (int64_t i = 0; i < n; ++i) {
-    if ((values[i] & kExponent) != kExponent) continue;
-    bool nan = (values[i] & (kFraction - 1)) != 0;
-    ++(nan ? out.nans : out.infinities);
+    bool nan = false, infinite = false;
+    for (int64_t k = i * parts; k < (i + 1) * parts; ++k) {
+      if ((values[k] & kExponent) != kExponent) continue;
+      ((values[k] & (kFraction - 1)) != 0 ? nan : infinite) = true;
+    }
+    if (nan || infinite) ++(nan ? out.nans : out.infinities);
   }
   return out;
 }
@@ -65,16 +73,19 @@ __attribute__((target("avx2"))) bool any_bad_avx2(ScalarType dtype,
 }
 #endif
 
-BadValues count_of(ScalarType dtype, const void* data, int64_t n) {
+BadValues count_of(ScalarType dtype,
+                   const void* data,
+                   int64_t n,
+                   int64_t parts) {
   switch (dtype) {
     case kFloat:
-      return count<uint32_t, 0x7F800000U>(data, n);
+      return count<uint32_t, 0x7F800000U>(data, n, parts);
     case kDouble:
-      return count<uint64_t, 0x7FF0000000000000U>(data, n);
+      return count<uint64_t, 0x7FF0000000000000U>(data, n, parts);
     case kHalf:
-      return count<uint16_t, 0x7C00U>(data, n);
+      return count<uint16_t, 0x7C00U>(data, n, parts);
     default:
-      return count<uint16_t, 0x7F80U>(data, n);
+      return count<uint16_t, 0x7F80U>(data, n, parts);
   }
 }
 
@@ -84,6 +95,7 @@ struct Reals {
   ScalarType dtype = kByte;  // for none
   const void* data = nullptr;
   int64_t count = 0;
+  int64_t parts = 1;  // 2 of complex numbers
   explicit Reals(const TensorBase& t) {
     ScalarType real =
         is_complex(t.dtype()) ? real_type_of(t.dtype()) : t.dtype();
@@ -103,7 +115,8 @@ struct Reals {
     }
     dtype = real;
     data = held.const_raw_data();
-    count = held.numel() * (real == t.dtype() ? 1 : 2);
+    parts = real == t.dtype() ? 1 : 2;
+    count = held.numel() * parts;
   }
 };
 
@@ -121,8 +134,9 @@ bool has_bad(const TensorBase& t) {
 
 BadValues count_bad(const TensorBase& t) {
   Reals all(t);
-  return all.count == 0 ? BadValues()
-                        : count_of(all.dtype, all.data, all.count);
+  return all.count == 0
+             ? BadValues()
+             : count_of(all.dtype, all.data, all.count / all.parts, all.parts);
 }
 
 }  // namespace taeda::profiler

@@ -50,7 +50,7 @@ bool is_bad(const IValue& v) {
 std::string text(const IValue& v) {
   std::string out;
   each_tensor(const_cast<IValue&>(v), [&](const TensorBase& t) {
-    out += str_cat(out.empty() ? "" : ", ", t.dtype(), t.sizes());
+    out += str_cat(out.empty() ? "" : ", ", dtype_name(t.dtype()), t.sizes());
   });
   return out;
 }
@@ -74,7 +74,7 @@ std::string text(const IValue& v) {
               " values, of shape ",
               bad.sizes(),
               " and dtype ",
-              bad.dtype(),
+              dtype_name(bad.dtype()),
               ", from (",
               arguments,
               "), which are finite",
@@ -170,8 +170,9 @@ class NodeGuard final : public autograd::NodeObserver {
     for (const TensorBase& t : given) {
       if (!t.defined()) continue;
       if (is_bad(t)) return;
-      arguments += str_cat(
-          arguments.empty() ? "gradients " : ", ", t.dtype(), t.sizes());
+      arguments += str_cat(arguments.empty() ? "gradients " : ", ",
+                           dtype_name(t.dtype()),
+                           t.sizes());
     }
     Site site = here().sites[node.sequence_nr() % kSites];
     if (site.sequence != node.sequence_nr()) site = Site();

@@ -10,6 +10,7 @@ from taeda.autograd.profiler_util import MEMORY_EVENT_NAME, EventList, FunctionE
 # The order of `Kind` and of `Argument::Type` in csrc/profiler/recorder.h.
 OPERATOR, EVALUATION, NODE, USER, MODULE, KERNEL, MEMORY = range(7)
 _NONE, _TENSOR, _TENSORS, _VALUE = range(4)
+_STEP = "ProfilerStep"
 _CATEGORIES = {USER: "user_annotation", MODULE: "python_function"}
 
 # C++'s names of dtypes, which traces show.
@@ -103,7 +104,10 @@ class Recording:
                 at.append(None)
                 path.append(path[outer])
                 continue
-            event = FunctionEvent(0, name, thread, self._us(start), self._us(end))
+            # Steps are one row of a table, and have their numbers in traces.
+            shown = _STEP + "*" if name.startswith(_STEP + "#") else name
+            event = FunctionEvent(0, shown, thread, self._us(start), self._us(end))
+            event.trace_name = name
             event.kind, event.overload_name = kind, overload
             event.category = _CATEGORIES.get(kind, "cpu_op")
             event.stack = self._stack(row[6], parent)
@@ -127,7 +131,8 @@ class Recording:
         if place == 0:
             return [] if parent is None else parent.stack
         frames = self._stacks[place]
-        return [f"{file}({line}): {function}" for file, line, function in frames]
+        own = next((i for i, f in enumerate(frames) if not _is_own(f[0])), 0)
+        return [f"{file}({line}): {function}" for file, line, function in frames[own:]]
 
     def _fill(self, event: FunctionEvent, row: tuple, calls: list) -> None:
         kind, sequence, arguments, results = row[0], row[5], row[7], row[8]
@@ -159,6 +164,11 @@ class Recording:
                 event = event.cpu_parent
 
 
+def _is_own(file: str) -> bool:
+    """Whether a frame is of what names blocks, and not of the block."""
+    return file.endswith(("autograd/profiler.py", "autograd/_profiler_hooks.py"))
+
+
 def _describe(event: FunctionEvent, values: list) -> None:
     for kind, dtypes, sizes, strides, value in values:
         tensor, tensors = kind == _TENSOR and bool(sizes), kind == _TENSORS
@@ -187,8 +197,10 @@ def _flops(name: str, values: list, results: list) -> int | None:
         tuple(sizes[0]) if kind == _TENSOR and sizes else value
         for kind, _, sizes, _, value in values
     ]
-    if name == "aten::linear":  # a kernel here; the counter sees what it is made of
-        return 2 * prod(shapes[0]) * prod(shapes[1][:-1])
+    out = [tuple(sizes[0]) for kind, _, sizes, _, _ in results if sizes]
+    # Kernels here; the counter's formulas are of what they are made of.
+    if name in ("aten::linear", "aten::matmul"):
+        return 2 * prod(out[0]) * shapes[0][-1]
     import taeda
     from taeda.utils.flop_counter import flop_registry
 
@@ -197,7 +209,6 @@ def _flops(name: str, values: list, results: list) -> int | None:
     formula = flop_registry.get(packet)
     if formula is None:
         return None
-    out = [tuple(sizes[0]) for kind, _, sizes, _, _ in results if sizes]
     return formula(*shapes, out_val=out[0] if len(out) == 1 else out or None)
 
 

@@ -27,7 +27,7 @@ def _complete(event, pid: int, tid: int, at: float) -> dict:
     return {
         "ph": "X",
         "cat": getattr(event, "category", "cpu_op"),
-        "name": event.name,
+        "name": event.trace_name or event.name,
         "pid": pid,
         "tid": tid,
         "ts": round(at, 3),

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import linecache
 import os
-import threading
 
 import taeda
 from taeda import _C
-from taeda.autograd._profiler_hooks import ModulePaths
 
 __all__ = ["nan_guard"]
 _OWN = os.path.dirname(taeda.__file__) + os.sep
@@ -37,9 +35,9 @@ class nan_guard:
 
     def __init__(self, *, infinities: bool = True) -> None:
         self.infinities = infinities
-        self._handles: list = []
-        self._paths: list[str] = []  # by number; appended to with the GIL held
-        self._numbers: dict[str, int] = {}
+        # Modules that were called, by number, each with the one that called it first;
+        # added to with the GIL held. They are kept, so that ids stay theirs.
+        self._called: list[tuple] = []
 
     def __enter__(self) -> nan_guard:
         _C._guard_start(self._place, self.infinities)
@@ -47,42 +45,49 @@ class nan_guard:
         return self
 
     def __exit__(self, exc_type, exc_value, traceback) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
-        _C._guard_stop()
+        from taeda.nn import Module
 
-    def _number(self, path: str) -> int:
-        number = self._numbers.get(path)
-        if number is None:
-            self._numbers[path] = number = len(self._paths)
-            self._paths.append(path)
-        return number
+        del Module.__call__  # `Module` itself inherits its own
+        _C._guard_stop()
+        self._called.clear()
 
     def _watch_modules(self) -> None:
-        from taeda.nn.modules import module
+        """Tells csrc which module runs; hooks would take the slow way of a call."""
+        from taeda.nn import Module
 
-        paths, local, enter = ModulePaths(), threading.local(), _C._guard_module
+        plain = Module.__call__
+        enter, numbers = _C._guard_module, {}
 
-        def begins(own, args) -> None:
-            outer = enter(self._number(paths.enter(own)))
-            if outer < 0:
-                local.outer = []
-            local.outer.append(outer)
+        def first_call(module) -> int:
+            outer = enter(-1)
+            enter(outer)
+            numbers[id(module)] = number = len(self._called)
+            self._called.append((module, outer))
+            return number
 
-        def ends(own, args, output) -> None:
-            if getattr(local, "outer", None):  # else it began before the guard
-                enter(local.outer.pop())
-                paths.leave()
+        def watched(self, *args, **kwargs):
+            number = numbers.get(id(self))
+            outer = enter(first_call(self) if number is None else number)
+            try:
+                return plain(self, *args, **kwargs)
+            finally:
+                enter(outer)
 
-        self._handles = [
-            module.register_module_forward_pre_hook(begins),
-            module.register_module_forward_hook(ends, always_call=True),
-        ]
+        Module.__call__ = watched
+
+    def _path(self, number: int) -> str:
+        module, outer = self._called[number]
+        kind = type(module).__name__
+        if outer < 0:
+            return kind
+        for name, child in self._called[outer][0].named_modules():
+            if child is module and name:
+                return f"{self._path(outer)}.{name}"
+        return f"{self._path(outer)}.{kind}"
 
     def _place(self, frames: list[tuple[str, int, str]], number: int) -> str:
         """What an error says of where it was; frames are innermost first."""
-        text = f"; in module {self._paths[number]}" if number >= 0 else ""
+        text = f"; in module {self._path(number)}" if number >= 0 else ""
         for file, line, function in frames:
             if not file.startswith(_OWN):
                 source = linecache.getline(file, line).strip()

@@ -127,7 +127,13 @@ def page_data(recording: Recording) -> dict:
         most[thread] = max(most[thread], depth + 1)
         start, length = event.time_range.start, event.time_range.elapsed_us()
         place = event.stack[0] if event.stack else ""
-        numbers = (names(event.name), round(start, 3), round(length, 3), depth, thread)
+        numbers = (
+            names(event.trace_name),
+            round(start, 3),
+            round(length, 3),
+            depth,
+            thread,
+        )
         events.append([*numbers, names(event.module), names(place)])
     memory, modules = _memory(recording, names)
     length = (recording.end_ns - recording.start_ns) / 1000

@@ -195,7 +195,7 @@ class profile(_KinetoProfile):
         >>> with taeda.profiler.profile(record_shapes=True) as prof:
         ...     y = taeda.ones(3, 3) @ taeda.ones(3, 3)
         >>> [event.name for event in prof.events()][-1]
-        'aten::mm'
+        'aten::matmul'
     """
 
     def __init__(

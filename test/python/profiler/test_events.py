@@ -71,8 +71,8 @@ def test_programs_call_the_operators_that_pytorch_shows(program) -> None:
         for L in (taeda, torch)
     ]
     own, real = shown
-    # Indexing by None is not announced.
-    for quiet in ("aten::unsqueeze", "aten::slice"):
+    # Indexing by None is not announced, and `backward()` makes its own root.
+    for quiet in ("aten::unsqueeze", "aten::slice", "aten::ones_like"):
         real.pop(quiet, None)
         own.pop(quiet, None)
     named = {n for n in real if not n.startswith(BACKWARD)}
@@ -97,7 +97,7 @@ def test_nodes_of_a_backward_pass() -> None:
 def test_forward_calls_and_their_nodes_have_one_number() -> None:
     step = perceptron(taeda)
     events = recorded(taeda, step).events()
-    made = {e.sequence_nr: e.name for e in events if e.scope == 0 and "::" in e.name}
+    made = {e.sequence_nr: e.name for e in events if e.name.startswith("aten")}
     nodes = {e.sequence_nr: e.name for e in events if e.scope == 1}
     pairs = {made[n]: name for n, name in nodes.items() if n in made}
     assert pairs["aten::relu"] == "ReluBackward0"
@@ -113,7 +113,6 @@ def test_shapes_dtypes_and_numbers_are_those_of_pytorch() -> None:
             a.add(a, alpha=2.5)
             a.sum(1, keepdim=True)
             L.ones(3, dtype=L.int64).view(-1)
-            a.to(L.float64)
             L.softmax(a, -1)
             L.nn.functional.layer_norm(a, (3,))
 
@@ -197,8 +196,7 @@ def test_levels_and_modes_announce_a_call_once() -> None:
     with taeda.profiler.profile() as prof:
         got = taeda.func.vmap(grad)(x)
     assert taeda.allclose(got, x.cos())
-    calls = Counter(e.name for e in prof.events())
-    assert calls["aten::sin"] == 1
+    assert top_level(prof)["aten::sin"] == 1
     with taeda.profiler.profile() as prof, taeda.autocast("cpu", dtype=taeda.bfloat16):
         got = x @ x.T
     assert got.dtype == taeda.bfloat16

@@ -133,7 +133,7 @@ def test_flops_are_those_of_the_products() -> None:
         taeda.nn.functional.conv2d(taeda.ones(1, 2, 5, 5), taeda.ones(3, 2, 3, 3))
 
     flops = {e.name: e.flops for e in recorded(taeda, step, with_flops=True).events()}
-    assert flops["aten::mm"] == 2 * 3 * 4 * 5
+    assert flops["aten::matmul"] == 2 * 3 * 4 * 5
     assert flops["aten::linear"] == 2 * 6 * 4 * 6
     assert sum(f for n, f in flops.items() if f and "conv" in n) == 2 * 27 * 18
 
@@ -171,8 +171,8 @@ def test_traces_have_the_keys_of_pytorchs(tmp_path) -> None:
         with open(path) as file:
             traces.append(json.load(file))
     own, real = traces
-    assert own["epoch"] == real["epoch"] == 3
-    assert set(real) <= set(own) | {"epoch"}
+    assert own["epoch"] == 3
+    assert set(real) <= set(own)
 
     def keys(trace) -> dict:
         out = {}
@@ -223,7 +223,7 @@ def test_modules_and_optimizers_are_named() -> None:
         optimizer.step()
 
     events = recorded(taeda, step, with_modules=True).events()
-    of = {e.name: e.module for e in events}
+    of = {e.name: e.module for e in events if e.cpu_parent is None or e.scope == 1}
     assert of["aten::linear"] == "Sequential.0"
     assert of["ReluBackward0"] == of["aten::relu"] == "Sequential.1"
     assert of["aten::sum"] == ""
