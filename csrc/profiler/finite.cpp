@@ -12,11 +12,12 @@ namespace taeda::profiler {
 namespace {
 
 // Of values whose exponent has all bits set, so NaN or an infinity. Written in
-// the compiler's vectors, since the files of csrc are not compiled for speed.
-template <class Bits, Bits kExponent>
+// the compiler's vectors, of a width that the machine has: wider ones become
+// loops over elements, and at -O2 loops do not become vectors.
+template <int kBytes, class Bits, Bits kExponent>
 inline __attribute__((always_inline)) bool any_bad(const void* data,
                                                    int64_t n) {
-  typedef Bits Vector __attribute__((vector_size(64)));
+  typedef Bits Vector __attribute__((vector_size(kBytes)));
   constexpr int64_t kLanes = sizeof(Vector) / sizeof(Bits);
   const auto* values = static_cast<const Bits*>(data);
   Vector hits = {};
@@ -49,18 +50,19 @@ BadValues count(const void* data, int64_t n, int64_t parts) {
   return out;
 }
 
+template <int kBytes>
 inline __attribute__((always_inline)) bool any_bad_of(ScalarType dtype,
                                                       const void* data,
                                                       int64_t n) {
   switch (dtype) {
     case kFloat:
-      return any_bad<uint32_t, 0x7F800000U>(data, n);
+      return any_bad<kBytes, uint32_t, 0x7F800000U>(data, n);
     case kDouble:
-      return any_bad<uint64_t, 0x7FF0000000000000U>(data, n);
+      return any_bad<kBytes, uint64_t, 0x7FF0000000000000U>(data, n);
     case kHalf:
-      return any_bad<uint16_t, 0x7C00U>(data, n);
+      return any_bad<kBytes, uint16_t, 0x7C00U>(data, n);
     default:
-      return any_bad<uint16_t, 0x7F80U>(data, n);
+      return any_bad<kBytes, uint16_t, 0x7F80U>(data, n);
   }
 }
 
@@ -69,7 +71,7 @@ inline __attribute__((always_inline)) bool any_bad_of(ScalarType dtype,
 __attribute__((target("avx2"))) bool any_bad_avx2(ScalarType dtype,
                                                   const void* data,
                                                   int64_t n) {
-  return any_bad_of(dtype, data, n);
+  return any_bad_of<32>(dtype, data, n);
 }
 #endif
 
@@ -129,7 +131,7 @@ bool has_bad(const TensorBase& t) {
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
   if (has_avx2) return any_bad_avx2(all.dtype, all.data, all.count);
 #endif
-  return any_bad_of(all.dtype, all.data, all.count);
+  return any_bad_of<16>(all.dtype, all.data, all.count);
 }
 
 BadValues count_bad(const TensorBase& t) {
