@@ -167,6 +167,7 @@ class Trace:
             "tid": "Taeda Profiler",
             "ts": round(self.offset, 3),
             "dur": round(length, 3),
+            "args": {"Op count": len(self.recording.events)},
         }
         parts = (self._names(), self._calls(), self._memory(), self._arrows())
         return [*(event for part in parts for event in part), span]
