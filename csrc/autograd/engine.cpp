@@ -20,8 +20,12 @@ namespace taeda::autograd {
 // guards what it saved. A backward call inside a node (checkpointing) is a pass
 // of its own on the same thread; only very deep nesting moves to a new one.
 
+std::atomic<NodeObserver*> node_observer{nullptr};
+
 namespace {
 constexpr int kMaxNesting = 60;
+
+bool is_observed();
 
 class Pass final {
  public:
@@ -74,6 +78,7 @@ class Pass final {
   void mark_needed(ArrayRef<Edge> roots);
   std::vector<Tensor> finish();
   void execute(uint32_t index);
+  void announce(uint32_t index);
   void capture(uint32_t index, const Tensors& grads);
   void deliver(Node& node, Tensors& outputs);
   void add(uint32_t index, uint32_t input_nr, Tensor grad);
@@ -225,7 +230,7 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
     uint32_t index = ready_.back().state;
     ready_.pop_back();
     if (check_interrupt != nullptr) check_interrupt();
-    execute(index);
+    is_observed() ? announce(index) : execute(index);
   }
   return finish();
 }
@@ -390,20 +395,45 @@ Tensors call_node(Node& node, Tensors grads) {
   return outputs;
 }
 
-Tensors ObservedNode::call(Tensors grads) {
-  uint64_t token = observer_->applies(node_, grads);
+namespace {
+
+bool is_observed() {
+  return TAEDA_UNLIKELY(node_observer.load(std::memory_order_relaxed) !=
+                        nullptr);
+}
+
+// The observer may go meanwhile.
+Tensors call_observed(Node& node, Tensors grads) {
+  NodeObserver* observer = node_observer.load(std::memory_order_acquire);
+  if (observer == nullptr) return call_node(node, std::move(grads));
+  uint64_t token = observer->applies(node, grads);
   Tensors outputs;
   try {
-    outputs = call_node(node_, std::move(grads));
+    outputs = call_node(node, std::move(grads));
   } catch (...) {
-    observer_->applied(node_, token, nullptr);
+    observer->applied(node, token, nullptr);
     throw;
   }
-  observer_->applied(node_, token, &outputs);
+  observer->applied(node, token, &outputs);
   return outputs;
 }
 
-namespace {
+void Pass::announce(uint32_t index) {
+  const NodeState& state = table_[index];
+  NodeObserver* observer = node_observer.load(std::memory_order_acquire);
+  if (observer == nullptr || !(state.needed || state.captured)) {
+    execute(index);
+    return;
+  }
+  uint64_t token = observer->evaluates(*state.node);
+  try {
+    execute(index);
+  } catch (...) {
+    observer->evaluated(token);
+    throw;
+  }
+  observer->evaluated(token);
+}
 
 void Pass::execute(uint32_t index) {
   NodeState& state = table_[index];
@@ -412,14 +442,13 @@ void Pass::execute(uint32_t index) {
   bool needed = state.needed, captured = state.captured;
   if (!needed && !captured) return;
   Running running(*this, &node);
-  ObservedNode watched(node);
   try {
     run_tensor_hooks(node, grads);
     run_retain_hooks(node, grads);
     if (captured) capture(index, grads);
     if (!needed) return;
-    Tensors outputs = watched.seen() ? watched.call(std::move(grads))
-                                     : call_node(node, std::move(grads));
+    Tensors outputs = is_observed() ? call_observed(node, std::move(grads))
+                                    : call_node(node, std::move(grads));
     if (!options_.keep_graph) node.release_variables();
     validate_grads(node, outputs);
     deliver(node, outputs);
@@ -460,7 +489,6 @@ void run_on_plain_thread(const std::function<void()>& f) {
 }
 }  // namespace
 
-std::atomic<NodeObserver*> node_observer{nullptr};
 void (*check_interrupt)() = nullptr;
 void (*run_on_new_thread)(const std::function<void()>& f) = run_on_plain_thread;
 

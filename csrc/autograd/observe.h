@@ -24,26 +24,4 @@ class TAEDA_API NodeObserver {
 };
 extern TAEDA_API std::atomic<NodeObserver*> node_observer;
 
-// What the engine does for a node.
-class ObservedNode {
- public:
-  explicit ObservedNode(Node& node)
-      : node_(node), observer_(node_observer.load(std::memory_order_acquire)) {
-    if (TAEDA_UNLIKELY(seen())) token_ = observer_->evaluates(node);
-  }
-  ~ObservedNode() {
-    if (TAEDA_UNLIKELY(seen())) observer_->evaluated(token_);
-  }
-  ObservedNode(const ObservedNode&) = delete;
-  ObservedNode& operator=(const ObservedNode&) = delete;
-
-  bool seen() const { return observer_ != nullptr; }
-  Tensors call(Tensors grads);
-
- private:
-  Node& node_;
-  NodeObserver* observer_;
-  uint64_t token_ = 0;
-};
-
 }  // namespace taeda::autograd

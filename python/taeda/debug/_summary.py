@@ -72,7 +72,7 @@ def summary(model, *args, depth: int | None = None, **kwargs) -> str:
     Example:
         >>> model = taeda.nn.Sequential(taeda.nn.Linear(4, 2), taeda.nn.ReLU())
         >>> print(taeda.debug.summary(model, taeda.ones(1, 4)).splitlines()[2])
-        0      Linear      [1, 2]        10       10     40 B
+        0        Linear      [1, 2]          10       10    40 B
     """
     shapes = _outputs(model, args, kwargs) if args or kwargs else {}
     seen: set[int] = set()
