@@ -77,6 +77,8 @@ class Pass final {
   void register_inputs(ArrayRef<Edge> inputs);
   void mark_needed(ArrayRef<Edge> roots);
   std::vector<Tensor> finish();
+  // With one caller of each, so that the plain one is part of its loop.
+  template <bool kObserved>
   void execute(uint32_t index);
   void announce(uint32_t index);
   void capture(uint32_t index, const Tensors& grads);
@@ -230,7 +232,7 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
     uint32_t index = ready_.back().state;
     ready_.pop_back();
     if (check_interrupt != nullptr) check_interrupt();
-    is_observed() ? announce(index) : execute(index);
+    is_observed() ? announce(index) : execute<false>(index);
   }
   return finish();
 }
@@ -420,21 +422,19 @@ Tensors call_observed(Node& node, Tensors grads) {
 
 void Pass::announce(uint32_t index) {
   const NodeState& state = table_[index];
+  if (!state.needed && !state.captured) return;
   NodeObserver* observer = node_observer.load(std::memory_order_acquire);
-  if (observer == nullptr || !(state.needed || state.captured)) {
-    execute(index);
-    return;
-  }
-  uint64_t token = observer->evaluates(*state.node);
+  uint64_t token = observer == nullptr ? 0 : observer->evaluates(*state.node);
   try {
-    execute(index);
+    execute<true>(index);
   } catch (...) {
-    observer->evaluated(token);
+    if (observer != nullptr) observer->evaluated(token);
     throw;
   }
-  observer->evaluated(token);
+  if (observer != nullptr) observer->evaluated(token);
 }
 
+template <bool kObserved>
 void Pass::execute(uint32_t index) {
   NodeState& state = table_[index];
   Node& node = *state.node;
@@ -447,8 +447,8 @@ void Pass::execute(uint32_t index) {
     run_retain_hooks(node, grads);
     if (captured) capture(index, grads);
     if (!needed) return;
-    Tensors outputs = is_observed() ? call_observed(node, std::move(grads))
-                                    : call_node(node, std::move(grads));
+    Tensors outputs = kObserved ? call_observed(node, std::move(grads))
+                                : call_node(node, std::move(grads));
     if (!options_.keep_graph) node.release_variables();
     validate_grads(node, outputs);
     deliver(node, outputs);
