@@ -1,5 +1,6 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/core/library.h>
+#include <taeda/aten/core/observe.h>
 
 #include <algorithm>
 
@@ -225,7 +226,8 @@ bool is_transparent(const OperatorEntry& op) {
   constexpr int kCpu = static_cast<int>(DispatchKey::CPU);
   constexpr int kMeta = static_cast<int>(DispatchKey::Meta);
   constexpr int kAutograd = static_cast<int>(DispatchKey::Autograd);
-  if (op.slots[kAutograd] != nullptr || op.boxed[kAutograd] != nullptr) {
+  if (op.boxed[kAutograd] != nullptr ||
+      observe::kernel_at(op, DispatchKey::Autograd) != nullptr) {
     return false;
   }
   const RecordInfo& record = *op.info->record;
@@ -241,7 +243,7 @@ void run_composite(const OperatorEntry& op, Stack& stack) {
   if (run_symbolic_composite(op, stack)) return;
   if (op.from_stack != nullptr) {
     fix_symbols(arguments_on(op, stack));
-    op.from_stack(op, op.slots[kSlot], stack);
+    op.from_stack(op, observe::kernel_at(op, DispatchKey::CPU), stack);
   } else {
     op.boxed[kSlot]->call(op, DispatchKey::CPU, stack);  // a library's
   }

@@ -1,5 +1,6 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/core/library.h>
+#include <taeda/aten/core/observe.h>
 #include <taeda/aten/core/op_info.h>
 
 #include <deque>
@@ -43,6 +44,7 @@ std::string_view trim(std::string_view s) {
 void place(OperatorEntry& op, DispatchKey key, BoxedKernel* kernel) {
   int slot = static_cast<int>(key);
   op.slots[slot] = nullptr;
+  observe::forget_kernel(op, key);
   op.boxed[slot] = kernel;
   op.present |= DispatchKeySet(key).bits();
 }
@@ -139,8 +141,9 @@ void Library::implement(OperatorEntry& op,
     return;
   }
   for (int k = 0; k < kNumBackendKeys; ++k) {
-    if (op.slots[k] == nullptr && op.boxed[k] == nullptr) {
-      place(op, static_cast<DispatchKey>(k), shared);
+    auto backend = static_cast<DispatchKey>(k);
+    if (op.boxed[k] == nullptr && observe::kernel_at(op, backend) == nullptr) {
+      place(op, backend, shared);
     }
   }
 }
@@ -161,7 +164,7 @@ void call_boxed(const OperatorEntry& op, Stack& stack, size_t count) {
     keys = keys | keys_in(stack[i]);
   }
   if (keys.empty()) keys = DispatchKeySet(DispatchKey::CPU);
-  boxed_kernel(op, keys).call(op, keys, stack);
+  observe::call_boxed_kernel(op, keys, stack);
 }
 
 }  // namespace taeda

@@ -1,5 +1,6 @@
 #include <taeda/aten/iter/symbolic.h>
 
+#include <taeda/aten/core/observe.h>
 #include <taeda/aten/iter/derived.h>
 #include <taeda/aten/iter/reduce.h>
 #include <taeda/c10/symbolic/shape_env.h>
@@ -333,9 +334,8 @@ void fix(const TensorBase& t) {
 void compute_fixed(const OperatorEntry& op, Stack& stack) {
   std::span<IValue> arguments = arguments_on(op, stack);
   fix_symbols(arguments);
-  void* function = op.slots[static_cast<int>(DispatchKey::Meta)];
-  bool anywhere =
-      function == op.slots[static_cast<int>(DispatchKey::PrivateUse1)];
+  void* function = observe::kernel_at(op, DispatchKey::Meta);
+  bool anywhere = function == observe::kernel_at(op, DispatchKey::PrivateUse1);
   if (op.info->form == Form::Functional && function != nullptr && anywhere) {
     op.from_stack(op, function, stack);
     return;
@@ -447,7 +447,7 @@ void call_with_symbols(const OperatorEntry& op, Stack& stack) {
   keys = keys | DispatchKeySet(DispatchKey::SymbolicGrad);
   if (keys.has(DispatchKey::Meta)) keys = keys | kSymbolic;
   DispatchKey key = op.select(keys);
-  void* kernel = op.slots[static_cast<int>(key)];
+  void* kernel = observe::kernel_at(op, key);
   if (kernel == nullptr) {
     boxed_kernel(op, keys).call(op, keys, stack);
   } else if (!run_symbolic_composite(op, stack)) {

@@ -1,6 +1,7 @@
 #include <taeda/csrc/autograd/autocast.h>
 
 #include <taeda/aten/core/level.h>
+#include <taeda/aten/core/observe.h>
 #include <taeda/csrc/autograd/variable.h>
 
 #include <taeda/gen/ops/to.h>
@@ -216,8 +217,8 @@ void pass_on(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
                   op.present & ~kAutocast.bits();
   DispatchKey key = DispatchKeySet::raw(left).highest();
   int slot = static_cast<int>(key);
-  if (op.slots[slot] != nullptr) {
-    op.from_stack(op, op.slots[slot], stack);
+  if (void* kernel = observe::kernel_at(op, key)) {
+    op.from_stack(op, kernel, stack);
     return;
   }
   BoxedKernel* kernel = op.boxed[slot];

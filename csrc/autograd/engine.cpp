@@ -3,6 +3,7 @@
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/autograd/autocast.h>
 #include <taeda/csrc/autograd/node_table.h>
+#include <taeda/csrc/autograd/observe.h>
 #include <taeda/csrc/autograd/validate.h>
 
 #include <algorithm>
@@ -19,8 +20,12 @@ namespace taeda::autograd {
 // guards what it saved. A backward call inside a node (checkpointing) is a pass
 // of its own on the same thread; only very deep nesting moves to a new one.
 
+std::atomic<NodeObserver*> node_observer{nullptr};
+
 namespace {
 constexpr int kMaxNesting = 60;
+
+bool is_observed();
 
 class Pass final {
  public:
@@ -72,7 +77,10 @@ class Pass final {
   void register_inputs(ArrayRef<Edge> inputs);
   void mark_needed(ArrayRef<Edge> roots);
   std::vector<Tensor> finish();
+  // With one caller of each, so that the plain one is part of its loop.
+  template <bool kObserved>
   void execute(uint32_t index);
+  void announce(uint32_t index);
   void capture(uint32_t index, const Tensors& grads);
   void deliver(Node& node, Tensors& outputs);
   void add(uint32_t index, uint32_t input_nr, Tensor grad);
@@ -224,7 +232,7 @@ std::vector<Tensor> Pass::run(ArrayRef<Edge> roots,
     uint32_t index = ready_.back().state;
     ready_.pop_back();
     if (check_interrupt != nullptr) check_interrupt();
-    execute(index);
+    is_observed() ? announce(index) : execute<false>(index);
   }
   return finish();
 }
@@ -391,6 +399,42 @@ Tensors call_node(Node& node, Tensors grads) {
 
 namespace {
 
+bool is_observed() {
+  return TAEDA_UNLIKELY(node_observer.load(std::memory_order_relaxed) !=
+                        nullptr);
+}
+
+// The observer may go meanwhile.
+Tensors call_observed(Node& node, Tensors grads) {
+  NodeObserver* observer = node_observer.load(std::memory_order_acquire);
+  if (observer == nullptr) return call_node(node, std::move(grads));
+  uint64_t token = observer->applies(node, grads);
+  Tensors outputs;
+  try {
+    outputs = call_node(node, std::move(grads));
+  } catch (...) {
+    observer->applied(node, token, nullptr);
+    throw;
+  }
+  observer->applied(node, token, &outputs);
+  return outputs;
+}
+
+void Pass::announce(uint32_t index) {
+  const NodeState& state = table_[index];
+  if (!state.needed && !state.captured) return;
+  NodeObserver* observer = node_observer.load(std::memory_order_acquire);
+  uint64_t token = observer == nullptr ? 0 : observer->evaluates(*state.node);
+  try {
+    execute<true>(index);
+  } catch (...) {
+    if (observer != nullptr) observer->evaluated(token);
+    throw;
+  }
+  if (observer != nullptr) observer->evaluated(token);
+}
+
+template <bool kObserved>
 void Pass::execute(uint32_t index) {
   NodeState& state = table_[index];
   Node& node = *state.node;
@@ -403,7 +447,8 @@ void Pass::execute(uint32_t index) {
     run_retain_hooks(node, grads);
     if (captured) capture(index, grads);
     if (!needed) return;
-    Tensors outputs = call_node(node, std::move(grads));
+    Tensors outputs = kObserved ? call_observed(node, std::move(grads))
+                                : call_node(node, std::move(grads));
     if (!options_.keep_graph) node.release_variables();
     validate_grads(node, outputs);
     deliver(node, outputs);

@@ -1,6 +1,7 @@
 // Recording calls on tensors whose sizes are symbols.
 #include <taeda/csrc/autograd/symbolic_wrapper.h>
 
+#include <taeda/aten/core/observe.h>
 #include <taeda/aten/iter/symbolic.h>
 
 namespace taeda::autograd {
@@ -72,7 +73,7 @@ struct SymbolicGradKernel final : BoxedKernel {
     }
     std::span<IValue> arguments = arguments_on(op, stack);
     spell_out_numbers(op, arguments);
-    void* wrapper = op.slots[static_cast<int>(DispatchKey::Autograd)];
+    void* wrapper = observe::kernel_at(op, DispatchKey::Autograd);
     if (wrapper == nullptr || !wants_grad(arguments)) {
       ExcludeKeysGuard below(kBothGrads);
       call_operator(op, stack);

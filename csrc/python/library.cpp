@@ -1,6 +1,7 @@
 // taeda.library and taeda.ops: operators as Python sees them, boxed.
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/core/library.h>
+#include <taeda/aten/core/observe.h>
 #include <taeda/aten/record_json.h>
 #include <taeda/csrc/python/boxed_values.h>
 #include <taeda/csrc/python/casters.h>
@@ -129,8 +130,8 @@ bool op_has_kernel(std::string_view name,
   DispatchKey k = DispatchKey::CPU;
   TAEDA_CHECK(
       parse_dispatch_key(key, &k), "could not parse dispatch key: ", key);
-  int slot = static_cast<int>(k);
-  return op.slots[slot] != nullptr || op.boxed[slot] != nullptr;
+  return op.boxed[static_cast<int>(k)] != nullptr ||
+         observe::kernel_at(op, k) != nullptr;
 }
 
 // The type of an operator's results; KeyError if it has none.

@@ -4,6 +4,7 @@
 #include <taeda/csrc/python/arg_parser.h>
 #include <taeda/csrc/python/boxed_values.h>
 #include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/profiler.h>
 #include <taeda/csrc/python/values.h>
 
 #include <cstring>
@@ -80,7 +81,8 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
                        bind_torch_dispatch,
                        bind_symbolic,
                        bind_shared_memory,
-                       bind_cuda}) {
+                       bind_cuda,
+                       bind_profiler}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());

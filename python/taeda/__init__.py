@@ -110,7 +110,7 @@ _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.spli
 for _name in _WHERE:
     globals().pop(_name, None)
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends compiler cuda cpu distributed"
+    "accelerator amp autograd backends compiler cuda cpu debug distributed"
     " distributions export fft func functional futures fx hub jit library linalg masked"
     " mps mtia multiprocessing nested nn onnx optim overrides profiler random"
     " return_types serialization signal special storage testing torch_version types"

@@ -23,7 +23,7 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
   # batches, by subject; sources that are not listed are compiled on their own.
   set(_batch_engine autocast autograd_engine functorch torch_function)
   set(_batch_values boxed_values common cuda dlpack library symbolic)
-  set(_batch_state numpy settings state storage torch_dispatch)
+  set(_batch_state numpy profiler settings state storage torch_dispatch)
   foreach(_batch engine values state)
     list(TRANSFORM _batch_${_batch} PREPEND csrc/python/)
     list(TRANSFORM _batch_${_batch} APPEND .cpp)

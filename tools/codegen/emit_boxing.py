@@ -18,15 +18,29 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
         shards[shard_of(op.signature, BOXING_SHARDS)].add(op.signature)
     _emit_rules(operators, out)
     for i, signatures in enumerate(shards):
-        lines = ["#include <taeda/aten/core/boxing_impl.h>", ""]
+        lines = ["#include <taeda/aten/core/observed_boxing.h>", ""]
         lines += ["namespace taeda {", "namespace ops {"]
         lines += [f"using Boxing{n} = {s};" for n, s in enumerate(sorted(signatures))]
         lines += ["}  // namespace ops"]
         lines += [
             f"template struct Boxing<ops::Boxing{n}>;" for n in range(len(signatures))
         ]
-        lines += ["}  // namespace taeda", ""]
+        lines += ["namespace observe {", f"std::vector<Adapter> adapters_{i}() {{"]
+        each = [f"adapter<ops::Boxing{n}>()" for n in range(len(signatures))]
+        lines += [f"  return {{{', '.join(each)}}};", "}"]
+        lines += _join_adapters() if i == 0 else []
+        lines += ["}  // namespace observe", "}  // namespace taeda", ""]
         out.write(f"ops/boxing_{i}.cpp", "\n".join(lines))
+
+
+def _join_adapters() -> list[str]:
+    """`observe::all_adapters`, over the shards."""
+    calls = [f"adapters_{i}()" for i in range(BOXING_SHARDS)]
+    lines = [f"std::vector<Adapter> {call};" for call in calls[1:]]
+    lines += ["std::vector<Adapter> all_adapters() {", "  std::vector<Adapter> out;"]
+    for call in calls:
+        lines.append(f"  for (const Adapter& a : {call}) out.push_back(a);")
+    return [*lines, "  return out;", "}"]
 
 
 def _emit_rules(operators: Iterable[Operator], out: Output) -> None:

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/boxing.h>
 #include <taeda/aten/core/dispatcher.h>
 #include <taeda/aten/core/ivalue.h>
+#include <taeda/aten/core/observe.h>
 #include <taeda/aten/core/op_info.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/launchers.h>
@@ -120,7 +121,7 @@ class FactoryOnHost final : public BoxedKernel {
       reads = reads || arguments[i].is_tensor();
       if (arguments[i].type == ValueType::Device) device = &stack[first + i];
     }
-    void* on_host = op.slots[static_cast<int>(DispatchKey::CPU)];
+    void* on_host = observe::kernel_at(op, DispatchKey::CPU);
     if (reads || device == nullptr || on_host == nullptr) no_kernel(op, keys);
     Device wanted =
         device->is_none() ? default_device() : device->get<Device>();

@@ -1,5 +1,6 @@
 #include <taeda/csrc/compiler/graph/executor.h>
 
+#include <taeda/csrc/profiler/recorder.h>
 #include <taeda/gen/ops/copy_.h>
 
 #include <algorithm>
@@ -17,6 +18,15 @@ bool same_where_it_counts(IntArrayRef sizes, IntArrayRef a, IntArrayRef b) {
     if (sizes[d] > 1 && a[d] != b[d]) return false;
   }
   return true;
+}
+
+// What a profile shows a kernel as: the operators that it computes.
+std::string kernel_name(const Graph& body) {
+  std::string name = "compiled kernel:";
+  for (const Node& node : body.nodes) {
+    if (node.op != nullptr) name += str_cat(" ", node.op->name);
+  }
+  return name;
 }
 
 }  // namespace
@@ -228,6 +238,7 @@ void Executor::run_region(const Step& step,
                                           v.dtype,
                                           v.device));
   }
+  profiler::Mark mark([&] { return kernel_name(body); });
   if (!node.region->run(inputs, outputs, step.numbers.in(numbers, rooms[2]))) {
     outputs = step.body->run(std::move(inputs), values.symbols);
   }

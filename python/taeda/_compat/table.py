@@ -24,10 +24,9 @@ __all__ = ["DEVICES", "TABLE"]
 TABLE = {
     "": "PyTorchFileReader",
     "_C": "Graph Value",
-    "autograd.profiler": "EventList(builtins.list) emit_nvtx profile",
     "cuda": "CUDAGraph CUDAPluggableAllocator=cuda.memory"
     " CudaError(builtins.RuntimeError) DeferredCudaCallError(builtins.Exception)"
-    " ExternalStream(cuda.Stream) GreenContext MemPool=cuda.memory StreamContext graph"
+    " GreenContext MemPool=cuda.memory graph"
     " use_mem_pool=cuda.memory",
     "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
     "distributed": "ProcessGroup",
@@ -41,7 +40,6 @@ TABLE = {
     "ops:aten": "_pin_memory.default() _sparse_addmm.default()"
     " _sparse_mm_reduce_impl.default()",
     "autograd.profiler_legacy": "profile",
-    "profiler": "profile tensorboard_trace_handler()",
     "utils.bundled_inputs": "InflatableArg bundle_inputs()"
     " augment_model_with_bundled_inputs()"
     " augment_many_model_functions_with_bundled_inputs()",

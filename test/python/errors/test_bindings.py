@@ -124,7 +124,7 @@ m.frombuffer(b'1234', dtype=m.float32, count=3)  # length (3 * 4 bytes) after of
 m.overrides.handle_torch_function(m.add, (made(object, \
 __torch_function__=classmethod(lambda c, f, t, a=(), k=None: NotImplemented))(),))\
   # no implementation found for 'taeda.add' on types that implement
-ones(2).cuda()  # Taeda not compiled with CUDA enabled: no NVIDIA backend is loaded
+ones(2).cuda()  # Taeda not compiled with CUDA enabled
 m.stack((ones(1), 2))  # expected Tensor as element 1 in argument 0, but got int
 m.einsum(1, ones(1))  # only integer tensors of a single element can be converted to an
 m.randint(0, 2**70, (3,))  # Overflow when unpacking long long

@@ -24,7 +24,7 @@ m.amp.GradScaler('cpu').load_state_dict({})  # The source state dict is empty, p
   # No inf checks were recorded prior to update.
 m.backends.nothing  # module 'taeda.backends' has no attribute 'nothing'
 m.cuda.nothing  # module 'taeda.cuda' has no attribute 'nothing'
-m.cuda.current_device()  # Taeda not compiled with CUDA enabled: no GPU can be used
+m.cuda.current_device()  # Taeda not compiled with CUDA enabled
 m.types.nothing  # module 'taeda.types' has no attribute 'nothing'
 m.serialization.nothing  # module 'taeda.serialization' has no attribute 'nothing'
 m.utils.nothing  # module 'taeda.utils' has no attribute 'nothing'

@@ -23,7 +23,7 @@ def test_importable(name) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: taeda.profiler.profile(),
+        lambda: taeda.autograd.profiler_legacy.profile(),
         lambda: taeda.nn.parallel.DistributedDataParallel(taeda.nn.Linear(1, 1)),
     ],
 )

@@ -1,43 +1,11 @@
-"""Where time goes: names, schedules and marks; recording is not there yet."""
+"""Which steps are recorded."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from enum import Enum
 from itertools import accumulate
 
-from taeda._lazy import attributes
-from taeda.autograd.profiler import record_function
-
-__all__ = [
-    "ProfilerAction",
-    "ProfilerActivity",
-    "kineto_available",
-    "record_function",
-    "schedule",
-    "supported_activities",
-]
-__getattr__ = attributes(__name__)
-
-
-class ProfilerActivity(Enum):
-    """What is recorded."""
-
-    CPU = 0
-    XPU = 1
-    MTIA = 2
-    CUDA = 3
-    HPU = 4
-    PrivateUse1 = 5
-
-
-class ProfilerAction(Enum):
-    """What the profiler does in a step."""
-
-    NONE = 0
-    WARMUP = 1
-    RECORD = 2
-    RECORD_AND_SAVE = 3
+from taeda.profiler._kinds import ProfilerAction
 
 
 def schedule(
@@ -77,13 +45,3 @@ def schedule(
         return parts[bisect_right(ends, place)]
 
     return action
-
-
-def kineto_available() -> bool:
-    """Whether PyTorch's tracing library is there: no."""
-    return False
-
-
-def supported_activities() -> set[ProfilerActivity]:
-    """What can be recorded."""
-    return set()
