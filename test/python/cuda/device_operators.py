@@ -211,9 +211,13 @@ def test_gradients() -> None:
 
     found = []
     for device in ("cpu", "cuda"):
-        leaves = [t.to(device).requires_grad_() for t in (x, y)]
+        leaves = [t.clone().to(device).requires_grad_() for t in (x, y)]
         value = loss(*leaves)
         value.backward()
         found.append([value.detach(), *(leaf.grad for leaf in leaves)])
     assert all(t.is_cuda for t in found[1])
+    # A copy to the device is part of the graph.
+    x.requires_grad_()
+    loss(x.cuda(), y.cuda()).backward()
+    assert agree(x.grad.cuda(), found[0][1])
     assert all(agree(b, a) for a, b in zip(*found, strict=True))
