@@ -272,8 +272,6 @@ def _make_group(
     shown = Backend(backend)
     if shown == Backend.UNDEFINED and len(set(made)) == 1:
         shown = Backend(next(iter(made)))
-    elif ":" in shown and len(made) == 1:
-        shown = Backend(next(iter(made)))
     _world.pg_map[pg] = (shown, own)
     _world.pg_names[pg] = name
     _world.pg_backend_config[pg] = repr(config)
