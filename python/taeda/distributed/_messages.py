@@ -73,7 +73,8 @@ def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> Work | 
 
 
 def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
-    """Sends a tensor to a rank; see `isend`."""
+    """Sends a tensor to a rank; see `isend`. Outside of the group it is refused."""
+    group = _group_or_default(group)
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
