@@ -15,9 +15,9 @@ int64_t now() {
 
 // Entries that are kept; 0 switches the record off.
 size_t most_entries() {
-  for (const char* name :
-       {"TAEDA_FR_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE",
-        "TORCH_NCCL_TRACE_BUFFER_SIZE"}) {
+  for (const char* name : {"TAEDA_FR_BUFFER_SIZE",
+                           "TORCH_FR_BUFFER_SIZE",
+                           "TORCH_NCCL_TRACE_BUFFER_SIZE"}) {
     if (const char* value = std::getenv(name)) {
       return std::min<size_t>(std::strtoul(value, nullptr, 10), 1u << 20);
     }

@@ -106,9 +106,8 @@ void Group::execute(Task& task) {
 void Group::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] {
-      return !running_ && (stopped_ || !queue_.empty());
-    });
+    changed_.wait(lock,
+                  [&] { return !running_ && (stopped_ || !queue_.empty()); });
     if (queue_.empty()) return;
     Task task = std::move(queue_.front());
     queue_.pop_front();

@@ -36,7 +36,8 @@ int64_t HashStore::add(const std::string& key, int64_t amount) {
 std::string HashStore::compare_set(const std::string& key,
                                    const std::string& expected,
                                    const std::string& desired) {
-  return change([&](Table& t) { return t.compare_set(key, expected, desired); });
+  return change(
+      [&](Table& t) { return t.compare_set(key, expected, desired); });
 }
 
 bool HashStore::check(const Keys& keys) {

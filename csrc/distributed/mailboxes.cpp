@@ -26,8 +26,7 @@ void copy_in(char* ring, size_t size, uint64_t at, const char* from, size_t n) {
   std::memcpy(ring + at % size, from, first);
   std::memcpy(ring, from + first, n - first);
 }
-void copy_out(
-    const char* ring, size_t size, uint64_t at, char* to, size_t n) {
+void copy_out(const char* ring, size_t size, uint64_t at, char* to, size_t n) {
   const size_t first = std::min<size_t>(n, size - at % size);
   std::memcpy(to, ring + at % size, first);
   std::memcpy(to + first, ring, n - first);
@@ -120,7 +119,8 @@ bool Mailboxes::push(int to) {
   if (!s.begun) {
     if (room < sizeof(Letter)) return false;
     const Letter head{s.tag, s.data.bytes};
-    copy_in(bytes, size, at, reinterpret_cast<const char*>(&head), sizeof(head));
+    copy_in(
+        bytes, size, at, reinterpret_cast<const char*>(&head), sizeof(head));
     at += sizeof(head), room -= sizeof(head);
     s.begun = true;
   } else if (room == 0) {
@@ -169,7 +169,8 @@ bool Mailboxes::pull(int from) {
   size_t there = ring.written.load(std::memory_order_acquire) - at;
   if (!in.begun) {
     if (there < sizeof(Letter)) return false;
-    copy_out(bytes, size, at, reinterpret_cast<char*>(&in.head), sizeof(Letter));
+    copy_out(
+        bytes, size, at, reinterpret_cast<char*>(&in.head), sizeof(Letter));
     at += sizeof(Letter), there -= sizeof(Letter);
     in.begun = true;
     in.done = 0;
@@ -272,8 +273,7 @@ void Mailboxes::expire() {
   receives_.remove_if([&](Receiving& w) {
     const std::string reason = why(w.from, w.end);
     if (reason.empty()) return false;
-    const std::string from =
-        w.from < 0 ? "any rank" : str_cat("rank ", w.from);
+    const std::string from = w.from < 0 ? "any rank" : str_cat("rank ", w.from);
     end(w.work, fault(str_cat("recv from ", from, ": ", reason, here)));
     return true;
   });

@@ -120,14 +120,14 @@ Kernel kernel_of(ScalarType dtype) {
       op == ReduceOp::Band || op == ReduceOp::Bor || op == ReduceOp::Bxor;
   constexpr bool ordered = op == ReduceOp::Min || op == ReduceOp::Max;
   switch (dtype) {
-#define _(name, type, number, text)                                         \
-  case ScalarType::name:                                                    \
-    if constexpr ((bitwise && !std::is_integral_v<type>) ||                 \
-                  (ordered && IsComplex<type>::value) ||                    \
-                  (std::is_class_v<type> && sizeof(type) == 1)) {           \
-      return nullptr;                                                       \
-    } else {                                                                \
-      return &reduce_typed<op, type>;                                       \
+#define _(name, type, number, text)                               \
+  case ScalarType::name:                                          \
+    if constexpr ((bitwise && !std::is_integral_v<type>) ||       \
+                  (ordered && IsComplex<type>::value) ||          \
+                  (std::is_class_v<type> && sizeof(type) == 1)) { \
+      return nullptr;                                             \
+    } else {                                                      \
+      return &reduce_typed<op, type>;                             \
     }
     TAEDA_FORALL_TYPES(_)
 #undef _
@@ -160,14 +160,8 @@ Kernel find_kernel(ReduceOp op, ScalarType dtype) {
 }  // namespace
 
 const char* name_of(ReduceOp op) {
-  constexpr std::array names{"SUM",
-                             "AVG",
-                             "PRODUCT",
-                             "MIN",
-                             "MAX",
-                             "BAND",
-                             "BOR",
-                             "BXOR"};
+  constexpr std::array names{
+      "SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"};
   return names[static_cast<size_t>(op)];
 }
 

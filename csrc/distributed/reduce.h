@@ -8,16 +8,7 @@
 namespace taeda::distributed {
 
 // The numbers are those of `ReduceOp.RedOpType` in Python.
-enum class ReduceOp : uint8_t {
-  Sum,
-  Avg,
-  Product,
-  Min,
-  Max,
-  Band,
-  Bor,
-  Bxor
-};
+enum class ReduceOp : uint8_t { Sum, Avg, Product, Min, Max, Band, Bor, Bxor };
 const char* name_of(ReduceOp op);
 
 struct Reduction {

@@ -95,7 +95,8 @@ std::unique_ptr<Segment> Segment::create(const Place& place,
   std::random_device random;
   const uint64_t token = (uint64_t{random()} << 32) | random();
   name = str_cat(kFolder, "/taeda-", ::getpid(), "-", token);
-  const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int fd =
+      ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return nullptr;
   size_t ring_size = 0;
   const size_t bytes = layout(place.size, ring_size);
@@ -133,7 +134,7 @@ std::unique_ptr<Segment> Segment::attach(const Place& place,
 // Each rank holds a lock of one byte of the file. The system releases it when
 // the process ends, in whichever way, also before its parent has waited for it.
 void Segment::meet(Millis limit) {
-  struct flock lock{};
+  struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = rank();
@@ -269,7 +270,7 @@ bool Segment::is_alive(int rank) const {
   if (state(rank).left.load() != 0) return false;
   // Ranks may be threads of one process, which has all its locks itself.
   if (state(rank).process.load() == ::getpid()) return true;
-  struct flock lock{};
+  struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = rank;
@@ -279,10 +280,12 @@ bool Segment::is_alive(int rank) const {
 }
 
 int Segment::find_lost() const {
-  for (int r = 0; r < size(); ++r) {
-    if (r != rank() && !is_alive(r)) return r;
+  int32_t first = head().lost.load();
+  for (int r = 0; r < size() && first == 0; ++r) {
+    if (r == rank() || is_alive(r)) continue;
+    if (head().lost.compare_exchange_strong(first, r + 1)) first = r + 1;
   }
-  return -1;
+  return first - 1;
 }
 
 void Segment::set_aborted(const std::string& reason) {

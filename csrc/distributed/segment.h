@@ -29,7 +29,8 @@ struct RankState {
   std::atomic<uint32_t> sleepers;
   std::atomic<uint32_t> left;
   std::atomic<int32_t> process;
-  // The collective it is in, or was in last: sequence * 512 + kind * 2 + inside.
+  // The collective it is in, or was in last: sequence * 512 + kind * 2 +
+  // inside.
   alignas(64) std::atomic<uint64_t> standing;
   Head heads[kDepth];
 };
@@ -56,7 +57,8 @@ class Segment {
   RankState& state(int rank) const { return states_[rank]; }
   RankState& mine() const { return states_[place_.rank]; }
   char* slot(int rank, uint64_t step) const {
-    return slots_ + (static_cast<size_t>(rank) * kDepth + step % kDepth) * kSlot;
+    return slots_ +
+           (static_cast<size_t>(rank) * kDepth + step % kDepth) * kSlot;
   }
   Ring& ring(int from, int to) const;
   char* ring_bytes(int from, int to) const {
@@ -71,10 +73,14 @@ class Segment {
   void await(Ready&& ready, Check&& check) const;
 
   bool is_alive(int rank) const;
-  // The first rank that has ended or left the group, -1 if none has.
+  // The rank that was seen first to have ended or left the group, by whichever
+  // rank: others end because of it. -1 if none has.
   int find_lost() const;
   // One of the ranks has met an error after which counters do not agree.
-  void set_broken() { head().broken = place_.rank + 1; ring_bells(); }
+  void set_broken() {
+    head().broken = place_.rank + 1;
+    ring_bells();
+  }
   int broken_by() const { return head().broken.load() - 1; }
   void set_aborted(const std::string& reason);
   void raise_if_aborted() const;
@@ -84,7 +90,8 @@ class Segment {
   struct SegmentHead {
     char magic[8];
     uint64_t token;
-    std::atomic<int32_t> broken;
+    std::atomic<int32_t> broken;  // a rank and one, as the next
+    std::atomic<int32_t> lost;
     std::atomic<int32_t> attached;
   };
   Segment(const Place& place, int fd, size_t bytes);

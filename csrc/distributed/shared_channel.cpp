@@ -202,8 +202,9 @@ class SharedChannel : public Channel {
   struct Inside {
     Inside(SharedChannel& c, const Call& call) : channel(c) {
       c.call_ = &call;
-      c.segment_->mine().standing =
-          call.head.sequence * 512 + static_cast<uint64_t>(call.head.kind) * 2 + 1;
+      c.segment_->mine().standing = call.head.sequence * 512 +
+                                    static_cast<uint64_t>(call.head.kind) * 2 +
+                                    1;
       c.check(/*ready=*/[] { return false; }, /*quick=*/true);
       failed = std::uncaught_exceptions();
     }
@@ -252,7 +253,8 @@ class SharedChannel : public Channel {
     await([&] {
       for (int r = 0; r < size_; ++r) {
         if (segment_->state(r).finished.load(std::memory_order_acquire) +
-                kDepth <= step_) {
+                kDepth <=
+            step_) {
           return false;
         }
       }
@@ -270,9 +272,7 @@ class SharedChannel : public Channel {
 
   const char* peer(int r) {
     const RankState& other = segment_->state(r);
-    await([&] {
-      return other.posted.load(std::memory_order_acquire) > step_;
-    });
+    await([&] { return other.posted.load(std::memory_order_acquire) > step_; });
     const Head& head = other.heads[step_ % kDepth];
     if (!(head == call_->head)) {
       raise(str_cat("rank ", r, " called ", describe(head), " instead"));
@@ -291,8 +291,7 @@ class SharedChannel : public Channel {
     for (int r = 0; r < size_; ++r) {
       sources_[r] = r == rank_ && own_ != nullptr ? own_ : nullptr;
       if (sources_[r] != nullptr) continue;
-      const char* slot =
-          r == rank_ ? segment_->slot(r, step_) : peer(r);
+      const char* slot = r == rank_ ? segment_->slot(r, step_) : peer(r);
       sources_[r] = slot + offset;
     }
     return sources_.data();
@@ -384,7 +383,9 @@ class SharedChannel : public Channel {
   }
 
   [[noreturn]] void raise_lost(int rank) const {
-    raise(str_cat("rank ", rank, " has ended or left the group: ",
+    raise(str_cat("rank ",
+                  rank,
+                  " has ended or left the group: ",
                   segment_->where_ranks_stand()));
   }
   [[noreturn]] void raise(const std::string& why) const {

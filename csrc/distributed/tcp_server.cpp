@@ -136,8 +136,7 @@ class Loop : public TCPServer {
   static bool receive(Client& client) {
     char part[65536];
     for (int turn = 0; turn < 16; ++turn) {
-      const ssize_t got =
-          ::recv(client.socket.fd(), part, sizeof(part), 0);
+      const ssize_t got = ::recv(client.socket.fd(), part, sizeof(part), 0);
       if (got > 0) {
         client.in.append(part, static_cast<size_t>(got));
         if (static_cast<size_t>(got) < sizeof(part)) return true;
@@ -210,8 +209,7 @@ class Loop : public TCPServer {
     try {
       client.out += answer(action, in);
     } catch (const DistError& error) {
-      client.out +=
-          Writer(uint8_t(Answer::Failed)).text(error.what()).finish();
+      client.out += Writer(uint8_t(Answer::Failed)).text(error.what()).finish();
     }
   }
 

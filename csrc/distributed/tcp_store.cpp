@@ -23,8 +23,7 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options)
                  "TCPStore: expected a port of 0 to 65535, got ",
                  port_);
   if (options.is_server) {
-    server_ =
-        TCPServer::start(port_, options.multi_tenant, options.listener);
+    server_ = TCPServer::start(port_, options.multi_tenant, options.listener);
     port_ = server_->port();
   }
   connect(options.limit);

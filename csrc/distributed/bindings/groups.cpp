@@ -40,7 +40,8 @@ std::vector<Span> spans_of(const Tensors& list) {
 // The line of the first frame outside of this package, "train.py:12".
 std::string caller() {
   static const auto& package = *new std::string([] {
-    auto path = py::module_::import("taeda").attr("__file__").cast<std::string>();
+    auto path =
+        py::module_::import("taeda").attr("__file__").cast<std::string>();
     return path.substr(0, path.rfind('/') + 1);
   }());
   PyFrameObject* frame = PyEval_GetFrame();
@@ -101,10 +102,7 @@ Head head_of(Kind kind, const TensorBase& t, int root = -1) {
   return {.bytes = t.nbytes(), .root = root, .kind = kind, .dtype = t.dtype()};
 }
 
-WorkPtr all_reduce(Group& g,
-                   const py::object& tensor,
-                   int op,
-                   Asked asked) {
+WorkPtr all_reduce(Group& g, const py::object& tensor, int op, Asked asked) {
   auto keep = kept(tensors_of(py::make_tuple(tensor)));
   const TensorBase& t = keep->front();
   const auto r = reduction(g, "all_reduce", op, t.dtype());
@@ -115,11 +113,8 @@ WorkPtr all_reduce(Group& g,
   });
 }
 
-WorkPtr reduce_to(Group& g,
-                  const py::object& tensor,
-                  int root,
-                  int op,
-                  Asked asked) {
+WorkPtr reduce_to(
+    Group& g, const py::object& tensor, int root, int op, Asked asked) {
   auto keep = kept(tensors_of(py::make_tuple(tensor)));
   const TensorBase& t = keep->front();
   const auto r = reduction(g, "reduce", op, t.dtype());
@@ -158,9 +153,10 @@ WorkPtr all_gather(Group& g,
                    Asked asked) {
   auto keep = kept_with(outs, tensor);
   const Head head = head_of(Kind::AllGather, keep->back());
-  return run(g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
-    c.all_gather(call, span_of(k->back()), all_but_last(*k));
-  });
+  return run(
+      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+        c.all_gather(call, span_of(k->back()), all_but_last(*k));
+      });
 }
 
 WorkPtr gather(Group& g,
@@ -170,9 +166,10 @@ WorkPtr gather(Group& g,
                Asked asked) {
   auto keep = kept_with(outs, tensor);
   const Head head = head_of(Kind::Gather, keep->back(), root);
-  return run(g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
-    c.gather(call, span_of(k->back()), all_but_last(*k));
-  });
+  return run(
+      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+        c.gather(call, span_of(k->back()), all_but_last(*k));
+      });
 }
 
 WorkPtr scatter(Group& g,
@@ -182,9 +179,10 @@ WorkPtr scatter(Group& g,
                 Asked asked) {
   auto keep = kept_with(ins, out);
   const Head head = head_of(Kind::Scatter, keep->back(), root);
-  return run(g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
-    c.scatter(call, all_but_last(*k), span_of(k->back()));
-  });
+  return run(
+      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+        c.scatter(call, all_but_last(*k), span_of(k->back()));
+      });
 }
 
 WorkPtr reduce_scatter(Group& g,
@@ -212,9 +210,10 @@ WorkPtr all_to_all(Group& g,
   using Both = std::pair<Tensors, Tensors>;
   auto keep = std::make_shared<Both>(tensors_of(outs), tensors_of(ins));
   const Head head{.kind = Kind::AllToAll, .dtype = keep->first.front().dtype()};
-  return run(g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
-    c.all_to_all(call, spans_of(k->second), spans_of(k->first));
-  });
+  return run(
+      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+        c.all_to_all(call, spans_of(k->second), spans_of(k->first));
+      });
 }
 
 WorkPtr barrier(Group& g, Asked asked) {
@@ -285,10 +284,7 @@ void bind_work(py::module_& m) {
 // (async, timeout) as one argument would cost a tuple for each call.
 template <auto F, class... Args>
 auto with_asked() {
-  return [](Group& g,
-            Args... args,
-            bool async,
-            std::optional<Millis> limit) {
+  return [](Group& g, Args... args, bool async, std::optional<Millis> limit) {
     return F(g, args..., Asked{async, limit});
   };
 }
@@ -329,8 +325,7 @@ void bind_groups(py::module_& m) {
       .def("all_gather", with_asked<&all_gather, List, Object>())
       .def("gather", with_asked<&gather, List, Object, int>())
       .def("scatter", with_asked<&scatter, Object, List, int>())
-      .def("reduce_scatter",
-           with_asked<&reduce_scatter, Object, List, int>())
+      .def("reduce_scatter", with_asked<&reduce_scatter, Object, List, int>())
       .def("all_to_all", with_asked<&all_to_all, List, List>())
       .def("barrier", with_asked<&barrier>())
       .def("send", &send)

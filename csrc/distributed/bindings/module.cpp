@@ -36,8 +36,7 @@ PyObject* add_class(py::module_& m,
                     PyObject* base,
                     const char* doc) {
   const std::string full = str_cat("taeda.distributed.", name);
-  PyObject* made =
-      PyErr_NewExceptionWithDoc(full.c_str(), doc, base, nullptr);
+  PyObject* made = PyErr_NewExceptionWithDoc(full.c_str(), doc, base, nullptr);
   if (made == nullptr) throw py::error_already_set();
   m.add_object(name, made);
   return made;
@@ -93,11 +92,11 @@ void bind_errors(py::module_& m) {
                               "DistNetworkError",
                               classes.any,
                               "A connection could not be made, or was lost.");
-  classes.backend =
-      add_class(m,
-                "DistBackendError",
-                classes.any,
-                "A collective failed: a rank is lost, late, or called another.");
+  classes.backend = add_class(
+      m,
+      "DistBackendError",
+      classes.any,
+      "A collective failed: a rank is lost, late, or called another.");
   py::register_local_exception_translator(&translate);
 }
 
@@ -105,7 +104,8 @@ void bind_errors(py::module_& m) {
 
 PYBIND11_MODULE(_distributed, m) {
   using namespace taeda::distributed;
-  m.doc() = "Stores and process groups; `taeda.distributed` is their interface.";
+  m.doc() =
+      "Stores and process groups; `taeda.distributed` is their interface.";
   bind_errors(m);
   bind_stores(m);
   bind_groups(m);

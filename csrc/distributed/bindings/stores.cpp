@@ -71,8 +71,7 @@ class PythonStore : public Store, public py::trampoline_self_life_support {
   template <class... Args>
   Result call(const char* name, const Args&... args) const {
     py::gil_scoped_acquire gil;
-    py::function own =
-        py::get_override(static_cast<const Store*>(this), name);
+    py::function own = py::get_override(static_cast<const Store*>(this), name);
     if (!own) {
       throw_error(ErrorKind::NotImplemented,
                   str_cat("Store: this class does not define ", name));
@@ -92,55 +91,15 @@ class PythonStore : public Store, public py::trampoline_self_life_support {
   }
 };
 
-void bind_base(py::module_& m) {
-  py::class_<Store, PythonStore, py::smart_holder>(
-      m, "Store", "Keys and values that ranks share while they meet.")
-      .def(py::init<>())
-      .def("set", &Store::set, py::arg("key"), py::arg("value"), Released())
-      .def(
-          "get",
-          [](Store& s, const std::string& key) {
-            std::string value;
-            {
-              py::gil_scoped_release release;
-              value = s.get(key);
-            }
-            return py::bytes(value);
-          },
-          py::arg("key"),
-          "The value; waits for the key as long as `timeout`.")
-      .def("add", &Store::add, py::arg("key"), py::arg("amount"), Released())
-      .def(
-          "compare_set",
-          [](Store& s,
-             const std::string& key,
-             const std::string& expected,
-             const std::string& desired) {
-            std::string value;
-            {
-              py::gil_scoped_release release;
-              value = s.compare_set(key, expected, desired);
-            }
-            return py::bytes(value);
-          },
-          py::arg("key"),
-          py::arg("expected_value"),
-          py::arg("desired_value"),
-          "Sets the value where it is the expected one; returns what is there.")
-      .def("check", &Store::check, py::arg("keys"), Released())
-      .def(
-          "wait",
-          [](Store& s, const Keys& keys) { s.wait(keys, s.timeout()); },
-          py::arg("keys"),
-          Released())
-      .def("wait",
-           &Store::wait,
-           py::arg("keys"),
-           py::arg("timeout"),
+using StoreClass = py::class_<Store, PythonStore, py::smart_holder>;
+
+// What some stores make of the others.
+void bind_more(StoreClass& base) {
+  base.def("append",
+           &Store::append,
+           py::arg("key"),
+           py::arg("value"),
            Released())
-      .def("delete_key", &Store::delete_key, py::arg("key"), Released())
-      .def("num_keys", &Store::num_keys, Released())
-      .def("append", &Store::append, py::arg("key"), py::arg("value"), Released())
       .def(
           "multi_get",
           [](Store& s, const Keys& keys) {
@@ -179,6 +138,54 @@ void bind_base(py::module_& m) {
       .def("clone", &Store::clone, Released())
       .def("set_timeout", &Store::set_timeout, py::arg("timeout"))
       .def_property_readonly("timeout", &Store::timeout);
+}
+
+void bind_base(py::module_& m) {
+  StoreClass base(
+      m, "Store", "Keys and values that ranks share while they meet.");
+  base.def(py::init<>())
+      .def("set", &Store::set, py::arg("key"), py::arg("value"), Released())
+      .def(
+          "get",
+          [](Store& s, const std::string& key) {
+            std::string value;
+            {
+              py::gil_scoped_release release;
+              value = s.get(key);
+            }
+            return py::bytes(value);
+          },
+          py::arg("key"),
+          "The value; waits for the key as long as `timeout`.")
+      .def("add", &Store::add, py::arg("key"), py::arg("amount"), Released())
+      .def(
+          "compare_set",
+          [](Store& s,
+             const std::string& key,
+             const std::string& expected,
+             const std::string& desired) {
+            std::string value;
+            {
+              py::gil_scoped_release release;
+              value = s.compare_set(key, expected, desired);
+            }
+            return py::bytes(value);
+          },
+          py::arg("key"),
+          py::arg("expected_value"),
+          py::arg("desired_value"),
+          "Sets the value where it is the expected one; returns what is there.")
+      .def("check", &Store::check, py::arg("keys"), Released())
+      .def(
+          "wait",
+          [](Store& s, const Keys& keys) { s.wait(keys, s.timeout()); },
+          py::arg("keys"),
+          Released())
+      .def(
+          "wait", &Store::wait, py::arg("keys"), py::arg("timeout"), Released())
+      .def("delete_key", &Store::delete_key, py::arg("key"), Released())
+      .def("num_keys", &Store::num_keys, Released());
+  bind_more(base);
 }
 
 std::shared_ptr<TCPStore> make_tcp_store(std::string host,

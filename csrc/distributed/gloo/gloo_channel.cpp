@@ -74,8 +74,8 @@ class GlooChannel : public Channel {
  public:
   GlooChannel(const Place& place, distributed::Store& store, Millis limit)
       : place_(place), device_(make_device()) {
-    auto context = std::make_shared<::gloo::rendezvous::Context>(place.rank,
-                                                                 place.size);
+    auto context =
+        std::make_shared<::gloo::rendezvous::Context>(place.rank, place.size);
     context->setTimeout(limit);
     GlooStore addresses(store, limit);
     guarded("init_process_group",

@@ -187,9 +187,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op: bool = 
     return _ended(group.allreduce_coalesced(parts, options), async_op)
 
 
-def broadcast(
-    tensor, src=None, group=None, async_op: bool = False, group_src=None
-):
+def broadcast(tensor, src=None, group=None, async_op: bool = False, group_src=None):
     """Copies a rank's tensor to every rank, in place.
 
     Args:
@@ -314,7 +312,9 @@ def _check_list(rank: int, root: int, tensors, name: str, where: str) -> None:
         if not tensors:
             raise ValueError(f"Argument ``{name}`` must be specified on {where} rank.")
     elif tensors:
-        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{where} rank.")
+        raise ValueError(
+            f"Argument ``{name}`` must NOT be specified on non-{where} rank."
+        )
 
 
 def gather(

@@ -1,7 +1,7 @@
 """Collectives that return new tensors and leave their inputs as they are.
 
-Each ends before it returns: `wait_tensor` gives its argument back. Groups are given as a
-group, its name, a list of ranks, a mesh of one dimension, or a mesh and a dimension.
+Each ends before it returns: `wait_tensor` gives its argument back. Groups are given as
+a group, its name, a list of ranks, a mesh of one dimension, or a mesh and a dimension.
 """
 
 from __future__ import annotations
@@ -64,13 +64,16 @@ def _resolve_group(group, tag: str = "") -> ProcessGroup:
     if isinstance(group, DeviceMesh):
         if group.ndim != 1:
             raise AssertionError(
-                "Only 1D mesh is supported, pass in (DeviceMesh, int) together if mesh > 1D"
+                "Only 1D mesh is supported, pass in (DeviceMesh, int) together if "
+                "mesh > 1D"
             )
         return group.get_group()
     if isinstance(group, tuple):
         return group[0].get_group(group[1])
     if isinstance(group, list):
-        flat = [r for part in group for r in (part if isinstance(part, list) else [part])]
+        flat = [
+            r for part in group for r in (part if isinstance(part, list) else [part])
+        ]
         return _find_or_create_pg_by_ranks_and_tag(tag, flat, len(flat))
     raise ValueError(
         "Invalid type for group, must be one of List, ProcessGroup, DeviceMesh, or "
@@ -212,9 +215,7 @@ def all_to_all_single(
     whole = self.detach().contiguous()
     rows = sum(output_split_sizes) if output_split_sizes else whole.shape[0]
     out = whole.new_empty((rows, *whole.shape[1:]))
-    collectives.all_to_all_single(
-        out, whole, output_split_sizes, input_split_sizes, pg
-    )
+    collectives.all_to_all_single(out, whole, output_split_sizes, input_split_sizes, pg)
     return out
 
 
@@ -364,7 +365,5 @@ def all_to_all_inplace(
 ):
     """Exchanges parts into a tensor."""
     _sync_only("all_to_all_single", async_op)
-    result = all_to_all_single(
-        input, output_split_sizes, input_split_sizes, group, tag
-    )
+    result = all_to_all_single(input, output_split_sizes, input_split_sizes, group, tag)
     return output.copy_(result)

@@ -217,9 +217,7 @@ def init_process_group(
         from .rendezvous import rendezvous
 
         url = init_method or "env://"
-        store, rank, world_size = next(
-            rendezvous(url, rank, world_size, timeout=limit)
-        )
+        store, rank, world_size = next(rendezvous(url, rank, world_size, timeout=limit))
         store.set_timeout(limit)
         # Groups that come later do not read keys of earlier ones.
         store = PrefixStore("default_pg", store)
@@ -260,7 +258,13 @@ def _make_group(
     for device, kind in config.get_device_backend_map().items():
         if kind not in made:
             made[kind] = _make_backend(
-                kind, PrefixStore(f"{device}/", own), rank, ranks, timeout, name, options
+                kind,
+                PrefixStore(f"{device}/", own),
+                rank,
+                ranks,
+                timeout,
+                name,
+                options,
             )
         if isinstance(made[kind], ProcessGroup):
             # A backend that is a whole group takes its place.
@@ -360,9 +364,7 @@ def _new_group(
     size = default.size()
     chosen = list(range(size)) if ranks is None else [int(r) for r in ranks]
     if len(set(chosen)) != len(chosen):
-        raise ValueError(
-            f"ranks list must not contain duplicate entries, got {chosen}"
-        )
+        raise ValueError(f"ranks list must not contain duplicate entries, got {chosen}")
     for r in chosen:
         if not 0 <= r < size:
             raise ValueError(

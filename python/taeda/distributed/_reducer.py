@@ -64,7 +64,8 @@ class _Bucket:
         self.buffer = taeda.zeros(sum(sizes), dtype=first.dtype, device=first.device)
         flat = self.buffer.split(sizes)
         self.views = [
-            part.view(parameters[i].shape) for part, i in zip(flat, numbers, strict=True)
+            part.view(parameters[i].shape)
+            for part, i in zip(flat, numbers, strict=True)
         ]
         self.left = 0
         self.future = self.work = None

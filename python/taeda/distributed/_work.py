@@ -154,7 +154,9 @@ class Works(Work):
         self._works, self._outputs = works, outputs
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        return all([work.wait(timeout) for work in self._works])
+        for work in self._works:
+            work.wait(timeout)
+        return True
 
     def is_completed(self) -> bool:
         return all(work.is_completed() for work in self._works)

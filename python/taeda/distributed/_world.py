@@ -176,7 +176,7 @@ class _WorldMeta(type):
         _world.default_pg = pg
 
 
-class group(metaclass=_WorldMeta):  # noqa: N801
+class group(metaclass=_WorldMeta):
     """Holds the default group, `group.WORLD`."""
 
 

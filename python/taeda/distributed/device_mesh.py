@@ -1,7 +1,8 @@
 """Ranks in a grid: a group for each row of each dimension.
 
-A mesh is a tensor of global ranks with names for its dimensions. Parts of it (`mesh["tp"]`,
-`mesh._flatten()`) know the mesh that they come from and share its groups.
+A mesh is a tensor of global ranks with names for its dimensions. Parts of it
+(`mesh["tp"]`, `mesh._flatten()`) know the mesh that they come from and share its
+groups.
 """
 
 from __future__ import annotations
@@ -274,9 +275,7 @@ class DeviceMesh:
     def _around(self, dims: list[int]) -> Tensor:
         """The ranks along some dimensions in whose row this rank is."""
         place = self._coordinate or (0,) * self.ndim
-        index = tuple(
-            slice(None) if d in dims else place[d] for d in range(self.ndim)
-        )
+        index = tuple(slice(None) if d in dims else place[d] for d in range(self.ndim))
         return self._mesh[index]
 
     def _part(self, ranks: Tensor, names, groups: list) -> DeviceMesh:

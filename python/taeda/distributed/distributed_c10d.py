@@ -7,6 +7,12 @@ from typing import Any
 import taeda
 
 from . import (
+    _collectives,
+    _join,
+    _messages,
+    _objects,
+    _subgroups,
+    _types,
     is_available,
     is_gloo_available,
     is_initialized,
@@ -16,7 +22,6 @@ from . import (
     is_ucc_available,
     is_xccl_available,
 )
-from . import _collectives, _join, _messages, _objects, _subgroups, _types
 from . import _world as _world_module
 from ._collectives import (
     _all_gather_base,

@@ -8,7 +8,7 @@ __all__ = ["launch", "main", "parse_args"]
 
 
 def parse_args(args):
-    """The options of a command line; `--use-env` leaves the local rank to LOCAL_RANK."""
+    """The options of a command line; `--use-env` leaves out `--local-rank`."""
     parser = get_args_parser()
     parser.add_argument(
         "--use-env", "--use_env", default=False, action="store_true", dest="use_env"

@@ -220,7 +220,10 @@ def _program(args) -> tuple[str, list[str]]:
         return args.training_script, rest
     words = ["-u"]
     if args.run_path:
-        words += ["-c", "import runpy, sys; runpy.run_path(sys.argv[1], None, '__main__')"]
+        words += [
+            "-c",
+            "import runpy, sys; runpy.run_path(sys.argv[1], None, '__main__')",
+        ]
     elif args.module:
         words.append("-m")
     words.append(args.training_script)

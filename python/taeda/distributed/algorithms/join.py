@@ -91,9 +91,7 @@ class Join:
         self._enable, self._throw = enable, throw_on_early_termination
         groups = {id(joinable.join_process_group) for joinable in joinables}
         if len(groups) > 1:
-            raise ValueError(
-                "Using join context manager with multiple process groups"
-            )
+            raise ValueError("Using join context manager with multiple process groups")
         self._group = joinables[0].join_process_group
         self._device = joinables[0].join_device
         self._rank = self._group.rank()

@@ -220,9 +220,10 @@ class Meeting:
         """Opens the next round, once."""
         assert self._round is not None
         number = self._round.number
-        if self._job.compare_set(f"after{number}", "", str(os.getpid())) == str(
-            os.getpid()
-        ).encode():
+        if (
+            self._job.compare_set(f"after{number}", "", str(os.getpid()))
+            == str(os.getpid()).encode()
+        ):
             self._job.add("round", 1)
         while self._job.add("round", 0) == number:
             time.sleep(_POLL)

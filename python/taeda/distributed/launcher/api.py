@@ -56,7 +56,7 @@ class LaunchConfig:
         self.rdzv_configs.setdefault("timeout", 900)
 
 
-class elastic_launch:  # noqa: N801
+class elastic_launch:
     """A launcher of a function or a command.
 
     Args:

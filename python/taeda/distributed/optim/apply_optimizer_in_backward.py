@@ -9,6 +9,7 @@ import taeda
 
 __all__: list[str] = []
 
+
 def _apply_optimizer_in_backward(
     optimizer_class: type,
     params: Iterable,

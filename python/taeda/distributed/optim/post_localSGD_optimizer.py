@@ -40,8 +40,8 @@ class PostLocalSGDOptimizer(Optimizer):
             self.averager.step = state_dict["step"]
             return
         warnings.warn(
-            "Loaded state dict does not contain a step counter for an averager. Setting "
-            "step counter to 0.",
+            "Loaded state dict does not contain a step counter for an averager. "
+            "Setting step counter to 0.",
             stacklevel=2,
         )
         self.averager.step = 0

@@ -55,7 +55,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         listed = [params] if isinstance(params, taeda.Tensor) else list(params)
         Joinable.__init__(self)
         self.process_group = process_group or _get_default_group()
-        self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
+        self.rank, self.world_size = (
+            self.process_group.rank(),
+            self.process_group.size(),
+        )
         self._optim_constructor = optimizer_class
         self._defaults = defaults
         self._owner: dict[int, int] = {}

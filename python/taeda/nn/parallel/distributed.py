@@ -54,8 +54,8 @@ class _DDPJoinHook(JoinHook):
 class DistributedDataParallel(Module, Joinable):
     """A model whose gradients are averaged over ranks during each backward pass.
 
-    Rank 0's parameters and buffers reach all ranks here; afterwards equal gradients keep
-    the parameters equal.
+    Rank 0's parameters and buffers reach all ranks here; afterwards equal gradients
+    keep the parameters equal.
 
     Args:
         module: the model; at least one parameter requires gradients.

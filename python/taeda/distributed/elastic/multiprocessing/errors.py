@@ -119,8 +119,9 @@ class ProcessFailure:
 
     def _message_of_status(self) -> str:
         if self.exitcode < 0:
-            return f"Signal {-self.exitcode} ({self.signal_name()}) received by PID " + str(
-                self.pid
+            return (
+                f"Signal {-self.exitcode} ({self.signal_name()}) received by PID "
+                + str(self.pid)
             )
         return "the process told nothing; decorate its main function with @record"
 

@@ -44,9 +44,7 @@ class Std(IntFlag):
         return found
 
 
-def to_map(
-    val_or_map: Std | dict[int, Std], local_world_size: int
-) -> dict[int, Std]:
+def to_map(val_or_map: Std | dict[int, Std], local_world_size: int) -> dict[int, Std]:
     """A value for each local rank; NONE for those that a mapping leaves out."""
     if isinstance(val_or_map, Std):
         return dict.fromkeys(range(local_world_size), val_or_map)
@@ -97,7 +95,7 @@ class LogsSpecs:
 
 
 class DefaultLogsSpecs(LogsSpecs):
-    """Folders `log_dir/job_xyz/attempt_0/0/` with stdout.log, stderr.log, error.json."""
+    """Folders `log_dir/job_x/attempt_0/0/` with stdout.log, stderr.log, error.json."""
 
     def __init__(
         self,
@@ -106,7 +104,11 @@ class DefaultLogsSpecs(LogsSpecs):
         tee: Std | dict[int, Std] = Std.NONE,
         local_ranks_filter: set[int] | None = None,
     ) -> None:
-        if log_dir is not None and os.path.exists(log_dir) and not os.path.isdir(log_dir):
+        if (
+            log_dir is not None
+            and os.path.exists(log_dir)
+            and not os.path.isdir(log_dir)
+        ):
             raise NotADirectoryError(f"log_dir: {log_dir} is a file")
         super().__init__(log_dir, redirects, tee, local_ranks_filter)
         self._run_log_dir: str | None = None
@@ -190,7 +192,7 @@ class Tail:
                 if rank not in opened:
                     if not os.path.exists(path):
                         continue
-                    opened[rank] = open(path, errors="replace")  # noqa: SIM115
+                    opened[rank] = open(path, errors="replace")
                 text = opened[rank].read()
                 moved = moved or bool(text)
                 *lines, rest[rank] = (rest[rank] + text).split("\n")
