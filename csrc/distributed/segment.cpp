@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,13 +47,18 @@ bool is_switched_off() {
 
 }  // namespace
 
-size_t Segment::layout(int size, size_t& ring_size) {
+size_t Segment::layout(int size, size_t& slot_size, size_t& ring_size) {
   const auto n = static_cast<size_t>(size);
+  // Large slots need few steps, each of which waits for the other ranks; all
+  // together take 8 MiB, until they get too small for that.
+  const size_t share = (size_t{8} << 20) / (n * kDepth);
+  slot_size =
+      std::clamp(share / kPage * kPage, size_t{64} << 10, size_t{1} << 20);
   // All rings together take 16 MiB at most, and each at least a page.
   const size_t room = (size_t{16} << 20) / (n * n);
   ring_size = std::clamp(room / kPage * kPage, kPage, size_t{128} << 10);
   return pages(sizeof(SegmentHead)) + pages(n * sizeof(RankState)) +
-         n * kDepth * kSlot + n * n * (sizeof(Ring) + ring_size);
+         n * kDepth * slot_size + n * n * (sizeof(Ring) + ring_size);
 }
 
 Segment::Segment(const Place& place, int fd, size_t bytes)
@@ -68,12 +74,12 @@ Segment::Segment(const Place& place, int fd, size_t bytes)
          std::strerror(errno));
   }
   memory_ = static_cast<char*>(memory);
-  layout(place.size, ring_size_);
+  layout(place.size, slot_size_, ring_size_);
   const auto n = static_cast<size_t>(place.size);
   char* states = memory_ + pages(sizeof(SegmentHead));
   states_ = reinterpret_cast<RankState*>(states);
   slots_ = states + pages(n * sizeof(RankState));
-  rings_ = slots_ + n * kDepth * kSlot;
+  rings_ = slots_ + n * kDepth * slot_size_;
 }
 
 Segment::~Segment() {
@@ -98,8 +104,8 @@ std::unique_ptr<Segment> Segment::create(const Place& place,
   const int fd =
       ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return nullptr;
-  size_t ring_size = 0;
-  const size_t bytes = layout(place.size, ring_size);
+  size_t slot_size = 0, ring_size = 0;
+  const size_t bytes = layout(place.size, slot_size, ring_size);
   if (::posix_fallocate(fd, 0, static_cast<off_t>(bytes)) != 0) {
     ::close(fd);
     ::unlink(name.c_str());
@@ -107,6 +113,7 @@ std::unique_ptr<Segment> Segment::create(const Place& place,
   }
   std::unique_ptr<Segment> made(new Segment(place, fd, bytes));
   std::memcpy(made->head().magic, kMagic, sizeof(kMagic));
+  made->head().token = token;
   return made;
 }
 
@@ -114,8 +121,8 @@ std::unique_ptr<Segment> Segment::attach(const Place& place,
                                          const std::string& name) {
   const int fd = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
   struct stat facts;
-  size_t ring_size = 0;
-  const size_t bytes = layout(place.size, ring_size);
+  size_t slot_size = 0, ring_size = 0;
+  const size_t bytes = layout(place.size, slot_size, ring_size);
   if (fd < 0 || ::fstat(fd, &facts) != 0 ||
       static_cast<size_t>(facts.st_size) != bytes) {
     const int code = errno;
@@ -139,6 +146,8 @@ void Segment::meet(Millis limit) {
   lock.l_whence = SEEK_SET;
   lock.l_start = rank();
   lock.l_len = 1;
+  token_ = head().token;
+  mine().probe = reinterpret_cast<uint64_t>(&token_);
   mine().process = ::getpid();
   if (::fcntl(fd_, F_SETLK, &lock) != 0) {
     fail(Fault::Backend,
@@ -150,7 +159,13 @@ void Segment::meet(Millis limit) {
   head().attached.fetch_add(1);
   ring_bells();
   const TimePoint end = after(limit);
-  await([&] { return head().attached.load() >= size(); },
+  await_count(head().attached, end);
+  test_reading(end);
+}
+
+void Segment::await_count(const std::atomic<int32_t>& count,
+                          TimePoint end) const {
+  await([&] { return count.load() >= size(); },
         [&] {
           if (Clock::now() < end) return;
           std::string missing;
@@ -158,13 +173,43 @@ void Segment::meet(Millis limit) {
             if (state(r).process.load() == 0) missing += str_cat(" ", r);
           }
           fail(Fault::Backend,
-               "init_process_group: timed out after ",
-               static_cast<int64_t>(limit.count()),
-               " ms at rank ",
+               "init_process_group: timed out at rank ",
                rank(),
                ": these ranks did not join:",
                missing);
         });
+}
+
+// Each rank reads the token out of each other's memory; all must get it, since
+// a number of a process may mean another one elsewhere.
+void Segment::test_reading(TimePoint end) {
+  const char* value = std::getenv("TAEDA_DIRECT_READS");
+  bool works = value == nullptr || std::string_view(value) != "0";
+  for (int r = 0; r < size() && works; ++r) {
+    uint64_t found = 0;
+    works = read(r, &found, state(r).probe.load(), sizeof(found)) &&
+            found == head().token;
+  }
+  if (works) head().readers.fetch_add(1);
+  head().tested.fetch_add(1);
+  ring_bells();
+  await_count(head().tested, end);
+  reads_directly_ = head().readers.load() == size();
+}
+
+bool Segment::read(int rank, void* to, uint64_t address, size_t bytes) const {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const iovec own{at, bytes};
+    const iovec other{reinterpret_cast<void*>(address), bytes};
+    const ssize_t got =
+        ::process_vm_readv(state(rank).process.load(), &own, 1, &other, 1, 0);
+    if (got <= 0) return false;
+    at += got;
+    address += static_cast<uint64_t>(got);
+    bytes -= static_cast<size_t>(got);
+  }
+  return true;
 }
 
 std::unique_ptr<Segment> Segment::open(const Place& place,

@@ -17,8 +17,12 @@ namespace taeda::distributed {
 // ranks have finished the step before that used it. Each counter has one
 // writer. A reader compares the head that came with a collective's first step
 // with its own, so that ranks which disagree raise and do not hang.
+//
+// Note [Reading another rank's memory]
+// Where the system lets the ranks read each other's memory (process_vm_readv),
+// long values are not copied into slots: a rank's part is then the addresses of
+// its tensors, and it stays in the step until all others have finished with it.
 inline constexpr size_t kDepth = 2;
-inline constexpr size_t kSlot = 256 * 1024;
 
 struct RankState {
   alignas(64) std::atomic<uint64_t> posted;
@@ -29,6 +33,7 @@ struct RankState {
   std::atomic<uint32_t> sleepers;
   std::atomic<uint32_t> left;
   std::atomic<int32_t> process;
+  std::atomic<uint64_t> probe;  // the address of a copy of the segment's token
   // The collective it is in, or was in last: sequence * 512 + kind * 2 +
   // inside.
   alignas(64) std::atomic<uint64_t> standing;
@@ -58,8 +63,9 @@ class Segment {
   RankState& mine() const { return states_[place_.rank]; }
   char* slot(int rank, uint64_t step) const {
     return slots_ +
-           (static_cast<size_t>(rank) * kDepth + step % kDepth) * kSlot;
+           (static_cast<size_t>(rank) * kDepth + step % kDepth) * slot_size_;
   }
+  size_t slot_size() const { return slot_size_; }
   Ring& ring(int from, int to) const;
   char* ring_bytes(int from, int to) const {
     return reinterpret_cast<char*>(&ring(from, to)) + sizeof(Ring);
@@ -71,6 +77,10 @@ class Segment {
   // raise, and looks at `ready()` once more before it does.
   template <class Ready, class Check>
   void await(Ready&& ready, Check&& check) const;
+
+  // See Note [Reading another rank's memory]; false where the rank has gone.
+  bool reads_directly() const { return reads_directly_; }
+  bool read(int rank, void* to, uint64_t address, size_t bytes) const;
 
   bool is_alive(int rank) const;
   // The rank that was seen first to have ended or left the group, by whichever
@@ -93,13 +103,17 @@ class Segment {
     std::atomic<int32_t> broken;  // a rank and one, as the next
     std::atomic<int32_t> lost;
     std::atomic<int32_t> attached;
+    std::atomic<int32_t> readers;
+    std::atomic<int32_t> tested;
   };
   Segment(const Place& place, int fd, size_t bytes);
-  static size_t layout(int size, size_t& ring_size);
+  static size_t layout(int size, size_t& slot_size, size_t& ring_size);
   static std::unique_ptr<Segment> create(const Place& place, std::string& name);
   static std::unique_ptr<Segment> attach(const Place& place,
                                          const std::string& name);
   void meet(Millis limit);
+  void test_reading(TimePoint end);
+  void await_count(const std::atomic<int32_t>& count, TimePoint end) const;
   SegmentHead& head() const { return *reinterpret_cast<SegmentHead*>(memory_); }
   void sleep(uint32_t bell) const;
   static void spin(int turn);
@@ -113,6 +127,9 @@ class Segment {
   RankState* states_ = nullptr;
   char* slots_ = nullptr;
   char* rings_ = nullptr;
+  uint64_t token_ = 0;
+  bool reads_directly_ = false;
+  size_t slot_size_ = 0;
   size_t ring_size_ = 0;
   std::atomic<bool> aborted_ = false;
   mutable std::mutex mutex_;  // guards the reason

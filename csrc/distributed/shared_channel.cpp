@@ -11,6 +11,11 @@ namespace {
 // Messages up to this size are read whole by all ranks, in one phase.
 constexpr size_t kSmall = 16 * 1024;
 constexpr size_t kLine = 64;
+// From this size on tensors are read where they are.
+constexpr size_t kDirect = 256 * 1024;
+// Bytes that are read at once to be reduced: all ranks' lie in the second
+// cache.
+constexpr size_t kBlock = 64 * 1024;
 
 void copy(void* to, const void* from, size_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
@@ -22,7 +27,8 @@ class SharedChannel : public Channel {
       : segment_(std::move(segment)),
         mail_(*segment_),
         rank_(segment_->rank()),
-        size_(segment_->size()) {}
+        size_(segment_->size()),
+        slot_size_(segment_->slot_size()) {}
 
   void all_reduce(const Call& call,
                   const Reduction& r,
@@ -38,7 +44,8 @@ class SharedChannel : public Channel {
       finish();
       return;
     }
-    const size_t most = kSlot / item;
+    if (is_direct(n * item)) return all_reduce_directly(r, at, n);
+    const size_t most = slot_size_ / item;
     for (size_t done = 0; done < n; done += most) {
       reduce_chunk(r, at + done * item, std::min(most, n - done));
     }
@@ -46,7 +53,13 @@ class SharedChannel : public Channel {
 
   void broadcast(const Call& call, Span data) override {
     Inside inside(*this, call);
-    in_steps(data.bytes, kSlot, [&](size_t at, size_t n) {
+    if (is_direct(data.bytes)) {
+      publish({data.data});
+      const int root = call.head.root;
+      if (root != rank_) read(root, data.data, address(root, 0), data.bytes);
+      return finish_together();
+    }
+    in_steps(data.bytes, slot_size_, [&](size_t at, size_t n) {
       if (call.head.root == rank_) {
         copy(open_slot(), data.data + at, n);
         post();
@@ -64,7 +77,7 @@ class SharedChannel : public Channel {
     Inside inside(*this, call);
     const size_t item = element_size(r.dtype);
     auto* values = static_cast<char*>(data);
-    in_steps(n * item, kSlot, [&](size_t at, size_t bytes) {
+    in_steps(n * item, slot_size_, [&](size_t at, size_t bytes) {
       if (call.head.root == rank_) {
         own_ = values + at;
         distributed::reduce(r, own_, all_slots(0), count(), bytes / item);
@@ -82,7 +95,12 @@ class SharedChannel : public Channel {
                   const std::vector<char*>& out) override {
     Inside inside(*this, call);
     copy(out[rank_], in.data, in.bytes);
-    in_steps(in.bytes, kSlot, [&](size_t at, size_t n) {
+    if (is_direct(in.bytes)) {
+      publish({in.data});
+      for_others([&](int r) { read(r, out[r], address(r, 0), in.bytes); });
+      return finish_together();
+    }
+    in_steps(in.bytes, slot_size_, [&](size_t at, size_t n) {
       copy(open_slot(), in.data + at, n);
       post();
       for_others([&](int r) { copy(out[r] + at, peer(r), n); });
@@ -96,7 +114,7 @@ class SharedChannel : public Channel {
     Inside inside(*this, call);
     const bool is_root = call.head.root == rank_;
     if (is_root) copy(out[rank_], in.data, in.bytes);
-    in_steps(in.bytes, kSlot, [&](size_t at, size_t n) {
+    in_steps(in.bytes, slot_size_, [&](size_t at, size_t n) {
       if (is_root) {
         for_others([&](int r) { copy(out[r] + at, peer(r), n); });
       } else {
@@ -134,6 +152,13 @@ class SharedChannel : public Channel {
     const size_t item = element_size(r.dtype);
     const size_t room = part(item);
     auto* result = static_cast<char*>(out);
+    if (is_direct(n * item)) {
+      publish(in);
+      std::vector<uint64_t> from(count());
+      for_others([&](int o) { from[o] = address(o, rank_); });
+      reduce_directly(r, result, in[rank_], from, n);
+      return finish_together();
+    }
     in_steps(n * item, room, [&](size_t at, size_t bytes) {
       char* slot = open_slot();
       for_others([&](int to) { copy(slot + room * to, in[to] + at, bytes); });
@@ -242,7 +267,7 @@ class SharedChannel : public Channel {
   // A rank's part of a slot, whole elements.
   size_t part(size_t item) const {
     const size_t unit = std::max(item, kLine);
-    const size_t bytes = kSlot / count() / unit * unit;
+    const size_t bytes = slot_size_ / count() / unit * unit;
     TAEDA_CHECK(bytes > 0, name_of(call_->head.kind), ": too many ranks");
     return bytes;
   }
@@ -327,6 +352,94 @@ class SharedChannel : public Channel {
     finish();
   }
 
+  // Long tensors, see Note [Reading another rank's memory] --------------------
+
+  bool is_direct(size_t bytes) const {
+    return bytes >= kDirect && segment_->reads_directly() && size_ > 1;
+  }
+  // This rank's part of a step: where its values are.
+  void publish(const std::vector<char*>& tensors) {
+    auto* table = reinterpret_cast<uint64_t*>(open_slot());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      table[i] = reinterpret_cast<uint64_t>(tensors[i]);
+    }
+    post();
+  }
+  uint64_t address(int r, int entry) {
+    return reinterpret_cast<const uint64_t*>(peer(r))[entry];
+  }
+  void read(int r, void* to, uint64_t from, size_t bytes) {
+    if (segment_->read(r, to, from, bytes)) return;
+    check(/*ready=*/[] { return false; }, /*quick=*/false);
+    raise(str_cat("cannot read the memory of rank ", r));
+  }
+  // Ends the step when nobody reads this rank's memory any more.
+  void finish_together() {
+    const uint64_t end = step_ + 1;
+    segment_->mine().finished.store(end, std::memory_order_release);
+    segment_->ring_bells();
+    for_others([&](int r) {
+      await([&] {
+        return segment_->state(r).finished.load(std::memory_order_acquire) >=
+               end;
+      });
+    });
+    step_ = end;
+  }
+
+  // Combines this rank's values, which may be the result's place, and those at
+  // the other ranks' addresses.
+  void reduce_directly(const Reduction& r,
+                       char* out,
+                       char* own,
+                       const std::vector<uint64_t>& from,
+                       size_t n) {
+    const size_t item = element_size(r.dtype);
+    const size_t most = kBlock / item;
+    scratch_.resize(count() * kBlock);
+    sources_.resize(count());
+    for (size_t done = 0; done < n; done += most) {
+      const size_t at = done * item;
+      const size_t now = std::min(most, n - done);
+      sources_[rank_] = own + at;
+      for_others([&](int o) {
+        char* place = scratch_.data() + kBlock * static_cast<size_t>(o);
+        read(o, place, from[o] + at, now * item);
+        sources_[o] = place;
+      });
+      distributed::reduce(r, out + at, sources_.data(), count(), now);
+    }
+  }
+
+  // Each rank reduces its segment in place, then reads those of the others.
+  void all_reduce_directly(const Reduction& r, char* data, size_t n) {
+    publish({data});
+    const size_t item = element_size(r.dtype);
+    const size_t share = (n + count() - 1) / count();
+    auto begin_of = [&](int i) {
+      return std::min(n, share * static_cast<size_t>(i)) * item;
+    };
+    const size_t own = begin_of(rank_);
+    std::vector<uint64_t> bases(count()), from(count());
+    for_others([&](int o) {
+      bases[o] = address(o, 0);
+      from[o] = bases[o] + own;
+    });
+    const size_t mine = (begin_of(rank_ + 1) - own) / item;
+    reduce_directly(r, data + own, data + own, from, mine);
+    segment_->mine().reduced.store(step_ + 1, std::memory_order_release);
+    segment_->ring_bells();
+    for_others([&](int o) {
+      await([&] {
+        return segment_->state(o).reduced.load(std::memory_order_acquire) >
+               step_;
+      });
+      const size_t at = begin_of(o);
+      read(o, data + at, bases[o] + at, begin_of(o + 1) - at);
+    });
+    finish_together();
+  }
+
   // The longest part that any rank sends to any other.
   size_t exchange_sizes(const std::vector<Span>& in,
                         const std::vector<Span>& out) {
@@ -405,11 +518,13 @@ class SharedChannel : public Channel {
   Mailboxes mail_;
   const int rank_;
   const int size_;
+  const size_t slot_size_;
   // Of the thread that runs collectives.
   uint64_t step_ = 0;
   const Call* call_ = nullptr;
   char* own_ = nullptr;
   std::vector<const void*> sources_;
+  std::vector<char> scratch_;
 };
 
 }  // namespace
