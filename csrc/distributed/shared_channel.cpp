@@ -482,7 +482,8 @@ class SharedChannel : public Channel {
       if (lost >= 0) raise_lost(lost);
       raise(str_cat("rank ",
                     broken,
-                    " met an error in an earlier collective of this group"));
+                    " met an error, after which ranks cannot agree: ",
+                    segment_->where_ranks_stand()));
     }
     if (quick) return;
     const int lost = segment_->find_lost();

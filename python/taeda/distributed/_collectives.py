@@ -6,24 +6,14 @@ from datetime import timedelta
 
 import taeda
 
+from . import _types as types
 from ._join import (
     _get_default_group,
     _group_or_default,
     _not_in_group,
     get_group_rank,
 )
-from ._types import (
-    AllgatherOptions,
-    AllreduceOptions,
-    AllToAllOptions,
-    BarrierOptions,
-    BroadcastOptions,
-    GatherOptions,
-    ReduceOp,
-    ReduceOptions,
-    ReduceScatterOptions,
-    ScatterOptions,
-)
+from ._types import ReduceOp
 from ._work import Work
 from ._world import Backend, _world
 
@@ -162,7 +152,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op: bool = False):
     if _outside(group, "all_reduce"):
         return None
     group, op = _group_or_default(group), _reduction(op)
-    options = _set(AllreduceOptions(), async_op, reduceOp=op)
+    options = _set(types.AllreduceOptions(), async_op, reduceOp=op)
     return _ended(group.allreduce([_reducible(tensor, op)], options), async_op)
 
 
@@ -182,7 +172,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op: bool = 
     if _outside(group, "all_reduce_coalesced"):
         return None
     group, op = _group_or_default(group), _reduction(op)
-    options = _set(AllreduceOptions(), async_op, reduceOp=op)
+    options = _set(types.AllreduceOptions(), async_op, reduceOp=op)
     parts = [_reducible(t, op) for t in tensors]
     return _ended(group.allreduce_coalesced(parts, options), async_op)
 
@@ -204,7 +194,7 @@ def broadcast(tensor, src=None, group=None, async_op: bool = False, group_src=No
     group = _group_or_default(group)
     root = _rank_in_group(group, src, group_src)
     _check_tensor(tensor, "tensor")
-    options = _set(BroadcastOptions(), async_op, rootRank=root, rootTensor=0)
+    options = _set(types.BroadcastOptions(), async_op, rootRank=root, rootTensor=0)
     return _ended(group.broadcast([tensor], options), async_op)
 
 
@@ -231,7 +221,7 @@ def reduce(
     group, op = _group_or_default(group), _reduction(op)
     root = _rank_in_group(group, dst, group_dst)
     _check_tensor(tensor, "tensor")
-    options = _set(ReduceOptions(), async_op, reduceOp=op, rootRank=root)
+    options = _set(types.ReduceOptions(), async_op, reduceOp=op, rootRank=root)
     return _ended(group.reduce([_reducible(tensor, op)], options), async_op)
 
 
@@ -250,7 +240,7 @@ def all_gather(tensor_list, tensor, group=None, async_op: bool = False):
     if _outside(group, "all_gather"):
         return None
     group = _group_or_default(group)
-    options = _set(AllgatherOptions(), async_op)
+    options = _set(types.AllgatherOptions(), async_op)
     return _ended(group.allgather([tensor_list], [tensor], options), async_op)
 
 
@@ -270,7 +260,7 @@ def all_gather_into_tensor(
     if _outside(group, "all_gather_into_tensor"):
         return None
     group = _group_or_default(group)
-    options = _set(AllgatherOptions(), async_op)
+    options = _set(types.AllgatherOptions(), async_op)
     work = group._allgather_base(output_tensor, input_tensor, options)
     return _ended(work, async_op)
 
@@ -302,7 +292,7 @@ def all_gather_coalesced(
     if _outside(group, "all_gather_coalesced"):
         return None
     group = _group_or_default(group)
-    options = _set(AllgatherOptions(), async_op)
+    options = _set(types.AllgatherOptions(), async_op)
     work = group.allgather_coalesced(output_tensor_lists, input_tensor_list, options)
     return _ended(work, async_op)
 
@@ -349,7 +339,7 @@ def gather(
     root = _rank_in_group(group, dst, group_dst)
     _check_list(group.rank(), root, gather_list, "gather_list", "destination")
     outputs = [gather_list] if group.rank() == root else []
-    options = _set(GatherOptions(), async_op, rootRank=root)
+    options = _set(types.GatherOptions(), async_op, rootRank=root)
     return _ended(group.gather(outputs, [tensor], options), async_op)
 
 
@@ -385,7 +375,7 @@ def scatter(
     root = _rank_in_group(group, src, group_src)
     _check_list(group.rank(), root, scatter_list, "scatter_list", "source")
     inputs = [scatter_list] if group.rank() == root else []
-    options = _set(ScatterOptions(), async_op, rootRank=root)
+    options = _set(types.ScatterOptions(), async_op, rootRank=root)
     return _ended(group.scatter([tensor], inputs, options), async_op)
 
 
@@ -407,7 +397,7 @@ def reduce_scatter(
     if _outside(group, "reduce_scatter"):
         return None
     group = _group_or_default(group)
-    options = _set(ReduceScatterOptions(), async_op, reduceOp=_reduction(op))
+    options = _set(types.ReduceScatterOptions(), async_op, reduceOp=_reduction(op))
     return _ended(group.reduce_scatter([output], [input_list], options), async_op)
 
 
@@ -428,7 +418,7 @@ def reduce_scatter_tensor(
     if _outside(group, "reduce_scatter_tensor"):
         return None
     group = _group_or_default(group)
-    options = _set(ReduceScatterOptions(), async_op, reduceOp=_reduction(op))
+    options = _set(types.ReduceScatterOptions(), async_op, reduceOp=_reduction(op))
     return _ended(group._reduce_scatter_base(output, input, options), async_op)
 
 
@@ -459,7 +449,7 @@ def all_to_all(
     if _outside(group, "all_to_all"):
         return None
     group = _group_or_default(group)
-    options = _set(AllToAllOptions(), async_op)
+    options = _set(types.AllToAllOptions(), async_op)
     work = group.alltoall(output_tensor_list, input_tensor_list, options)
     return _ended(work, async_op)
 
@@ -488,7 +478,7 @@ def all_to_all_single(
     if _outside(group, "all_to_all_single"):
         return None
     group = _group_or_default(group)
-    options = _set(AllToAllOptions(), async_op)
+    options = _set(types.AllToAllOptions(), async_op)
     work = group.alltoall_base(
         output, input, output_split_sizes or [], input_split_sizes or [], options
     )
@@ -512,7 +502,7 @@ def barrier(
     if _outside(group, "barrier"):
         return None
     group = _group_or_default(group)
-    options = _set(BarrierOptions(), async_op, timeout=timeout)
+    options = _set(types.BarrierOptions(), async_op, timeout=timeout)
     return _ended(group.barrier(options), async_op)
 
 

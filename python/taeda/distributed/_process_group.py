@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from . import _types as types
 from ._backend import GroupBackend
-from ._types import (
-    AllgatherOptions,
-    AllreduceOptions,
-    AllToAllOptions,
-    BarrierOptions,
-    BroadcastOptions,
-    GatherOptions,
-    ReduceOp,
-    ReduceOptions,
-    ReduceScatterOptions,
-    ScatterOptions,
-    Store,
-)
+from ._types import ReduceOp, Store
 from ._work import Work
 
 __all__ = ["ProcessGroup"]
@@ -157,13 +146,13 @@ class ProcessGroup:
             opts, op = None, opts
         if not isinstance(tensors, (list, tuple)):
             tensors = [tensors]
-        opts = _with(AllreduceOptions, opts, reduceOp=op, timeout=timeout)
+        opts = _with(types.AllreduceOptions, opts, reduceOp=op, timeout=timeout)
         return self._of(tensors).allreduce(tensors, opts)
 
     def allreduce_coalesced(self, tensors, opts=None) -> Work:
         """Reduces several tensors."""
         op = opts.reduceOp if opts is not None else None
-        given = _with(AllreduceOptions, None, reduceOp=op)
+        given = _with(types.AllreduceOptions, None, reduceOp=op)
         return self._of(tensors).allreduce_coalesced(tensors, given)
 
     def broadcast(self, tensors, opts=None, root=None, timeout=None) -> Work:
@@ -172,7 +161,7 @@ class ProcessGroup:
             opts, root = None, opts
         if not isinstance(tensors, (list, tuple)):
             tensors = [tensors]
-        opts = _with(BroadcastOptions, opts, rootRank=root, timeout=timeout)
+        opts = _with(types.BroadcastOptions, opts, rootRank=root, timeout=timeout)
         return self._of(tensors).broadcast(tensors, opts)
 
     def reduce(self, tensors, opts=None, root=None, op=None, timeout=None) -> Work:
@@ -181,35 +170,37 @@ class ProcessGroup:
             opts, root = None, opts
         if not isinstance(tensors, (list, tuple)):
             tensors = [tensors]
-        opts = _with(ReduceOptions, opts, rootRank=root, reduceOp=op, timeout=timeout)
+        opts = _with(
+            types.ReduceOptions, opts, rootRank=root, reduceOp=op, timeout=timeout
+        )
         return self._of(tensors).reduce(tensors, opts)
 
     def allgather(self, output_tensors, input_tensors, opts=None, timeout=None) -> Work:
         """Gathers every rank's tensor at every rank."""
         if not isinstance(input_tensors, (list, tuple)):
             output_tensors, input_tensors = [output_tensors], [input_tensors]
-        opts = _with(AllgatherOptions, opts, timeout=timeout)
+        opts = _with(types.AllgatherOptions, opts, timeout=timeout)
         return self._of(input_tensors).allgather(output_tensors, input_tensors, opts)
 
     def _allgather_base(self, output, input, opts=None) -> Work:
         """Gathers every rank's tensor into one."""
-        opts = _with(AllgatherOptions, opts)
+        opts = _with(types.AllgatherOptions, opts)
         return self._of(input)._allgather_base(output, input, opts)
 
     def all_gather_single(self, output, input, opts=None, timeout=None) -> Work:
         """Gathers every rank's tensor into one."""
-        opts = _with(AllgatherOptions, opts, timeout=timeout)
+        opts = _with(types.AllgatherOptions, opts, timeout=timeout)
         return self._of(input)._allgather_base(output, input, opts)
 
     def allgather_coalesced(self, output_lists, input_list, opts=None) -> Work:
         """Gathers several tensors of every rank."""
-        opts = _with(AllgatherOptions, opts)
+        opts = _with(types.AllgatherOptions, opts)
         backend = self._of(input_list)
         return backend.allgather_coalesced(output_lists, input_list, opts)
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None) -> Work:
         """Gathers several tensors, each into one."""
-        opts = _with(AllgatherOptions, opts)
+        opts = _with(types.AllgatherOptions, opts)
         backend = self._of(inputs)
         return backend.allgather_into_tensor_coalesced(outputs, inputs, opts)
 
@@ -221,7 +212,7 @@ class ProcessGroup:
             opts, root = None, opts
         if not isinstance(input_tensors, (list, tuple)):
             output_tensors, input_tensors = [output_tensors], [input_tensors]
-        opts = _with(GatherOptions, opts, rootRank=root, timeout=timeout)
+        opts = _with(types.GatherOptions, opts, rootRank=root, timeout=timeout)
         return self._of(input_tensors).gather(output_tensors, input_tensors, opts)
 
     def scatter(
@@ -232,7 +223,7 @@ class ProcessGroup:
             opts, root = None, opts
         if not isinstance(output_tensors, (list, tuple)):
             output_tensors, input_tensors = [output_tensors], [input_tensors]
-        opts = _with(ScatterOptions, opts, rootRank=root, timeout=timeout)
+        opts = _with(types.ScatterOptions, opts, rootRank=root, timeout=timeout)
         return self._of(output_tensors).scatter(output_tensors, input_tensors, opts)
 
     def reduce_scatter(
@@ -243,13 +234,13 @@ class ProcessGroup:
             opts, op = None, opts
         if not isinstance(output_tensors, (list, tuple)):
             output_tensors, input_tensors = [output_tensors], [input_tensors]
-        opts = _with(ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
+        opts = _with(types.ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
         backend = self._of(output_tensors)
         return backend.reduce_scatter(output_tensors, input_tensors, opts)
 
     def _reduce_scatter_base(self, outputTensor, inputTensor, opts=None) -> Work:
         """Reduces a tensor; each rank gets its part."""
-        opts = _with(ReduceScatterOptions, opts)
+        opts = _with(types.ReduceScatterOptions, opts)
         return self._of(inputTensor)._reduce_scatter_base(
             outputTensor, inputTensor, opts
         )
@@ -260,18 +251,18 @@ class ProcessGroup:
         """Reduces a tensor; each rank gets its part."""
         if isinstance(opts, ReduceOp):
             opts, op = None, opts
-        opts = _with(ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
+        opts = _with(types.ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
         return self._of(input)._reduce_scatter_base(output, input, opts)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None) -> Work:
         """Reduces several tensors; each rank gets its parts."""
-        opts = _with(ReduceScatterOptions, opts)
+        opts = _with(types.ReduceScatterOptions, opts)
         backend = self._of(inputs)
         return backend.reduce_scatter_tensor_coalesced(outputs, inputs, opts)
 
     def alltoall(self, output_tensors, input_tensors, opts=None) -> Work:
         """Sends entry r of a list to rank r, and receives as many."""
-        opts = _with(AllToAllOptions, opts)
+        opts = _with(types.AllToAllOptions, opts)
         return self._of(output_tensors).alltoall(output_tensors, input_tensors, opts)
 
     def alltoall_base(
@@ -284,7 +275,7 @@ class ProcessGroup:
         timeout=None,
     ) -> Work:
         """Sends part r of a tensor to rank r, and receives as many."""
-        opts = _with(AllToAllOptions, opts, timeout=timeout)
+        opts = _with(types.AllToAllOptions, opts, timeout=timeout)
         return self._of(input).alltoall_base(
             output, input, output_split_sizes, input_split_sizes, opts
         )
@@ -293,7 +284,7 @@ class ProcessGroup:
 
     def barrier(self, opts=None, timeout: timedelta | None = None) -> Work:
         """Ends when every rank has called it."""
-        return self._any().barrier(_with(BarrierOptions, opts, timeout=timeout))
+        return self._any().barrier(_with(types.BarrierOptions, opts, timeout=timeout))
 
     def monitored_barrier(
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False

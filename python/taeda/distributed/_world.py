@@ -19,13 +19,9 @@ class Backend(str):
         ValueError: it is no text.
     """
 
-    UNDEFINED = "undefined"
-    GLOO = "gloo"
-    NCCL = "nccl"
-    UCC = "ucc"
-    MPI = "mpi"
-    XCCL = "xccl"
-    FAKE = "fake"
+    GLOO, FAKE, UNDEFINED = "gloo", "fake", "undefined"
+    # Known by name, and refused.
+    MPI, NCCL, UCC, XCCL = "mpi", "nccl", "ucc", "xccl"
 
     # Changed by register_backend alone, which programs call before they join.
     backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
@@ -39,13 +35,9 @@ class Backend(str):
         FAKE: ["cpu", "cuda", "hpu", "xpu", "meta"],
     }
     backend_type_map = {
-        UNDEFINED: ProcessGroup.BackendType.UNDEFINED,
-        GLOO: ProcessGroup.BackendType.GLOO,
-        NCCL: ProcessGroup.BackendType.NCCL,
-        XCCL: ProcessGroup.BackendType.XCCL,
-        UCC: ProcessGroup.BackendType.UCC,
-        MPI: ProcessGroup.BackendType.MPI,
-        FAKE: ProcessGroup.BackendType.CUSTOM,
+        name: getattr(ProcessGroup.BackendType, name.upper(), None)
+        or ProcessGroup.BackendType.CUSTOM
+        for name in backend_list
     }
     _plugins: dict[str, Any] = {}
 

@@ -437,13 +437,6 @@ class DeviceMesh:
         return state
 
 
-def _backend_pair(value) -> tuple:
-    """(backend, options) of one of them, of both, or of None."""
-    if value is None or isinstance(value, str):
-        return value, None
-    return tuple(value) if isinstance(value, tuple) else (None, value)
-
-
 def init_device_mesh(
     device_type: str,
     mesh_shape: tuple[int, ...],
@@ -454,7 +447,7 @@ def init_device_mesh(
     """A grid of all ranks, in their order.
 
     Args:
-        device_type: of the ranks' tensors, "cpu".
+        device_type: of their tensors, "cpu".
         mesh_shape: how many ranks lie along each dimension.
         mesh_dim_names: of the dimensions.
         backend_override: backends by dimension's number or name.
@@ -494,3 +487,10 @@ def init_device_mesh(
     return DeviceMesh(
         device_type, ranks, mesh_dim_names=mesh_dim_names, backend_override=override
     )
+
+
+def _backend_pair(value) -> tuple:
+    """(backend, options) of one of them, of both, or of None."""
+    if value is None or isinstance(value, str):
+        return value, None
+    return tuple(value) if isinstance(value, tuple) else (None, value)

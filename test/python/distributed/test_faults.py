@@ -23,9 +23,10 @@ def test_killed_rank(tmp_path, victim):
 
 def test_different_calls(tmp_path):
     results = run(tmp_path, "disagreeing", 3)
-    assert "rank 1 called all_reduce #1" in results[0] or "all_reduce" in results[0]
     assert all("instead" in r or "met an error" in r for r in results), results
-    assert any("rank 0 called all_gather #1" in r for r in results[1:]), results
+    assert any("called all_" in r and "#1" in r for r in results), results
+    for text in results:
+        assert "all_gather #1" in text and "all_reduce #1" in text, results
 
 
 def test_timeout_says_where_ranks_stand(tmp_path):

@@ -127,19 +127,16 @@ def launch_agent(
     if config.numa_options is not None:
         raise NotImplementedError("launch_agent: numa_options")
     assert config.logs_specs is not None
+    kept = (
+        "role max_restarts monitor_interval start_method logs_specs"
+        " log_line_prefix_template shutdown_timeout virtual_local_rank"
+    ).split()
     spec = WorkerSpec(
-        role=config.role,
         local_world_size=config.nproc_per_node,
         entrypoint=entrypoint,
         args=tuple(args),
-        max_restarts=config.max_restarts,
-        monitor_interval=config.monitor_interval,
-        start_method=config.start_method,
-        logs_specs=config.logs_specs,
-        log_line_prefix_template=config.log_line_prefix_template,
         signals=config.signals_to_handle,
-        shutdown_timeout=config.shutdown_timeout,
-        virtual_local_rank=config.virtual_local_rank,
+        **{name: getattr(config, name) for name in kept},
     )
     values, failures = Agent(spec, _meeting(config)).run()
     if failures:

@@ -35,16 +35,15 @@ class PostLocalSGDOptimizer(Optimizer):
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Takes a state of `state_dict`."""
+        known = "step" in state_dict
+        if not known:
+            warnings.warn(
+                "PostLocalSGDOptimizer: the state has no step of the averager, which "
+                "begins at 0",
+                stacklevel=2,
+            )
+        self.averager.step = state_dict["step"] if known else 0
         self.optim.load_state_dict(state_dict)
-        if "step" in state_dict:
-            self.averager.step = state_dict["step"]
-            return
-        warnings.warn(
-            "Loaded state dict does not contain a step counter for an averager. "
-            "Setting step counter to 0.",
-            stacklevel=2,
-        )
-        self.averager.step = 0
 
     def step(self, closure=None):  # type: ignore[override]
         """A step of the inner optimizer, then of the averager."""

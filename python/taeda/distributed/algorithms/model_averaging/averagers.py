@@ -18,8 +18,8 @@ class ModelAverager(ABC):
     """
 
     def __init__(self, process_group=None) -> None:
-        self.process_group = process_group if process_group else _groups.WORLD
         self.step = 0
+        self.process_group = process_group or _groups.WORLD
 
     @abstractmethod
     def average_parameters(self, params):
