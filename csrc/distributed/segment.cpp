@@ -218,8 +218,9 @@ std::unique_ptr<Segment> Segment::open(const Place& place,
   const std::string own = is_switched_off() ? "" : host_identity();
   Keys keys;
   for (int r = 0; r < place.size; ++r) keys.push_back(str_cat("host/", r));
-  store.set(keys[place.rank], own.empty() ? str_cat("none", place.rank) : own);
   try {
+    store.set(keys[place.rank],
+              own.empty() ? str_cat("none", place.rank) : own);
     store.wait(keys, limit);
   } catch (const DistError& error) {
     if (error.fault() == Fault::Network) {

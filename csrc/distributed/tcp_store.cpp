@@ -45,7 +45,11 @@ void TCPStore::connect(Millis limit) {
 }
 
 void TCPStore::meet(const TCPStoreOptions& options) {
-  ask(message(Action::Join));
+  try {
+    ask(message(Action::Join));
+  } catch (const DistError& error) {
+    fail(error.fault(), "TCPStore: could not join in time: ", error.what());
+  }
   if (!server_) return;
   auto question = message(Action::AwaitJoined);
   question.number(options.limit.count()).number(*options.workers);

@@ -31,8 +31,7 @@ TABLE = {
     " use_mem_pool=cuda.memory",
     "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
     "distributed.rpc": "",
-    "distributed.tensor": "DTensor DeviceMesh=distributed.device_mesh Partial Replicate"
-    " Shard distribute_tensor()",
+    "distributed.tensor": "DTensor Partial Replicate Shard distribute_tensor()",
     "onnx": "ONNXProgram",
     "ops:aten": "_pin_memory.default() _sparse_addmm.default()"
     " _sparse_mm_reduce_impl.default()",

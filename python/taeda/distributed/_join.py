@@ -386,7 +386,7 @@ def _new_group(
     return _make_group(
         chosen,
         chosen.index(rank),
-        backend or _world.pg_backend_config.get(default) or default_backend,
+        backend or default_backend,
         store,
         name,
         limit,
