@@ -39,7 +39,7 @@ _MODULES = {
     "device_mesh": "DeviceMesh init_device_mesh",
     "distributed_c10d": "get_default_backend_for_device is_backend_available reduce_op",
     "_reducer": "GradBucket",
-    "rendezvous": "register_rendezvous_handler",
+    "_rendezvous": "register_rendezvous_handler rendezvous",
 }
 _PUBLIC = {name: module for module in _MODULES for name in _MODULES[module].split()}
 _SUBMODULES = (
@@ -57,7 +57,6 @@ __all__ = [
     "is_torchelastic_launched",
     "is_ucc_available",
     "is_xccl_available",
-    "rendezvous",
 ]
 _find = attributes(__name__, _PUBLIC, _SUBMODULES)
 
@@ -101,11 +100,3 @@ is_ucc_available = is_xccl_available = _no_backend
 def is_torchelastic_launched() -> bool:
     """Whether an elastic launcher started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
-
-
-def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs):
-    """The stores, ranks and sizes that a URL leads to; see `rendezvous.py`."""
-    from importlib import import_module
-
-    module = import_module(f"{__name__}.rendezvous")
-    return module.rendezvous(url, rank, world_size, **kwargs)

@@ -214,7 +214,7 @@ def init_process_group(
     limit = _checked_timeout(timeout)
     _known(BackendConfig(name))
     if store is None:
-        from .rendezvous import rendezvous
+        from ._rendezvous import rendezvous
 
         url = init_method or "env://"
         store, rank, world_size = next(rendezvous(url, rank, world_size, timeout=limit))

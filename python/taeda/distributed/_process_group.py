@@ -198,11 +198,13 @@ class ProcessGroup:
         backend = self._of(input_list)
         return backend.allgather_coalesced(output_lists, input_list, opts)
 
-    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None) -> Work:
+    def allgather_into_tensor_coalesced(
+        self, output_lists, input_list, opts=None
+    ) -> Work:
         """Gathers several tensors, each into one."""
         opts = _with(types.AllgatherOptions, opts)
-        backend = self._of(inputs)
-        return backend.allgather_into_tensor_coalesced(outputs, inputs, opts)
+        backend = self._of(input_list)
+        return backend.allgather_into_tensor_coalesced(output_lists, input_list, opts)
 
     def gather(
         self, output_tensors, input_tensors, opts=None, root=None, timeout=None
@@ -246,19 +248,25 @@ class ProcessGroup:
         )
 
     def reduce_scatter_single(
-        self, output, input, opts=None, op=None, timeout=None
+        self, outputTensor, inputTensor, opts=None, op=None, timeout=None
     ) -> Work:
         """Reduces a tensor; each rank gets its part."""
         if isinstance(opts, ReduceOp):
             opts, op = None, opts
         opts = _with(types.ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
-        return self._of(input)._reduce_scatter_base(output, input, opts)
+        return self._of(inputTensor)._reduce_scatter_base(
+            outputTensor, inputTensor, opts
+        )
 
-    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None) -> Work:
+    def reduce_scatter_tensor_coalesced(
+        self, outputTensors, inputTensors, opts=None
+    ) -> Work:
         """Reduces several tensors; each rank gets its parts."""
         opts = _with(types.ReduceScatterOptions, opts)
-        backend = self._of(inputs)
-        return backend.reduce_scatter_tensor_coalesced(outputs, inputs, opts)
+        backend = self._of(inputTensors)
+        return backend.reduce_scatter_tensor_coalesced(
+            outputTensors, inputTensors, opts
+        )
 
     def alltoall(self, output_tensors, input_tensors, opts=None) -> Work:
         """Sends entry r of a list to rank r, and receives as many."""
@@ -267,8 +275,8 @@ class ProcessGroup:
 
     def alltoall_base(
         self,
-        output,
-        input,
+        output_tensor,
+        input_tensor,
         output_split_sizes,
         input_split_sizes,
         opts=None,
@@ -276,8 +284,8 @@ class ProcessGroup:
     ) -> Work:
         """Sends part r of a tensor to rank r, and receives as many."""
         opts = _with(types.AllToAllOptions, opts, timeout=timeout)
-        return self._of(input).alltoall_base(
-            output, input, output_split_sizes, input_split_sizes, opts
+        return self._of(input_tensor).alltoall_base(
+            output_tensor, input_tensor, output_split_sizes, input_split_sizes, opts
         )
 
     all_to_all_single = alltoall_base

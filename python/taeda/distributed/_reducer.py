@@ -37,9 +37,9 @@ class GradBucket:
         """All gradients in one dimension."""
         return self._buffer
 
-    def set_buffer(self, buffer) -> None:
+    def set_buffer(self, tensor) -> None:
         """Puts another tensor in the buffer's place."""
-        self._buffer = buffer
+        self._buffer = tensor
 
     def gradients(self) -> list:
         """The gradients, in the parameters' shapes."""

@@ -428,7 +428,7 @@ class DeviceMesh:
         DeviceMesh._entered.append(self)
         return self
 
-    def __exit__(self, kind, value, traceback) -> None:
+    def __exit__(self, exc_type, exc_value, exc_traceback) -> None:
         DeviceMesh._entered.pop()
 
     def __getstate__(self) -> dict:

@@ -34,10 +34,10 @@ from ._join import _not_in_group as _rank_not_in_group  # noqa: F401
 from ._messages import _coalescing_manager, _CoalescingManager  # noqa: F401
 from ._objects import _object_to_tensor, _tensor_to_object  # noqa: F401
 from ._process_group import ProcessGroup
+from ._rendezvous import register_rendezvous_handler, rendezvous
 from ._work import Work
 from ._world import _world as _the_world
 from .constants import default_pg_nccl_timeout, default_pg_timeout
-from .rendezvous import register_rendezvous_handler, rendezvous
 
 _PARTS = (_collectives, _join, _messages, _objects, _subgroups, _types, _world_module)
 for _part in _PARTS:

@@ -101,8 +101,8 @@ class Join:
     def __enter__(self) -> Join:
         return self
 
-    def __exit__(self, kind, value, traceback) -> None:
-        if not self._enable or kind is not None:
+    def __exit__(self, type, value, traceback) -> None:
+        if not self._enable or type is not None:
             return
         self._run_hooks()
         for joinable in self._joinables:

@@ -66,11 +66,17 @@ class elastic_launch:
     Calling it with arguments starts the workers and returns their results by rank.
     """
 
-    def __init__(self, config: LaunchConfig, entrypoint: Callable | str | None) -> None:
+    def __init__(
+        self,
+        config: LaunchConfig,
+        entrypoint: Callable | str | None,
+        health_check_server: Any = None,
+    ) -> None:
         self._config, self._entrypoint = config, entrypoint
+        self._server = health_check_server
 
     def __call__(self, *args) -> dict[int, Any]:
-        return launch_agent(self._config, self._entrypoint, list(args))
+        return launch_agent(self._config, self._entrypoint, list(args), self._server)
 
 
 def _flag(value) -> bool | None:
@@ -106,7 +112,10 @@ def _meeting(config: LaunchConfig) -> MeetingOptions:
 
 
 def launch_agent(
-    config: LaunchConfig, entrypoint: Callable | str | None, args: list[Any]
+    config: LaunchConfig,
+    entrypoint: Callable | str | None,
+    args: list[Any],
+    health_check_server: Any = None,
 ) -> dict[int, Any]:
     """Runs this node's agent until the job has ended.
 
@@ -114,6 +123,7 @@ def launch_agent(
         config: how.
         entrypoint: the function, or the path of a program.
         args: of each worker.
+        health_check_server: not there.
 
     Returns:
         What the functions of this node returned, by global rank.
@@ -124,8 +134,12 @@ def launch_agent(
     """
     if entrypoint is None:
         raise ValueError("launch_agent: expected a function or a program, got None")
-    if config.numa_options is not None:
-        raise NotImplementedError("launch_agent: numa_options")
+    for name, value in (
+        ("numa_options", config.numa_options),
+        ("health_check_server", health_check_server),
+    ):
+        if value is not None:
+            raise NotImplementedError(f"launch_agent: {name}")
     assert config.logs_specs is not None
     kept = (
         "role max_restarts monitor_interval start_method logs_specs"

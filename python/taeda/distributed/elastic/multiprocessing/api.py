@@ -121,17 +121,18 @@ class PContext(ABC):
     def _signal(self, number: int) -> bool:
         """Sends a signal to those that run; whether there were any."""
 
-    def wait(self, timeout: float = -1, period: float = 0.05) -> RunProcsResult | None:
+    def wait(self, timeout: float = -1, period: float = 1) -> RunProcsResult | None:
         """Waits until all have ended well or one has failed; then all are ended.
 
         Args:
             timeout: seconds; 0 looks once, a negative number waits on.
-            period: seconds between two looks.
+            period: the longest time between two looks, in seconds.
 
         Returns:
             The result, None while they run.
         """
         end = time.monotonic() + timeout
+        pause = min(period, 0.05)
         while True:
             result = self._poll()
             if result is not None:
@@ -142,13 +143,12 @@ class PContext(ABC):
                 return result
             if timeout == 0 or (timeout > 0 and time.monotonic() >= end):
                 return None
-            time.sleep(period)
+            time.sleep(pause)
+            pause = min(period, pause * 2)
 
-    def close(
-        self, death_sig: signal.Signals = signal.SIGTERM, timeout: int = 30
-    ) -> None:
-        """Ends the processes: first by a signal, after the timeout by SIGKILL."""
-        if self._signal(death_sig):
+    def close(self, death_sig: signal.Signals | None = None, timeout: int = 30) -> None:
+        """Ends the processes: by a signal (SIGTERM), after the timeout by SIGKILL."""
+        if self._signal(death_sig or signal.SIGTERM):
             end = time.monotonic() + timeout
             while time.monotonic() < end and self._signal(0):
                 time.sleep(0.02)

@@ -159,7 +159,7 @@ class ChildFailedError(Exception):
         """The rank that failed first, and how."""
         return min(self.failures.items(), key=lambda item: item[1].timestamp)
 
-    def format_msg(self, boundary_delim: str = "=", section_delim: str = "-") -> str:
+    def format_msg(self, boarder_delim: str = "=", section_delim: str = "-") -> str:
         """The report."""
         first = self.get_first_failure()[0]
         others = [
@@ -168,7 +168,7 @@ class ChildFailedError(Exception):
             if rank != first
         ]
         parts = [
-            boundary_delim * 60,
+            boarder_delim * 60,
             f"{self.name} FAILED",
             section_delim * 60,
             "First failure:",
@@ -176,7 +176,7 @@ class ChildFailedError(Exception):
             section_delim * 60,
             "Later failures:" if others else "No other failures.",
             *others,
-            boundary_delim * 60,
+            boarder_delim * 60,
         ]
         return "\n".join(parts)
 
