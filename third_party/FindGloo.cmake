@@ -1,11 +1,10 @@
-# Gloo::gloo, from Debian's libgloo-dev, and Gloo_SONAME_FILE, the file that its users
-# ask for. Not required: without it there is no way between hosts.
+# Gloo::gloo, from Debian's libgloo-dev. Not required: without it there is no way
+# between hosts.
 include(FindPackageHandleStandardArgs)
 find_path(Gloo_INCLUDE_DIR gloo/context.h)
 find_library(Gloo_LIBRARY gloo)
-find_file(Gloo_SONAME_FILE libgloo.so.0 PATHS /usr/lib PATH_SUFFIXES x86_64-linux-gnu)
 find_package_handle_standard_args(Gloo
-  REQUIRED_VARS Gloo_LIBRARY Gloo_INCLUDE_DIR Gloo_SONAME_FILE
+  REQUIRED_VARS Gloo_LIBRARY Gloo_INCLUDE_DIR
   REASON_FAILURE_MESSAGE "apt-get install libgloo-dev")
 if(Gloo_FOUND AND NOT TARGET Gloo::gloo)
   add_library(Gloo::gloo UNKNOWN IMPORTED)

@@ -12,12 +12,9 @@ foreach(_module _capture _compiler _distributed)
   endif()
 endforeach()
 if(TARGET taeda_gloo)
-  # Gloo itself goes along; what it needs of the system (hiredis, ibverbs) does not,
-  # and without that a group between hosts says what is missing.
+  # Gloo itself stays the system's (libgloo0), as what it needs: hiredis and ibverbs.
+  # Where it is missing a group between hosts says so.
   install(TARGETS taeda_gloo LIBRARY DESTINATION ${TAEDA_LIBDIR})
-  install(FILES "${Gloo_SONAME_FILE}" DESTINATION ${TAEDA_LIBDIR}
-    PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
-      WORLD_READ WORLD_EXECUTE)
 endif()
 install(EXPORT TaedaTargets NAMESPACE Taeda:: DESTINATION ${_cmake_dir})
 configure_package_config_file(
