@@ -234,8 +234,13 @@ std::unique_ptr<Segment> Segment::open(const Place& place,
     }
     if (error.fault() != Fault::Store) throw;
     std::string missing;
-    for (int r = 0; r < place.size; ++r) {
-      if (!store.check({keys[r]})) missing += str_cat(" ", r);
+    try {
+      for (int r = 0; r < place.size; ++r) {
+        if (!store.check({keys[r]})) missing += str_cat(" ", r);
+      }
+    } catch (const DistError&) {
+      // The server's rank had the same limit, and has left with the store.
+      missing += " (the store has gone)";
     }
     fail(Fault::Store,
          "init_process_group: timed out after ",
