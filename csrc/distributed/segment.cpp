@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -277,12 +276,7 @@ std::unique_ptr<Segment> Segment::open(const Place& place,
   return made;
 }
 
-void Segment::spin(int turn) {
-  // The other ranks may need this core.
-  if (turn % 16 == 15) {
-    ::sched_yield();
-    return;
-  }
+void Segment::spin() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif

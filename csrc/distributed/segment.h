@@ -116,7 +116,10 @@ class Segment {
   void await_count(const std::atomic<int32_t>& count, TimePoint end) const;
   SegmentHead& head() const { return *reinterpret_cast<SegmentHead*>(memory_); }
   void sleep(uint32_t bell) const;
-  static void spin(int turn);
+  static void spin();
+  // Some 20 microseconds. Giving the core away in between (sched_yield) would
+  // hand it to any other program for a whole slice of time; who sleeps is
+  // woken at once.
   static constexpr int kSpins = 400;
   static constexpr Millis kPatience{15};
 
@@ -140,7 +143,7 @@ template <class Ready, class Check>
 void Segment::await(Ready&& ready, Check&& check) const {
   for (int turn = 0; turn < kSpins; ++turn) {
     if (ready()) return;
-    spin(turn);
+    spin();
   }
   RankState& me = mine();
   struct Sleeper {
