@@ -127,7 +127,8 @@ def audit(wheel: pathlib.Path) -> tuple[list[Library], list[str]]:
         library.texts = list(licences.LIBRARIES.get(known, ()))
         wrong += faults(library, inside)
     wanted = {n for n in licences.LIBRARIES if licences.ONLY.get(n, "") in wheel.name}
-    missing = wanted - licences.OPTIONAL.keys() - {n.partition(".cpython-")[0] for n in inside}
+    there = {n.partition(".cpython-")[0] for n in inside}
+    missing = wanted - there - licences.OPTIONAL.keys()
     wrong += [f"{name} is not in the wheel" for name in sorted(missing)]
     return libraries, wrong
 
