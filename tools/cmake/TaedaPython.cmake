@@ -65,7 +65,9 @@ if(TAEDA_DISTRIBUTED_SOURCES)
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")
   find_package(Gloo)
-  if(Gloo_FOUND)
+  if(TAEDA_LIBRARY_TREE)
+    # Another Python's modules take that tree's libraries.
+  elseif(Gloo_FOUND)
     add_library(taeda_gloo MODULE ${_gloo_sources} csrc/distributed/call.cpp
       csrc/distributed/reduce.cpp csrc/distributed/store.cpp
       csrc/distributed/work.cpp)

@@ -458,18 +458,14 @@ def init_device_mesh(
     Example:
         >>> mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
     """
-    if mesh_dim_names is not None:
-        if len(set(mesh_dim_names)) != len(mesh_dim_names):
-            raise RuntimeError(
-                "Each mesh_dim_name must be unique. Found repeated mesh_dim_name in "
-                f"mesh_dim_names {mesh_dim_names}"
-            )
-        if len(mesh_shape) != len(mesh_dim_names):
-            raise RuntimeError(
-                "mesh_shape and mesh_dim_names should have same length! Found "
-                f"len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):"
-                f"{len(mesh_shape)}."
-            )
+    named = mesh_dim_names if mesh_dim_names is not None else range(len(mesh_shape))
+    if len(dict.fromkeys(named)) < len(named):
+        raise RuntimeError(f"Each mesh_dim_name must be unique, got {mesh_dim_names}")
+    if len(named) != len(mesh_shape):
+        raise RuntimeError(
+            "mesh_shape and mesh_dim_names should have same length, got "
+            f"{tuple(mesh_shape)} and {mesh_dim_names}"
+        )
     if device_type and not device_type.isalpha():
         raise RuntimeError(
             f"Device type with index is not supported but got {device_type}."
