@@ -6,11 +6,16 @@ install(TARGETS taeda EXPORT TaedaTargets LIBRARY DESTINATION ${TAEDA_LIBDIR})
 if(TARGET _C)
   install(TARGETS _C LIBRARY DESTINATION taeda)
 endif()
-foreach(_module _capture _compiler)
+foreach(_module _capture _compiler _distributed)
   if(TARGET ${_module})
     install(TARGETS ${_module} LIBRARY DESTINATION taeda)
   endif()
 endforeach()
+if(TARGET taeda_gloo)
+  # Gloo itself stays the system's (libgloo0), as what it needs: hiredis and ibverbs.
+  # Where it is missing a group between hosts says so.
+  install(TARGETS taeda_gloo LIBRARY DESTINATION ${TAEDA_LIBDIR})
+endif()
 install(EXPORT TaedaTargets NAMESPACE Taeda:: DESTINATION ${_cmake_dir})
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/tools/cmake/TaedaConfig.cmake.in"
@@ -31,6 +36,7 @@ foreach(_layer c10 aten csrc)
     FILES_MATCHING PATTERN "*.h"
     PATTERN "csrc/python" EXCLUDE
     PATTERN "csrc/compiler" EXCLUDE
+    PATTERN "csrc/distributed" EXCLUDE
     PATTERN "plugin" EXCLUDE)
 endforeach()
 install(FILES ${TAEDA_FRONT_HEADERS} DESTINATION taeda/include/taeda)

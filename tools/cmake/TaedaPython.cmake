@@ -48,6 +48,39 @@ if(TAEDA_COMPILER_BINDINGS)
     INSTALL_RPATH "$ORIGIN/lib")
 endif()
 
+# _distributed: stores and process groups, loaded by taeda.distributed. libtaeda_gloo is
+# their way between hosts, opened when it is needed; a build without Gloo has none.
+if(TAEDA_DISTRIBUTED_SOURCES)
+  set(_gloo_sources ${TAEDA_DISTRIBUTED_SOURCES})
+  list(FILTER _gloo_sources INCLUDE REGEX "/gloo/")
+  list(FILTER TAEDA_DISTRIBUTED_SOURCES EXCLUDE REGEX "/gloo/")
+  # Reductions are loops that the compiler vectorises.
+  set_source_files_properties(csrc/distributed/reduce.cpp PROPERTIES
+    COMPILE_OPTIONS "${TAEDA_KERNEL_FLAGS}")
+  Python_add_library(_distributed MODULE WITH_SOABI ${TAEDA_DISTRIBUTED_SOURCES})
+  add_dependencies(_distributed taeda_gen)
+  target_link_libraries(_distributed PRIVATE
+    taeda taeda_flags pybind11::headers ${CMAKE_DL_LIBS})
+  set_target_properties(_distributed PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
+    INSTALL_RPATH "$ORIGIN/lib")
+  find_package(Gloo)
+  if(TAEDA_LIBRARY_TREE)
+    # Another Python's modules take that tree's libraries.
+  elseif(Gloo_FOUND)
+    add_library(taeda_gloo MODULE ${_gloo_sources} csrc/distributed/call.cpp
+      csrc/distributed/reduce.cpp csrc/distributed/store.cpp
+      csrc/distributed/work.cpp)
+    add_dependencies(taeda_gloo taeda_gen)
+    target_link_libraries(taeda_gloo PRIVATE taeda taeda_flags Gloo::gloo)
+    set_target_properties(taeda_gloo PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
+      INSTALL_RPATH "$ORIGIN")
+  else()
+    message(STATUS "No Gloo (libgloo-dev): process groups on one host only")
+  endif()
+endif()
+
 # _capture, which is loaded when something is compiled. It knows the interpreter's
 # frames, so it is built for the versions whose frames it knows.
 if(TAEDA_CAPTURE_SOURCES AND Python_VERSION VERSION_GREATER_EQUAL 3.11

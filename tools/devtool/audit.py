@@ -86,6 +86,8 @@ def faults(library: Library, inside: set[str]) -> list[str]:
     """What is wrong with a library of a wheel that has these libraries inside."""
     found = []
     for needed in library.needed:
+        if needed == licences.OPTIONAL.get(library.name):
+            continue
         if needed not in SYSTEM and needed not in inside:
             found.append(f"needs {needed}, which is neither inside nor the system's")
     for path in library.paths:
@@ -125,7 +127,8 @@ def audit(wheel: pathlib.Path) -> tuple[list[Library], list[str]]:
         library.texts = list(licences.LIBRARIES.get(known, ()))
         wrong += faults(library, inside)
     wanted = {n for n in licences.LIBRARIES if licences.ONLY.get(n, "") in wheel.name}
-    missing = wanted - {n.partition(".cpython-")[0] for n in inside}
+    there = {n.partition(".cpython-")[0] for n in inside}
+    missing = wanted - there - licences.OPTIONAL.keys()
     wrong += [f"{name} is not in the wheel" for name in sorted(missing)]
     return libraries, wrong
 

@@ -65,11 +65,16 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "_C": (*_OURS, "pybind11.txt"),
     "_capture": ("LICENSE",),
     "_compiler": (*_OURS, "pybind11.txt"),
+    "_distributed": ("LICENSE", "pybind11.txt"),
+    "libtaeda_gloo.so": ("LICENSE",),
     "libtaeda.so": (*_OURS, "Eigen.txt"),
     "libtaeda_dnn.so": (*_OURS, "oneDNN.txt"),
     "libdnnl.so.3": ("oneDNN.txt", "oneDNN-third-party.txt"),
     "libscipy_openblas.so": ("OpenBLAS.txt",),
 }
+# Libraries of builds that found something of the system's, and what that is: it is
+# opened when it is needed, and who asks for it hears that it is missing.
+OPTIONAL = {"libtaeda_gloo.so": "libgloo.so.0"}
 # Libraries that only the wheels of one interpreter have (TaedaPython.cmake).
 ONLY = {"_capture": "-cp311-"}
 

@@ -43,6 +43,9 @@ def _missing(tests: bool) -> tuple[list[str], list[str]]:
         for package, program in (("ccache", "ccache"), ("lld", "ld.lld"))
         if not shutil.which(program)
     ]
+    # Without it process groups stay on one host.
+    if not pathlib.Path("/usr/include/gloo/context.h").exists():
+        helpful.append("libgloo-dev")
     return needed, helpful
 
 
@@ -73,7 +76,7 @@ def system_packages(tests: bool) -> None:
             f"here; as root: apt-get install {names}"
         )
     if helpful:
-        say("not installed, builds are slower without: " + " ".join(helpful))
+        say("not installed, builds are slower or less without: " + " ".join(helpful))
 
 
 def project() -> dict[str, Any]:

@@ -29,13 +29,8 @@ TABLE = {
     " GreenContext MemPool=cuda.memory graph"
     " use_mem_pool=cuda.memory",
     "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
-    "distributed": "ProcessGroup",
-    "distributed.device_mesh": "DeviceMesh=distributed.tensor",
     "distributed.rpc": "",
-    "distributed.tensor": "DTensor DeviceMesh Partial Replicate Shard"
-    " distribute_tensor()",
-    "nn.parallel": "DistributedDataParallel=nn.parallel.distributed",
-    "nn.parallel.distributed": "DistributedDataParallel(nn.Module)",
+    "distributed.tensor": "DTensor Partial Replicate Shard distribute_tensor()",
     "onnx": "ONNXProgram",
     "ops:aten": "_pin_memory.default() _sparse_addmm.default()"
     " _sparse_mm_reduce_impl.default()",

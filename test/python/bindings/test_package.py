@@ -293,11 +293,11 @@ def test_versions_compare_as_versions(low, high):
     assert TorchVersion("2.1.0+cpu") == "2.1"
 
 
-def test_distributed_says_that_it_is_absent():
+def test_distributed_says_what_is_there():
     from taeda import distributed
 
-    assert not distributed.is_available() and not distributed.is_initialized()
-    assert not hasattr(distributed, "init_process_group")
+    assert distributed.is_available() and not distributed.is_initialized()
+    assert not distributed.is_nccl_available() and not distributed.is_mpi_available()
 
 
 def test_meshgrid_asks_for_its_indexing():

@@ -14,7 +14,7 @@ __len__=lambda s: 2)(), data.StackDataset(d).__getitems__([0]))\
   # Nested dataset's output size mismatch. Expected 1, got 0
 data.ConcatDataset([])  # datasets should not be an empty iterable
 list(data.ChainDataset([[1]]))  # ChainDataset only supports IterableDataset
-data.distributed.DistributedSampler([1])  # DistributedSampler: requires the distributed
+data.distributed.DistributedSampler([1])  # Default process group has not been
 iter(data.Sampler())  # Sampler does not define __iter__
 data.WeightedRandomSampler([1], 1, replacement=1)  # value, but got replacement=1
 data.DataLoader([1], num_workers=1, prefetch_factor=-1)\

@@ -24,7 +24,7 @@ def test_importable(name) -> None:
     "call",
     [
         lambda: taeda.autograd.profiler_legacy.profile(),
-        lambda: taeda.nn.parallel.DistributedDataParallel(taeda.nn.Linear(1, 1)),
+        lambda: taeda.distributed.tensor.distribute_tensor(taeda.ones(2)),
     ],
 )
 def test_says_what_is_missing(call) -> None:

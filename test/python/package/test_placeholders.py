@@ -20,8 +20,8 @@ from taeda._compat.table import DEVICES, TABLE
 ABSENT = """
 sparse_coo_tensor no_such_loop sparse ao onnx.export
 jit.CompilationUnit jit.set_fusion_strategy jit.optimized_execution compiler.no_such
-fft.no_such distributed.all_reduce distributed.init_process_group
-distributed.rpc.init_rpc distributed.optim accelerator.Graph cuda.jiterator
+fft.no_such distributed.all_produce distributed.no_such
+distributed.rpc.init_rpc distributed.optim.no_such accelerator.Graph cuda.jiterator
 backends.cuda.cuBLASModule
 _dynamo.no_such _dynamo.config.no_such linalg.no_such special.no_such
 library.get_kernel utils.checkpoint.GraphExecGroup
@@ -76,13 +76,9 @@ def test_placeholders_import_and_refuse(module, name) -> None:
 
 
 def test_placeholders_are_one_object_wherever_they_are_found() -> None:
-    from taeda.distributed.device_mesh import DeviceMesh
-    from taeda.distributed.tensor import DeviceMesh as same
+    from taeda.distributed.tensor import DTensor
 
-    assert DeviceMesh is same is taeda.distributed.device_mesh.DeviceMesh
-    from taeda.nn.parallel import DistributedDataParallel
-
-    assert issubclass(DistributedDataParallel, taeda.nn.Module)
+    assert DTensor is taeda.distributed.tensor.DTensor
 
 
 def test_the_page_of_the_documentation_is_the_table() -> None:

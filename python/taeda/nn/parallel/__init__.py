@@ -14,10 +14,15 @@ from .scatter_gather import gather, scatter
 
 __all__ = [
     "DataParallel",
+    "DistributedDataParallel",
     "data_parallel",
     "gather",
     "parallel_apply",
     "replicate",
     "scatter",
 ]
-__getattr__ = attributes(__name__, submodules=("scatter_gather",))
+__getattr__ = attributes(
+    __name__,
+    {"DistributedDataParallel": "distributed"},
+    ("distributed", "scatter_gather"),
+)

@@ -72,9 +72,9 @@ class DistributedSampler(Sampler):
 
 
 def _process_group() -> tuple[int, int]:
-    distributed = getattr(taeda, "distributed", None)
-    if distributed is None or not distributed.is_available():
-        raise ValueError(
+    distributed = taeda.distributed
+    if not distributed.is_available():
+        raise RuntimeError(
             "DistributedSampler: requires the distributed package to be available"
         )
     return distributed.get_world_size(), distributed.get_rank()

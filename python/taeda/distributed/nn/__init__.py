@@ -1,0 +1,27 @@
+"""Collectives through which gradients flow."""
+
+from __future__ import annotations
+
+from .functional import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    broadcast,
+    gather,
+    reduce,
+    reduce_scatter,
+    scatter,
+)
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]

@@ -1,0 +1,241 @@
+"""What ranks do in the tests; each function runs at every rank."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import taeda
+import taeda.distributed as dist
+from ranks import join
+from taeda.nn.parallel import DistributedDataParallel
+
+SIZES = (0, 1, 5, 5000, 300_001)
+
+
+def values(rank: int, size: int, dtype: str = "float64") -> np.ndarray:
+    """Small whole numbers, exact in each dtype and order."""
+    return np.random.RandomState(rank + size).randint(1, 4, size).astype(dtype)
+
+
+def own(rank: int, size: int, dtype: str = "float64"):
+    return taeda.tensor(values(rank, size, dtype))
+
+
+def reductions(rank: int, world: int) -> list:
+    """Sums and others of each size; results of all dtypes."""
+    join(".", rank, world)
+    found = []
+    for name in ("SUM", "PRODUCT", "MIN", "MAX", "AVG"):
+        for size in SIZES:
+            x = own(rank, size)
+            dist.all_reduce(x, getattr(dist.ReduceOp, name))
+            found.append((name, size, x.numpy().tolist()))
+    for dtype in ("float16", "bfloat16", "int8", "int16", "int64", "uint8", "bool"):
+        x = own(rank, 7).to(getattr(taeda, dtype))
+        dist.all_reduce(x, dist.ReduceOp.MAX)
+        found.append((dtype, 7, x.double().numpy().tolist()))
+    x = own(rank, 6).view(2, 3).t()
+    dist.all_reduce(x)
+    found.append(("transposed", 6, x.reshape(-1).numpy().tolist()))
+    x = own(rank, 5)
+    dist.all_reduce(x, dist.ReduceOp.PREMUL_SUM(rank + 1.0))
+    found.append(("premul", 5, x.numpy().tolist()))
+    return found
+
+
+def movements(rank: int, world: int) -> dict:
+    """Every collective that moves values, at sizes of one step and of several."""
+    join(".", rank, world)
+    found: dict = {}
+    for size in (3, 200_000):
+        x = own(rank, size)
+        outs = [taeda.zeros(size, dtype=taeda.float64) for _ in range(world)]
+        dist.all_gather(outs, x)
+        found["all_gather", size] = [o.sum().item() for o in outs]
+        out = taeda.zeros(world * size, dtype=taeda.float64)
+        dist.all_gather_into_tensor(out, x)
+        found["into", size] = bool((taeda.cat(outs) == out).all())
+        y = own(rank, size)
+        dist.broadcast(y, 1)
+        found["broadcast", size] = y.sum().item()
+        given = outs if rank == 0 else None
+        dist.gather(x, given, 0)
+        found["gather", size] = [o.sum().item() for o in outs]
+        part = taeda.zeros(size, dtype=taeda.float64)
+        parts = [own(10 + r, size) for r in range(world)]
+        dist.scatter(part, parts if rank == 1 else None, 1)
+        found["scatter", size] = part.sum().item()
+        dist.reduce_scatter(part, parts)
+        found["reduce_scatter", size] = part.sum().item()
+        ins = [own(10 * rank + r, size + r) for r in range(world)]
+        outs = [taeda.zeros(size + rank, dtype=taeda.float64) for _ in range(world)]
+        dist.all_to_all(outs, ins)
+        found["all_to_all", size] = [o.sum().item() for o in outs]
+        z = own(rank, size)
+        dist.reduce(z, 1)
+        found["reduce", size] = z.sum().item() if rank == 1 else None
+    dist.barrier()
+    dist.monitored_barrier(timeout=timedelta(seconds=10))
+    works = [dist.all_reduce(taeda.ones(1000), async_op=True) for _ in range(20)]
+    found["async"] = [w.wait() for w in works] == [True] * 20
+    objects: list = [None] * world
+    dist.all_gather_object(objects, {"rank": rank, "text": "x" * 1000 * rank})
+    found["objects"] = [o["rank"] for o in objects]
+    return found
+
+
+def messages(rank: int, world: int) -> dict:
+    """Tags, sizes beyond a ring's, any source, several at once."""
+    join(".", rank, world)
+    found: dict = {}
+    if rank == 0:
+        works = [dist.isend(taeda.full((n,), float(n)), 1, tag=n) for n in (3, 1, 2)]
+        big = taeda.arange(500_000)
+        works.append(dist.isend(big, 1, tag=9))
+        for work in works:
+            work.wait()
+    if rank == 1:
+        got = []
+        for n in (1, 2, 3):
+            x = taeda.zeros(n)
+            dist.recv(x, 0, tag=n)
+            got.append(x.tolist())
+        found["tags"] = got
+        x = taeda.zeros(500_000, dtype=taeda.int64)
+        found["source"] = dist.recv(x, tag=9)
+        found["big"] = bool((x == taeda.arange(500_000)).all())
+    right, left = (rank + 1) % world, (rank - 1) % world
+    mine, other = taeda.full((4,), float(rank)), taeda.zeros(4)
+    ops = [dist.P2POp(dist.isend, mine, right), dist.P2POp(dist.irecv, other, left)]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    found["ring"] = other.tolist()
+    dist.barrier()
+    return found
+
+
+def groups(rank: int, world: int) -> dict:
+    """Groups within the world, at once; leaving and coming back."""
+    join(".", rank, world)
+    mine, _ = dist.new_subgroups(2)
+    other, _ = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
+    x, y = taeda.tensor([2.0**rank]), taeda.tensor([2.0**rank])
+    works = [
+        dist.all_reduce(t, group=g, async_op=True) for t, g in ((x, mine), (y, other))
+    ]
+    for work in works:
+        work.wait()
+    found = {"sums": [x.item(), y.item()]}
+    dist.barrier()
+    dist.destroy_process_group()
+    found["joined"] = dist.is_initialized()
+    os.chdir("..")
+    return found
+
+
+def killed(rank: int, world: int, victim: int) -> str:
+    """One rank dies between collectives; the others return what they raise."""
+    join(".", rank, world)
+    try:
+        for turn in range(1000):
+            if rank == victim and turn == 3:
+                Path("dying").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            dist.all_reduce(taeda.ones(1000))
+    except dist.DistBackendError as error:
+        return str(error)
+    return "nothing was raised"
+
+
+def disagreeing(rank: int, world: int) -> str:
+    """Rank 0 calls another collective than the others."""
+    join(".", rank, world, 5.0)
+    x = taeda.ones(3)
+    try:
+        if rank == 0:
+            dist.all_gather([taeda.zeros(3) for _ in range(world)], x)
+        else:
+            dist.all_reduce(x)
+    except RuntimeError as error:
+        return str(error)
+    return "nothing was raised"
+
+
+def late(rank: int, world: int) -> str:
+    """Rank 1 never comes to the second collective."""
+    join(".", rank, world, 1.0)
+    dist.barrier()
+    if rank == 1:
+        while not Path("told").exists():
+            time.sleep(0.01)
+        return "waited"
+    try:
+        dist.all_reduce(taeda.ones(3))
+    except RuntimeError as error:
+        Path("told").touch()
+        return str(error)
+    return "nothing was raised"
+
+
+def training(rank: int, world: int, options: dict) -> list:
+    """Weights after training on this rank's part of each batch."""
+    if world > 1:
+        join(".", rank, world)
+    taeda.manual_seed(rank)
+    model = taeda.nn.Sequential(
+        taeda.nn.Linear(4, 8), taeda.nn.Tanh(), taeda.nn.Linear(8, 2)
+    ).double()
+    with taeda.no_grad():
+        for i, p in enumerate(model.parameters()):
+            noise = np.random.RandomState(i).standard_normal(tuple(p.shape))
+            p.copy_(taeda.tensor(noise if rank == 0 else 0 * noise))
+    inner = model
+    if world > 1:
+        model = DistributedDataParallel(model, **options)
+    optimizer = taeda.optim.SGD(inner.parameters(), lr=0.1, momentum=0.9)
+    for step in range(4):
+        x = taeda.tensor(np.random.RandomState(50 + step).standard_normal((12, 4)))
+        y = taeda.tensor(np.random.RandomState(90 + step).standard_normal((12, 2)))
+        part = slice(rank * 12 // world, (rank + 1) * 12 // world)
+        loss = taeda.nn.functional.mse_loss(model(x[part]), y[part])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return [p.detach().numpy().tolist() for p in inner.parameters()]
+
+
+def meshes(rank: int, world: int) -> dict:
+    """A grid, its parts, and functional collectives with gradients over them."""
+    from taeda.distributed import _functional_collectives as functional
+    from taeda.distributed.device_mesh import init_device_mesh
+
+    join(".", rank, world)
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    row = functional.all_reduce(taeda.tensor([10.0**rank]), "sum", mesh["tp"])
+    x = taeda.tensor([1.0 + rank, 2.0], requires_grad=True)
+    whole = functional.all_gather_tensor_autograd(x, 0, mesh["dp"])
+    (whole * taeda.arange(4.0)).sum().backward()
+    return {
+        "row": row.item(),
+        "coordinate": mesh.get_coordinate(),
+        "whole": whole.tolist(),
+        "grad": x.grad.tolist(),
+    }
+
+
+def records(rank: int, world: int) -> list:
+    """The flight record of a few operations."""
+    from taeda import _distributed
+
+    join(".", rank, world)
+    dist.all_reduce(taeda.ones(3))
+    dist.barrier()
+    return [
+        (e["collective"], e["state"], e["bytes"], os.path.basename(e["caller"]))
+        for e in _distributed.flight_record()
+    ]

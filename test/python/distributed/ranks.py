@@ -1,0 +1,111 @@
+"""Runs a program on several ranks, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+import traceback
+from datetime import timedelta
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+class Failed(Exception):
+    """A rank raised, or was ended by a signal."""
+
+
+def run(
+    folder: Path, name: str, world: int, *args, route: str = "", limit: float = 60.0
+) -> list:
+    """What `programs.name(rank, world, *args)` returned at each rank.
+
+    An exception is returned as the text of its class and message; a rank that died is
+    its exit status.
+
+    Args:
+        folder: for the ranks' files.
+        name: the function.
+        world: how many ranks.
+        args: what it is given.
+        route: "gloo" sends bytes through Gloo.
+        limit: seconds; who has not ended by then fails the test.
+    """
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(
+            [str(ROOT / "python"), str(Path(__file__).parent)]
+        ),
+        "TAEDA_SHARED_MEMORY": "0" if route == "gloo" else "1",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "OMP_NUM_THREADS": "1",
+    }
+    with open(folder / "arguments", "wb") as file:
+        pickle.dump((name, world, args), file)
+    command = [sys.executable, __file__, str(folder)]
+    ranks = [
+        subprocess.Popen([*command, str(r)], env=env, stderr=subprocess.PIPE)
+        for r in range(world)
+    ]
+    end = time.monotonic() + limit
+    results = []
+    try:
+        for rank, process in enumerate(ranks):
+            told = process.communicate(timeout=max(1.0, end - time.monotonic()))[1]
+            path = folder / f"result.{rank}"
+            if path.exists():
+                results.append(pickle.loads(path.read_bytes()))
+            else:
+                results.append(process.returncode)
+                if process.returncode > 0:
+                    raise Failed(told.decode())
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()
+    return results
+
+
+def join(folder: str, rank: int, world: int, seconds: float = 20.0) -> None:
+    """Makes the default group over a file."""
+    import taeda.distributed as dist
+
+    dist.init_process_group(
+        "gloo",
+        store=dist.FileStore(os.path.join(folder, "meeting"), world),
+        rank=rank,
+        world_size=world,
+        timeout=timedelta(seconds=seconds),
+    )
+
+
+def _main() -> None:
+    import programs
+
+    folder, rank = Path(sys.argv[1]), int(sys.argv[2])
+    name, world, args = pickle.loads((folder / "arguments").read_bytes())
+    os.chdir(folder)
+    try:
+        result = getattr(programs, name)(rank, world, *args)
+    except Exception as error:
+        traceback.print_exc()
+        result = f"{type(error).__name__}: {error}"
+    (folder / f"new.{rank}").write_bytes(pickle.dumps(result))
+    (folder / f"new.{rank}").rename(folder / f"result.{rank}")
+    # A rank that has ended would be lost to those that still work.
+    until = time.monotonic() + 20
+    while time.monotonic() < until and "alone" not in name:
+        if all((folder / f"result.{r}").exists() for r in range(world)):
+            break
+        if (folder / "dying").exists():
+            break
+        time.sleep(0.01)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _main()
