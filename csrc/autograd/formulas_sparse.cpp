@@ -1,24 +1,16 @@
 #include <taeda/csrc/autograd/formulas_sparse.h>
 
 #include <taeda/aten/native/sparse/entries.h>
-#include <taeda/gen/ops/_indices.h>
-#include <taeda/gen/ops/_sparse_coo_tensor_unsafe.h>
 #include <taeda/gen/ops/_sparse_compressed_tensor_unsafe.h>
-#include <taeda/gen/ops/_sparse_broadcast_to.h>
-#include <taeda/gen/ops/_sparse_sum_dims.h>
-#include <taeda/gen/ops/_to_dense.h>
-#include <taeda/gen/ops/_to_sparse.h>
+#include <taeda/gen/ops/_sparse_coo_tensor_unsafe.h>
 #include <taeda/gen/ops/_values.h>
-#include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/clamp_max.h>
 #include <taeda/gen/ops/clamp_min.h>
-#include <taeda/gen/ops/coalesce.h>
 #include <taeda/gen/ops/diff.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/ge.h>
-#include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/index.h>
 #include <taeda/gen/ops/index_add.h>
 #include <taeda/gen/ops/index_select.h>
@@ -145,9 +137,7 @@ struct Entries {
 Entries entries_of(const Tensor& csr) {
   Tensor coo = native::to_coo(csr);
   const native::SparseParts& p = parts_of(coo);
-  return {ops::select(p.indices, 0, 0),
-          ops::select(p.indices, 0, 1),
-          p.values};
+  return {ops::select(p.indices, 0, 0), ops::select(p.indices, 0, 1), p.values};
 }
 
 // What of `grad` reaches each entry of `a`, one row for each: of a sum all of

@@ -151,9 +151,12 @@ void set_from_tensor(const TensorBase& t, const TensorBase& source) {
 
 PyObject* untyped_storage_method(const TensorBase& t) {
   TAEDA_CHECK_AS(NotImplemented,
-                 t.storage() && !t.keys().has(DispatchKey::Wrapped),
+                 t.storage() && t.layout() == Layout::Strided &&
+                     !t.keys().has(DispatchKey::Wrapped),
                  "Cannot access storage of a tensor that has none (shape ",
                  t.sizes(),
+                 ", layout ",
+                 t.layout(),
                  ")");
   return py::cast(SharedStorage(t.storage())).release().ptr();
 }

@@ -13,6 +13,7 @@
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/neg.h>
 #include <taeda/gen/ops/nonzero.h>
+#include <taeda/gen/ops/pow.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/select.h>
 #include <taeda/gen/ops/sparse_mask.h>
@@ -53,22 +54,21 @@ void add_into(const Tensor& out, const Tensor& sparse, const Scalar& alpha) {
   int64_t named = sparse_dims(coo);
   IntArrayRef outer = first_sizes(coo, named);
   DimVector rows = sizes_after(product_of(outer), last_sizes(coo, named));
-  ops::index_add_(ops::view(out, rows),
-                  0,
-                  numbers_of(p.indices, outer),
-                  p.values,
-                  alpha);
+  ops::index_add_(
+      ops::view(out, rows), 0, numbers_of(p.indices, outer), p.values, alpha);
 }
 bool adds_in_place(const Tensor& out, const Tensor& sparse) {
   return out.is_contiguous() && out.sizes() == sparse.sizes() &&
          out.dtype() == sparse.dtype() && out.dtype() != kBool;
 }
 
-Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+Tensor add_sparse(const Tensor& self,
+                  const Tensor& other,
+                  const Scalar& alpha) {
   if (is_sparse(self) && is_sparse(other)) {
     if (is_coo(self) && is_coo(other)) return add_coo(self, other, alpha);
-    Tensor sum = add_coo(
-        coalesced(to_coo(self)), coalesced(to_coo(other)), alpha);
+    Tensor sum =
+        add_coo(coalesced(to_coo(self)), coalesced(to_coo(other)), alpha);
     return to_layout_of(sum, self);
   }
   if (is_sparse(self)) {
@@ -100,7 +100,9 @@ void add_sparse_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   }
 }
 
-Tensor sub_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+Tensor sub_sparse(const Tensor& self,
+                  const Tensor& other,
+                  const Scalar& alpha) {
   return add_sparse(self, other, -alpha);
 }
 void sub_sparse_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -138,8 +140,8 @@ Tensor mul_coo(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mul_by_strided(const Tensor& sparse, const Tensor& strided) {
-  DimVector sizes = broadcast_shapes<int64_t>(
-      "mul", sparse.sizes(), strided.sizes());
+  DimVector sizes =
+      broadcast_shapes<int64_t>("mul", sparse.sizes(), strided.sizes());
   Tensor other = ops::expand(strided, sizes);
   const SparseParts* p = &parts_of(sparse);
   if (!is_coo(sparse)) {
@@ -190,6 +192,20 @@ Tensor neg_sparse(const Tensor& self) {
   return with_values(self, ops::neg(parts_of(self).values));
 }
 
+Tensor pow_number(const Tensor& self, const Scalar& exponent) {
+  TAEDA_CHECK(exponent.is_complex() || exponent.to_double() > 0,
+              "pow: a sparse tensor to the power of ",
+              exponent,
+              " has no zeros left");
+  Tensor t = is_coo(self) ? coalesced(self) : self;
+  return with_values(t, ops::pow(parts_of(t).values, exponent));
+}
+Tensor add_number(const Tensor&, const Scalar&, const Scalar&) {
+  throw_error(ErrorKind::Runtime,
+              "add(sparse, dense) is not supported. Use add(dense, sparse) "
+              "instead.");
+}
+
 }  // namespace
 
 void add_arithmetic(Library& m) {
@@ -202,6 +218,9 @@ void add_arithmetic(Library& m) {
   m.impl("div.Tensor", div_sparse);
   m.impl("div.Scalar", div_number);
   m.impl("neg", neg_sparse);
+  m.impl("pow.Tensor_Scalar", pow_number);
+  m.impl("add.Scalar", add_number);
+  m.impl("sub.Scalar", add_number);
 }
 
 }  // namespace taeda::native

@@ -2,6 +2,7 @@
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/gen/ops/_unique2.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/bincount.h>
 #include <taeda/gen/ops/copy_.h>
 #include <taeda/gen/ops/cumsum.h>
@@ -9,7 +10,6 @@
 #include <taeda/gen/ops/floor_divide.h>
 #include <taeda/gen/ops/index_copy.h>
 #include <taeda/gen/ops/index_select.h>
-#include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
@@ -41,17 +41,17 @@ Blocks blocks_of(const Tensor& coo, const Compression& how) {
   int64_t batch = sparse_dims(coo) - 2;
   int64_t rows = coo.size(batch), columns = coo.size(batch + 1);
   auto [height, width] = how.block;
-  TAEDA_CHECK(height > 0 && width > 0 && rows % height == 0 &&
-                  columns % width == 0,
-              "tensor sparse size (",
-              rows,
-              ",",
-              columns,
-              ") must be divisible by given blocksize (",
-              height,
-              ",",
-              width,
-              ")");
+  TAEDA_CHECK(
+      height > 0 && width > 0 && rows % height == 0 && columns % width == 0,
+      "tensor sparse size (",
+      rows,
+      ",",
+      columns,
+      ") must be divisible by given blocksize (",
+      height,
+      ",",
+      width,
+      ")");
   return {first_sizes(coo, batch),
           rows / height,
           columns / width,
@@ -83,7 +83,7 @@ Ordered order(const Tensor& coo, const Blocks& b) {
   numbers = ops::add(ops::mul(numbers, Scalar(b.minors())), minor);
   int64_t area = b.height * b.width;
   if (area == 1) {
-    auto [ordered, from] = ops::sort(numbers, /*stable=*/true, 0);
+    auto [ordered, from] = ops::sort(numbers, std::optional<bool>(true), 0);
     return {ordered, ops::index_select(p.values, 0, from)};
   }
   auto [ordered, block, unused] = ops::_unique2(numbers, true, true, false);
@@ -91,7 +91,8 @@ Ordered order(const Tensor& coo, const Blocks& b) {
   Tensor within = ops::add(ops::mul(left_over(row, b.height), Scalar(b.width)),
                            left_over(column, b.width));
   Tensor at = ops::add(ops::mul(block, Scalar(area)), within);
-  DimVector sizes = sizes_after(ordered.size(0) * area, last_sizes(p.values, 1));
+  DimVector sizes =
+      sizes_after(ordered.size(0) * area, last_sizes(p.values, 1));
   Tensor values =
       ops::zeros(sizes, coo.dtype(), std::nullopt, p.values.device());
   ops::index_copy_(values, 0, at, p.values);
@@ -102,8 +103,8 @@ Ordered order(const Tensor& coo, const Blocks& b) {
 Tensor offsets_of(const Tensor& majors, int64_t batches, int64_t rows) {
   Tensor counts = ops::reshape(
       ops::bincount(majors, std::nullopt, batches * rows), {batches, rows});
-  Tensor offsets = ops::zeros(
-      {batches, rows + 1}, kLong, std::nullopt, majors.device());
+  Tensor offsets =
+      ops::zeros({batches, rows + 1}, kLong, std::nullopt, majors.device());
   ops::copy_(ops::narrow(offsets, 1, 1, rows), ops::cumsum(counts, 1));
   if (batches > 1) {
     Tensor last = ops::select(offsets, 1, rows);
@@ -127,8 +128,8 @@ Tensor compress(const Tensor& given, const Compression& how) {
   Blocks b = blocks_of(coo, how);
   Ordered o = order(coo, b);
   int64_t batches = product_of(b.batch);
-  Tensor majors = ops::floor_divide(
-      o.numbers, Scalar(std::max<int64_t>(b.minors(), 1)));
+  Tensor majors =
+      ops::floor_divide(o.numbers, Scalar(std::max<int64_t>(b.minors(), 1)));
   Tensor offsets = offsets_of(majors, batches, b.majors());
   int64_t n = batches == 0 ? 0 : o.numbers.size(0) / batches;
   DimVector value_sizes = joined(b.batch, {n});
@@ -137,13 +138,12 @@ Tensor compress(const Tensor& given, const Compression& how) {
   }
   value_sizes = joined(value_sizes, last_sizes(coo, sparse_dims(coo)));
   Tensor minors = ops::to(left_over(o.numbers, b.minors()), how.index_type);
-  return make_compressed(
-      how.layout,
-      ops::reshape(ops::to(offsets, how.index_type),
-                   joined(b.batch, {b.majors() + 1})),
-      ops::reshape(minors, joined(b.batch, {n})),
-      ops::reshape(o.values, value_sizes),
-      coo.sizes());
+  return make_compressed(how.layout,
+                         ops::reshape(ops::to(offsets, how.index_type),
+                                      joined(b.batch, {b.majors() + 1})),
+                         ops::reshape(minors, joined(b.batch, {n})),
+                         ops::reshape(o.values, value_sizes),
+                         coo.sizes());
 }
 
 Tensor to_layout_of(const Tensor& t, const Tensor& like) {

@@ -2,8 +2,8 @@
 #include <taeda/aten/native/sparse/entries.h>
 #include <taeda/aten/native/sparse/validate.h>
 #include <taeda/aten/settings.h>
-#include <taeda/gen/native/_sparse_coo_tensor_unsafe.h>
 #include <taeda/gen/native/_sparse_compressed_tensor_unsafe.h>
+#include <taeda/gen/native/_sparse_coo_tensor_unsafe.h>
 #include <taeda/gen/native/sparse_bsc_tensor.h>
 #include <taeda/gen/native/sparse_bsr_tensor.h>
 #include <taeda/gen/native/sparse_compressed_tensor.h>
@@ -49,8 +49,7 @@ DimVector inferred_sizes(const Tensor& indices, const Tensor& values) {
     if (indices.size(1) > 0) {
       Tensor row = ops::select(indices, 0, d);
       int64_t least = ops::item(ops::min(row)).to_int();
-      TAEDA_CHECK(
-          least >= 0, "found negative index ", least, " for dim ", d);
+      TAEDA_CHECK(least >= 0, "found negative index ", least, " for dim ", d);
       size = ops::item(ops::max(row)).to_int() + 1;
     }
     sizes.push_back(size);
@@ -150,9 +149,8 @@ Tensor sparse_coo_unsafe(const Tensor& indices,
 namespace {
 
 Layout compressed_layout(std::string_view op, MaybeLayout layout) {
-  TAEDA_CHECK(layout,
-              op,
-              " expected sparse compressed tensor layout but got none");
+  TAEDA_CHECK(
+      layout, op, " expected sparse compressed tensor layout but got none");
   TAEDA_CHECK(is_compressed(*layout),
               op,
               " expected sparse compressed tensor layout but got ",
@@ -258,32 +256,32 @@ Tensor sparse_compressed(const Tensor& offsets,
 }
 
 // The four constructors of one layout each, with a shape and without.
-#define TAEDA_COMPRESSED(name, kind)                                       \
-  Tensor name(const Tensor& offsets,                                       \
-              const Tensor& indices,                                       \
-              const Tensor& values,                                        \
-              IntArrayRef size,                                            \
-              Dtype dtype,                                                 \
-              MaybeLayout layout,                                          \
-              MaybeDevice device,                                          \
-              MaybeBool) {                                                 \
-    TAEDA_CHECK(!layout || *layout == kind,                                \
-                #name "_tensor: expected layout ",                         \
-                kind,                                                      \
-                ", got ",                                                  \
-                layout.value_or(kind));                                    \
-    return checked_compressed(                                             \
-        kind, offsets, indices, values, size, dtype, device);              \
-  }                                                                        \
-  Tensor name(const Tensor& offsets,                                       \
-              const Tensor& indices,                                       \
-              const Tensor& values,                                        \
-              Dtype dtype,                                                 \
-              MaybeLayout layout,                                          \
-              MaybeDevice device,                                          \
-              MaybeBool pin_memory) {                                      \
-    DimVector size = inferred_sizes(kind, offsets, indices, values);       \
-    return name(                                                           \
+#define TAEDA_COMPRESSED(name, kind)                                        \
+  Tensor name(const Tensor& offsets,                                        \
+              const Tensor& indices,                                        \
+              const Tensor& values,                                         \
+              IntArrayRef size,                                             \
+              Dtype dtype,                                                  \
+              MaybeLayout layout,                                           \
+              MaybeDevice device,                                           \
+              MaybeBool) {                                                  \
+    TAEDA_CHECK(!layout || *layout == kind,                                 \
+                #name "_tensor: expected layout ",                          \
+                kind,                                                       \
+                ", got ",                                                   \
+                layout.value_or(kind));                                     \
+    return checked_compressed(                                              \
+        kind, offsets, indices, values, size, dtype, device);               \
+  }                                                                         \
+  Tensor name(const Tensor& offsets,                                        \
+              const Tensor& indices,                                        \
+              const Tensor& values,                                         \
+              Dtype dtype,                                                  \
+              MaybeLayout layout,                                           \
+              MaybeDevice device,                                           \
+              MaybeBool pin_memory) {                                       \
+    DimVector size = inferred_sizes(kind, offsets, indices, values);        \
+    return name(                                                            \
         offsets, indices, values, size, dtype, layout, device, pin_memory); \
   }
 TAEDA_COMPRESSED(sparse_csr, Layout::SparseCsr)

@@ -24,11 +24,9 @@
 #include <taeda/gen/ops/_to_sparse_csr.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/index_select.h>
-#include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/searchsorted.h>
 #include <taeda/gen/ops/to.h>
-#include <taeda/gen/ops/zeros.h>
 
 namespace taeda::native {
 
@@ -147,12 +145,12 @@ bool is_already(const Tensor& self, Layout layout, Block block) {
 
 }  // namespace
 
-#define TAEDA_TO_COMPRESSED(name, kind)                             \
-  Tensor to_sparse_##name(const Tensor& self, MaybeInt dense_dim) {   \
-    if (self.layout() == kind) return self;                         \
-    return ops::_to_sparse_##name(self, dense_dim);                   \
-  }                                                                   \
-  Tensor convert_to_##name(const Tensor& self, MaybeInt dense_dim) {  \
+#define TAEDA_TO_COMPRESSED(name, kind)                                \
+  Tensor to_sparse_##name(const Tensor& self, MaybeInt dense_dim) {    \
+    if (self.layout() == kind) return self;                            \
+    return ops::_to_sparse_##name(self, dense_dim);                    \
+  }                                                                    \
+  Tensor convert_to_##name(const Tensor& self, MaybeInt dense_dim) {   \
     return convert("to_sparse_" #name, self, kind, {1, 1}, dense_dim); \
   }
 TAEDA_TO_COMPRESSED(csr, Layout::SparseCsr)
@@ -160,15 +158,15 @@ TAEDA_TO_COMPRESSED(csc, Layout::SparseCsc)
 #undef TAEDA_TO_COMPRESSED
 
 #define TAEDA_TO_BLOCKS(name, kind)                                    \
-  Tensor to_sparse_##name(                                               \
-      const Tensor& self, IntArrayRef blocksize, MaybeInt dense_dim) {   \
-    Block block = block_from("to_sparse_" #name, blocksize);             \
+  Tensor to_sparse_##name(                                             \
+      const Tensor& self, IntArrayRef blocksize, MaybeInt dense_dim) { \
+    Block block = block_from("to_sparse_" #name, blocksize);           \
     if (is_already(self, kind, block)) return self;                    \
-    return ops::_to_sparse_##name(self, blocksize, dense_dim);           \
-  }                                                                      \
-  Tensor convert_to_##name(                                              \
-      const Tensor& self, IntArrayRef blocksize, MaybeInt dense_dim) {   \
-    Block block = block_from("to_sparse_" #name, blocksize);             \
+    return ops::_to_sparse_##name(self, blocksize, dense_dim);         \
+  }                                                                    \
+  Tensor convert_to_##name(                                            \
+      const Tensor& self, IntArrayRef blocksize, MaybeInt dense_dim) { \
+    Block block = block_from("to_sparse_" #name, blocksize);           \
     return convert("to_sparse_" #name, self, kind, block, dense_dim);  \
   }
 TAEDA_TO_BLOCKS(bsr, Layout::SparseBsr)
@@ -235,8 +233,8 @@ Tensor convert_to_sparse(const Tensor& self,
 
 // Where rows begin is where a row's number would be put in among the others.
 Tensor rows_to_offsets(const Tensor& self, int64_t size, bool out_int32) {
-  Tensor rows = ops::arange(
-      Scalar(size + 1), self.dtype(), std::nullopt, self.device());
+  Tensor rows =
+      ops::arange(Scalar(size + 1), self.dtype(), std::nullopt, self.device());
   return ops::searchsorted(self, rows, out_int32);
 }
 
@@ -259,14 +257,14 @@ Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
   Tensor values;
   if (is_sparse(self)) {
     Tensor own = coalesced(to_coo(self, sparse));
-    values = values_at(parts_of(own).values,
-                       find_numbers(numbers_of(parts_of(own).indices, outer), at));
+    values =
+        values_at(parts_of(own).values,
+                  find_numbers(numbers_of(parts_of(own).indices, outer), at));
   } else {
     DimVector rows = sizes_after(product_of(outer), last_sizes(self, sparse));
     values = ops::index_select(ops::reshape(self, rows), 0, at);
   }
-  return with_values(mask,
-                     ops::reshape(values, parts_of(mask).values.sizes()));
+  return with_values(mask, ops::reshape(values, parts_of(mask).values.sizes()));
 }
 
 }  // namespace taeda::native

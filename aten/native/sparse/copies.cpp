@@ -22,11 +22,9 @@ Tensor with_parts(const Tensor& self,
                   const Tensor& indices,
                   const Tensor& values) {
   if (is_coo(self)) {
-    return make_coo(
-        indices, values, self.sizes(), parts_of(self).coalesced);
+    return make_coo(indices, values, self.sizes(), parts_of(self).coalesced);
   }
-  return make_compressed(
-      self.layout(), offsets, indices, values, self.sizes());
+  return make_compressed(self.layout(), offsets, indices, values, self.sizes());
 }
 
 Tensor clone_sparse(const Tensor& self, MaybeFormat) {
@@ -126,8 +124,8 @@ Tensor empty_like_sparse(const Tensor& self,
     return zeros_like_sparse(self, dtype, layout, device, pin_memory, format);
   }
   const SparseParts& p = parts_of(self);
-  return clone_sparse(
-      with_values(self, ops::empty_like(p.values, dtype)), std::nullopt);
+  return clone_sparse(with_values(self, ops::empty_like(p.values, dtype)),
+                      std::nullopt);
 }
 
 void zero_sparse(const Tensor& self) {

@@ -89,8 +89,8 @@ Tensor places_of(const Tensor& numbers, IntArrayRef sizes) {
 }
 
 Summed summed(const Tensor& numbers, const Tensor& values) {
-  auto [ordered, group, unused] = ops::_unique2(
-      numbers, /*sorted=*/true, /*return_inverse=*/true, false);
+  auto [ordered, group, unused] =
+      ops::_unique2(numbers, /*sorted=*/true, /*return_inverse=*/true, false);
   if (values.dtype() == kBool) {
     Summed wide = summed(numbers, ops::to(values, kByte));
     return {wide.numbers, ops::ne(wide.values, Scalar(0))};
@@ -147,8 +147,8 @@ struct Grid {
 Grid grid_of(const Tensor& t) {
   const SparseParts& p = parts_of(t);
   int64_t steps = p.offsets.size(-1) - 1;
-  Tensor offsets =
-      ops::reshape(ops::to(p.offsets, kLong), {-1, std::max(steps + 1, int64_t{1})});
+  Tensor offsets = ops::reshape(ops::to(p.offsets, kLong),
+                                {-1, std::max(steps + 1, int64_t{1})});
   Tensor counts = ops::sub(ops::narrow(offsets, 1, 1, steps),
                            ops::narrow(offsets, 1, 0, steps));
   Tensor major = ops::repeat_interleave(ops::flatten(counts));
@@ -178,12 +178,12 @@ namespace {
 
 // Places within blocks, after the places of blocks: [n] to [n, rows, columns].
 Tensor spread(const Tensor& at, int64_t size, int dim, IntArrayRef block) {
-  Tensor within = ops::arange(
-      Scalar(size), kLong, std::nullopt, at.device(), std::nullopt);
+  Tensor within =
+      ops::arange(Scalar(size), kLong, std::nullopt, at.device(), std::nullopt);
   DimVector shape{1, 1, 1};
   shape[static_cast<size_t>(dim)] = size;
-  Tensor all = in_steps(
-      ops::reshape(at, {-1, 1, 1}), size, ops::reshape(within, shape));
+  Tensor all =
+      in_steps(ops::reshape(at, {-1, 1, 1}), size, ops::reshape(within, shape));
   DimVector sizes = sizes_after(at.size(0), block);
   return ops::flatten(ops::expand(all, sizes));
 }
@@ -220,8 +220,8 @@ Tensor strided_to_coo(const Tensor& t, int64_t sparse) {
   Tensor places = ops::contiguous(ops::t(ops::nonzero(mask)));
   IntArrayRef outer = first_sizes(t, sparse);
   DimVector rows = sizes_after(product_of(outer), last_sizes(t, sparse));
-  Tensor values = ops::index_select(
-      ops::reshape(t, rows), 0, numbers_of(places, outer));
+  Tensor values =
+      ops::index_select(ops::reshape(t, rows), 0, numbers_of(places, outer));
   return make_coo(places, values, t.sizes(), /*coalesced=*/true);
 }
 

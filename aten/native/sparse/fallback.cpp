@@ -28,7 +28,9 @@ Forms& functional_forms() {
   return *forms;
 }
 
-void write_result(const OperatorEntry& op, const Tensor& target, const Tensor& result) {
+void write_result(const OperatorEntry& op,
+                  const Tensor& target,
+                  const Tensor& result) {
   TAEDA_CHECK(is_sparse(target) == is_sparse(result),
               op.qualified_name(),
               ": a ",
@@ -113,8 +115,8 @@ class SparseFallback final : public BoxedKernel {
                             DispatchKeySet keys,
                             Stack& stack) {
     std::span<IValue> values = arguments_on(op, stack);
-    bool pointwise = op.info->record->family == Family::Pointwise &&
-                     op.info->results == 1;
+    bool pointwise =
+        op.info->record->family == Family::Pointwise && op.info->results == 1;
     const Tensor* self = pointwise ? only_tensor(op, values) : nullptr;
     if (self == nullptr || !is_sparse(*self)) no_kernel(op, keys);
     Tensor t = is_coo(*self) ? coalesced(*self) : *self;
@@ -133,9 +135,11 @@ void add_fallback() {
     if (info.form == Form::Functional) {
       functional_forms().emplace(info.record, op);
     }
-    // Views by strides, and what changes geometry in place.
-    bool by_strides = info.record->family == Family::View ||
-                      info.has(OpTag::InPlaceView);
+    // Views by strides, and what changes geometry or memory in place.
+    constexpr std::string_view kSetters[] = {"set_", "resize_", "resize_as_"};
+    bool by_strides =
+        info.record->family == Family::View || info.has(OpTag::InPlaceView) ||
+        std::ranges::find(kSetters, op->name) != std::end(kSetters);
     size_t slot = static_cast<size_t>(kKey);
     if (by_strides && op->boxed[slot] == nullptr) op->slots[slot] = nullptr;
   }
@@ -151,6 +155,7 @@ void register_sparse_kernels() {
     add_products(m);
     add_reductions(m);
     add_views(m);
+    add_joins(m);
     add_fallback();
   });
 }

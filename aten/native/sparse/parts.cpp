@@ -136,16 +136,15 @@ void check_dims(std::string_view op,
                 IntArrayRef size,
                 int64_t sparse,
                 int64_t dense) {
-  TAEDA_CHECK(
-      sparse >= 0 && dense >= 0 &&
-          sparse + dense == static_cast<int64_t>(size.size()),
-      op,
-      ": number of dimensions must be sparse_dim (",
-      sparse,
-      ") + dense_dim (",
-      dense,
-      "), but got ",
-      size.size());
+  TAEDA_CHECK(sparse >= 0 && dense >= 0 &&
+                  sparse + dense == static_cast<int64_t>(size.size()),
+              op,
+              ": number of dimensions must be sparse_dim (",
+              sparse,
+              ") + dense_dim (",
+              dense,
+              "), but got ",
+              size.size());
 }
 
 // Whether every size is at least the one that it takes the place of.

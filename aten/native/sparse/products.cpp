@@ -20,7 +20,6 @@
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/index_add.h>
 #include <taeda/gen/ops/index_select.h>
-#include <taeda/gen/ops/mm.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/repeat_interleave.h>
@@ -84,10 +83,10 @@ void check_product(const Tensor& a, const Tensor& b) {
 // Each entry adds its multiple of a row of `b` to a row of the result.
 Tensor times_strided(const Tensor& a, const Tensor& b) {
   Triples t = triples_of(a);
-  Tensor out = ops::zeros(
-      {a.size(0), b.size(1)}, a.dtype(), std::nullopt, a.device());
-  Tensor rows = ops::mul(ops::unsqueeze(t.values, 1),
-                         ops::index_select(b, 0, t.column));
+  Tensor out =
+      ops::zeros({a.size(0), b.size(1)}, a.dtype(), std::nullopt, a.device());
+  Tensor rows =
+      ops::mul(ops::unsqueeze(t.values, 1), ops::index_select(b, 0, t.column));
   ops::index_add_(out, 0, t.row, rows);
   return out;
 }
@@ -102,8 +101,8 @@ Tensor sparse_by_sparse(const Tensor& a, const Tensor& b) {
   Tensor counts = ops::sub(to, from);
   Tensor left = ops::repeat_interleave(counts);
   Tensor before = ops::sub(ops::cumsum(counts, 0), counts);
-  Tensor right = ops::arange(
-      Scalar(left.size(0)), kLong, std::nullopt, a.device());
+  Tensor right =
+      ops::arange(Scalar(left.size(0)), kLong, std::nullopt, a.device());
   right = ops::sub(right, ops::index_select(ops::sub(before, from), 0, left));
   Tensor values = ops::mul(ops::index_select(x.values, 0, left),
                            ops::index_select(y.values, 0, right));
@@ -115,11 +114,9 @@ Tensor sparse_by_sparse(const Tensor& a, const Tensor& b) {
 
 Tensor in_matrix_layout(const Tensor& product, const Tensor& like) {
   if (is_coo(like)) return product;
-  return compress(product,
-                  {like.layout(),
-                   block_of(like),
-                   0,
-                   parts_of(like).offsets.dtype()});
+  return compress(
+      product,
+      {like.layout(), block_of(like), 0, parts_of(like).offsets.dtype()});
 }
 
 Tensor mm_sparse(const Tensor& a, const Tensor& b) {
@@ -255,22 +252,22 @@ Tensor sparse_sampled_addmm(const Tensor& self,
                             const Tensor& mat2,
                             const Scalar& beta,
                             const Scalar& alpha) {
-  TAEDA_CHECK(self.layout() == Layout::SparseCsr,
-              "sampled_addmm: Expected self to have sparse csr layout, but got ",
-              layout_word(self.layout()));
+  TAEDA_CHECK(
+      self.layout() == Layout::SparseCsr,
+      "sampled_addmm: Expected self to have sparse csr layout, but got ",
+      layout_word(self.layout()));
   TAEDA_CHECK(!is_sparse(mat1) && !is_sparse(mat2),
               "sampled_addmm: Expected mat1 and mat2 to have strided layout");
   int64_t d = self.dim();
-  TAEDA_CHECK(mat1.dim() == d && mat2.dim() == d &&
-                  mat1.size(-1) == mat2.size(-2) &&
-                  mat1.size(-2) == self.size(-2) &&
-                  mat2.size(-1) == self.size(-1),
-              "sampled_addmm: mat1 and mat2 shapes cannot be multiplied (",
-              mat1.sizes(),
-              " and ",
-              mat2.sizes(),
-              ") for self of shape ",
-              self.sizes());
+  TAEDA_CHECK(
+      mat1.dim() == d && mat2.dim() == d && mat1.size(-1) == mat2.size(-2) &&
+          mat1.size(-2) == self.size(-2) && mat2.size(-1) == self.size(-1),
+      "sampled_addmm: mat1 and mat2 shapes cannot be multiplied (",
+      mat1.sizes(),
+      " and ",
+      mat2.sizes(),
+      ") for self of shape ",
+      self.sizes());
   const Tensor coo = to_coo(self);
   const Tensor& places = parts_of(coo).indices;
   int64_t k = mat1.size(-1), batch = d - 2;
@@ -284,7 +281,8 @@ Tensor sparse_sampled_addmm(const Tensor& self,
   Tensor products = ops::mul(rows(mat1, batch),
                              rows(ops::transpose(mat2, -2, -1), batch + 1));
   const Tensor& values = parts_of(self).values;
-  Tensor sums = ops::reshape(ops::sum(products, IntArrayRef{1}), values.sizes());
+  Tensor sums =
+      ops::reshape(ops::sum(products, IntArrayRef{1}), values.sizes());
   sums = scaled(sums, alpha);
   if (!beta.equal(0.0)) sums = ops::add(sums, scaled(values, beta));
   return with_values(self, sums);
@@ -311,8 +309,8 @@ Tensor hspmm(const Tensor& mat1, const Tensor& mat2) {
 
 Tensor smm(const Tensor& self, const Tensor& mat2) {
   Tensor zero = ops::zeros({1}, self.dtype(), std::nullopt, self.device());
-  Tensor none = empty_coo(
-      {self.size(0), mat2.size(1)}, 2, self.dtype(), self.device());
+  Tensor none =
+      empty_coo({self.size(0), mat2.size(1)}, 2, self.dtype(), self.device());
   return ops::sspaddmm(none, self, mat2, Scalar(0), Scalar(1));
 }
 
@@ -329,13 +327,12 @@ Tensor sspaddmm(const Tensor& self,
   Tensor row = ops::repeat_interleave(ops::select(p.indices, 0, 0), m);
   Tensor column = ops::reshape(ops::expand(columns, {n, m}), {-1});
   const SparseParts& own = parts_of(self);
-  return make_coo(
-      ops::cat({own.indices, ops::stack({row, column})}, 1),
-      ops::cat({scaled(own.values, beta),
-                scaled(ops::reshape(p.values, {-1}), alpha)},
-               0),
-      self.sizes(),
-      /*coalesced=*/false);
+  return make_coo(ops::cat({own.indices, ops::stack({row, column})}, 1),
+                  ops::cat({scaled(own.values, beta),
+                            scaled(ops::reshape(p.values, {-1}), alpha)},
+                           0),
+                  self.sizes(),
+                  /*coalesced=*/false);
 }
 
 void add_products(Library& m) {

@@ -15,7 +15,6 @@
 #include <taeda/gen/ops/_softmax_backward_data.h>
 #include <taeda/gen/ops/_sparse_log_softmax.h>
 #include <taeda/gen/ops/_sparse_softmax.h>
-#include <taeda/gen/ops/_sparse_sum.h>
 #include <taeda/gen/ops/_sparse_sum_dims.h>
 #include <taeda/gen/ops/_unique2.h>
 #include <taeda/gen/ops/any.h>
@@ -30,11 +29,11 @@
 #include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/index_add.h>
 #include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/linalg_vector_norm.h>
 #include <taeda/gen/ops/log.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/ne.h>
 #include <taeda/gen/ops/nonzero.h>
-#include <taeda/gen/ops/norm.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/scatter_reduce.h>
 #include <taeda/gen/ops/select.h>
@@ -60,12 +59,16 @@ using Dtype = std::optional<ScalarType>;
 // ------------------------------------------------------------------------
 
 // Along dims, of which every sparse one leaves the places.
-Tensor sum_along(const Tensor& given, IntArrayRef dims, bool keepdim, Dtype dtype) {
+Tensor sum_along(const Tensor& given,
+                 IntArrayRef dims,
+                 bool keepdim,
+                 Dtype dtype) {
   Tensor self = to_coo(given);
   const SparseParts& p = parts_of(self);
   int64_t sparse = sparse_dims(self);
   std::vector<bool> gone(static_cast<size_t>(self.dim()), dims.empty());
-  for (int64_t d : dims) gone[static_cast<size_t>(wrap_dim(d, self.dim()))] = true;
+  for (int64_t d : dims)
+    gone[static_cast<size_t>(wrap_dim(d, self.dim()))] = true;
   DimVector inner, sizes;
   std::vector<Tensor> rows;
   bool all_sparse = true, none_sparse = true;
@@ -80,7 +83,8 @@ Tensor sum_along(const Tensor& given, IntArrayRef dims, bool keepdim, Dtype dtyp
     } else {
       none_sparse = false;
       if (keepdim) {
-        rows.push_back(ops::zeros({p.values.size(0)}, kLong, {}, self.device()));
+        rows.push_back(
+            ops::zeros({p.values.size(0)}, kLong, {}, self.device()));
       }
     }
   }
@@ -112,12 +116,25 @@ Tensor sum_dims(const Tensor& self,
   return is_coo(self) || !is_sparse(sum) ? sum : to_layout_of(sum, self);
 }
 
-Tensor norm_sparse(const Tensor& self, const Scalar& p) {
+Tensor norm_sparse(const Tensor& self,
+                   const Scalar& order,
+                   std::optional<IntArrayRef> dims,
+                   bool keepdim,
+                   Dtype dtype) {
+  TAEDA_CHECK_AS(NotImplemented,
+                 !dims || dims->empty(),
+                 "linalg_vector_norm: the norm of a sparse tensor along dims ",
+                 dims.value_or(IntArrayRef()));
   Tensor t = is_coo(self) ? coalesced(self) : self;
-  return ops::norm(parts_of(t).values, p);
+  Tensor norm = ops::linalg_vector_norm(
+      parts_of(t).values, order, std::nullopt, false, dtype);
+  if (!keepdim) return norm;
+  return ops::reshape(norm, DimVector(static_cast<size_t>(self.dim()), 1));
 }
 
-Tensor any_sparse(const Tensor& self) { return ops::any(parts_of(self).values); }
+Tensor any_sparse(const Tensor& self) {
+  return ops::any(parts_of(self).values);
+}
 
 // Softmax
 // ---------------------------------------------------------------------
@@ -139,8 +156,8 @@ Groups groups_along(const Tensor& t, int64_t dim) {
   if (rows.empty()) {
     return {ops::zeros({p.values.size(0)}, kLong, {}, t.device()), 1};
   }
-  auto [which, number, unused] = ops::_unique2(
-      numbers_of(ops::stack(rows), sizes), true, true, false);
+  auto [which, number, unused] =
+      ops::_unique2(numbers_of(ops::stack(rows), sizes), true, true, false);
   return {number, which.size(0)};
 }
 
@@ -167,8 +184,7 @@ Tensor shifted(const Tensor& values, const Groups& g) {
                           values.dtype(),
                           std::nullopt,
                           values.device());
-  tops = ops::scatter_reduce(
-      tops, 0, beside(g.number, values), values, "amax");
+  tops = ops::scatter_reduce(tops, 0, beside(g.number, values), values, "amax");
   return ops::sub(values, ops::index_select(tops, 0, g.number));
 }
 
@@ -234,8 +250,8 @@ Tensor sparse_softmax_backward(const Tensor& grad,
   const Tensor& g = parts_of(here).values;
   int64_t inner = d - sparse_dims(output) + 1;
   if (inner > 0) {
-    return with_values(
-        output, ops::_softmax_backward_data(g, y, inner, self.dtype()));
+    return with_values(output,
+                       ops::_softmax_backward_data(g, y, inner, self.dtype()));
   }
   Tensor total = sums_of(ops::mul(g, y), groups_along(output, d));
   return with_values(output, ops::mul(y, ops::sub(g, total)));
@@ -287,13 +303,13 @@ std::tuple<Tensor, Tensor> sparse_mm_reduce(const Tensor& self,
   TAEDA_CHECK(self.layout() == Layout::SparseCsr,
               "sparse.mm: expect self to be SparseCsr, got ",
               layout_word(self.layout()));
-  TAEDA_CHECK(self.dim() == 2 && other.dim() == 2 &&
-                  self.size(1) == other.size(0),
-              "mat1 and mat2 shapes cannot be multiplied (",
-              self.sizes(),
-              " and ",
-              other.sizes(),
-              ")");
+  TAEDA_CHECK(
+      self.dim() == 2 && other.dim() == 2 && self.size(1) == other.size(0),
+      "mat1 and mat2 shapes cannot be multiplied (",
+      self.sizes(),
+      " and ",
+      other.sizes(),
+      ")");
   TAEDA_CHECK(reduce == "sum" || reduce == "mean" || reduce == "amax" ||
                   reduce == "amin",
               "sparse.mm: expected a reduction of sum, mean, amax, amin, got ",
@@ -346,8 +362,8 @@ Tensor embedding_sparse_backward(const Tensor& grad,
   Tensor rows = ops::to(ops::reshape(indices, {-1}), kLong);
   Tensor values = ops::reshape(grad, {-1, width});
   if (padding_idx != -1) {
-    Tensor kept = ops::reshape(
-        ops::nonzero(ops::ne(rows, Scalar(padding_idx))), {-1});
+    Tensor kept =
+        ops::reshape(ops::nonzero(ops::ne(rows, Scalar(padding_idx))), {-1});
     rows = ops::index_select(rows, 0, kept);
     values = ops::index_select(values, 0, kept);
   }
@@ -360,7 +376,7 @@ Tensor embedding_sparse_backward(const Tensor& grad,
 void add_reductions(Library& m) {
   m.impl("sum", sum_all);
   m.impl("sum.dim_IntList", sum_dims);
-  m.impl("norm.Scalar", norm_sparse);
+  m.impl("linalg_vector_norm", norm_sparse);
   m.impl("any", any_sparse);
 }
 

@@ -98,12 +98,8 @@ Tensor make_compressed(Layout layout,
 
 Tensor with_values(const Tensor& self, const Tensor& values) {
   const SparseParts& p = parts_of(self);
-  return make_sparse(self.layout(),
-                     p.offsets,
-                     p.indices,
-                     values,
-                     self.sizes(),
-                     p.coalesced);
+  return make_sparse(
+      self.layout(), p.offsets, p.indices, values, self.sizes(), p.coalesced);
 }
 
 Tensor empty_coo(IntArrayRef sizes,

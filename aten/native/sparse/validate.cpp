@@ -37,7 +37,8 @@ bool rises(const Tensor& t) {
 void check_coo_sizes(const Tensor& indices,
                      const Tensor& values,
                      IntArrayRef size) {
-  TAEDA_CHECK(indices.dim() > 0, "indices must be sparse_dim x nnz, but got: []");
+  TAEDA_CHECK(indices.dim() > 0,
+              "indices must be sparse_dim x nnz, but got: []");
   int64_t sparse = indices.size(0), dense = values.dim() - 1;
   TAEDA_CHECK(static_cast<int64_t>(size.size()) == sparse + dense,
               "'len(size) == sparse_dim + dense_dim' is not satisfied: "
@@ -56,8 +57,8 @@ void check_coo_sizes(const Tensor& indices,
               indices.size(1),
               ", nnz from values: ",
               values.size(0));
-  DimVector expected = sizes_after(
-      values.size(0), size.slice(static_cast<size_t>(sparse)));
+  DimVector expected =
+      sizes_after(values.size(0), size.slice(static_cast<size_t>(sparse)));
   TAEDA_CHECK(values.sizes() == IntArrayRef(expected),
               "values has incorrect size, expected ",
               IntArrayRef(expected),

@@ -8,13 +8,10 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/bitwise_and.h>
-#include <taeda/gen/ops/cat.h>
-#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/flatten.h>
-#include <taeda/gen/ops/full.h>
 #include <taeda/gen/ops/ge.h>
 #include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/lt.h>
@@ -143,21 +140,19 @@ Tensor transpose_sparse(const Tensor& self, int64_t dim0, int64_t dim1) {
   Tensor values = is_blocked(self.layout())
                       ? ops::transpose(p.values, batch + 1, batch + 2)
                       : p.values;
-  return make_compressed(transposed_layout(self.layout()),
-                         p.offsets,
-                         p.indices,
-                         values,
-                         sizes);
+  return make_compressed(
+      transposed_layout(self.layout()), p.offsets, p.indices, values, sizes);
 }
 
 Tensor t_sparse(const Tensor& self) {
-  TAEDA_CHECK(self.dim() <= 2 && sparse_dims(self) <= 2 && dense_dims(self) == 0,
-              "t() expects a tensor with <= 2 sparse and 0 dense dimensions, "
-              "but got ",
-              sparse_dims(self),
-              " sparse and ",
-              dense_dims(self),
-              " dense dimensions");
+  TAEDA_CHECK(
+      self.dim() <= 2 && sparse_dims(self) <= 2 && dense_dims(self) == 0,
+      "t() expects a tensor with <= 2 sparse and 0 dense dimensions, "
+      "but got ",
+      sparse_dims(self),
+      " sparse and ",
+      dense_dims(self),
+      " dense dimensions");
   return self.dim() < 2 ? with_values(self, parts_of(self).values)
                         : transpose_sparse(self, 0, 1);
 }
@@ -178,8 +173,8 @@ Tensor unsqueeze_sparse(const Tensor& self, int64_t dim) {
                     p.coalesced);
   }
   std::vector<Tensor> rows = rows_of(p.indices);
-  Tensor zeros = ops::zeros(
-      {p.values.size(0)}, kLong, std::nullopt, p.values.device());
+  Tensor zeros =
+      ops::zeros({p.values.size(0)}, kLong, std::nullopt, p.values.device());
   rows.insert(rows.begin() + d, zeros);
   return make_coo(ops::stack(rows), p.values, sizes, p.coalesced);
 }
@@ -188,9 +183,8 @@ Tensor unsqueeze_sparse(const Tensor& self, int64_t dim) {
 // ----------------------------------------------------------------------
 
 Tensor select_sparse(const Tensor& given, int64_t dim, int64_t index) {
-  TAEDA_CHECK_AS(Index,
-                 given.dim() > 0,
-                 "select() cannot be applied to a 0-dim tensor.");
+  TAEDA_CHECK_AS(
+      Index, given.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   Tensor self = to_coo(given);
   int64_t d = wrap_dim(dim, self.dim()), sparse = sparse_dims(self);
   int64_t size = self.size(d);
@@ -227,7 +221,9 @@ Tensor select_sparse(const Tensor& given, int64_t dim, int64_t index) {
                   p.coalesced);
 }
 
-Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index) {
+Tensor index_select_sparse(const Tensor& self,
+                           int64_t dim,
+                           const Tensor& index) {
   TAEDA_CHECK_AS(NotImplemented,
                  is_coo(self),
                  "index_select: tensors of layout ",
@@ -249,7 +245,7 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
                     p.coalesced);
   }
   // Each entry once for every time that its place is wanted.
-  auto [ordered, origin] = ops::sort(wanted, /*stable=*/true, 0);
+  auto [ordered, origin] = ops::sort(wanted, std::optional<bool>(true), 0);
   std::vector<Tensor> rows = rows_of(p.indices);
   const Tensor& row = rows[static_cast<size_t>(d)];
   Tensor from = ops::searchsorted(ordered, row);
@@ -261,7 +257,8 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
                        ops::index_select(before, 0, entries));
   at = ops::add(at, ops::index_select(from, 0, entries));
   std::vector<Tensor> moved;
-  for (const Tensor& r : rows) moved.push_back(ops::index_select(r, 0, entries));
+  for (const Tensor& r : rows)
+    moved.push_back(ops::index_select(r, 0, entries));
   moved[static_cast<size_t>(d)] = ops::index_select(origin, 0, at);
   return make_coo(ops::stack(moved),
                   ops::index_select(p.values, 0, entries),
@@ -270,7 +267,10 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
 }
 
 // Entries of [start, end) along a dim that indices name.
-Tensor narrow_sparse(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+Tensor narrow_sparse(const Tensor& self,
+                     int64_t dim,
+                     int64_t start,
+                     int64_t length) {
   TAEDA_CHECK_AS(NotImplemented,
                  is_coo(self),
                  "narrow_copy: tensors of layout ",
@@ -290,9 +290,8 @@ Tensor narrow_sparse(const Tensor& self, int64_t dim, int64_t start, int64_t len
   }
   std::vector<Tensor> rows = rows_of(p.indices);
   Tensor& row = rows[static_cast<size_t>(d)];
-  Tensor entries =
-      where_true(ops::bitwise_and(ops::ge(row, Scalar(start)),
-                                  ops::lt(row, Scalar(start + length))));
+  Tensor entries = where_true(ops::bitwise_and(
+      ops::ge(row, Scalar(start)), ops::lt(row, Scalar(start + length))));
   row = ops::sub(row, Scalar(start));
   return make_coo(ops::index_select(ops::stack(rows), 1, entries),
                   ops::index_select(p.values, 0, entries),
@@ -300,82 +299,15 @@ Tensor narrow_sparse(const Tensor& self, int64_t dim, int64_t start, int64_t len
                   p.coalesced);
 }
 
-// Joins
-// ------------------------------------------------------------------------
-
-// `values` [n, ...] among zeros, `before` of them along a dim of `size`.
-Tensor padded(const Tensor& values, int64_t dim, int64_t before, int64_t size) {
-  DimVector front(values.sizes()), back(values.sizes());
-  size_t d = static_cast<size_t>(dim);
-  back[d] = size - before - values.size(dim);
-  front[d] = before;
-  auto zeros = [&](const DimVector& sizes) {
-    return ops::zeros(sizes, values.dtype(), std::nullopt, values.device());
-  };
-  return ops::cat({zeros(front), values, zeros(back)}, dim);
-}
-
-Tensor cat_sparse(TensorList tensors, int64_t dim) {
-  const Tensor& first = tensors[0];
-  for (const Tensor& t : tensors) {
-    TAEDA_CHECK(is_coo(t) && sparse_dims(t) == sparse_dims(first),
-                "concatenating sparse tensors, but a tensor of layout ",
-                layout_word(t.layout()),
-                " was found, or one with other sparse dims");
-  }
-  int64_t d = wrap_dim(dim, first.dim()), sparse = sparse_dims(first);
-  DimVector sizes(first.sizes());
-  int64_t total = 0;
-  for (const Tensor& t : tensors) {
-    TAEDA_CHECK(t.dim() == first.dim(),
-                "All tensors must have the same number of dims");
-    for (int64_t i = 0; i < t.dim(); ++i) {
-      TAEDA_CHECK(i == d || t.size(i) == first.size(i),
-                  "Sizes of tensors must match except in dimension ",
-                  d,
-                  ". Expected ",
-                  first.sizes(),
-                  ", got ",
-                  t.sizes());
-    }
-    total += t.size(d);
-  }
-  sizes[static_cast<size_t>(d)] = total;
-  std::vector<Tensor> indices, values;
-  int64_t before = 0;
-  for (const Tensor& t : tensors) {
-    const SparseParts& p = parts_of(t);
-    std::vector<Tensor> rows = rows_of(p.indices);
-    if (d < sparse) {
-      Tensor& row = rows[static_cast<size_t>(d)];
-      row = ops::add(row, Scalar(before));
-    }
-    indices.push_back(stacked(rows, p.indices));
-    values.push_back(d < sparse
-                         ? p.values
-                         : padded(p.values, d - sparse + 1, before, total));
-    before += t.size(d);
-  }
-  return make_coo(
-      ops::cat(indices, 1), ops::cat(values, 0), sizes, /*coalesced=*/false);
-}
-
-Tensor stack_sparse(TensorList tensors, int64_t dim) {
-  std::vector<Tensor> parts;
-  for (const Tensor& t : tensors) parts.push_back(unsqueeze_sparse(t, dim));
-  return cat_sparse(parts, wrap_dim(dim, tensors[0].dim() + 1));
-}
-
 // Every entry `count` times, with 0 to count - 1 in row `d` of its place.
 Tensor repeat_along(const Tensor& t, int64_t d, int64_t count) {
   const SparseParts& p = parts_of(t);
   int64_t n = p.values.size(0);
   Tensor number = count_up(n * count, p.values);
-  Tensor entries = ops::reshape(
-      ops::expand(count_up(n, p.values), {count, n}), {-1});
+  Tensor entries =
+      ops::reshape(ops::expand(count_up(n, p.values), {count, n}), {-1});
   Tensor steps = ops::repeat_interleave(count_up(count, p.values), n);
-  std::vector<Tensor> rows =
-      rows_of(ops::index_select(p.indices, 1, entries));
+  std::vector<Tensor> rows = rows_of(ops::index_select(p.indices, 1, entries));
   rows[static_cast<size_t>(d)] = steps;
   DimVector sizes(t.sizes());
   sizes[static_cast<size_t>(d)] = count;
@@ -393,7 +325,8 @@ Tensor sparse_broadcast_to(const Tensor& self, IntArrayRef size) {
                  "_sparse_broadcast_to: tensors of layout ",
                  layout_word(self.layout()));
   Tensor t = self;
-  while (t.dim() < static_cast<int64_t>(size.size())) t = unsqueeze_sparse(t, 0);
+  while (t.dim() < static_cast<int64_t>(size.size()))
+    t = unsqueeze_sparse(t, 0);
   int64_t sparse = sparse_dims(t);
   for (int64_t d = t.dim(); d-- > 0;) {
     int64_t wanted = size[static_cast<size_t>(d)];
@@ -422,7 +355,8 @@ Tensor spdiags(const Tensor& diagonals,
                const Tensor& offsets,
                IntArrayRef shape,
                std::optional<Layout> layout) {
-  Tensor lines = diagonals.dim() == 1 ? ops::unsqueeze(diagonals, 0) : diagonals;
+  Tensor lines =
+      diagonals.dim() == 1 ? ops::unsqueeze(diagonals, 0) : diagonals;
   Tensor which = offsets.dim() == 0 ? ops::unsqueeze(offsets, 0) : offsets;
   TAEDA_CHECK(lines.dim() == 2, "Diagonals must be vector or matrix");
   TAEDA_CHECK(shape.size() == 2, "Output shape must be 2d");
@@ -437,8 +371,8 @@ Tensor spdiags(const Tensor& diagonals,
   // Element j of a line is in column j, `offset` rows further up.
   Tensor column = ops::expand(count_up(length, lines), {n, length});
   Tensor row = ops::sub(column, ops::unsqueeze(ops::to(which, kLong), 1));
-  Tensor inside = ops::bitwise_and(ops::ge(row, Scalar(0)),
-                                   ops::lt(row, Scalar(shape[0])));
+  Tensor inside =
+      ops::bitwise_and(ops::ge(row, Scalar(0)), ops::lt(row, Scalar(shape[0])));
   inside = ops::bitwise_and(inside, ops::lt(column, Scalar(shape[1])));
   Tensor entries = where_true(ops::flatten(inside));
   Tensor places = ops::stack({ops::flatten(row), ops::flatten(column)});
@@ -459,8 +393,6 @@ void add_views(Library& m) {
   m.impl("select.int", select_sparse);
   m.impl("index_select", index_select_sparse);
   m.impl("narrow_copy", narrow_sparse);
-  m.impl("cat", cat_sparse);
-  m.impl("stack", stack_sparse);
 }
 
 }  // namespace taeda::native

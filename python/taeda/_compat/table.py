@@ -38,8 +38,7 @@ TABLE = {
     "nn.parallel": "DistributedDataParallel=nn.parallel.distributed",
     "nn.parallel.distributed": "DistributedDataParallel(nn.Module)",
     "onnx": "ONNXProgram",
-    "ops:aten": "_pin_memory.default() _sparse_addmm.default()"
-    " _sparse_mm_reduce_impl.default()",
+    "ops:aten": "_pin_memory.default()",
     "autograd.profiler_legacy": "profile",
     "profiler": "profile tensorboard_trace_handler()",
     "utils.bundled_inputs": "InflatableArg bundle_inputs()"
