@@ -37,8 +37,10 @@ using native::is_sparse;
 using native::parts_of;
 
 Tensor sparse_values_gradient(const Tensor& grad, const Tensor& result) {
-  Tensor here = ops::sparse_mask(grad, result);
   bool repeats = is_coo(result) && !parts_of(result).coalesced;
+  // A sparse gradient is found at a place once, however often it is named.
+  bool widens = repeats && is_sparse(grad);
+  Tensor here = ops::sparse_mask(widens ? ops::to_dense(grad) : grad, result);
   return repeats ? ops::_values(here) : ops::values(here);
 }
 
@@ -69,9 +71,13 @@ Tensor to_sparse_gradient(const Tensor& grad, const Tensor& self) {
   return ops::sparse_mask(grad, self);
 }
 
-Tensor sparse_mask_gradient(const Tensor& grad, const Tensor& self) {
-  return is_sparse(self) ? native::to_layout_of(grad, self)
-                         : ops::to_dense(grad);
+Tensor sparse_mask_gradient(const Tensor& grad,
+                            const Tensor& self,
+                            const Tensor& mask) {
+  if (is_sparse(self)) return native::to_layout_of(grad, self);
+  // An element that the mask names twice reached two entries.
+  Tensor values = sparse_values_gradient(grad, mask);
+  return ops::to_dense(sparse_of_values(values, mask));
 }
 
 Tensor spdiags_gradient(const Tensor& grad,

@@ -17,7 +17,9 @@ TAEDA_API Tensor to_dense_gradient(const Tensor& grad,
                                    std::optional<bool> masked_grad);
 // The gradient in the layout of `self`.
 TAEDA_API Tensor to_sparse_gradient(const Tensor& grad, const Tensor& self);
-TAEDA_API Tensor sparse_mask_gradient(const Tensor& grad, const Tensor& self);
+TAEDA_API Tensor sparse_mask_gradient(const Tensor& grad,
+                                      const Tensor& self,
+                                      const Tensor& mask);
 TAEDA_API Tensor spdiags_gradient(const Tensor& grad,
                                   const Tensor& offsets,
                                   const Tensor& diagonals);

@@ -135,6 +135,10 @@ py::list tolist(const SharedStorage& s) {
 
 // set_(tensor): takes over that tensor's memory and geometry.
 void set_from_tensor(const TensorBase& t, const TensorBase& source) {
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      t.layout() == Layout::Strided && source.layout() == Layout::Strided,
+      "set_: a sparse tensor has no memory to set");
   derived::check_writable(t);
   TAEDA_CHECK(t.dtype() == source.dtype(),
               message("Could not set tensor of type {} to a tensor of type {}",

@@ -28,10 +28,6 @@ bool is_number(const Tensor& t) { return !is_sparse(t) && t.dim() == 0; }
 // Sums
 // -------------------------------------------------------------------------
 
-Tensor scaled(const Tensor& values, const Scalar& by) {
-  return by.equal(1.0) ? values : ops::mul(values, by);
-}
-
 Tensor add_coo(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   TAEDA_CHECK(a.sizes() == b.sizes(),
               "add: expected sizes of 'self' and 'other' to match, but ",

@@ -124,6 +124,16 @@ Tensor values_at(const Tensor& values, const Found& found) {
                     Scalar(false));
 }
 
+Tensor scaled(const Tensor& values, const Scalar& by) {
+  if (by.equal(1.0)) return values;
+  bool whole = is_integral(values.dtype(), /*include_bool=*/true);
+  TAEDA_CHECK(!whole || by.is_integral() || by.is_bool(),
+              "For integral input tensors, argument alpha must not be a "
+              "floating point number, got ",
+              by);
+  return ops::to(ops::mul(values, by), values.dtype());
+}
+
 Tensor coalesced(const Tensor& t) {
   const SparseParts& p = parts_of(t);
   if (p.coalesced) return t;

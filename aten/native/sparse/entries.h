@@ -27,6 +27,9 @@ Found find_numbers(const Tensor& ordered, const Tensor& wanted);
 // The values found, zeros where there are none.
 Tensor values_at(const Tensor& values, const Found& found);
 
+// Values times a number, in their own dtype.
+Tensor scaled(const Tensor& values, const Scalar& by);
+
 // `t` has the entries of a coalesced COO tensor.
 Tensor coalesced(const Tensor& t);
 // Any layout, strided tensors too, as COO of the first `sparse` dims.

@@ -114,9 +114,12 @@ Tensor sparse_by_sparse(const Tensor& a, const Tensor& b) {
 
 Tensor in_matrix_layout(const Tensor& product, const Tensor& like) {
   if (is_coo(like)) return product;
-  return compress(
-      product,
-      {like.layout(), block_of(like), 0, parts_of(like).offsets.dtype()});
+  bool by_columns = like.layout() == Layout::SparseCsc;
+  return compress(product,
+                  {by_columns ? Layout::SparseCsr : like.layout(),
+                   block_of(like),
+                   0,
+                   parts_of(like).offsets.dtype()});
 }
 
 Tensor mm_sparse(const Tensor& a, const Tensor& b) {
@@ -128,7 +131,8 @@ Tensor mm_sparse(const Tensor& a, const Tensor& b) {
   return ops::t(times_strided(ops::t(b), ops::t(a)));
 }
 
-Tensor scaled(const Tensor& t, const Scalar& by) {
+// A strided or sparse tensor times a number.
+Tensor times(const Tensor& t, const Scalar& by) {
   return by.equal(1.0) ? t : ops::mul(t, by);
 }
 
@@ -137,14 +141,14 @@ Tensor addmm_sparse(const Tensor& self,
                     const Tensor& mat2,
                     const Scalar& beta,
                     const Scalar& alpha) {
-  Tensor product = scaled(mm_sparse(mat1, mat2), alpha);
+  Tensor product = times(mm_sparse(mat1, mat2), alpha);
   if (is_sparse(self)) {
-    return ops::add(scaled(self, beta), to_layout_of(product, self));
+    return ops::add(times(self, beta), to_layout_of(product, self));
   }
   Tensor start = ops::expand(self, product.sizes());
   // With beta 0 not even NaN counts.
   if (beta.equal(0.0)) return to_strided(product);
-  return ops::add(scaled(start, beta), product);
+  return ops::add(times(start, beta), product);
 }
 
 Tensor mv_sparse(const Tensor& self, const Tensor& vec) {
@@ -162,9 +166,9 @@ Tensor addmv_sparse(const Tensor& self,
                     const Tensor& vec,
                     const Scalar& beta,
                     const Scalar& alpha) {
-  Tensor product = scaled(mv_sparse(mat, vec), alpha);
+  Tensor product = times(mv_sparse(mat, vec), alpha);
   if (beta.equal(0.0)) return product;
-  return ops::add(scaled(self, beta), product);
+  return ops::add(times(self, beta), product);
 }
 
 // A batch of sparse matrices is one whose blocks lie on the diagonal.

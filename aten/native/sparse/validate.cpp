@@ -175,7 +175,6 @@ void check_compressed_sizes(const Tensor& offsets,
                             IntArrayRef size,
                             Layout layout) {
   Names n = names_of(layout);
-  check_kinds(offsets, indices, n);
   int64_t batch = offsets.dim() - 1, blocks = is_blocked(layout) ? 2 : 0;
   TAEDA_CHECK(batch >= 0,
               n.offsets,
@@ -241,8 +240,9 @@ void check_compressed_parts(const Tensor& offsets,
                             const Tensor& values,
                             IntArrayRef size,
                             Layout layout) {
-  check_compressed_sizes(offsets, indices, values, size, layout);
   Names n = names_of(layout);
+  check_kinds(offsets, indices, n);
+  check_compressed_sizes(offsets, indices, values, size, layout);
   Grid g = grid_of(offsets, values, size, layout);
   auto satisfied = [](bool condition, const std::string& text) {
     TAEDA_CHECK(condition, "`", text, "` is not satisfied.");

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["sparse_parts"]
+__all__ = ["named_parts", "sparse_parts"]
 
 
-def _named(tensor) -> list[tuple[str, object]]:
+def named_parts(tensor) -> list[tuple[str, object]]:
     """(name, part), as constructors call them."""
     layout = str(tensor.layout).rpartition("_")[2]
     if layout == "coo":
@@ -24,7 +24,7 @@ def sparse_parts(tensor, indent: int, contents, default) -> tuple[str, list[str]
         default: dtypes that are not named.
     """
     texts = []
-    for name, part in _named(tensor):
+    for name, part in named_parts(tensor):
         start = f"{name}=tensor("
         text = contents(part, indent + len(start)) if part.numel() else "[]"
         if not part.numel():

@@ -75,9 +75,13 @@ def parts(tensor) -> dict:
     if layout == "sparse_coo":
         done = tensor.detach().coalesce()
         return {"indices": done.indices(), "values": done.values()}
-    major, minor = ("crow", "col") if layout in ("sparse_csr", "sparse_bsr") else (
-        "ccol",
-        "row",
+    major, minor = (
+        ("crow", "col")
+        if layout in ("sparse_csr", "sparse_bsr")
+        else (
+            "ccol",
+            "row",
+        )
     )
     found = [f"{major}_indices", f"{minor}_indices", "values"]
     return {name: getattr(tensor.detach(), name)() for name in found}
@@ -107,7 +111,11 @@ def assert_same(ours, theirs, what: str, tolerance: float = 0.0) -> None:
     for name, b in reference.items():
         assert str(own[name].dtype)[6:] == str(b.dtype)[6:], f"{what}: {name}"
         np.testing.assert_allclose(
-            numbers(own[name]), numbers(b), tolerance, tolerance, err_msg=f"{what} {name}"
+            numbers(own[name]),
+            numbers(b),
+            tolerance,
+            tolerance,
+            err_msg=f"{what} {name}",
         )
 
 

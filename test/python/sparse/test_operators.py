@@ -139,12 +139,9 @@ torch.sparse_coo_tensor(x.detach()._indices(), x.detach()._values().requires_gra
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_operators_agree(layout: str) -> None:
-    """Where PyTorch has a result, this is it; what only we have is not counted."""
-    for operator in OPERATORS:
-        for dtype in DTYPES:
-            compare(operator, layout, dtype)
+# Cells that PyTorch computes, by layout; a suite that skips some fails.
+CELLS = dict(zip(LAYOUTS, (463, 460, 374, 311, 270, 213, 198), strict=True))
+GRADIENT_CELLS = dict(zip(LAYOUTS, (29, 28, 18, 23, 9, 5, 5), strict=True))
 
 
 def compare(operator: str, layout: str, dtype: str) -> bool:
@@ -159,19 +156,12 @@ def compare(operator: str, layout: str, dtype: str) -> bool:
     return True
 
 
-def test_number_of_cells() -> None:
-    """What PyTorch computes of operators x layouts x dtypes."""
-    count = sum(
-        attempt(lambda: eval(operator, names(torch, layout, dtype)))[1] is None  # noqa: B023
-        for operator in OPERATORS
-        for layout in LAYOUTS
-        for dtype in DTYPES
-    )
-    assert count == CELLS
-
-
-CELLS = 0
-GRADIENT_CELLS = 0
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_operators_agree(layout: str) -> None:
+    """Where PyTorch has a result, this is it; what only we have is not counted."""
+    cells = [(operator, dtype) for operator in OPERATORS for dtype in DTYPES]
+    count = sum(compare(operator, layout, dtype) for operator, dtype in cells)
+    assert count == CELLS[layout]
 
 
 def gradients(library, operator: str, layout: str):
@@ -186,17 +176,23 @@ def gradients(library, operator: str, layout: str):
     return [leaf.grad for leaf in leaves]
 
 
+def compare_gradients(operator: str, layout: str) -> bool:
+    """Whether PyTorch has gradients; asserts that ours are the same then."""
+    theirs, refused = attempt(lambda: gradients(torch, operator, layout))
+    if refused is not None:
+        return False
+    ours = gradients(taeda, operator, layout)
+    for name, a, b in zip("xdw", ours, theirs, strict=True):
+        what = f"gradient of {operator} by {name} [{layout}]"
+        assert (a is None) == (b is None), what
+        if b is not None:
+            assert str(a.layout)[6:] == str(b.layout)[6:], what
+            assert_same(a.to_dense(), b.to_dense(), what, 1e-13)
+    return True
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients_agree(layout: str) -> None:
     """Layouts too; PyTorch's keep some zeros as entries that ours do not have."""
-    for operator in GRADIENTS:
-        theirs, refused = attempt(lambda: gradients(torch, operator, layout))  # noqa: B023
-        if refused is not None:
-            continue
-        ours = gradients(taeda, operator, layout)
-        for name, a, b in zip("xdw", ours, theirs, strict=True):
-            what = f"gradient of {operator} by {name} [{layout}]"
-            assert (a is None) == (b is None), what
-            if b is not None:
-                assert str(a.layout)[6:] == str(b.layout)[6:], what
-                assert_same(a.to_dense(), b.to_dense(), what, 1e-13)
+    count = sum(compare_gradients(operator, layout) for operator in GRADIENTS)
+    assert count == GRADIENT_CELLS[layout]
