@@ -35,20 +35,14 @@ class check_sparse_tensor_invariants:
 
     def __init__(self, enable: bool = True) -> None:
         self.state = enable
-        self.saved_state: bool | None = None
+        self._before: list[bool] = []  # one for each time that it was entered
 
     def __enter__(self) -> None:
-        if self.saved_state is not None:
-            raise RuntimeError(
-                "This context manager instance is already activated. Use a different "
-                "context manager instance for context nesting."
-            )
-        self.saved_state = self.is_enabled()
+        self._before.append(_C._check_sparse_tensor_invariants())
         _C._set_check_sparse_tensor_invariants(self.state)
 
-    def __exit__(self, kind, value, traceback) -> None:
-        saved, self.saved_state = self.saved_state, None
-        _C._set_check_sparse_tensor_invariants(saved)
+    def __exit__(self, *error) -> None:
+        _C._set_check_sparse_tensor_invariants(self._before.pop())
 
     def __call__(self, function):
         from functools import wraps
