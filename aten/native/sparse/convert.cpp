@@ -1,5 +1,6 @@
 // From layout to layout.
 #include <taeda/aten/native/sparse/entries.h>
+#include <taeda/aten/native/sparse/kernels.h>
 #include <taeda/gen/native/_convert_indices_from_coo_to_csr.h>
 #include <taeda/gen/native/_sparse_broadcast_to.h>
 #include <taeda/gen/native/_spdiags.h>
@@ -268,6 +269,16 @@ Tensor sparse_mask(const Tensor& self, const Tensor& given) {
     values = ops::index_select(ops::reshape(self, rows), 0, at);
   }
   return with_values(mask, ops::reshape(values, parts_of(mask).values.sizes()));
+}
+
+// Operators whose results have sizes that depend on data have a CPU slot alone.
+void add_conversions(Library& m) {
+  m.impl("_to_sparse.sparse_dim", convert_to_coo);
+  m.impl("_to_sparse", convert_to_sparse);
+  m.impl("_to_sparse_csr", convert_to_csr);
+  m.impl("_to_sparse_csc", convert_to_csc);
+  m.impl("_to_sparse_bsr", convert_to_bsr);
+  m.impl("_to_sparse_bsc", convert_to_bsc);
 }
 
 }  // namespace taeda::native

@@ -151,6 +151,7 @@ void register_sparse_kernels() {
   std::call_once(once, [] {
     Library m("aten", "SparseCPU");
     add_copies(m);
+    add_conversions(m);
     add_arithmetic(m);
     add_products(m);
     add_reductions(m);

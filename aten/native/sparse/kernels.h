@@ -21,6 +21,7 @@ namespace taeda::native {
 void register_sparse_kernels();
 
 void add_copies(Library& m);
+void add_conversions(Library& m);
 void add_arithmetic(Library& m);
 void add_products(Library& m);
 void add_reductions(Library& m);
