@@ -110,7 +110,7 @@ def sparse_coo_tensor(
         validate,
         (places, _values(values, dtype, device)),
         size,
-        {"is_coalesced": is_coalesced},
+        {"is_coalesced": is_coalesced, "pin_memory": pin_memory},
         check_invariants,
         requires_grad,
     )
@@ -159,7 +159,7 @@ def sparse_compressed_tensor(
             _values(values, dtype, device),
         ),
         size,
-        {"layout": layout},
+        {"layout": layout, "pin_memory": pin_memory},
         check_invariants,
         requires_grad,
     )
