@@ -107,6 +107,13 @@ void TensorImpl::check_memory() const {
                  "Cannot access the data of a meta tensor: it has none (shape ",
                  sizes(),
                  ")");
+  TAEDA_CHECK(layout_ == Layout::Strided,
+              "Cannot access data pointer of Tensor that doesn't have storage: "
+              "its layout is ",
+              layout_,
+              " (shape ",
+              sizes(),
+              ")");
   TAEDA_CHECK(!keys().has(DispatchKey::Wrapped),
               "Cannot access data pointer of Tensor that doesn't have storage: "
               "it is a value of a function transform (shape ",
@@ -179,6 +186,9 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   storage_ = other.storage_;
   dtype_ = other.dtype_;
   layout_ = other.layout_;
+  if (layout_ != Layout::Strided && other.extra_) {
+    extra().wrapped = other.extra_->wrapped;  // Note [Sparse tensors]
+  }
   keys_ = (other.keys_ - kKeysLeftBehind) | own;
   if (TAEDA_UNLIKELY(other.is_symbolic())) {
     set_symbolic(other.extra_->symbolic);

@@ -50,6 +50,14 @@ Tensor clone_for_grad(const Tensor& grad, const Tensor& variable) {
   return out;
 }
 
+// A sparse gradient is added to a strided one, never the other way round.
+static bool goes_second(const Tensor& a, const Tensor& b) {
+  return a.layout() != Layout::Strided && b.layout() == Layout::Strided;
+}
+static Tensor added(const Tensor& a, const Tensor& b) {
+  return goes_second(a, b) ? ops::add(b, a) : ops::add(a, b);
+}
+
 Tensor sum_of(Tensor a, const Tensor& b) {
   bool in_place = !meets_python(a) && !meets_python(b) && !grad_enabled() &&
                   !is_symbolic(a) && !is_symbolic(b) && is_sole_owner(a) &&
@@ -57,7 +65,7 @@ Tensor sum_of(Tensor a, const Tensor& b) {
                   a.is_non_overlapping_and_dense() &&
                   a.layout() == Layout::Strided &&
                   b.layout() == Layout::Strided;
-  if (!in_place) return ops::add(a, b);
+  if (!in_place) return added(a, b);
   ops::add_(a, b);
   return a;
 }
@@ -83,11 +91,11 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
   std::unique_lock<std::mutex> guard = lock();
   if (!meta.grad.defined()) {
     meta.grad = first_grad(std::move(grad), variable_);
-  } else if (!grad_enabled()) {
+  } else if (!grad_enabled() && !goes_second(meta.grad, grad)) {
     ops::add_(meta.grad, grad);
   } else {
     // A graph over the sum is wanted, so the old grad stays what it was.
-    meta.grad = ops::add(meta.grad, grad);
+    meta.grad = added(meta.grad, grad);
   }
   guard.unlock();
   if (meta.leaf_hooks && meta.leaf_hooks->after) {

@@ -1,9 +1,15 @@
 #include <taeda/csrc/autograd/formulas_loss.h>
 
+#include <taeda/gen/ops/clamp_min.h>
+#include <taeda/gen/ops/div.h>
+#include <taeda/gen/ops/embedding_sparse_backward.h>
 #include <taeda/gen/ops/eq.h>
+#include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/to.h>
+#include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/sym/_embedding_bag_dense_backward.h>
 #include <taeda/gen/sym/embedding.h>
 #include <taeda/gen/sym/embedding_dense_backward.h>
@@ -37,9 +43,13 @@ Tensor embedding_gradient(const Tensor& grad,
                           const SymInt& padding_idx,
                           bool scale_grad_by_freq,
                           bool sparse) {
-  TAEDA_CHECK_AS(NotImplemented,
-                 !sparse,
-                 "embedding: sparse gradients are not implemented yet");
+  if (sparse) {
+    return ops::embedding_sparse_backward(grad,
+                                          indices,
+                                          sizes[0].guard(),
+                                          padding_idx.guard(),
+                                          scale_grad_by_freq);
+  }
   return sym::embedding_dense_backward(
       grad, indices, sizes[0], padding_idx, scale_grad_by_freq);
 }
@@ -55,9 +65,22 @@ Tensor embedding_bag_gradient(const Tensor& grad,
                               bool sparse,
                               const Tensor& per_sample_weights,
                               int64_t padding_idx) {
-  TAEDA_CHECK_AS(NotImplemented,
-                 !sparse,
-                 "embedding_bag: sparse gradients are not implemented yet");
+  if (sparse) {
+    TAEDA_CHECK(mode == 0 || mode == 1,
+                "embedding_bag: sparse gradients of mode 'max' do not exist");
+    // Each row gets what its bag gets, with its own weight.
+    Tensor rows = ops::index_select(grad, 0, offset2bag);
+    if (mode == 1) {
+      Tensor count = ops::clamp_min(bag_size, Scalar(1));
+      count = ops::index_select(ops::to(count, grad.dtype()), 0, offset2bag);
+      rows = ops::div(rows, ops::unsqueeze(count, 1));
+    }
+    if (per_sample_weights.defined()) {
+      rows = ops::mul(rows, ops::unsqueeze(per_sample_weights, 1));
+    }
+    return ops::embedding_sparse_backward(
+        rows, indices, sizes[0].guard(), padding_idx, scale_grad_by_freq);
+  }
   return sym::_embedding_bag_dense_backward(grad,
                                             indices,
                                             offset2bag,

@@ -96,6 +96,11 @@ TensorBase forced(TensorBase t) {
 void check_for_numpy(const TensorBase& t) {
   TAEDA_CHECK(!t.keys().has(DispatchKey::Python) || !meets_python(t),
               ".numpy() is not supported for tensor subclasses.");
+  TAEDA_CHECK_AS(Type,
+                 t.layout() == Layout::Strided,
+                 message("can't convert {} layout tensor to numpy. Use "
+                         "Tensor.to_dense() first.",
+                         layout_name(t.layout())));
   TAEDA_CHECK_AS(
       Type,
       t.is_cpu(),

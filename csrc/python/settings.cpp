@@ -1,5 +1,6 @@
 // The switches of aten/settings.h, for backends, nn.attention and
 // utils.deterministic.
+#include <taeda/aten/native/sparse/sparse_tensor.h>
 #include <taeda/aten/settings.h>
 #include <taeda/c10/core/allocator.h>
 #include <taeda/csrc/python/casters.h>
@@ -55,6 +56,9 @@ void add_switch(py::module_ m,
 
 void bind_settings(PyObject* module) {
   py::module_ m = as_module(module);
+  m.def("_check_sparse_tensor_invariants", native::checks_sparse_invariants);
+  m.def("_set_check_sparse_tensor_invariants",
+        native::set_checks_sparse_invariants);
   m.def("_attention_enabled",
         [](int64_t way) { return settings::attention_enabled(to_way(way)); });
   m.def("_enable_attention", [](int64_t way, bool on) {

@@ -139,6 +139,10 @@ py::list tolist(const SharedStorage& s) {
 
 // set_(tensor): takes over that tensor's memory and geometry.
 void set_from_tensor(const TensorBase& t, const TensorBase& source) {
+  TAEDA_CHECK_AS(
+      NotImplemented,
+      t.layout() == Layout::Strided && source.layout() == Layout::Strided,
+      "set_: a sparse tensor has no memory to set");
   derived::check_writable(t);
   TAEDA_CHECK(t.dtype() == source.dtype(),
               message("Could not set tensor of type {} to a tensor of type {}",
@@ -155,9 +159,12 @@ void set_from_tensor(const TensorBase& t, const TensorBase& source) {
 
 PyObject* untyped_storage_method(const TensorBase& t) {
   TAEDA_CHECK_AS(NotImplemented,
-                 t.storage() && !t.keys().has(DispatchKey::Wrapped),
+                 t.storage() && t.layout() == Layout::Strided &&
+                     !t.keys().has(DispatchKey::Wrapped),
                  "Cannot access storage of a tensor that has none (shape ",
                  t.sizes(),
+                 ", layout ",
+                 t.layout(),
                  ")");
   return py::cast(SharedStorage(t.storage())).release().ptr();
 }

@@ -33,6 +33,10 @@ PyObject* size(const MethodArgs& m) {
 PyObject* stride(const MethodArgs& m) {
   const TensorBase& t = m.tensor();
   BoundArgs a("stride", kDim, m);
+  TAEDA_CHECK(t.layout() == Layout::Strided || t.layout() == Layout::Sparse,
+              "Sparse CSR tensors do not have strides (layout ",
+              t.layout(),
+              ")");
   if (TAEDA_UNLIKELY(t.impl()->is_symbolic())) {
     ArrayRef<SymInt> strides = sym_strides(*t.impl());
     if (!a.given(1)) return new_symbolic_tuple(strides);
@@ -54,6 +58,10 @@ PyObject* data_pointer(const TensorBase& t) {
               "it is a value of a function transform (shape ",
               t.sizes(),
               ")");
+  TAEDA_CHECK(t.layout() == Layout::Strided,
+              "Cannot access data pointer of Tensor that doesn't have storage: "
+              "its layout is ",
+              t.layout());
   if (t.storage()) show_memory(*t.storage());
   return PyLong_FromVoidPtr(t.impl()->address());
 }

@@ -45,6 +45,10 @@ _LAZY_NAMES = {
         " stft tensordot unique unique_consecutive unravel_index"
     ),
     "_tensor_str": "set_printoptions",
+    "sparse._construct": (
+        "sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor"
+        " sparse_bsr_tensor sparse_bsc_tensor dsmm hsmm saddmm spmm"
+    ),
     "serialization": "load save",
     "futures": "Future",
     "storage": (
@@ -113,9 +117,9 @@ _SUBMODULES = frozenset(
     "accelerator amp autograd backends compiler cuda cpu debug distributed"
     " distributions export fft func functional futures fx hub jit library linalg masked"
     " mps mtia multiprocessing nested nn onnx optim overrides profiler random"
-    " return_types serialization signal special storage testing torch_version types"
-    " utils version xpu quasirandom __config__ __future__ _dynamo _logging _subclasses"
-    " _utils _utils_internal _VF".split()
+    " return_types serialization signal sparse special storage testing torch_version"
+    " types utils version xpu quasirandom __config__ __future__ _dynamo _logging"
+    " _subclasses _utils _utils_internal _VF".split()
 )
 
 

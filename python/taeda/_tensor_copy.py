@@ -63,6 +63,8 @@ def _copied(tensor, memo):
                 f"{type(tensor).__name__}.clone() gives a {type(made).__name__}"
             )
         return made
+    if tensor.layout is not _C.strided:
+        return tensor.detach().clone()
     if tensor.is_meta:
         return _C._VariableFunctions.empty_strided(
             tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device="meta"
@@ -78,6 +80,8 @@ def reduce_tensor(tensor):
     """What pickle stores of a tensor: its storage and geometry."""
     from collections import OrderedDict
 
+    if tensor.layout is not _C.strided:
+        return _reduce_sparse(tensor)
     args = (
         tensor._typed_storage(),
         tensor.storage_offset(),
@@ -90,6 +94,17 @@ def reduce_tensor(tensor):
         return rebuild_tensor, args
     state = dict(tensor.__dict__)
     return rebuild_from_type, (rebuild_tensor, type(tensor), args, state)
+
+
+def _reduce_sparse(tensor):
+    """The same of a sparse tensor: its parts."""
+    from taeda._io.rebuild import sparse_tensor
+    from taeda._io.writer import sparse_data
+
+    args = tensor.layout, sparse_data(tensor)
+    if type(tensor) is taeda.Tensor and not tensor.__dict__:
+        return sparse_tensor, args
+    return rebuild_from_type, (sparse_tensor, type(tensor), args, dict(tensor.__dict__))
 
 
 def rebuild_tensor(storage, offset, size, stride, requires_grad, hooks):

@@ -187,10 +187,13 @@ def _contents(tensor, indent: int) -> str:
     return _text(nested, tensor.dim(), indent, form)
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def _with_suffixes(
+    text: str, suffixes: list[str], indent: int, new_line: bool = False
+) -> str:
     length = len(text) - text.rfind("\n") + 1
-    for suffix in suffixes:
-        if length + len(suffix) + 2 > PRINT_OPTS.linewidth:
+    for i, suffix in enumerate(suffixes):
+        starts = new_line and i == 0
+        if starts or length + len(suffix) + 2 > PRINT_OPTS.linewidth:
             text += ",\n" + " " * indent + suffix
             length = indent + len(suffix)
         else:
@@ -225,6 +228,10 @@ def _parts(tensor, indent: int) -> tuple[str, list[str]]:
     dtype = f"dtype={tensor.dtype}"
     if _is_hollow(tensor):
         return "...", [size] if tensor.dtype == default else [size, dtype]
+    if tensor.layout is not _C.strided:
+        from taeda.sparse._text import sparse_parts
+
+        return sparse_parts(tensor, indent, _contents, (default, default.to_complex()))
     suffixes: list[str] = []
     if tensor.numel() == 0:
         if tensor.dim() != 1:
@@ -293,7 +300,9 @@ def _tensor_text(tensor, contents: str | None) -> str:
     suffixes += facts + _grad_suffix(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    text = _with_suffixes(prefix + (contents or text), suffixes, indent)
+    text = _with_suffixes(
+        prefix + (contents or text), suffixes, indent, plain.is_sparse
+    )
     is_wrapped = not is_plain and getattr(tensor, "_is_param", False)
     return f"Parameter({text})" if is_wrapped else text
 
@@ -304,4 +313,4 @@ _str_intern = tensor_text
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline):
-    return _with_suffixes(tensor_str, suffixes, indent)
+    return _with_suffixes(tensor_str, suffixes, indent, force_newline)

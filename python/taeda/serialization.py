@@ -187,7 +187,7 @@ def load(
             far more memory than its size.
         RuntimeError: the file is truncated or damaged, or names a missing device.
         ValueError: it names an unknown byte order. EOFError: it is empty.
-        NotImplementedError: it holds what is not there yet, as sparse tensors.
+        NotImplementedError: it holds what is not there yet.
 
     Example:
         >>> model.load_state_dict(taeda.load("model.pt", map_location="cpu"))

@@ -32,8 +32,7 @@ TABLE = {
     "distributed.rpc": "",
     "distributed.tensor": "DTensor Partial Replicate Shard distribute_tensor()",
     "onnx": "ONNXProgram",
-    "ops:aten": "_pin_memory.default() _sparse_addmm.default()"
-    " _sparse_mm_reduce_impl.default()",
+    "ops:aten": "_pin_memory.default()",
     "autograd.profiler_legacy": "profile",
     "utils.bundled_inputs": "InflatableArg bundle_inputs()"
     " augment_model_with_bundled_inputs()"

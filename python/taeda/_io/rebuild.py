@@ -165,9 +165,23 @@ def layout(name):
 
 def check_sparse(tensor) -> None:
     """Refuse indices outside the tensor, or a false claim of order."""
+    name = str(tensor.layout).rpartition("_")[2]
     try:
-        taeda._validate_sparse_coo_tensor_args(
-            tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced()
+        if name == "coo":
+            taeda._validate_sparse_coo_tensor_args(
+                tensor._indices(),
+                tensor._values(),
+                tensor.size(),
+                tensor.is_coalesced(),
+            )
+            return
+        rows = name in ("csr", "bsr")
+        taeda._validate_sparse_compressed_tensor_args(
+            tensor.crow_indices() if rows else tensor.ccol_indices(),
+            tensor.col_indices() if rows else tensor.row_indices(),
+            tensor._values(),
+            tensor.size(),
+            tensor.layout,
         )
     except RuntimeError as error:
         refuse(str(error))
@@ -205,26 +219,35 @@ def spend(count: int) -> None:
         load.allowance.spend(count)
 
 
+def _sparse_of(kind, parts, size, rest):
+    """The tensor of parts that are not checked yet."""
+    try:
+        if kind is not taeda.sparse_coo:
+            return taeda.sparse_compressed_tensor(
+                *parts, size, layout=kind, check_invariants=False
+            )
+        tensor = taeda.sparse_coo_tensor(*parts, size, check_invariants=False)
+    except RuntimeError as error:
+        refuse(str(error))
+    if rest and rest[0] is True:
+        tensor._coalesced_(True)
+    return tensor
+
+
 def sparse_tensor(kind, data):
     """torch._utils._rebuild_sparse_tensor; indices are checked."""
     if not isinstance(kind, taeda.layout):
         refuse(f"{short(kind)} is no layout")
-    name = str(kind).rpartition(".")[2]
-    if name != "sparse_coo" or not hasattr(taeda, "_validate_sparse_coo_tensor_args"):
-        raise NotImplementedError(f"load: {name}_tensor does not exist yet")
-    if type(data) is not tuple or len(data) not in (3, 4):
+    count = 2 if kind is taeda.sparse_coo else 3
+    if type(data) is not tuple or not count < len(data) <= 4:
         refuse(f"a sparse tensor made of {short(data)}")
-    indices, values, size = data[:3]
-    for part in (indices, values):
+    *parts, size = data[: count + 1]
+    for part in parts:
         if not isinstance(part, taeda.Tensor):
             refuse(f"a sparse tensor made of {short(part)}")
         # Views may have far more elements than their storage.
         spend(_SPARSE + part.numel() * part.dtype.itemsize)
-    tensor = taeda.sparse_coo_tensor(
-        indices, values, ints(size, "a size"), check_invariants=False
-    )
-    if len(data) > 3 and data[3] is True:
-        tensor._coalesced_(True)
+    tensor = _sparse_of(kind, parts, ints(size, "a size"), data[count + 1 :])
     load = getattr(_thread, "load", None)
     if load is None:
         check_sparse(tensor)

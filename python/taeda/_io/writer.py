@@ -135,9 +135,9 @@ def reduce_tensor(tensor):
 
 
 def _reduce_plain(tensor):
-    layout = str(tensor.layout).rpartition(".")[2]
-    if layout != "strided":
-        return _reduce_sparse(tensor, layout)
+    if str(tensor.layout).rpartition(".")[2] != "strided":
+        data = sparse_data(tensor)
+        return named("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, data)
     if getattr(tensor, "is_quantized", False):
         raise NotImplementedError("saving quantized tensors")
     size, stride = tuple(tensor.size()), tuple(tensor.stride())
@@ -161,19 +161,19 @@ def _reduce_plain(tensor):
     return named("torch._utils", "_rebuild_tensor_v3"), (*args, tensor.dtype, *tail)
 
 
-def _reduce_sparse(tensor, layout: str):
+def sparse_data(tensor) -> tuple:
+    """The parts that `_rebuild_sparse_tensor` makes a tensor of."""
+    layout = str(tensor.layout).rpartition(".")[2]
     if layout == "sparse_coo":
         parts = tensor._indices(), tensor._values()
-        data = (*parts, tensor.size(), tensor.is_coalesced())
-    elif layout in ("sparse_csr", "sparse_bsr"):
-        parts = tensor.crow_indices(), tensor.col_indices(), tensor.values()
-        data = (*parts, tensor.size())
+        return (*parts, tensor.size(), tensor.is_coalesced())
+    if layout in ("sparse_csr", "sparse_bsr"):
+        parts = tensor.crow_indices(), tensor.col_indices(), tensor._values()
     elif layout in ("sparse_csc", "sparse_bsc"):
-        parts = tensor.ccol_indices(), tensor.row_indices(), tensor.values()
-        data = (*parts, tensor.size())
+        parts = tensor.ccol_indices(), tensor.row_indices(), tensor._values()
     else:
         raise NotImplementedError(f"saving tensors of layout {layout}")
-    return named("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, data)
+    return *parts, tensor.size()
 
 
 class Collector:

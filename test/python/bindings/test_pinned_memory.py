@@ -12,7 +12,8 @@ MESSAGE = "pin_memory=True requires a CUDA or other accelerator backend"
 SCHEMAS = {
     (name, overload): schema
     for name, overload, schema in taeda._C._op_schemas()
-    if re.search(r"\bbool\? pin_memory\b", schema)
+    # Parts of sparse tensors must go together: see the last test.
+    if re.search(r"\bbool\? pin_memory\b", schema) and "sparse_" not in name
 }
 _VALUES = {
     "Tensor": lambda lib: lib.ones(()),
@@ -120,3 +121,12 @@ def test_elsewhere_than_on_the_cpu_it_means_nothing() -> None:
             lib.zeros_like(meta, device="cpu", pin_memory=True)
         # The out tensor decides.
         assert lib.zeros(2, out=plain, pin_memory=True).is_cpu
+
+
+def test_sparse_constructors() -> None:
+    """PyTorch refuses them too, in words of its own for each layout."""
+    for lib, words in ((taeda, MESSAGE), (torch, "accelerator")):
+        with pytest.raises(RuntimeError, match=words):
+            lib.sparse_coo_tensor([[0]], [1.0], (2,), pin_memory=True)
+        with pytest.raises(RuntimeError, match=words):
+            lib.sparse_csr_tensor([0, 1], [0], [1.0], (1, 2), pin_memory=True)

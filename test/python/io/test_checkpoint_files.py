@@ -186,12 +186,11 @@ def test_map_location_to_meta_and_to_a_missing_device(path) -> None:
         taeda.load(path, map_location="nowhere")
 
 
-def test_what_is_not_there_yet_is_not_called_damage(path) -> None:
+def test_sparse_tensors_are_read(path) -> None:
     import torch
 
     torch.save(torch.eye(2).to_sparse(), path)
-    with pytest.raises(NotImplementedError, match="sparse_coo_tensor"):
-        taeda.load(path)
+    assert taeda.load(path).to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_file_objects() -> None:

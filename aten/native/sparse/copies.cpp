@@ -1,0 +1,146 @@
+// Copies of sparse tensors, and tensors like them.
+#include <taeda/aten/native/sparse/entries.h>
+#include <taeda/aten/native/sparse/kernels.h>
+#include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/copy_sparse_to_sparse_.h>
+#include <taeda/gen/ops/empty_like.h>
+#include <taeda/gen/ops/to.h>
+#include <taeda/gen/ops/zeros.h>
+
+namespace taeda::native {
+
+namespace {
+
+using Dtype = std::optional<ScalarType>;
+using MaybeLayout = std::optional<Layout>;
+using MaybeDevice = std::optional<Device>;
+using MaybeBool = std::optional<bool>;
+using MaybeFormat = std::optional<MemoryFormat>;
+
+Tensor with_parts(const Tensor& self,
+                  const Tensor& offsets,
+                  const Tensor& indices,
+                  const Tensor& values) {
+  if (is_coo(self)) {
+    return make_coo(indices, values, self.sizes(), parts_of(self).coalesced);
+  }
+  return make_compressed(self.layout(), offsets, indices, values, self.sizes());
+}
+
+Tensor clone_sparse(const Tensor& self, MaybeFormat) {
+  const SparseParts& p = parts_of(self);
+  Tensor offsets = p.offsets.defined() ? ops::clone(p.offsets) : p.offsets;
+  return with_parts(self, offsets, ops::clone(p.indices), ops::clone(p.values));
+}
+
+// Indices stay shared, as in PyTorch: only the values have another dtype.
+Tensor to_copy_sparse(const Tensor& self,
+                      Dtype dtype,
+                      MaybeLayout layout,
+                      MaybeDevice device,
+                      MaybeBool,
+                      bool non_blocking,
+                      MaybeFormat) {
+  TAEDA_CHECK(!layout || *layout == self.layout(),
+              "to(options) doesn't support converting to a different layout, "
+              "but got self.layout being ",
+              self.layout(),
+              " and options.layout set as ",
+              *layout);
+  const SparseParts& p = parts_of(self);
+  Device to = device.value_or(self.device());
+  auto moved = [&](const Tensor& t, Dtype type) {
+    return t.defined() ? ops::to(t,
+                                 type,
+                                 std::nullopt,
+                                 to,
+                                 std::nullopt,
+                                 non_blocking,
+                                 /*copy=*/true)
+                       : t;
+  };
+  return with_parts(self,
+                    moved(p.offsets, std::nullopt),
+                    moved(p.indices, std::nullopt),
+                    moved(p.values, dtype.value_or(self.dtype())));
+}
+
+void copy_sparse_into(const Tensor& self, const Tensor& src, bool) {
+  ops::copy_sparse_to_sparse_(self, src);
+}
+
+// Without entries, in the layout of `self`.
+Tensor without_entries(const Tensor& self, Dtype dtype, MaybeDevice device) {
+  ScalarType type = dtype.value_or(self.dtype());
+  Device on = device.value_or(self.device());
+  if (is_coo(self)) {
+    return empty_coo(self.sizes(), sparse_dims(self), type, on);
+  }
+  const SparseParts& p = parts_of(self);
+  int64_t batch = batch_dims(self);
+  auto zeros = [&](DimVector sizes, ScalarType t) {
+    return ops::zeros(sizes, t, std::nullopt, on);
+  };
+  DimVector indices(p.indices.sizes()), values(p.values.sizes());
+  indices[static_cast<size_t>(batch)] = 0;
+  values[static_cast<size_t>(batch)] = 0;
+  return make_compressed(self.layout(),
+                         zeros(DimVector(p.offsets.sizes()), p.offsets.dtype()),
+                         zeros(indices, p.indices.dtype()),
+                         zeros(values, type),
+                         self.sizes());
+}
+
+Tensor zeros_like_sparse(const Tensor& self,
+                         Dtype dtype,
+                         MaybeLayout layout,
+                         MaybeDevice device,
+                         MaybeBool,
+                         MaybeFormat) {
+  Layout wanted = layout.value_or(self.layout());
+  if (wanted == Layout::Strided) {
+    return ops::zeros(self.sizes(),
+                      dtype.value_or(self.dtype()),
+                      std::nullopt,
+                      device.value_or(self.device()));
+  }
+  TAEDA_CHECK_AS(NotImplemented,
+                 wanted == self.layout(),
+                 "zeros_like: layout ",
+                 wanted,
+                 " of a tensor of layout ",
+                 self.layout());
+  return without_entries(self, dtype, device);
+}
+
+// Entries of unknown values at the places of a compressed tensor; none of COO.
+Tensor empty_like_sparse(const Tensor& self,
+                         Dtype dtype,
+                         MaybeLayout layout,
+                         MaybeDevice device,
+                         MaybeBool pin_memory,
+                         MaybeFormat format) {
+  if (is_coo(self) || layout.value_or(self.layout()) != self.layout()) {
+    return zeros_like_sparse(self, dtype, layout, device, pin_memory, format);
+  }
+  const SparseParts& p = parts_of(self);
+  return clone_sparse(with_values(self, ops::empty_like(p.values, dtype)),
+                      std::nullopt);
+}
+
+void zero_sparse(const Tensor& self) {
+  set_parts(self, without_entries(self, std::nullopt, std::nullopt));
+}
+
+}  // namespace
+
+void add_copies(Library& m) {
+  m.impl("clone", clone_sparse);
+  m.impl("_to_copy", to_copy_sparse);
+  m.impl("copy_", copy_sparse_into);
+  m.impl("zeros_like", zeros_like_sparse);
+  m.impl("empty_like", empty_like_sparse);
+  m.impl("zero_", zero_sparse);
+}
+
+}  // namespace taeda::native

@@ -1,0 +1,47 @@
+// Derivatives of what makes, reads and multiplies sparse tensors.
+#pragma once
+
+#include <taeda/csrc/autograd/formulas.h>
+#include <taeda/csrc/autograd/formulas_products.h>
+
+namespace taeda::autograd {
+
+// What a gradient holds at the entries of `result`, one for each of them,
+// whatever the layout of the gradient.
+TAEDA_API Tensor sparse_values_gradient(const Tensor& grad,
+                                        const Tensor& result);
+// A sparse tensor with the entries of `self` whose values are `values`.
+TAEDA_API Tensor sparse_of_values(const Tensor& values, const Tensor& self);
+TAEDA_API Tensor to_dense_gradient(const Tensor& grad,
+                                   const Tensor& self,
+                                   std::optional<bool> masked_grad);
+// The gradient in the layout of `self`.
+TAEDA_API Tensor to_sparse_gradient(const Tensor& grad, const Tensor& self);
+TAEDA_API Tensor sparse_mask_gradient(const Tensor& grad,
+                                      const Tensor& self,
+                                      const Tensor& mask);
+TAEDA_API Tensor spdiags_gradient(const Tensor& grad,
+                                  const Tensor& offsets,
+                                  const Tensor& diagonals);
+TAEDA_API Tensor sparse_broadcast_gradient(const Tensor& grad,
+                                           const Tensor& self);
+TAEDA_API Tensor sparse_sum_gradient(const Tensor& grad,
+                                     const Tensor& self,
+                                     IntArrayRef dims);
+// grad @ b^H at the entries of `a`, where the result was alpha * a @ b.
+TAEDA_API Tensor masked_product_gradient(const Tensor& grad,
+                                         const Tensor& a,
+                                         const Tensor& b,
+                                         const Scalar& alpha);
+TAEDA_API Tensor sparse_mm_reduce_gradient(const Tensor& grad,
+                                           const Tensor& a,
+                                           const Tensor& b,
+                                           std::string_view reduce,
+                                           const Tensor& origin);
+TAEDA_API Tensor dense_mm_reduce_gradient(const Tensor& grad,
+                                          const Tensor& a,
+                                          const Tensor& b,
+                                          std::string_view reduce,
+                                          const Tensor& origin);
+
+}  // namespace taeda::autograd

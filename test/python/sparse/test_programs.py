@@ -1,0 +1,258 @@
+"""Constructors and their errors, parts, printing: one line with both libraries."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import taeda
+import taeda.sparse
+import torch
+from sides import assert_same, attempt
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# S, C, B make tensors of layouts COO, CSR and BSR; x, c, d are of each kind.
+LINES = """
+S([[0, 5]], [1.0, 2.0], (2,))
+S([[0, 5]], [1.0, 2.0], (2,), check_invariants=True)
+S([[0, -1]], [1.0, 2.0], (2,), check_invariants=True)
+S([[0, -1]], [1.0, 2.0])
+S([0, 1], [1.0, 2.0], (2,))
+S([[0, 1]], [1.0, 2.0, 3.0], (2,))
+S([[0, 1]], [1.0, 2.0], (2, 3))
+S([[0, 1]], [[1.0, 2.0]] * 2, (2, 3))
+S([[0, 1]], 5.0, (2,))
+S((2, 3))
+S((2, 3), dtype=torch.int64)
+S([[0, 0]], [1.0, 2.0], (2,), is_coalesced=True)
+S([[0, 0]], [1.0, 2.0], (2,), is_coalesced=True, check_invariants=True)
+S([[1, 0]], [1.0, 2.0], (2,), is_coalesced=True, check_invariants=True)
+S([[0, 1]], [1, 2], (2,), dtype=torch.float64, requires_grad=True)
+S([[]], [], (2,))
+S(torch.empty(1, 0), [], (2,))
+S(torch.empty(2, 0), torch.empty(0, 3), (2, 2, 3))
+S(torch.tensor([[0, 1]], dtype=torch.int32), [1.0, 2.0], (2,))
+S([[0, 1]], torch.tensor([1.0, 2.0], requires_grad=True)).requires_grad
+C([0, 1, 2], [0, 1], [1.0, 2.0])
+C([0, 1, 2], [0, 1], [1.0, 2.0], (2, 3))
+C([0, 1, 2], [0, 5], [1.0, 2.0], (2, 3))
+C([0, 1, 2], [0, 5], [1.0, 2.0], (2, 3), check_invariants=True)
+C([1, 1, 2], [0, 1], [1.0, 2.0], (2, 3), check_invariants=True)
+C([0, 1, 3], [0, 1], [1.0, 2.0], (2, 3), check_invariants=True)
+C([0, 2, 1, 2], [0, 1], [1.0, 2.0], (3, 3), check_invariants=True)
+C([0, 2, 2], [1, 0], [1.0, 2.0], (2, 3), check_invariants=True)
+C([0, 2, 2], [1, 1], [1.0, 2.0], (2, 3), check_invariants=True)
+C([0, 1], [0, 1], [1.0, 2.0], (2, 3), check_invariants=True)
+C([0, 1, 2], [0, 1, 2], [1.0, 2.0], (2, 3), check_invariants=True)
+C([0, 1, 2], [0, 1], [1.0, 2.0, 3.0], (2, 3), check_invariants=True)
+C([0, 1, 2], [0, 1], [1.0, 2.0], (2,), check_invariants=True)
+C(t([0.0, 1, 2]), t([0, 1]), t([1.0, 2.0]), (2, 3), check_invariants=True)
+C(t([0, 1, 2]), t([0, 1], dtype=torch.int32), t([1.0, 2.0]), (2, 3))
+C(t([0, 1], dtype=torch.int32), t([2], dtype=torch.int32), t([1.0]))
+C([[0, 1, 2]] * 2, [[0, 1]] * 2, [[1.0, 2.0]] * 2)
+B([0, 1, 2], [0, 1], torch.ones(2, 2, 2), (4, 4))
+B([0, 1, 2], [0, 1], torch.ones(2, 2, 2))
+B([0, 1, 2], [0, 1], torch.ones(2, 2, 2), (5, 4), check_invariants=True)
+B([0, 1, 2], [0, 1], torch.ones(2), (4, 4), check_invariants=True)
+torch.sparse_bsc_tensor([0, 1, 2], [0, 1], torch.ones(2, 2, 2))
+torch.sparse_csc_tensor([0, 1, 2], [0, 1], [1.0, 2.0])
+torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1.0, 2.0])
+torch.sparse_compressed_tensor([0, 1], [0], [1.0], layout=torch.sparse_coo)
+torch.sparse_compressed_tensor([0, 1], [0], [1.0], layout=torch.sparse_csc)
+x.indices()
+x.values()
+x.coalesce().indices()
+x.coalesce().values()
+x._indices()
+x._values()
+d.indices()
+d.values()
+d.crow_indices()
+x.crow_indices()
+c.ccol_indices()
+c.crow_indices()
+c.col_indices()
+c.indices()
+c.values()
+d.coalesce()
+c.coalesce()
+c.is_coalesced()
+d.is_coalesced()
+x.is_coalesced()
+x.coalesce().is_coalesced()
+(x.coalesce() * 2).is_coalesced()
+x.t().is_coalesced()
+(d.sparse_dim(), d.dense_dim(), c.sparse_dim(), c.dense_dim(), x.sparse_dim())
+(x._nnz(), c._nnz(), x.is_sparse, c.is_sparse, c.is_sparse_csr, x.layout, c.layout)
+c.stride()
+x.storage()
+x.untyped_storage()
+x.data_ptr()
+x.numpy()
+x.tolist()
+x.item()
+x + d
+x + 1
+x / d
+x.cos()
+x.exp()
+x.view(6)
+x[0:1]
+torch.softmax(x, 0)
+bool(x)
+x.set_(d)
+x.resize_(3, 3)
+d.clone().copy_(x)
+x.clone().copy_(d)
+d.to_sparse(0)
+d.to_sparse(1)
+d.to_sparse(3)
+d.to_sparse_bsr((2, 2))
+d.to_sparse_csr(1)
+d.to_sparse(layout=torch.sparse_bsr, blocksize=(1, 3))
+d.to_sparse(layout=torch.sparse_bsr)
+x.to_sparse(1)
+c.to_sparse(1)
+d.sparse_mask(d)
+x.clone().sparse_resize_((4, 5), 2, 0)
+x.clone().sparse_resize_((1, 5), 2, 0)
+x.clone().sparse_resize_((4, 5, 2), 2, 1)
+x.clone().sparse_resize_and_clear_((4, 5, 2), 2, 1)
+x.clone().copy_(x * 2)
+x.clone().zero_()
+x.mm(d)
+x.mm(d.double().t())
+torch.sparse.spdiags(torch.arange(9.0).view(3, 3), t([0, -1, 1]), (3, 3))
+torch.sparse.spdiags(torch.arange(6.0).view(2, 3), t([0, 0]), (3, 3))
+torch.sparse.check_sparse_tensor_invariants.is_enabled()
+len(x)
+list(x)
+x.numel()
+x.is_floating_point()
+x.requires_grad_().grad_fn
+""".strip().splitlines()
+
+
+def scope(library) -> dict:
+    """The names of the lines."""
+    make = library.sparse_coo_tensor
+    return {
+        "torch": library,
+        "t": library.tensor,
+        "S": make,
+        "C": library.sparse_csr_tensor,
+        "B": library.sparse_bsr_tensor,
+        "x": make([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3)),
+        "c": library.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0], (2, 3)),
+        "d": library.ones(2, 3),
+    }
+
+
+def phrase(error: Exception) -> str:
+    """The words that programs match: before values and hints that differ."""
+    return str(error).split("(")[0].split(" with arguments")[0].strip()[:40]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_line(line: str) -> None:
+    """The same result and text, or an error of the same kind with the same words."""
+    theirs, refused = attempt(lambda: eval(line, scope(torch)))
+    ours, error = attempt(lambda: eval(line, scope(taeda)))
+    if refused is None:
+        assert error is None, f"{line}: {error!r}"
+        assert_same(ours, theirs, line, 1e-6)
+        return
+    assert error is not None, f"{line}: {ours} and no {refused!r}"
+    assert isinstance(error, (type(refused), NotImplementedError)), f"{line}: {error!r}"
+
+
+MESSAGES = [
+    line
+    for line in LINES
+    if line.startswith(("S(", "C(", "B(", "torch.sparse_")) or "indices" in line
+]
+
+
+@pytest.mark.parametrize("line", MESSAGES)
+def test_words_of_errors(line: str) -> None:
+    """Constructors and what asks for parts."""
+    _, refused = attempt(lambda: eval(line, scope(torch)))
+    _, error = attempt(lambda: eval(line, scope(taeda)))
+    if refused is not None and not isinstance(
+        refused, (TypeError, NotImplementedError)
+    ):
+        assert phrase(error) == phrase(refused)
+
+
+PRINTED = """
+x
+x.coalesce()
+x.double()
+x.requires_grad_()
+c
+c.to_sparse_csc()
+d.to_sparse_bsr((1, 3))
+S((2, 3))
+S((2, 0))
+S([[0, 1]], torch.ones(2, 3), (4, 3))
+S([list(range(50))], torch.arange(50.0), (100,))
+d.to_sparse().half()
+C([0, 1, 2], [0, 1], [1.0, 2.0], (2, 3), dtype=torch.complex128)
+x * 2
+d.to_sparse_csr().requires_grad_() * 2
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", PRINTED)
+def test_text(line: str) -> None:
+    """Character by character."""
+    ours = repr(eval(line, scope(taeda))).replace("taeda.", "torch.")
+    assert ours == repr(eval(line, scope(torch)))
+
+
+def test_counts() -> None:
+    """Lines that are left out would go unnoticed."""
+    assert (len(LINES), len(MESSAGES), len(PRINTED)) == (117, 56, 15)
+
+
+def test_invariants_switch() -> None:
+    """The switch, the context and the decorator."""
+    check = taeda.sparse.check_sparse_tensor_invariants
+
+    def make(**options):
+        return taeda.sparse_coo_tensor([[7]], [1.0], (2,), **options)
+
+    make()
+    with check():
+        assert check.is_enabled()
+        with pytest.raises(RuntimeError, match="size is inconsistent with indices"):
+            make()
+        make(check_invariants=False)
+        with check(False):
+            make()
+    assert not check.is_enabled()
+    with pytest.raises(RuntimeError, match="size is inconsistent"):
+        check()(make)()
+    check.enable()
+    try:
+        assert check.is_enabled()
+    finally:
+        check.disable()
+    again = check()
+    with again, again:
+        assert check.is_enabled()
+    assert not check.is_enabled()
+
+
+def test_pickles_and_copies() -> None:
+    """Layout, parts and order survive; a copy has parts of its own."""
+    import copy
+
+    for line in ("x", "x.coalesce()", "c", "d.to_sparse_bsc((1, 3))"):
+        made = eval(line, scope(taeda))
+        for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+            assert again.layout is made.layout
+            assert taeda.equal(again.to_dense(), made.to_dense())
+        again._values().mul_(2)
+        assert not taeda.equal(again.to_dense(), made.to_dense())
