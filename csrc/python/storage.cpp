@@ -58,6 +58,10 @@ TensorBase byte_at(const SharedStorage& s, int64_t i) {
   return make_view(bytes_of(s), {}, {}, i < 0 ? i + n : i);
 }
 
+uint8_t read_byte(const SharedStorage& s, int64_t i) {
+  return *on_cpu(byte_at(s, i)).const_data<uint8_t>();
+}
+
 // A slice shares memory with the whole, which it keeps alive.
 SharedStorage slice_of(const SharedStorage& whole, const py::slice& slice) {
   Py_ssize_t start, stop, step, n;
@@ -218,10 +222,7 @@ void init_storage(PyObject* module) {
           "Bytes of memory, its data included.")
       .def("__getitem__", slice_of)
       .def("__getitem__",
-           [](Self s, py::handle i) {
-             TensorBase byte = on_cpu(byte_at(s, to_int(i.ptr())));
-             return *byte.const_data<uint8_t>();
-           })
+           [](Self s, py::handle i) { return read_byte(s, to_int(i.ptr())); })
       .def("__setitem__",
            [](Self s, const py::slice& part, int64_t byte) {
              fill(slice_of(s, part), byte);

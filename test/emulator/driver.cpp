@@ -2,6 +2,7 @@
 #include "emulator.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -63,6 +64,8 @@ void report_fault(int, siginfo_t* info, void*) {
                         running != nullptr ? running : "host code",
                         info->si_addr);
   if (write(2, text, static_cast<size_t>(n)) < 0) _exit(139);
+  void* stack[16];
+  backtrace_symbols_fd(stack, backtrace(stack, 16), 2);
   signal(SIGSEGV, SIG_DFL);
   raise(SIGSEGV);
 }

@@ -51,10 +51,13 @@ void write_headers(const Program& program) {
   }
 }
 
+// Shared memory is a static variable of an inline function, which all libraries
+// with a function of that name would share without -fno-gnu-unique.
 std::string command_for(const std::string& inputs) {
   const char* compiler = std::getenv("CXX");
   return std::string(compiler == nullptr ? "g++" : compiler) +
-         " -std=c++20 -O1 -fPIC -fwrapv -w -I" EMULATOR_INCLUDE " -I" +
+         " -std=c++20 -O1 -fPIC -fwrapv -fno-gnu-unique -w -I" EMULATOR_INCLUDE
+         " -I" +
          (folder() / "include").string() + " " + inputs;
 }
 

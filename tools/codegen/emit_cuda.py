@@ -62,7 +62,8 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
             lines = files.setdefault(op.record.name, [])
             lines += [*texts[kernel.name], *loops]
     for name, lines in files.items():
-        head = ["#include <taeda/aten/native/cuda/prelude.cuh>", "", "namespace taeda {"]
+        head = ["#include <taeda/aten/native/cuda/prelude.cuh>", ""]
+        head += ["namespace taeda {"]
         tail = ["}  // namespace taeda", ""]
         out.write(f"cuda/{name}.cu", "\n".join([*head, *lines, *tail]))
     out.write("cuda/texts.inc", _table({n: "\n".join(t) for n, t in texts.items()}))
