@@ -61,7 +61,7 @@ void fill_values(const Tensor&, const Tensor& value, const Tensor& out) {
 void fill_(const Tensor& self, const Scalar& value) { fill_with(self, value); }
 void fill_(const Tensor& self, const Tensor& value) {
   check_no_internal_overlap("fill_", self);
-  fill_with(self, only_value(value));
+  if (!self.is_meta()) fill_with(self, only_value(value));
 }
 
 void zero_values(const Tensor&, const Tensor& out) { zero_fill(out); }

@@ -69,9 +69,14 @@ class CowBlock {
 
 namespace {
 
-// Of the storage's device, which need not be the thread's current one.
+// Of the storage's device, which need not be the thread's current one. The
+// storages of stand-ins have a device and memory of the CPU.
+Device device_of(const Allocator& allocator, Device device) {
+  return &allocator == &cpu_allocator() ? Device() : device;
+}
+
 DataPtr allocate_on(Device device, Allocator& allocator, size_t nbytes) {
-  GpuGuard guard(device);
+  GpuGuard guard(device_of(allocator, device));
   return allocator.allocate(nbytes);
 }
 
@@ -160,7 +165,7 @@ Storage StorageImpl::lazy_clone() {
   if (block == nullptr || block->shown_) {
     auto copy = make_intrusive<StorageImpl>(nbytes_, *allocator_, device_);
     if (nbytes_ > 0) {
-      copy_bytes(device_, copy->mutable_data(), memory_.data, nbytes_);
+      copy_bytes(device_of(*allocator_, device_), copy->mutable_data(), memory_.data, nbytes_);
     }
     return copy;
   }
@@ -171,7 +176,7 @@ Storage StorageImpl::lazy_clone() {
 void StorageImpl::materialize() {
   if (CowBlock::gives_up_forms(*this)) return;
   DataPtr fresh = allocate_on(device_, *allocator_, nbytes_);
-  copy_bytes(device_, fresh.data, memory_.data, nbytes_);
+  copy_bytes(device_of(*allocator_, device_), fresh.data, memory_.data, nbytes_);
   free_memory();
   memory_ = fresh;
 }
@@ -180,7 +185,7 @@ void StorageImpl::resize(size_t nbytes) {
   TAEDA_CHECK(resizable(), "Trying to resize storage that is not resizable");
   DataPtr fresh = allocate_on(device_, *allocator_, nbytes);
   if (fresh.data != nullptr && memory_.data != nullptr) {
-    copy_bytes(device_, fresh.data, memory_.data, std::min(nbytes, nbytes_));
+    copy_bytes(device_of(*allocator_, device_), fresh.data, memory_.data, std::min(nbytes, nbytes_));
   }
   has_shrunk_ |= nbytes < nbytes_;
   free_memory();

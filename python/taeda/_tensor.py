@@ -300,15 +300,6 @@ class Tensor(_C.TensorBase):
         """Whether other processes see the memory."""
         return self.untyped_storage().is_shared()
 
-    def record_stream(self, stream) -> None:
-        """Keep the tensor's memory, once it is freed, until a stream that uses it is
-        done with what it has now (a tensor on a GPU)."""
-        if not self.is_cuda:
-            raise NotImplementedError(
-                f"record_stream: expected a tensor on a GPU, got one on {self.device}"
-            )
-        _C._cuda.record_stream(self, stream.device_index, stream.stream_id)
-
     def is_pinned(self, device=None) -> bool:
         """Whether the memory is page-locked for an accelerator: never on this build."""
         return False

@@ -54,7 +54,10 @@ def lu(self, pivot: bool = True, get_infos: bool = False):
 
 
 def record_stream(self, stream) -> None:
-    """Work on the CPU has ended when its call returns: there is nothing to record.
+    """Keep the memory of a tensor on a GPU, once it is freed, until a stream that uses
+    it is done with what it has now.
+
+    Work on the CPU has ended when its call returns: there is nothing to record.
 
     Raises:
         TypeError: `stream` is no stream.
@@ -64,6 +67,8 @@ def record_stream(self, stream) -> None:
         raise TypeError(
             f"record_stream: expected a stream, got {type(stream).__name__}"
         )
+    if self.is_cuda:
+        _C._cuda.record_stream(self, stream.device_index, stream.stream_id)
 
 
 def _repr_html_(self) -> str:

@@ -7,7 +7,6 @@
 #include <taeda/gen/native/_sparse_softmax.h>
 #include <taeda/gen/native/_sparse_softmax_backward_data.h>
 #include <taeda/gen/native/_sparse_sum.h>
-#include <taeda/gen/native/_sparse_sum_dims.h>
 #include <taeda/gen/native/embedding_sparse_backward.h>
 #include <taeda/gen/ops/_log_softmax.h>
 #include <taeda/gen/ops/_log_softmax_backward_data.h>
@@ -15,7 +14,7 @@
 #include <taeda/gen/ops/_softmax_backward_data.h>
 #include <taeda/gen/ops/_sparse_log_softmax.h>
 #include <taeda/gen/ops/_sparse_softmax.h>
-#include <taeda/gen/ops/_sparse_sum_dims.h>
+#include <taeda/gen/ops/_sparse_sum.h>
 #include <taeda/gen/ops/_unique2.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/arange.h>
@@ -283,11 +282,8 @@ Tensor sparse_sum(const Tensor& self) {
 Tensor sparse_sum(const Tensor& self, ScalarType dtype) {
   return ops::sum(ops::values(ops::coalesce(self)), dtype);
 }
-Tensor sparse_sum(const Tensor& self, IntArrayRef dim) {
-  return ops::_sparse_sum_dims(self, dim);
-}
 Tensor sparse_sum(const Tensor& self, IntArrayRef dim, ScalarType dtype) {
-  return ops::_sparse_sum_dims(ops::to(self, dtype), dim);
+  return ops::_sparse_sum(ops::to(self, dtype), dim);
 }
 // Integers keep their dtype here.
 Tensor sparse_sum_dims(const Tensor& self, IntArrayRef dim) {

@@ -39,7 +39,7 @@ def headers() -> dict[str, bytes]:
     files = [
         *(ROOT / "aten/math").glob("*.h"),
         *(ROOT / f"c10/util/{n}.h" for n in ("complex", "small_float")),
-        *(ROOT / f"c10/util/{n}.h" for n in ("half", "bfloat16")),
+        *(ROOT / f"c10/util/{n}.h" for n in ("half", "bfloat16", "float8")),
         *(ROOT / "aten/native/cuda").glob("*.cuh"),
     ]
     return {f"taeda/{p.relative_to(ROOT)}": p.read_bytes() for p in files}

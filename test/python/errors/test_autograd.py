@@ -160,7 +160,6 @@ x.sum().backward())\
 (i := m.inference_mode(), i.__enter__(), x := ones(2), i.__exit__(None, None, None), \
 setattr(ones(2), 'data', x))\
   # RuntimeError: Attempted to call `variable.set_data(tensor)`, but `variable` and
-m.autograd.profiler.profile()  # NotImplementedError: autograd.profiler.profile is not
 m.autograd.backward([1])  # TypeError: expected a Tensor or a GradientEdge, got int
 """
 

@@ -58,8 +58,8 @@ def test_the_error_of_an_absent_name_says_that_it_is_not_there_yet() -> None:
         getattr(taeda.linalg, "no_such")  # noqa: B009
     with pytest.raises(ImportError, match="export"):
         from taeda.onnx import export  # noqa: F401
-    with pytest.raises(ModuleNotFoundError, match="taeda.quasirandom"):
-        importlib.import_module("taeda.quasirandom")
+    with pytest.raises(ModuleNotFoundError, match="taeda.no_such_loop"):
+        importlib.import_module("taeda.no_such_loop")
 
 
 @pytest.mark.parametrize("module, name", NAMES)

@@ -99,7 +99,10 @@ def test_tensor_members_are_all_described() -> None:
 )
 def test_data_classes_take_the_stub_s_parameters(name: str) -> None:
     if name not in names(stub("utils/data/_types.pyi").body):
-        assert name in {"DistributedSampler", "_DatasetKind"}
+        # What is not in the stub is annotated in place.
+        home = getattr(data, name).__module__
+        in_place = home.startswith("taeda.utils.data.datapipes")
+        assert in_place or name in {"DistributedSampler", "_DatasetKind"}
         return
     body = next(
         n.body

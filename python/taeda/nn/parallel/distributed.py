@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import taeda
 from taeda.distributed import _collectives as collectives
@@ -12,6 +11,10 @@ from taeda.distributed._reducer import Reducer
 from taeda.distributed._types import ReduceOp
 from taeda.distributed.algorithms.join import Join, Joinable, JoinHook
 from taeda.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["DistributedDataParallel"]
 
