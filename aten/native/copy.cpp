@@ -22,6 +22,7 @@
 namespace taeda::native {
 
 void copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
+  if (self.is_meta()) return;  // nothing to write, and nothing to overlap
   check_no_internal_overlap("copy_", self);
   check_no_partial_overlap("copy_", self, src);
   copy_into(self, src, non_blocking);

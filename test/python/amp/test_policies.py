@@ -10,6 +10,7 @@ import samples
 import taeda
 import torch
 from recorded import to_taeda
+from torch.utils._pytree import tree_leaves
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map
 
@@ -66,7 +67,14 @@ def _dtypes(result) -> list[str]:
 @cache
 def _calls() -> list[tuple[str, tuple, dict]]:
     wanted = {name.partition(".")[0] for name, of in policies().items() if _has(of)}
-    return [*samples.database(wanted), *samples.extra()]
+    calls = [*samples.database(wanted), *samples.extra()]
+    return [call for call in calls if _is_dense(call)]
+
+
+def _is_dense(call: tuple) -> bool:
+    """Sparse tensors have suites of their own (test/python/sparse)."""
+    tensors = (t for t in tree_leaves(call) if isinstance(t, torch.Tensor))
+    return all(t.layout is torch.strided for t in tensors)
 
 
 def _has(policy: dict[str, str]) -> bool:
