@@ -10,9 +10,8 @@ import samples
 import taeda
 import torch
 from recorded import to_taeda
-from torch.utils._pytree import tree_leaves
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from tools.codegen.records import load_records
 
