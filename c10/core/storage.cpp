@@ -165,7 +165,10 @@ Storage StorageImpl::lazy_clone() {
   if (block == nullptr || block->shown_) {
     auto copy = make_intrusive<StorageImpl>(nbytes_, *allocator_, device_);
     if (nbytes_ > 0) {
-      copy_bytes(device_of(*allocator_, device_), copy->mutable_data(), memory_.data, nbytes_);
+      copy_bytes(device_of(*allocator_, device_),
+                 copy->mutable_data(),
+                 memory_.data,
+                 nbytes_);
     }
     return copy;
   }
@@ -176,7 +179,8 @@ Storage StorageImpl::lazy_clone() {
 void StorageImpl::materialize() {
   if (CowBlock::gives_up_forms(*this)) return;
   DataPtr fresh = allocate_on(device_, *allocator_, nbytes_);
-  copy_bytes(device_of(*allocator_, device_), fresh.data, memory_.data, nbytes_);
+  copy_bytes(
+      device_of(*allocator_, device_), fresh.data, memory_.data, nbytes_);
   free_memory();
   memory_ = fresh;
 }
@@ -185,7 +189,10 @@ void StorageImpl::resize(size_t nbytes) {
   TAEDA_CHECK(resizable(), "Trying to resize storage that is not resizable");
   DataPtr fresh = allocate_on(device_, *allocator_, nbytes);
   if (fresh.data != nullptr && memory_.data != nullptr) {
-    copy_bytes(device_of(*allocator_, device_), fresh.data, memory_.data, std::min(nbytes, nbytes_));
+    copy_bytes(device_of(*allocator_, device_),
+               fresh.data,
+               memory_.data,
+               std::min(nbytes, nbytes_));
   }
   has_shrunk_ |= nbytes < nbytes_;
   free_memory();
