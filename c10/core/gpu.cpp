@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kFile = "libtaeda_cuda.so";
 
 std::atomic<Gpu*> loaded{nullptr};
+std::atomic<pid_t> loaded_in{0};
 
 std::string file_beside_us() {
   Dl_info info{};
@@ -55,12 +56,19 @@ Gpu& gpu() {
   // A failure is not kept: a device may be there at the next try.
   static std::mutex& mutex = *new std::mutex;
   std::lock_guard guard(mutex);
-  if (loaded.load() == nullptr) loaded.store(load(), std::memory_order_release);
+  if (loaded.load() == nullptr) {
+    loaded_in.store(getpid());
+    loaded.store(load(), std::memory_order_release);
+  }
   return *loaded.load();
 }
 
 bool gpu_is_loaded() {
   return loaded.load(std::memory_order_acquire) != nullptr;
+}
+
+bool gpu_is_lost_in_fork() {
+  return gpu_is_loaded() && loaded_in.load() != getpid();
 }
 
 }  // namespace taeda

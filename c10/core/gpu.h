@@ -120,6 +120,9 @@ class TAEDA_API Gpu {
 TAEDA_API Gpu& gpu();
 // Whether it was loaded.
 TAEDA_API bool gpu_is_loaded();
+// Whether that was in a process from which this one was forked: a driver cannot
+// be used on both sides.
+TAEDA_API bool gpu_is_lost_in_fork();
 
 // Makes a GPU the thread's current device for a while; nothing for others.
 class GpuGuard {

@@ -69,19 +69,25 @@ class CowBlock {
 
 namespace {
 
-// Of the storage's device, which need not be the thread's current one. The
-// storages of stand-ins have a device and memory of the CPU.
-Device device_of(const Allocator& allocator, Device device) {
-  return &allocator == &cpu_allocator() ? Device() : device;
+// Whether the memory lies there: the storages of stand-ins have a device and
+// memory of the CPU.
+bool is_on_gpu(Device device, const Allocator& allocator) {
+  return TAEDA_UNLIKELY(device.is_cuda()) && &allocator != &cpu_allocator();
 }
 
+// On the storage's device, which need not be the thread's current one.
 DataPtr allocate_on(Device device, Allocator& allocator, size_t nbytes) {
-  GpuGuard guard(device_of(allocator, device));
+  if (!is_on_gpu(device, allocator)) return allocator.allocate(nbytes);
+  GpuGuard guard(device);
   return allocator.allocate(nbytes);
 }
 
-void copy_bytes(Device device, void* to, const void* from, size_t nbytes) {
-  if (!device.is_cuda()) {
+void copy_bytes(Device device,
+                const Allocator& allocator,
+                void* to,
+                const void* from,
+                size_t nbytes) {
+  if (!is_on_gpu(device, allocator)) {
     std::memcpy(to, from, nbytes);
     return;
   }
@@ -165,10 +171,8 @@ Storage StorageImpl::lazy_clone() {
   if (block == nullptr || block->shown_) {
     auto copy = make_intrusive<StorageImpl>(nbytes_, *allocator_, device_);
     if (nbytes_ > 0) {
-      copy_bytes(device_of(*allocator_, device_),
-                 copy->mutable_data(),
-                 memory_.data,
-                 nbytes_);
+      copy_bytes(
+          device_, *allocator_, copy->mutable_data(), memory_.data, nbytes_);
     }
     return copy;
   }
@@ -179,8 +183,7 @@ Storage StorageImpl::lazy_clone() {
 void StorageImpl::materialize() {
   if (CowBlock::gives_up_forms(*this)) return;
   DataPtr fresh = allocate_on(device_, *allocator_, nbytes_);
-  copy_bytes(
-      device_of(*allocator_, device_), fresh.data, memory_.data, nbytes_);
+  copy_bytes(device_, *allocator_, fresh.data, memory_.data, nbytes_);
   free_memory();
   memory_ = fresh;
 }
@@ -189,7 +192,8 @@ void StorageImpl::resize(size_t nbytes) {
   TAEDA_CHECK(resizable(), "Trying to resize storage that is not resizable");
   DataPtr fresh = allocate_on(device_, *allocator_, nbytes);
   if (fresh.data != nullptr && memory_.data != nullptr) {
-    copy_bytes(device_of(*allocator_, device_),
+    copy_bytes(device_,
+               *allocator_,
                fresh.data,
                memory_.data,
                std::min(nbytes, nbytes_));

@@ -182,6 +182,7 @@ void bind_memory(py::module_& m) {
 void bind_cuda(PyObject* module) {
   py::module_ m = owned(PyModule_New("taeda._C._cuda")).cast<py::module_>();
   m.def("is_loaded", gpu_is_loaded);
+  m.def("is_lost_in_fork", gpu_is_lost_in_fork);
   m.def("add_library_folder",
         [](const std::string& f) { gpu().add_library_folder(f); });
   m.def("driver_version", [] { return gpu().driver_version(); });

@@ -11,6 +11,7 @@ from taeda._lazy import attributes
 from taeda.cuda._devices import (
     _CudaDeviceProperties,  # noqa: F401 (programs compare types with it)
     _driver,
+    _is_in_bad_fork,  # noqa: F401 (what starts processes asks it)
     can_device_access_peer,
     current_device,
     device,
@@ -107,11 +108,6 @@ def _absent(name: str):
 
 
 globals().update((name, _absent(name)) for name in _ABSENT.split())
-
-
-def _is_in_bad_fork() -> bool:
-    """False: a process that forked after using a GPU hears of it when it uses one."""
-    return False
 
 
 def is_tf32_supported() -> bool:

@@ -40,6 +40,11 @@ def _driver() -> Any:
     return functions
 
 
+def _is_in_bad_fork() -> bool:
+    """Whether this process was forked from one that had used a GPU: it cannot."""
+    return _C._cuda.is_lost_in_fork()
+
+
 def index_of(device: Any = None, optional: bool = True) -> int:
     """The number of a device: the current one for None and for "cuda".
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 __all__ = [
@@ -66,12 +67,16 @@ def set_debug_level_from_env() -> None:
     set_debug_level(_level_of_environment())
 
 
+# Calls of `breakpoint` with `skip`, of all threads: `next` is one step of Python's.
+_skipping_calls = itertools.count(1)
+
+
 def breakpoint(rank: int = 0, skip: int = 0, timeout_s: int = 3600) -> None:
     """Starts the debugger in one rank; the others wait for its end.
 
     Args:
         rank: which.
-        skip: of no use: each call stops.
+        skip: so many calls that give it pass before one stops.
         timeout_s: seconds that the others wait.
     """
     import pdb
@@ -81,6 +86,8 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: int = 3600) -> None:
     from ._collectives import barrier
     from ._join import get_rank
 
+    if skip > 0 and next(_skipping_calls) <= skip:
+        return
     if get_rank() == rank:
         pdb.Pdb().set_trace(sys._getframe(1))
     barrier(timeout=timedelta(seconds=timeout_s))
