@@ -15,6 +15,7 @@ namespace {
 // Entries and their texts live as long as the process: callers keep pointers.
 struct UserOperator {
   std::string name, overload, schema;
+  std::string last_name{};  // of an operator that is withdrawn
   std::vector<ArgInfo> values;
   OpInfo info{};
   OperatorEntry entry{};
@@ -41,12 +42,54 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
-void place(OperatorEntry& op, DispatchKey key, BoxedKernel* kernel) {
-  int slot = static_cast<int>(key);
-  op.slots[slot] = nullptr;
-  observe::forget_kernel(op, key);
-  op.boxed[slot] = kernel;
-  op.present |= DispatchKeySet(key).bits();
+// Kernels of users at one key of an operator, the last on top.
+struct Place {
+  struct Layer {
+    Registration registration;
+    BoxedKernel* kernel;
+  };
+  OperatorEntry* op;
+  DispatchKey key;
+  void* kernel_below;
+  BoxedKernel* boxed_below;
+  bool was_present;
+  std::vector<Layer> layers{};
+
+  void install() const {
+    bool is_ours = !layers.empty();
+    int slot = static_cast<int>(key);
+    uint64_t bit = DispatchKeySet(key).bits();
+    op->boxed[slot] = is_ours ? layers.back().kernel : boxed_below;
+    observe::set_kernel(*op, key, is_ours ? nullptr : kernel_below);
+    bool is_present = is_ours || was_present;
+    op->present = is_present ? op->present | bit : op->present & ~bit;
+  }
+};
+// Guarded by library_mutex.
+std::deque<Place>& places() {
+  static auto* list = new std::deque<Place>;
+  return *list;
+}
+
+Place& place_of(OperatorEntry& op, DispatchKey key) {
+  for (Place& p : places()) {
+    if (p.op == &op && p.key == key) return p;
+  }
+  return places().emplace_back(
+      Place{.op = &op,
+            .key = key,
+            .kernel_below = observe::kernel_at(op, key),
+            .boxed_below = op.boxed[static_cast<int>(key)],
+            .was_present = (op.present & DispatchKeySet(key).bits()) != 0});
+}
+
+void place(OperatorEntry& op,
+           DispatchKey key,
+           Registration registration,
+           BoxedKernel* kernel) {
+  Place& p = place_of(op, key);
+  p.layers.push_back({registration, kernel});
+  p.install();
 }
 
 }  // namespace
@@ -130,21 +173,48 @@ OperatorEntry& Library::find(std::string_view text) {
   return *op;
 }
 
-void Library::implement(OperatorEntry& op,
-                        std::string_view key_name,
-                        std::unique_ptr<BoxedKernel> kernel) {
+Registration Library::implement(OperatorEntry& op,
+                                std::string_view key_name,
+                                std::unique_ptr<BoxedKernel> kernel) {
   DispatchKey key = DispatchKey::CPU;
   KernelPlace where = parse_place(key_name, &key);
-  BoxedKernel* shared = kernel.release();  // kernels live for ever
+  std::lock_guard guard(library_mutex());
+  static Registration last = 0;
+  Registration registration = ++last;
+  BoxedKernel* shared = kernel.release();
   if (where == KernelPlace::Key) {
-    place(op, key, shared);
-    return;
+    place(op, key, registration, shared);
+    return registration;
   }
   for (int k = 0; k < kNumBackendKeys; ++k) {
     auto backend = static_cast<DispatchKey>(k);
     if (op.boxed[k] == nullptr && observe::kernel_at(op, backend) == nullptr) {
-      place(op, backend, shared);
+      place(op, backend, registration, shared);
     }
+  }
+  return registration;
+}
+
+void Library::take_back(Registration kernel) {
+  std::lock_guard guard(library_mutex());
+  for (Place& p : places()) {
+    auto is_it = [&](const Place::Layer& l) { return l.registration == kernel; };
+    if (std::erase_if(p.layers, is_it) != 0) p.install();
+  }
+}
+
+void Library::withdraw(OperatorEntry& op) {
+  std::lock_guard guard(library_mutex());
+  for (Place& p : places()) {
+    if (p.op != &op) continue;
+    p.layers.clear();
+    p.install();
+  }
+  for (UserOperator& user : user_operators()) {
+    if (&user.entry != &op) continue;
+    user.last_name = user.name;
+    user.last_name += kWithdrawn;
+    op.name = user.last_name.c_str();
   }
 }
 

@@ -78,6 +78,14 @@ enum class KernelPlace : uint8_t {
 // for anything else.
 TAEDA_API KernelPlace parse_place(std::string_view name, DispatchKey* key);
 
+// Note [Registrations]
+// Kernels of users lie in layers above what stood at a key before them: the last
+// one that is still there runs. An operator that is withdrawn keeps its entry,
+// since callers hold it, without kernels and with kWithdrawn behind its name.
+// Kernels live as long as the process: a thread may be in one.
+using Registration = uint64_t;
+inline constexpr std::string_view kWithdrawn = " (withdrawn)";
+
 class TAEDA_API Library {
  public:
   // `key` is where `impl` puts kernels when it is given none.
@@ -106,17 +114,21 @@ class TAEDA_API Library {
   void impl(std::string_view name, R (*function)(A...)) {
     impl(name, key_, function);
   }
-  void impl(std::string_view name,
-            std::string_view key,
-            std::unique_ptr<BoxedKernel> kernel) {
-    implement(find(name), key, std::move(kernel));
+  Registration impl(std::string_view name,
+                    std::string_view key,
+                    std::unique_ptr<BoxedKernel> kernel) {
+    return implement(find(name), key, std::move(kernel));
   }
+  // Takes a kernel away again; what stood below it runs.
+  static void take_back(Registration kernel);
+  // Takes back a declaration and all kernels of the operator.
+  static void withdraw(OperatorEntry& op);
 
  private:
   OperatorEntry& find(std::string_view name);
-  static void implement(OperatorEntry& op,
-                        std::string_view key,
-                        std::unique_ptr<BoxedKernel> kernel);
+  static Registration implement(OperatorEntry& op,
+                                std::string_view key,
+                                std::unique_ptr<BoxedKernel> kernel);
   std::string namespace_;
   std::string key_;
 };

@@ -150,11 +150,14 @@ void* kernel_at(const OperatorEntry& op, DispatchKey key) {
   return kept == nullptr ? nullptr : (*kept)[k].load(std::memory_order_relaxed);
 }
 
-void forget_kernel(const OperatorEntry& op, DispatchKey key) {
+void set_kernel(const OperatorEntry& op, DispatchKey key, void* kernel) {
   std::lock_guard guard(change);
+  auto k = static_cast<size_t>(key);
   const Table* all = table.load();
   Slots* kept = all == nullptr ? nullptr : all->find(&op);
-  if (kept != nullptr) (*kept)[static_cast<size_t>(key)] = nullptr;
+  if (kept != nullptr) (*kept)[k] = kernel;
+  bool is_taken_out = kept != nullptr && current.load() != nullptr;
+  slot(op, k).store(is_taken_out ? nullptr : kernel);
 }
 
 Call::Call(const OperatorEntry& op, DispatchKeySet keys, Values arguments) {

@@ -59,8 +59,8 @@ TAEDA_API void clear_observer(const Observer& observer);
 
 // The kernel in a slot, whether calls are observed or not.
 TAEDA_API void* kernel_at(const OperatorEntry& op, DispatchKey key);
-// The slot stays empty when observation ends.
-void forget_kernel(const OperatorEntry& op, DispatchKey key);
+// What stands in the slot from now on, whether calls are observed or not.
+void set_kernel(const OperatorEntry& op, DispatchKey key, void* kernel);
 
 // One call of an adapter.
 class TAEDA_API Call {

@@ -57,21 +57,22 @@ OperatorEntry& entry_of(std::string_view name, std::string_view overload) {
   return *op;
 }
 
-void library_impl(const char* ns,
-                  const char* name,
-                  const char* key,
-                  py::handle callable,
-                  Kinds arguments,
-                  Kinds results) {
+Registration library_impl(const char* ns,
+                          const char* name,
+                          const char* key,
+                          py::handle callable,
+                          Kinds arguments,
+                          Kinds results) {
   auto kernel = std::make_unique<PythonKernel>(
       callable, std::move(arguments), std::move(results));
-  Library(ns).impl(name, key, std::move(kernel));
+  return Library(ns).impl(name, key, std::move(kernel));
 }
 
 // (name, overload, schema) of all operators
 py::list op_schemas() {
   py::list out;
   for (const OperatorEntry* op : Dispatcher::get().all()) {
+    if (std::string_view(op->name).ends_with(kWithdrawn)) continue;
     out.append(py::make_tuple(op->name, op->overload, op->schema));
   }
   return out;
@@ -155,6 +156,11 @@ void bind_library(PyObject* module) {
   m.def("_library_def",
         [](const char* ns, const char* schema) { Library(ns).def(schema); });
   m.def("_library_impl", library_impl);
+  m.def("_library_take_back", &Library::take_back);
+  m.def("_library_withdraw",
+        [](std::string_view name, std::string_view overload) {
+          Library::withdraw(entry_of(name, overload));
+        });
   m.def("_op_schemas", op_schemas);
   m.def("_op_entry", [](std::string_view name, std::string_view overload) {
     return py::capsule(&entry_of(name, overload), "taeda.operator");

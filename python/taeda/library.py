@@ -8,6 +8,8 @@ Example:
 
 from __future__ import annotations
 
+import weakref
+
 import taeda
 from taeda import _C
 from taeda._ops import OpOverload, OpOverloadPacket
@@ -31,10 +33,17 @@ __all__ = [
 
 _DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 _reserved = {"prim"}
+# Libraries that this module makes itself, which stay: those of custom operators by
+# name, so that a second definition replaces the first, and others. Each entry is
+# written by one dict operation.
+_of_operators: dict[str, Library] = {}
+_kept: dict[int, Library] = {}
 
 
 class Library:
     """Declares or implements operators of one namespace.
+
+    What it declared and implemented is taken back when it is no longer referred to.
 
     Args:
         ns: the namespace.
@@ -51,6 +60,18 @@ class Library:
         if ns in _reserved and kind in ("DEF", "FRAGMENT"):
             raise ValueError(f"{ns} is a reserved namespace. Please try another one.")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._op_defs: set[str] = set()
+        self._kernels: list[int] = []
+        made = self._kernels, self._op_defs
+        self._end = weakref.finalize(self, _take_back, *made)
+        self._end.atexit = False
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, key={self.dispatch_key})"
+
+    def _destroy(self) -> None:
+        """Takes everything back now."""
+        self._end()
 
     def define(self, schema: str, alias_analysis: str = "", *, tags=()) -> str:
         """Declares an operator by its schema; returns its name.
@@ -65,7 +86,9 @@ class Library:
         parsed = Schema(schema)
         _forget(self.ns, parsed.name)
         name = parsed.name.split("::")[-1]
-        return f"{name}.{parsed.overload_name}" if parsed.overload_name else name
+        full = f"{name}.{parsed.overload_name}" if parsed.overload_name else name
+        self._op_defs.add(f"{self.ns}::{full}")
+        return full
 
     def impl(
         self,
@@ -92,13 +115,41 @@ class Library:
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         name = ".".join(part for part in op._native if part)
         kernel = _with_keywords(fn, schema)
-        _C._library_impl(
-            op.namespace, name, key, kernel, schema.kinds, _result_kinds(schema)
-        )
+        kinds = schema.kinds, _result_kinds(schema)
+        self._kernels.append(_C._library_impl(op.namespace, name, key, kernel, *kinds))
 
     def fallback(self, fn, dispatch_key: str = "", *, with_keyset=False) -> None:
         """Fallbacks for all operators of a key."""
         raise NotImplementedError("Library.fallback")
+
+
+def _take_back(kernels: list[int], definitions: set[str]) -> None:
+    while kernels:
+        _C._library_take_back(kernels.pop())
+    while definitions:
+        name, _, overload = definitions.pop().partition(".")
+        _C._library_withdraw(name, overload)
+        _forget(*name.split("::"))
+
+
+class _scoped_library:  # noqa: N801 (PyTorch's name)
+    """A library for a `with` block."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        self._library = Library(*args, **kwargs)
+
+    def __enter__(self) -> Library:
+        return self._library
+
+    def __exit__(self, *error) -> None:
+        self._library._destroy()
+
+
+def _lasting(ns: str, kind: str) -> Library:
+    """A library that nobody holds and that stays."""
+    library = Library(ns, kind)
+    _kept[id(library)] = library
+    return library
 
 
 def _with_keywords(fn, schema: Schema):
@@ -164,7 +215,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags=()) -
         raise ValueError(
             f"define(qualname, schema): expected (arguments) -> returns, got {schema!r}"
         )
-    (lib or Library(ns, "FRAGMENT")).define(name + schema, tags=tags)
+    (lib or _lasting(ns, "FRAGMENT")).define(name + schema, tags=tags)
 
 
 def impl(qualname: str, types, func=None, *, lib: Library | None = None):
@@ -172,7 +223,7 @@ def impl(qualname: str, types, func=None, *, lib: Library | None = None):
 
     def register(fn):
         for key in _keys_of(types):
-            (lib or Library(qualname.split("::")[0], "IMPL")).impl(qualname, fn, key)
+            (lib or _lasting(qualname.split("::")[0], "IMPL")).impl(qualname, fn, key)
         return fn
 
     return register if func is None else register(func)
@@ -195,7 +246,7 @@ def register_kernel(op, device_types, func=None, /, *, lib: Library | None = Non
 
     def register(fn):
         for key in _keys_of(device_types):
-            (lib or Library(target.namespace, "IMPL")).impl(target, fn, key)
+            (lib or _lasting(target.namespace, "IMPL")).impl(target, fn, key)
         return fn
 
     return register if func is None else register(func)
@@ -208,7 +259,7 @@ def register_fake(
     target = _overload_of(op)
 
     def register(fn):
-        (lib or Library(target.namespace, "IMPL")).impl(target, fn, "Meta")
+        (lib or _lasting(target.namespace, "IMPL")).impl(target, fn, "Meta")
         target.needs_fake = False
         return fn
 
@@ -288,7 +339,7 @@ def register_autograd(
     def kernel(*args, **keywords):
         return function.apply(*args, *keywords.values())
 
-    (lib or Library(target.namespace, "IMPL")).impl(target, kernel, "Autograd")
+    (lib or _lasting(target.namespace, "IMPL")).impl(target, kernel, "Autograd")
 
 
 def _autograd_function(target: OpOverload, backward, setup):
@@ -348,7 +399,7 @@ def register_autocast(
     casts = target.__dict__.setdefault("_autocast_dtypes", {})
     casts[device_type] = cast_inputs
     if len(casts) == 1:  # the kernel serves both devices
-        library = lib or Library(target.namespace, "IMPL")
+        library = lib or _lasting(target.namespace, "IMPL")
         library.impl(target, _casting(target, casts), "Autocast")
 
 
@@ -373,7 +424,10 @@ class CustomOpDef:
     def __init__(self, namespace: str, name: str, schema: str, fn) -> None:
         self._namespace, self._name, self._schema = namespace, name, schema
         self._init_fn = fn
-        self._lib = Library(namespace, "FRAGMENT")
+        earlier = _of_operators.pop(f"{namespace}::{name}", None)
+        if earlier is not None:
+            earlier._destroy()
+        self._lib = _of_operators[f"{namespace}::{name}"] = Library(namespace, "FRAGMENT")
         self._lib.define(name + schema)
         self._opoverload = _overload_of(f"{namespace}::{name}")
         self._opoverload.needs_fake = True

@@ -9,6 +9,7 @@ import taeda
 import torch
 from taeda.library import (
     Library,
+    _scoped_library,
     custom_op,
     define,
     impl,
@@ -42,6 +43,56 @@ def test_library_defines_and_implements_by_key(ns: str) -> None:
     assert op.default(taeda.ones(1)).tolist() == [2.0]
     with pytest.raises(RuntimeError, match="multiple times"):
         lib.define("scale(Tensor x) -> Tensor")
+
+
+def test_what_a_library_made_goes_with_it(ns: str) -> None:
+    first, second = Library(ns, "DEF"), Library(ns, "FRAGMENT")
+    first.define("f(Tensor x) -> Tensor")
+    first.impl("f", lambda x: x + 1, "CPU")
+    second.impl("f", lambda x: x + 2, "CPU")
+    f = getattr(taeda.ops, ns).f
+    assert f(taeda.ones(1)).item() == 3
+    del second
+    assert f(taeda.ones(1)).item() == 2
+    first._destroy()
+    assert not hasattr(getattr(taeda.ops, ns), "f")
+    with pytest.raises(NotImplementedError, match=f"{ns}::f .withdrawn."):
+        f.default(taeda.ones(1))
+    again = Library(ns, "DEF")
+    again.define("f(Tensor x, Tensor y) -> Tensor")
+    again.impl("f", lambda x, y: x * y, "CPU")
+    assert getattr(taeda.ops, ns).f(taeda.ones(1), taeda.zeros(1)).item() == 0
+    again._destroy()
+    again._destroy()
+
+
+def test_kernels_of_the_records_come_back() -> None:
+    one = taeda.ones(2, requires_grad=True)
+    before = taeda.nn.functional.hardswish(one)
+    with _scoped_library("aten", "IMPL") as inner:
+        inner.impl("hardswish", lambda x: x * 0 + 7, "CPU")
+        with _scoped_library("aten", "IMPL") as other:
+            other.impl("hardswish", lambda x: x * 0 + 8, "CPU")
+            assert taeda.nn.functional.hardswish(one).tolist() == [8, 8]
+        assert taeda.nn.functional.hardswish(one).tolist() == [7, 7]
+    after = taeda.nn.functional.hardswish(one)
+    assert after.equal(before)
+    after.sum().backward()
+    assert one.grad.isfinite().all()
+
+
+def test_a_custom_operator_is_defined_again(ns: str) -> None:
+    for step in (1, 2):
+
+        @custom_op(f"{ns}::plus", mutates_args=())
+        def plus(x: taeda.Tensor, step: int = step) -> taeda.Tensor:
+            return x + step
+
+        plus.register_fake(lambda x, step=0: x.new_empty(x.shape))
+        assert plus(taeda.zeros(1)).item() == step
+        assert getattr(taeda.ops, ns).plus(taeda.zeros(1)).item() == step
+    impl(f"{ns}::plus", "cpu", lambda x, step=0: x + 30)
+    assert plus(taeda.zeros(1)).item() == 30
 
 
 def test_operators_without_a_kernel_say_so(ns: str) -> None:

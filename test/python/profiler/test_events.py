@@ -238,11 +238,17 @@ def test_operators_of_libraries_and_python_errors() -> None:
 
 
 def test_an_implementation_that_comes_while_recording_stays() -> None:
-    library = taeda.library.Library("aten", "IMPL")
-    with taeda.profiler.profile():
-        library.impl("hardswish", lambda x: x * 0 + 7, "CPU")
-        assert taeda.nn.functional.hardswish(taeda.ones(1)).item() == 7
-    assert taeda.nn.functional.hardswish(taeda.ones(1)).item() == 7
+    hardswish, one = taeda.nn.functional.hardswish, taeda.ones(1)
+    before = hardswish(one)
+    with taeda.library._scoped_library("aten", "IMPL") as library:
+        with taeda.profiler.profile():
+            library.impl("hardswish", lambda x: x * 0 + 7, "CPU")
+            assert hardswish(one).item() == 7
+        assert hardswish(one).item() == 7
+        with taeda.profiler.profile():
+            library._destroy()
+            assert hardswish(one).equal(before)
+    assert hardswish(one).equal(before)
 
 
 def test_compiled_kernels_are_marked() -> None:
