@@ -198,7 +198,9 @@ Registration Library::implement(OperatorEntry& op,
 void Library::take_back(Registration kernel) {
   std::lock_guard guard(library_mutex());
   for (Place& p : places()) {
-    auto is_it = [&](const Place::Layer& l) { return l.registration == kernel; };
+    auto is_it = [&](const Place::Layer& l) {
+      return l.registration == kernel;
+    };
     if (std::erase_if(p.layers, is_it) != 0) p.install();
   }
 }

@@ -79,10 +79,10 @@ enum class KernelPlace : uint8_t {
 TAEDA_API KernelPlace parse_place(std::string_view name, DispatchKey* key);
 
 // Note [Registrations]
-// Kernels of users lie in layers above what stood at a key before them: the last
-// one that is still there runs. An operator that is withdrawn keeps its entry,
-// since callers hold it, without kernels and with kWithdrawn behind its name.
-// Kernels live as long as the process: a thread may be in one.
+// Kernels of users lie in layers above what stood at a key before them: the
+// last one that is still there runs. An operator that is withdrawn keeps its
+// entry, since callers hold it, without kernels and with kWithdrawn behind its
+// name. Kernels live as long as the process: a thread may be in one.
 using Registration = uint64_t;
 inline constexpr std::string_view kWithdrawn = " (withdrawn)";
 

@@ -132,7 +132,7 @@ def _take_back(kernels: list[int], definitions: set[str]) -> None:
         _forget(*name.split("::"))
 
 
-class _scoped_library:  # noqa: N801 (PyTorch's name)
+class _scoped_library:
     """A library for a `with` block."""
 
     def __init__(self, *args, **kwargs) -> None:
@@ -427,7 +427,8 @@ class CustomOpDef:
         earlier = _of_operators.pop(f"{namespace}::{name}", None)
         if earlier is not None:
             earlier._destroy()
-        self._lib = _of_operators[f"{namespace}::{name}"] = Library(namespace, "FRAGMENT")
+        self._lib = Library(namespace, "FRAGMENT")
+        _of_operators[f"{namespace}::{name}"] = self._lib
         self._lib.define(name + schema)
         self._opoverload = _overload_of(f"{namespace}::{name}")
         self._opoverload.needs_fake = True
