@@ -159,6 +159,9 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace taeda::python;
   Ref module(PyModule_Create(&definition));
   if (!module) return nullptr;
+  // Of the thousands of objects that are made here none can be collected.
+  bool was_collecting = PyGC_Disable() != 0;
   int status = guarded_status([&] { fill(module.get()); });
+  if (was_collecting) PyGC_Enable();
   return status < 0 ? nullptr : module.release();
 }

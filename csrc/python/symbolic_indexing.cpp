@@ -23,6 +23,10 @@ TensorBase call(const OperatorEntry& op, std::vector<IValue> arguments) {
   return call_with(op, arguments)[0].get<TensorBase>();
 }
 
+const OperatorEntry& entry(const char* name, const char* overload) {
+  return *Dispatcher::get().find(name, overload);
+}
+
 TensorBase sliced(const TensorBase& t, int64_t dim, PyObject* item) {
   auto* s = reinterpret_cast<PySliceObject*>(item);
   if (s->start == Py_None && s->stop == Py_None && s->step == Py_None) return t;
@@ -31,8 +35,8 @@ TensorBase sliced(const TensorBase& t, int64_t dim, PyObject* item) {
   };
   SymInt step = s->step == Py_None ? SymInt(1) : to_symbol(s->step);
   TAEDA_CHECK_AS(Value, step > 0, "step must be greater than zero");
-  return call(ops::entries::slice_Tensor,
-              {t, dim, bound(s->start), bound(s->stop), step});
+  static const OperatorEntry& slice = entry("slice", "Tensor");
+  return call(slice, {t, dim, bound(s->start), bound(s->stop), step});
 }
 }  // namespace
 
@@ -64,7 +68,8 @@ std::optional<TensorBase> symbolic_item(const TensorBase& self, PyObject* key) {
     } else if (PySlice_Check(item)) {
       out = sliced(out, dim++, item);
     } else {
-      out = call(ops::entries::select_int, {out, dim, to_symbol(item)});
+      static const OperatorEntry& select = entry("select", "int");
+      out = call(select, {out, dim, to_symbol(item)});
     }
   }
   return out;

@@ -100,12 +100,14 @@ bool run_parts(const OperatorEntry& op, Stack& stack) {
   each_tensor(args,
               [&](TensorBase& t) { symbolic |= t.impl()->is_symbolic(); });
   if (TAEDA_UNLIKELY(symbolic)) return false;
+  static const OperatorEntry* linear = Dispatcher::get().find("linear", "");
+  static const OperatorEntry* matmul = Dispatcher::get().find("matmul", "");
   TensorBase out;
-  if (&op == &ops::entries::linear) {
+  if (&op == linear) {
     out = layer(args[0].get<TensorBase>(),
                 args[1].get<TensorBase>(),
                 args[2].is_none() ? TensorBase() : args[2].get<TensorBase>());
-  } else if (&op == &ops::entries::matmul) {
+  } else if (&op == matmul) {
     out = product(args[0].get<TensorBase>(), args[1].get<TensorBase>());
   } else {
     return false;

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import sys as _sys
 
-from taeda import _C
-from taeda._C import *  # noqa: F403  dtypes, devices, constructors, settings
-from taeda._C import __version__
-from taeda._lazy import _placeholder
-from taeda._lazy import attributes as _attributes
-from taeda._storage import attach as _attach
-from taeda._tensor import Tensor
+# Functions of the library are searched for when they are first called (RTLD_LAZY for
+# RTLD_NOW): a program uses few of them.
+_dlopen_flags = _sys.getdlopenflags()
+_sys.setdlopenflags(_dlopen_flags & ~2 | 1)
+try:
+    from taeda import _C
+finally:
+    _sys.setdlopenflags(_dlopen_flags)
+from taeda._C import *  # noqa: E402, F403  dtypes, devices, settings
+from taeda._C import __version__  # noqa: E402
+from taeda._lazy import _placeholder  # noqa: E402
+from taeda._lazy import attributes as _attributes  # noqa: E402
+from taeda._storage import attach as _attach  # noqa: E402
+from taeda._tensor import Tensor  # noqa: E402
 
 del TensorBase  # noqa: F821  Tensor's native half
 
@@ -146,7 +153,7 @@ def _native_name(name: str):
         raise AttributeError(name)
     from taeda._compat import native_names
 
-    found = vars(native_names).get(name)
+    found = getattr(native_names, name, None)
     if found is None:
         found = _placeholder("taeda._C", name)
     setattr(_C, name, found)

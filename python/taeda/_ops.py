@@ -259,12 +259,22 @@ class Ops:
         return namespace
 
     def load_library(self, path: str) -> None:
-        """Loads a shared library, whose static objects register its operators."""
+        """Loads a shared library, whose static objects register its operators.
+
+        In place of torchvision's, which needs PyTorch's libraries, its operators are
+        declared as functions of this library.
+        """
         import ctypes
         import os
 
         path = os.path.abspath(path)
-        ctypes.CDLL(path)
+        folder, name = os.path.split(path)
+        if os.path.basename(folder) == "torchvision" and name.startswith("_C"):
+            from taeda._compat import torchvision_operators
+
+            self._torchvision = torchvision_operators.declare()
+        else:
+            ctypes.CDLL(path)
         self.loaded_libraries.add(path)
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import weakref
 
 import taeda
-from taeda import _C
+from taeda import _C, _autocast_kernels
+from taeda._infer_schema import infer_schema
 from taeda._ops import OpOverload, OpOverloadPacket
 from taeda._schema import Schema
 
@@ -20,6 +21,7 @@ __all__ = [
     "Library",
     "custom_op",
     "define",
+    "get_ctx",
     "impl",
     "impl_abstract",
     "infer_schema",
@@ -114,6 +116,9 @@ class Library:
         schema = op._schema
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         name = ".".join(part for part in op._native if part)
+        if key in _autocast_kernels.DEVICES:
+            _autocast_kernels.register(op, _autocast_kernels.DEVICES[key], fn, self)
+            return
         kernel = _with_keywords(fn, schema)
         kinds = schema.kinds, _result_kinds(schema)
         self._kernels.append(_C._library_impl(op.namespace, name, key, kernel, *kinds))
@@ -278,6 +283,48 @@ def impl_abstract(qualname, func=None, *, lib: Library | None = None, _stackleve
     return register_fake(qualname, func, lib=lib)
 
 
+class FakeImplCtx:
+    """What a fake kernel may ask for; see `get_ctx`."""
+
+    def __init__(self, shape_env) -> None:
+        self._shape_env = shape_env
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None):
+        """A size that the elements of the arguments decide.
+
+        Args:
+            min, max: its least and its largest value.
+
+        Raises:
+            DynamicOutputShapeException: the fake tensors have no such sizes.
+        """
+        env = self._shape_env
+        if env is None or not env.allow_dynamic_output_shape_ops:
+            from taeda._subclasses.fake_tensor import DynamicOutputShapeException
+
+            raise DynamicOutputShapeException("library.get_ctx().new_dynamic_size")
+        size = env.create_unbacked_symint()
+        taeda._check(size >= min)
+        if max is not None:
+            taeda._check(size <= max)
+        return size
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx() -> FakeImplCtx | None:
+    """The context of the fake kernel that runs; None outside of fake kernels.
+
+    Example:
+        >>> taeda.library.get_ctx() is None
+        True
+    """
+    from taeda._subclasses import fake_tensor
+
+    mode = fake_tensor.running_mode.get()
+    return None if mode is None else FakeImplCtx(mode.shape_env)
+
+
 def register_vmap(op, func=None, /, *, lib: Library | None = None):
     """Says what vmap makes of a custom operator.
 
@@ -396,26 +443,9 @@ def register_autocast(
     if device_type not in ("cpu", "cuda"):
         raise ValueError(f"register_autocast: Unknown device type: {device_type}")
     target = _overload_of(op)
-    casts = target.__dict__.setdefault("_autocast_dtypes", {})
-    casts[device_type] = cast_inputs
-    if len(casts) == 1:  # the kernel serves both devices
-        library = lib or _lasting(target.namespace, "IMPL")
-        library.impl(target, _casting(target, casts), "Autocast")
-
-
-def _casting(target: OpOverload, casts: dict):
-    """A kernel that casts by device, then calls the operator without autocast."""
-
-    def kernel(*args, **keywords):
-        from taeda.amp.autocast_mode import _cast, autocast
-
-        for device, dtype in casts.items():
-            if _C.is_autocast_enabled(device):
-                args, keywords = _cast((args, keywords), device, dtype)
-        with autocast("cpu", enabled=False), autocast("cuda", enabled=False):
-            return target(*args, **keywords)
-
-    return kernel
+    rule = _autocast_kernels.casting(target, device_type, cast_inputs)
+    library = lib or _lasting(target.namespace, "IMPL")
+    _autocast_kernels.register(target, device_type, rule, library)
 
 
 class CustomOpDef:
@@ -496,83 +526,6 @@ def custom_op(
         return op
 
     return make if fn is None else make(fn)
-
-
-def infer_schema(
-    prototype_function, /, *, mutates_args, op_name: str | None = None
-) -> str:
-    """The schema text of an annotated function, without a name unless one is given."""
-    import inspect
-    import typing
-
-    signature = inspect.signature(prototype_function)
-    hints = typing.get_type_hints(prototype_function)
-    parts, keyword_only = [], False
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
-            keyword_only = True
-            parts.append("*")
-        if parameter.name not in hints:
-            raise ValueError(
-                f"infer_schema(func): Parameter {parameter.name} must have a type "
-                f"annotation. Got func with signature {signature})"
-            )
-        text = _type_text(hints[parameter.name], parameter.name)
-        if parameter.name in mutates_args and mutates_args != "unknown":
-            text = text.replace("Tensor", f"Tensor(a{len(parts)}!)", 1)
-        default = ""
-        if parameter.default is not parameter.empty:
-            default = f"={_default_text(parameter.default)}"
-        parts.append(f"{text} {parameter.name}{default}")
-    returns = hints.get("return", type(None))
-    body = f"({', '.join(parts)}) -> {_return_text(returns)}"
-    return f"{op_name}{body}" if op_name else body
-
-
-def _default_text(value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value).removeprefix("taeda.")
-
-
-def _return_text(hint) -> str:
-    import typing
-
-    if hint is type(None):
-        return "()"
-    if typing.get_origin(hint) is tuple:
-        return f"({', '.join(_type_text(t, 'return') for t in typing.get_args(hint))})"
-    return _type_text(hint, "return")
-
-
-def _type_text(hint, name: str) -> str:
-    import collections.abc
-    import types
-    import typing
-
-    plain = {
-        taeda.Tensor: "Tensor",
-        int: "SymInt",
-        float: "float",
-        bool: "bool",
-        str: "str",
-        taeda.dtype: "ScalarType",
-        taeda.device: "Device",
-        taeda.Generator: "Generator",
-        typing.Union[int, float, bool]: "Scalar",  # noqa: UP007 (compared as an object)
-    }
-    if hint in plain:
-        return plain[hint]
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType) and type(None) in parts:
-        inner = [p for p in parts if p is not type(None)]
-        if len(inner) == 1:
-            return _type_text(inner[0], name) + "?"
-    if origin in (list, collections.abc.Sequence):
-        return _type_text(parts[0], name) + "[]"
-    raise ValueError(
-        f"infer_schema(func): Parameter {name} has unsupported type {hint}. "
-        "The valid types are: Tensor, int, float, bool, str, dtype, device, Generator, "
-        "optionals and lists of them"
-    )
 
 
 def opcheck(

@@ -77,7 +77,8 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
 def _ops_header(ops: list[Operator]) -> str:
     lines = ["#pragma once", "#include <taeda/aten/core/op_types.h>", ""]
     lines += ["namespace taeda::ops {", "namespace entries {"]
-    lines += [f"extern TAEDA_API OperatorEntry {op.ident};" for op in ops]
+    # The library's own: every exported object costs each program's start a search.
+    lines += [f"extern OperatorEntry {op.ident};" for op in ops]
     lines += ["}  // namespace entries"]
     taken: set[tuple[str, ...]] = set()
     for op in ops:

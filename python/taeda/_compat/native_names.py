@@ -10,6 +10,19 @@ has_openmp = has_lapack = _has_mkldnn = True
 has_mkl = has_spectral = _has_cuda = _has_mps = _has_xpu = False
 
 
+def __getattr__(name: str):
+    """Names that stand here in modules that are costlier to import."""
+    if name in ("DisableTorchFunction", "DisableTorchFunctionSubclass"):
+        from taeda import overrides
+
+        return getattr(overrides, name)
+    if name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"):
+        from taeda import _dispatch_keys
+
+        return getattr(_dispatch_keys, name)
+    raise AttributeError(name)
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether a function transform is in force in this thread."""
     from taeda import _C

@@ -24,6 +24,8 @@ __all__ = ["DEVICES", "TABLE"]
 TABLE = {
     "": "PyTorchFileReader",
     "_C": "Graph Value",
+    "ao.quantization": "DeQuantStub QConfig QuantStub convert() fuse_modules()"
+    " fuse_modules_qat() get_default_qat_qconfig() prepare() prepare_qat()",
     "cuda": "CUDAGraph CUDAPluggableAllocator=cuda.memory"
     " CudaError(builtins.RuntimeError) DeferredCudaCallError(builtins.Exception)"
     " GreenContext MemPool=cuda.memory graph"
@@ -32,6 +34,7 @@ TABLE = {
     "distributed.rpc": "",
     "distributed.tensor": "DTensor Partial Replicate Shard distribute_tensor()",
     "onnx": "ONNXProgram",
+    "onnx.symbolic_opset11": "",
     "ops:aten": "_pin_memory.default()",
     "autograd.profiler_legacy": "profile",
     "utils.bundled_inputs": "InflatableArg bundle_inputs()"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 
-__all__ = ["count", "counters"]
+__all__ = ["count", "counters", "is_compile_supported"]
 
 # Kinds of events, each with how often which one happened. Written by `count` alone,
 # under the lock; programs read and clear it.
@@ -24,3 +24,10 @@ def count(table: str, key: str, by: int = 1) -> None:
     """
     with _lock:
         counters[table][key] += by
+
+
+def is_compile_supported(device_type) -> bool:
+    """Whether `taeda.compile` makes kernels for a device, given by type or object."""
+    import taeda
+
+    return taeda.device(device_type).type == "cpu"

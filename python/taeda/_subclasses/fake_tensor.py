@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import weakref
 
 import taeda
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 _META = taeda.device("meta")
+# The mode whose fake kernel runs (`library.get_ctx`), each thread's own.
+running_mode = contextvars.ContextVar("running_mode", default=None)
 
 
 class _OperatorError(RuntimeError):
@@ -408,8 +411,13 @@ class FakeTensorMode(TorchDispatchMode):
         meta_args, meta_kwargs = tree_map(_to_meta, (args, kwargs))
         if not tensors and any(a.name == "device" for a in func._schema.arguments):
             meta_kwargs["device"] = _META
-        with no_dispatch():
-            out = func(*meta_args, **meta_kwargs)
+        before = None if func.namespace == "aten" else running_mode.set(self)
+        try:
+            with no_dispatch():
+                out = func(*meta_args, **meta_kwargs)
+        finally:
+            if before is not None:
+                running_mode.reset(before)
         for value in _written(func, args, kwargs):
             for t in tree_leaves(value):
                 _follow(t)

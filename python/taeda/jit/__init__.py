@@ -197,7 +197,7 @@ def _unmarked(fn):
 
 
 export = interface = script_method = script_if_tracing = unused = _unmarked
-_overload = _overload_method = _unmarked
+_overload = _overload_method = _script_if_tracing = _unmarked
 
 
 def ignore(drop=False, **kwargs):

@@ -2,7 +2,7 @@
 
 The table holds what these packages name while they are imported under
 `taeda.as_torch`: transformers, accelerate, peft, lightning, torchmetrics, gpytorch,
-pyro, torch_geometric, kornia, timm, einops, diffusers, botorch.
+pyro, torch_geometric, kornia, timm, einops, diffusers, botorch, torchvision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from taeda._compat import entries, listing
 from taeda._compat.table import DEVICES, TABLE
 
 ABSENT = """
-no_such_loop ao onnx.export
+no_such_loop ao.nn onnx.export
 sparse.SparseSemiStructuredTensor sparse.spsolve
 jit.CompilationUnit jit.set_fusion_strategy jit.optimized_execution compiler.no_such
 fft.no_such distributed.all_produce distributed.no_such

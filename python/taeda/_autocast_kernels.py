@@ -1,0 +1,66 @@
+"""What autocast does to operators of users: casts, or a kernel for one device.
+
+The dispatcher has one key for autocast. The kernel that stands there for an operator
+looks up what was registered for the devices on which autocast is enabled, calls it if
+there is something, and otherwise goes on without autocast.
+"""
+
+from __future__ import annotations
+
+from taeda import _C
+from taeda._ops import OpOverload
+
+__all__ = ["DEVICES", "casting", "register"]
+
+# Device of autocast by the name of its dispatch key in PyTorch.
+DEVICES = {
+    "AutocastCPU": "cpu",
+    "AutocastCUDA": "cuda",
+    "AutocastXPU": "xpu",
+    "AutocastMPS": "mps",
+    "AutocastPrivateUse1": "privateuseone",
+}
+# Devices on which autocast can be enabled here.
+_PRESENT = ("cpu", "cuda")
+
+
+def register(target: OpOverload, device: str, rule, library) -> None:
+    """Lets `rule` answer calls of an operator while autocast is on for a device.
+
+    Args:
+        target: the operator.
+        device: a value of DEVICES; a rule of one that is not there is never asked.
+        rule: called with the operator's arguments.
+        library: the Library that holds the kernel.
+    """
+    rules = target.__dict__.setdefault("_autocast_rules", {})
+    rules[device] = rule
+    if len(rules) == 1:  # one kernel serves all devices
+        library.impl(target, _kernel(target, rules), "Autocast")
+
+
+def _kernel(target: OpOverload, rules: dict):
+    def kernel(*args, **keywords):
+        from taeda.amp.autocast_mode import autocast
+
+        for device in _PRESENT:
+            rule = rules.get(device)
+            if rule is not None and _C.is_autocast_enabled(device):
+                return rule(*args, **keywords)
+        with autocast("cpu", enabled=False), autocast("cuda", enabled=False):
+            return target(*args, **keywords)
+
+    return kernel
+
+
+def casting(target: OpOverload, device: str, dtype):
+    """A rule that casts floating-point tensors of a device, float64 apart."""
+
+    def rule(*args, **keywords):
+        from taeda.amp.autocast_mode import _cast, autocast
+
+        args, keywords = _cast((args, keywords), device, dtype)
+        with autocast("cpu", enabled=False), autocast("cuda", enabled=False):
+            return target(*args, **keywords)
+
+    return rule
