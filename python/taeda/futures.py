@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from concurrent import futures as _futures
 from typing import Any
 
@@ -14,6 +15,9 @@ class Future:
     Args:
         devices: of the value's tensors; only the CPU.
     """
+
+    # For annotations: `Future[Tensor]`.
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __init__(self, *, devices=None) -> None:
         self._future: _futures.Future = _futures.Future()

@@ -99,13 +99,38 @@ class _Loader:
         module.__getattr__ = attributes(module.__name__)
 
 
+def _in_native(name: str):
+    native = _module("_C")
+    native._functorch  # noqa: B018  binds what most programs never touch
+    return vars(native).get(name)
+
+
+class _NativeLoader:
+    """Hands out a module that `taeda._C` holds."""
+
+    @staticmethod
+    def create_module(spec):
+        return _in_native(spec.name.rpartition(".")[2])
+
+    @staticmethod
+    def exec_module(module) -> None:
+        pass
+
+
 def find_spec(name: str):
-    """The import system's answer for a module that only the table has; else None."""
+    """The import system's answer for a module without a file; None if there is none.
+
+    Those are the modules inside of `taeda._C`, and those that only the table has.
+    """
+    import types
     from importlib.machinery import ModuleSpec
 
     from .table import DEVICES, TABLE
 
     path = name.removeprefix("taeda.")
+    inner = path.removeprefix("_C.")
+    if inner != path and isinstance(_in_native(inner), types.ModuleType):
+        return ModuleSpec(name, _NativeLoader)
     if path in DEVICES:
         from importlib.util import spec_from_file_location
 

@@ -24,6 +24,7 @@ __all__ = [
     "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
+    "TracerWarning",
     "annotate",
     "export",
     "fork",
@@ -54,6 +55,10 @@ def _refusal(name: str, what: str) -> NotImplementedError:
         f"jit.{name}: {what}: TorchScript is not implemented. PYTORCH_JIT=0 in the "
         "environment runs scripted and traced code as Python"
     )
+
+
+class TracerWarning(Warning):
+    """What a tracer would have to say: a filter for it catches nothing here."""
 
 
 class ScriptFunction:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import subprocess
+import sys
 
 import pytest
 import taeda
@@ -252,3 +255,13 @@ def test_parts_of_inputs_on_devices() -> None:
         )
         x = library.ones(1)
         assert apply.get_a_var([{"k": (x,)}]) is x and apply.get_a_var([3]) is None
+
+
+def test_modules_inside_the_native_one_are_imported() -> None:
+    script = "import taeda._C._functorch as f, taeda; print(f is taeda._C._functorch)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("taeda._C._no_such")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from contextvars import ContextVar
@@ -9,17 +10,19 @@ from copy import copy
 
 import taeda
 
-_REFUSED = (
+default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
     "lists; found {}"
 )
+# Kinds of NumPy's arrays that hold text or objects.
+np_str_obj_array_pattern = re.compile("[SaUO]")
 # Where a worker's batch is made (memory.Arena); every thread has a value of its own.
 batch_memory: ContextVar = ContextVar("batch_memory", default=None)
 
 
 def _is_text(array) -> bool:
     """Does a NumPy array hold strings or objects?"""
-    return array.dtype.kind in "SaUO"
+    return np_str_obj_array_pattern.match(array.dtype.kind) is not None
 
 
 def _rebuild_mapping(sample, values: dict):
@@ -105,7 +108,7 @@ def collate(batch, *, collate_fn_map: dict | None = None):
         return (
             values if isinstance(sample, tuple) else _rebuild_sequence(sample, values)
         )
-    raise TypeError(_REFUSED.format(type(sample)))
+    raise TypeError(default_collate_err_msg_format.format(type(sample)))
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
@@ -126,7 +129,7 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """Stack NumPy arrays as tensors."""
     if _is_text(batch[0]):
-        raise TypeError(_REFUSED.format(batch[0].dtype))
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     tensors = [taeda.as_tensor(b) for b in batch]
     return collate(tensors, collate_fn_map=collate_fn_map)
 

@@ -45,6 +45,14 @@ class Job:
         self.__dict__.update(facts)
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four numbers of 32 bits: the seed of NumPy's generator in a worker."""
+    import numpy
+
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return numpy.random.SeedSequence(entropy).generate_state(4).tolist()
+
+
 def _seed(job: Job) -> int:
     """Seed every generator, differently per worker; as PyTorch does."""
     seed = job.base_seed + job.worker_id
@@ -55,9 +63,7 @@ def _seed(job: Job) -> int:
     taeda.manual_seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        low, high = job.base_seed & 0xFFFFFFFF, job.base_seed >> 32
-        entropy = numpy.random.SeedSequence([job.worker_id, low, high, 0])
-        numpy.random.seed(entropy.generate_state(4))
+        numpy.random.seed(_generate_state(job.base_seed, job.worker_id))
     return seed
 
 
