@@ -170,6 +170,7 @@ def _first_miss(name: str):
 
 
 _C.__getattr__, _C._nn.__getattr__ = _first_miss, _native_name
+_C.__path__ = []  # for imports of the modules inside of it
 
 
 def __dir__():
