@@ -1,44 +1,42 @@
-"""How classes follow from what they declare.
+"""How classes follow from paragraphs of text, compiled when they are first used.
 
-A class lists its constructor's parameters, each with its symbol in formulas, constraint
-and meaning: `scale = parameter("s", positive, "the width")`; a distribution names its
-support too. A function of its body whose first argument is not `self` is a formula. Its
-arguments are symbols, other members, and what the member is called with: `x` a value,
-`z` = (x - loc) / scale, `shape` of samples, `size` without the batch's and the event's
-dims. It says the mathematics and nothing else. Constructor, documentation, checks,
-broadcasting, expansion and shapes follow; a parameter has as many event dims as its
-constraint. README.md has an example.
+A paragraph is a class: `Name(Bases) over region: meaning`, the region being the support
+and the bases `Expanding` if none are named, and then a row for each member:
+
+    loc m in real: the mean             a parameter of the constructor, its symbol, its
+                                        constraint and meaning; `of` says who else has
+                                        it, `default` its value when absent
+    variance = 2 * s**2                 a property, or several: `mean = mode = m`
+    lazy _chi2 = Chi2(n)                one that is kept once it was read
+    log_prob = -z.abs() - (2 * s).log() a method of a value x, or z = (x - loc) / scale
+    rsample = m + s * normal(shape, m)  one of the `shape` of samples, or of its `size`
+                                        without the dims of the batch and the event
+    _distance(offset) = offset / s      a method of what stands in the parentheses
+    _like is "rate"                     what the class has, evaluated at once
+    raises ValueError: when             a line of the documentation
+
+Formulas are expressions of symbols, other members and the module's names; deeper lines
+below one are evaluated before it. `wide` formulas are evaluated in float64. Constructor,
+documentation, checks, broadcasting, expansion and shapes follow; a parameter has as many
+event dims as its constraint.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial, reduce
+import builtins
+import math
+import re
+from functools import cache, partial
 from operator import attrgetter
-from types import FunctionType
+from types import FunctionType, new_class
 
 import taeda
+from taeda.nn import functional as F
 
-from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
-
-
-def _arguments(function) -> tuple[str, ...]:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount]
-
-
-def _reader(names, symbols: dict[str, str]):
-    """The function of an object that gives the tuple of these members."""
-    known = [symbols.get(name, name) for name in names]
-    get = attrgetter(*known) if known else lambda self: ()
-    return get if len(known) != 1 else lambda self: (get(self),)
-
-
-def _of_members(function, symbols: dict[str, str]):
-    """The function of an object that calls this one of its members."""
-    read = _reader(_arguments(function), symbols)
-    return lambda self: function(*read(self))
+from . import constraints, utils
+from ._formulas import formula, names_of
+from .distribution import Distribution, ExponentialFamily
+from .utils import broadcast_all, logits_to_probs, probs_to_logits
 
 
 def of(attribute: str, *names: str):
@@ -53,11 +51,10 @@ class parameter:
 
     Args:
         symbol: its name in formulas.
-        constraint: a region, or a function of members that gives one; None for what an
-            attribute keeps as it was given.
+        constraint: a region, or a formula that gives one; None for what an attribute
+            keeps as it was given.
         meaning: what the documentation says of it.
-        source: who has it if the object itself does not: the name of an attribute, or a
-            function of members.
+        source: the property that gives it, if the object itself does not keep it.
         held: the attribute that keeps it as it was given, if not one of its name.
         default: its value when absent.
     """
@@ -66,10 +63,12 @@ class parameter:
         self.symbol, self.constraint, self.meaning = symbol, constraint, meaning
         self.source, self.held, self.default = source, held, default
         self.rank = getattr(constraint, "event_dim", 0)
-        self.moving = isinstance(constraint, FunctionType)
+        self.moving = isinstance(constraint, formula)
 
     def __set_name__(self, owner, name: str) -> None:
         self.held = self.held or name
+        if isinstance(self.source, formula):
+            self.source.__set_name__(owner, name)
         if self.symbol:
             # Before the formulas, which stand behind the parameters.
             inherited = super(owner, owner)._symbols
@@ -91,8 +90,9 @@ _LOGIT = constraints.real, "its logit, in place of it"
 
 def odds(meaning: str, probs=constraints.unit_interval, source=None, logits=_LOGIT):
     """Parameters: the probability of an event, or its logit."""
-    given = {"source": source, "default": None}
-    return parameter("p", probs, meaning, **given), parameter("t", *logits, **given)
+    p, t = of(source, "probs", "logits") if source else (None, None)
+    first = parameter("p", probs, meaning, p, default=None)
+    return first, parameter("t", *logits, t, default=None)
 
 
 def weights(places: str, source=None):
@@ -157,116 +157,88 @@ def _documented(text: str, described: list[str]) -> str:
     return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
 
 
-def _constraints(own: dict, symbols: dict[str, str]):
+def _constraints(own: dict):
     """Constraints by name, or a property where they depend on members."""
     table = {n: p.constraint for n, p in own.items() if p.constraint}
-    moving = {n: _of_members(table[n], symbols) for n, p in own.items() if p.moving}
-    found = property(lambda self: table | {n: c(self) for n, c in moving.items()})
-    return found if moving else table
+    moving = [n for n, p in own.items() if p.moving]
+    found = lambda self: table | {n: getattr(self, f"_{n}_region") for n in moving}
+    return property(found) if moving else table
 
 
-def in_double(function):
-    """Evaluates a formula of narrower numbers in float64, where its terms cancel."""
-
-    def evaluate(*given):
-        tensors = [a for a in given if isinstance(a, taeda.Tensor)]
-        types = {a.dtype for a in tensors if a.is_floating_point()}
-        if not types or taeda.float64 in types:
-            return function(*given)
-        wide = (a.double() if getattr(a, "dtype", None) in types else a for a in given)
-        return function(*wide).to(reduce(taeda.promote_types, types))
-
-    evaluate.__wrapped__ = function
-    return evaluate
+_HEAD = re.compile(r"(\w+)(?:\((.+?)\))?(?: over (.+?))?: (.+)", re.S)
+_PARAMETER = re.compile(
+    r"(\w+) (\w+)(?: in (.+?))?(?: of (.+?))?(?: default (.+?))?: (.+)"
+)
+_ATTRIBUTES = re.compile(r"(\w+(?:, \w+)*) is (.+)", re.S)
+_FORMULA = re.compile(r"(?:(wide|lazy) )?(\w+.*) = (.+)")
 
 
-def _of_value(function, members, name: str, given: list):
-    def member(self, value):
-        if name == "log_prob" and self._like is not None:
-            value = taeda.as_tensor(value).to(getattr(self, self._like))
-        if name != "icdf" and self._validate_args:
-            self._validate_sample(value)
-        if given[0] == "z":
-            value = (value - self.loc) / self.scale
-        return function(value, *members(self))
-
-    return member
+def _evaluated(text: str, space: dict):
+    """The value of an expression, or a formula if it names members."""
+    if text in space:
+        return space[text]
+    known = names_of([text]) <= space.keys() | vars(builtins).keys()
+    return eval(text, space) if known else formula(text, space=space)
 
 
-def _of_shape(function, members, name: str, given: list):
-    def member(self, sample_shape=()):
-        known = {"shape": self._extended_shape(sample_shape), "size": sample_shape}
-        # A `sample` of its own is one that has no gradient.
-        wanted = name == "rsample" and taeda.is_grad_enabled()
-        with taeda.set_grad_enabled(wanted):
-            return function(*[known[n] for n in given], *members(self))
-
-    return member
-
-
-def _enumerated(function, members, name: str, given: list):
-    def member(self, expand: bool = True):
-        batch, event = self.batch_shape, self.event_shape
-        values = function(*members(self)).reshape(-1, *(1 for _ in batch), *event)
-        return values.expand(-1, *batch, *event) if expand else values
-
-    return member
+def _support(text: str, space: dict) -> dict:
+    """The members that say where samples lie."""
+    found = _evaluated(text, space)
+    if not isinstance(found, formula):
+        return {"support": found}
+    kind = space[text.partition("(")[0]]
+    facts = {name: getattr(kind, name) for name in ("is_discrete", "event_dim")}
+    support = constraints.dependent_property(attrgetter("_support"), **facts)
+    return {"_support": found, "support": support}
 
 
-def _of_given(function, members, name: str, given: list):
-    return lambda self, *values: function(*values, *members(self))
+def _row(row: str, space: dict) -> dict:
+    """The members that a row with its deeper lines declares."""
+    first, *lines = row.split("\n        ")
+    if row[0] == "#":
+        return {}
+    if found := _PARAMETER.fullmatch(" ".join([first, *lines])):
+        name, symbol, region, source, default, meaning = found.groups()
+        source = source and formula(source, space=space)
+        region = region and _evaluated(region, space)
+        given = {"default": eval(default, space)} if default else {}
+        made = {name: parameter(symbol, region, meaning, source, **given)}
+        return made | {f"_{name}_region": region} if made[name].moving else made
+    if found := _ATTRIBUTES.fullmatch(row):
+        names, value = found[1].split(", "), eval(found[2], space)
+        return dict(zip(names, value if names[1:] else [value], strict=True))
+    kind, left, text = _FORMULA.fullmatch(first).groups()
+    made = {}
+    for each in left.split(" = "):
+        name, called, given = each.partition("(")
+        given = re.findall(r"[^,() ]+", given) if called else None
+        made[name] = formula(text, given, lines, kind, space)
+    return made
 
 
-def _plain(function, members, name: str, given: list):
-    return lambda self: function(*members(self))
-
-
-# How a formula is called, by what it is given, or by its name.
-_KINDS = {"x": _of_value, "z": _of_value, "shape": _of_shape, "size": _of_shape}
-_KINDS |= dict.fromkeys(("offset", "check"), _of_given)
-_METHODS = dict.fromkeys(("entropy", "_root", "_half_log_det"), _plain)
-_METHODS["enumerate_support"] = _enumerated
-
-
-class formula:
-    """A member given by a function of others; see the module."""
-
-    def __init__(self, function, lazy: bool = False) -> None:
-        self.function, self.lazy = function, lazy
-
-    def __set_name__(self, owner, name: str) -> None:
-        function = self.function
-        names = _arguments(getattr(function, "__wrapped__", function))
-        # What it is given comes before the members; with `check` all parameters are.
-        given = [n for n in names if n in _KINDS or "check" in names]
-        members = _reader(names[len(given) :], owner._symbols)
-        kind = _KINDS[given[-1]] if given else _METHODS.get(name)
-        member = (kind or _plain)(function, members, name, given)
-        member.__name__, member.__qualname__ = name, f"{owner.__qualname__}.{name}"
-        member.__doc__ = getattr(getattr(Distribution, name, None), "__doc__", None)
-        if kind is None:
-            member = (lazy_property if self.lazy else property)(member)
-        setattr(owner, name, member)
-        if name in ("rsample", "enumerate_support"):
-            setattr(owner, f"has_{name}", True)
-
-
-# A formula whose result is kept, as `lazy_property` does; and one that is evaluated in
-# float64, because its terms cancel.
-lazy = partial(formula, lazy=True)
-wide = lambda function: formula(in_double(function))
-
-
-class region:
-    """A support that depends on members, by a function of them."""
-
-    def __init__(self, function, is_discrete: bool = False, event_dim: int = 0) -> None:
-        self.function = function
-        self.facts = {"is_discrete": is_discrete, "event_dim": event_dim}
-
-    def __set_name__(self, owner, name: str) -> None:
-        get = _of_members(self.function, owner._symbols)
-        setattr(owner, name, constraints.dependent_property(get, **self.facts))
+def declare(module: dict, text: str) -> None:
+    """Enter the classes of a text's paragraphs among the names of a module."""
+    space = KNOWN | module
+    for paragraph in text.strip().split("\n\n"):
+        head, *rows = re.split(r"\n    (?=\S)", paragraph)
+        name, bases, region, about = _HEAD.fullmatch(head).groups()
+        # The first sentence stands by itself.
+        about = about[0].upper() + about[1:].replace(".\n", ".\n\n", 1)
+        text = [re.sub(r"\n(?=.)", "\n    ", about)]
+        # Its own formulas may name the class.
+        space[name] = None
+        body = _support(region, space) if region else {}
+        for row in rows:
+            if row.startswith(("Raises:", "Example:")):
+                text.append(row)
+            else:
+                body |= _row(row, space)
+        bases = eval(f"({bases}, )" if bases else "()", space)
+        if not any(issubclass(base, Expanding) for base in bases):
+            bases = Expanding, *bases
+        body |= {"__module__": space["__name__"], "__doc__": "\n\n    ".join(text)}
+        kind = new_class(name, bases, {}, partial(dict.update, **body))
+        module[name] = space[name] = KNOWN[name] = kind
 
 
 class Expanding(Distribution):
@@ -285,28 +257,21 @@ class Expanding(Distribution):
     _like: str | None = None
     _called = "{}"
 
-    def __init_subclass__(cls, support=None, **kwargs) -> None:
+    def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
-        if support is not None:
-            cls.support = support
         if own := construct(cls, "validate_args"):
             cls._declare(own)
 
     @classmethod
     def _declare(cls, own: dict) -> None:
         """What else follows from a class's own parameters and formulas."""
-        cls._declaring, cls.arg_constraints = cls, _constraints(own, cls._symbols)
+        cls._declaring, cls.arg_constraints = cls, _constraints(own)
         ranks = {n: p.rank for n, p in own.items() if p.constraint and not p.source}
         cls._ranks, cls._flat = cls._ranks | ranks, not any(ranks.values())
         cls._kept += cls._attributes
         for name, each in own.items():
-            if isinstance(each.source, str):
-                setattr(cls, name, of(each.source, name))
-            elif each.source:
-                setattr(cls, name, property(_of_members(each.source, cls._symbols)))
-        for name, value in [*vars(cls).items()]:
-            if isinstance(value, FunctionType) and _arguments(value)[:1] != ("self",):
-                formula(value).__set_name__(cls, name)
+            if each.source:
+                setattr(cls, name, each.source)
 
     def _adopt(self, validate_args, **given) -> None:
         """Broadcast the parameters' batch dims, keep them, and check them.
@@ -367,11 +332,10 @@ class ProbsOrLogits(Expanding):
     _binary = True
     _kept = ("_given",)
     _called = "`{}` parameter"
-    probs = lazy(lambda logits, _binary: logits_to_probs(logits, _binary))
-    logits = lazy(lambda probs, _binary: probs_to_logits(probs, _binary))
+    probs = formula("logits_to_probs(logits, _binary)", kind="lazy")
+    logits = formula("probs_to_logits(probs, _binary)", kind="lazy")
     _param = property(lambda self: vars(self)[self._given])
-    param_shape = formula(lambda _param: _param.size())
-    _new = formula(lambda _param: _param.new)
+    param_shape, _new = formula("_param.size()"), formula("_param.new")
 
     def _adopt(self, validate_args, probs, logits, **others) -> None:
         if (probs is None) == (logits is None):
@@ -393,3 +357,9 @@ class ProbsOrLogits(Expanding):
                 value = value / value.sum(-1, keepdim=True)
         setattr(self, self._given, value)
         Distribution.__init__(self, batch, validate_args=validate_args)
+
+
+# What every text may name, with the classes declared so far. It is written only while
+# the package is imported, by one thread.
+KNOWN = {name: getattr(constraints, name) for name in constraints.__all__}
+KNOWN |= vars(utils) | globals() | {"F": F, "math": math}

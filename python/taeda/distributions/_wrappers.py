@@ -5,8 +5,9 @@ from __future__ import annotations
 import taeda
 
 from . import constraints
-from ._declare import Expanding, argument, lazy, of
+from ._declare import Expanding, argument, of
 from ._discrete import Categorical
+from ._formulas import formula, lazy
 from ._transform_base import ComposeTransform, Transform
 from .distribution import Distribution
 from .utils import _compatible, _sum_rightmost
@@ -194,13 +195,11 @@ class MixtureSameFamily(Expanding):
     has_rsample = False
     _nested = ("_mixture_distribution", "_component_distribution")
     _symbols = {"parts": "_component_distribution"}
-    _num_component = lazy(lambda parts: parts.batch_shape[-1])
-    _event_ndims = lazy(lambda event_shape: len(event_shape))
-    mean = lambda parts, _mean_of: _mean_of(parts.mean)
+    _num_component = lazy("parts.batch_shape[-1]")
+    _event_ndims = lazy("len(event_shape)")
+    mean = formula("_mean_of(parts.mean)")
     # That within components, and that of their means.
-    variance = lambda parts, mean, _pad, _mean_of: _mean_of(
-        parts.variance + (parts.mean - _pad(mean)) ** 2
-    )
+    variance = formula("_mean_of(parts.variance + (parts.mean - _pad(mean)) ** 2)")
 
     def cdf(self, x):
         """The mean of the components' distribution functions."""

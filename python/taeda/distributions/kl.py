@@ -18,7 +18,7 @@ import taeda
 from taeda.nn.functional import softplus
 
 from . import _continuous, _discrete, _gamma_family, _made, _vectors
-from ._declare import _arguments, in_double
+from ._formulas import in_double
 from ._gamma_family import _log_beta
 from ._wrappers import Independent, TransformedDistribution
 from .constraints import is_dependent
@@ -291,6 +291,11 @@ _BEYOND = {
     "Pareto": "Beta ContinuousBernoulli Uniform",
     "Beta ContinuousBernoulli": "Pareto",
 }
+
+
+def _arguments(function) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
 
 
 def _of_pair(formula, kinds, side: int = 0, wrap=lambda function: function):
