@@ -158,7 +158,7 @@ density proportional to probs^x (1 - probs)^(1 - x).
 That is e^(t x) with t = logits (G. Loaiza-Ganem, J. Cunningham, "The continuous
 Bernoulli: fixing a pervasive error in variational autoencoders", 2019).
     probs, logits is odds("in (0, 1); not the mean")
-    lims is argument("unused: formulas hold near 1/2", default=(0.499, 0.501))
+    lims is argument("unused: formulas hold near 1/2", default="(0.499, 0.501)")
     _lims = lims
     entropy = _tilted_normalizer(t) - t * mean
     log_prob = t * x - _tilted_normalizer(t)

@@ -23,18 +23,17 @@ event dims as its constraint.
 
 from __future__ import annotations
 
-import builtins
 import math
 import re
-from functools import cache, partial
+from functools import partial
 from operator import attrgetter
-from types import FunctionType, new_class
+from types import new_class
 
 import taeda
 from taeda.nn import functional as F
 
 from . import constraints, utils
-from ._formulas import formula, names_of
+from ._formulas import formula
 from .distribution import Distribution, ExponentialFamily
 from .utils import broadcast_all, logits_to_probs, probs_to_logits
 
@@ -56,10 +55,12 @@ class parameter:
         meaning: what the documentation says of it.
         source: the property that gives it, if the object itself does not keep it.
         held: the attribute that keeps it as it was given, if not one of its name.
-        default: its value when absent.
+        default: the text of its value when absent, if it may be.
     """
 
-    def __init__(self, symbol, constraint, meaning, source=None, held=None, **default):
+    def __init__(
+        self, symbol, constraint, meaning, source=None, held=None, default=None
+    ) -> None:
         self.symbol, self.constraint, self.meaning = symbol, constraint, meaning
         self.source, self.held, self.default = source, held, default
         self.rank = getattr(constraint, "event_dim", 0)
@@ -91,8 +92,8 @@ _LOGIT = constraints.real, "its logit, in place of it"
 def odds(meaning: str, probs=constraints.unit_interval, source=None, logits=_LOGIT):
     """Parameters: the probability of an event, or its logit."""
     p, t = of(source, "probs", "logits") if source else (None, None)
-    first = parameter("p", probs, meaning, p, default=None)
-    return first, parameter("t", *logits, t, default=None)
+    first = parameter("p", probs, meaning, p, default="None")
+    return first, parameter("t", *logits, t, default="None")
 
 
 def weights(places: str, source=None):
@@ -102,20 +103,17 @@ def weights(places: str, source=None):
     return odds(meaning, constraints.simplex, source, other)
 
 
-def construct(owner, last: str, default=None, closing: str = "") -> dict:
+def construct(owner, last: str, closing: str = "") -> dict:
     """Make a class's constructor and documentation of its parameters, and return those.
 
     The constructor has one more parameter, the last. It calls the class's `_adopt` with
-    that and with those that no attribute keeps. Methods that are rows get their names.
+    that and with those that no attribute keeps.
     """
-    for name, value in vars(owner).items():
-        if isinstance(value, FunctionType) and value.__name__ == "<lambda>":
-            value.__name__, value.__qualname__ = name, f"{owner.__qualname__}.{name}"
     own = {n: v for n, v in vars(owner).items() if isinstance(v, parameter)}
     if not own:
         return own
     # Those with a default value come last.
-    order = sorted(own, key=lambda name: bool(own[name].default))
+    order = sorted(own, key=lambda name: own[name].default is not None)
     kept = {n: p.held for n, p in own.items() if not (p.constraint or p.source)}
     for name in own:
         delattr(owner, name)
@@ -123,38 +121,21 @@ def construct(owner, last: str, default=None, closing: str = "") -> dict:
             get = attrgetter(kept[name])
             setattr(owner, name, property(get, doc=own[name].meaning))
     owner._attributes = tuple(kept.values())
-    described = [own[name].described(name) for name in order]
-    owner.__doc__ = _documented(
-        owner.__doc__ or "", [*described, *closing.splitlines()]
-    )
+    described = "\n        ".join([*(own[n].described(n) for n in order), closing])
+    summary, *sections = (owner.__doc__ or "").rstrip().split("\n\n    Raises:")
+    parts = [f"{summary}\n\n    Args:\n        {described.rstrip()}", *sections]
+    owner.__doc__ = "\n\n    Raises:".join(parts) + "\n"
     if "__init__" not in vars(owner):
-        # A function of exactly these parameters, as `dataclasses` makes it.
-        code = _code(tuple(order), tuple(kept.items()), last)
-        defaults = [value for n in order for value in own[n].default.values()]
-        init = FunctionType(code, {"adopt": owner._adopt}, "__init__")
-        init.__defaults__ = (*defaults, default)
-        init.__qualname__ = f"{owner.__qualname__}.__init__"
+        given = [
+            n if own[n].default is None else f"{n}={own[n].default}" for n in order
+        ]
+        passed = [f"{n}={n}" for n in order if n not in kept]
+        call = f"owner._adopt({', '.join(['self', last.partition('=')[0], *passed])})"
+        lines = [f"self.{attribute} = {n}" for n, attribute in kept.items()]
+        init = formula(call, [*given, last], lines, space={"owner": owner})
+        init.__set_name__(owner, "__init__")
         owner.__init__ = init
     return own
-
-
-@cache
-def _code(names: tuple[str, ...], kept: tuple[tuple[str, str], ...], last: str):
-    """The code of a constructor of these parameters; many classes share theirs."""
-    passed = [f"{n}={n}" for n in names if n not in dict(kept)]
-    lines = [f"self.{attribute} = {n}" for n, attribute in kept]
-    lines.append(f"adopt({', '.join(('self', last, *passed))})")
-    given = ", ".join(("self", *names, last))
-    exec(f"def __init__({given}): {'; '.join(lines)}", space := {})
-    return space["__init__"].__code__
-
-
-def _documented(text: str, described: list[str]) -> str:
-    """A class's text with its parameters before the first of its other sections."""
-    ends = [text.find(f"\n\n    {title}:") for title in ("Raises", "Example")]
-    end = min((e for e in ends if e >= 0), default=len(text.rstrip()))
-    lines = "".join(f"\n        {line}" for line in described)
-    return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
 
 
 def _constraints(own: dict):
@@ -167,18 +148,17 @@ def _constraints(own: dict):
 
 _HEAD = re.compile(r"(\w+)(?:\((.+?)\))?(?: over (.+?))?: (.+)", re.S)
 _PARAMETER = re.compile(
-    r"(\w+) (\w+)(?: in (.+?))?(?: of (.+?))?(?: default (.+?))?: (.+)"
+    r"(\w+) (as )?(\w+)(?: in (.+?))?(?: of (.+?))?(?: default (.+?))?: (.+)"
 )
-_ATTRIBUTES = re.compile(r"(\w+(?:, \w+)*) is (.+)", re.S)
-_FORMULA = re.compile(r"(?:(wide|lazy) )?(\w+.*) = (.+)")
+_MEMBERS = re.compile(r"(wide |lazy |)(\w.*?) (is|=) (.+)", re.S)
 
 
 def _evaluated(text: str, space: dict):
     """The value of an expression, or a formula if it names members."""
-    if text in space:
-        return space[text]
-    known = names_of([text]) <= space.keys() | vars(builtins).keys()
-    return eval(text, space) if known else formula(text, space=space)
+    try:
+        return eval(text, space)
+    except NameError:
+        return formula(text, space=space)
 
 
 def _support(text: str, space: dict) -> dict:
@@ -188,55 +168,65 @@ def _support(text: str, space: dict) -> dict:
         return {"support": found}
     kind = space[text.partition("(")[0]]
     facts = {name: getattr(kind, name) for name in ("is_discrete", "event_dim")}
+    facts = {n: value for n, value in facts.items() if not isinstance(value, property)}
     support = constraints.dependent_property(attrgetter("_support"), **facts)
     return {"_support": found, "support": support}
 
 
 def _row(row: str, space: dict) -> dict:
     """The members that a row with its deeper lines declares."""
-    first, *lines = row.split("\n        ")
     if row[0] == "#":
         return {}
+    first, *lines = row.split("\n        ")
     if found := _PARAMETER.fullmatch(" ".join([first, *lines])):
-        name, symbol, region, source, default, meaning = found.groups()
-        source = source and formula(source, space=space)
-        region = region and _evaluated(region, space)
-        given = {"default": eval(default, space)} if default else {}
-        made = {name: parameter(symbol, region, meaning, source, **given)}
-        return made | {f"_{name}_region": region} if made[name].moving else made
-    if found := _ATTRIBUTES.fullmatch(row):
-        names, value = found[1].split(", "), eval(found[2], space)
+        name, held, symbol, region, source, default, meaning = found.groups()
+        made = parameter(
+            None if held else symbol,
+            region and _evaluated(region, space),
+            meaning,
+            source and formula(source, space=space),
+            held and symbol,
+            default,
+        )
+        return {name: made} | ({f"_{name}_region": made.constraint} if made.moving else {})
+    kind, left, how, text = _MEMBERS.fullmatch(row).groups()
+    if how == "is":
+        names, value = left.split(", "), eval(text, space)
         return dict(zip(names, value if names[1:] else [value], strict=True))
-    kind, left, text = _FORMULA.fullmatch(first).groups()
+    *names, text = first[len(kind) :].split(" = ")
     made = {}
-    for each in left.split(" = "):
+    for each in names:
         name, called, given = each.partition("(")
-        given = re.findall(r"[^,() ]+", given) if called else None
-        made[name] = formula(text, given, lines, kind, space)
+        given = [n for n in given[:-1].split(", ") if n] if called else None
+        made[name] = formula(text, given, lines, kind.strip(), space)
     return made
 
 
-def declare(module: dict, text: str) -> None:
-    """Enter the classes of a text's paragraphs among the names of a module."""
-    space = KNOWN | module
+def declare(module: dict, text: str, base: type | None = None) -> None:
+    """Enter the classes of a text's paragraphs among the names of a module.
+
+    Their bases are those of the paragraph, and `base`, which is
+    `Expanding` when absent, if none of them has it as one.
+    """
+    space, base = KNOWN | module, base or Expanding
     for paragraph in text.strip().split("\n\n"):
         head, *rows = re.split(r"\n    (?=\S)", paragraph)
         name, bases, region, about = _HEAD.fullmatch(head).groups()
         # The first sentence stands by itself.
         about = about[0].upper() + about[1:].replace(".\n", ".\n\n", 1)
-        text = [re.sub(r"\n(?=.)", "\n    ", about)]
+        about = [re.sub(r"\n(?=.)", "\n    ", about)]
         # Its own formulas may name the class.
         space[name] = None
         body = _support(region, space) if region else {}
         for row in rows:
             if row.startswith(("Raises:", "Example:")):
-                text.append(row)
+                about.append(row)
             else:
                 body |= _row(row, space)
         bases = eval(f"({bases}, )" if bases else "()", space)
-        if not any(issubclass(base, Expanding) for base in bases):
-            bases = Expanding, *bases
-        body |= {"__module__": space["__name__"], "__doc__": "\n\n    ".join(text)}
+        if not any(issubclass(each, base) for each in bases):
+            bases = base, *bases
+        body |= {"__module__": space["__name__"], "__doc__": "\n\n    ".join(about)}
         kind = new_class(name, bases, {}, partial(dict.update, **body))
         module[name] = space[name] = KNOWN[name] = kind
 
@@ -259,7 +249,7 @@ class Expanding(Distribution):
 
     def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
-        if own := construct(cls, "validate_args"):
+        if own := construct(cls, "validate_args=None"):
             cls._declare(own)
 
     @classmethod

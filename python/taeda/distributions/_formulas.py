@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import linecache
 import re
 import sys
 from functools import partial, reduce
-from symtable import symtable
 
 import taeda
 
@@ -36,12 +34,16 @@ def _free(table) -> set[str]:
 
 def names_of(lines) -> set[str]:
     """The names that the body of a function does not define."""
+    from symtable import symtable
+
     body = "\n    ".join(["def body():", *lines])
     return _free(symtable(body, "body", "exec").get_children()[0])
 
 
 def function_of(name: str, given, lines, members: dict, space: dict):
     """The function of arguments with this body and expressions for other names."""
+    import linecache
+
     bound = [f"{n} = {expression}" for n, expression in members.items()]
     called = name.rpartition(".")[2]
     source = "\n    ".join([f"def {called}({', '.join(given)}):", *bound, *lines])
@@ -110,7 +112,7 @@ class formula:
         self.owner, self.name = owner, name
         if self.space is None:
             self.space = vars(sys.modules[owner.__module__])
-        if name in ("rsample", "enumerate_support"):
+        if name in ("rsample", "enumerate_support") and f"has_{name}" not in vars(owner):
             setattr(owner, f"has_{name}", True)
 
     def __get__(self, instance, kind=None):
@@ -124,7 +126,9 @@ class formula:
         if "z" in names and self.given is None:
             lines = ["z = (x - loc) / scale", *lines]
             names = names_of(lines)
-        wrap, given = _METHODS.get(name), self.given or []
+        wrap, given = None, self.given or []
+        if self.given is None:
+            wrap = _METHODS.get(name)
         if self.given is None and (found := names & _KINDS.keys()):
             wrap = _KINDS[min(found)]
             given = _GIVEN[wrap]

@@ -39,6 +39,7 @@ class Transform:
     bijective = False
     # Those that keep the constructor's arguments before cache_size.
     _attributes: tuple[str, ...] = ()
+    _symbols: dict[str, str] = {}
     # By which attributes two are equal; without them, one is only equal to itself.
     _compared: tuple[str, ...] | None = None
     domain: constraints.Constraint
@@ -65,7 +66,7 @@ class Transform:
 
     def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
-        construct(cls, "cache_size", 0, "cache_size: as for `Transform`.")
+        construct(cls, "cache_size=0", "cache_size: as for `Transform`.")
 
     @property
     def event_dim(self) -> int:
@@ -160,9 +161,14 @@ def _reached(parts, near: str, far: str):
 
 
 class ComposeTransform(Transform):
-    """Several maps, one after the other."""
+    """Several maps, one after the other.
 
-    parts = argument("the maps, the first one used first")
+    Args:
+        parts: the maps, the first one used first.
+        cache_size: as for `Transform`.
+    """
+
+    _attributes = ("parts",)
     _compared = ("parts",)
     domain = region_of(lambda self: _reached(self.parts[::-1], "codomain", "domain"))
     codomain = region_of(lambda self: _reached(self.parts, "domain", "codomain"))
@@ -170,10 +176,10 @@ class ComposeTransform(Transform):
     sign = property(lambda self: reduce(lambda s, p: s * p.sign, self.parts, 1))
     __call__ = lambda self, x: reduce(lambda value, part: part(value), self.parts, x)
 
-    def _adopt(self, cache_size: int) -> None:
-        super()._adopt(cache_size)
-        if cache_size:
-            self.parts = [part.with_cache(cache_size) for part in self.parts]
+    def __init__(self, parts, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        cached = [part.with_cache(cache_size) for part in parts] if cache_size else parts
+        self.parts = cached
 
     def _make_inverse(self):
         inverse = ComposeTransform([part.inv for part in self.parts[::-1]])
@@ -283,8 +289,8 @@ class CatTransform(_Parts):
     """Maps of parts that stand one behind another along a dim."""
 
     tseq = argument("the maps", held="transforms")
-    dim = argument("the dim", default=0)
-    lengths = argument("of the parts; each 1 when absent", default=None)
+    dim = argument("the dim", default="0")
+    lengths = argument("of the parts; each 1 when absent", default="None")
 
     def _adopt(self, cache_size: int) -> None:
         super()._adopt(cache_size)
@@ -315,7 +321,7 @@ class StackTransform(_Parts):
     """Maps of the slices along a dim."""
 
     tseq = argument("the maps", held="transforms")
-    dim = argument("the dim", default=0)
+    dim = argument("the dim", default="0")
     _length, _wanted = property(lambda self: len(self.transforms)), "{} slices"
     _span = lambda self, parts: constraints.stack(parts, self.dim)
     _split = lambda self, x: x.unbind(self.dim)

@@ -171,7 +171,7 @@ class AffineTransform(Transform):
 
     loc = argument("added, a number or tensor")
     scale = argument("multiplied, a number or tensor")
-    event_dim = argument("dims of one event", held="_event_dim", default=0)
+    event_dim = argument("dims of one event", held="_event_dim", default="0")
     _compared = ("loc", "scale")
     bijective = True
     domain = codomain = region_of(lambda self: _reals(self._event_dim))
