@@ -14,6 +14,8 @@ from types import ModuleType
 
 from . import constraints as constraints
 from . import transforms
+from .constraint_registry import biject_to as biject_to
+from .constraint_registry import transform_to as transform_to
 from .distribution import Distribution as Distribution
 from .kl import _KL_REGISTRY as _KL_REGISTRY
 from .kl import kl_divergence as kl_divergence
@@ -50,9 +52,9 @@ _MODULES = {
         independent:Independent mixture_same_family:MixtureSameFamily
         transformed_distribution:TransformedDistribution""",
     "distribution": "exp_family:ExponentialFamily",
-    "transforms": "constraint_registry:biject_to,transform_to+ConstraintRegistry",
 }
-__all__ = ["Distribution", "_KL_REGISTRY", "kl_divergence", "register_kl"]
+__all__ = ["Distribution", "_KL_REGISTRY", "kl_divergence", "biject_to"]
+__all__ += ["register_kl", "transform_to"]
 __all__ += transforms.__all__
 
 

@@ -150,7 +150,7 @@ _HEAD = re.compile(r"(\w+)(?:\((.+?)\))?(?: over (.+?))?: (.+)", re.S)
 _PARAMETER = re.compile(
     r"(\w+) (as )?(\w+)(?: in (.+?))?(?: of (.+?))?(?: default (.+?))?: (.+)"
 )
-_MEMBERS = re.compile(r"(wide |lazy |)(\w.*?) (is|=) (.+)", re.S)
+_MEMBERS = re.compile(r"(wide |lazy |)(\w.*?) (is|in|of|=) (.+)", re.S)
 
 
 def _evaluated(text: str, space: dict):
@@ -161,16 +161,17 @@ def _evaluated(text: str, space: dict):
         return formula(text, space=space)
 
 
-def _support(text: str, space: dict) -> dict:
-    """The members that say where samples lie."""
+def _region(name: str, text: str, space: dict) -> dict:
+    """The members that say where samples, or sides of a map, lie."""
     found = _evaluated(text, space)
     if not isinstance(found, formula):
-        return {"support": found}
-    kind = space[text.partition("(")[0]]
-    facts = {name: getattr(kind, name) for name in ("is_discrete", "event_dim")}
-    facts = {n: value for n, value in facts.items() if not isinstance(value, property)}
-    support = constraints.dependent_property(attrgetter("_support"), **facts)
-    return {"_support": found, "support": support}
+        return {name: found}
+    kind, facts = space.get(text.partition("(")[0]), {"is_discrete": False}
+    if isinstance(kind, type):
+        facts = {n: getattr(kind, n) for n in ("is_discrete", "event_dim")}
+        facts = {n: fact for n, fact in facts.items() if not isinstance(fact, property)}
+    get = attrgetter(f"_{name}")
+    return {f"_{name}": found, name: constraints.dependent_property(get, **facts)}
 
 
 def _row(row: str, space: dict) -> dict:
@@ -188,11 +189,19 @@ def _row(row: str, space: dict) -> dict:
             held and symbol,
             default,
         )
-        return {name: made} | ({f"_{name}_region": made.constraint} if made.moving else {})
+        return {name: made} | (
+            {f"_{name}_region": made.constraint} if made.moving else {}
+        )
     kind, left, how, text = _MEMBERS.fullmatch(row).groups()
     if how == "is":
         names, value = left.split(", "), eval(text, space)
         return dict(zip(names, value if names[1:] else [value], strict=True))
+    if how == "of":
+        return {n: formula(f"{text}.{n}", space=space) for n in left.split(", ")}
+    if how == "in":
+        return {
+            k: v for n in left.split(", ") for k, v in _region(n, text, space).items()
+        }
     *names, text = first[len(kind) :].split(" = ")
     made = {}
     for each in names:
@@ -217,7 +226,7 @@ def declare(module: dict, text: str, base: type | None = None) -> None:
         about = [re.sub(r"\n(?=.)", "\n    ", about)]
         # Its own formulas may name the class.
         space[name] = None
-        body = _support(region, space) if region else {}
+        body = _region("support", region, space) if region else {}
         for row in rows:
             if row.startswith(("Raises:", "Example:")):
                 about.append(row)

@@ -112,7 +112,9 @@ class formula:
         self.owner, self.name = owner, name
         if self.space is None:
             self.space = vars(sys.modules[owner.__module__])
-        if name in ("rsample", "enumerate_support") and f"has_{name}" not in vars(owner):
+        if name in ("rsample", "enumerate_support") and f"has_{name}" not in vars(
+            owner
+        ):
             setattr(owner, f"has_{name}", True)
 
     def __get__(self, instance, kind=None):

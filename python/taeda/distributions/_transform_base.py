@@ -7,7 +7,7 @@ from functools import reduce
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._declare import argument, construct, of
+from taeda.distributions._declare import construct, declare, of
 from taeda.distributions.utils import _sum_rightmost, absent
 
 
@@ -178,7 +178,9 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        cached = [part.with_cache(cache_size) for part in parts] if cache_size else parts
+        cached = (
+            [part.with_cache(cache_size) for part in parts] if cache_size else parts
+        )
         self.parts = cached
 
     def _make_inverse(self):
@@ -214,116 +216,89 @@ class ComposeTransform(Transform):
 identity_transform = ComposeTransform([])
 
 
-class IndependentTransform(Transform):
-    """A map whose events have more dims."""
-
-    base_transform = argument("the map")
-    reinterpreted_batch_ndims = argument("how many more dims")
-    domain = region_of(lambda self: self._wider(self.base_transform.domain))
-    codomain = region_of(lambda self: self._wider(self.base_transform.codomain))
-    bijective, sign = of("base_transform", "bijective", "sign")
-    forward_shape = lambda self, shape: self.base_transform.forward_shape(shape)
-    inverse_shape = lambda self, shape: self.base_transform.inverse_shape(shape)
-
-    def _adopt(self, cache_size: int) -> None:
-        super()._adopt(cache_size)
-        self.base_transform = self.base_transform.with_cache(cache_size)
-
-    def _wider(self, region):
-        return constraints.independent(region, self.reinterpreted_batch_ndims)
-
-    def _call(self, x):
-        check_rank(x.shape, self.domain.event_dim)
-        return self.base_transform(x)
-
-    def _inverse(self, y):
-        check_rank(y.shape, self.codomain.event_dim)
-        return self.base_transform.inv(y)
-
-    def log_abs_det_jacobian(self, x, y):
-        each = self.base_transform.log_abs_det_jacobian(x, y)
-        return _sum_rightmost(each, self.reinterpreted_batch_ndims)
-
-    def __repr__(self) -> str:
-        own = f"{self.base_transform!r}, {self.reinterpreted_batch_ndims}"
-        return f"{type(self).__name__}({own})"
+def _with_maps(self, cache_size: int) -> None:
+    if not all(isinstance(t, Transform) for t in self.transforms):
+        raise AssertionError("All elements of tseq must be Transform instances")
+    Transform._adopt(self, cache_size)
+    self.transforms = [t.with_cache(cache_size) for t in self.transforms]
 
 
-class _Parts(Transform):
-    """Base of maps that treat parts of the input each by its own map.
-
-    A subclass has the region of its parts' regions, how long all parts are along `dim`
-    together, and how a tensor falls into parts and is joined of them.
-    """
-
-    def _adopt(self, cache_size: int) -> None:
-        if not all(isinstance(t, Transform) for t in self.transforms):
-            raise AssertionError("All elements of tseq must be Transform instances")
-        super()._adopt(cache_size)
-        self.transforms = [t.with_cache(cache_size) for t in self.transforms]
-
-    bijective = property(lambda self: all(t.bijective for t in self.transforms))
-    domain = region_of(lambda self: self._span([t.domain for t in self.transforms]))
-    codomain = region_of(lambda self: self._span([t.codomain for t in self.transforms]))
-
-    def _each(self, act, *tensors) -> list:
-        """What `act` makes of each map and its parts of the tensors."""
-        for x in tensors:
-            rank, length = x.dim(), self._length
-            if not -rank <= self.dim < rank or x.size(self.dim) != length:
-                raise AssertionError(
-                    f"expected {self._wanted.format(length)} along dim {self.dim}, got "
-                    f"the shape {tuple(x.shape)}"
-                )
-        parts = map(self._split, tensors)
-        return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
-
-    _call = lambda self, x: self._join(self._each(lambda t, part: t(part), x))
-    _inverse = lambda self, y: self._join(self._each(lambda t, part: t.inv(part), y))
-    _slopes = lambda self, x, y: self._each(
-        lambda t, *pair: t.log_abs_det_jacobian(*pair), x, y
-    )
+def _with_lengths(self, cache_size: int) -> None:
+    _with_maps(self, cache_size)
+    self.lengths = list(self.lengths or [1] * len(self.transforms))
+    if len(self.lengths) != len(self.transforms):
+        raise AssertionError(
+            f"lengths ({len(self.lengths)}) must match transforms "
+            f"({len(self.transforms)})"
+        )
 
 
-class CatTransform(_Parts):
-    """Maps of parts that stand one behind another along a dim."""
-
-    tseq = argument("the maps", held="transforms")
-    dim = argument("the dim", default="0")
-    lengths = argument("of the parts; each 1 when absent", default="None")
-
-    def _adopt(self, cache_size: int) -> None:
-        super()._adopt(cache_size)
-        self.lengths = list(self.lengths or [1] * len(self.transforms))
-        if len(self.lengths) != len(self.transforms):
+def _for_each(self, act, *tensors) -> list:
+    """What `act` makes of each map and its parts of the tensors."""
+    for x in tensors:
+        rank, length = x.dim(), self._length
+        if not -rank <= self.dim < rank or x.size(self.dim) != length:
             raise AssertionError(
-                f"lengths ({len(self.lengths)}) must match transforms "
-                f"({len(self.transforms)})"
+                f"expected {self._wanted.format(length)} along dim {self.dim}, got "
+                f"the shape {tuple(x.shape)}"
             )
-
-    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
-    length = property(lambda self: sum(self.lengths), doc="Of all parts.")
-    _length, _wanted = length, "a tensor of length {}"
-    _span = lambda self, parts: constraints.cat(parts, self.dim, self.lengths)
-    _split = lambda self, x: x.split(self.lengths, self.dim)
-    _join = lambda self, parts: taeda.cat(parts, self.dim)
-
-    def log_abs_det_jacobian(self, x, y):
-        slopes = [
-            _sum_rightmost(slope, self.event_dim - t.event_dim)
-            for t, slope in zip(self.transforms, self._slopes(x, y), strict=True)
-        ]
-        dim = self.dim + self.event_dim - (0 if self.dim < 0 else x.dim())
-        return taeda.cat(slopes, dim) if dim < 0 else sum(slopes)
+    parts = map(self._split, tensors)
+    return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
 
 
-class StackTransform(_Parts):
-    """Maps of the slices along a dim."""
+_wider = lambda region, dims: constraints.independent(region, dims)
 
-    tseq = argument("the maps", held="transforms")
-    dim = argument("the dim", default="0")
-    _length, _wanted = property(lambda self: len(self.transforms)), "{} slices"
-    _span = lambda self, parts: constraints.stack(parts, self.dim)
-    _split = lambda self, x: x.unbind(self.dim)
-    _join = lambda self, parts: taeda.stack(parts, self.dim)
-    log_abs_det_jacobian = lambda self, x, y: self._join(self._slopes(x, y))
+TEXT = """
+IndependentTransform: A map whose events have more dims.
+    base_transform f: the map
+    reinterpreted_batch_ndims dims: how many more dims
+    domain in _wider(f.domain, dims)
+    codomain in _wider(f.codomain, dims)
+    bijective, sign, forward_shape, inverse_shape of base_transform
+    _adopt(cache_size) = Transform._adopt(self, cache_size)
+        self.base_transform = self.base_transform.with_cache(cache_size)
+    _call(x) = f(x)
+        check_rank(x.shape, domain.event_dim)
+    _inverse(y) = f.inv(y)
+        check_rank(y.shape, codomain.event_dim)
+    log_abs_det_jacobian(x, y) = _sum_rightmost(f.log_abs_det_jacobian(x, y), dims)
+    __repr__() = f"{type(self).__name__}({f!r}, {dims})"
+
+_Parts: Base of maps that treat parts of the input each by its own map.
+A subclass has the region of its parts' regions, how long all parts are along `dim`
+together, and how a tensor falls into parts and is joined of them.
+    _adopt, _each is _with_maps, _for_each
+    bijective = all(t.bijective for t in transforms)
+    domain in _span([t.domain for t in transforms])
+    codomain in _span([t.codomain for t in transforms])
+    _call(x) = _join(_each(lambda t, part: t(part), x))
+    _inverse(y) = _join(_each(lambda t, part: t.inv(part), y))
+    _slopes(x, y) = _each(lambda t, *pair: t.log_abs_det_jacobian(*pair), x, y)
+
+CatTransform(_Parts): Maps of parts that stand one behind another along a dim.
+    tseq as transforms: the maps
+    dim at default 0: the dim
+    lengths parts default None: of the parts; each 1 when absent
+    _adopt is _with_lengths
+    event_dim = max(t.event_dim for t in transforms)
+    length = _length = sum(parts)
+    _wanted is "a tensor of length {}"
+    _span(regions) = constraints.cat(regions, at, parts)
+    _split(x) = x.split(parts, at)
+    _join(found) = taeda.cat(found, at)
+    log_abs_det_jacobian(x, y) = taeda.cat(slopes, dim) if dim < 0 else sum(slopes)
+        pairs = zip(transforms, _slopes(x, y), strict=True)
+        slopes = [_sum_rightmost(slope, event_dim - t.event_dim) for t, slope in pairs]
+        dim = at + event_dim - (0 if at < 0 else x.dim())
+
+StackTransform(_Parts): Maps of the slices along a dim.
+    tseq as transforms: the maps
+    dim at default 0: the dim
+    _length = len(transforms)
+    _wanted is "{} slices"
+    _span(regions) = constraints.stack(regions, at)
+    _split(x) = x.unbind(at)
+    _join(found) = taeda.stack(found, at)
+    log_abs_det_jacobian(x, y) = _join(_slopes(x, y))
+"""
+declare(globals(), TEXT, Transform)
