@@ -158,7 +158,7 @@ density proportional to probs^x (1 - probs)^(1 - x).
 That is e^(t x) with t = logits (G. Loaiza-Ganem, J. Cunningham, "The continuous
 Bernoulli: fixing a pervasive error in variational autoencoders", 2019).
     probs, logits is odds("in (0, 1); not the mean")
-    lims is argument("unused: formulas hold near 1/2", default="(0.499, 0.501)")
+    lims lims default (0.499, 0.501): unused, formulas hold near 1/2
     _lims = lims
     entropy = _tilted_normalizer(t) - t * mean
     log_prob = t * x - _tilted_normalizer(t)
@@ -180,10 +180,11 @@ Bernoulli: fixing a pervasive error in variational autoencoders", 2019).
         rising = t > 1
         fall, p = taeda.where(rising, -t, t), taeda.where(rising, 1 - x, x)
         y = _log1p_over(p * _expm1_over(1, fall), fall)
-    _adopt(validate_args, probs, logits) = super(ContinuousBernoulli, self)._adopt(*given)
-        given = validate_args, _inside(validate_args, probs), logits
+    _adopt(checked, probs, logits) = ProbsOrLogits._adopt(self, checked, inside, logits)
+        inside = _inside(checked, probs)
 
-VonMises over real: angles x, the density proportional to exp(concentration cos(x - loc)).
+VonMises over real: angles x, of a density proportional to
+exp(concentration cos(x - loc)).
 `mean` and `variance` are the circular ones. Samples are those of D. J. Best and
 N. I. Fisher, "Efficient simulation of the von Mises distribution", Applied
 Statistics 28, 1979.

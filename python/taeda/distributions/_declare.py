@@ -1,22 +1,24 @@
-"""How classes follow from paragraphs of text, compiled when they are first used.
+"""How classes follow from paragraphs of text.
 
-A paragraph is a class: `Name(Bases) over region: meaning`, the region being the support
-and the bases `Expanding` if none are named, and then a row for each member:
+A paragraph is a class, `Name(Bases) over support: meaning`. Its rows are its members:
 
-    loc m in real: the mean             a parameter of the constructor, its symbol, its
-                                        constraint and meaning; `of` says who else has
-                                        it, `default` its value when absent
+    loc m in real: the mean             a parameter, its symbol, constraint and meaning;
+                                        `of` says who else has it, `default` its value
+                                        when absent
+    base_distribution as base_dist: x   a parameter that is kept under another name
     variance = 2 * s**2                 a property, or several: `mean = mode = m`
     lazy _chi2 = Chi2(n)                one that is kept once it was read
-    log_prob = -z.abs() - (2 * s).log() a method of a value x, or z = (x - loc) / scale
-    rsample = m + s * normal(shape, m)  one of the `shape` of samples, or of its `size`
+    entropy = (2 * s).log() + 1         a method
+    log_prob = -z.abs() - (2 * s).log() a method of a value x, or of z = (x - m) / s
+    rsample = m + s * normal(shape)     one of the `shape` of samples, or of its `size`
                                         without the dims of the batch and the event
     _distance(offset) = offset / s      a method of what stands in the parentheses
+    has_rsample of base_dist            a property that another object has
+    domain in interval(0, n)            a region, which may depend on members
     _like is "rate"                     what the class has, evaluated at once
-    raises ValueError: when             a line of the documentation
 
-Formulas are expressions of symbols, other members and the module's names; deeper lines
-below one are evaluated before it. `wide` formulas are evaluated in float64. Constructor,
+Formulas are expressions of symbols, members and the module's names; deeper lines below
+one are executed before it. Those that are `wide` are evaluated in float64. Constructor,
 documentation, checks, broadcasting, expansion and shapes follow; a parameter has as many
 event dims as its constraint.
 """
@@ -25,44 +27,41 @@ from __future__ import annotations
 
 import math
 import re
-from functools import partial
+from functools import partial, reduce
 from operator import attrgetter
 from types import new_class
 
 import taeda
 from taeda.nn import functional as F
 
-from . import constraints, utils
+from . import constraints, distribution, utils
 from ._formulas import formula
-from .distribution import Distribution, ExponentialFamily
-from .utils import broadcast_all, logits_to_probs, probs_to_logits
+from .distribution import Distribution
+from .utils import broadcast_all
 
 
 def of(attribute: str, *names: str):
-    """A property that is another object's, or several."""
+    """Properties that are another object's."""
     doc = f"That of `{attribute}`."
-    found = [property(attrgetter(f"{attribute}.{n}"), doc=doc) for n in names]
-    return found if len(found) > 1 else found[0]
+    return [property(attrgetter(f"{attribute}.{n}"), doc=doc) for n in names]
 
 
 class parameter:
     """A parameter of a constructor.
 
     Args:
-        symbol: its name in formulas.
         constraint: a region, or a formula that gives one; None for what an attribute
             keeps as it was given.
         meaning: what the documentation says of it.
+        symbol: its name in formulas.
         source: the property that gives it, if the object itself does not keep it.
-        held: the attribute that keeps it as it was given, if not one of its name.
         default: the text of its value when absent, if it may be.
+        held: the attribute that keeps it, if not one of its name.
     """
 
-    def __init__(
-        self, symbol, constraint, meaning, source=None, held=None, default=None
-    ) -> None:
-        self.symbol, self.constraint, self.meaning = symbol, constraint, meaning
-        self.source, self.held, self.default = source, held, default
+    def __init__(self, constraint, meaning, symbol, source, default, held=None) -> None:
+        self.constraint, self.meaning, self.symbol = constraint, meaning, symbol
+        self.source, self.default, self.held = source, default, held
         self.rank = getattr(constraint, "event_dim", 0)
         self.moving = isinstance(constraint, formula)
 
@@ -70,10 +69,6 @@ class parameter:
         self.held = self.held or name
         if isinstance(self.source, formula):
             self.source.__set_name__(owner, name)
-        if self.symbol:
-            # Before the formulas, which stand behind the parameters.
-            inherited = super(owner, owner)._symbols
-            owner._symbols = inherited | owner._symbols | {self.symbol: name}
 
     def described(self, name: str) -> str:
         """Its line of the documentation."""
@@ -84,16 +79,14 @@ class parameter:
         return f"{name}: {self.meaning}. Shape: {shape}.{region}"
 
 
-# One that is kept as it was given, without a symbol.
-argument = partial(parameter, None, None)
 _LOGIT = constraints.real, "its logit, in place of it"
 
 
 def odds(meaning: str, probs=constraints.unit_interval, source=None, logits=_LOGIT):
     """Parameters: the probability of an event, or its logit."""
     p, t = of(source, "probs", "logits") if source else (None, None)
-    first = parameter("p", probs, meaning, p, default="None")
-    return first, parameter("t", *logits, t, default="None")
+    first = parameter(probs, meaning, "p", p, "None")
+    return first, parameter(*logits, "t", t, "None")
 
 
 def weights(places: str, source=None):
@@ -115,20 +108,23 @@ def construct(owner, last: str, closing: str = "") -> dict:
     # Those with a default value come last.
     order = sorted(own, key=lambda name: own[name].default is not None)
     kept = {n: p.held for n, p in own.items() if not (p.constraint or p.source)}
-    for name in own:
+    symbols = {p.symbol: n for n, p in own.items() if p.symbol}
+    owner._symbols = super(owner, owner)._symbols | owner._symbols | symbols
+    for name, each in own.items():
         delattr(owner, name)
-        if kept.get(name, name) == f"_{name}":
-            get = attrgetter(kept[name])
-            setattr(owner, name, property(get, doc=own[name].meaning))
+        if each.held == f"_{name}":
+            setattr(owner, name, property(attrgetter(each.held), doc=each.meaning))
+        if each.source:
+            setattr(owner, name, each.source)
     owner._attributes = tuple(kept.values())
-    described = "\n        ".join([*(own[n].described(n) for n in order), closing])
-    summary, *sections = (owner.__doc__ or "").rstrip().split("\n\n    Raises:")
-    parts = [f"{summary}\n\n    Args:\n        {described.rstrip()}", *sections]
-    owner.__doc__ = "\n\n    Raises:".join(parts) + "\n"
+    lines = [*(own[n].described(n) for n in order), *closing.splitlines()]
+    described = "\n        ".join(["\n\n    Args:", *lines])
+    parts = re.split(
+        r"(?=\n\n    (?:Raises|Example):)", owner.__doc__ or "", maxsplit=1
+    )
+    owner.__doc__ = "".join([parts[0].rstrip(), described, *parts[1:], "\n"])
     if "__init__" not in vars(owner):
-        given = [
-            n if own[n].default is None else f"{n}={own[n].default}" for n in order
-        ]
+        given = [f"{n}={own[n].default}" if own[n].default else n for n in order]
         passed = [f"{n}={n}" for n in order if n not in kept]
         call = f"owner._adopt({', '.join(['self', last.partition('=')[0], *passed])})"
         lines = [f"self.{attribute} = {n}" for n, attribute in kept.items()]
@@ -136,14 +132,6 @@ def construct(owner, last: str, closing: str = "") -> dict:
         init.__set_name__(owner, "__init__")
         owner.__init__ = init
     return own
-
-
-def _constraints(own: dict):
-    """Constraints by name, or a property where they depend on members."""
-    table = {n: p.constraint for n, p in own.items() if p.constraint}
-    moving = [n for n, p in own.items() if p.moving]
-    found = lambda self: table | {n: getattr(self, f"_{n}_region") for n in moving}
-    return property(found) if moving else table
 
 
 _HEAD = re.compile(r"(\w+)(?:\((.+?)\))?(?: over (.+?))?: (.+)", re.S)
@@ -176,46 +164,37 @@ def _region(name: str, text: str, space: dict) -> dict:
 
 def _row(row: str, space: dict) -> dict:
     """The members that a row with its deeper lines declares."""
-    if row[0] == "#":
-        return {}
     first, *lines = row.split("\n        ")
     if found := _PARAMETER.fullmatch(" ".join([first, *lines])):
         name, held, symbol, region, source, default, meaning = found.groups()
-        made = parameter(
-            None if held else symbol,
-            region and _evaluated(region, space),
-            meaning,
-            source and formula(source, space=space),
-            held and symbol,
-            default,
-        )
-        return {name: made} | (
-            {f"_{name}_region": made.constraint} if made.moving else {}
-        )
+        region = region and _evaluated(region, space)
+        source = source and formula(source, space=space)
+        if held:
+            return {name: parameter(region, meaning, None, source, default, symbol)}
+        made = {name: parameter(region, meaning, symbol, source, default)}
+        return made | {f"_{name}_region": region} if made[name].moving else made
     kind, left, how, text = _MEMBERS.fullmatch(row).groups()
+    names = left.split(", ")
     if how == "is":
-        names, value = left.split(", "), eval(text, space)
+        value = eval(text, space)
         return dict(zip(names, value if names[1:] else [value], strict=True))
     if how == "of":
-        return {n: formula(f"{text}.{n}", space=space) for n in left.split(", ")}
+        return {n: formula(f"{text}.{n}", space=space) for n in names}
     if how == "in":
-        return {
-            k: v for n in left.split(", ") for k, v in _region(n, text, space).items()
-        }
-    *names, text = first[len(kind) :].split(" = ")
+        return {n: v for each in names for n, v in _region(each, text, space).items()}
+    *names, text = first.removeprefix(kind).split(" = ")
     made = {}
     for each in names:
         name, called, given = each.partition("(")
         given = [n for n in given[:-1].split(", ") if n] if called else None
-        made[name] = formula(text, given, lines, kind.strip(), space)
+        made[name] = formula(text, given, lines, kind.strip(), space=space)
     return made
 
 
 def declare(module: dict, text: str, base: type | None = None) -> None:
     """Enter the classes of a text's paragraphs among the names of a module.
 
-    Their bases are those of the paragraph, and `base`, which is
-    `Expanding` when absent, if none of them has it as one.
+    `base`, `Expanding` when absent, is a base of those that name no subclass of it.
     """
     space, base = KNOWN | module, base or Expanding
     for paragraph in text.strip().split("\n\n"):
@@ -230,7 +209,7 @@ def declare(module: dict, text: str, base: type | None = None) -> None:
         for row in rows:
             if row.startswith(("Raises:", "Example:")):
                 about.append(row)
-            else:
+            elif row[0] != "#":
                 body |= _row(row, space)
         bases = eval(f"({bases}, )" if bases else "()", space)
         if not any(issubclass(each, base) for each in bases):
@@ -259,18 +238,17 @@ class Expanding(Distribution):
     def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
         if own := construct(cls, "validate_args=None"):
-            cls._declare(own)
-
-    @classmethod
-    def _declare(cls, own: dict) -> None:
-        """What else follows from a class's own parameters and formulas."""
-        cls._declaring, cls.arg_constraints = cls, _constraints(own)
-        ranks = {n: p.rank for n, p in own.items() if p.constraint and not p.source}
-        cls._ranks, cls._flat = cls._ranks | ranks, not any(ranks.values())
-        cls._kept += cls._attributes
-        for name, each in own.items():
-            if each.source:
-                setattr(cls, name, each.source)
+            limited = {n: p for n, p in own.items() if p.constraint}
+            moving = [n for n, p in limited.items() if p.moving]
+            table = {n: p.constraint for n, p in limited.items()}
+            regions = lambda self: (
+                table | {n: getattr(self, f"_{n}_region") for n in moving}
+            )
+            cls._declaring = cls
+            cls.arg_constraints = property(regions) if moving else table
+            ranks = {n: p.rank for n, p in limited.items() if not p.source}
+            cls._ranks, cls._flat = cls._ranks | ranks, not any(ranks.values())
+            cls._kept += cls._attributes
 
     def _adopt(self, validate_args, **given) -> None:
         """Broadcast the parameters' batch dims, keep them, and check them.
@@ -321,44 +299,42 @@ class Expanding(Distribution):
             setattr(new, name, held[name].expand(batch + more))
 
 
-class ProbsOrLogits(Expanding):
-    """Base of those given by probabilities or by their logits.
-
-    `_binary` says whether each number is a probability by itself, or the numbers along
-    the last dim are weights of the values of one variable.
-    """
-
-    _binary = True
-    _kept = ("_given",)
-    _called = "`{}` parameter"
-    probs = formula("logits_to_probs(logits, _binary)", kind="lazy")
-    logits = formula("probs_to_logits(probs, _binary)", kind="lazy")
-    _param = property(lambda self: vars(self)[self._given])
-    param_shape, _new = formula("_param.size()"), formula("_param.new")
-
-    def _adopt(self, validate_args, probs, logits, **others) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError(
-                "Either `probs` or `logits` must be specified, but not both."
-            )
-        self._given = "logits" if probs is None else "probs"
-        value = logits if probs is None else probs
-        if self._binary:
-            *rest, value = broadcast_all(*others.values(), value)
-            for name, other in zip(others, rest, strict=True):
-                setattr(self, name, other.type_as(value))
-            batch = value.shape
+def _adopt_odds(self, validate_args, probs, logits, **others) -> None:
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    self._given = "logits" if probs is None else "probs"
+    value = logits if probs is None else probs
+    if self._binary:
+        *rest, value = broadcast_all(*others.values(), value)
+        for name, other in zip(others, rest, strict=True):
+            setattr(self, name, other.type_as(value))
+        batch = value.shape
+    else:
+        batch, _ = self._cut(self._given, value)
+        if probs is None:
+            value = value - value.logsumexp(-1, keepdim=True)
         else:
-            batch, _ = self._cut(self._given, value)
-            if probs is None:
-                value = value - value.logsumexp(-1, keepdim=True)
-            else:
-                value = value / value.sum(-1, keepdim=True)
-        setattr(self, self._given, value)
-        Distribution.__init__(self, batch, validate_args=validate_args)
+            value = value / value.sum(-1, keepdim=True)
+    setattr(self, self._given, value)
+    Distribution.__init__(self, batch, validate_args=validate_args)
 
 
 # What every text may name, with the classes declared so far. It is written only while
 # the package is imported, by one thread.
-KNOWN = {name: getattr(constraints, name) for name in constraints.__all__}
-KNOWN |= vars(utils) | globals() | {"F": F, "math": math}
+KNOWN = vars(constraints) | vars(utils) | vars(distribution) | globals()
+KNOWN |= {"F": F, "math": math, "reduce": reduce}
+TEXT = """
+ProbsOrLogits: base of those given by probabilities or by their logits.
+`_binary` says whether each number is a probability by itself, or the numbers along the
+last dim are weights of the values of one variable.
+    _binary is True
+    _kept is ("_given",)
+    _called is "`{}` parameter"
+    _adopt is _adopt_odds
+    lazy probs = logits_to_probs(logits, _binary)
+    lazy logits = probs_to_logits(probs, _binary)
+    _param = vars(self)[self._given]
+    param_shape = _param.size()
+    _new = _param.new
+"""
+declare(globals(), TEXT)

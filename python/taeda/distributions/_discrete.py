@@ -135,7 +135,7 @@ Categorical(ProbsOrLogits) over integer_interval(0, _last): one of K numbers fro
         rows = p.reshape(-1, p.shape[-1])
         drawn = taeda.multinomial(rows, taeda.Size(size).numel(), True)
 
-OfCategorical(ProbsOrLogits): base of vectors made of a categorical distribution's numbers.
+OfCategorical(ProbsOrLogits): base of vectors made of numbers of a Categorical.
     _nested, _kept is ("_categorical",), ()
     _symbols is {"c": "_categorical"}
     _param = c._param
@@ -175,7 +175,8 @@ Multinomial(OfCategorical) over multinomial(n): how often each of K numbers was 
     sample = p.new_zeros(shape).scatter_add(-1, drawn, ones)
         drawn = _categorical.sample((n, *size)).movedim(0, -1)
         ones = taeda.ones_like(drawn, dtype=p.dtype)
-    _adopt(checked, **given) = setattr(self, "_binomial", Binomial(_whole(n), self.probs))
+    _adopt(checked, **given) = setattr(self, "_binomial", binomial)
         OfCategorical._adopt(self, checked, **given)
+        binomial = Binomial(_whole(n), self.probs)
 """
 declare(globals(), TEXT)

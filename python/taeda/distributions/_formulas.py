@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-import sys
-from functools import partial, reduce
+from functools import reduce
 
 import taeda
 
@@ -92,9 +91,10 @@ def _enumerated(function, name: str):
     return member
 
 
-# How a formula becomes a member, by what it is given, or by its name.
-_KINDS = {"x": _of_value, "shape": _of_shape, "size": _of_shape}
-_GIVEN = {_of_value: ["x"], _of_shape: ["shape", "size"]}
+# How a function of an object becomes a member, and what else it takes, by a name in the
+# formula; or how, by the name of the member.
+_KINDS = {"x": (_of_value, ["x"])}
+_KINDS |= dict.fromkeys(("shape", "size"), (_of_shape, ["shape", "size"]))
 _METHODS = {
     "entropy": lambda function, name: function,
     "enumerate_support": _enumerated,
@@ -102,16 +102,22 @@ _METHODS = {
 
 
 class formula:
-    """A member that is a row of text, compiled when it is first read."""
+    """A member that is a row of text, compiled when it is first read.
 
-    def __init__(self, text, given=None, lines=(), kind="", space=None) -> None:
+    Args:
+        text: an expression.
+        given: what the member is called with, where the expression does not say it.
+        lines: what is executed before.
+        kind: wide if it is evaluated in float64, lazy if it is kept.
+        space: the names that are not the object's.
+    """
+
+    def __init__(self, text: str, given=None, lines=(), kind="", *, space) -> None:
         self.lines, self.given = [*lines, f"return {text}"], given
         self.kind, self.space = kind, space
 
     def __set_name__(self, owner, name: str) -> None:
         self.owner, self.name = owner, name
-        if self.space is None:
-            self.space = vars(sys.modules[owner.__module__])
         if name in ("rsample", "enumerate_support") and f"has_{name}" not in vars(
             owner
         ):
@@ -123,34 +129,35 @@ class formula:
         return getattr(kind if instance is None else instance, self.name)
 
     def _made(self):
-        name, lines, symbols = self.name, self.lines, self.owner._symbols
-        names = names_of(lines)
-        if "z" in names and self.given is None:
-            lines = ["z = (x - loc) / scale", *lines]
-            names = names_of(lines)
-        wrap, given = None, self.given or []
-        if self.given is None:
-            wrap = _METHODS.get(name)
-        if self.given is None and (found := names & _KINDS.keys()):
-            wrap = _KINDS[min(found)]
-            given = _GIVEN[wrap]
-        others = names - {"self", *(re.match(r"\W*(\w+)", each)[1] for each in given)}
+        """A method if it takes anything or is one by its name, else a property."""
+        owner, name, lines, symbols = (
+            self.owner,
+            self.name,
+            self.lines,
+            self.owner._symbols,
+        )
+        given, wrap, names = self.given, None, names_of(lines)
+        if given is None:
+            if "z" in names:
+                lines = ["z = (x - m) / s", *lines]
+                names = names_of(lines)
+            wrap, given = _METHODS.get(name), []
+            for found in names & _KINDS.keys():
+                wrap, given = _KINDS[found]
+        names -= {"self", *(re.match(r"\W*(\w+)", each)[1] for each in given)}
+        known = self.space.keys() | vars(builtins).keys()
         members = {
-            n: f"self.{symbols.get(n, n)}"
-            for n in sorted(others)
-            if n in symbols or not (n in self.space or hasattr(builtins, n))
+            n: symbols.get(n, n) for n in sorted(names - (known - symbols.keys()))
         }
+        members = {n: f"self.{held}" for n, held in members.items()}
         make = wide_function_of if self.kind == "wide" else function_of
-        of_self = ["self", *given], lines, members, self.space
-        member = make(f"{self.owner.__qualname__}.{name}", *of_self)
+        called = f"{owner.__qualname__}.{name}"
+        member = make(called, ["self", *given], lines, members, self.space)
         if wrap:
             member = wrap(member, name)
-        member.__name__, member.__qualname__ = name, f"{self.owner.__qualname__}.{name}"
-        above = getattr(super(self.owner, self.owner), name, None)
+        member.__name__, member.__qualname__ = name, called
+        above = getattr(super(owner, owner), name, None)
         member.__doc__ = getattr(above, "__doc__", None)
         if wrap or self.given is not None:
             return member
         return (lazy_property if self.kind == "lazy" else property)(member)
-
-
-lazy = partial(formula, kind="lazy")

@@ -59,7 +59,8 @@ proportional to prod x^(a - 1).
     # Of log x; the measure is 1 / prod x.
     _natural_params = a,
     _log_normalizer(t) = _log_simplex(t)
-    wide entropy = _log_simplex(a) - ((a - 1) * (a.digamma() - _total.digamma())).sum(-1)
+    wide entropy = _log_simplex(a) - ((a - 1) * logs).sum(-1)
+        logs = a.digamma() - _total.digamma()
     mode = taeda.where((a < 1).all(-1, keepdim=True), corner, inside)
         # Concentrations below 1 count as 1; the likeliest corner where all are.
         excess = (a - 1).clamp(min=0)

@@ -19,7 +19,7 @@ _variance = lambda first, second: (2 * first).exp() * (second - 2 * first).expm1
 _moment = lambda b, r: (1 + r).lgamma() + (b + 1).lgamma() - (1 + r + b).lgamma()
 
 
-class Made(TransformedDistribution):
+class _Made(TransformedDistribution):
     """Base: `_made` gives the other distribution and the transforms, of the parameters
     and whether they are checked; a parameter that has no source is held as well."""
 
@@ -35,7 +35,7 @@ class Made(TransformedDistribution):
 
 
 TEXT = """
-LogNormal(Made) over positive: numbers whose logarithms are normal.
+LogNormal(_Made) over positive: numbers whose logarithms are normal.
     loc m in real of base_dist.loc: the mean of the logarithms
     scale s in positive of base_dist.scale: their standard deviation
     mean = (m + s**2 / 2).exp()
@@ -44,14 +44,14 @@ LogNormal(Made) over positive: numbers whose logarithms are normal.
     entropy = base_dist.entropy() + m
     _made(m, s, check) = Normal(m, s, check), ExpTransform()
 
-LogisticNormal(Made) over simplex: probabilities of K numbers, made of K - 1 normal
+LogisticNormal(_Made) over simplex: probabilities of K numbers, made of K - 1 normal
 numbers by breaking a stick.
     loc m in real of base_dist.base_dist.loc: the means of the normal numbers
     scale s in positive of base_dist.base_dist.scale: their standard deviations
     _made(m, s, check) = Normal(*vectors, check), StickBreakingTransform()
         vectors = taeda.atleast_1d(*broadcast_all(m, s))
 
-InverseGamma(Made) over positive: 1 / x of gamma numbers x.
+InverseGamma(_Made) over positive: 1 / x of gamma numbers x.
     concentration a in positive of base_dist.concentration: the shape of those
     rate b in positive of base_dist.rate: their rate
     mean = _where(a > 1, b / (a - 1), math.inf)
@@ -60,7 +60,7 @@ InverseGamma(Made) over positive: 1 / x of gamma numbers x.
     wide entropy = a + a.lgamma() - (1 + a) * a.digamma() + b.log()
     _made(a, b, check) = Gamma(a, b, check), PowerTransform(-1.0)
 
-Folded(Made) over nonnegative: base: |x| of numbers whose distribution is symmetric about 0.
+_Folded(_Made) over nonnegative: base: |x| of numbers that are symmetric about 0.
     _like is "scale"
     _symbols is {"b": "base_dist"}
     mode = taeda.zeros_like(scale)
@@ -69,18 +69,18 @@ Folded(Made) over nonnegative: base: |x| of numbers whose distribution is symmet
     icdf(prob) = b.icdf((prob + 1) / 2)
     log_prob = _where(x >= 0, b.log_prob(x) + _LOG_2, -math.inf)
 
-HalfNormal(Folded): the magnitude of normal numbers with the mean 0.
+HalfNormal(_Folded): the magnitude of normal numbers with the mean 0.
     scale s in positive of base_dist.scale: the standard deviation of those
     mean = (2 / math.pi) ** 0.5 * s
     variance = (1 - 2 / math.pi) * s**2
     _made(s, check) = Normal(0, s, False), AbsTransform()
 
-HalfCauchy(Folded): the magnitude of Cauchy numbers with the median 0; it has no mean.
+HalfCauchy(_Folded): the magnitude of Cauchy numbers with the median 0; it has no mean.
     scale s in positive of base_dist.scale: half of their width at half height
     mean = variance = taeda.full_like(s, math.inf)
     _made(s, check) = Cauchy(0, s, False), AbsTransform()
 
-Gumbel(Made) over real: loc - scale log(-log(u)) of uniform numbers u.
+Gumbel(_Made) over real: loc - scale log(-log(u)) of uniform numbers u.
     loc m in real: the mode
     scale s in positive: the width
     mean = m + euler_constant * s
@@ -91,12 +91,12 @@ Gumbel(Made) over real: loc - scale log(-log(u)) of uniform numbers u.
     log_prob = -z - (-z).exp() - s.log()
     cdf = (-(-z).exp()).exp()
     wide icdf = m - s * (-x.log()).log()
-    _made(m, s, check) = Uniform(*ends, check), [log, minus, log, AffineTransform(m, -s)]
+    _made(m, s, check) = Uniform(*ends, check), [log, minus, log, moved]
         limits, log = taeda.finfo(m.dtype), ExpTransform().inv
         ends = (taeda.full_like(m, e) for e in (limits.tiny, 1 - limits.eps))
-        minus = AffineTransform(0, -taeda.ones_like(s))
+        minus, moved = AffineTransform(0, -taeda.ones_like(s)), AffineTransform(m, -s)
 
-Weibull(Made) over positive: scale x^(1 / concentration) of exponential numbers x.
+Weibull(_Made) over positive: scale x^(1 / concentration) of exponential numbers x.
     scale s in positive: the width
     concentration k in positive: the inverse of the power
     concentration_reciprocal = 1 / k
@@ -107,7 +107,7 @@ Weibull(Made) over positive: scale x^(1 / concentration) of exponential numbers 
     _made(s, k, check) = unit, [PowerTransform(1 / k), AffineTransform(0, s)]
         unit = Exponential(taeda.ones_like(s), check)
 
-Pareto(Made) over greater_than_eq(s): scale e^x of exponential numbers x of rate alpha.
+Pareto(_Made) over greater_than_eq(s): scale e^x of exponential numbers x of rate alpha.
     alpha a in positive: how fast the tail falls
     scale s in positive: the least value
     # Infinite up to alpha = 1 and 2.
@@ -119,7 +119,7 @@ Pareto(Made) over greater_than_eq(s): scale e^x of exponential numbers x of rate
         given = {"scale": scale, "alpha": alpha}
     _made(s, a, check) = Exponential(a, check), [ExpTransform(), AffineTransform(0, s)]
 
-Kumaraswamy(Made) over unit_interval: with the distribution function 1 - (1 - x^a)^b.
+Kumaraswamy(_Made) over unit_interval: with the distribution function 1 - (1 - x^a)^b.
     concentration1 a in positive: a
     concentration0 b in positive: b
     wide mean = _moment(b, 1 / a).exp()
@@ -134,17 +134,18 @@ Kumaraswamy(Made) over unit_interval: with the distribution function 1 - (1 - x^
         flip = AffineTransform(one, -one)
         chain = [PowerTransform(1 / b), flip, PowerTransform(1 / a)]
 
-LogitRelaxedBernoulli(ProbsOrLogits) over real: logits of relaxed Bernoulli numbers: logistic
-numbers, moved and narrowed (C. Maddison, A. Mnih, Y. Teh, "The concrete distribution",
-2017).
+LogitRelaxedBernoulli(ProbsOrLogits) over real: logits of relaxed Bernoulli numbers.
+They are logistic numbers, moved and narrowed (C. Maddison, A. Mnih, Y. Teh, "The
+concrete distribution", 2017).
     temperature h: how far from 0 and 1 they are
     probs, logits is odds("the probability of 1")
     rsample = (clamp_probs(uniform_like(shape, t)).logit() + t) / h
     log_prob = h.log() + logsigmoid(z) + logsigmoid(-z)
         z = t - h * x
 
-ExpRelaxedCategorical(OfCategorical) over real_vector: logarithms of relaxed one-hot vectors:
-Gumbel numbers, moved and narrowed (C. Maddison, A. Mnih, Y. Teh, "The concrete
+ExpRelaxedCategorical(OfCategorical) over real_vector: logarithms of relaxed one-hot
+vectors.
+They are Gumbel numbers, moved and narrowed (C. Maddison, A. Mnih, Y. Teh, "The concrete
 distribution", 2017).
     temperature h: how far from the corners they are
     probs, logits is weights("places", "_categorical")
@@ -155,13 +156,13 @@ distribution", 2017).
     rsample = ((t - exponential.log()) / h).log_softmax(-1)
         exponential = -clamp_probs(uniform_like(shape, t)).log()
 
-RelaxedBernoulli(Made) over unit_interval: numbers near those of a Bernoulli
+RelaxedBernoulli(_Made) over unit_interval: numbers near those of a Bernoulli
 distribution; differentiable.
     temperature h of base_dist.temperature: how far from 0 and 1 they are
     probs, logits is odds("the probability of 1", source="base_dist")
     _made(h, p, t, check) = LogitRelaxedBernoulli(h, p, t), SigmoidTransform()
 
-RelaxedOneHotCategorical(Made) over simplex: probabilities near one-hot vectors
+RelaxedOneHotCategorical(_Made) over simplex: probabilities near one-hot vectors
 (Gumbel-softmax); differentiable.
     temperature h of base_dist.temperature: how far from the corners they are
     probs, logits is weights("places", "base_dist")

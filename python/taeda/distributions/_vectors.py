@@ -10,7 +10,6 @@ from numbers import Number
 import taeda
 
 from ._declare import Expanding, declare
-from ._formulas import formula, lazy
 from ._formulas import in_double as in_double
 from .distribution import Distribution
 from .utils import broadcast_all
@@ -42,45 +41,30 @@ _FACTORS = {
 _with_batch = lambda matrix, batch: matrix.expand(*batch, *matrix.shape[-2:])
 
 
-class Scattered(Expanding):
-    """Base of distributions with a covariance, given in one of three forms.
+def _form(given: dict, refusal: type[Exception]) -> tuple[str, object]:
+    """The name and matrix of the only form of a covariance that was given."""
+    forms = [(n, given[n]) for n in _FACTORS if given[n] is not None]
+    if len(forms) != 1:
+        raise refusal(
+            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+            "specified."
+        )
+    name, matrix = forms[0]
+    if matrix.dim() < 2:
+        shown = name if refusal is ValueError else "scale_tril"
+        raise ValueError(
+            f"{shown} must be at least two-dimensional, with optional leading batch "
+            "dimensions"
+        )
+    return name, matrix
 
-    `_refusal` is the error where not exactly one is given.
-    """
 
-    _symbols = {"f": "_unbroadcasted_scale_tril"}
-    _kept = ("_unbroadcasted_scale_tril",)
-    _refusal: type[Exception] = ValueError
-    covariance_matrix = lazy("_with_batch(f @ f.mT, batch_shape)")
-    precision_matrix = lazy("_with_batch(taeda.cholesky_inverse(f), batch_shape)")
-    scale_tril = lazy("_with_batch(f, batch_shape)")
-    _half_log_det = formula("half_log_det(f)", [])
-
-    def _form(self, given: dict) -> tuple[str, object]:
-        """The name and matrix of the only form that was given."""
-        forms = [(n, given[n]) for n in _FACTORS if given[n] is not None]
-        if len(forms) != 1:
-            raise self._refusal(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril "
-                "may be specified."
-            )
-        name, matrix = forms[0]
-        if matrix.dim() < 2:
-            shown = name if self._refusal is ValueError else "scale_tril"
-            raise ValueError(
-                f"{shown} must be at least two-dimensional, with optional leading "
-                "batch dimensions"
-            )
-        return name, matrix
-
-    def _adopt(self, validate_args, **given) -> None:
-        name, matrix = self._form(given)
-        given = {
-            n: value for n, value in given.items() if n not in _FACTORS or n == name
-        }
-        super()._adopt(validate_args, **given)
-        # After the check, which names what a factorization would trip over.
-        self._unbroadcasted_scale_tril = _FACTORS[name](matrix)
+def _adopt_form(self, validate_args, **given) -> None:
+    name, matrix = _form(given, self._refusal)
+    given = {n: each for n, each in given.items() if n not in _FACTORS or n == name}
+    Expanding._adopt(self, validate_args, **given)
+    # After the check, which names what a factorization would trip over.
+    self._unbroadcasted_scale_tril = _FACTORS[name](matrix)
 
 
 def _halves(x, n: int):
@@ -126,7 +110,7 @@ def _adopt_rows(self, validate_args, concentration) -> None:
 
 
 def _adopt_degrees(self, validate_args, df, **forms) -> None:
-    _, matrix = self._form(forms)
+    _, matrix = _form(forms, AssertionError)
     n = matrix.shape[-1]
     degrees = matrix.new_tensor(df) if isinstance(df, Number) else df
     if bool((degrees <= n - 1).any()):
@@ -139,7 +123,7 @@ def _adopt_degrees(self, validate_args, df, **forms) -> None:
             "for ndim - 1 < df < ndim.",
             stacklevel=3,
         )
-    Scattered._adopt(self, validate_args, df=degrees, **forms)
+    _adopt_form(self, validate_args, df=degrees, **forms)
 
 
 def _rsample_regular(self, sample_shape=(), max_try_correction: int | None = None):
@@ -161,7 +145,18 @@ def _rsample_regular(self, sample_shape=(), max_try_correction: int | None = Non
 
 
 TEXT = """
-NormalVectors over real_vector: base of normal vectors, from `_distance` and `_half_log_det`.
+Scattered: base of distributions with a covariance, given in one of three forms.
+`_refusal` is the error where not exactly one is given.
+    _symbols is {"f": "_unbroadcasted_scale_tril"}
+    _kept is ("_unbroadcasted_scale_tril",)
+    _refusal, _adopt is ValueError, _adopt_form
+    lazy covariance_matrix = _with_batch(f @ f.mT, batch_shape)
+    lazy precision_matrix = _with_batch(taeda.cholesky_inverse(f), batch_shape)
+    lazy scale_tril = _with_batch(f, batch_shape)
+    _half_log_det() = half_log_det(f)
+
+NormalVectors over real_vector: base of normal vectors, from `_distance` and
+`_half_log_det`.
     mean = mode = loc
     log_prob = -_nats(_distance(x - loc))
     # That of the mean exponent.
@@ -193,8 +188,8 @@ its determinant by Sylvester's theorem, its inverse by Woodbury's identity.
     loc m in real_vector: the mean
     cov_factor w in independent(real, 2): W, with few columns
     cov_diag d in independent(positive, 1): D's diagonal
-    _symbols is {"factor": "_unbroadcasted_cov_factor", "diag": "_unbroadcasted_cov_diag",
-        "c": "_capacitance_tril", "v": "covariance_matrix"}
+    _symbols is {"factor": "_unbroadcasted_cov_factor", "c": "_capacitance_tril",
+        "diag": "_unbroadcasted_cov_diag", "v": "covariance_matrix"}
     _kept is "_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"
     # W^T D^-1
     _weighted = factor.mT / diag.unsqueeze(-2)
@@ -214,8 +209,8 @@ its determinant by Sylvester's theorem, its inverse by Woodbury's identity.
         few = _standard_normal(shape[:-1] + factor.shape[-1:], m.dtype, m.device)
         many = _standard_normal(shape, m.dtype, m.device)
 
-LKJCholesky over corr_cholesky: lower Cholesky factors L of correlation matrices with the
-density proportional to det(L L^T)^(concentration - 1) over the matrices.
+LKJCholesky over corr_cholesky: lower Cholesky factors L of correlation matrices, the
+density of which is proportional to det(L L^T)^(concentration - 1).
 D. Lewandowski, D. Kurowicka, H. Joe, "Generating random correlation matrices based
 on vines and extended onion method", 2009; samples are made row by row (the onion).
     Raises:
@@ -242,8 +237,8 @@ on vines and extended onion method", 2009; samples are made row by row (the onio
         rows = squares.sqrt() * direction / length
         rest = (1 - (rows * rows).sum(-1)).clamp(min=taeda.finfo(rows.dtype).tiny)
 
-Wishart(Scattered, ExponentialFamily) over positive_definite: sums of x x^T over df normal
-vectors x with a covariance.
+Wishart(Scattered, ExponentialFamily) over positive_definite: sums of x x^T over df
+normal vectors x with a covariance.
     Raises:
         AssertionError: not exactly one form of the covariance.
         ValueError: too few dims, or too few degrees of freedom.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from operator import attrgetter as attrgetter
 
-import taeda
-
 from . import constraints
-from ._declare import KNOWN, Expanding, argument, declare, of
+from ._declare import KNOWN, Expanding, declare
 from ._discrete import Categorical
 from ._transform_base import ComposeTransform, Transform
 from .distribution import Distribution
@@ -41,108 +39,61 @@ def _fitted(distribution, shape, rank: int):
     return KNOWN["Independent"](distribution, more) if more > 0 else distribution
 
 
-class TransformedDistribution(Expanding):
-    """What transforms make of a distribution's samples.
+def _adopt_maps(self, validate_args) -> None:
+    if isinstance(self.transforms, Transform):
+        self.transforms = [self.transforms]
+    chain, base = self._chain(), self.base_dist
+    inner, outer = chain.domain.event_dim, chain.codomain.event_dim
+    shape = base.batch_shape + base.event_shape
+    if len(shape) < inner:
+        raise ValueError(
+            "base_distribution needs to have shape with size at least "
+            f"{inner}, but got {shape}."
+        )
+    whole = chain.forward_shape(shape)
+    self.base_dist = _fitted(base, chain.inverse_shape(whole), inner)
+    # Event dims beyond those that the transforms take pass through them.
+    cut = len(whole) - outer - (len(self.base_dist.event_shape) - inner)
+    Distribution.__init__(self, whole[:cut], whole[cut:], validate_args)
 
-    Raises:
-        ValueError: no transforms, or the samples have too few dims for them.
-    """
 
-    base_distribution = argument("the distribution of the samples", held="base_dist")
-    transforms = argument("one transform, or a list in order of use")
-    has_rsample = of("base_dist", "has_rsample")
+def _composed(given) -> ComposeTransform:
+    if not isinstance(given, list):
+        raise ValueError(f"transforms must be a Transform or list, but was {given}")
+    if not all(isinstance(each, Transform) for each in given):
+        raise ValueError("transforms must be a Transform or a list of Transforms")
+    return ComposeTransform(given)
 
-    def _adopt(self, validate_args) -> None:
-        if isinstance(self.transforms, Transform):
-            self.transforms = [self.transforms]
-        chain, base = self._chain(), self.base_dist
-        inner, outer = chain.domain.event_dim, chain.codomain.event_dim
-        shape = base.batch_shape + base.event_shape
-        if len(shape) < inner:
-            raise ValueError(
-                "base_distribution needs to have shape with size at least "
-                f"{inner}, but got {shape}."
-            )
-        whole = chain.forward_shape(shape)
-        self.base_dist = _fitted(base, chain.inverse_shape(whole), inner)
-        # Event dims beyond those that the transforms take pass through them.
-        cut = len(whole) - outer - (len(self.base_dist.event_shape) - inner)
-        Distribution.__init__(self, whole[:cut], whole[cut:], validate_args)
 
-    def _chain(self) -> ComposeTransform:
-        given = self.transforms
-        if not isinstance(given, list):
-            raise ValueError(f"transforms must be a Transform or list, but was {given}")
-        if not all(isinstance(each, Transform) for each in given):
-            raise ValueError("transforms must be a Transform or a list of Transforms")
-        return ComposeTransform(given)
+def _reached(given, base, event_shape):
+    """Where the last of these maps leads."""
+    if not given:
+        return base.support
+    inner = given[-1].codomain
+    more = len(event_shape) - inner.event_dim
+    return constraints.independent(inner, more) if more > 0 else inner
 
-    def _expand_into(self, new, batch) -> None:
-        super()._expand_into(new, batch)
-        whole = self._chain().inverse_shape(batch + self.event_shape)
-        new.base_dist = _fitted(self.base_dist, whole, 0)
 
-    @constraints.dependent_property(is_discrete=False)
-    def support(self):
-        if not self.transforms:
-            return self.base_dist.support
-        inner = self.transforms[-1].codomain
-        more = len(self.event_shape) - inner.event_dim
-        return constraints.independent(inner, more) if more > 0 else inner
+def _expand_maps(self, new, batch) -> None:
+    Expanding._expand_into(self, new, batch)
+    whole = self._chain().inverse_shape(batch + self.event_shape)
+    new.base_dist = _fitted(self.base_dist, whole, 0)
 
-    def sample(self, sample_shape=()):
-        """Transformed samples, without gradient."""
-        with taeda.no_grad():
-            return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape=()):
-        """Transformed samples, with gradient."""
-        return self._forward(self.base_dist.rsample(sample_shape))
-
-    def _forward(self, x):
-        for transform in self.transforms:
-            x = transform(x)
-        return x
-
-    def _backward(self, value):
-        """(transform, x, y) of each step from a value to that of the base."""
-        for transform in reversed(self.transforms):
-            x = transform.inv(value)
-            yield transform, x, value
-            value = x
-
-    def log_prob(self, value):
-        """The base's density over the Jacobians of the transforms."""
-        if self._validate_args:
-            self._validate_sample(value)
-        rank, slopes, x = len(self.event_shape), [], value
-        for transform, x, y in self._backward(value):
-            inner = transform.domain.event_dim
-            rank += inner - transform.codomain.event_dim
-            slope = transform.log_abs_det_jacobian(x, y)
-            slopes.append(_sum_rightmost(slope, rank - inner))
-        density = self.base_dist.log_prob(x)
-        density = _sum_rightmost(density, rank - len(self.base_dist.event_shape))
-        return density - sum(slopes)
-
-    def _monotonize_cdf(self, value):
-        # A falling transform turns the distribution function around.
-        sign = self._chain().sign
-        if isinstance(sign, int) and sign == 1:
-            return value
-        return 0.5 + sign * (value - 0.5)
-
-    def cdf(self, value):
-        """The base's, at the value that the transforms came from."""
-        for _, x, _ in self._backward(value):
-            value = x
-        if self._validate_args:
-            self.base_dist._validate_sample(value)
-        return self._monotonize_cdf(self.base_dist.cdf(value))
-
-    def icdf(self, value):
-        """The base's, transformed."""
-        return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))
+def _log_prob_of_maps(self, value):
+    """The base's density over the Jacobians of the transforms."""
+    if self._validate_args:
+        self._validate_sample(value)
+    rank, slopes, x = len(self.event_shape), [], value
+    for transform in reversed(self.transforms):
+        x, y = transform.inv(x), x
+        inner = transform.domain.event_dim
+        rank += inner - transform.codomain.event_dim
+        slope = transform.log_abs_det_jacobian(x, y)
+        slopes.append(_sum_rightmost(slope, rank - inner))
+    density = self.base_dist.log_prob(x)
+    density = _sum_rightmost(density, rank - len(self.base_dist.event_shape))
+    return density - sum(slopes)
 
 
 def _check(mixture, parts) -> None:
@@ -191,6 +142,27 @@ Logarithms of densities and entropies are sums over these dims.
     enumerate_support(expand=True) = base_dist.enumerate_support(expand=expand)
         _check_enumerable(dims)
     __repr__() = f"{type(self).__name__}({base_dist}, {dims})"
+
+TransformedDistribution over _reached(maps, base_dist, event_shape): what transforms make
+of a distribution's samples.
+    Raises:
+        ValueError: no transforms, or the samples have too few dims for them.
+    base_distribution as base_dist: the distribution of the samples
+    transforms maps: one transform, or a list in order of use
+    has_rsample of base_dist
+    _adopt, _expand_into, log_prob is _adopt_maps, _expand_maps, _log_prob_of_maps
+    _chain() = _composed(maps)
+    sample = _forward(base_dist.sample(size))
+    rsample(sample_shape=()) = _forward(base_dist.rsample(sample_shape))
+    _forward(x) = reduce(lambda value, transform: transform(value), maps, x)
+    # A falling transform turns the distribution function around.
+    _monotonize_cdf(value) = value if rises else 0.5 + sign * (value - 0.5)
+        sign = _chain().sign
+        rises = isinstance(sign, int) and sign == 1
+    cdf(value) = _monotonize_cdf(base_dist.cdf(x))
+        x = reduce(lambda y, transform: transform.inv(y), maps[::-1], value)
+        _validate_args and base_dist._validate_sample(x)
+    icdf(value) = _forward(base_dist.icdf(_monotonize_cdf(value)))
 
 MixtureSameFamily over MixtureSameFamilyConstraint(parts.support): one of several
 components, drawn by a Categorical.

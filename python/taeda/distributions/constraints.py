@@ -242,10 +242,10 @@ def _make_regions() -> None:
         name, about, test = group.strip().split(": ", 2)
         bounds = [each for each in ("lower_bound", "upper_bound") if each in test]
         body = {"__module__": __name__, "__doc__": f"{about.capitalize()}.", **facts}
-        body["check"] = formula(test, ["value"])
+        body["check"] = formula(test, ["value"], space=globals())
         if bounds:
             kept = [f"self.{bound} = {bound}" for bound in bounds]
-            body["__init__"] = formula("None", bounds, kept)
+            body["__init__"] = formula("None", bounds, kept, space={})
         called = "_" + name.title().replace("_", "")
         kind = type(called, (_Bounded if bounds else Constraint,), body)
         globals()[called], globals()[name] = kind, kind if bounds else kind()
