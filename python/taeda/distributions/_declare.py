@@ -19,8 +19,8 @@ A paragraph is a class, `Name(Bases) over support: meaning`. Its rows are its me
 
 Formulas are expressions of symbols, members and the module's names; deeper lines below
 one are executed before it. Those that are `wide` are evaluated in float64. Constructor,
-documentation, checks, broadcasting, expansion and shapes follow; a parameter has as many
-event dims as its constraint.
+documentation, checks, broadcasting, expansion and shapes follow; a parameter has as
+many event dims as its constraint.
 """
 
 from __future__ import annotations

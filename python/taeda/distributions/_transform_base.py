@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from functools import reduce
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._declare import construct, declare, of
+from taeda.distributions._declare import KNOWN, construct, declare
 from taeda.distributions.utils import _sum_rightmost, absent
-
-
-def region_of(function):
-    """A domain or codomain that a function of the transform gives."""
-    return constraints.dependent_property(is_discrete=False)(function)
 
 
 def check_rank(shape, least: int):
@@ -62,7 +56,7 @@ class Transform:
     __hash__ = object.__hash__
     __repr__ = lambda self: type(self).__name__ + "()"
     __getstate__ = lambda self: {**vars(self), "_inv": None}
-    _make_inverse = lambda self: _InverseTransform(self)
+    _make_inverse = lambda self: KNOWN["_InverseTransform"](self)
 
     def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
@@ -127,27 +121,9 @@ class Transform:
         return shape
 
 
-class _InverseTransform(Transform):
-    """The inverse of a map, held in `_inv`: everything with its two sides exchanged."""
-
-    _compared = ("_inv",)
-
-    def __init__(self, transform) -> None:
-        super().__init__(transform._cache_size)
-        self._inv = transform
-
-    domain = region_of(lambda self: self._inv.codomain)
-    codomain = region_of(lambda self: self._inv.domain)
-    bijective, sign = of("_inv", "bijective", "sign")
-    forward_shape = lambda self, shape: self._inv.inverse_shape(shape)
-    inverse_shape = lambda self, shape: self._inv.forward_shape(shape)
-    inv = property(lambda self: self._inv)
-
-    __getstate__ = lambda self: dict(vars(self))
-    __repr__ = lambda self: f"{type(self).__name__}({self._inv!r})"
-    __call__ = lambda self, x: self._inv._inv_call(x)
-    log_abs_det_jacobian = lambda self, x, y: -self._inv.log_abs_det_jacobian(y, x)
-    with_cache = lambda self, cache_size=1: self.inv.with_cache(cache_size).inv
+def _with_inverse(self, transform) -> None:
+    Transform.__init__(self, transform._cache_size)
+    self._inv = transform
 
 
 def _reached(parts, near: str, far: str):
@@ -160,60 +136,24 @@ def _reached(parts, near: str, far: str):
     return constraints.independent(region, more) if more > 0 else region
 
 
-class ComposeTransform(Transform):
-    """Several maps, one after the other.
-
-    Args:
-        parts: the maps, the first one used first.
-        cache_size: as for `Transform`.
-    """
-
-    _attributes = ("parts",)
-    _compared = ("parts",)
-    domain = region_of(lambda self: _reached(self.parts[::-1], "codomain", "domain"))
-    codomain = region_of(lambda self: _reached(self.parts, "domain", "codomain"))
-    bijective = property(lambda self: all(part.bijective for part in self.parts))
-    sign = property(lambda self: reduce(lambda s, p: s * p.sign, self.parts, 1))
-    __call__ = lambda self, x: reduce(lambda value, part: part(value), self.parts, x)
-
-    def __init__(self, parts, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        cached = (
-            [part.with_cache(cache_size) for part in parts] if cache_size else parts
-        )
-        self.parts = cached
-
-    def _make_inverse(self):
-        inverse = ComposeTransform([part.inv for part in self.parts[::-1]])
-        inverse._inv = weakref.ref(self)
-        return inverse
-
-    def log_abs_det_jacobian(self, x, y):
-        if not self.parts:
-            return taeda.zeros_like(x)
-        total, dims = 0, self.domain.event_dim
-        for i, part in enumerate(self.parts, 1):
-            # The last value is the one given: recomputing it would cost, and round.
-            after = y if i == len(self.parts) else part(x)
-            slope = part.log_abs_det_jacobian(x, after)
-            total = total + _sum_rightmost(slope, dims - part.domain.event_dim)
-            dims += part.codomain.event_dim - part.domain.event_dim
-            x = after
-        return total
-
-    forward_shape = lambda self, shape: reduce(
-        lambda known, part: part.forward_shape(known), self.parts, shape
-    )
-    inverse_shape = lambda self, shape: reduce(
-        lambda known, part: part.inverse_shape(known), self.parts[::-1], shape
-    )
-
-    def __repr__(self) -> str:
-        own = ",\n    ".join(map(repr, self.parts))
-        return f"{type(self).__name__}(\n    {own}\n)"
+def _with_parts(self, parts, cache_size: int = 0) -> None:
+    Transform.__init__(self, cache_size)
+    cached = [part.with_cache(cache_size) for part in parts] if cache_size else parts
+    self.parts = cached
 
 
-identity_transform = ComposeTransform([])
+def _slope_of_chain(self, x, y):
+    if not self.parts:
+        return taeda.zeros_like(x)
+    total, dims = 0, self.domain.event_dim
+    for i, part in enumerate(self.parts, 1):
+        # The last value is the one given: recomputing it would cost, and round.
+        after = y if i == len(self.parts) else part(x)
+        slope = part.log_abs_det_jacobian(x, after)
+        total = total + _sum_rightmost(slope, dims - part.domain.event_dim)
+        dims += part.codomain.event_dim - part.domain.event_dim
+        x = after
+    return total
 
 
 def _with_maps(self, cache_size: int) -> None:
@@ -249,6 +189,40 @@ def _for_each(self, act, *tensors) -> list:
 _wider = lambda region, dims: constraints.independent(region, dims)
 
 TEXT = """
+_InverseTransform: The inverse of a map, held in `_inv`: with its two sides exchanged.
+    _compared is ("_inv",)
+    __init__ is _with_inverse
+    domain in _inv.codomain
+    codomain in _inv.domain
+    bijective, sign of _inv
+    inv = _inv
+    forward_shape(shape) = _inv.inverse_shape(shape)
+    inverse_shape(shape) = _inv.forward_shape(shape)
+    __getstate__() = dict(vars(self))
+    __repr__() = f"{type(self).__name__}({_inv!r})"
+    __call__(x) = _inv._inv_call(x)
+    log_abs_det_jacobian(x, y) = -_inv.log_abs_det_jacobian(y, x)
+    with_cache(cache_size=1) = inv.with_cache(cache_size).inv
+
+ComposeTransform: Several maps, one after the other.
+    parts maps: the maps, the first one used first
+    __init__ is _with_parts
+    _make_inverse() = inverse
+        inverse = ComposeTransform([part.inv for part in maps[::-1]])
+        inverse._inv = weakref.ref(self)
+    _compared is ("parts",)
+    domain in _reached(maps[::-1], "codomain", "domain")
+    codomain in _reached(maps, "domain", "codomain")
+    bijective = all(part.bijective for part in maps)
+    sign = reduce(lambda known, part: known * part.sign, maps, 1)
+    __call__(x) = reduce(lambda value, part: part(value), maps, x)
+    log_abs_det_jacobian is _slope_of_chain
+    forward_shape(shape) = reduce(lambda s, part: part.forward_shape(s), maps, shape)
+    inverse_shape(shape) = reduce(lambda s, part: part.inverse_shape(s), back, shape)
+        back = maps[::-1]
+    __repr__() = f"{type(self).__name__}(\\n    {own}\\n)"
+        own = ",\\n    ".join(map(repr, maps))
+
 IndependentTransform: A map whose events have more dims.
     base_transform f: the map
     reinterpreted_batch_ndims dims: how many more dims
@@ -302,3 +276,4 @@ StackTransform(_Parts): Maps of the slices along a dim.
     log_abs_det_jacobian(x, y) = _join(_slopes(x, y))
 """
 declare(globals(), TEXT, Transform)
+identity_transform = KNOWN["ComposeTransform"]([])

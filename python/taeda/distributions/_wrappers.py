@@ -143,8 +143,8 @@ Logarithms of densities and entropies are sums over these dims.
         _check_enumerable(dims)
     __repr__() = f"{type(self).__name__}({base_dist}, {dims})"
 
-TransformedDistribution over _reached(maps, base_dist, event_shape): what transforms make
-of a distribution's samples.
+TransformedDistribution over _reached(maps, base_dist, event_shape): what transforms
+make of a distribution's samples.
     Raises:
         ValueError: no transforms, or the samples have too few dims for them.
     base_distribution as base_dist: the distribution of the samples
