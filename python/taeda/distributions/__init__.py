@@ -43,7 +43,10 @@ def _make_modules() -> None:
     private helpers of the file, some of which programs import."""
     called = dict(entry.split(":") for entry in _MODULES.split())
     for name, kind in KNOWN.items():
-        if name[0] == "_" or not hasattr(kind, "_declaring"):
+        if (
+            not (isinstance(kind, type) and hasattr(kind, "_declaring"))
+            or name[0] == "_"
+        ):
             continue
         source = sys.modules[kind.__module__]
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

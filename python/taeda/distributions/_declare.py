@@ -134,17 +134,15 @@ def construct(owner, last: str, closing: str = "") -> dict:
     return own
 
 
-_HEAD = re.compile(r"(\w+)(?:\((.+?)\))?(?: over (.+?))?: (.+)", re.S)
 _PARAMETER = re.compile(
     r"(\w+) (as )?(\w+)(?: in (.+?))?(?: of (.+?))?(?: default (.+?))?: (.+)"
 )
-_MEMBERS = re.compile(r"(wide |lazy |)(\w.*?) (is|in|of|=) (.+)", re.S)
 
 
 def _evaluated(text: str, space: dict):
     """The value of an expression, or a formula if it names members."""
     try:
-        return eval(text, space)
+        return space[text] if text in space else eval(text, space)
     except NameError:
         return formula(text, space=space)
 
@@ -162,10 +160,24 @@ def _region(name: str, text: str, space: dict) -> dict:
     return {f"_{name}": found, name: constraints.dependent_property(get, **facts)}
 
 
-def _row(row: str, space: dict) -> dict:
+def _formulas(first: str, lines: list[str], space: dict) -> dict:
+    *names, text = first.split(" = ")
+    kind, made = "", {}
+    if names[0].startswith(("wide ", "lazy ")):
+        kind, _, names[0] = names[0].partition(" ")
+    for each in names:
+        name, called, given = each.partition("(")
+        given = [n for n in given[:-1].split(", ") if n] if called else None
+        made[name] = formula(text, given, lines, kind, space=space)
+    return made
+
+
+def _row(first: str, lines: list[str], space: dict) -> dict:
     """The members that a row with its deeper lines declares."""
-    first, *lines = row.split("\n        ")
-    if found := _PARAMETER.fullmatch(" ".join([first, *lines])):
+    if " = " in first:
+        return _formulas(first, lines, space)
+    row = " ".join([first, *lines])
+    if found := _PARAMETER.fullmatch(row):
         name, held, symbol, region, source, default, meaning = found.groups()
         region = region and _evaluated(region, space)
         source = source and formula(source, space=space)
@@ -173,22 +185,15 @@ def _row(row: str, space: dict) -> dict:
             return {name: parameter(region, meaning, None, source, default, symbol)}
         made = {name: parameter(region, meaning, symbol, source, default)}
         return made | {f"_{name}_region": region} if made[name].moving else made
-    kind, left, how, text = _MEMBERS.fullmatch(row).groups()
+    how = next(word for word in (" is ", " in ", " of ") if word in row)
+    left, _, text = row.partition(how)
     names = left.split(", ")
-    if how == "is":
+    if how == " is ":
         value = eval(text, space)
         return dict(zip(names, value if names[1:] else [value], strict=True))
-    if how == "of":
+    if how == " of ":
         return {n: formula(f"{text}.{n}", space=space) for n in names}
-    if how == "in":
-        return {n: v for each in names for n, v in _region(each, text, space).items()}
-    *names, text = first.removeprefix(kind).split(" = ")
-    made = {}
-    for each in names:
-        name, called, given = each.partition("(")
-        given = [n for n in given[:-1].split(", ") if n] if called else None
-        made[name] = formula(text, given, lines, kind.strip(), space=space)
-    return made
+    return {n: v for each in names for n, v in _region(each, text, space).items()}
 
 
 def declare(module: dict, text: str, base: type | None = None) -> None:
@@ -198,20 +203,22 @@ def declare(module: dict, text: str, base: type | None = None) -> None:
     """
     space, base = KNOWN | module, base or Expanding
     for paragraph in text.strip().split("\n\n"):
-        head, *rows = re.split(r"\n    (?=\S)", paragraph)
-        name, bases, region, about = _HEAD.fullmatch(head).groups()
+        head, *rows = paragraph.replace("\n        ", "\0").split("\n    ")
+        head, _, about = head.partition(": ")
+        head, _, region = head.partition(" over ")
+        name, _, bases = head.removesuffix(")").partition("(")
         # The first sentence stands by itself.
         about = about[0].upper() + about[1:].replace(".\n", ".\n\n", 1)
-        about = [re.sub(r"\n(?=.)", "\n    ", about)]
+        about = [about.replace("\n", "\n    ").replace("    \n", "\n")]
         # Its own formulas may name the class.
         space[name] = None
         body = _region("support", region, space) if region else {}
-        for row in rows:
-            if row.startswith(("Raises:", "Example:")):
-                about.append(row)
-            elif row[0] != "#":
-                body |= _row(row, space)
-        bases = eval(f"({bases}, )" if bases else "()", space)
+        for first, *lines in (row.split("\0") for row in rows):
+            if first in ("Raises:", "Example:"):
+                about.append("\n        ".join([first, *lines]))
+            elif first[0] != "#":
+                body |= _row(first, lines, space)
+        bases = tuple(space[each] for each in bases.split(", ") if each)
         if not any(issubclass(each, base) for each in bases):
             bases = base, *bases
         body |= {"__module__": space["__name__"], "__doc__": "\n\n    ".join(about)}

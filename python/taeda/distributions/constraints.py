@@ -150,11 +150,27 @@ class _Stack(_Joined):
 class _Bounded(Constraint):
     """Base of regions with bounds; those of numbers are shown with them."""
 
+    def __init__(self, lower_bound, upper_bound) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
     def _shown(self) -> str:
         bounds = vars(self).items() if self.event_dim == 0 else ()
         return ", ".join(f"{name}={bound}" for name, bound in bounds)
 
 
+class _Above(_Bounded):
+    def __init__(self, lower_bound) -> None:
+        self.lower_bound = lower_bound
+
+
+class _Below(_Bounded):
+    def __init__(self, upper_bound) -> None:
+        self.upper_bound = upper_bound
+
+
+# By whether there is a lower and an upper bound.
+_BASES = {(True, False): _Above, (False, True): _Below, (True, True): _Bounded}
+_BASES[False, False] = Constraint
 dependent, dependent_property = _Dependent(), _DependentProperty
 independent, cat, stack = _IndependentConstraint, _Cat, _Stack
 _is_lower = lambda value: (value.tril() == value).flatten(-2).all(-1)
@@ -240,15 +256,12 @@ def _make_regions() -> None:
             facts["event_dim"] = kinds.index(group.removeprefix("whole "))
             continue
         name, about, test = group.strip().split(": ", 2)
-        bounds = [each for each in ("lower_bound", "upper_bound") if each in test]
+        bounds = "lower_bound" in test, "upper_bound" in test
         body = {"__module__": __name__, "__doc__": f"{about.capitalize()}.", **facts}
         body["check"] = formula(test, ["value"], space=globals())
-        if bounds:
-            kept = [f"self.{bound} = {bound}" for bound in bounds]
-            body["__init__"] = formula("None", bounds, kept, space={})
         called = "_" + name.title().replace("_", "")
-        kind = type(called, (_Bounded if bounds else Constraint,), body)
-        globals()[called], globals()[name] = kind, kind if bounds else kind()
+        kind = type(called, (_BASES[bounds],), body)
+        globals()[called], globals()[name] = kind, kind if any(bounds) else kind()
     for name, expression in (row.split(" = ") for row in _NAMED.strip().split("\n")):
         globals()[name] = eval(expression)
 

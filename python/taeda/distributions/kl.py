@@ -264,8 +264,8 @@ _BEYOND = {
 def _rows(text: str) -> dict:
     """The body of each formula, by the words before it."""
     found = {}
-    for row in re.split(r"\n(?=\S)", text.strip()):
-        first, *lines = re.split(r"\n *", row)
+    for row in text.strip().replace("\n    ", "\0").split("\n"):
+        first, *lines = row.split("\0")
         names, _, expression = first.partition(" = ")
         found[names] = [*lines, f"return {expression}"]
     return found
