@@ -30,7 +30,6 @@ def _near_0(t, near, far):
 
 def _tilted_normalizer(t):
     """log((e^t - 1) / t), the logarithm of the integral of e^(t x) over [0, 1]."""
-
     over = lambda size: 0.5 * size + (-(-size).expm1() / size).log()
     far = lambda t: over(t.abs()) / (t * t)
     return 0.5 * t + t * t * _near_0(t, lambda k: 1 / (2 * k + 2), far)

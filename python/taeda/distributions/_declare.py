@@ -25,6 +25,7 @@ many event dims as its constraint.
 
 from __future__ import annotations
 
+import builtins
 import math
 import re
 from functools import partial, reduce
@@ -185,7 +186,9 @@ def _row(first: str, lines: list[str], space: dict) -> dict:
             return {name: parameter(region, meaning, None, source, default, symbol)}
         made = {name: parameter(region, meaning, symbol, source, default)}
         return made | {f"_{name}_region": region} if made[name].moving else made
-    how = next(word for word in (" is ", " in ", " of ") if word in row)
+    how = next((word for word in (" is ", " in ", " of ") if word in row), None)
+    if how is None:
+        raise ValueError(f"declare: {row!r} is no row of a class")
     left, _, text = row.partition(how)
     names = left.split(", ")
     if how == " is ":
@@ -328,7 +331,9 @@ def _adopt_odds(self, validate_args, probs, logits, **others) -> None:
 
 # What every text may name, with the classes declared so far. It is written only while
 # the package is imported, by one thread.
-KNOWN = vars(constraints) | vars(utils) | vars(distribution) | globals()
+KNOWN = (
+    vars(builtins) | vars(constraints) | vars(utils) | vars(distribution) | globals()
+)
 KNOWN |= {"F": F, "math": math, "reduce": reduce}
 TEXT = """
 ProbsOrLogits: base of those given by probabilities or by their logits.

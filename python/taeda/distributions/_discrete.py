@@ -25,22 +25,6 @@ def _adopt_positive(self, validate_args, probs, logits) -> None:
         raise invalid("parameter probs", bad, wanted)
 
 
-def _greatest(counts, member: str) -> int:
-    """The greatest count, if all are equal."""
-    most = int(counts.max())
-    if bool((counts != most).any()):
-        raise NotImplementedError(
-            f"Inhomogeneous total count not supported by `{member}`."
-        )
-    return most
-
-
-def _whole(total_count) -> int:
-    if not isinstance(total_count, int):
-        raise NotImplementedError("inhomogeneous total_count is not supported")
-    return total_count
-
-
 _one_hot = lambda places, like: F.one_hot(places, like.shape[-1]).to(like)
 
 TEXT = """
@@ -112,7 +96,11 @@ Binomial(ProbsOrLogits) over integer_interval(0, n): the number of successes.
     _mean_of(function) = (log_prob(counts).exp() * function(counts)).sum(0)
         counts = _counts("entropy")
     _counts(member) = counts.reshape(-1, *(1 for _ in batch_shape))
-        counts = taeda.arange(_greatest(n, member) + 1).to(_param)
+        most = int(n.max())
+        if bool((n != most).any()):
+            text = f"Inhomogeneous total count not supported by `{member}`."
+            raise NotImplementedError(text)
+        counts = taeda.arange(most + 1).to(_param)
 
 Categorical(ProbsOrLogits) over integer_interval(0, _last): one of K numbers from 0 on.
     Example:
@@ -176,7 +164,9 @@ Multinomial(OfCategorical) over multinomial(n): how often each of K numbers was 
         drawn = _categorical.sample((n, *size)).movedim(0, -1)
         ones = taeda.ones_like(drawn, dtype=p.dtype)
     _adopt(checked, **given) = setattr(self, "_binomial", binomial)
+        if not isinstance(n, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
         OfCategorical._adopt(self, checked, **given)
-        binomial = Binomial(_whole(n), self.probs)
+        binomial = Binomial(n, self.probs)
 """
 declare(globals(), TEXT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 from functools import reduce
 
@@ -118,10 +117,9 @@ class formula:
 
     def __set_name__(self, owner, name: str) -> None:
         self.owner, self.name = owner, name
-        if name in ("rsample", "enumerate_support") and f"has_{name}" not in vars(
-            owner
-        ):
-            setattr(owner, f"has_{name}", True)
+        has = f"has_{name}"
+        if has in ("has_rsample", "has_enumerate_support") and has not in vars(owner):
+            setattr(owner, has, True)
 
     def __get__(self, instance, kind=None):
         # Threads that come here at once make the same.
@@ -130,13 +128,8 @@ class formula:
 
     def _made(self):
         """A method if it takes anything or is one by its name, else a property."""
-        owner, name, lines, symbols = (
-            self.owner,
-            self.name,
-            self.lines,
-            self.owner._symbols,
-        )
-        given, wrap, names = self.given, None, names_of(lines)
+        owner, name, lines, given = self.owner, self.name, self.lines, self.given
+        symbols, wrap, names = owner._symbols, None, names_of(lines)
         if given is None:
             if "z" in names:
                 lines = ["z = (x - m) / s", *lines]
@@ -145,11 +138,8 @@ class formula:
             for found in names & _KINDS.keys():
                 wrap, given = _KINDS[found]
         names -= {"self", *(re.match(r"\W*(\w+)", each)[1] for each in given)}
-        known = self.space.keys() | vars(builtins).keys()
-        members = {
-            n: symbols.get(n, n) for n in sorted(names - (known - symbols.keys()))
-        }
-        members = {n: f"self.{held}" for n, held in members.items()}
+        names -= self.space.keys() - symbols.keys()
+        members = {n: f"self.{symbols.get(n, n)}" for n in sorted(names)}
         make = wide_function_of if self.kind == "wide" else function_of
         called = f"{owner.__qualname__}.{name}"
         member = make(called, ["self", *given], lines, members, self.space)

@@ -121,11 +121,6 @@ class Transform:
         return shape
 
 
-def _with_inverse(self, transform) -> None:
-    Transform.__init__(self, transform._cache_size)
-    self._inv = transform
-
-
 def _reached(parts, near: str, far: str):
     """The last region of a chain of maps, with the dims that all of them need."""
     dims, region = 0, constraints.real
@@ -165,12 +160,11 @@ def _with_maps(self, cache_size: int) -> None:
 
 def _with_lengths(self, cache_size: int) -> None:
     _with_maps(self, cache_size)
-    self.lengths = list(self.lengths or [1] * len(self.transforms))
-    if len(self.lengths) != len(self.transforms):
-        raise AssertionError(
-            f"lengths ({len(self.lengths)}) must match transforms "
-            f"({len(self.transforms)})"
-        )
+    count = len(self.transforms)
+    self.lengths = list(self.lengths or [1] * count)
+    if len(self.lengths) != count:
+        text = f"lengths ({len(self.lengths)}) must match transforms ({count})"
+        raise AssertionError(text)
 
 
 def _for_each(self, act, *tensors) -> list:
@@ -178,10 +172,8 @@ def _for_each(self, act, *tensors) -> list:
     for x in tensors:
         rank, length = x.dim(), self._length
         if not -rank <= self.dim < rank or x.size(self.dim) != length:
-            raise AssertionError(
-                f"expected {self._wanted.format(length)} along dim {self.dim}, got "
-                f"the shape {tuple(x.shape)}"
-            )
+            text = f"expected {self._wanted.format(length)} along dim {self.dim}"
+            raise AssertionError(f"{text}, got the shape {tuple(x.shape)}")
     parts = map(self._split, tensors)
     return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
 
@@ -191,7 +183,8 @@ _wider = lambda region, dims: constraints.independent(region, dims)
 TEXT = """
 _InverseTransform: The inverse of a map, held in `_inv`: with its two sides exchanged.
     _compared is ("_inv",)
-    __init__ is _with_inverse
+    __init__(transform) = setattr(self, "_inv", transform)
+        Transform.__init__(self, transform._cache_size)
     domain in _inv.codomain
     codomain in _inv.domain
     bijective, sign of _inv

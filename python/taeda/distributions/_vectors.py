@@ -11,16 +11,15 @@ import taeda
 
 from ._declare import Expanding, declare
 from ._formulas import in_double as in_double
-from .distribution import Distribution
-from .utils import broadcast_all
 
 _batch_mv = lambda matrices, vectors: (matrices @ vectors.unsqueeze(-1)).squeeze(-1)
 _solve_lower = partial(taeda.linalg.solve_triangular, upper=False)
 
 
-def _batch_mahalanobis(factor, vectors):
-    """x^T (L L^T)^-1 x for each vector, batches broadcast."""
-    return (_solve_lower(factor, vectors.unsqueeze(-1)) ** 2).sum((-2, -1))
+# x^T (L L^T)^-1 x for each vector, batches broadcast
+_batch_mahalanobis = lambda factor, vectors: (
+    _solve_lower(factor, vectors.unsqueeze(-1)) ** 2
+).sum((-2, -1))
 
 
 def _precision_to_scale_tril(precision):
@@ -75,38 +74,23 @@ def _halves(x, n: int):
 
 def _log_gamma(x, n: int):
     """log of the multivariate gamma function (T. Anderson, 2003, section 7.2)."""
-    constant = 0.25 * n * (n - 1) * math.log(math.pi)
-    return _halves(x, n).lgamma().sum(-1) + constant
+    return _halves(x, n).lgamma().sum(-1) + 0.25 * n * (n - 1) * math.log(math.pi)
 
 
 def _adopt_low_rank(self, validate_args, loc, cov_factor, cov_diag) -> None:
     _, event = self._cut("loc", loc)
     if cov_factor.dim() < 2 or cov_factor.shape[-2:-1] != event:
-        raise ValueError(
-            f"cov_factor must be a batch of matrices with shape {event[0]} x m"
-        )
+        text = f"cov_factor must be a batch of matrices with shape {event[0]} x m"
+        raise ValueError(text)
     if cov_diag.shape[-1:] != event:
         raise ValueError(f"cov_diag must be a batch of vectors with shape {event}")
     self._unbroadcasted_cov_factor = cov_factor
     self._unbroadcasted_cov_diag = cov_diag
     inner = self._weighted @ cov_factor
-    self._capacitance_tril = taeda.linalg.cholesky(
-        inner + taeda.eye(inner.shape[-1]).to(inner)
-    )
-    Expanding._adopt(
-        self, validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag
-    )
-
-
-def _adopt_rows(self, validate_args, concentration) -> None:
-    if self.dim < 2:
-        raise ValueError(
-            "Expected dim to be an integer greater than or equal to 2. "
-            f"Found dim={self.dim}."
-        )
-    (self.concentration,) = broadcast_all(concentration)
-    batch, event = self.concentration.shape, (self.dim, self.dim)
-    Distribution.__init__(self, batch, event, validate_args)
+    inner = inner + taeda.eye(inner.shape[-1]).to(inner)
+    self._capacitance_tril = taeda.linalg.cholesky(inner)
+    given = {"loc": loc, "cov_factor": cov_factor, "cov_diag": cov_diag}
+    Expanding._adopt(self, validate_args, **given)
 
 
 def _adopt_degrees(self, validate_args, df, **forms) -> None:
@@ -114,9 +98,8 @@ def _adopt_degrees(self, validate_args, df, **forms) -> None:
     n = matrix.shape[-1]
     degrees = matrix.new_tensor(df) if isinstance(df, Number) else df
     if bool((degrees <= n - 1).any()):
-        raise ValueError(
-            f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}."
-        )
+        text = f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}."
+        raise ValueError(text)
     if bool((degrees < n).any()):
         warnings.warn(
             "Low df values detected. Singular samples are highly likely to occur "
@@ -227,7 +210,12 @@ on vines and extended onion method", 2009; samples are made row by row (the onio
         k, b = taeda.arange(1, n, device=a.device).to(a), a.unsqueeze(-1)
         alpha, diagonal = b + 0.5 * (n - 1), x.diagonal(dim1=-2, dim2=-1)
         norm = (alpha - 0.5 * k).lgamma() - alpha.lgamma() + 0.5 * k * math.log(math.pi)
-    _adopt is _adopt_rows
+    _adopt(checked, **given) = Distribution.__init__(self, found.shape, (n, n), checked)
+        if n < 2:
+            text = "Expected dim to be an integer greater than or equal to 2."
+            raise ValueError(f"{text} Found dim={n}.")
+        (found,) = broadcast_all(*given.values())
+        self.concentration = found
     sample = rows + rest.sqrt().diag_embed()
         squares = _beta.sample(size).unsqueeze(-1)
         like = {"dtype": squares.dtype, "device": squares.device}

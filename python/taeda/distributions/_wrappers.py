@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter as attrgetter
-
 from . import constraints
 from ._declare import KNOWN, Expanding, declare
 from ._discrete import Categorical
@@ -24,12 +22,6 @@ def _reinterpret(self, validate_args) -> None:
     Distribution.__init__(self, batch[:cut], event, validate_args)
 
 
-def _check_enumerable(dims: int) -> None:
-    if dims:
-        text = "Enumeration over cartesian product is not implemented"
-        raise NotImplementedError(text)
-
-
 def _fitted(distribution, shape, rank: int):
     """A distribution of this whole shape whose events have at least `rank` dims."""
     batch = shape[: len(shape) - len(distribution.event_shape)]
@@ -46,10 +38,8 @@ def _adopt_maps(self, validate_args) -> None:
     inner, outer = chain.domain.event_dim, chain.codomain.event_dim
     shape = base.batch_shape + base.event_shape
     if len(shape) < inner:
-        raise ValueError(
-            "base_distribution needs to have shape with size at least "
-            f"{inner}, but got {shape}."
-        )
+        text = f"base_distribution needs to have shape with size at least {inner}"
+        raise ValueError(f"{text}, but got {shape}.")
     whole = chain.forward_shape(shape)
     self.base_dist = _fitted(base, chain.inverse_shape(whole), inner)
     # Event dims beyond those that the transforms take pass through them.
@@ -133,14 +123,15 @@ Logarithms of densities and entropies are sums over these dims.
     mean, mode, variance is of("base_dist", "mean", "mode", "variance")
     has_rsample = base_dist.has_rsample
     has_enumerate_support = bool(base_dist.has_enumerate_support) and not dims
-    support is constraints.dependent_property(attrgetter("_region"))
-    _region = independent(base_dist.support, dims) if dims else base_dist.support
+    support in independent(base_dist.support, dims) if dims else base_dist.support
     sample(sample_shape=()) = base_dist.sample(sample_shape)
     rsample(sample_shape=()) = base_dist.rsample(sample_shape)
     log_prob(value) = _sum_rightmost(base_dist.log_prob(value), dims)
     entropy = _sum_rightmost(base_dist.entropy(), dims)
     enumerate_support(expand=True) = base_dist.enumerate_support(expand=expand)
-        _check_enumerable(dims)
+        if dims:
+            text = "Enumeration over cartesian product is not implemented"
+            raise NotImplementedError(text)
     __repr__() = f"{type(self).__name__}({base_dist}, {dims})"
 
 TransformedDistribution over _reached(maps, base_dist, event_shape): what transforms

@@ -48,47 +48,42 @@ class ConstraintRegistry:
         return factory(constraint)
 
 
-biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
-
-
 def _then(first, loc, scale):
     return maps.ComposeTransform([first, maps.AffineTransform(loc, scale)])
 
 
-def _between(to, region):
-    low, high = region.lower_bound, region.upper_bound
+def _between(low, high):
     if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):
         return maps.SigmoidTransform()
     return _then(maps.SigmoidTransform(), low, high - low)
 
 
-# For each class of regions, what both tables make of one; `to` is the table.
-_above = lambda to, r: _then(maps.ExpTransform(), r.lower_bound, 1)
-_FACTORIES = {
-    constraints.real: lambda to, r: maps.identity_transform,
-    constraints.greater_than: _above,
-    constraints.greater_than_eq: _above,
-    constraints.less_than: lambda to, r: _then(maps.ExpTransform(), r.upper_bound, -1),
-    constraints.interval: _between,
-    constraints.half_open_interval: _between,
-    constraints.independent: lambda to, r: maps.IndependentTransform(
-        to(r.base_constraint), r.reinterpreted_batch_ndims
-    ),
-    constraints.cat: lambda to, r: maps.CatTransform(
-        [*map(to, r.cseq)], r.dim, r.lengths
-    ),
-    constraints.stack: lambda to, r: maps.StackTransform([*map(to, r.cseq)], r.dim),
-}
-# Those to their codomains: `biject_to` takes only what is bijective, `transform_to` the
-# last of two.
-_MAPS = """StickBreakingTransform SoftmaxTransform CorrCholeskyTransform
-LowerCholeskyTransform PositiveDefiniteTransform""".split()
-for _table in (biject_to, transform_to):
-    for _region, _make in _FACTORIES.items():
-        _table.register(_region, partial(_make, _table))
-    for _kind in (getattr(maps, name) for name in _MAPS):
-        if _table is transform_to or _kind.bijective:
-            _table.register(_kind.codomain, lambda _, kind=_kind: kind())
-transform_to.register(
-    constraints.positive_semidefinite, lambda _: maps.PositiveDefiniteTransform()
-)
+# What each table makes of regions: `r` is one, `to` the table.
+_BIJECTIVE = """
+real: identity_transform
+greater_than greater_than_eq: _then(ExpTransform(), r.lower_bound, 1)
+less_than: _then(ExpTransform(), r.upper_bound, -1)
+interval half_open_interval: _between(r.lower_bound, r.upper_bound)
+independent: IndependentTransform(to(r.base_constraint), r.reinterpreted_batch_ndims)
+cat: CatTransform([*map(to, r.cseq)], r.dim, r.lengths)
+stack: StackTransform([*map(to, r.cseq)], r.dim)
+corr_cholesky: CorrCholeskyTransform()
+simplex: StickBreakingTransform()
+"""
+_ONTO = f"""{_BIJECTIVE.strip()}
+simplex: SoftmaxTransform()
+lower_cholesky: LowerCholeskyTransform()
+positive_definite positive_semidefinite: PositiveDefiniteTransform()
+"""
+
+
+def _fill(table, text: str) -> None:
+    for names, made in (row.split(": ") for row in text.strip().split("\n")):
+        make = eval(f"lambda to, r: {made}", vars(maps) | globals())
+        for name in names.split():
+            table.register(getattr(constraints, name), partial(make, table))
+
+
+biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
+_fill(biject_to, _BIJECTIVE)
+_fill(transform_to, _ONTO)

@@ -170,7 +170,6 @@ class _Below(_Bounded):
 
 # By whether there is a lower and an upper bound.
 _BASES = {(True, False): _Above, (False, True): _Below, (True, True): _Bounded}
-_BASES[False, False] = Constraint
 dependent, dependent_property = _Dependent(), _DependentProperty
 independent, cat, stack = _IndependentConstraint, _Cat, _Stack
 _is_lower = lambda value: (value.tril() == value).flatten(-2).all(-1)
@@ -260,7 +259,7 @@ def _make_regions() -> None:
         body = {"__module__": __name__, "__doc__": f"{about.capitalize()}.", **facts}
         body["check"] = formula(test, ["value"], space=globals())
         called = "_" + name.title().replace("_", "")
-        kind = type(called, (_BASES[bounds],), body)
+        kind = type(called, (_BASES.get(bounds, Constraint),), body)
         globals()[called], globals()[name] = kind, kind if any(bounds) else kind()
     for name, expression in (row.split(" = ") for row in _NAMED.strip().split("\n")):
         globals()[name] = eval(expression)

@@ -177,7 +177,7 @@ class ExponentialFamily(Distribution):
     Variational Inference", 2008, section 3).
     """
 
-    _declaring = None
+    _declaring = None  # It is no base only, although it has no parameters.
     _natural_params = absent("t, a tuple.", property)
     _log_normalizer = absent("A(t).")
     _mean_carrier_measure = absent("E k(x).", property)

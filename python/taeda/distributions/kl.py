@@ -93,9 +93,6 @@ def kl_divergence(p, q):
     return _KL_MEMOIZE[kinds](p, q)
 
 
-# One class -------------------------------------------------------------------
-
-
 # r - 1 - log(r), which is 0 at 1 and positive elsewhere
 _excess = lambda ratio: ratio - 1 - ratio.log()
 # A divergence, infinite where p has values that q has not.
@@ -113,21 +110,15 @@ def _bernoulli(p, t, p_q, t_q):
     return yes + _weighted(1 - p, softplus(t_q) - softplus(t), p_q == 1)
 
 
-def _refuse_fewer(n, n_q) -> None:
-    if (n < n_q).any():
-        raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not "
-            "implemented"
-        )
-
-
-# By a class, or two.
+_FEWER = "KL between Binomials where q.total_count > p.total_count is not implemented"
+# Divergences within a class, or of two.
 _CLOSED = """
 wide Bernoulli = _bernoulli(p, t, p_q, t_q)
 wide Bernoulli Poisson = b_q - p * (b_q.log() - t) - softplus(t)
 Beta = kl_divergence(_dirichlet, _dirichlet_q)
 wide Binomial = _unless(n > n_q, n * _bernoulli(p, t, p_q, t_q))
-    _refuse_fewer(n, n_q)
+    if (n < n_q).any():
+        raise NotImplementedError(_FEWER)
 wide Categorical = _weighted(p, t - t_q, p_q == 0).sum(-1)
 wide Cauchy = (((s + s_q) ** 2 + (m - m_q) ** 2) / (4 * s * s_q)).log()
     # F. Chyzak, F. Nielsen, "A closed-form formula for the Kullback-Leibler divergence
@@ -174,9 +165,6 @@ for _pair in product(_NORMAL_VECTORS, repeat=2):
     register_kl(*_pair)(_multivariate)
 
 
-# Rules for what is made of others ----------------------------------------------
-
-
 @register_kl(ExponentialFamily, ExponentialFamily)
 def _exponential_family(p, q):
     """The Bregman divergence of the normalizer: A(u) - A(t) - <u - t, A'(t)>."""
@@ -205,9 +193,6 @@ def _transformed(p, q):
         raise NotImplementedError("kl_divergence: the two transforms differ")
     dims = len(p.event_shape) - len(p.base_dist.event_shape)
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), dims)
-
-
-# Two classes -------------------------------------------------------------------
 
 
 # The mean of a function over an interval, from its primitive; that of the logarithm.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, prod
+from math import log
 
 import taeda
 from taeda.nn.functional import logsigmoid, pad
@@ -42,27 +42,6 @@ _log_slope = lambda x: logsigmoid(x) + logsigmoid(-x)
 # 1 - tanh(x)^2 = 4 sigmoid(2 x) sigmoid(-2 x)
 _log_slope_of_tanh = lambda x: log(4.0) + _log_slope(2.0 * x)
 _is_tensor = lambda value: isinstance(value, taeda.Tensor)
-
-
-def _rows_of(count: int) -> int:
-    """Of a matrix with so many elements below its diagonal."""
-    n = round((1 + (1 + 8 * count) ** 0.5) / 2)
-    if n * (n - 1) != 2 * count:
-        raise ValueError("Input is not a flattened lower-diagonal number")
-    return n
-
-
-def _below_diagonal(rows: int, columns: int) -> int:
-    if rows != columns:
-        raise ValueError("Input is not square")
-    return rows * (rows - 1) // 2
-
-
-def _with_sizes(self, cache_size: int) -> None:
-    Transform._adopt(self, cache_size)
-    self.in_shape, self.out_shape = map(taeda.Size, (self.in_shape, self.out_shape))
-    if prod(self.in_shape) != prod(self.out_shape):
-        raise ValueError("in_shape, out_shape have different numbers of elements")
 
 
 def _swap(shape, old, new):
@@ -178,8 +157,14 @@ on vines and extended onion method", 2009).
     log_abs_det_jacobian(x, y, intermediates=None) = slopes.sum(-1)
         slopes = _log_slope_of_tanh(x) + 0.5 * _left(y).log()
     forward_shape(shape) = shape[:-1] + (n, n)
-        n = _rows_of(check_rank(shape, 1)[-1])
-    inverse_shape(shape) = shape[:-2] + (_below_diagonal(*check_rank(shape, 2)[-2:]),)
+        count = check_rank(shape, 1)[-1]
+        n = round((1 + (1 + 8 * count) ** 0.5) / 2)
+        if n * (n - 1) != 2 * count:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+    inverse_shape(shape) = shape[:-2] + (n * (n - 1) // 2,)
+        n, columns = check_rank(shape, 2)[-2:]
+        if n != columns:
+            raise ValueError("Input is not square")
 
 StickBreakingTransform(_Alike): K - 1 numbers to K probabilities, each a part of what is
 left of a stick.
@@ -203,7 +188,10 @@ ReshapeTransform: Another shape of the last dims.
     bijective is True
     domain in _reals(len(old))
     codomain in _reals(len(new))
-    _adopt is _with_sizes
+    _adopt(cache_size) = Transform._adopt(self, cache_size)
+        self.in_shape, self.out_shape = taeda.Size(old), taeda.Size(new)
+        if math.prod(old) != math.prod(new):
+            raise ValueError("in_shape, out_shape have different numbers of elements")
     _call(x) = x.reshape(forward_shape(x.shape))
     _inverse(y) = y.reshape(inverse_shape(y.shape))
     forward_shape(shape) = _swap(shape, old, new)
