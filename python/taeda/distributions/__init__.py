@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from types import ModuleType
 
 from . import constraints as constraints
@@ -38,23 +39,24 @@ transform_to""".split()
 __all__ += transforms.__all__
 
 
+@cache
+def _helpers(file: str) -> dict:
+    """What a file says, and its private names, some of which programs import."""
+    found = vars(sys.modules[file])
+    private = {n: value for n, value in found.items() if n[:1] == "_" != n[1:2]}
+    return private | {"__doc__": found["__doc__"], "__file__": found["__file__"]}
+
+
 def _make_modules() -> None:
-    """Each with its classes, which are pickled and shown under its name, and with the
-    private helpers of the file, some of which programs import."""
+    """Each with its classes, which are pickled and shown under its name."""
     called = dict(entry.split(":") for entry in _MODULES.split())
     for name, kind in KNOWN.items():
-        if (
-            not (isinstance(kind, type) and hasattr(kind, "_declaring"))
-            or name[0] == "_"
-        ):
+        if not (name[0].isupper() and hasattr(kind, "_declaring")):
             continue
-        source = sys.modules[kind.__module__]
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         short = called.get(name) or called.get(f"+{name}") or words
         module = globals().setdefault(short, ModuleType(f"{__name__}.{short}"))
-        helpers = {n: v for n, v in vars(source).items() if n[:1] == "_" != n[1:2]}
-        helpers |= {"__doc__": source.__doc__, "__file__": source.__file__, name: kind}
-        vars(module).update(helpers)
+        vars(module).update(_helpers(kind.__module__), **{name: kind})
         vars(module).setdefault("__all__", []).append(name)
         kind.__module__, sys.modules[module.__name__] = module.__name__, module
         if f"+{name}" not in called:

@@ -94,7 +94,7 @@ Normal(ExponentialFamily) over real: the normal (Gaussian) distribution.
     rsample = m + s * _standard_normal(shape, m.dtype, m.device)
     # Of (x, x^2).
     _natural_params = m / s**2, -0.5 / s**2
-    _mean_carrier_measure is 0
+    _mean_carrier_measure = 0
     _log_normalizer(t, u) = 0.5 * (math.log(math.pi) - (-u).log()) - t * t / (4 * u)
 
 Laplace over real: exponential numbers to both sides of loc.
@@ -149,7 +149,7 @@ Exponential(ExponentialFamily) over nonnegative: of the density rate exp(-rate x
     icdf = -(-x).log1p() / b
     rsample = b.new_empty(shape).exponential_() / b
     _natural_params = -b,
-    _mean_carrier_measure is 0
+    _mean_carrier_measure = 0
     _log_normalizer(t) = -(-t).log()
 
 ContinuousBernoulli(ProbsOrLogits, ExponentialFamily) over unit_interval: with the
@@ -163,7 +163,7 @@ Bernoulli: fixing a pervasive error in variational autoencoders", 2019).
     log_prob = t * x - _tilted_normalizer(t)
     rsample = icdf(uniform_like(shape, t))
     _natural_params = t,
-    _mean_carrier_measure is 0
+    _mean_carrier_measure = 0
     _log_normalizer(t) = _tilted_normalizer(t)
     mean = 0.5 + t * _near_0(t, lambda k: 1, far)
         # 1 / (1 - e^-t) - 1 / t, the normalizer's derivative

@@ -140,10 +140,15 @@ _PARAMETER = re.compile(
 )
 
 
+def _value(text: str, space: dict):
+    # Many expressions are names, which need no compiler.
+    return space[text] if text in space else eval(text, space)
+
+
 def _evaluated(text: str, space: dict):
     """The value of an expression, or a formula if it names members."""
     try:
-        return space[text] if text in space else eval(text, space)
+        return _value(text, space)
     except NameError:
         return formula(text, space=space)
 
@@ -192,7 +197,7 @@ def _row(first: str, lines: list[str], space: dict) -> dict:
     left, _, text = row.partition(how)
     names = left.split(", ")
     if how == " is ":
-        value = eval(text, space)
+        value = _value(text, space)
         return dict(zip(names, value if names[1:] else [value], strict=True))
     if how == " of ":
         return {n: formula(f"{text}.{n}", space=space) for n in names}

@@ -38,7 +38,7 @@ Bernoulli(ProbsOrLogits, ExponentialFamily) over boolean: 1 with a probability, 
     sample = taeda.bernoulli(p.expand(shape))
     enumerate_support = _param.new_tensor([0.0, 1.0])
     _natural_params = p.logit(),
-    _mean_carrier_measure is 0
+    _mean_carrier_measure = 0
     _log_normalizer(t) = F.softplus(t)
 
 Geometric(ProbsOrLogits) over nonnegative_integer: the number of failures before the

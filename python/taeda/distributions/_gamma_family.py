@@ -35,7 +35,7 @@ gamma variables", 2000); they are differentiable by both parameters.
     cdf = taeda.igamma(a, b * x)
     # Of (log x, x).
     _natural_params = a - 1, -b
-    _mean_carrier_measure is 0
+    _mean_carrier_measure = 0
     _log_normalizer(t, u) = (t + 1).lgamma() - (t + 1) * (-u).log()
     rsample = drawn
         drawn = _standard_gamma(a.expand(shape)) / b

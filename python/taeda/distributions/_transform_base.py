@@ -221,7 +221,9 @@ IndependentTransform: A map whose events have more dims.
     reinterpreted_batch_ndims dims: how many more dims
     domain in _wider(f.domain, dims)
     codomain in _wider(f.codomain, dims)
-    bijective, sign, forward_shape, inverse_shape of base_transform
+    bijective, sign of base_transform
+    forward_shape(shape) = f.forward_shape(shape)
+    inverse_shape(shape) = f.inverse_shape(shape)
     _adopt(cache_size) = Transform._adopt(self, cache_size)
         self.base_transform = self.base_transform.with_cache(cache_size)
     _call(x) = f(x)

@@ -249,7 +249,7 @@ normal vectors x with a covariance.
     lazy _dist_chi2 = Chi2(2 * _halves(0.5 * df, n), validate_args=False)
     # t = (-P / 2, (df - n - 1) / 2) of T = (X, log det X)
     _natural_params = (-0.5 * i, 0.5 * (df - n - 1))
-    _mean_carrier_measure is 0
+    _mean_carrier_measure = 0
     _adopt is _adopt_degrees
     log_prob = powers - norm - in_double(_log_gamma)(0.5 * df, n)
         trace = taeda.cholesky_solve(x, f).diagonal(dim1=-2, dim2=-1).sum(-1)

@@ -174,7 +174,9 @@ components, drawn by a Categorical.
     # That within components, and that of their means.
     variance = _mean_of(parts.variance + (parts.mean - _pad(mean)) ** 2)
     cdf(x) = (parts.cdf(_pad(x)) * mixture.probs).sum(-1)
-    log_prob = (each + mixture.logits.log_softmax(-1)).logsumexp(-1)
+    log_prob(x) = (each + mixture.logits.log_softmax(-1)).logsumexp(-1)
+        if self._validate_args:
+            self._validate_sample(x)
         each = parts.log_prob(_pad(x))
     # A dim for the components, before those of the event.
     _pad(x) = x.unsqueeze(-1 - _event_ndims)

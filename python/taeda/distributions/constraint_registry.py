@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from numbers import Number
 
 from . import constraints
@@ -58,7 +59,7 @@ def _between(low, high):
     return _then(maps.SigmoidTransform(), low, high - low)
 
 
-# What each table makes of regions: `r` is one, `to` the table.
+# What both tables make of regions, and `transform_to`: `r` is one, `to` the table.
 _BIJECTIVE = """
 real: identity_transform
 greater_than greater_than_eq: _then(ExpTransform(), r.lower_bound, 1)
@@ -70,20 +71,20 @@ stack: StackTransform([*map(to, r.cseq)], r.dim)
 corr_cholesky: CorrCholeskyTransform()
 simplex: StickBreakingTransform()
 """
-_ONTO = f"""{_BIJECTIVE.strip()}
+_ONTO = """
 simplex: SoftmaxTransform()
 lower_cholesky: LowerCholeskyTransform()
 positive_definite positive_semidefinite: PositiveDefiniteTransform()
 """
+biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 
-def _fill(table, text: str) -> None:
+def _fill(tables, text: str) -> None:
     for names, made in (row.split(": ") for row in text.strip().split("\n")):
         make = eval(f"lambda to, r: {made}", vars(maps) | globals())
-        for name in names.split():
+        for name, table in product(names.split(), tables):
             table.register(getattr(constraints, name), partial(make, table))
 
 
-biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
-_fill(biject_to, _BIJECTIVE)
-_fill(transform_to, _ONTO)
+_fill((biject_to, transform_to), _BIJECTIVE)
+_fill((transform_to,), _ONTO)

@@ -223,7 +223,7 @@ whole vectors
     one_hot: a single 1 among zeros:
         ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
     multinomial: counts that sum to at most a number:
-        (value.sum(-1) <= upper_bound) & (value.amin(-1) >= 0)
+        (x.sum(-1) <= upper_bound) & (x.amin(-1) >= 0)
 matrices
     lower_triangular: with 0 above the diagonal: _is_lower(value)
     lower_cholesky: lower triangular with a positive diagonal:
@@ -257,7 +257,8 @@ def _make_regions() -> None:
         name, about, test = group.strip().split(": ", 2)
         bounds = "lower_bound" in test, "upper_bound" in test
         body = {"__module__": __name__, "__doc__": f"{about.capitalize()}.", **facts}
-        body["check"] = formula(test, ["value"], space=globals())
+        given = ["value" if "value" in test else "x"]
+        body["check"] = formula(test, given, space=globals())
         called = "_" + name.title().replace("_", "")
         kind = type(called, (_BASES.get(bounds, Constraint),), body)
         globals()[called], globals()[name] = kind, kind if any(bounds) else kind()
