@@ -28,9 +28,8 @@ from __future__ import annotations
 import builtins
 import math
 import re
-from functools import partial, reduce
+from functools import reduce
 from operator import attrgetter
-from types import new_class
 
 import taeda
 from taeda.nn import functional as F
@@ -183,7 +182,7 @@ def _row(first: str, lines: list[str], space: dict) -> dict:
     if " = " in first:
         return _formulas(first, lines, space)
     row = " ".join([first, *lines])
-    if found := _PARAMETER.fullmatch(row):
+    if ": " in row and (found := _PARAMETER.fullmatch(row)):
         name, held, symbol, region, source, default, meaning = found.groups()
         region = region and _evaluated(region, space)
         source = source and formula(source, space=space)
@@ -230,7 +229,7 @@ def declare(module: dict, text: str, base: type | None = None) -> None:
         if not any(issubclass(each, base) for each in bases):
             bases = base, *bases
         body |= {"__module__": space["__name__"], "__doc__": "\n\n    ".join(about)}
-        kind = new_class(name, bases, {}, partial(dict.update, **body))
+        kind = type(name, bases, body)
         module[name] = space[name] = KNOWN[name] = kind
 
 
