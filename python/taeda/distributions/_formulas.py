@@ -55,7 +55,7 @@ def function_of(name: str, given, lines, members: dict, space: dict):
 def wide_function_of(name: str, given, lines, members: dict, space: dict):
     """The same, evaluated in float64."""
     own = [n for n in given if n in names_of(lines)]
-    inner = function_of(name, [*own, *members], lines, {}, space)
+    inner = function_of(f"wide {name}", [*own, *members], lines, {}, space)
     call = f"return inner({', '.join([*own, *members.values()])})"
     return function_of(name, given, [call], {}, {"inner": in_double(inner)})
 

@@ -9,7 +9,7 @@ from numbers import Number
 from . import constraints
 from . import transforms as maps
 
-__all__ = ["biject_to", "transform_to"]
+__all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
