@@ -9,73 +9,59 @@ Example:
 
 from __future__ import annotations
 
+import re
 import sys
+from functools import cache
 from types import ModuleType
 
 from . import constraints as constraints
 from . import transforms
+from ._declare import KNOWN
+from .constraint_registry import biject_to as biject_to
+from .constraint_registry import transform_to as transform_to
 from .distribution import Distribution as Distribution
 from .kl import _KL_REGISTRY as _KL_REGISTRY
 from .kl import kl_divergence as kl_divergence
 from .kl import register_kl as register_kl
 from .transforms import *  # noqa: F403
 
-# PyTorch's modules of one or two distributions each, by the file that declares them.
-# The name behind a + stands only in its module.
-_MODULES = {
-    "_continuous": """
-        cauchy:Cauchy continuous_bernoulli:ContinuousBernoulli exponential:Exponential
-        generalized_pareto:GeneralizedPareto laplace:Laplace normal:Normal
-        uniform:Uniform von_mises:VonMises""",
-    "_discrete": """
-        bernoulli:Bernoulli binomial:Binomial categorical:Categorical
-        geometric:Geometric multinomial:Multinomial negative_binomial:NegativeBinomial
-        one_hot_categorical:OneHotCategorical,OneHotCategoricalStraightThrough
-        poisson:Poisson""",
-    "_gamma_family": """
-        beta:Beta chi2:Chi2 dirichlet:Dirichlet fishersnedecor:FisherSnedecor
-        gamma:Gamma studentT:StudentT""",
-    "_made": """
-        gumbel:Gumbel half_cauchy:HalfCauchy half_normal:HalfNormal
-        inverse_gamma:InverseGamma kumaraswamy:Kumaraswamy
-        logistic_normal:LogisticNormal log_normal:LogNormal pareto:Pareto
-        relaxed_bernoulli:RelaxedBernoulli+LogitRelaxedBernoulli
-        relaxed_categorical:RelaxedOneHotCategorical+ExpRelaxedCategorical
-        weibull:Weibull""",
-    "_vectors": """
-        lkj_cholesky:LKJCholesky
-        lowrank_multivariate_normal:LowRankMultivariateNormal
-        multivariate_normal:MultivariateNormal wishart:Wishart""",
-    "_wrappers": """
-        independent:Independent mixture_same_family:MixtureSameFamily
-        transformed_distribution:TransformedDistribution""",
-    "distribution": "exp_family:ExponentialFamily",
-    "transforms": "constraint_registry:biject_to,transform_to+ConstraintRegistry",
-}
-__all__ = ["Distribution", "_KL_REGISTRY", "kl_divergence", "register_kl"]
+# PyTorch has a module for each class, which it calls as the class but for these. A name
+# behind a + stands only there.
+_MODULES = """
+ExponentialFamily:exp_family FisherSnedecor:fishersnedecor StudentT:studentT
+LKJCholesky:lkj_cholesky LowRankMultivariateNormal:lowrank_multivariate_normal
+OneHotCategoricalStraightThrough:one_hot_categorical
+RelaxedOneHotCategorical:relaxed_categorical
++ExpRelaxedCategorical:relaxed_categorical +LogitRelaxedBernoulli:relaxed_bernoulli
+"""
+__all__ = """Distribution _KL_REGISTRY biject_to kl_divergence register_kl
+transform_to""".split()
 __all__ += transforms.__all__
 
 
+@cache
+def _helpers(file: str) -> dict:
+    """What a file says, and its private names, some of which programs import."""
+    found = vars(sys.modules[file])
+    private = {n: value for n, value in found.items() if n[:1] == "_" != n[1:2]}
+    return private | {"__doc__": found["__doc__"], "__file__": found["__file__"]}
+
+
 def _make_modules() -> None:
-    """Each with its classes, which are pickled and shown under its name, and with the
-    private helpers of the file, some of which programs import."""
-    for file, listed in _MODULES.items():
-        source = sys.modules[f"{__name__}.{file}"]
-        helpers = {n: v for n, v in vars(source).items() if n[:1] == "_" != n[1:2]}
-        for entry in listed.split():
-            name, _, members = entry.partition(":")
-            shared, _, own = members.partition("+")
-            module = ModuleType(f"{__name__}.{name}", source.__doc__)
-            vars(module).update(helpers, __file__=source.__file__)
-            module.__all__ = members.replace("+", ",").split(",")
-            for each in module.__all__:
-                kind = getattr(source, each)
-                kind.__module__ = module.__name__
-                setattr(module, each, kind)
-                if each != own:
-                    globals()[each] = kind
-                    __all__.append(each)
-            sys.modules[module.__name__] = globals()[name] = module
+    """Each with its classes, which are pickled and shown under its name."""
+    called = dict(entry.split(":") for entry in _MODULES.split())
+    for name, kind in KNOWN.items():
+        if not (name[0].isupper() and hasattr(kind, "_declaring")):
+            continue
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        short = called.get(name) or called.get(f"+{name}") or words
+        module = globals().setdefault(short, ModuleType(f"{__name__}.{short}"))
+        vars(module).update(_helpers(kind.__module__), **{name: kind})
+        vars(module).setdefault("__all__", []).append(name)
+        kind.__module__, sys.modules[module.__name__] = module.__name__, module
+        if f"+{name}" not in called:
+            globals()[name] = kind
+            __all__.append(name)
 
 
 _make_modules()

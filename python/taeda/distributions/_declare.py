@@ -1,79 +1,74 @@
-"""How classes follow from what they declare.
+"""How classes follow from paragraphs of text.
 
-A class lists its constructor's parameters, each with its symbol in formulas, constraint
-and meaning: `scale = parameter("s", positive, "the width")`; a distribution names its
-support too. A function of its body whose first argument is not `self` is a formula. Its
-arguments are symbols, other members, and what the member is called with: `x` a value,
-`z` = (x - loc) / scale, `shape` of samples, `size` without the batch's and the event's
-dims. It says the mathematics and nothing else. Constructor, documentation, checks,
-broadcasting, expansion and shapes follow; a parameter has as many event dims as its
-constraint. README.md has an example.
+A paragraph is a class, `Name(Bases) over support: meaning`. Its rows are its members:
+
+    loc m in real: the mean             a parameter, its symbol, constraint and meaning;
+                                        `of` says who else has it, `default` its value
+                                        when absent
+    base_distribution as base_dist: x   a parameter that is kept under another name
+    variance = 2 * s**2                 a property, or several: `mean = mode = m`
+    lazy _chi2 = Chi2(n)                one that is kept once it was read
+    entropy = (2 * s).log() + 1         a method
+    log_prob = -z.abs() - (2 * s).log() a method of a value x, or of z = (x - m) / s
+    rsample = m + s * normal(shape)     one of the `shape` of samples, or of its `size`
+                                        without the dims of the batch and the event
+    _distance(offset) = offset / s      a method of what stands in the parentheses
+    has_rsample of base_dist            a property that another object has
+    domain in interval(0, n)            a region, which may depend on members
+    _like is "rate"                     what the class has, evaluated at once
+
+Formulas are expressions of symbols, members and the module's names; deeper lines below
+one are executed before it. Those that are `wide` are evaluated in float64. Constructor,
+documentation, checks, broadcasting, expansion and shapes follow; a parameter has as
+many event dims as its constraint.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial, reduce
+import builtins
+import math
+import re
+from functools import reduce
 from operator import attrgetter
-from types import FunctionType
 
 import taeda
+from taeda.nn import functional as F
 
-from . import constraints
+from . import constraints, distribution, utils
+from ._formulas import formula
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
-
-
-def _arguments(function) -> tuple[str, ...]:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount]
-
-
-def _reader(names, symbols: dict[str, str]):
-    """The function of an object that gives the tuple of these members."""
-    known = [symbols.get(name, name) for name in names]
-    get = attrgetter(*known) if known else lambda self: ()
-    return get if len(known) != 1 else lambda self: (get(self),)
-
-
-def _of_members(function, symbols: dict[str, str]):
-    """The function of an object that calls this one of its members."""
-    read = _reader(_arguments(function), symbols)
-    return lambda self: function(*read(self))
+from .utils import broadcast_all
 
 
 def of(attribute: str, *names: str):
-    """A property that is another object's, or several."""
+    """Properties that are another object's."""
     doc = f"That of `{attribute}`."
-    found = [property(attrgetter(f"{attribute}.{n}"), doc=doc) for n in names]
-    return found if len(found) > 1 else found[0]
+    return [property(attrgetter(f"{attribute}.{n}"), doc=doc) for n in names]
 
 
 class parameter:
     """A parameter of a constructor.
 
     Args:
-        symbol: its name in formulas.
-        constraint: a region, or a function of members that gives one; None for what an
-            attribute keeps as it was given.
+        constraint: a region, or a formula that gives one; None for what an attribute
+            keeps as it was given.
         meaning: what the documentation says of it.
-        source: who has it if the object itself does not: the name of an attribute, or a
-            function of members.
-        held: the attribute that keeps it as it was given, if not one of its name.
-        default: its value when absent.
+        symbol: its name in formulas.
+        source: the property that gives it, if the object itself does not keep it.
+        default: the text of its value when absent, if it may be.
+        held: the attribute that keeps it, if not one of its name.
     """
 
-    def __init__(self, symbol, constraint, meaning, source=None, held=None, **default):
-        self.symbol, self.constraint, self.meaning = symbol, constraint, meaning
-        self.source, self.held, self.default = source, held, default
+    def __init__(self, constraint, meaning, symbol, source, default, held=None) -> None:
+        self.constraint, self.meaning, self.symbol = constraint, meaning, symbol
+        self.source, self.default, self.held = source, default, held
         self.rank = getattr(constraint, "event_dim", 0)
-        self.moving = isinstance(constraint, FunctionType)
+        self.moving = isinstance(constraint, formula)
 
     def __set_name__(self, owner, name: str) -> None:
         self.held = self.held or name
-        if self.symbol:
-            # Before the formulas, which stand behind the parameters.
-            inherited = super(owner, owner)._symbols
-            owner._symbols = inherited | owner._symbols | {self.symbol: name}
+        if isinstance(self.source, formula):
+            self.source.__set_name__(owner, name)
 
     def described(self, name: str) -> str:
         """Its line of the documentation."""
@@ -84,15 +79,14 @@ class parameter:
         return f"{name}: {self.meaning}. Shape: {shape}.{region}"
 
 
-# One that is kept as it was given, without a symbol.
-argument = partial(parameter, None, None)
 _LOGIT = constraints.real, "its logit, in place of it"
 
 
 def odds(meaning: str, probs=constraints.unit_interval, source=None, logits=_LOGIT):
     """Parameters: the probability of an event, or its logit."""
-    given = {"source": source, "default": None}
-    return parameter("p", probs, meaning, **given), parameter("t", *logits, **given)
+    p, t = of(source, "probs", "logits") if source else (None, None)
+    first = parameter(probs, meaning, "p", p, "None")
+    return first, parameter(*logits, "t", t, "None")
 
 
 def weights(places: str, source=None):
@@ -102,171 +96,141 @@ def weights(places: str, source=None):
     return odds(meaning, constraints.simplex, source, other)
 
 
-def construct(owner, last: str, default=None, closing: str = "") -> dict:
+def construct(owner, last: str, closing: str = "") -> dict:
     """Make a class's constructor and documentation of its parameters, and return those.
 
     The constructor has one more parameter, the last. It calls the class's `_adopt` with
-    that and with those that no attribute keeps. Methods that are rows get their names.
+    that and with those that no attribute keeps.
     """
-    for name, value in vars(owner).items():
-        if isinstance(value, FunctionType) and value.__name__ == "<lambda>":
-            value.__name__, value.__qualname__ = name, f"{owner.__qualname__}.{name}"
     own = {n: v for n, v in vars(owner).items() if isinstance(v, parameter)}
     if not own:
         return own
     # Those with a default value come last.
-    order = sorted(own, key=lambda name: bool(own[name].default))
+    order = sorted(own, key=lambda name: own[name].default is not None)
     kept = {n: p.held for n, p in own.items() if not (p.constraint or p.source)}
-    for name in own:
+    symbols = {p.symbol: n for n, p in own.items() if p.symbol}
+    owner._symbols = super(owner, owner)._symbols | owner._symbols | symbols
+    for name, each in own.items():
         delattr(owner, name)
-        if kept.get(name, name) == f"_{name}":
-            get = attrgetter(kept[name])
-            setattr(owner, name, property(get, doc=own[name].meaning))
+        if each.held == f"_{name}":
+            setattr(owner, name, property(attrgetter(each.held), doc=each.meaning))
+        if each.source:
+            setattr(owner, name, each.source)
     owner._attributes = tuple(kept.values())
-    described = [own[name].described(name) for name in order]
-    owner.__doc__ = _documented(
-        owner.__doc__ or "", [*described, *closing.splitlines()]
+    lines = [*(own[n].described(n) for n in order), *closing.splitlines()]
+    described = "\n        ".join(["\n\n    Args:", *lines])
+    parts = re.split(
+        r"(?=\n\n    (?:Raises|Example):)", owner.__doc__ or "", maxsplit=1
     )
+    owner.__doc__ = "".join([parts[0].rstrip(), described, *parts[1:], "\n"])
     if "__init__" not in vars(owner):
-        # A function of exactly these parameters, as `dataclasses` makes it.
-        code = _code(tuple(order), tuple(kept.items()), last)
-        defaults = [value for n in order for value in own[n].default.values()]
-        init = FunctionType(code, {"adopt": owner._adopt}, "__init__")
-        init.__defaults__ = (*defaults, default)
-        init.__qualname__ = f"{owner.__qualname__}.__init__"
+        given = [f"{n}={own[n].default}" if own[n].default else n for n in order]
+        passed = [f"{n}={n}" for n in order if n not in kept]
+        call = f"owner._adopt({', '.join(['self', last.partition('=')[0], *passed])})"
+        lines = [f"self.{attribute} = {n}" for n, attribute in kept.items()]
+        init = formula(call, [*given, last], lines, space={"owner": owner})
+        init.__set_name__(owner, "__init__")
         owner.__init__ = init
     return own
 
 
-@cache
-def _code(names: tuple[str, ...], kept: tuple[tuple[str, str], ...], last: str):
-    """The code of a constructor of these parameters; many classes share theirs."""
-    passed = [f"{n}={n}" for n in names if n not in dict(kept)]
-    lines = [f"self.{attribute} = {n}" for n, attribute in kept]
-    lines.append(f"adopt({', '.join(('self', last, *passed))})")
-    given = ", ".join(("self", *names, last))
-    exec(f"def __init__({given}): {'; '.join(lines)}", space := {})
-    return space["__init__"].__code__
+_PARAMETER = re.compile(
+    r"(\w+) (as )?(\w+)(?: in (.+?))?(?: of (.+?))?(?: default (.+?))?: (.+)"
+)
 
 
-def _documented(text: str, described: list[str]) -> str:
-    """A class's text with its parameters before the first of its other sections."""
-    ends = [text.find(f"\n\n    {title}:") for title in ("Raises", "Example")]
-    end = min((e for e in ends if e >= 0), default=len(text.rstrip()))
-    lines = "".join(f"\n        {line}" for line in described)
-    return f"{text[:end]}\n\n    Args:{lines}{text[end:] or chr(10)}"
+def _value(text: str, space: dict):
+    # Many expressions are names, which need no compiler.
+    return space[text] if text in space else eval(text, space)
 
 
-def _constraints(own: dict, symbols: dict[str, str]):
-    """Constraints by name, or a property where they depend on members."""
-    table = {n: p.constraint for n, p in own.items() if p.constraint}
-    moving = {n: _of_members(table[n], symbols) for n, p in own.items() if p.moving}
-    found = property(lambda self: table | {n: c(self) for n, c in moving.items()})
-    return found if moving else table
+def _evaluated(text: str, space: dict):
+    """The value of an expression, or a formula if it names members."""
+    try:
+        return _value(text, space)
+    except NameError:
+        return formula(text, space=space)
 
 
-def in_double(function):
-    """Evaluates a formula of narrower numbers in float64, where its terms cancel."""
-
-    def evaluate(*given):
-        tensors = [a for a in given if isinstance(a, taeda.Tensor)]
-        types = {a.dtype for a in tensors if a.is_floating_point()}
-        if not types or taeda.float64 in types:
-            return function(*given)
-        wide = (a.double() if getattr(a, "dtype", None) in types else a for a in given)
-        return function(*wide).to(reduce(taeda.promote_types, types))
-
-    evaluate.__wrapped__ = function
-    return evaluate
+def _region(name: str, text: str, space: dict) -> dict:
+    """The members that say where samples, or sides of a map, lie."""
+    found = _evaluated(text, space)
+    if not isinstance(found, formula):
+        return {name: found}
+    kind, facts = space.get(text.partition("(")[0]), {"is_discrete": False}
+    if isinstance(kind, type):
+        facts = {n: getattr(kind, n) for n in ("is_discrete", "event_dim")}
+        facts = {n: fact for n, fact in facts.items() if not isinstance(fact, property)}
+    get = attrgetter(f"_{name}")
+    return {f"_{name}": found, name: constraints.dependent_property(get, **facts)}
 
 
-def _of_value(function, members, name: str, given: list):
-    def member(self, value):
-        if name == "log_prob" and self._like is not None:
-            value = taeda.as_tensor(value).to(getattr(self, self._like))
-        if name != "icdf" and self._validate_args:
-            self._validate_sample(value)
-        if given[0] == "z":
-            value = (value - self.loc) / self.scale
-        return function(value, *members(self))
-
-    return member
-
-
-def _of_shape(function, members, name: str, given: list):
-    def member(self, sample_shape=()):
-        known = {"shape": self._extended_shape(sample_shape), "size": sample_shape}
-        # A `sample` of its own is one that has no gradient.
-        wanted = name == "rsample" and taeda.is_grad_enabled()
-        with taeda.set_grad_enabled(wanted):
-            return function(*[known[n] for n in given], *members(self))
-
-    return member
+def _formulas(first: str, lines: list[str], space: dict) -> dict:
+    *names, text = first.split(" = ")
+    kind, made = "", {}
+    if names[0].startswith(("wide ", "lazy ")):
+        kind, _, names[0] = names[0].partition(" ")
+    for each in names:
+        name, called, given = each.partition("(")
+        given = [n for n in given[:-1].split(", ") if n] if called else None
+        made[name] = formula(text, given, lines, kind, space=space)
+    return made
 
 
-def _enumerated(function, members, name: str, given: list):
-    def member(self, expand: bool = True):
-        batch, event = self.batch_shape, self.event_shape
-        values = function(*members(self)).reshape(-1, *(1 for _ in batch), *event)
-        return values.expand(-1, *batch, *event) if expand else values
-
-    return member
-
-
-def _of_given(function, members, name: str, given: list):
-    return lambda self, *values: function(*values, *members(self))
-
-
-def _plain(function, members, name: str, given: list):
-    return lambda self: function(*members(self))
-
-
-# How a formula is called, by what it is given, or by its name.
-_KINDS = {"x": _of_value, "z": _of_value, "shape": _of_shape, "size": _of_shape}
-_KINDS |= dict.fromkeys(("offset", "check"), _of_given)
-_METHODS = dict.fromkeys(("entropy", "_root", "_half_log_det"), _plain)
-_METHODS["enumerate_support"] = _enumerated
-
-
-class formula:
-    """A member given by a function of others; see the module."""
-
-    def __init__(self, function, lazy: bool = False) -> None:
-        self.function, self.lazy = function, lazy
-
-    def __set_name__(self, owner, name: str) -> None:
-        function = self.function
-        names = _arguments(getattr(function, "__wrapped__", function))
-        # What it is given comes before the members; with `check` all parameters are.
-        given = [n for n in names if n in _KINDS or "check" in names]
-        members = _reader(names[len(given) :], owner._symbols)
-        kind = _KINDS[given[-1]] if given else _METHODS.get(name)
-        member = (kind or _plain)(function, members, name, given)
-        member.__name__, member.__qualname__ = name, f"{owner.__qualname__}.{name}"
-        member.__doc__ = getattr(getattr(Distribution, name, None), "__doc__", None)
-        if kind is None:
-            member = (lazy_property if self.lazy else property)(member)
-        setattr(owner, name, member)
-        if name in ("rsample", "enumerate_support"):
-            setattr(owner, f"has_{name}", True)
+def _row(first: str, lines: list[str], space: dict) -> dict:
+    """The members that a row with its deeper lines declares."""
+    if " = " in first:
+        return _formulas(first, lines, space)
+    row = " ".join([first, *lines])
+    if ": " in row and (found := _PARAMETER.fullmatch(row)):
+        name, held, symbol, region, source, default, meaning = found.groups()
+        region = region and _evaluated(region, space)
+        source = source and formula(source, space=space)
+        if held:
+            return {name: parameter(region, meaning, None, source, default, symbol)}
+        made = {name: parameter(region, meaning, symbol, source, default)}
+        return made | {f"_{name}_region": region} if made[name].moving else made
+    how = next((word for word in (" is ", " in ", " of ") if word in row), None)
+    if how is None:
+        raise ValueError(f"declare: {row!r} is no row of a class")
+    left, _, text = row.partition(how)
+    names = left.split(", ")
+    if how == " is ":
+        value = _value(text, space)
+        return dict(zip(names, value if names[1:] else [value], strict=True))
+    if how == " of ":
+        return {n: formula(f"{text}.{n}", space=space) for n in names}
+    return {n: v for each in names for n, v in _region(each, text, space).items()}
 
 
-# A formula whose result is kept, as `lazy_property` does; and one that is evaluated in
-# float64, because its terms cancel.
-lazy = partial(formula, lazy=True)
-wide = lambda function: formula(in_double(function))
+def declare(module: dict, text: str, base: type | None = None) -> None:
+    """Enter the classes of a text's paragraphs among the names of a module.
 
-
-class region:
-    """A support that depends on members, by a function of them."""
-
-    def __init__(self, function, is_discrete: bool = False, event_dim: int = 0) -> None:
-        self.function = function
-        self.facts = {"is_discrete": is_discrete, "event_dim": event_dim}
-
-    def __set_name__(self, owner, name: str) -> None:
-        get = _of_members(self.function, owner._symbols)
-        setattr(owner, name, constraints.dependent_property(get, **self.facts))
+    `base`, `Expanding` when absent, is a base of those that name no subclass of it.
+    """
+    space, base = KNOWN | module, base or Expanding
+    for paragraph in text.strip().split("\n\n"):
+        head, *rows = paragraph.replace("\n        ", "\0").split("\n    ")
+        head, _, about = head.partition(": ")
+        head, _, region = head.partition(" over ")
+        name, _, bases = head.removesuffix(")").partition("(")
+        # The first sentence stands by itself.
+        about = about[0].upper() + about[1:].replace(".\n", ".\n\n", 1)
+        about = [about.replace("\n", "\n    ").replace("    \n", "\n")]
+        # Its own formulas may name the class.
+        space[name] = None
+        body = _region("support", region, space) if region else {}
+        for first, *lines in (row.split("\0") for row in rows):
+            if first in ("Raises:", "Example:"):
+                about.append("\n        ".join([first, *lines]))
+            elif first[0] != "#":
+                body |= _row(first, lines, space)
+        bases = tuple(space[each] for each in bases.split(", ") if each)
+        if not any(issubclass(each, base) for each in bases):
+            bases = base, *bases
+        body |= {"__module__": space["__name__"], "__doc__": "\n\n    ".join(about)}
+        kind = type(name, bases, body)
+        module[name] = space[name] = KNOWN[name] = kind
 
 
 class Expanding(Distribution):
@@ -285,28 +249,20 @@ class Expanding(Distribution):
     _like: str | None = None
     _called = "{}"
 
-    def __init_subclass__(cls, support=None, **kwargs) -> None:
+    def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
-        if support is not None:
-            cls.support = support
-        if own := construct(cls, "validate_args"):
-            cls._declare(own)
-
-    @classmethod
-    def _declare(cls, own: dict) -> None:
-        """What else follows from a class's own parameters and formulas."""
-        cls._declaring, cls.arg_constraints = cls, _constraints(own, cls._symbols)
-        ranks = {n: p.rank for n, p in own.items() if p.constraint and not p.source}
-        cls._ranks, cls._flat = cls._ranks | ranks, not any(ranks.values())
-        cls._kept += cls._attributes
-        for name, each in own.items():
-            if isinstance(each.source, str):
-                setattr(cls, name, of(each.source, name))
-            elif each.source:
-                setattr(cls, name, property(_of_members(each.source, cls._symbols)))
-        for name, value in [*vars(cls).items()]:
-            if isinstance(value, FunctionType) and _arguments(value)[:1] != ("self",):
-                formula(value).__set_name__(cls, name)
+        if own := construct(cls, "validate_args=None"):
+            limited = {n: p for n, p in own.items() if p.constraint}
+            moving = [n for n, p in limited.items() if p.moving]
+            table = {n: p.constraint for n, p in limited.items()}
+            regions = lambda self: (
+                table | {n: getattr(self, f"_{n}_region") for n in moving}
+            )
+            cls._declaring = cls
+            cls.arg_constraints = property(regions) if moving else table
+            ranks = {n: p.rank for n, p in limited.items() if not p.source}
+            cls._ranks, cls._flat = cls._ranks | ranks, not any(ranks.values())
+            cls._kept += cls._attributes
 
     def _adopt(self, validate_args, **given) -> None:
         """Broadcast the parameters' batch dims, keep them, and check them.
@@ -357,39 +313,44 @@ class Expanding(Distribution):
             setattr(new, name, held[name].expand(batch + more))
 
 
-class ProbsOrLogits(Expanding):
-    """Base of those given by probabilities or by their logits.
-
-    `_binary` says whether each number is a probability by itself, or the numbers along
-    the last dim are weights of the values of one variable.
-    """
-
-    _binary = True
-    _kept = ("_given",)
-    _called = "`{}` parameter"
-    probs = lazy(lambda logits, _binary: logits_to_probs(logits, _binary))
-    logits = lazy(lambda probs, _binary: probs_to_logits(probs, _binary))
-    _param = property(lambda self: vars(self)[self._given])
-    param_shape = formula(lambda _param: _param.size())
-    _new = formula(lambda _param: _param.new)
-
-    def _adopt(self, validate_args, probs, logits, **others) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError(
-                "Either `probs` or `logits` must be specified, but not both."
-            )
-        self._given = "logits" if probs is None else "probs"
-        value = logits if probs is None else probs
-        if self._binary:
-            *rest, value = broadcast_all(*others.values(), value)
-            for name, other in zip(others, rest, strict=True):
-                setattr(self, name, other.type_as(value))
-            batch = value.shape
+def _adopt_odds(self, validate_args, probs, logits, **others) -> None:
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    self._given = "logits" if probs is None else "probs"
+    value = logits if probs is None else probs
+    if self._binary:
+        *rest, value = broadcast_all(*others.values(), value)
+        for name, other in zip(others, rest, strict=True):
+            setattr(self, name, other.type_as(value))
+        batch = value.shape
+    else:
+        batch, _ = self._cut(self._given, value)
+        if probs is None:
+            value = value - value.logsumexp(-1, keepdim=True)
         else:
-            batch, _ = self._cut(self._given, value)
-            if probs is None:
-                value = value - value.logsumexp(-1, keepdim=True)
-            else:
-                value = value / value.sum(-1, keepdim=True)
-        setattr(self, self._given, value)
-        Distribution.__init__(self, batch, validate_args=validate_args)
+            value = value / value.sum(-1, keepdim=True)
+    setattr(self, self._given, value)
+    Distribution.__init__(self, batch, validate_args=validate_args)
+
+
+# What every text may name, with the classes declared so far. It is written only while
+# the package is imported, by one thread.
+KNOWN = (
+    vars(builtins) | vars(constraints) | vars(utils) | vars(distribution) | globals()
+)
+KNOWN |= {"F": F, "math": math, "reduce": reduce}
+TEXT = """
+ProbsOrLogits: base of those given by probabilities or by their logits.
+`_binary` says whether each number is a probability by itself, or the numbers along the
+last dim are weights of the values of one variable.
+    _binary is True
+    _kept is ("_given",)
+    _called is "`{}` parameter"
+    _adopt is _adopt_odds
+    lazy probs = logits_to_probs(logits, _binary)
+    lazy logits = probs_to_logits(probs, _binary)
+    _param = vars(self)[self._given]
+    param_shape = _param.size()
+    _new = _param.new
+"""
+declare(globals(), TEXT)

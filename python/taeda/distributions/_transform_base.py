@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from functools import reduce
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._declare import argument, construct, of
+from taeda.distributions._declare import KNOWN, construct, declare
 from taeda.distributions.utils import _sum_rightmost, absent
-
-
-def region_of(function):
-    """A domain or codomain that a function of the transform gives."""
-    return constraints.dependent_property(is_discrete=False)(function)
 
 
 def check_rank(shape, least: int):
@@ -39,6 +33,7 @@ class Transform:
     bijective = False
     # Those that keep the constructor's arguments before cache_size.
     _attributes: tuple[str, ...] = ()
+    _symbols: dict[str, str] = {}
     # By which attributes two are equal; without them, one is only equal to itself.
     _compared: tuple[str, ...] | None = None
     domain: constraints.Constraint
@@ -61,11 +56,11 @@ class Transform:
     __hash__ = object.__hash__
     __repr__ = lambda self: type(self).__name__ + "()"
     __getstate__ = lambda self: {**vars(self), "_inv": None}
-    _make_inverse = lambda self: _InverseTransform(self)
+    _make_inverse = lambda self: KNOWN["_InverseTransform"](self)
 
     def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
-        construct(cls, "cache_size", 0, "cache_size: as for `Transform`.")
+        construct(cls, "cache_size=0", "cache_size: as for `Transform`.")
 
     @property
     def event_dim(self) -> int:
@@ -126,29 +121,6 @@ class Transform:
         return shape
 
 
-class _InverseTransform(Transform):
-    """The inverse of a map, held in `_inv`: everything with its two sides exchanged."""
-
-    _compared = ("_inv",)
-
-    def __init__(self, transform) -> None:
-        super().__init__(transform._cache_size)
-        self._inv = transform
-
-    domain = region_of(lambda self: self._inv.codomain)
-    codomain = region_of(lambda self: self._inv.domain)
-    bijective, sign = of("_inv", "bijective", "sign")
-    forward_shape = lambda self, shape: self._inv.inverse_shape(shape)
-    inverse_shape = lambda self, shape: self._inv.forward_shape(shape)
-    inv = property(lambda self: self._inv)
-
-    __getstate__ = lambda self: dict(vars(self))
-    __repr__ = lambda self: f"{type(self).__name__}({self._inv!r})"
-    __call__ = lambda self, x: self._inv._inv_call(x)
-    log_abs_det_jacobian = lambda self, x, y: -self._inv.log_abs_det_jacobian(y, x)
-    with_cache = lambda self, cache_size=1: self.inv.with_cache(cache_size).inv
-
-
 def _reached(parts, near: str, far: str):
     """The last region of a chain of maps, with the dims that all of them need."""
     dims, region = 0, constraints.real
@@ -159,165 +131,144 @@ def _reached(parts, near: str, far: str):
     return constraints.independent(region, more) if more > 0 else region
 
 
-class ComposeTransform(Transform):
-    """Several maps, one after the other."""
+def _with_parts(self, parts, cache_size: int = 0) -> None:
+    Transform.__init__(self, cache_size)
+    cached = [part.with_cache(cache_size) for part in parts] if cache_size else parts
+    self.parts = cached
 
-    parts = argument("the maps, the first one used first")
-    _compared = ("parts",)
-    domain = region_of(lambda self: _reached(self.parts[::-1], "codomain", "domain"))
-    codomain = region_of(lambda self: _reached(self.parts, "domain", "codomain"))
-    bijective = property(lambda self: all(part.bijective for part in self.parts))
-    sign = property(lambda self: reduce(lambda s, p: s * p.sign, self.parts, 1))
-    __call__ = lambda self, x: reduce(lambda value, part: part(value), self.parts, x)
 
-    def _adopt(self, cache_size: int) -> None:
-        super()._adopt(cache_size)
-        if cache_size:
-            self.parts = [part.with_cache(cache_size) for part in self.parts]
+def _slope_of_chain(self, x, y):
+    if not self.parts:
+        return taeda.zeros_like(x)
+    total, dims = 0, self.domain.event_dim
+    for i, part in enumerate(self.parts, 1):
+        # The last value is the one given: recomputing it would cost, and round.
+        after = y if i == len(self.parts) else part(x)
+        slope = part.log_abs_det_jacobian(x, after)
+        total = total + _sum_rightmost(slope, dims - part.domain.event_dim)
+        dims += part.codomain.event_dim - part.domain.event_dim
+        x = after
+    return total
 
-    def _make_inverse(self):
-        inverse = ComposeTransform([part.inv for part in self.parts[::-1]])
+
+def _with_maps(self, cache_size: int) -> None:
+    if not all(isinstance(t, Transform) for t in self.transforms):
+        raise AssertionError("All elements of tseq must be Transform instances")
+    Transform._adopt(self, cache_size)
+    self.transforms = [t.with_cache(cache_size) for t in self.transforms]
+
+
+def _with_lengths(self, cache_size: int) -> None:
+    _with_maps(self, cache_size)
+    count = len(self.transforms)
+    self.lengths = list(self.lengths or [1] * count)
+    if len(self.lengths) != count:
+        text = f"lengths ({len(self.lengths)}) must match transforms ({count})"
+        raise AssertionError(text)
+
+
+def _for_each(self, act, *tensors) -> list:
+    """What `act` makes of each map and its parts of the tensors."""
+    for x in tensors:
+        rank, length = x.dim(), self._length
+        if not -rank <= self.dim < rank or x.size(self.dim) != length:
+            text = f"expected {self._wanted.format(length)} along dim {self.dim}"
+            raise AssertionError(f"{text}, got the shape {tuple(x.shape)}")
+    parts = map(self._split, tensors)
+    return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
+
+
+_wider = lambda region, dims: constraints.independent(region, dims)
+
+TEXT = """
+_InverseTransform: The inverse of a map, held in `_inv`: with its two sides exchanged.
+    _compared is ("_inv",)
+    __init__(transform) = setattr(self, "_inv", transform)
+        Transform.__init__(self, transform._cache_size)
+    domain in _inv.codomain
+    codomain in _inv.domain
+    bijective, sign of _inv
+    inv = _inv
+    forward_shape(shape) = _inv.inverse_shape(shape)
+    inverse_shape(shape) = _inv.forward_shape(shape)
+    __getstate__() = dict(vars(self))
+    __repr__() = f"{type(self).__name__}({_inv!r})"
+    __call__(x) = _inv._inv_call(x)
+    log_abs_det_jacobian(x, y) = -_inv.log_abs_det_jacobian(y, x)
+    with_cache(cache_size=1) = inv.with_cache(cache_size).inv
+
+ComposeTransform: Several maps, one after the other.
+    parts maps: the maps, the first one used first
+    __init__ is _with_parts
+    _make_inverse() = inverse
+        inverse = ComposeTransform([part.inv for part in maps[::-1]])
         inverse._inv = weakref.ref(self)
-        return inverse
+    _compared is ("parts",)
+    domain in _reached(maps[::-1], "codomain", "domain")
+    codomain in _reached(maps, "domain", "codomain")
+    bijective = all(part.bijective for part in maps)
+    sign = reduce(lambda known, part: known * part.sign, maps, 1)
+    __call__(x) = reduce(lambda value, part: part(value), maps, x)
+    log_abs_det_jacobian is _slope_of_chain
+    forward_shape(shape) = reduce(lambda s, part: part.forward_shape(s), maps, shape)
+    inverse_shape(shape) = reduce(lambda s, part: part.inverse_shape(s), back, shape)
+        back = maps[::-1]
+    __repr__() = f"{type(self).__name__}(\\n    {own}\\n)"
+        own = ",\\n    ".join(map(repr, maps))
 
-    def log_abs_det_jacobian(self, x, y):
-        if not self.parts:
-            return taeda.zeros_like(x)
-        total, dims = 0, self.domain.event_dim
-        for i, part in enumerate(self.parts, 1):
-            # The last value is the one given: recomputing it would cost, and round.
-            after = y if i == len(self.parts) else part(x)
-            slope = part.log_abs_det_jacobian(x, after)
-            total = total + _sum_rightmost(slope, dims - part.domain.event_dim)
-            dims += part.codomain.event_dim - part.domain.event_dim
-            x = after
-        return total
-
-    forward_shape = lambda self, shape: reduce(
-        lambda known, part: part.forward_shape(known), self.parts, shape
-    )
-    inverse_shape = lambda self, shape: reduce(
-        lambda known, part: part.inverse_shape(known), self.parts[::-1], shape
-    )
-
-    def __repr__(self) -> str:
-        own = ",\n    ".join(map(repr, self.parts))
-        return f"{type(self).__name__}(\n    {own}\n)"
-
-
-identity_transform = ComposeTransform([])
-
-
-class IndependentTransform(Transform):
-    """A map whose events have more dims."""
-
-    base_transform = argument("the map")
-    reinterpreted_batch_ndims = argument("how many more dims")
-    domain = region_of(lambda self: self._wider(self.base_transform.domain))
-    codomain = region_of(lambda self: self._wider(self.base_transform.codomain))
-    bijective, sign = of("base_transform", "bijective", "sign")
-    forward_shape = lambda self, shape: self.base_transform.forward_shape(shape)
-    inverse_shape = lambda self, shape: self.base_transform.inverse_shape(shape)
-
-    def _adopt(self, cache_size: int) -> None:
-        super()._adopt(cache_size)
+IndependentTransform: A map whose events have more dims.
+    base_transform f: the map
+    reinterpreted_batch_ndims dims: how many more dims
+    domain in _wider(f.domain, dims)
+    codomain in _wider(f.codomain, dims)
+    bijective, sign of base_transform
+    forward_shape(shape) = f.forward_shape(shape)
+    inverse_shape(shape) = f.inverse_shape(shape)
+    _adopt(cache_size) = Transform._adopt(self, cache_size)
         self.base_transform = self.base_transform.with_cache(cache_size)
+    _call(x) = f(x)
+        check_rank(x.shape, domain.event_dim)
+    _inverse(y) = f.inv(y)
+        check_rank(y.shape, codomain.event_dim)
+    log_abs_det_jacobian(x, y) = _sum_rightmost(f.log_abs_det_jacobian(x, y), dims)
+    __repr__() = f"{type(self).__name__}({f!r}, {dims})"
 
-    def _wider(self, region):
-        return constraints.independent(region, self.reinterpreted_batch_ndims)
+_Parts: Base of maps that treat parts of the input each by its own map.
+A subclass has the region of its parts' regions, how long all parts are along `dim`
+together, and how a tensor falls into parts and is joined of them.
+    _adopt, _each is _with_maps, _for_each
+    bijective = all(t.bijective for t in transforms)
+    domain in _span([t.domain for t in transforms])
+    codomain in _span([t.codomain for t in transforms])
+    _call(x) = _join(_each(lambda t, part: t(part), x))
+    _inverse(y) = _join(_each(lambda t, part: t.inv(part), y))
+    _slopes(x, y) = _each(lambda t, *pair: t.log_abs_det_jacobian(*pair), x, y)
 
-    def _call(self, x):
-        check_rank(x.shape, self.domain.event_dim)
-        return self.base_transform(x)
+CatTransform(_Parts): Maps of parts that stand one behind another along a dim.
+    tseq as transforms: the maps
+    dim at default 0: the dim
+    lengths parts default None: of the parts; each 1 when absent
+    _adopt is _with_lengths
+    event_dim = max(t.event_dim for t in transforms)
+    length = _length = sum(parts)
+    _wanted is "a tensor of length {}"
+    _span(regions) = constraints.cat(regions, at, parts)
+    _split(x) = x.split(parts, at)
+    _join(found) = taeda.cat(found, at)
+    log_abs_det_jacobian(x, y) = taeda.cat(slopes, dim) if dim < 0 else sum(slopes)
+        pairs = zip(transforms, _slopes(x, y), strict=True)
+        slopes = [_sum_rightmost(slope, event_dim - t.event_dim) for t, slope in pairs]
+        dim = at + event_dim - (0 if at < 0 else x.dim())
 
-    def _inverse(self, y):
-        check_rank(y.shape, self.codomain.event_dim)
-        return self.base_transform.inv(y)
-
-    def log_abs_det_jacobian(self, x, y):
-        each = self.base_transform.log_abs_det_jacobian(x, y)
-        return _sum_rightmost(each, self.reinterpreted_batch_ndims)
-
-    def __repr__(self) -> str:
-        own = f"{self.base_transform!r}, {self.reinterpreted_batch_ndims}"
-        return f"{type(self).__name__}({own})"
-
-
-class _Parts(Transform):
-    """Base of maps that treat parts of the input each by its own map.
-
-    A subclass has the region of its parts' regions, how long all parts are along `dim`
-    together, and how a tensor falls into parts and is joined of them.
-    """
-
-    def _adopt(self, cache_size: int) -> None:
-        if not all(isinstance(t, Transform) for t in self.transforms):
-            raise AssertionError("All elements of tseq must be Transform instances")
-        super()._adopt(cache_size)
-        self.transforms = [t.with_cache(cache_size) for t in self.transforms]
-
-    bijective = property(lambda self: all(t.bijective for t in self.transforms))
-    domain = region_of(lambda self: self._span([t.domain for t in self.transforms]))
-    codomain = region_of(lambda self: self._span([t.codomain for t in self.transforms]))
-
-    def _each(self, act, *tensors) -> list:
-        """What `act` makes of each map and its parts of the tensors."""
-        for x in tensors:
-            rank, length = x.dim(), self._length
-            if not -rank <= self.dim < rank or x.size(self.dim) != length:
-                raise AssertionError(
-                    f"expected {self._wanted.format(length)} along dim {self.dim}, got "
-                    f"the shape {tuple(x.shape)}"
-                )
-        parts = map(self._split, tensors)
-        return [act(*own) for own in zip(self.transforms, *parts, strict=True)]
-
-    _call = lambda self, x: self._join(self._each(lambda t, part: t(part), x))
-    _inverse = lambda self, y: self._join(self._each(lambda t, part: t.inv(part), y))
-    _slopes = lambda self, x, y: self._each(
-        lambda t, *pair: t.log_abs_det_jacobian(*pair), x, y
-    )
-
-
-class CatTransform(_Parts):
-    """Maps of parts that stand one behind another along a dim."""
-
-    tseq = argument("the maps", held="transforms")
-    dim = argument("the dim", default=0)
-    lengths = argument("of the parts; each 1 when absent", default=None)
-
-    def _adopt(self, cache_size: int) -> None:
-        super()._adopt(cache_size)
-        self.lengths = list(self.lengths or [1] * len(self.transforms))
-        if len(self.lengths) != len(self.transforms):
-            raise AssertionError(
-                f"lengths ({len(self.lengths)}) must match transforms "
-                f"({len(self.transforms)})"
-            )
-
-    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
-    length = property(lambda self: sum(self.lengths), doc="Of all parts.")
-    _length, _wanted = length, "a tensor of length {}"
-    _span = lambda self, parts: constraints.cat(parts, self.dim, self.lengths)
-    _split = lambda self, x: x.split(self.lengths, self.dim)
-    _join = lambda self, parts: taeda.cat(parts, self.dim)
-
-    def log_abs_det_jacobian(self, x, y):
-        slopes = [
-            _sum_rightmost(slope, self.event_dim - t.event_dim)
-            for t, slope in zip(self.transforms, self._slopes(x, y), strict=True)
-        ]
-        dim = self.dim + self.event_dim - (0 if self.dim < 0 else x.dim())
-        return taeda.cat(slopes, dim) if dim < 0 else sum(slopes)
-
-
-class StackTransform(_Parts):
-    """Maps of the slices along a dim."""
-
-    tseq = argument("the maps", held="transforms")
-    dim = argument("the dim", default=0)
-    _length, _wanted = property(lambda self: len(self.transforms)), "{} slices"
-    _span = lambda self, parts: constraints.stack(parts, self.dim)
-    _split = lambda self, x: x.unbind(self.dim)
-    _join = lambda self, parts: taeda.stack(parts, self.dim)
-    log_abs_det_jacobian = lambda self, x, y: self._join(self._slopes(x, y))
+StackTransform(_Parts): Maps of the slices along a dim.
+    tseq as transforms: the maps
+    dim at default 0: the dim
+    _length = len(transforms)
+    _wanted is "{} slices"
+    _span(regions) = constraints.stack(regions, at)
+    _split(x) = x.unbind(at)
+    _join(found) = taeda.stack(found, at)
+    log_abs_det_jacobian(x, y) = _join(_slopes(x, y))
+"""
+declare(globals(), TEXT, Transform)
+identity_transform = KNOWN["ComposeTransform"]([])

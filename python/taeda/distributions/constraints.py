@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import taeda
+
+from ._formulas import formula
 
 __all__ = """Constraint MixtureSameFamilyConstraint boolean cat corr_cholesky dependent
 dependent_property greater_than greater_than_eq half_open_interval independent
@@ -19,6 +19,7 @@ class Constraint:
 
     is_discrete = False
     event_dim = 0
+    _symbols: dict[str, str] = {}
 
     def check(self, value):
         """Booleans of the value's shape without the last `event_dim` dims."""
@@ -168,28 +169,12 @@ class _Below(_Bounded):
 
 
 # By whether there is a lower and an upper bound.
-_BASES = {(True, True): _Bounded, (True, False): _Above, (False, True): _Below}
-
-
-def _region(row: str, test, is_discrete: bool = False, event_dim: int = 0):
-    """A class of regions, or its only one if they have no bounds.
-
-    Args:
-        row: the class's name and what lies there.
-        test: of a value; or of a region and a value, and names the region's bounds.
-    """
-    name, _, text = row.partition(": ")
-    space = {"is_discrete": is_discrete, "event_dim": event_dim}
-    space |= {"__module__": __name__, "__doc__": f"{text}."}
-    used = test.__code__.co_names
-    base = _BASES.get(("lower_bound" in used, "upper_bound" in used))
-    space["check"] = test if base else lambda self, value: test(value)
-    globals()[f"_{name}"] = kind = type(f"_{name}", (base or Constraint,), space)
-    return kind if base else kind()
-
-
+_BASES = {(True, False): _Above, (False, True): _Below, (True, True): _Bounded}
+dependent, dependent_property = _Dependent(), _DependentProperty
+independent, cat, stack = _IndependentConstraint, _Cat, _Stack
 _is_lower = lambda value: (value.tril() == value).flatten(-2).all(-1)
 _positive_diagonal = lambda value: (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+_is_whole = lambda value: value % 1 == 0
 
 
 def _unit_rows(value):
@@ -203,89 +188,82 @@ def _is_square(value):
     return taeda.full(value.shape[:-2], fits, dtype=taeda.bool, device=value.device)
 
 
-def _then(first, second):
-    """A test that needs all values to pass another one before."""
-
-    def test(value):
-        fits = first(value)
-        return second(value) if fits.all() else fits
-
-    return test
+def _is_symmetric(value, test=lambda value: True):
+    """Whether it is, and whether all of them pass a test if all are."""
+    fits = _is_square(value)
+    if fits.all():
+        fits = taeda.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+    return fits & test(value) if fits.all() else fits
 
 
-_is_symmetric = _then(
-    _is_square, lambda v: taeda.isclose(v, v.mT, atol=1e-6).all(-2).all(-1)
-)
-dependent, dependent_property = _Dependent(), _DependentProperty
-independent, cat, stack = _IndependentConstraint, _Cat, _Stack
-_numbers, _whole = _region, partial(_region, is_discrete=True)
-_vectors, _counts = (partial(kind, event_dim=1) for kind in (_numbers, _whole))
-_matrices = partial(_region, event_dim=2)
-real = _numbers("Real: All numbers but NaN", lambda v: v == v)
-greater_than = _numbers(
-    "GreaterThan: Numbers above a bound", lambda r, value: r.lower_bound < value
-)
-greater_than_eq = _numbers(
-    "GreaterThanEq: Numbers from a bound on", lambda r, value: r.lower_bound <= value
-)
-less_than = _numbers(
-    "LessThan: Numbers below a bound", lambda r, value: value < r.upper_bound
-)
-interval = _numbers(
-    "Interval: Numbers between two bounds, with them",
-    lambda r, value: (r.lower_bound <= value) & (value <= r.upper_bound),
-)
-half_open_interval = _numbers(
-    "HalfOpenInterval: Numbers between two bounds, with the lower one",
-    lambda r, value: (r.lower_bound <= value) & (value < r.upper_bound),
-)
-positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
+# By what the events are, what lies in each region, and its test of a value. One with
+# bounds is a class; the others are the only object of theirs.
+_REGIONS = """
+numbers
+    real: all numbers but NaN: value == value
+    greater_than: numbers above a bound: lower_bound < value
+    greater_than_eq: numbers from a bound on: lower_bound <= value
+    less_than: numbers below a bound: value < upper_bound
+    interval: numbers between two bounds, with them:
+        (lower_bound <= value) & (value <= upper_bound)
+    half_open_interval: numbers between two bounds, with the lower one:
+        (lower_bound <= value) & (value < upper_bound)
+whole numbers
+    boolean: 0 and 1: (value == 0) | (value == 1)
+    integer_interval: whole numbers from lower_bound to upper_bound:
+        _is_whole(value) & (lower_bound <= value) & (value <= upper_bound)
+    _integer_less_than: whole numbers up to a bound:
+        _is_whole(value) & (value <= upper_bound)
+    _integer_greater_than: whole numbers from a bound on:
+        _is_whole(value) & (lower_bound <= value)
+vectors
+    simplex: probabilities that sum to 1:
+        (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+whole vectors
+    one_hot: a single 1 among zeros:
+        ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
+    multinomial: counts that sum to at most a number:
+        (x.sum(-1) <= upper_bound) & (x.amin(-1) >= 0)
+matrices
+    lower_triangular: with 0 above the diagonal: _is_lower(value)
+    lower_cholesky: lower triangular with a positive diagonal:
+        _is_lower(value) & _positive_diagonal(value)
+    corr_cholesky: the same with rows of the length 1:
+        _unit_rows(value) & _is_lower(value) & _positive_diagonal(value)
+    square: square matrices: _is_square(value)
+    symmetric: symmetric matrices: _is_symmetric(value)
+    positive_semidefinite: symmetric, without negative eigenvalues:
+        _is_symmetric(value, lambda v: taeda.linalg.eigvalsh(v).ge(0).all(-1))
+    positive_definite: symmetric with a Cholesky factor:
+        _is_symmetric(value, lambda v: taeda.linalg.cholesky_ex(v).info.eq(0))
+"""
+_NAMED = """
+positive = greater_than(0.0)
+nonnegative = greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
-boolean = _whole("Boolean: 0 and 1", lambda v: (v == 0) | (v == 1))
-integer_interval = _whole(
-    "IntegerInterval: Whole numbers from lower_bound to upper_bound",
-    lambda r, value: (
-        (value % 1 == 0) & (r.lower_bound <= value) & (value <= r.upper_bound)
-    ),
-)
-_whole(
-    "IntegerLessThan: Whole numbers up to a bound",
-    lambda r, value: (value % 1 == 0) & (value <= r.upper_bound),
-)
-_whole_from = _whole(
-    "IntegerGreaterThan: Whole numbers from a bound on",
-    lambda r, value: (value % 1 == 0) & (r.lower_bound <= value),
-)
-nonnegative_integer, positive_integer = _whole_from(0), _whole_from(1)
+nonnegative_integer = _integer_greater_than(0)
+positive_integer = _integer_greater_than(1)
 real_vector = independent(real, 1)
-simplex = _vectors(
-    "Simplex: Probabilities that sum to 1",
-    lambda v: (v >= 0).all(-1) & ((v.sum(-1) - 1).abs() < 1e-6),
-)
-one_hot = _counts(
-    "OneHot: A single 1 among zeros",
-    lambda v: ((v == 0) | (v == 1)).all(-1) & v.sum(-1).eq(1),
-)
-multinomial = _counts(
-    "Multinomial: Counts that sum to at most a number",
-    lambda r, x: (x.sum(-1) <= r.upper_bound) & (x.amin(-1) >= 0),
-)
-lower_triangular = _matrices("LowerTriangular: With 0 above the diagonal", _is_lower)
-lower_cholesky = _matrices(
-    "LowerCholesky: Lower triangular with a positive diagonal",
-    lambda v: _is_lower(v) & _positive_diagonal(v),
-)
-corr_cholesky = _matrices(
-    "CorrCholesky: The same with rows of the length 1",
-    lambda v: _unit_rows(v) & _is_lower(v) & _positive_diagonal(v),
-)
-square = _matrices("Square: Square matrices", _is_square)
-symmetric = _matrices("Symmetric: Symmetric matrices", _is_symmetric)
-positive_semidefinite = _matrices(
-    "PositiveSemidefinite: Symmetric, without negative eigenvalues",
-    _then(_is_symmetric, lambda v: taeda.linalg.eigvalsh(v).ge(0).all(-1)),
-)
-positive_definite = _matrices(
-    "PositiveDefinite: Symmetric with a Cholesky factor",
-    _then(_is_symmetric, lambda v: taeda.linalg.cholesky_ex(v).info.eq(0)),
-)
+"""
+
+
+def _make_regions() -> None:
+    for group in _REGIONS.strip().replace(":\n        ", ": ").split("\n"):
+        if group[0] != " ":
+            facts = {"is_discrete": group.startswith("whole")}
+            kinds = ["numbers", "vectors", "matrices"]
+            facts["event_dim"] = kinds.index(group.removeprefix("whole "))
+            continue
+        name, about, test = group.strip().split(": ", 2)
+        bounds = "lower_bound" in test, "upper_bound" in test
+        body = {"__module__": __name__, "__doc__": f"{about.capitalize()}.", **facts}
+        given = ["value" if "value" in test else "x"]
+        body["check"] = formula(test, given, space=globals())
+        called = "_" + name.title().replace("_", "")
+        kind = type(called, (_BASES.get(bounds, Constraint),), body)
+        globals()[called], globals()[name] = kind, kind if any(bounds) else kind()
+    for name, expression in (row.split(" = ") for row in _NAMED.strip().split("\n")):
+        globals()[name] = eval(expression)
+
+
+_make_regions()

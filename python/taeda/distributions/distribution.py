@@ -119,16 +119,12 @@ class Distribution:
             raise ValueError("The value argument to log_prob must be a Tensor")
         shape, event = value.shape, self._event_shape
         if event and shape[-len(event) :] != event:
-            raise ValueError(
-                f"The right-most size of value must match event_shape: {shape} vs "
-                f"{event}."
-            )
+            text = "The right-most size of value must match event_shape"
+            raise ValueError(f"{text}: {shape} vs {event}.")
         whole = self._batch_shape + event
         if not _compatible(shape, whole):
-            raise ValueError(
-                "Value is not broadcastable with batch_shape+event_shape: "
-                f"{shape} vs {whole}."
-            )
+            text = "Value is not broadcastable with batch_shape+event_shape"
+            raise ValueError(f"{text}: {shape} vs {whole}.")
         remedy = " to enable sample validation. Please initialize the distribution"
         support = self._stated("support", remedy)
         if support is not None and not support.check(value).all():
@@ -177,6 +173,7 @@ class ExponentialFamily(Distribution):
     Variational Inference", 2008, section 3).
     """
 
+    _declaring = None  # It is no base only, although it has no parameters.
     _natural_params = absent("t, a tuple.", property)
     _log_normalizer = absent("A(t).")
     _mean_carrier_measure = absent("E k(x).", property)

@@ -1,29 +1,32 @@
 """Kullback-Leibler divergences, by the classes of both distributions.
 
-A divergence is a formula in the language of `_declare.py`: its arguments are symbols
-and members of p, those of q with `_q` behind their names. Two distributions of one
-class have a closed formula each; two of different classes are one rule, the cross
-entropy less the entropy, for which the expectations that it names must be known.
+A divergence is a formula in the language of `_declare.py`, of symbols and members of p,
+and of q with `_q` behind their names. Two distributions of one class have a closed
+formula each; two of different classes are one rule, the cross entropy less the entropy,
+for which the expectations that it names must be known.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from contextlib import suppress
+from functools import cache
 from itertools import product
-from operator import attrgetter
 
 import taeda
 from taeda.nn.functional import softplus
 
-from . import _continuous, _discrete, _gamma_family, _made, _vectors
-from ._declare import _arguments, in_double
-from ._gamma_family import _log_beta
+from . import _made as _made
+from . import _vectors
+from ._declare import KNOWN
+from ._formulas import function_of, names_of, wide_function_of
+from ._gamma_family import _log_beta as _log_beta
+from ._gamma_family import _log_simplex as _log_simplex
 from ._wrappers import Independent, TransformedDistribution
 from .constraints import is_dependent
 from .distribution import ExponentialFamily, tangent
-from .utils import _sum_rightmost, euler_constant
+from .utils import _sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -41,9 +44,8 @@ def register_kl(type_p, type_q):
     """
     for name, kind in {"type_p": type_p, "type_q": type_q}.items():
         if not isinstance(kind, type):
-            raise TypeError(
-                f"Expected {name} to be a Distribution subclass but got {kind}"
-            )
+            text = f"Expected {name} to be a Distribution subclass but got {kind}"
+            raise TypeError(text)
 
     def enter(function):
         _KL_REGISTRY[type_p, type_q] = function
@@ -90,9 +92,6 @@ def kl_divergence(p, q):
     return _KL_MEMOIZE[kinds](p, q)
 
 
-# One class -------------------------------------------------------------------
-
-
 # r - 1 - log(r), which is 0 at 1 and positive elsewhere
 _excess = lambda ratio: ratio - 1 - ratio.log()
 # A divergence, infinite where p has values that q has not.
@@ -110,71 +109,41 @@ def _bernoulli(p, t, p_q, t_q):
     return yes + _weighted(1 - p, softplus(t_q) - softplus(t), p_q == 1)
 
 
-def _binomial(n, p, t, n_q, p_q, t_q):
+_FEWER = "KL between Binomials where q.total_count > p.total_count is not implemented"
+# Divergences within a class, or of two.
+_CLOSED = """
+wide Bernoulli = _bernoulli(p, t, p_q, t_q)
+wide Bernoulli Poisson = b_q - p * (b_q.log() - t) - softplus(t)
+Beta = kl_divergence(_dirichlet, _dirichlet_q)
+wide Binomial = _unless(n > n_q, n * _bernoulli(p, t, p_q, t_q))
     if (n < n_q).any():
-        raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not "
-            "implemented"
-        )
-    return _unless(n > n_q, n * _bernoulli(p, t, p_q, t_q))
-
-
-def _gamma(a, b, a_q, b_q):
-    ratio = b_q / b
-    shapes = a_q.lgamma() - a.lgamma() - (a_q - a) * (a.digamma() + ratio.log())
-    return a * _excess(ratio) + shapes
-
-
-def _gumbel(ratio, offset):
-    rest = ((1 + ratio).lgamma() - offset).exp() - 1
-    return offset + rest - ratio.log() + euler_constant * (ratio - 1)
-
-
-def _laplace(ratio, offset):
-    return _excess(ratio) + offset + ratio * (-offset / ratio).expm1()
-
-
-# By the name of a class, or of two; or the attribute of both whose divergence it is.
-_CLOSED = {
-    "Bernoulli": _bernoulli,
-    "Beta": "_dirichlet",
-    "Bernoulli Poisson": lambda p, t, b_q: b_q - p * (b_q.log() - t) - softplus(t),
-    "Binomial": _binomial,
-    "Categorical": lambda p, t, p_q, t_q: _weighted(p, t - t_q, p_q == 0).sum(-1),
+        raise NotImplementedError(_FEWER)
+wide Categorical = _weighted(p, t - t_q, p_q == 0).sum(-1)
+wide Cauchy = (((s + s_q) ** 2 + (m - m_q) ** 2) / (4 * s * s_q)).log()
     # F. Chyzak, F. Nielsen, "A closed-form formula for the Kullback-Leibler divergence
     # between Cauchy distributions", 2019
-    "Cauchy": lambda m, s, m_q, s_q: (
-        ((s + s_q) ** 2 + (m - m_q) ** 2) / (4 * s * s_q)
-    ).log(),
-    "ContinuousBernoulli": lambda t, mean, _log_normalizer, t_q: (
-        _log_normalizer(t_q) - _log_normalizer(t) - (t_q - t) * mean
-    ),
-    "Dirichlet": lambda a, _log_normalizer, a_q: (
-        (_log_normalizer(a_q) - _log_normalizer(a))
-        - ((a_q - a) * (a.digamma() - a.sum(-1, keepdim=True).digamma())).sum(-1)
-    ),
-    "Exponential": lambda b, b_q: _excess(b_q / b),
-    "Gamma": _gamma,
+wide ContinuousBernoulli = _log_normalizer(t_q) - _log_normalizer(t) - (t_q - t) * mean
+wide Dirichlet = _log_simplex(a_q) - _log_simplex(a) - ((a_q - a) * logs).sum(-1)
+    logs = a.digamma() - a.sum(-1, keepdim=True).digamma()
+wide Exponential = _excess(b_q / b)
+wide Gamma = a * _excess(ratio) + (a_q.lgamma() - a.lgamma() - (a_q - a) * slope)
+    ratio = b_q / b
+    slope = a.digamma() + ratio.log()
+wide Geometric = _bernoulli(p, t, p_q, t_q) / p
     # 1 / p trials of a Bernoulli distribution on the average
-    "Geometric": lambda p, t, p_q, t_q: _bernoulli(p, t, p_q, t_q) / p,
-    "Gumbel": lambda m, s, m_q, s_q: _gumbel(s / s_q, (m - m_q) / s_q),
-    "HalfNormal": "base_dist",
-    "Laplace": lambda m, s, m_q, s_q: _laplace(s / s_q, (m - m_q).abs() / s_q),
-    "OneHotCategorical": "_categorical",
-    "Pareto": lambda s, a, s_q, a_q: _unless(
-        s < s_q, _excess(a_q / a) + a_q * (s / s_q).log()
-    ),
-    "Poisson": lambda b, b_q: b_q - b + taeda.xlogy(b, b / b_q),
-    "Uniform": lambda low, high, low_q, high_q: _unless(
-        (low_q > low) | (high_q < high), ((high_q - low_q) / (high - low)).log()
-    ),
-}
-
-
-@register_kl(_continuous.Normal, _continuous.Normal)
-def _normal(p, q):
-    spread = _excess((p.scale / q.scale) ** 2)
-    return 0.5 * (spread + ((p.loc - q.loc) / q.scale) ** 2)
+wide Gumbel = offset + rest - ratio.log() + euler_constant * (ratio - 1)
+    ratio, offset = s / s_q, (m - m_q) / s_q
+    rest = ((1 + ratio).lgamma() - offset).exp() - 1
+HalfNormal = kl_divergence(base_dist, base_dist_q)
+wide Laplace = _excess(ratio) + offset + ratio * (-offset / ratio).expm1()
+    ratio, offset = s / s_q, (m - m_q).abs() / s_q
+OneHotCategorical = kl_divergence(_categorical, _categorical_q)
+Normal = 0.5 * (_excess((s / s_q) ** 2) + ((m - m_q) / s_q) ** 2)
+wide Pareto = _unless(s < s_q, _excess(a_q / a) + a_q * (s / s_q).log())
+wide Poisson = b_q - b + taeda.xlogy(b, b / b_q)
+wide Uniform = _unless(outside, ((high_q - low_q) / (high - low)).log())
+    outside = (low_q > low) | (high_q < high)
+"""
 
 
 def _multivariate(p, q):
@@ -195,9 +164,6 @@ for _pair in product(_NORMAL_VECTORS, repeat=2):
     register_kl(*_pair)(_multivariate)
 
 
-# Rules for what is made of others ----------------------------------------------
-
-
 @register_kl(ExponentialFamily, ExponentialFamily)
 def _exponential_family(p, q):
     """The Bregman divergence of the normalizer: A(u) - A(t) - <u - t, A'(t)>."""
@@ -214,9 +180,8 @@ def _exponential_family(p, q):
 def _independent(p, q):
     dims = p.reinterpreted_batch_ndims
     if dims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError(
-            "kl_divergence: the two Independent take different numbers of batch dims"
-        )
+        text = "the two Independent take different numbers of batch dims"
+        raise NotImplementedError(f"kl_divergence: {text}")
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), dims)
 
 
@@ -226,27 +191,6 @@ def _transformed(p, q):
         raise NotImplementedError("kl_divergence: the two transforms differ")
     dims = len(p.event_shape) - len(p.base_dist.event_shape)
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), dims)
-
-
-# Two classes -------------------------------------------------------------------
-
-# -E log q(x), by q's parameters and what p expects: of `x`, of its logarithm, of that
-# of `y` = 1 - x, and as functions that of e^(t x + c) and that of the distance to m.
-_CROSS = {
-    "Beta": lambda a, b, log_x, log_y: (
-        _log_beta(a, b) - (a - 1) * log_x - (b - 1) * log_y
-    ),
-    "ContinuousBernoulli": lambda t, _log_normalizer, x: _log_normalizer(t) - t * x,
-    "Exponential": lambda b, x: b * x - b.log(),
-    "Gamma": lambda a, b, x, log_x: a.lgamma() - a * b.log() - (a - 1) * log_x + b * x,
-    "Gumbel": lambda m, s, x, exp: s.log() + (x - m) / s + exp(-1 / s, m / s),
-    "Laplace": lambda m, s, distance: (2 * s).log() + distance(m) / s,
-    "Normal": lambda m, s, x, variance: (
-        0.5 * (variance + (x - m) ** 2) / s**2 + (s * (2 * math.pi) ** 0.5).log()
-    ),
-    "Pareto": lambda s, a, log_x: (a + 1) * log_x - a.log() - a * s.log(),
-    "Uniform": lambda low, high: (high - low).log(),
-}
 
 
 # The mean of a function over an interval, from its primitive; that of the logarithm.
@@ -260,27 +204,34 @@ def _mean_distance(m, s, point):
     return s * (density + z * taeda.erf(z / 2**0.5))
 
 
+# -E log q(x), by q's parameters and what p expects: of `x`, of its logarithm, of that
+# of `y` = 1 - x, and as functions that of e^(t x + c) and that of the distance to m.
+_CROSS = """
+Beta = _log_beta(a, b) - (a - 1) * log_x - (b - 1) * log_y
+ContinuousBernoulli = _log_normalizer(t) - t * x
+Exponential = b * x - b.log()
+Gamma = a.lgamma() - a * b.log() - (a - 1) * log_x + b * x
+Gumbel = s.log() + (x - m) / s + exp(-1 / s, m / s)
+Laplace = (2 * s).log() + distance(m) / s
+Normal = 0.5 * (spread + (x - m) ** 2) / s**2 + (s * (2 * math.pi) ** 0.5).log()
+Pareto = (a + 1) * log_x - a.log() - a * s.log()
+Uniform = (high - low).log()
+"""
 # Those expectations, by p; and the members of p that are one.
-_MOMENTS = {"x": "mean", "variance": "variance"}
-_EXPECTED = {
-    "log_x": {
-        "Beta": lambda a, b: a.digamma() - (a + b).digamma(),
-        "Exponential": lambda b: -b.log() - euler_constant,
-        "Gamma": lambda a, b: a.digamma() - b.log(),
-        "Pareto": lambda s, a: s.log() + 1 / a,
-        "Uniform": lambda low, high: _over_width(low, high, _log_from_0),
-    },
-    "log_y": {"Uniform": lambda a, b: _over_width(1 - b, 1 - a, _log_from_0)},
-    "exp": {
-        "Exponential": lambda b: lambda t, c: c.exp() / (1 - t / b),
-        "Gamma": lambda a, b: lambda t, c: c.exp() * (1 - t / b) ** -a,
-        "Normal": lambda m, s: lambda t, c: (t * m + c + 0.5 * (t * s) ** 2).exp(),
-        "Uniform": lambda low, high: (
-            lambda t, c: _over_width(low, high, lambda x: (t * x + c).exp() / t)
-        ),
-    },
-    "distance": {"Normal": lambda m, s: lambda point: _mean_distance(m, s, point)},
-}
+_MOMENTS = {"x": "mean", "spread": "variance"}
+_EXPECTED = """
+log_x Beta = a.digamma() - (a + b).digamma()
+log_x Exponential = -b.log() - euler_constant
+log_x Gamma = a.digamma() - b.log()
+log_x Pareto = s.log() + 1 / a
+log_x Uniform = _over_width(low, high, _log_from_0)
+log_y Uniform = _over_width(1 - high, 1 - low, _log_from_0)
+exp Exponential = lambda t, c: c.exp() / (1 - t / b)
+exp Gamma = lambda t, c: c.exp() * (1 - t / b) ** -a
+exp Normal = lambda t, c: (t * m + c + 0.5 * (t * s) ** 2).exp()
+exp Uniform = lambda t, c: _over_width(low, high, lambda x: (t * x + c).exp() / t)
+distance Normal = lambda point: _mean_distance(m, s, point)
+"""
 # Where p has values that no q of these has.
 _BEYOND = {
     "Poisson": "Bernoulli Binomial",
@@ -293,29 +244,39 @@ _BEYOND = {
 }
 
 
-def _of_pair(formula, kinds, side: int = 0, wrap=lambda function: function):
+def _rows(text: str) -> dict:
+    """The body of each formula, by the words before it."""
+    found = {}
+    for row in text.strip().replace("\n    ", "\0").split("\n"):
+        first, *lines = row.split("\0")
+        names, _, expression = first.partition(" = ")
+        found[names] = [*lines, f"return {expression}"]
+    return found
+
+
+def _of_pair(kinds, lines, side: int = 0, make=function_of):
     """A formula as a function of (p, q) of two classes; `side` says whose its names are
-    that do not end with `_q`.
-
-    Raises:
-        KeyError: it needs an expectation that is not known for p.
-    """
-
-    def source(name: str):
+    that do not end with `_q`."""
+    space, members, expected = KNOWN | globals(), {}, _rows(_EXPECTED)
+    for name in names_of(lines):
+        own = name.removesuffix("_q")
+        whose = side or int(own != name)
+        symbol, mean = kinds[whose]._symbols.get(own), f"{name} {kinds[0].__name__}"
         if side and name in _MOMENTS:
-            return 0, attrgetter(_MOMENTS[name])
-        if side and name in _EXPECTED:
-            return 0, _of_pair(_EXPECTED[name][kinds[0].__name__], kinds)
-        whose, name = side or name.endswith("_q"), name.removesuffix("_q")
-        return whose, attrgetter(kinds[whose]._symbols.get(name, name))
+            members[name] = f"_p.{_MOMENTS[name]}"
+        elif side and mean in expected:
+            space[f"_mean_{name}"] = _of_pair(kinds, expected[mean])
+            members[name] = f"_mean_{name}(_p, _q)"
+        elif symbol or name not in space:
+            members[name] = f"{('_p', '_q')[whose]}.{symbol or own}"
+    called = f"{kinds[0].__name__} {kinds[1].__name__}.divergence"
+    return make(called, ["_p", "_q"], lines, members, space)
 
-    sources, evaluate = [source(n) for n in _arguments(formula)], wrap(formula)
-    return lambda *pair: evaluate(*[read(pair[whose]) for whose, read in sources])
 
-
-def _of_part(name: str):
-    part = attrgetter(name)
-    return lambda p, q: kl_divergence(part(p), part(q))
+def _enter_closed(pair, lines, make) -> None:
+    @register_kl(*pair)
+    def compiled_first(p, q):
+        return register_kl(*pair)(_of_pair(pair, lines, make=make))(p, q)
 
 
 def _widened(distribution):
@@ -337,15 +298,15 @@ def _ends(distribution):
     return least, getattr(region, "upper_bound", math.inf)
 
 
-def _enter_cross_entropy(pair, cross) -> None:
-    cross = _of_pair(cross, pair, 1)
+def _enter_cross_entropy(pair, lines) -> None:
+    cross = cache(lambda: _of_pair(pair, lines, 1))
     # Whether p has values that q has not depends on the parameters.
     moving = any(is_dependent(kind.support) for kind in pair)
 
     @register_kl(*pair)
     def divergence(p, q):
         wide = _widened(p), _widened(q)
-        found = cross(*wide) - wide[0].entropy()
+        found = cross()(*wide) - wide[0].entropy()
         if moving:
             (low, high), (low_q, high_q) = _ends(p), _ends(q)
             for outside in (low < low_q, high > high_q):
@@ -354,22 +315,21 @@ def _enter_cross_entropy(pair, cross) -> None:
 
 
 def _enter_tables() -> None:
-    known = vars(_continuous) | vars(_discrete) | vars(_gamma_family) | vars(_made)
-    for names, formula in _CLOSED.items():
-        kinds = [known[name] for name in names.split()]
-        pair = kinds[0], kinds[-1]
-        named = isinstance(formula, str)
-        found = _of_part(formula) if named else _of_pair(formula, pair, wrap=in_double)
-        register_kl(*pair)(found)
-    for name_p, name_q in product(_CROSS, repeat=2):
-        pair = known[name_p], known[name_q]
-        # Some pairs need what has no closed form.
-        with suppress(KeyError):
-            if name_p != name_q:
-                _enter_cross_entropy(pair, _CROSS[name_q])
+    for names, lines in _rows(_CLOSED).items():
+        kinds = [KNOWN[name] for name in names.removeprefix("wide ").split()]
+        make = wide_function_of if names.startswith("wide ") else function_of
+        _enter_closed((kinds[0], kinds[-1]), lines, make)
+    cross, expected = _rows(_CROSS), _rows(_EXPECTED).keys()
+    means = {each.split()[0] for each in expected}
+    for name_q, lines in cross.items():
+        wanted = means & {*re.findall(r"\w+", " ".join(lines))}
+        for name_p in cross.keys() - {name_q}:
+            # Some pairs need what has no closed form.
+            if {f"{mean} {name_p}" for mean in wanted} <= expected:
+                _enter_cross_entropy((KNOWN[name_p], KNOWN[name_q]), lines)
     for names_p, names_q in _BEYOND.items():
         for pair in product(names_p.split(), names_q.split()):
-            register_kl(*[known[name] for name in pair])(
+            register_kl(*[KNOWN[name] for name in pair])(
                 lambda p, q: taeda.full_like(p.mean + q.mean, math.inf)
             )
 
