@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import os
+import pathlib
+import re
+import subprocess
+import sys
 import threading
 import traceback
 
@@ -115,6 +121,63 @@ def formulas():
         for name, member in vars(kind).items():
             if isinstance(member, formula):
                 yield kind, name
+
+
+def with_heirs(kind: type) -> list[type]:
+    return [
+        kind,
+        *(heir for each in kind.__subclasses__() for heir in with_heirs(each)),
+    ]
+
+
+def has(kind: type, name: str, held: set[str]) -> bool:
+    own = {*inspect.signature(kind).parameters}
+    return hasattr(kind, name) or name in held or name.removeprefix("_") in own
+
+
+READ = """
+from taeda.distributions import _formulas, constraints, kl, transforms
+from test_declarations import formulas
+
+read = []
+for name in ("function_of", "wide_function_of"):
+    def seen(*given, make=getattr(_formulas, name)):
+        read.append((given[0], given[3]))
+        return make(*given)
+    setattr(_formulas, name, seen)
+for kind, name in list(formulas()):
+    first = len(read)
+    getattr(kind, name)
+    for expression in read[first][1].values() if read[first:] else ():
+        print(kind.__module__, kind.__qualname__, name, expression)
+"""
+
+
+def test_rows_read_what_objects_have() -> None:
+    """In a process of its own, in which no row was read before."""
+    here = pathlib.Path(__file__).parent
+    path = os.pathsep.join([str(here), *sys.path])
+    told = subprocess.run(
+        [sys.executable, "-c", READ],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert len(told) > 600
+    folder = pathlib.Path(taeda.distributions.__file__).parent
+    sources = "".join(path.read_text() for path in folder.glob("*.py"))
+    held = {*re.findall(r"(?:self|new|made)\.(\w+)(?:, self\.\w+)* = ", sources)}
+    held |= {*re.findall(r", self\.(\w+) = ", sources)}
+    held |= {*re.findall(r"^    \w+ as (\w+)\b", sources, re.MULTILINE)}
+    held |= {*re.findall(r"setattr\(self, \"(\w+)\"", sources)}
+    wrong = []
+    for line in told:
+        module, kind, row, expression = line.split(" ", 3)
+        owner, read = getattr(sys.modules[module], kind), expression.split(".")[1]
+        if not any(has(each, read, held) for each in with_heirs(owner)):
+            wrong.append(f"{kind}.{row} reads {expression}")
+    assert not wrong
 
 
 def test_every_row_is_compiled() -> None:
