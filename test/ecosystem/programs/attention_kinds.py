@@ -1,4 +1,4 @@
-"""Kinds of attention from packages: local, rotary, of low rank, and quantized values."""
+"""Kinds of attention from packages: local, rotary, of low rank; quantized values."""
 
 import torch
 from ema_pytorch import EMA

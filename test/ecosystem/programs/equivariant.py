@@ -12,7 +12,6 @@ print(layer(x).detach())
 print(product(x, x).detach())
 turn = o3.rand_matrix()
 turned = kinds.D_from_matrix(turn)
-print(
-    f"{(product(x @ turned.T, x @ turned.T) - product(x, x) @ turned.T).abs().max():.2f}"
-)
+apart = product(x @ turned.T, x @ turned.T) - product(x, x) @ turned.T
+print(f"{apart.abs().max():.2f}")
 print(o3.spherical_harmonics(2, torch.randn(2, 3), True))

@@ -1,4 +1,4 @@
-"""skorch: a network as an estimator of scikit-learn, in a search over its parameters."""
+"""skorch: a network as an estimator of scikit-learn, and a search."""
 
 import numpy as np
 import torch
