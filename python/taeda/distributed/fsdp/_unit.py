@@ -287,7 +287,8 @@ class Unit:
             at = order.index(self) if self in tree.order else 0
             units = order[at - 1 : at] if at else []
         for unit in units:
-            if unit.unshard_in_backward:
+            done = all(g.finished for g in unit.groups)
+            if unit.unshard_in_backward and not done:
                 unit.start_gather()
                 tree.touched.setdefault(unit)
 
@@ -330,7 +331,7 @@ class Unit:
                 tree.start_reduce(group)
             if group.reshard_after_backward:
                 group.free()
-        if self.prefetch == "after":
+        if self.prefetch == "after" and tree.is_active:
             self._prefetch_backward(tree)
 
     def end_backward(self) -> None:
