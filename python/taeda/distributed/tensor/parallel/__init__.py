@@ -1,0 +1,5 @@
+"""Tensor parallelism of modules."""
+
+from __future__ import annotations
+
+__all__ = []
