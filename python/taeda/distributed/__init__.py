@@ -43,7 +43,7 @@ _MODULES = {
 }
 _PUBLIC = {name: module for module in _MODULES for name in _MODULES[module].split()}
 _SUBMODULES = (
-    "_functional_collectives _shard algorithms constants device_mesh"
+    "_composable _functional_collectives _shard algorithms constants device_mesh"
     " distributed_c10d elastic fsdp launch launcher nn optim run tensor utils"
 ).split()
 

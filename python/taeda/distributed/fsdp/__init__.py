@@ -6,6 +6,10 @@ from taeda._lazy import attributes
 
 _MODULES = {
     "_flat_param": "FlatParameter",
+    "_fsdp_module": "FSDPModule UnshardHandle register_fsdp_forward_method",
+    "_fully_shard": "fully_shard share_comm_ctx",
+    "_policies": "CPUOffloadPolicy DataParallelMeshDims MixedPrecisionPolicy"
+    " OffloadPolicy",
     "api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig"
     " LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision"
     " OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig"

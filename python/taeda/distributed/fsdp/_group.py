@@ -73,6 +73,8 @@ class Group:
         self.sync = self.all_reduce = self.reshard_after_backward = True
         self.zero_unused = False
         self.divide_by: float | None = None
+        self.in_flight = 1  # how many groups' gradients may be under way
+        self.reduce_over: Any = None  # a process group in place of `ranks.shard`
         self.arrived: set[int] = set()
         self.in_pass = self.finished = False  # of this backward pass
         self.held: dict[int, Any] = {}  # gradients not yet reduced, in reduce_dtype
@@ -235,7 +237,7 @@ class Group:
                 leaf.grad = None
             if before is not None:
                 gradient = before if gradient is None else before.add_(gradient)
-            if gradient is None and self.zero_unused and leaf.requires_grad:
+            if gradient is None and self.zero_unused and self._hooked[number]:
                 gradient = taeda.zeros_like(self.layout.wholes[number])
             if gradient is not None:
                 found[number] = gradient
@@ -291,6 +293,7 @@ class Group:
         if group is None or group.size() == 1:
             return packed, None, after
         out = packed.new_empty(packed.numel() // group.size())
+        group = self.reduce_over or group
         call = self.reducer or _reduce_scatter
         op = collectives.ReduceOp.SUM
         return out, call(out, packed, group, op, async_op=True), after

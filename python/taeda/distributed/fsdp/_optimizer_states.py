@@ -13,6 +13,7 @@ from taeda.distributed import _collectives as collectives
 from taeda.distributed._join import get_rank
 from taeda.distributed._objects import all_gather_object, broadcast_object_list
 
+from ._slots import plain_name
 from ._states import rows_of, whole_of
 
 __all__ = ["Names", "from_first", "gather", "rekey", "to_load"]
@@ -38,7 +39,7 @@ class Names:
                 continue
             start = f"{path}." if path else ""
             layout = module._group.layout
-            names = [plain(start + slot.name) for slot in layout.slots]
+            names = [plain_name(start + slot.name) for slot in layout.slots]
             seen = layout.seen()
             if layout.keeps_originals:
                 for number, parameter in enumerate(seen):
@@ -46,14 +47,7 @@ class Names:
             else:
                 self.of[id(seen[0])] = module, list(range(len(names))), names
         for name, parameter in model.named_parameters():
-            self.of.setdefault(id(parameter), (None, [0], [plain(name)]))
-
-
-def plain(name: str) -> str:
-    """A name without those of wrappers."""
-    for part in ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod"):
-        name = name.replace(f"{part}.", "")
-    return name
+            self.of.setdefault(id(parameter), (None, [0], [plain_name(name)]))
 
 
 def parameters_of(model, optim, optim_input=None) -> list:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Slot", "managed_modules", "slots_of", "unit_of"]
+__all__ = ["Slot", "managed_modules", "plain_name", "slots_of", "unit_of"]
 
 
 class Slot:
@@ -39,6 +39,13 @@ class Slot:
         for module, name in self.places:
             module._parameters.pop(name, None)
             module.__dict__[name] = tensor
+
+
+def plain_name(name: str) -> str:
+    """A name without the parts of wrappers."""
+    for part in ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod"):
+        name = name.replace(f"{part}.", "")
+    return name
 
 
 def unit_of(module) -> Any:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 import taeda
 from taeda.distributed._shard.sharded_tensor import ShardedTensor
 
+from ._slots import plain_name
 from ._summon import Opening, whole_parameters
 from .api import (
     FullOptimStateDictConfig,
@@ -151,7 +152,7 @@ def state_dict(wrapper, collect, args, kwargs):
         found = collect(**kwargs)
         if group is not None and is_whole:
             # Those that the wrapped module's buffers and states are not.
-            own = {prefix + _INNER + s.name for s in group.layout.slots}
+            own = {prefix + _INNER + plain_name(s.name) for s in group.layout.slots}
         else:
             own = set()
     keys = [key for key in found if key.startswith(prefix + _INNER)]
@@ -191,7 +192,7 @@ def _finish(wrapper, found, prefix, config, kind) -> None:
         for path, module in wrapper.module.named_modules():
             for name in module._buffers:
                 dtype = wrapper._buffer_dtypes.get((id(module), name))
-                key = prefix + clean(f"{path}.{name}" if path else name)
+                key = prefix + plain_name(f"{path}.{name}" if path else name)
                 if dtype is not None and key in found:
                     found[key] = found[key].to(dtype)
     if config.offload_to_cpu:
@@ -215,7 +216,7 @@ def _before_load(wrapper, state, prefix, *_rest) -> None:
         _load_flat(group, state, inner)
         return
     for slot in group.layout.slots:
-        key = inner + clean(slot.name)
+        key = inner + plain_name(slot.name)
         if key in state:
             state[key] = whole_of(state[key])
     if not wrapper._is_summoned:

@@ -61,9 +61,11 @@ class Tree:
         self.last_order: list = []  # as they began in the step before
         self.begun: dict = {}
         self.touched: dict = {}  # units with a part in this backward pass
+        self.units: list = []
         self.is_active = False
-        self.reducing: Any = None  # the group whose gradients are under way
+        self.traffic: list = []  # groups whose gradients are under way, in order
         self.is_last_backward = True
+        self.event: Any = None  # of the optimizer's step, on a GPU
 
     def begin_forward(self) -> None:
         """The outermost unit begins a step."""
@@ -71,6 +73,9 @@ class Tree:
             self.reset()
         self.order.clear()
         self.last_order, self.begun = list(self.begun), {}
+        event, self.event = self.event, None
+        if event is not None:
+            event.wait()
 
     def take_part(self, unit) -> None:
         """A unit has a part in the backward pass that goes on."""
@@ -84,6 +89,11 @@ class Tree:
         if not self.is_active:
             return
         self.is_active = False
+        for unit in self.units:
+            if any(group.zero_unused for group in unit.groups):
+                for group in unit.groups:
+                    group.in_pass = True
+                self.touched[unit] = None
         touched, self.touched = list(self.touched), {}
         for unit in touched:
             unit.finish_backward()
@@ -93,26 +103,24 @@ class Tree:
         self.order.clear()
 
     def start_reduce(self, group) -> None:
-        """At most one group's gradients are under way, which bounds the memory."""
-        self.wait_for_reduction()
+        """Sends a group's gradients; few are under way at once, to bound the memory."""
+        self.wait_for_reduction(group.in_flight - 1)
         if group.start_reduce():
-            self.reducing = group
+            self.traffic.append(group)
 
-    def wait_for_reduction(self) -> None:
-        """Until the gradients under way have come back."""
-        group, self.reducing = self.reducing, None
-        if group is not None:
-            group.finish_reduce()
+    def wait_for_reduction(self, left: int = 0) -> None:
+        """Until no more than `left` groups' gradients are under way."""
+        while len(self.traffic) > left:
+            self.traffic.pop(0).finish_reduce()
 
     def reset(self) -> None:
         """Forgets a forward or backward pass that ended by an exception."""
-        self.is_active, self.reducing = False, None
+        self.is_active = False
+        self.traffic.clear()
         self.touched.clear()
         self.order.clear()
-        for module in self.root.modules_below():
-            unit = unit_of(module)
-            if unit is not None:
-                unit.forget()
+        for unit in self.units:
+            unit.forget()
 
 
 class Unit:
@@ -153,6 +161,7 @@ class Unit:
         self.unshard_in_backward = True
         self.on_first_forward: Any = None
         self.inputs_left: set | None = None
+        self.to_run: set = set()  # modules whose forward passes are still to come
         for group in groups:
             group.arrival = self._arrived
 
@@ -174,17 +183,23 @@ class Unit:
             self.tree = tree = Tree(self)
             for module in self.modules_below():
                 unit = unit_of(module)
-                if unit is None:
+                if unit is None or unit in tree.units:
                     continue
                 unit.tree = tree
+                tree.units.append(unit)
                 if unit.on_first_forward is not None:
                     unit.on_first_forward()
         return self.tree
 
     # Forward.
 
-    def before_forward(self, args, kwargs):
-        """Makes the parameters whole; returns the arguments, cast."""
+    def before_forward(self, args, kwargs, module=None):
+        """Makes the parameters whole; returns the arguments, cast.
+
+        Args:
+            args, kwargs: of the forward pass.
+            module: whose it is, of a unit of several.
+        """
         tree = self.join_tree()
         again = in_backward()
         if tree.root is self and not again:
@@ -199,6 +214,8 @@ class Unit:
             tree.take_part(self)
         else:
             tree.begun[self] = None
+            if not self.to_run:
+                self.to_run = set(self.modules)
         self.gather()
         for unit in self._forward_next(tree):
             unit.start_gather()
@@ -224,8 +241,13 @@ class Unit:
         for group in self.groups:
             group.start_gather()
 
-    def after_forward(self, outputs):
-        """Frees the parameters, unless they are kept; returns the outputs, cast."""
+    def after_forward(self, outputs, module=None):
+        """Frees the parameters, unless they are kept; returns the outputs, cast.
+
+        Args:
+            outputs: of the forward pass.
+            module: whose it is; a unit of several frees them after all have run.
+        """
         tree = self.join_tree()
         if self.output_dtype is not None:
             outputs = cast_floating(outputs, self.output_dtype)
@@ -241,6 +263,10 @@ class Unit:
             if not any(g.in_pass for g in self.groups):
                 self.free(keep_smaller=True)
             return outputs
+        if module is not None:
+            self.to_run.discard(module)
+            if self.to_run:
+                return outputs
         tree.order.pop(self, None)
         tree.order[self] = None
         self._after_forward_free(tree, hooked)
@@ -346,6 +372,7 @@ class Unit:
     def forget(self) -> None:
         """Drops what a failed pass has left."""
         self.inputs_left = None
+        self.to_run = set()
         for group in self.groups:
             group.in_pass = False
             group.forget()

@@ -207,6 +207,13 @@ class DistributedDataParallel(Module, Joinable):
     # Forward.
 
     def forward(self, *inputs, **kwargs):
+        self._before_forward()
+        output = self.module(*inputs, **kwargs)
+        self._after_forward(output)
+        return output
+
+    def _before_forward(self) -> None:
+        """Buffers and the order of buckets, before the model runs."""
         syncs = taeda.is_grad_enabled() and self.require_backward_grad_sync
         if taeda.is_grad_enabled():
             work = Join.notify_join_context(self)
@@ -223,15 +230,16 @@ class DistributedDataParallel(Module, Joinable):
                 self._sync_buffers_from_active(is_joined=False)
             else:
                 self._send_states(0, self._buffers_to_send())
-        output = self.module(*inputs, **kwargs)
-        if syncs:
+
+    def _after_forward(self, output) -> None:
+        """Makes the reducer wait for the gradients of these outputs."""
+        if taeda.is_grad_enabled() and self.require_backward_grad_sync:
             self.require_forward_param_sync = True
             self.reducer.prepare(_tensors_in(output))
         else:
             self.require_forward_param_sync = False
             if taeda.is_grad_enabled():
                 self.reducer.active = False
-        return output
 
     def _must_sync_buffers(self) -> bool:
         return (
