@@ -14,8 +14,9 @@ from taeda import _C
 from ._dtensor_spec import DTensorSpec
 from ._handlers import HANDLERS, random_call
 from ._layout import meta_of
+from ._losses import ROW_LOSSES, cuts_classes
 from ._patterns import REPLICATE
-from ._propagate import choose, pattern_for, replaced_sizes
+from ._propagate import choose, pattern_for, replaced_sizes, written_names
 from ._redistribute import moved
 from .placement_types import _MaskPartial
 
@@ -97,7 +98,14 @@ def _dispatch(kind, func, args: tuple, kwargs: dict):
             strict=True,
         )
     )
-    values = _all_ours(kind, func, values)
+    rows = ROW_LOSSES.get(func.name())
+    if rows is None or not cuts_classes[0]:
+        values = _all_ours(kind, func, values)
+    if rows is not None and isinstance(values["self"], kind):
+        made = rows(values)
+        if made is not None:
+            return made
+        values = _all_ours(kind, func, values)
     try:
         key = _key(kind, func, values)
         plan = _plans.get(key)
@@ -256,8 +264,28 @@ def _run(kind, func, values: dict, plan: Plan):
     else:
         made = _computed(func, given, plan)
     if plan.is_written:
+        if any(plan.moves):
+            _put_back(kind, func, values, given, plan)
         return _written(func, values, made)
     return _wrapped(kind, func, made, plan.outputs, mesh)
+
+
+def _put_back(kind, func, values: dict, given: dict, plan: Plan) -> None:
+    """Writes what was written to redistributed copies into the tensors themselves."""
+    names, moves = written_names(func), iter(plan.moves)
+    for name, value in values.items():
+        is_list = isinstance(value, (list, tuple))
+        items = value if is_list else (value,)
+        copies = given[name] if is_list else (given[name],)
+        for item, copy in zip(items, copies, strict=True):
+            if not isinstance(item, kind):
+                continue
+            wanted = next(moves)
+            if wanted is None or name not in names:
+                continue
+            spec = item._spec
+            there = DTensorSpec(spec.mesh, wanted, spec.tensor_meta)
+            item._local_tensor.copy_(moved(copy, there, spec.placements))
 
 
 def _computed(func, given: dict, plan: Plan):
