@@ -133,18 +133,28 @@ def _cheapest(call: Operands, options: list[list[Strategy]], written: list[int])
 
 
 def _written(func, call: Operands) -> list[int]:
-    """Which tensors the call writes.
+    """Which tensors the call writes and may not be placed otherwise.
+
+    Of operators of lists that go together these are the first list's; the others that
+    they write are put back afterwards.
+    """
+    names = written_names(func)
+    if getattr(pattern_for(func), "goes_by_entries", False):
+        names &= {pattern_for(func).names[0]}
+    return [i for i, name in enumerate(call.names) if name in names]
+
+
+def written_names(func) -> set[str]:
+    """The arguments that an overload writes.
 
     Gradients of fused optimizers are left out: they are only scaled, and only where a
-    scale is given, so a copy of them will do.
+    scale is given.
     """
-    schema = func._schema
-    names = {
+    return {
         a.name
-        for a in schema.arguments
+        for a in func._schema.arguments
         if a.alias_info and a.alias_info.is_write and a.name != "grads"
     }
-    return [i for i, name in enumerate(call.names) if name in names]
 
 
 def _refused_write(func, call: Operands, options) -> RuntimeError:
