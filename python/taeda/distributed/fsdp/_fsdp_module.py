@@ -23,8 +23,8 @@ class UnshardHandle:
     def wait(self) -> None:
         """Until they are whole and registered."""
         unit, self._unit = self._unit, None
-        if unit is not None:
-            unit.gather()
+        for group in unit.groups if unit is not None else ():
+            group.finish_gather()  # nothing, if a forward pass has waited
 
 
 def _flag(name: str, value) -> None:

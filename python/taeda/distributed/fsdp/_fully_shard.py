@@ -80,7 +80,9 @@ def fully_shard(
     groups = []
     for same in _by_dtype(slots):
         dims = [_dim_of(slot, shard_placement_fn) for slot in same]
-        layout = ShardedLayout(same, ranks.rank, ranks.world, mesh, dims, home)
+        layout = ShardedLayout(
+            same, ranks.rank, ranks.world, mesh, dims, home, dp_mesh_dims
+        )
         dtypes = mp_policy.param_dtype, mp_policy.reduce_dtype
         groups.append(Group(layout, ranks, device, *dtypes, as_parameters=True))
     _make_unit(modules, groups, reshard_after_forward, mp_policy, ranks)

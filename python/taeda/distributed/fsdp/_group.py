@@ -100,6 +100,8 @@ class Group:
             self._ensure(dtype or row.dtype)
             self.layout.allocate()
             target = self.layout.target(row)
+            if self.gatherer is not None and target is not None:
+                target = _made_by(self.gatherer, target.numel(), target)
             group = self.ranks.shard
             kept, self._kept = self._kept, None
             if kept is not None and in_backward():
@@ -115,9 +117,8 @@ class Group:
         self.gathering = work, target, row
 
     def _all_gather(self, target, row, group):
-        if self.gatherer is not None:
-            return self.gatherer(target, row, group, async_op=True)
-        return collectives.all_gather_into_tensor(target, row, group, async_op=True)
+        call = self.gatherer or collectives.all_gather_into_tensor
+        return call(output_tensor=target, input_tensor=row, group=group, async_op=True)
 
     def _ensure(self, dtype) -> None:
         if not self.layout.ensure(dtype, self.device):
@@ -127,8 +128,11 @@ class Group:
             zip(self.layout.slots, self.layout.wholes, strict=True)
         ):
             leaf = self.layout.as_leaf(number, whole) if self.as_parameters else whole
-            if self.as_parameters and slot.parameter.__dict__:
-                leaf.__dict__.update(slot.parameter.__dict__)
+            if self.as_parameters:
+                own = slot.parameter.__dict__.items()
+                leaf.__dict__.update(
+                    {k: v for k, v in own if k not in ("_local_tensor", "_spec")}
+                )
             self.leaves.append(leaf)
         self._hooked = [False] * len(self.leaves)
 
@@ -292,11 +296,16 @@ class Group:
             packed.div_(before)
         if group is None or group.size() == 1:
             return packed, None, after
-        out = packed.new_empty(packed.numel() // group.size())
-        group = self.reduce_over or group
+        out = _made_by(self.reducer, packed.numel() // group.size(), packed)
         call = self.reducer or _reduce_scatter
-        op = collectives.ReduceOp.SUM
-        return out, call(out, packed, group, op, async_op=True), after
+        work = call(
+            output_tensor=out,
+            input_tensor=packed,
+            group=self.reduce_over or group,
+            op=collectives.ReduceOp.SUM,
+            async_op=True,
+        )
+        return out, work, after
 
     def _by_hook(self, packed):
         state, hook = self.comm_hook
@@ -346,5 +355,13 @@ class Group:
         self.free()
 
 
-def _reduce_scatter(out, packed, group, op, async_op):
-    return collectives.reduce_scatter_tensor(out, packed, op, group, async_op)
+def _made_by(comm, size: int, like):
+    """A tensor of one dimension, from a `Comm` where there is one."""
+    if comm is None:
+        return like.new_empty(size)
+    return comm.allocate((size,), dtype=like.dtype, device=like.device)
+
+
+def _reduce_scatter(output_tensor, input_tensor, group, op, async_op):
+    given = output_tensor, input_tensor, op, group, async_op
+    return collectives.reduce_scatter_tensor(*given)

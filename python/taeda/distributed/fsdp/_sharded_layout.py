@@ -21,17 +21,18 @@ class _Cut:
         dim: along which.
         spec: of the DTensor that optimizers see.
         whole: shape of what one rank computes with.
-        inner: that DTensor's spec, where it is a part of a tensor-parallel one.
+        inner: the spec of what one rank computes with, where that is a DTensor.
+        outer: dimensions of its mesh that are data parallel, whose sums are ours.
         rows: of each rank's part, all but the last ones'.
         before, after: elements of the dimensions around `dim`.
         chunk: elements of a rank's part with padding.
     """
 
     __slots__ = (
-        "after", "before", "chunk", "dim", "inner", "rows", "spec", "whole",
+        "after", "before", "chunk", "dim", "inner", "outer", "rows", "spec", "whole",
     )  # fmt: skip
 
-    def __init__(self, slot, dim: int, mesh, world: int) -> None:
+    def __init__(self, slot, dim: int, mesh, world: int, dims) -> None:
         self.inner = getattr(slot.parameter, "_spec", None)
         whole = slot.parameter if self.inner is None else slot.parameter._local_tensor
         self.whole, self.dim = tuple(whole.shape), dim
@@ -39,27 +40,26 @@ class _Cut:
         if dim and size % world:
             raise NotImplementedError(
                 f"FSDP does not support uneven sharding on dim {dim}: "
-                f"{tuple(slot.shape)} (world size: {world})"
+                f"{slot.shape} (world size: {world})"
             )
         self.rows = -(-size // world)
         self.before, self.after = prod(self.whole[:dim]), prod(self.whole[dim + 1 :])
         self.chunk = self.before * self.rows * self.after
-        self.spec = self._make_spec(slot.parameter, mesh)
+        self.outer: list[int] = []
+        self.spec = self._make_spec(slot, mesh, dims)
 
-    def _make_spec(self, parameter, mesh):
-        outer = [Replicate()] * (mesh.ndim - 1)
-        mine: Shard | _StridedShard = Shard(self.dim)
-        if self.inner is None:
-            placements = (*outer, mine)
+    def _make_spec(self, slot, mesh, dims):
+        parameter, inner = slot.parameter, self.inner
+        if dims is not None:
+            mesh, placements = self._within(slot, dims)
         else:
-            factor = 1
-            for place, placement in enumerate(self.inner.placements):
-                if placement.is_shard(self.dim):
-                    factor *= self.inner.mesh.size(place)
-            if factor > 1:
-                mine = _StridedShard(self.dim, split_factor=factor)
-            placements = (*outer, mine, *self.inner.placements)
-            mesh = _joined(mesh, self.inner.mesh)
+            outer = [Replicate()] * (mesh.ndim - 1)
+            if inner is None:
+                placements = (*outer, Shard(self.dim))
+            else:
+                mine = self._shard(range(inner.mesh.ndim))
+                placements = (*outer, mine, *inner.placements)
+                mesh = _joined(mesh, inner.mesh)
         shape = tuple(parameter.shape)
         stride, step = [], 1
         for size in reversed(shape):
@@ -67,6 +67,46 @@ class _Cut:
             step *= max(size, 1)
         meta = TensorMeta(taeda.Size(shape), tuple(reversed(stride)), parameter.dtype)
         return DTensorSpec(mesh, placements, meta)
+
+    def _shard(self, places):
+        """Our placement, outside of what dimensions of the inner mesh cut."""
+        factor = 1
+        for place in places:
+            if self.inner.placements[place].is_shard(self.dim):
+                factor *= self.inner.mesh.size(place)
+        if factor == 1:
+            return Shard(self.dim)
+        return _StridedShard(self.dim, split_factor=factor)
+
+    def _within(self, slot, dims):
+        """(mesh, placements) of a parameter that is on the whole mesh already."""
+        if self.inner is None:
+            raise ValueError(
+                "When dp_mesh_dims is provided, all parameters must be DTensors on the "
+                "full SPMD mesh (e.g. via distribute_module). Got plain tensor for "
+                f"parameter '{slot.name}'."
+            )
+        mesh, placements = self.inner.mesh, list(self.inner.placements)
+        shards = [mesh.mesh_dim_names.index(name) for name in dims.shard_names]
+        copies = [mesh.mesh_dim_names.index(name) for name in dims.replicate_names]
+        self.outer = shards + copies
+        for place in self.outer:
+            if not placements[place].is_replicate():
+                raise ValueError(
+                    "Expected Replicate() on DP dim "
+                    f"'{mesh.mesh_dim_names[place]}' (index {place}) but got "
+                    f"{placements[place]}"
+                )
+        count = prod(mesh.size(place) for place in shards)
+        if len(shards) > 1 and self.whole[self.dim] % count:
+            raise NotImplementedError(
+                f"fully_shard: {slot.name} of shape {tuple(self.whole)} is not divisible "
+                f"over the {count} ranks of {dims.shard_names}"
+            )
+        for place in shards:
+            inside = [p for p in range(place + 1, mesh.ndim) if p not in self.outer]
+            placements[place] = self._shard(inside)
+        return mesh, tuple(placements)
 
     def local_rows(self, rank: int) -> int:
         """How many rows a rank has."""
@@ -100,12 +140,14 @@ class ShardedLayout(Layout):
         mesh: of one dimension, or of two: copies and parts.
         dims: along which each parameter is cut.
         device: of this rank's parts.
+        mesh_dims: which dimensions of the parameters' own mesh `mesh` stands for.
     """
 
-    def __init__(self, slots, rank, world, mesh, dims, device) -> None:
+    def __init__(self, slots, rank, world, mesh, dims, device, mesh_dims) -> None:
         super().__init__(slots, rank, world)
         self.cuts = [
-            _Cut(slot, dim, mesh, world) for slot, dim in zip(slots, dims, strict=True)
+            _Cut(slot, dim, mesh, world, mesh_dims)
+            for slot, dim in zip(slots, dims, strict=True)
         ]
         self.parameters = []
         with taeda.no_grad():
@@ -153,15 +195,18 @@ class ShardedLayout(Layout):
             meta = inner.tensor_meta
             meta = TensorMeta(meta.shape, meta.stride, whole.dtype)
             spec = DTensorSpec(inner.mesh, inner.placements, meta)
-            whole = DTensor._make(whole, spec)
+            return _parameter(whole, spec, flag)
         return taeda.nn.Parameter(whole, requires_grad=flag)
 
     def local_gradient(self, number, gradient):
-        inner = self.cuts[number].inner
-        if inner is None:
+        cut = self.cuts[number]
+        if cut.inner is None:
             return gradient
-        if gradient.placements != inner.placements:
-            gradient = gradient.redistribute(placements=inner.placements)
+        wanted = list(cut.inner.placements)
+        for place in cut.outer:
+            wanted[place] = gradient.placements[place]
+        if gradient.placements != tuple(wanted):
+            gradient = gradient.redistribute(placements=wanted)
         return gradient._local_tensor
 
     # Rows.
@@ -253,10 +298,16 @@ class ShardedLayout(Layout):
                 hook(parameter)
 
 
-def _as_parameter(local, spec, given):
-    # What `nn.Parameter` makes of it, without a call on distributed tensors.
-    made = DTensor._make(local, spec).requires_grad_(given.requires_grad)
+def _parameter(local, spec, requires_grad: bool):
+    """What `nn.Parameter` makes of a DTensor, over the very same local tensor."""
+    made = DTensor._make(local, spec).requires_grad_(requires_grad)
     made._is_param = True
-    own = {k: v for k, v in given.__dict__.items() if k not in ("_local_tensor", "_spec")}
+    return made
+
+
+def _as_parameter(local, spec, given):
+    made = _parameter(local, spec, given.requires_grad)
+    kept = given.__dict__.items()
+    own = {k: v for k, v in kept if k not in ("_local_tensor", "_spec")}
     made.__dict__.update(own)
     return made
