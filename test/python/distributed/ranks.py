@@ -21,14 +21,14 @@ class Failed(Exception):
 def run(
     folder: Path, name: str, world: int, *args, route: str = "", limit: float = 60.0
 ) -> list:
-    """What `programs.name(rank, world, *args)` returned at each rank.
+    """What `name(rank, world, *args)` returned at each rank.
 
     An exception is returned as the text of its class and message; a rank that died is
     its exit status.
 
     Args:
         folder: for the ranks' files.
-        name: the function.
+        name: a function of `programs`, or "module.function".
         world: how many ranks.
         args: what it is given.
         route: "gloo" sends bytes through Gloo.
@@ -83,13 +83,15 @@ def join(folder: str, rank: int, world: int, seconds: float = 20.0) -> None:
 
 
 def _main() -> None:
-    import programs
+    from importlib import import_module
 
     folder, rank = Path(sys.argv[1]), int(sys.argv[2])
     name, world, args = pickle.loads((folder / "arguments").read_bytes())
     os.chdir(folder)
     try:
-        result = getattr(programs, name)(rank, world, *args)
+        module, _, function = name.rpartition(".")
+        programs = import_module(module or "programs")
+        result = getattr(programs, function)(rank, world, *args)
     except Exception as error:
         traceback.print_exc()
         result = f"{type(error).__name__}: {error}"

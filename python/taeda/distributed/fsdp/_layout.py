@@ -161,6 +161,8 @@ class FlatLayout(Layout):
             self.flat = None
         else:
             self.flat = taeda.nn.Parameter(mine, requires_grad=first.requires_grad)
+            for slot in slots:
+                slot.parameter = None  # gives its memory back
 
     def _views(self, whole) -> list:
         return [

@@ -160,7 +160,8 @@ class ShardedLayout(Layout):
                 local = local.to(home, copy=True).contiguous()
                 if local.data_ptr() == whole.data_ptr() and local.numel():
                     local = local.clone()
-                self.parameters.append(_as_parameter(local, cut.spec, given))
+                slot.parameter = _as_parameter(local, cut.spec, given)
+                self.parameters.append(slot.parameter)
         self.sharded()
 
     def sharded(self) -> None:

@@ -12,7 +12,8 @@ class Slot:
 
     Attributes:
         name: dotted, from the unit's module.
-        parameter: what was registered when the unit was made.
+        parameter: what was registered when the unit was made, then this rank's part of
+            it, or None where a flat parameter stands for it.
         shape: of the whole parameter.
     """
 
