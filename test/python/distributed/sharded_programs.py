@@ -303,9 +303,7 @@ def resumed(rank: int, world: int) -> dict:
     net = wrapped(use_orig_params=True)
     net.load_state_dict(state["model"])
     step_of = optimizer(taeda, net.parameters(), "adam")
-    FSDP.optim_state_dict_to_load(
-        net, step_of, state["optimizer"], load_directly=True
-    )
+    FSDP.optim_state_dict_to_load(net, step_of, state["optimizer"], load_directly=True)
     step_of.zero_grad()
     loss_of(taeda, net, *batch(taeda, 2, rank, world)).backward()
     step_of.step()

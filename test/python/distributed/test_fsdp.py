@@ -41,7 +41,8 @@ def close(got: dict, want: dict, tolerance: float = 1e-11) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "world"), [("wrappings", 3), ("shardings", 3), ("grids", 4), ("composed", 2)]
+    ("name", "world"),
+    [("wrappings", 3), ("shardings", 3), ("grids", 4), ("composed", 2)],
 )
 def test_as_one_process(tmp_path, alone, name, world):
     for result in sharded(tmp_path, name, world):

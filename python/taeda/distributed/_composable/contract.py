@@ -92,8 +92,8 @@ def _compare(before, after) -> None:
                 f"modify the order of FQNs: {old} became {new}"
             )
         raise RuntimeError(
-            f"Checking {kind}: Composable distributed API implementations cannot modify "
-            f"FQNs: lost {set(old) - set(new)}, new {set(new) - set(old)}"
+            f"Checking {kind}: Composable distributed API implementations cannot "
+            f"modify FQNs: lost {set(old) - set(new)}, new {set(new) - set(old)}"
         )
 
 

@@ -87,8 +87,7 @@ def replicate(module, ignored_modules=None, **kwargs):
         device = kwargs.pop("device_id")
         if not isinstance(device, (int, taeda.device)):
             raise RuntimeError(
-                "Expected device_id to be int or torch.device, but got "
-                f"{type(device)}"
+                f"Expected device_id to be int or torch.device, but got {type(device)}"
             )
         if not (isinstance(device, taeda.device) and device.type == "cpu"):
             kwargs["device_ids"] = [device]

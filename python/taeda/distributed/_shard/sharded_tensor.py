@@ -95,7 +95,8 @@ class ShardedTensor:
         """
         if len(self._shards) != 1:
             raise NotImplementedError(
-                f"ShardedTensor.local_tensor: expected one shard, got {len(self._shards)}"
+                "ShardedTensor.local_tensor: expected one shard, got "
+                f"{len(self._shards)}"
             )
         return self._shards[0].tensor
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import taeda
-
 from ._slots import unit_of
 from ._unit import Unit
 
@@ -188,9 +186,12 @@ class FSDPModule:
         Raises:
             TypeError, ValueError: no positive int.
         """
-        if isinstance(max_input_buffers, bool) or not isinstance(max_input_buffers, int):
+        if isinstance(max_input_buffers, bool) or not isinstance(
+            max_input_buffers, int
+        ):
             raise TypeError(
-                f"max_input_buffers must be an int, got {type(max_input_buffers).__name__}"
+                "max_input_buffers must be an int, got "
+                f"{type(max_input_buffers).__name__}"
             )
         if max_input_buffers < 1:
             raise ValueError(

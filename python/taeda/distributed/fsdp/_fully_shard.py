@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import taeda
 from taeda.distributed.device_mesh import DeviceMesh, init_device_mesh
-from taeda.distributed.tensor import DTensor, Shard
+from taeda.distributed.tensor import Shard
 
 from ._fsdp_module import FSDPModule
 from ._group import Group, Ranks
@@ -76,7 +76,9 @@ def fully_shard(
         _move(below, device, ignored)
     slots = slots_of(modules, ignored={id(p) for p in ignored})
     slots = [s for s in slots if not _is_cut(s.parameter)]
-    home = taeda.device("cpu") if isinstance(offload_policy, CPUOffloadPolicy) else device
+    home = (
+        taeda.device("cpu") if isinstance(offload_policy, CPUOffloadPolicy) else device
+    )
     groups = []
     for same in _by_dtype(slots):
         dims = [_dim_of(slot, shard_placement_fn) for slot in same]
@@ -97,8 +99,8 @@ def _check_modules(modules) -> None:
             module, (taeda.nn.ModuleList, taeda.nn.ModuleDict)
         ):
             raise ValueError(
-                "fully_shard does not support containers that do not implement forward: "
-                f"{module}"
+                "fully_shard does not support containers that do not implement "
+                f"forward: {module}"
             )
         if unit_of(module) is not None:
             raise AssertionError(

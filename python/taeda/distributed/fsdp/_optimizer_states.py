@@ -70,7 +70,9 @@ def is_part(value) -> bool:
 # To whole states.
 
 
-def gather(model, wrappers, optim, state, config, in_shards, optim_input=None, group=None):
+def gather(
+    model, wrappers, optim, state, config, in_shards, optim_input=None, group=None
+):
     """An optimizer's state dict by names, with whole or sharded tensors.
 
     Args:
@@ -128,9 +130,7 @@ def _whole_states(wrapper, names, local, in_shards) -> dict[str, dict]:
     kinds = _agree(own, ranks)
     rows: dict[str, Any] = {}
     found: dict[str, dict] = {}
-    for number, (states, slot) in enumerate(
-        zip(kinds, layout.slots, strict=True)
-    ):
+    for number, (states, slot) in enumerate(zip(kinds, layout.slots, strict=True)):
         name = names.of[id(seen[number if layout.keeps_originals else 0])][2]
         name = name[0] if layout.keeps_originals else name[number]
         for state, (dtype, value) in states.items():
@@ -145,7 +145,9 @@ def _whole_states(wrapper, names, local, in_shards) -> dict[str, dict]:
 
 
 def _agree(own: dict[int, dict], ranks) -> list:
-    """By number, state -> (dtype, None) of tensors like the parameter, else (None, value).
+    """By number, state -> (dtype, None) of tensors cut like the parameter.
+
+    Of other states it is (None, value).
 
     A rank whose part of a parameter is empty may have no state of it.
     """
@@ -238,14 +240,20 @@ def _cut(layout, numbers, states) -> dict:
         for name, value in (own or {}).items():
             value = whole_of(value)
             # States of parameters without dimensions look like steps.
-            if not is_part(value) and (name == "step" or not _fits(value, layout, number)):
-                found[name] = value.clone() if isinstance(value, taeda.Tensor) else value
+            if not is_part(value) and (
+                name == "step" or not _fits(value, layout, number)
+            ):
+                found[name] = (
+                    value.clone() if isinstance(value, taeda.Tensor) else value
+                )
                 continue
             start, inside, length = layout.part(number)
             piece = value.reshape(-1).narrow(0, inside, length)
             if layout.keeps_originals:
                 if length:
-                    shape = layout.slots[number].shape if layout.world == 1 else [length]
+                    shape = (
+                        layout.slots[number].shape if layout.world == 1 else [length]
+                    )
                     found[name] = piece.clone().view(shape)
                 continue
             row = found.get(name)
@@ -280,7 +288,9 @@ def rekey(state, to_names: bool, model, optim, optim_input=None) -> dict:
     called = {id(p): name for name, p in model.named_parameters()}
     parameters = parameters_of(model, optim, optim_input)
     names = [called[id(p)] for p in parameters]
-    other: dict = dict(enumerate(names)) if to_names else {n: i for i, n in enumerate(names)}
+    other: dict = (
+        dict(enumerate(names)) if to_names else {n: i for i, n in enumerate(names)}
+    )
     return {
         "state": {other[key]: value for key, value in state["state"].items()},
         "param_groups": [

@@ -104,7 +104,5 @@ class ReduceScatter(Comm):
     """Reduces `input_tensor` over ranks; each keeps a part in `output_tensor`."""
 
     @abstractmethod
-    def __call__(
-        self, output_tensor, input_tensor, group, op, async_op: bool = False
-    ):
+    def __call__(self, output_tensor, input_tensor, group, op, async_op: bool = False):
         """Returns what has `wait()`, or None."""

@@ -84,7 +84,9 @@ def choose_device(module, ignored, device_id):
         if isinstance(device_id, int):
             return taeda.device("cuda", device_id)
         return taeda.device(device_id)
-    places = {p.device for p in module.parameters() if p not in ignored and not p.is_meta}
+    places = {
+        p.device for p in module.parameters() if p not in ignored and not p.is_meta
+    }
     if len(places) > 1:
         raise RuntimeError(
             "FSDP: expected the module's parameters on one device, got "
@@ -107,7 +109,9 @@ def find_ranks(strategy, group, mesh, has_policy: bool) -> Ranks:
     if strategy in HYBRID:
         if mesh is not None:
             if mesh.ndim != 2:
-                raise ValueError(f"Expected device_mesh to have ndim=2 but got {mesh.ndim}")
+                raise ValueError(
+                    f"Expected device_mesh to have ndim=2 but got {mesh.ndim}"
+                )
             return Ranks(mesh.get_group(1), mesh.get_group(0))
         if group is None:
             if not has_policy:
@@ -157,18 +161,14 @@ def materialize(module, init, ignored_modules, device) -> None:
 
     def own(m):
         return [
-            t
-            for t in (*m._parameters.values(), *m._buffers.values())
-            if t is not None
+            t for t in (*m._parameters.values(), *m._buffers.values()) if t is not None
         ]
 
     if not any(t.is_meta for m in below for t in own(m)):
         return
     if init is not None:
         if not callable(init):
-            raise ValueError(
-                f"Expected {init} to be callable but got {type(init)}"
-            )
+            raise ValueError(f"Expected {init} to be callable but got {type(init)}")
         for m in below:
             init(m)
         return

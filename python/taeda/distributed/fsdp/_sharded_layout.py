@@ -100,8 +100,8 @@ class _Cut:
         count = prod(mesh.size(place) for place in shards)
         if len(shards) > 1 and self.whole[self.dim] % count:
             raise NotImplementedError(
-                f"fully_shard: {slot.name} of shape {tuple(self.whole)} is not divisible "
-                f"over the {count} ranks of {dims.shard_names}"
+                f"fully_shard: {slot.name} of shape {tuple(self.whole)} is not "
+                f"divisible over the {count} ranks of {dims.shard_names}"
             )
         for place in shards:
             inside = [p for p in range(place + 1, mesh.ndim) if p not in self.outer]

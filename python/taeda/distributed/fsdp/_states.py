@@ -69,9 +69,7 @@ def set_type(wrappers, kind, model=None, optimizer=None) -> StateDictSettings:
     for name, cls, config in zip(names, wanted, (model, optimizer), strict=True):
         config = cls() if config is None else config
         if type(config) is not cls:
-            raise RuntimeError(
-                f"Expected {name} of type {cls} but got {type(config)}"
-            )
+            raise RuntimeError(f"Expected {name} of type {cls} but got {type(config)}")
         given.append(config)
     before = get_type(wrappers) if wrappers else StateDictSettings(None, None, None)  # type: ignore[arg-type]
     for wrapper in wrappers:

@@ -45,7 +45,9 @@ def cast_floating(value, dtype):
         from dataclasses import fields, replace
 
         own = [f.name for f in fields(value) if f.init]
-        return replace(value, **{n: cast_floating(getattr(value, n), dtype) for n in own})
+        return replace(
+            value, **{n: cast_floating(getattr(value, n), dtype) for n in own}
+        )
     return value
 
 

@@ -1,12 +1,17 @@
-"""The static methods of FullyShardedDataParallel about optimizers."""
+"""The static methods of FullyShardedDataParallel about state dicts."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
+
 from . import _optimizer_states as states
+from ._states import get_type, set_type
 from .api import (
     FullOptimStateDictConfig,
     OptimStateDictConfig,
     OptimStateKeyType,
+    StateDictConfig,
+    StateDictSettings,
     StateDictType,
 )
 
@@ -15,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["OptimizerMethods"]
+__all__ = ["StateMethods"]
 
 
 def _wrappers(model) -> list:
@@ -35,8 +40,57 @@ def _old(name: str, new: str) -> None:
     )
 
 
-class OptimizerMethods:
-    """State dicts of optimizers of wrapped models; all ranks call each of these."""
+class StateMethods:
+    """Types of state dicts, and those of optimizers, which all ranks call."""
+
+    @staticmethod
+    def set_state_dict_type(
+        module,
+        state_dict_type: StateDictType,
+        state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: OptimStateDictConfig | None = None,
+    ) -> StateDictSettings:
+        """Chooses what `state_dict` and `optim_state_dict` of the wrappers hold.
+
+        Returns:
+            What was chosen before.
+
+        Raises:
+            RuntimeError: a configuration of another type.
+        """
+        given = state_dict_type, state_dict_config, optim_state_dict_config
+        return set_type(_wrappers(module), *given)
+
+    @staticmethod
+    def get_state_dict_type(module) -> StateDictSettings:
+        """What `set_state_dict_type` chose for the wrappers in a module.
+
+        Raises:
+            AssertionError: not the same for all.
+        """
+        return get_type(_wrappers(module))
+
+    @staticmethod
+    @contextmanager
+    def state_dict_type(
+        module,
+        state_dict_type: StateDictType,
+        state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: OptimStateDictConfig | None = None,
+    ):
+        """`set_state_dict_type` for a while."""
+        cls = StateMethods
+        given = state_dict_type, state_dict_config, optim_state_dict_config
+        before = cls.set_state_dict_type(module, *given)
+        with ExitStack() as stack:
+            if before.state_dict_type is not None:
+                fields = (
+                    before.state_dict_type,
+                    before.state_dict_config,
+                    before.optim_state_dict_config,
+                )
+                stack.callback(cls.set_state_dict_type, module, *fields)
+            yield
 
     @staticmethod
     def optim_state_dict(
@@ -55,8 +109,12 @@ class OptimizerMethods:
         """
         wrappers = _wrappers(model)
         settings = wrappers[0]._settings if wrappers else None
-        config = settings.optim_state_dict_config if settings else OptimStateDictConfig()
-        whole = not settings or settings.state_dict_type is StateDictType.FULL_STATE_DICT
+        config = (
+            settings.optim_state_dict_config if settings else OptimStateDictConfig()
+        )
+        whole = (
+            not settings or settings.state_dict_type is StateDictType.FULL_STATE_DICT
+        )
         state = optim.state_dict() if optim_state_dict is None else optim_state_dict
         return states.gather(
             model, wrappers, optim, state, config, not whole, group=group
