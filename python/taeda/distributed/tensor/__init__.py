@@ -5,7 +5,8 @@ from __future__ import annotations
 from taeda._lazy import attributes
 from taeda.serialization import add_safe_globals
 
-from ..device_mesh import DeviceMesh, init_device_mesh
+from ..device_mesh import DeviceMesh
+from ..device_mesh import init_device_mesh as init_device_mesh
 from ._api import DTensor, _rebuilt, distribute_tensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from .placement_types import (

@@ -2,8 +2,8 @@
 
 A call is looked up by its overload, its tensors' specs and its other arguments; what is
 found says which tensors are redistributed, which arguments repeat sizes of parts, and
-the specs of the results. So a call that was seen before costs a look-up, the operator on
-the local tensors, and a wrapper.
+the specs of the results. So a call that was seen before costs a look-up, the operator
+on the local tensors, and a wrapper.
 """
 
 from __future__ import annotations
@@ -212,7 +212,9 @@ def _shorten(func, args: tuple, values: dict, plan: Plan, short: tuple) -> None:
     made.quick = quick
     names = list(values)
     given = {**values, **plan.sizes}
-    made.head = [(i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes]
+    made.head = [
+        (i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes
+    ]
     made.tail = tuple(given[n] for n in names[len(args) :])
     made.places = {n: i for i, n in enumerate(names[len(args) :])}
     if any(isinstance(v, Tensor) for v in made.tail):
