@@ -21,14 +21,14 @@ class Failed(Exception):
 def run(
     folder: Path, name: str, world: int, *args, route: str = "", limit: float = 60.0
 ) -> list:
-    """What `name(rank, world, *args)` returned at each rank.
+    """What `programs.name(rank, world, *args)` returned at each rank.
 
     An exception is returned as the text of its class and message; a rank that died is
     its exit status.
 
     Args:
         folder: for the ranks' files.
-        name: a function of `programs`, or "module.function".
+        name: the function; "module.function" of one that is not in `programs`.
         world: how many ranks.
         args: what it is given.
         route: "gloo" sends bytes through Gloo.
@@ -90,8 +90,8 @@ def _main() -> None:
     os.chdir(folder)
     try:
         module, _, function = name.rpartition(".")
-        programs = import_module(module or "programs")
-        result = getattr(programs, function)(rank, world, *args)
+        program = getattr(import_module(module or "programs"), function)
+        result = program(rank, world, *args)
     except Exception as error:
         traceback.print_exc()
         result = f"{type(error).__name__}: {error}"

@@ -29,9 +29,9 @@ _make_wrapper = _C._make_wrapper_subclass
 class DTensor(Tensor):
     """A tensor whose parts lie at the ranks of a mesh, used like one on one device.
 
-    Operators compute on the parts and communicate where their result needs it; all ranks
-    of the mesh call the same operators in the same order. Made by `distribute_tensor`,
-    `DTensor.from_local` and the functions beside it.
+    Operators compute on the parts and communicate where their result needs it; all
+    ranks of the mesh call the same operators in the same order. Made by
+    `distribute_tensor`, `DTensor.from_local` and the functions beside it.
     """
 
     _local_tensor: Tensor
@@ -225,8 +225,8 @@ class DTensor(Tensor):
             )
         if len(placements) != mesh.ndim:
             raise ValueError(
-                f"redistribute: expected {mesh.ndim} placements, one for each dimension "
-                f"of the mesh, got {placements}"
+                f"redistribute: expected {mesh.ndim} placements, one for each dimension"
+                f" of the mesh, got {placements}"
             )
         return Redistribute.apply(self, placements, forward_dtype, backward_dtype)
 

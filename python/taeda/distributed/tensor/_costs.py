@@ -1,9 +1,9 @@
 """What redistribution costs: microseconds of collectives on one mesh.
 
 Start of a collective 6.6, 0.6 for each further rank, and bytes at 87.7 GB/s, the same
-figures for every mesh: only their order decides, and it has to be the same at all ranks.
-An exchange counts one more than gathering, so that of two ways that move as much the one
-with less memory traffic is taken.
+figures for every mesh: only their order decides, and it has to be the same at all
+ranks. An exchange counts one more than gathering, so that of two ways that move as much
+the one with less memory traffic is taken.
 """
 
 from __future__ import annotations

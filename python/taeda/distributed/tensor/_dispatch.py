@@ -2,22 +2,25 @@
 
 A call is looked up by its overload, its tensors' specs and its other arguments; what is
 found says which tensors are redistributed, which arguments repeat sizes of parts, and
-the specs of the results. So a call that was seen before costs a look-up, the operator on
-the local tensors, and a wrapper.
+the specs of the results. So a call that was seen before costs a look-up, the operator
+on the local tensors, and a wrapper.
 """
 
 from __future__ import annotations
+
+import math
 
 import taeda
 from taeda import _C
 
 from ._dtensor_spec import DTensorSpec
 from ._handlers import HANDLERS, random_call
-from ._layout import meta_of
-from ._losses import ROW_LOSSES, cuts_classes
+from ._layout import local_shape, meta_of
+from ._losses import MEAN, ROW_LOSSES, cuts_classes
 from ._patterns import REPLICATE
 from ._propagate import choose, pattern_for, replaced_sizes, written_names
 from ._redistribute import moved
+from ._written_views import noted_view, write_back
 from .placement_types import _MaskPartial
 
 _op_call = _C._op_call
@@ -42,6 +45,7 @@ class Plan:
     Attributes:
         moves: for each tensor None, or the placements that it is given first.
         sizes: values of arguments that repeat sizes of parts.
+        share: what the result is multiplied by, 1 for nearly all.
         outputs: specs of the results; None where their shapes depend on data.
         quick: how the results of a call without moves are made tensors, or None.
         head, tail, places: of a quick call, sizes among its positional arguments, the
@@ -56,6 +60,7 @@ class Plan:
         "outputs",
         "places",
         "quick",
+        "share",
         "sizes",
         "tail",
     )
@@ -63,6 +68,7 @@ class Plan:
     def __init__(self, moves: list, sizes: dict, outputs) -> None:
         self.moves, self.sizes, self.outputs = moves, sizes, outputs
         self.is_written = False
+        self.share = 1.0
         self.mask: _MaskPartial | None = None
         self.quick = None
         self.head: list = []
@@ -137,7 +143,18 @@ def _one(kind, made, outputs, args):
 
 
 def _first_argument(kind, made, outputs, args):
-    return args[0]
+    written = args[0]
+    if "_origin" in written.__dict__:
+        write_back(written)
+    return written
+
+
+def _view(kind, made, outputs, args):
+    viewed = args[0]
+    view = kind._make(made, outputs[0])
+    if "_origin" in viewed.__dict__:
+        view._origin = (viewed, None, ())
+    return view
 
 
 def _list(kind, made, outputs, args):
@@ -195,7 +212,9 @@ def _shorten(func, args: tuple, values: dict, plan: Plan, short: tuple) -> None:
     made.quick = quick
     names = list(values)
     given = {**values, **plan.sizes}
-    made.head = [(i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes]
+    made.head = [
+        (i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes
+    ]
     made.tail = tuple(given[n] for n in names[len(args) :])
     made.places = {n: i for i, n in enumerate(names[len(args) :])}
     if any(isinstance(v, Tensor) for v in made.tail):
@@ -209,6 +228,8 @@ def _quick(func, values: dict, plan: Plan):
     """How results of a call that needs nothing but the operator are made tensors."""
     if any(plan.moves) or plan.mask is not None or plan.outputs is None:
         return None
+    if plan.share != 1:
+        return None
     mesh = plan_mesh(values)
     if mesh is None or mesh.get_coordinate() is None:
         return None
@@ -219,7 +240,8 @@ def _quick(func, values: dict, plan: Plan):
         return _first_argument if is_one and not plan.sizes else None
     if len(results) == 1:
         if not results[0].type.endswith("[]"):
-            return _one if plan.outputs and plan.outputs[0] is not None else None
+            one = _view if func.is_view else _one
+            return one if plan.outputs and plan.outputs[0] is not None else None
         return _list
     return _tuple if all(not r.type.endswith("[]") for r in results) else None
 
@@ -311,8 +333,12 @@ def _planned(kind, func, values: dict) -> Plan:
     plan.is_written = any(
         a.alias_info and a.alias_info.is_write for a in schema.arguments
     )
-    if choice.outputs:
-        for placement in choice.outputs[0].placements if choice.outputs[0] else ():
+    pattern = pattern_for(func)
+    if getattr(pattern, "divides_by_size", False) and values["reduction"] == MEAN:
+        spec = choice.outputs[0]
+        plan.share = math.prod(local_shape(spec)) / max(math.prod(spec.shape), 1)
+    if getattr(pattern, "looks_up", False):
+        for placement in choice.outputs[0].placements:
             if isinstance(placement, _MaskPartial):
                 plan.mask = placement
     return plan
@@ -350,6 +376,11 @@ def _run(kind, func, values: dict, plan: Plan):
         made = masked_lookup(func, values, given, plan)
     else:
         made = _computed(func, given, plan)
+        if plan.share != 1:
+            made = made * plan.share
+    if func.is_view and not plan.is_written:
+        wrapped = _wrapped(kind, func, made, plan.outputs, mesh)
+        return noted_view(func, values, plan, wrapped)
     if plan.is_written:
         if any(plan.moves):
             _put_back(kind, func, values, given, plan)
@@ -404,6 +435,9 @@ def _written(func, values: dict, made):
         for a in func._schema.arguments
         if a.alias_info and a.alias_info.is_write
     ]
+    for item in found:
+        if "_origin" in getattr(item, "__dict__", ()):
+            write_back(item)
     if not func._schema.returns:
         return None
     return found[0] if len(found) == 1 else tuple(found)

@@ -25,8 +25,8 @@ def _made(
     given = [Replicate()] * mesh.ndim if placements is None else placements
     if len(given) != mesh.ndim:
         raise ValueError(
-            f"placements: expected {mesh.ndim}, one for each dimension of the mesh, got "
-            f"{given}"
+            f"placements: expected {mesh.ndim}, one for each dimension of the mesh, "
+            f"got {given}"
         )
     placed = normalized(given, len(size))
     dtype = taeda.get_default_dtype() if dtype is None else dtype

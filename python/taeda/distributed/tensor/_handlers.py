@@ -93,7 +93,7 @@ def masked_lookup(func, values: dict, given: dict, plan):
 # the generators of all ranks to be in the same state, as `manual_seed` with one seed
 # leaves them.
 def random_call(func, values: dict, given: dict, outputs, is_ours):
-    """A call of an operator that draws: of the whole, of which this rank keeps a part."""
+    """A call of an operator that draws: of the whole, of which a part is kept."""
     sharded = [
         (name, value)
         for name, value in values.items()

@@ -1,17 +1,17 @@
 """Operators as patterns of axes, read from their records.
 
 A strategy says for one dimension of a mesh how each tensor of a call is placed, and how
-each result then is. Those of an operator follow from its record: an axis that may be cut
-gives one, a sum over an axis leaves partial sums, and an operator that is linear in some
-tensors takes partial sums of them. `_rules.py` has the operators whose record says that
-nothing can be told.
+each result then is. Those of an operator follow from its record: an axis that may be
+cut gives one, a sum over an axis leaves partial sums, and an operator that is linear in
+some tensors takes partial sums of them. `_rules.py` has the operators whose record says
+that nothing can be told.
 """
 
 from __future__ import annotations
 
 from ._axes import Axes
 from ._formulas import joined_by, linear_sets
-from .placement_types import Partial, Replicate, Shard
+from .placement_types import Partial, Replicate
 
 REPLICATE = Replicate()
 
@@ -84,6 +84,12 @@ class Pattern:
         self.axes = None
         if text is not None and not text.startswith("opaque"):
             self.axes = Axes(text)
+        # A mean's gradient is divided by the number of elements that the call has.
+        self.divides_by_size = (
+            record.family == "pointwise"
+            and record.axes is None
+            and any(a.name == "reduction" for a in record.arguments)
+        )
         lists = [o for o in self.axes.inputs if o.is_list] if self.axes else []
         self.goes_by_entries = len(lists) > 1 and not self.axes.outputs
         self.is_accumulating = self.joined is not None and record.axes is None
@@ -204,7 +210,7 @@ class Pattern:
         return [Strategy([placement], [placement])]
 
     def _cut(self, call: Operands, label, placement, left, right, count: int):
-        """The strategy in which the axis of that label is cut; None if it may not be."""
+        """The strategy in which the axis of that label is cut; None if it cannot be."""
         size, inputs = None, []
         for labels, shape in zip(left, call.shapes, strict=True):
             at = labels.index(label) if label in labels else None

@@ -2,8 +2,8 @@
 
 One table: `RULES` has for an overload's name either axes that may be cut further than
 its record says, since an operand is added to a sum or is looked up, or a class that
-makes the strategies. A test holds each entry to its record: the overload exists, and its
-record says `opaque`, or needs whole what the rule cuts.
+makes the strategies. A test holds each entry to its record: the overload exists, and
+its record says `opaque`, or needs whole what the rule cuts.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ def _as_int(order):
 
 class _Lookup(Pattern):
     """`embedding`: a table cut by rows gives zeros for rows of others."""
+
+    looks_up = True
 
     def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
         found = super().strategies(call, mesh_dim, count)

@@ -1,9 +1,9 @@
 """Views: which axis of the result each axis of the tensor becomes, told by strides.
 
 The view is made of a tensor on meta without gaps, in which every axis longer than one
-has a stride of its own. An axis of the result that has stride and size of an axis of the
-tensor is that axis; one that spans it has it inside; one that it spans is a part of it.
-So no view needs a rule.
+has a stride of its own. An axis of the result that has stride and size of an axis of
+the tensor is that axis; one that spans it has it inside; one that it spans is a part of
+it. So no view needs a rule.
 """
 
 from __future__ import annotations

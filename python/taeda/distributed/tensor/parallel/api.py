@@ -54,8 +54,8 @@ def parallelize_module(
         return plan._apply(module, mesh)
     if not isinstance(plan, dict):
         raise TypeError(
-            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, "
-            f"{type(plan)} found!"
+            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for "
+            f"parallelize_plan, {type(plan)} found!"
         )
     for path, style in plan.items():
         found = _matching(module, path.split(".") if path else [])
