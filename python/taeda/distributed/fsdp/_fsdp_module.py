@@ -186,19 +186,13 @@ class FSDPModule:
         Raises:
             TypeError, ValueError: no positive int.
         """
-        if isinstance(max_input_buffers, bool) or not isinstance(
-            max_input_buffers, int
-        ):
-            raise TypeError(
-                "max_input_buffers must be an int, got "
-                f"{type(max_input_buffers).__name__}"
-            )
-        if max_input_buffers < 1:
-            raise ValueError(
-                f"max_input_buffers must be a positive int, got {max_input_buffers}"
-            )
+        count, what = max_input_buffers, "max_input_buffers must be"
+        if type(count) is not int:
+            raise TypeError(f"{what} an int, got {type(count).__name__}")
+        if count <= 0:
+            raise ValueError(f"{what} a positive int, got {count}")
         for group in self._groups(recurse):
-            group.in_flight = max_input_buffers
+            group.in_flight = count
 
     def set_separate_reduce_scatter_group(
         self, enable: bool = True, *, recurse: bool = True

@@ -121,11 +121,13 @@ def _all_ranks() -> DeviceMesh:
 
 
 def _check_mesh(mesh) -> None:
-    if mesh.ndim not in (1, 2):
-        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
-    if mesh.ndim == 2 and mesh.mesh_dim_names is None:
+    if mesh.ndim == 1:
+        return
+    if mesh.ndim != 2:
+        raise ValueError(f"fully_shard: expected a 1D or 2D DeviceMesh, got {mesh}")
+    if mesh.mesh_dim_names is None:
         raise AssertionError(
-            "Please init the 2D mesh for HSDP with mesh_dim_names specified"
+            f"fully_shard: the dimensions of a 2D mesh need mesh_dim_names, got {mesh}"
         )
 
 

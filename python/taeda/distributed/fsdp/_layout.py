@@ -21,6 +21,16 @@ def _resize(tensor, numel: int) -> None:
 class Layout:
     """What both layouts share: tensors for whole parameters that come and go.
 
+    Each layout has its own of these:
+    - `stored()`: dtype and device of this rank's part.
+    - `seen()`: the parameters that optimizers see; `sharded()` registers them.
+    - `make(dtype, device)`: buffers of whole parameters, and views of their shapes.
+    - `row()`: this rank's part as one row, of equal length at all ranks.
+    - `target(row)`: where the rows of all ranks are to go, in one dimension; `fill`
+      moves them on to the buffers.
+    - `pack(gradients, dtype)`: gradients by number as one row for each rank.
+    - `accept(row, numbers)`: makes a reduced row the gradients of this rank's part.
+
     Args:
         slots: the parameters.
         rank: this rank among those that share them.
@@ -73,52 +83,6 @@ class Layout:
     def local_gradient(self, number: int, gradient):
         """A whole parameter's gradient as a plain tensor."""
         return gradient
-
-    # Each layout's own.
-
-    def stored(self):
-        """(dtype, device) of this rank's part."""
-        raise NotImplementedError
-
-    def sharded(self) -> None:
-        """Registers what optimizers see."""
-        raise NotImplementedError
-
-    def seen(self) -> list:
-        """What they see: parameters of this rank's part."""
-        raise NotImplementedError
-
-    def make(self, dtype, device):
-        """(buffers, views of the parameters' shapes)."""
-        raise NotImplementedError
-
-    def row(self):
-        """This rank's part as one row, of equal length at all ranks."""
-        raise NotImplementedError
-
-    def target(self, row):
-        """Where the rows of all ranks are to go, in one dimension."""
-        raise NotImplementedError
-
-    def fill(self, target) -> None:
-        """From there to the whole parameters."""
-        raise NotImplementedError
-
-    def wholes_of(self, target) -> list:
-        """Whole parameters, from a row of another dtype than the buffers'."""
-        raise NotImplementedError
-
-    def pack(self, gradients: dict, dtype):
-        """Gradients by number, as one row for each rank, all in one dimension."""
-        raise NotImplementedError
-
-    def accept(self, row, numbers) -> None:
-        """A reduced row becomes the gradients of this rank's part."""
-        raise NotImplementedError
-
-    def store(self, wholes) -> None:
-        """Whole values, of which this rank keeps its part."""
-        raise NotImplementedError
 
 
 class FlatLayout(Layout):
@@ -254,6 +218,7 @@ class FlatLayout(Layout):
         pass
 
     def wholes_of(self, target) -> list:
+        """Whole parameters as views of all rows, of any dtype."""
         return self._views(target)
 
     def pack(self, gradients: dict, dtype):
@@ -275,6 +240,7 @@ class FlatLayout(Layout):
                 _add_gradient(slot.parameter, piece)
 
     def store(self, wholes) -> None:
+        """Takes this rank's part of whole values."""
         for number, whole in enumerate(wholes):
             start, inside, length = self.part(number)
             if length:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 
 import taeda
 from taeda.nn.modules.batchnorm import _BatchNorm
@@ -37,11 +37,11 @@ class ShardingStrategy(Enum):
     mesh) and keep copies between them.
     """
 
-    FULL_SHARD = auto()
-    SHARD_GRAD_OP = auto()
-    NO_SHARD = auto()
-    HYBRID_SHARD = auto()
-    _HYBRID_SHARD_ZERO2 = auto()
+    FULL_SHARD = 1
+    SHARD_GRAD_OP = 2
+    NO_SHARD = 3
+    HYBRID_SHARD = 4
+    _HYBRID_SHARD_ZERO2 = 5
 
 
 class BackwardPrefetch(Enum):
@@ -50,23 +50,23 @@ class BackwardPrefetch(Enum):
     PRE overlaps the most and holds two units' parameters; POST holds one's.
     """
 
-    BACKWARD_PRE = auto()
-    BACKWARD_POST = auto()
+    BACKWARD_PRE = 1
+    BACKWARD_POST = 2
 
 
 class StateDictType(Enum):
     """What `state_dict` holds: whole tensors, flat parts of this rank, or shards."""
 
-    FULL_STATE_DICT = auto()
-    LOCAL_STATE_DICT = auto()
-    SHARDED_STATE_DICT = auto()
+    FULL_STATE_DICT = 1
+    LOCAL_STATE_DICT = 2
+    SHARDED_STATE_DICT = 3
 
 
 class OptimStateKeyType(Enum):
     """By what an optimizer's state dict names its parameters."""
 
-    PARAM_NAME = auto()
-    PARAM_ID = auto()
+    PARAM_NAME = 1
+    PARAM_ID = 2
 
 
 @dataclass

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import taeda
+from taeda._lazy import attributes
 from taeda.nn.modules.module import Module
 
 from . import _setup as setup
 from . import _states as states
-from ._flat_param import FlatParameter
+from . import api
 from ._gradient_methods import GradientMethods
 from ._group import Group
 from ._layout import FlatLayout
@@ -17,49 +18,17 @@ from ._slots import managed_modules
 from ._state_methods import StateMethods
 from ._summon import whole_parameters
 from ._unit import Unit
-from .api import (
-    BackwardPrefetch,
-    CPUOffload,
-    FullOptimStateDictConfig,
-    FullStateDictConfig,
-    LocalOptimStateDictConfig,
-    LocalStateDictConfig,
-    MixedPrecision,
-    OptimStateDictConfig,
-    OptimStateKeyType,
-    ShardedOptimStateDictConfig,
-    ShardedStateDictConfig,
-    ShardingStrategy,
-    StateDictConfig,
-    StateDictSettings,
-    StateDictType,
-)
+from .api import BackwardPrefetch, CPUOffload, MixedPrecision, ShardingStrategy
 from .wrap import wrap_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "BackwardPrefetch",
-    "CPUOffload",
-    "FlatParameter",
-    "FullOptimStateDictConfig",
-    "FullStateDictConfig",
-    "FullyShardedDataParallel",
-    "LocalOptimStateDictConfig",
-    "LocalStateDictConfig",
-    "MixedPrecision",
-    "OptimStateDictConfig",
-    "OptimStateKeyType",
-    "ShardedOptimStateDictConfig",
-    "ShardedStateDictConfig",
-    "ShardingStrategy",
-    "StateDictConfig",
-    "StateDictSettings",
-    "StateDictType",
-]
+__all__ = ["FullyShardedDataParallel"]
 
+# Names that programs look for here too.
+__getattr__ = attributes(__name__, dict.fromkeys(api.__all__, ".api"))
 _INNER = "_fsdp_wrapped_module"
 _PREFETCH = {
     BackwardPrefetch.BACKWARD_PRE: "before",
@@ -160,19 +129,19 @@ class FullyShardedDataParallel(GradientMethods, StateMethods, Module):
         self._keeps_originals, self._is_summoned = use_orig_params, False
         if has_policy:
             self._wrap_below(module, auto_wrap_policy, {
-                "process_group": process_group,
-                "sharding_strategy": sharding_strategy,
-                "cpu_offload": cpu_offload,
                 "backward_prefetch": backward_prefetch,
+                "cpu_offload": cpu_offload,
+                "device_id": device_id,
+                "device_mesh": device_mesh,
+                "forward_prefetch": forward_prefetch,
+                "ignored_states": left[1],
+                "limit_all_gathers": limit_all_gathers,
                 "mixed_precision": mixed_precision,
                 "param_init_fn": param_init_fn,
-                "device_id": device_id,
+                "process_group": process_group,
+                "sharding_strategy": sharding_strategy,
                 "sync_module_states": sync_module_states,
-                "forward_prefetch": forward_prefetch,
-                "limit_all_gathers": limit_all_gathers,
                 "use_orig_params": use_orig_params,
-                "ignored_states": left[1],
-                "device_mesh": device_mesh,
             })  # fmt: skip
         self._split(module, param_init_fn, sync_module_states)
         self._make_unit(_PREFETCH[backward_prefetch], forward_prefetch)

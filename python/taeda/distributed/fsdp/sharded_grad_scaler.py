@@ -29,14 +29,8 @@ class ShardedGradScaler(GradScaler):
         enabled: bool = True,
         process_group=None,
     ) -> None:
-        super().__init__(
-            device,
-            init_scale=init_scale,
-            backoff_factor=backoff_factor,
-            growth_factor=growth_factor,
-            growth_interval=growth_interval,
-            enabled=enabled,
-        )
+        factors = growth_factor, backoff_factor
+        super().__init__(device, init_scale, *factors, growth_interval, enabled)
         self.process_group = process_group
 
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16: bool = True):

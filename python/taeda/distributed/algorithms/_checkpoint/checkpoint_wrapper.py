@@ -98,8 +98,10 @@ class OffloadWrapper(ActivationWrapper):
     def forward(self, *args, **kwargs):
         from taeda.autograd.graph import save_on_cpu
 
+        inner = self._checkpoint_wrapped_module
         with save_on_cpu(pin_memory=True):
-            return self._checkpoint_wrapped_module(*args, **kwargs)
+            result = inner(*args, **kwargs)
+        return result
 
 
 class CheckpointWrapper(ActivationWrapper):
