@@ -80,6 +80,7 @@ def replicate(module, ignored_modules=None, **kwargs):
 
     Raises:
         RuntimeError: `fully_shard` manages it, or `device_id` is no device.
+        NotImplementedError: `mixed_precision`.
     """
     from taeda.distributed.fsdp._slots import unit_of
 
@@ -95,6 +96,8 @@ def replicate(module, ignored_modules=None, **kwargs):
         raise RuntimeError(
             "Cannot apply `replicate()` on a Module already managed by `fully_shard`"
         )
+    if kwargs.get("mixed_precision") is not None:
+        raise NotImplementedError("replicate: mixed_precision")
     ignored = set(ignored_modules or ())
     state = replicate.state(module)
 
