@@ -17,7 +17,15 @@ from typing import Any
 import taeda
 from taeda.distributed import _collectives as collectives
 
-__all__ = ["Group", "Ranks", "in_backward"]
+__all__ = ["Group", "Ranks", "first_divisor", "in_backward"]
+
+
+def first_divisor(count: float) -> float:
+    """The first of two divisors that make an average, about the square root."""
+    divisor = 1.0
+    while count % divisor == 0 and count / divisor > divisor:
+        divisor *= 2
+    return divisor
 
 
 def in_backward() -> bool:
@@ -282,9 +290,7 @@ class Group:
         factor = float(self.divide_by or self.ranks.all)
         if dtype != taeda.float16:
             return 1.0, factor
-        before = 1.0
-        while factor % before == 0 and factor / before > before:
-            before *= 2
+        before = first_divisor(factor)
         return before, factor / before
 
     def _reduce_scatter(self, packed):

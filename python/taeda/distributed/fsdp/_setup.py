@@ -30,8 +30,7 @@ def ignored_of(module, modules, states) -> tuple[set, set]:
     """(modules, parameters) that are left alone.
 
     Raises:
-        ValueError: both kinds of argument are given, or the module itself.
-        TypeError: something that is no module.
+        ValueError: both kinds of argument are given, or something that is no module.
     """
     if modules is not None and states is not None:
         raise ValueError(
@@ -55,7 +54,7 @@ def ignored_of(module, modules, states) -> tuple[set, set]:
         return set(), set(given)
     for item in given:
         if not isinstance(item, taeda.nn.Module):
-            raise TypeError(
+            raise ValueError(
                 "ignored_modules should be an iterable of nn.Modules, but got "
                 f"{type(item)}"
             )
