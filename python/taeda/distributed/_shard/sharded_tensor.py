@@ -146,3 +146,44 @@ class ShardedTensor:
 
     def __repr__(self) -> str:
         return f"ShardedTensor({self._metadata})"
+
+    # What `taeda.distributed.checkpoint` asks of values that are spread over ranks.
+
+    def __create_chunk_list__(self) -> list:
+        """Where this rank's shards lie."""
+        from taeda.distributed.checkpoint.metadata import ChunkStorageMetadata
+
+        return [
+            ChunkStorageMetadata(
+                taeda.Size(shard.metadata.shard_offsets),
+                taeda.Size(shard.metadata.shard_sizes),
+            )
+            for shard in self._shards
+        ]
+
+    def __create_write_items__(self, fqn: str, object: Any) -> list:
+        """What saving this rank's shards writes."""
+        from taeda.distributed.checkpoint import metadata as kinds
+        from taeda.distributed.checkpoint import planner
+
+        items = []
+        chunks = self.__create_chunk_list__()
+        for chunk, shard in zip(chunks, self._shards, strict=True):
+            properties = kinds.TensorProperties.create_from_tensor(shard.tensor)
+            data = planner.TensorWriteData(chunk, properties, self.size())
+            index = kinds.MetadataIndex(fqn, chunk.offsets)
+            kind = planner.WriteItemType.SHARD
+            items.append(planner.WriteItem(index, kind, tensor_data=data))
+        return items
+
+    def __get_tensor_shard__(self, index):
+        """The tensor of this rank's shard at an offset.
+
+        Raises:
+            ValueError: there is none.
+        """
+        for shard in self._shards:
+            offsets = shard.metadata.shard_offsets
+            if index.offset is None or list(index.offset) == list(offsets):
+                return shard.tensor
+        raise ValueError(f"{index.fqn} has no shard at {index.offset} on this rank")
