@@ -98,6 +98,18 @@ def _again(net, x):
     return checkpoint(net, x, use_reentrant=False)
 
 
+def _compiled(net, x):
+    return taeda.compile(net, backend="aot_eager")(x)
+
+
+def _beside(net, x):
+    """With passes of other kinds before the backward pass."""
+    out = net(x)
+    with taeda.no_grad():
+        net(x)
+    return (out + net(x)) / 2
+
+
 WRAPPED: dict = {
     "one unit": {},
     "by layer": {"auto_wrap_policy": True},
@@ -128,9 +140,10 @@ def wrappings(rank: int, world: int) -> dict:
         net = wrapped(**options)
         train(taeda, net, rank=rank, world=world)
         found[name] = whole(net)
-    net = wrapped(auto_wrap_policy=by_layer())
-    train(taeda, net, rank=rank, world=world, call=_again)
-    found["recomputed"] = whole(net)
+    for call in (_again, _compiled, _beside):
+        net = wrapped(auto_wrap_policy=by_layer())
+        train(taeda, net, rank=rank, world=world, call=call)
+        found[call.__name__] = whole(net)
     return found
 
 
@@ -156,9 +169,10 @@ def shardings(rank: int, world: int) -> dict:
         net = shard(mesh=mesh, **options)
         train(taeda, net, rank=rank, world=world)
         found[name] = whole(net)
-    net = shard(mesh=mesh)
-    train(taeda, net, rank=rank, world=world, call=_again)
-    found["recomputed"] = whole(net)
+    for call in (_again, _compiled, _beside):
+        net = shard(mesh=mesh)
+        train(taeda, net, rank=rank, world=world, call=call)
+        found[call.__name__] = whole(net)
     net = model()
     fsdp.fully_shard([net[0], net[2]], mesh=mesh)
     fsdp.fully_shard(net, mesh=mesh)

@@ -195,6 +195,7 @@ class Unit:
 
     # Forward.
 
+    @taeda.compiler.disable
     def before_forward(self, args, kwargs, module=None):
         """Makes the parameters whole; returns the arguments, cast.
 
@@ -243,6 +244,7 @@ class Unit:
         for group in self.groups:
             group.start_gather()
 
+    @taeda.compiler.disable
     def after_forward(self, outputs, module=None):
         """Frees the parameters, unless they are kept; returns the outputs, cast.
 
