@@ -84,6 +84,9 @@ class Pattern:
         self.axes = None
         if text is not None and not text.startswith("opaque"):
             self.axes = Axes(text)
+            if len(self.axes.inputs) < len(names):
+                # Tensors of `out=` lie as the results.
+                self.axes.inputs += self.axes.outputs
         # A mean's gradient is divided by the number of elements that the call has.
         self.divides_by_size = (
             record.family == "pointwise"
