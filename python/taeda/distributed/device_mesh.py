@@ -487,11 +487,10 @@ class DeviceMesh:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, DeviceMesh):
-            return False
-        return self._hash_key() == other._hash_key()
+        same = self is other
+        if not same and isinstance(other, DeviceMesh):
+            same = hash(self) == hash(other) and self._hash_key() == other._hash_key()
+        return same
 
     def __repr__(self) -> str:
         names = self._mesh_dim_names

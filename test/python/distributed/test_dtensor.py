@@ -167,7 +167,8 @@ def test_a_way_leads_from_all_placements_to_all():
     ways = list(itertools.product(kinds, repeat=3))
     longest = 0
     for source, target in itertools.product(ways, repeat=2):
-        if any(b.is_partial() and not a.is_partial() for a, b in zip(source, target)):
+        pairs = zip(source, target, strict=True)
+        if any(b.is_partial() and not a.is_partial() for a, b in pairs):
             continue
         longest = max(longest, len(plan(source, target)))
     assert longest <= 7
