@@ -25,8 +25,8 @@ def _pair(name: str, layouts, desired) -> None:
         raise AssertionError(f"desired_{name}: expected {len(layouts)}, got None")
     if len(layouts) != len(desired):
         raise AssertionError(
-            f"{name} and desired_{name} should have same length, got {len(layouts)} and "
-            f"{len(desired)}!"
+            f"{name} and desired_{name} should have same length, got "
+            f"{len(layouts)} and {len(desired)}!"
         )
 
 
