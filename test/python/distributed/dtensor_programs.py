@@ -172,7 +172,7 @@ def operators(rank: int, world: int, shape: tuple[int, ...]) -> dict:
     kinds = [Shard(0), Shard(1), Replicate(), Partial()]
     ways = list(itertools.product(kinds, repeat=mesh.ndim))
     if mesh.ndim > 1:
-        ways = ways[::3]
+        ways = [w for i, w in enumerate(ways) if i in (1, 3, 4, 6, 9, 12, 14)]
     whole = [Replicate()] * mesh.ndim
     failed, count = [], 0
     for (name, function), way in itertools.product(CALLS.items(), ways):
