@@ -60,7 +60,9 @@ __all__ = [
     "zeros",
 ]
 _find = attributes(
-    __name__, _PUBLIC, ("debug", "experimental", "parallel", "placement_types")
+    __name__,
+    _PUBLIC,
+    ("debug", "device_mesh", "experimental", "parallel", "placement_types"),
 )
 
 

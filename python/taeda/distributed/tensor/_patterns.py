@@ -9,6 +9,8 @@ that nothing can be told.
 
 from __future__ import annotations
 
+import math
+
 from ._axes import Axes
 from ._formulas import joined_by, linear_sets
 from .placement_types import Partial, Replicate
@@ -84,6 +86,9 @@ class Pattern:
         self.axes = None
         if text is not None and not text.startswith("opaque"):
             self.axes = Axes(text)
+            if len(self.axes.inputs) < len(names):
+                # Tensors of `out=` lie as the results.
+                self.axes.inputs += self.axes.outputs
         # A mean's gradient is divided by the number of elements that the call has.
         self.divides_by_size = (
             record.family == "pointwise"
@@ -229,10 +234,8 @@ class Pattern:
             if label[0] == "*" and any(n and n[0] == "*" for n in labels):
                 return None  # the groups are not of the same axes
             kind = self._left_over(call, label)
-            if kind is None or (kind == "avg" and size % count):
+            if kind is None or (kind != "sum" and not _fills(size, kind, call, count)):
                 return None
-            if kind not in ("sum", "avg") and -(-size // count) * (count - 1) >= size:
-                return None  # a rank without elements has no largest one
             outputs.append(Partial(kind) if meta is not None else REPLICATE)
         if self.added and any(p.is_partial() for p in outputs):
             # What is added to the sum is divided among the ranks as well.
@@ -278,6 +281,23 @@ class Pattern:
                 inputs = [kind if n in names else REPLICATE for n in call.names]
                 found.append(Strategy(inputs, [kind] * outputs))
         return found
+
+
+def _fills(size: int, kind: str, call: Operands, count: int) -> bool:
+    """Whether each rank has as many elements as the others, for a mean, or any.
+
+    Other dimensions of the mesh may cut the same axis, so all that cut are counted.
+    """
+    spec = call.specs[0]
+    cutting = [
+        spec.mesh.size(at)
+        for at in range(spec.mesh.ndim)
+        if any(s.placements[at].is_shard() for s in call.specs)
+    ]
+    ranks = max(math.prod(cutting), count)
+    if kind == "avg":
+        return size % ranks == 0
+    return -(-size // ranks) * (ranks - 1) < size
 
 
 def _kept_labels(terms, rank: int, values: dict) -> list:

@@ -77,6 +77,34 @@ class _Lookup(Pattern):
         return found
 
 
+class _Sorted(Pattern):
+    """Sums that become rows: cutting them moves half of what reducing all does."""
+
+    def _cuts(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
+        found = super()._cuts(call, mesh_dim, count)
+        both = self._labels(call) if call.placed(mesh_dim)[0].is_partial() else None
+        for label in both[0][0] if both else ():
+            if label is not None:
+                made = self._cut(call, label, Shard(0), *both, count)
+                found += [made] if made is not None else []
+        return found
+
+
+class _Repeat(Pattern):
+    """`repeat`: an axis that is there once stays cut."""
+
+    def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
+        placement = call.placed(mesh_dim)[0]
+        repeats, found = list(call.values["repeats"]), []
+        if placement.is_partial():
+            found.append(Strategy([placement], [placement]))
+        elif placement.is_shard():
+            at = placement.dim + len(repeats) - len(call.shapes[0])
+            if repeats[at] == 1:
+                found.append(Strategy([placement], [placement._on(at)]))
+        return [*found, Strategy([REPLICATE], [REPLICATE])]
+
+
 class _Index(Pattern):
     """`index`: axes that no index is for may be cut, and lie behind or in place."""
 
@@ -113,17 +141,19 @@ RULES = {
     "aten::addmm": (_Added, "n? m?, n k, k m -> n m", "mat1", "mat2"),
     "aten::addmv": (_Added, "n?, n k, k -> n", "mat", "vec"),
     "aten::baddbmm": (_Added, "b? n? m?, b n k, b k m -> b n m", "batch1", "batch2"),
-    "aten::addbmm": (_Added, "n? m?, b n k, b k m -> n m", "batch1", "batch2"),
     "aten::dot": (Pattern, "k, k -> ()", [frozenset(["self"]), frozenset(["tensor"])]),
     "aten::vdot": (Pattern, "k, k -> ()", [frozenset(["self"]), frozenset(["other"])]),
     "aten::cat": (_Moved,),
     "aten::stack": (_Moved,),
-    "aten::index_select": (_Moved,),
     "aten::roll": (_Moved,),
     "aten::constant_pad_nd": (_Padded,),
     "aten::linalg_vector_norm": (_Norm, "* @dim* -> *"),
     "aten::embedding": (_Lookup,),
     "aten::index.Tensor": (_Index,),
+    "aten::repeat": (_Repeat,),
+    "aten::sort": (_Sorted,),
+    "aten::sort.stable": (_Sorted,),
+    "aten::topk": (_Sorted,),
 }
 
 
