@@ -260,6 +260,9 @@ def states(rank: int, world: int) -> dict:
     warnings.simplefilter("ignore", FutureWarning)
     join(".", rank, world)
     found = {}
+    net = wrapped()
+    without = optimizer(taeda, [net.module._flat_param], "sgd")
+    assert not FSDP.optim_state_dict(net, without)["state"]
     for kind in fsdp.StateDictType:
         for keeps in (False, True):
             options = {"auto_wrap_policy": by_layer(), "use_orig_params": keeps}

@@ -127,7 +127,7 @@ def _whole_states(wrapper, names, local, in_shards) -> dict[str, dict]:
         for number in names.of[id(parameter)][1]:
             if id(parameter) in local:
                 own[number] = local[id(parameter)]
-    kinds = _agree(own, ranks)
+    kinds = _agree(own, ranks, len(layout.slots))
     rows: dict[str, Any] = {}
     found: dict[str, dict] = {}
     for number, (states, slot) in enumerate(zip(kinds, layout.slots, strict=True)):
@@ -144,7 +144,7 @@ def _whole_states(wrapper, names, local, in_shards) -> dict[str, dict]:
     return found
 
 
-def _agree(own: dict[int, dict], ranks) -> list:
+def _agree(own: dict[int, dict], ranks, count: int) -> list:
     """By number, state -> (dtype, None) of tensors cut like the parameter.
 
     Of other states it is (None, value).
@@ -162,7 +162,6 @@ def _agree(own: dict[int, dict], ranks) -> list:
     if ranks.world > 1:
         tables = [None] * ranks.world  # type: ignore[list-item]
         all_gather_object(tables, described, group=ranks.shard)
-    count = 1 + max((n for table in tables for n in table), default=-1)
     merged: list[dict] = [{} for _ in range(count)]
     for table in tables:
         for number, states in table.items():
