@@ -638,3 +638,55 @@ def composed(rank: int, world: int) -> dict:
     train(taeda, net, rank=rank, world=world)
     found["checkpoint_wrapper"] = whole(net)
     return found
+
+
+def others(rank: int, world: int) -> dict:
+    """Hooks, offloading, ignored and shared parameters, unused ones at some ranks."""
+    from taeda.distributed.algorithms._comm_hooks import default_hooks as hooks
+
+    join(".", rank, world)
+    everyone = dist.group.WORLD
+    found: dict = {}
+    for name, strategy, hook, state in (
+        ("scatter", "FULL_SHARD", hooks.reduce_scatter_hook, hooks.DefaultState),
+        ("reduce", "NO_SHARD", hooks.allreduce_hook, hooks.DefaultState),
+        ("bf16", "FULL_SHARD", hooks.bf16_compress_hook, hooks.LowPrecisionState),
+    ):
+        net = wrapped(
+            model(dtype="float32"),
+            sharding_strategy=fsdp.ShardingStrategy[strategy],
+            use_orig_params=True,
+        )
+        net.register_comm_hook(state(everyone), hook)
+        loss_of(taeda, net, *batch(taeda, 0, rank, world, "float32")).backward()
+        taeda.optim.SGD(net.parameters(), lr=1.0).step()
+        found[name] = whole(net)
+    mesh = dist.init_device_mesh("cpu", (world,))
+    for name, make in {
+        "wrapper": lambda: wrapped(cpu_offload=fsdp.CPUOffload(offload_params=True)),
+        "fully_shard": lambda: shard(
+            mesh=mesh, offload_policy=fsdp.CPUOffloadPolicy(pin_memory=False)
+        ),
+    }.items():
+        net = make()
+        train(taeda, net, rank=rank, world=world)
+        found[f"offload {name}"] = whole(net)
+    net = shard(mesh=mesh)
+    net.set_reduce_scatter_max_input_buffers(3)
+    net.set_separate_reduce_scatter_group()
+    train(taeda, net, rank=rank, world=world)
+    found["offload apart"] = whole(net)
+    net = model()
+    kept = net[2].weight
+    fsdp.fully_shard(net, mesh=mesh, ignored_params={kept})
+    found["ignored"] = net[2].weight is kept, type(net[0].weight).__name__
+    parts = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2)})
+    parts.forward = lambda x: parts["b" if rank else "a"](x)
+    net = nn.Sequential(parts)
+    fsdp.fully_shard(net, mesh=mesh)
+    net.set_reduce_scatter_unused_params(True)
+    net(taeda.ones(1, 2)).sum().backward()
+    found["unused"] = [
+        p.grad.full_tensor().reshape(-1)[0].item() for p in net.parameters()
+    ]
+    return found

@@ -196,3 +196,17 @@ def test_after_a_failure(tmp_path):
     for found in sharded(tmp_path, "failures"):
         for weights in found.values():
             close(weights, want)
+
+
+def test_hooks_and_the_rest(tmp_path, alone):
+    start = programs.model(torch).state_dict()
+    want = {k: start[k].numpy() - g for k, g in gradients(0).items()}
+    for found in sharded(tmp_path, "others"):
+        close(found["scatter"], want, 1e-5)
+        close(found["reduce"], want, 1e-5)
+        close(found["bf16"], want, 2e-2)
+        for name in ("offload wrapper", "offload fully_shard", "offload apart"):
+            close(found[name], alone)
+        assert found["ignored"] == (True, "DTensor")
+        # Each half of the parameters was used at one of two ranks.
+        assert found["unused"] == [0.5] * 4

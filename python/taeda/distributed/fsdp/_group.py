@@ -98,8 +98,12 @@ class Group:
 
     # Gathering.
 
-    def start_gather(self) -> None:
-        """Asks for the parts of all ranks, without waiting."""
+    def start_gather(self, waits: bool = False) -> None:
+        """Asks for the parts of all ranks.
+
+        Args:
+            waits: the caller does so next: no other thread is needed.
+        """
         if self.is_gathered or self.gathering is not None:
             return
         with taeda.no_grad():
@@ -121,12 +125,12 @@ class Group:
                 target.copy_(row)
             else:
                 row = row.to(self.device, target.dtype)
-                work = self._all_gather(target, row, group)
+                work = self._all_gather(target, row, group, not waits)
         self.gathering = work, target, row
 
-    def _all_gather(self, target, row, group):
+    def _all_gather(self, target, row, group, later: bool):
         call = self.gatherer or collectives.all_gather_into_tensor
-        return call(output_tensor=target, input_tensor=row, group=group, async_op=True)
+        return call(output_tensor=target, input_tensor=row, group=group, async_op=later)
 
     def _ensure(self, dtype) -> None:
         if not self.layout.ensure(dtype, self.device):
@@ -163,7 +167,7 @@ class Group:
 
     def gather(self) -> None:
         """Makes the parameters whole."""
-        self.start_gather()
+        self.start_gather(waits=True)
         self.finish_gather()
 
     def expose(self) -> None:

@@ -235,9 +235,8 @@ class Unit:
 
     def gather(self) -> None:
         """Makes the parameters whole."""
-        self.start_gather()
         for group in self.groups:
-            group.finish_gather()
+            group.gather()
 
     def start_gather(self) -> None:
         """Asks for the other ranks' parts."""
