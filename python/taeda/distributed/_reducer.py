@@ -57,11 +57,12 @@ class GradBucket:
 class _Bucket:
     """A buffer, its parameters by number, and what is under way."""
 
-    def __init__(self, numbers: list[int], parameters: list) -> None:
+    def __init__(self, numbers: list[int], parameters: list, dtype=None) -> None:
         self.numbers = numbers
         sizes = [parameters[i].numel() for i in numbers]
         first = parameters[numbers[0]]
-        self.buffer = taeda.zeros(sum(sizes), dtype=first.dtype, device=first.device)
+        dtype = dtype or first.dtype
+        self.buffer = taeda.zeros(sum(sizes), dtype=dtype, device=first.device)
         flat = self.buffer.split(sizes)
         self.views = [
             part.view(parameters[i].shape)
@@ -74,14 +75,14 @@ class _Bucket:
         return self.numbers.index(number)
 
 
-def buckets_of(parameters, order, first_limit: int, limit: int) -> list[list[int]]:
+def buckets_of(parameters, order, limits) -> list[list[int]]:
     """Numbers of parameters, cut into buckets of a dtype and device.
 
     Args:
         parameters: all of them.
         order: their numbers, as gradients arrive.
-        first_limit: bytes of the first bucket, which is small so as to be sent early.
-        limit: bytes of the others.
+        limits: bytes of the first buckets, in order; the last holds for the rest. The
+            first is small so as to be sent early.
     """
     found: list[list[int]] = []
     open_buckets: dict = {}
@@ -91,7 +92,7 @@ def buckets_of(parameters, order, first_limit: int, limit: int) -> list[list[int
         numbers, size = open_buckets.get(key, ([], 0))
         numbers.append(i)
         size += p.numel() * p.element_size()
-        if size >= (limit if found else first_limit):
+        if size >= limits[min(len(found), len(limits) - 1)]:
             found.append(numbers)
             open_buckets.pop(key, None)
         else:
@@ -105,16 +106,25 @@ class Reducer:
     Args:
         parameters: each once; all require gradients.
         group: the ranks.
-        limits: bytes of the first bucket and of the others.
+        limits: bytes of buckets; see `buckets_of`.
         find_unused: look in each graph which parameters it does not reach.
         static_graph: they are the same in each pass: look in the first alone.
         views: gradients are views of the buckets.
+        dtype: of the buckets; that of the parameters if None.
     """
 
     def __init__(
-        self, parameters, group, limits, find_unused, static_graph, views
+        self,
+        parameters,
+        group,
+        limits,
+        find_unused,
+        static_graph,
+        views,
+        dtype=None,
     ) -> None:
         self.parameters, self.group, self.limits = list(parameters), group, limits
+        self.dtype = dtype
         self.find_unused, self.static_graph, self.views = (
             find_unused,
             static_graph,
@@ -136,8 +146,9 @@ class Reducer:
         ]
 
     def _make_buckets(self, order: list[int]) -> None:
-        lists = buckets_of(self.parameters, order, *self.limits)
-        self.buckets = [_Bucket(numbers, self.parameters) for numbers in lists]
+        lists = buckets_of(self.parameters, order, self.limits)
+        made = (_Bucket(numbers, self.parameters, self.dtype) for numbers in lists)
+        self.buckets = list(made)
         self.home = {i: b for b in self.buckets for i in b.numbers}
         self.next_bucket = 0
 
@@ -308,7 +319,7 @@ class Reducer:
             if self.views:
                 parameter.grad = view
             elif parameter.grad is None:
-                parameter.grad = view.clone()
+                parameter.grad = view.to(parameter.dtype, copy=True)
             else:
                 parameter.grad.copy_(view)
 
@@ -337,7 +348,7 @@ class Reducer:
 
         broadcast(agreed, group=self.group, group_src=0)
         before = [b.numbers for b in self.buckets]
-        after = buckets_of(self.parameters, agreed.tolist(), *self.limits)
+        after = buckets_of(self.parameters, agreed.tolist(), self.limits)
         if after == before:
             return False
         self._make_buckets(agreed.tolist())

@@ -68,12 +68,13 @@ def add_quotient(x, numerator, denominator, scale) -> None:
 class _Plan:
     """The states of a parameter list, kept until either changes."""
 
-    __slots__ = ("map", "params", "pairs", "states", "version")
+    __slots__ = ("map", "pairs", "params", "parts", "states", "version")
 
     def __init__(self, optimizer, group, params) -> None:
         self.params = params
         self.pairs = any(map(taeda.is_complex, params))
         self.states = [optimizer._state_of(p, group) for p in params]
+        self.parts = _by_mesh(params)
         self.map = optimizer.state
         self.version = getattr(self.map, "version", None)
 
@@ -85,6 +86,19 @@ class _Plan:
             and len(self.params) == len(params)
             and all(map(is_, self.params, params))
         )
+
+
+def _by_mesh(params) -> list[list[int]] | None:
+    """Numbers of the parameters of each mesh; None where one call takes all.
+
+    A native call is of tensors of one mesh, or of none.
+    """
+    if all(type(p) is taeda.nn.Parameter for p in params):
+        return None
+    found: dict = {}
+    for number, p in enumerate(params):
+        found.setdefault(getattr(p, "device_mesh", None), []).append(number)
+    return list(found.values()) if len(found) > 1 else None
 
 
 class RuleOptimizer(Optimizer):
@@ -246,6 +260,11 @@ class RuleOptimizer(Optimizer):
 
     def _launch_all(self, group, plan, grads) -> None:
         params, states = plan.params, plan.states
+        if plan.parts is not None:
+            for numbers in plan.parts:
+                some = _Plan(self, group, [params[i] for i in numbers])
+                self._launch_all(group, some, [grads[i] for i in numbers])
+            return
         if not plan.pairs:
             self._launch(group, params, grads, states)
             return

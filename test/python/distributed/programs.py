@@ -209,6 +209,38 @@ def training(rank: int, world: int, options: dict) -> list:
     return [p.detach().numpy().tolist() for p in inner.parameters()]
 
 
+def low_precision(rank: int, world: int) -> dict:
+    """Dtypes within and outside of a model that computes in bfloat16, and its loss."""
+    from taeda.nn.parallel.distributed import _MixedPrecision
+
+    join(".", rank, world)
+    model = taeda.nn.Sequential(taeda.nn.Linear(4, 8), taeda.nn.Linear(8, 2))
+    model.register_buffer("scale", taeda.ones(2))
+    seen = []
+    model[1].register_forward_hook(
+        lambda m, i, o: seen.extend(t.dtype for t in (i[0], m.weight, o))
+    )
+    choice = _MixedPrecision(taeda.bfloat16, taeda.float32, taeda.float16)
+    parallel = DistributedDataParallel(model, mixed_precision=choice)
+    optimizer = taeda.optim.SGD(parallel.parameters(), lr=0.1)
+    losses = []
+    for _ in range(10):
+        loss = parallel(taeda.ones(3, 4) * (rank + 1)).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    flat = taeda.cat([p.detach().reshape(-1) for p in model.parameters()])
+    return {
+        "inside": [str(d).rpartition(".")[2] for d in seen[:3]],
+        "parameters": {str(p.dtype).rpartition(".")[2] for p in model.parameters()},
+        "gradients": {str(p.grad.dtype).rpartition(".")[2] for p in model.parameters()},
+        "buffer": str(model.scale.dtype).rpartition(".")[2],
+        "names": list(model.state_dict()),
+        "fell": losses[-1] < losses[0],
+        "weights": flat.tolist(),
+    }
+
+
 def meshes(rank: int, world: int) -> dict:
     """A grid, its parts, and functional collectives with gradients over them."""
     from taeda.distributed import _functional_collectives as functional

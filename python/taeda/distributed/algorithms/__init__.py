@@ -8,5 +8,5 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 __getattr__ = attributes(
     __name__,
     {"Join": "join", "JoinHook": "join", "Joinable": "join"},
-    ("ddp_comm_hooks", "join", "model_averaging"),
+    ("_checkpoint", "_comm_hooks", "ddp_comm_hooks", "join", "model_averaging"),
 )

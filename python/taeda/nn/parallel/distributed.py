@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import taeda
+from taeda._lazy import attributes
 from taeda.distributed import _collectives as collectives
 from taeda.distributed._join import _get_default_group
 from taeda.distributed._reducer import Reducer
@@ -12,11 +13,15 @@ from taeda.distributed._types import ReduceOp
 from taeda.distributed.algorithms.join import Join, Joinable, JoinHook
 from taeda.nn.modules.module import Module
 
+from .scatter_gather import gather, scatter_kwargs
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["DistributedDataParallel"]
+
+__getattr__ = attributes(__name__, {"_MixedPrecision": "._mixed_precision"})
 
 _MIB = 1024 * 1024
 
@@ -32,6 +37,28 @@ def _tensors_in(value) -> list:
     elif not isinstance(value, (list, tuple)):
         return []
     return [tensor for part in value for tensor in _tensors_in(part)]
+
+
+def _limits(cap_mb, caps_mb) -> list[int]:
+    """Bytes of buckets, see `buckets_of`."""
+    if caps_mb:
+        return [max(1, int(cap * _MIB)) for cap in caps_mb]
+    if cap_mb is None:
+        return [_MIB, 25 * _MIB]
+    return [max(1, int(cap_mb * _MIB))]
+
+
+def _warn_of_broadcast_buffers(old, new) -> None:
+    if old is None:
+        return
+    import warnings
+
+    text = "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead"
+    if new is not None:
+        text += "; it is ignored, as `forward_sync_buffers` is given"
+    elif not old:
+        text += ", which leaves buffers alone in forward passes but not at the start"
+    warnings.warn(f"{text}.", FutureWarning, stacklevel=3)
 
 
 class _DDPJoinHook(JoinHook):
@@ -64,7 +91,7 @@ class DistributedDataParallel(Module, Joinable):
         module: the model; at least one parameter requires gradients.
         device_ids, output_device: of GPUs; None on the CPU.
         dim: along which a batch was split; of no use on the CPU.
-        broadcast_buffers: rank 0's buffers reach all ranks before each forward pass.
+        broadcast_buffers: deprecated; False leaves buffers alone from the start.
         init_sync: send rank 0's parameters and buffers when the model is wrapped.
         process_group: the ranks; all by default.
         bucket_cap_mb: MiB of gradients that travel together; 25 by default.
@@ -74,9 +101,14 @@ class DistributedDataParallel(Module, Joinable):
         gradient_as_bucket_view: gradients are views of the buckets.
         static_graph: each pass uses the same parameters.
         delay_all_reduce_named_params, param_to_hook_all_reduce: not there.
-        mixed_precision: not there; use autocast.
+        mixed_precision: dtypes of computation and of what is sent; needs gradients
+            that are no views of buckets.
         device_mesh: of one dimension, in place of a group.
         skip_all_reduce_unused_params: of no effect.
+        bucket_cap_mb_list: MiB of the first buckets, each; the last holds for the rest.
+        batched_grad_copy: of no effect.
+        forward_sync_buffers: rank 0's buffers reach all ranks before each forward pass;
+            True by default.
 
     Raises:
         RuntimeError: no parameter requires gradients, or the ranks' models differ.
@@ -89,7 +121,7 @@ class DistributedDataParallel(Module, Joinable):
         device_ids=None,
         output_device=None,
         dim: int = 0,
-        broadcast_buffers: bool = True,
+        broadcast_buffers: bool | None = None,
         init_sync: bool = True,
         process_group=None,
         bucket_cap_mb: float | None = None,
@@ -102,6 +134,9 @@ class DistributedDataParallel(Module, Joinable):
         mixed_precision=None,
         device_mesh=None,
         skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
     ) -> None:
         super().__init__()
         Joinable.__init__(self)
@@ -113,7 +148,6 @@ class DistributedDataParallel(Module, Joinable):
             process_group = device_mesh.get_group(mesh_dim=0)
         self.process_group = process_group or _get_default_group()
         for name, value in (
-            ("mixed_precision", mixed_precision),
             ("delay_all_reduce_named_params", delay_all_reduce_named_params),
             ("param_to_hook_all_reduce", param_to_hook_all_reduce),
         ):
@@ -143,7 +177,12 @@ class DistributedDataParallel(Module, Joinable):
         self.device_ids = self.output_device = None
         self.device = next(iter(found)).device
         self.device_type = self.device.type
-        self.broadcast_buffers = broadcast_buffers
+        self.batched_grad_copy = batched_grad_copy
+        _warn_of_broadcast_buffers(broadcast_buffers, forward_sync_buffers)
+        sends_buffers = broadcast_buffers is not False
+        self.forward_sync_buffers = sends_buffers
+        if forward_sync_buffers is not None:
+            self.forward_sync_buffers, sends_buffers = forward_sync_buffers, True
         self.find_unused_parameters = find_unused_parameters
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph, self.init_sync = static_graph, init_sync
@@ -152,19 +191,31 @@ class DistributedDataParallel(Module, Joinable):
         self._divide_by_initial_world_size = True
         self._comm_hooks: list[tuple[Any, Any]] = []
         self._rebuilt = 0
-        cap = 25 if bucket_cap_mb is None else bucket_cap_mb
-        limit = max(1, int(cap * _MIB))
-        self.bucket_bytes_cap = limit
+        self._limits = _limits(bucket_cap_mb, bucket_cap_mb_list)
+        self.bucket_bytes_cap = max(self._limits)
         if init_sync:
             self._compare_models(list(found))
-            self._send_states(0, self._states())
+            self._send_states(0, self._states(sends_buffers))
+        self.mixed_precision, self._low = mixed_precision, None
+        dtype = None
+        if mixed_precision is not None:
+            from ._mixed_precision import LowPrecision
+
+            if gradient_as_bucket_view:
+                raise NotImplementedError(
+                    "DistributedDataParallel: mixed_precision with "
+                    "gradient_as_bucket_view"
+                )
+            self._low = LowPrecision(module, mixed_precision, skipped)
+            dtype = mixed_precision.reduce_dtype or mixed_precision.param_dtype
         self.reducer = Reducer(
             found,
             self.process_group,
-            (min(limit, _MIB) if bucket_cap_mb is None else limit, limit),
+            self._limits,
             find_unused_parameters,
             static_graph,
             gradient_as_bucket_view,
+            dtype,
         )
 
     # What ranks have in common.
@@ -182,9 +233,20 @@ class DistributedDataParallel(Module, Joinable):
                     f"parameters {other} and rank 0 has {every[0]}"
                 )
 
-    def _states(self) -> list:
+    @property
+    def broadcast_buffers(self) -> bool:
+        """The old name of `forward_sync_buffers`."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value: bool) -> None:
+        self.forward_sync_buffers = value
+
+    def _states(self, with_buffers: bool = True) -> list:
         skipped = self.parameters_to_ignore
-        named = (*self.module.named_parameters(), *self.module.named_buffers())
+        named = [*self.module.named_parameters()]
+        if with_buffers:
+            named += self.module.named_buffers()
         return [t for name, t in named if name not in skipped]
 
     def _buffers_to_send(self) -> list:
@@ -207,6 +269,16 @@ class DistributedDataParallel(Module, Joinable):
     # Forward.
 
     def forward(self, *inputs, **kwargs):
+        self._before_forward()
+        if self._low is None:
+            output = self.module(*inputs, **kwargs)
+        else:
+            output = self._low.run(self.module, inputs, kwargs)
+        self._after_forward(output)
+        return output
+
+    def _before_forward(self) -> None:
+        """Buffers and the order of buckets, before the model runs."""
         syncs = taeda.is_grad_enabled() and self.require_backward_grad_sync
         if taeda.is_grad_enabled():
             work = Join.notify_join_context(self)
@@ -223,21 +295,30 @@ class DistributedDataParallel(Module, Joinable):
                 self._sync_buffers_from_active(is_joined=False)
             else:
                 self._send_states(0, self._buffers_to_send())
-        output = self.module(*inputs, **kwargs)
-        if syncs:
+
+    def _after_forward(self, output) -> None:
+        """Makes the reducer wait for the gradients of these outputs."""
+        if taeda.is_grad_enabled() and self.require_backward_grad_sync:
             self.require_forward_param_sync = True
             self.reducer.prepare(_tensors_in(output))
         else:
             self.require_forward_param_sync = False
             if taeda.is_grad_enabled():
                 self.reducer.active = False
-        return output
 
     def _must_sync_buffers(self) -> bool:
         return (
             self.require_forward_param_sync
-            and self.broadcast_buffers
+            and self.forward_sync_buffers
             and self.training
+            and bool(self._buffers_to_send())
+        )
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward pass sends rank 0's buffers."""
+        return (
+            self.require_forward_param_sync
+            and self.forward_sync_buffers
             and bool(self._buffers_to_send())
         )
 
@@ -327,7 +408,7 @@ class DistributedDataParallel(Module, Joinable):
         return int(found)
 
     def _sync_buffers_from_active(self, is_joined: bool) -> None:
-        if self.broadcast_buffers and self._buffers_to_send():
+        if self.forward_sync_buffers and self._buffers_to_send():
             root = self._common_rank(not is_joined)
             self._send_states(root, self._buffers_to_send())
 
@@ -335,6 +416,22 @@ class DistributedDataParallel(Module, Joinable):
         self._send_states(self._common_rank(is_last_joiner), self._states())
 
     # Modules.
+
+    def scatter(self, inputs, kwargs, device_ids):
+        """Inputs cut into a part for each device, as `DataParallel` does."""
+        return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
+
+    def gather(self, outputs, output_device):
+        """Outputs of several devices, joined on one."""
+        return gather(outputs, output_device, dim=self.dim)
+
+    def to_kwargs(self, inputs, kwargs, device_id):
+        """Inputs on a device of this model's kind: one pair of tuples."""
+        from taeda.utils._pytree import tree_map_only
+
+        device = taeda.device(self.device_type, device_id)
+        moved = tree_map_only(taeda.Tensor, lambda t: t.to(device), (inputs, kwargs))
+        return (moved[0],), (moved[1],)
 
     def train(self, mode: bool = True):
         super().train(mode)
@@ -352,7 +449,7 @@ class DistributedDataParallel(Module, Joinable):
         self.reducer = Reducer(
             [p for p in self.module.parameters() if p.requires_grad],
             self.process_group,
-            (min(self.bucket_bytes_cap, _MIB), self.bucket_bytes_cap),
+            self._limits,
             self.find_unused_parameters,
             self.static_graph,
             self.gradient_as_bucket_view,
@@ -368,7 +465,7 @@ class DistributedDataParallel(Module, Joinable):
             "backend_name": group.name(),
             "find_unused_parameters": self.find_unused_parameters,
             "gradient_as_bucket_view": self.gradient_as_bucket_view,
-            "broadcast_buffers": self.broadcast_buffers,
+            "broadcast_buffers": self.forward_sync_buffers,
             "bucket_cap_bytes": self.bucket_bytes_cap,
             "has_rebuilt_buckets": int(self._rebuilt > 0),
             "bucket_sizes": ", ".join(

@@ -1,0 +1,1 @@
+"""Recomputation of activations, by wrapping modules."""
