@@ -264,6 +264,14 @@ def randoms(rank: int, world: int) -> dict:
         one = ours()
         taeda.manual_seed(5)
         found[name] = _near(one, plain())
+    # Ranks that were seeded differently draw the same numbers for one tensor.
+    taeda.manual_seed(rank)
+    before = taeda.rand(1)
+    taeda.manual_seed(rank)
+    replica = space.rand(3, device_mesh=mesh, placements=whole).to_local()
+    gathered = space.DTensor.from_local(replica, mesh, cut).full_tensor()
+    found["seeds"] = bool((gathered[:3] == gathered[3:]).all())
+    found["others"] = _near(taeda.rand(1), before)
     return found
 
 
