@@ -92,7 +92,8 @@ def main() -> None:
         pairs = [tables[name][case] for name in ("taeda", "torch")]
         ours, theirs = overheads(pairs, options.rounds, options.count)
         ratios.append(ours / theirs)
-        print(f"{case:12} {ours:8.2f} {theirs:8.2f}  ratio {ratios[-1]:.2f}", flush=True)
+        figures = f"{ours:8.2f} {theirs:8.2f}  ratio {ratios[-1]:.2f}"
+        print(f"{case:12} {figures}", flush=True)
     mean = math.exp(statistics.mean(map(math.log, ratios)))
     print(f"geometric mean {mean:.2f}, largest {max(ratios):.2f}")
 
