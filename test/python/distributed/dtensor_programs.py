@@ -264,6 +264,14 @@ def randoms(rank: int, world: int) -> dict:
         one = ours()
         taeda.manual_seed(5)
         found[name] = _near(one, plain())
+    # Ranks that were seeded differently draw the same numbers for one tensor.
+    taeda.manual_seed(rank)
+    before = taeda.rand(1)
+    taeda.manual_seed(rank)
+    replica = space.rand(3, device_mesh=mesh, placements=whole).to_local()
+    gathered = space.DTensor.from_local(replica, mesh, cut).full_tensor()
+    found["seeds"] = bool((gathered[:3] == gathered[3:]).all())
+    found["others"] = _near(taeda.rand(1), before)
     return found
 
 
@@ -428,4 +436,36 @@ def pieces(rank: int, world: int) -> dict:
 
     made = _placed(x, mesh, [space.Shard(1)]).cumsum(0)
     found["registered"] = str(made.placements[0]), _near(made, x.cumsum(0))
+    return found
+
+
+def sequences(rank: int, world: int) -> dict:
+    """Attention over a sequence that is cut, and alone; results and gradients."""
+    from taeda.distributed.tensor.experimental import context_parallel
+    from taeda.distributed.tensor.experimental._attention import (
+        context_parallel_unshard,
+        set_rotate_method,
+    )
+
+    mesh = _mesh(rank, world)
+    found = {}
+    ways = itertools.product(("alltoall", "allgather"), (True, False), (12, 9))
+    for method, causal, length in ways:
+        if length % world:
+            continue
+        set_rotate_method(method)
+        data = [_numbers(2, 3, length, 4, seed=s) for s in range(3)]
+        alone = [d.clone().requires_grad_() for d in data]
+        want = F.scaled_dot_product_attention(*alone, is_causal=causal)
+        (want**2).sum().backward()
+        with context_parallel(mesh, buffers=data, buffer_seq_dims=[2] * 3):
+            parts = [d.clone().requires_grad_() for d in data]
+            out = F.scaled_dot_product_attention(*parts, is_causal=causal)
+            (out**2).sum().backward()
+        made = [out.detach(), *(p.grad for p in parts)]
+        wholes = context_parallel_unshard(mesh, made, [2] * 4)
+        wanted = [want.detach(), *(a.grad for a in alone)]
+        restored = all(d.shape[2] == length for d in data)
+        found[method, causal, length] = restored and _near(wholes, wanted)
+    set_rotate_method("allgather")
     return found

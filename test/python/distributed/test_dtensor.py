@@ -193,3 +193,10 @@ def test_parts_of_strided_cuts():
         [(5, 5)],
     ]
     assert repr(strided) == "_StridedShard(dim=0, sf=2)"
+
+
+def test_sequences_over_ranks(tmp_path):
+    for got in run(tmp_path, "dtensor_programs.sequences", 3):
+        # 12 positions are cut in six chunks, 9 in three.
+        assert len(got) == 8
+        assert all(got.values()), got

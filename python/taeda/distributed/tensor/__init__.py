@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from taeda._io.names import trust_ours
 from taeda._lazy import attributes
-from taeda.serialization import add_safe_globals
 
 from ..device_mesh import DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
@@ -19,7 +19,7 @@ from .placement_types import (
 )
 
 # What files of distributed tensors are made of, for `load` of weights only.
-add_safe_globals(
+trust_ours(
     [
         DTensor,
         DTensorSpec,

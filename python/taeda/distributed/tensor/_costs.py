@@ -34,6 +34,11 @@ def redistribute_cost(spec, placements) -> float:
     return cost
 
 
+def scatter_cost(tensor, ranks: int) -> float:
+    """Microseconds of reducing a tensor of which each rank then has a part."""
+    return _time(ranks - 1, ranks, tensor.numel() * tensor.dtype.itemsize)
+
+
 def _step(source, target, ranks: int, size: float) -> tuple[float, float]:
     """The cost of a step, and the bytes that each rank has afterwards."""
     if isinstance(source, Replicate):

@@ -53,12 +53,15 @@ class Operands:
 
 
 class Strategy:
-    """Placements along one dimension of a mesh: of the tensors, and of the results."""
+    """Placements along one dimension of a mesh: of the tensors, and of the results.
 
-    __slots__ = ("inputs", "outputs")
+    `extra` is a cost in microseconds besides that of placing the tensors.
+    """
 
-    def __init__(self, inputs: list, outputs: list) -> None:
-        self.inputs, self.outputs = inputs, outputs
+    __slots__ = ("extra", "inputs", "outputs")
+
+    def __init__(self, inputs: list, outputs: list, extra: float = 0.0) -> None:
+        self.inputs, self.outputs, self.extra = inputs, outputs, extra
 
 
 class Pattern:

@@ -118,7 +118,7 @@ def _ordered(strategies: list[Strategy]) -> list[Strategy]:
 def _cheapest(call: Operands, options: list[list[Strategy]], written: list[int]):
     best, lowest = None, float("inf")
     for combined in product(*options):
-        cost = 0.0
+        cost = sum(strategy.extra for strategy in combined)
         for i, spec in enumerate(call.specs):
             placements = tuple(s.inputs[i] for s in combined)
             if i in written and placements != spec.placements:

@@ -8,6 +8,7 @@ its record says `opaque`, or needs whole what the rule cuts.
 
 from __future__ import annotations
 
+from ._costs import scatter_cost
 from ._patterns import REPLICATE, Operands, Pattern, Strategy, result_count
 from .placement_types import Partial, Shard, _MaskPartial, _NormPartial
 
@@ -71,9 +72,13 @@ class _Lookup(Pattern):
 
     def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
         found = super().strategies(call, mesh_dim, count)
-        if call.placed(mesh_dim)[0].is_shard(0):
+        table, indices = call.placed(mesh_dim)
+        if table.is_shard(0):
             mask = _MaskPartial("sum", call.shapes[0], 0)
-            found.insert(0, Strategy([Shard(0), REPLICATE], [mask]))
+            # Indices that are cut would give parts of the result, which now have to
+            # be made of partial sums.
+            extra = scatter_cost(call.results[0], count) if indices.is_shard() else 0.0
+            found.insert(0, Strategy([Shard(0), REPLICATE], [mask], extra))
         return found
 
 
