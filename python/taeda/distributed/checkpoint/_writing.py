@@ -54,8 +54,11 @@ def _write_file(writer: Any, job: Job, planner: SavePlanner) -> list[WriteResult
     objects = [i for i in job.items if i.type == WriteItemType.BYTE_IO]
     tensors = [i for i in job.items if i.type != WriteItemType.BYTE_IO]
     path = writer.fs.concat_path(writer.path, job.name)
-    with writer.fs.create_stream(path, "wb") as stream:
-        if writer.serialization_format is SerializationFormat.SAFETENSORS:
+    safetensors = writer.serialization_format is SerializationFormat.SAFETENSORS
+    # Names of safetensors files are fixed: an older one stays until the new is whole.
+    new = writer.fs.concat_path(writer.path, f"{job.name}.tmp") if safetensors else path
+    with writer.fs.create_stream(new, "wb") as stream:
+        if safetensors:
             if objects:
                 raise ValueError(
                     f"{objects[0].index.fqn}: safetensors files have tensors only"
@@ -68,6 +71,8 @@ def _write_file(writer: Any, job: Job, planner: SavePlanner) -> list[WriteResult
             ]
         if writer.sync_files:
             synced(stream)
+    if safetensors:
+        writer.fs.rename(new, path)
     return results
 
 
