@@ -7,7 +7,8 @@ from typing import Any
 import taeda
 import taeda.distributed as dist
 
-from .planner_helpers import is_spread, local_boxes, narrow, takes_part
+from ._boxes import boxes_of, is_spread
+from .planner_helpers import narrow, takes_part
 from .staging import spread_like
 from .utils import default_device, map_tensors
 
@@ -105,6 +106,8 @@ def placed(whole: Any, like: Any) -> Any:
         return like
     if tuple(whole.shape) != tuple(like.shape):
         return whole  # `load_state_dict` names the sizes that differ
-    (box,) = local_boxes(like)
-    part = narrow(whole, box.offsets, box.sizes)
-    return spread_like(like, part.to(device).clone())
+    local = taeda.empty_like(like._local_tensor, device=device)
+    made = spread_like(like, local)
+    for box, part in boxes_of(made):
+        part.copy_(narrow(whole, box.offsets, box.sizes))
+    return made

@@ -7,10 +7,10 @@ from typing import Any
 import taeda
 import taeda.distributed as dist
 
+from ._boxes import is_spread
 from ._nested_dict import unflatten_state_dict
 from .metadata import STATE_DICT_TYPE, TensorStorageMetadata
 from .planner import LoadPlanner
-from .planner_helpers import is_spread
 from .state_dict_loader import _load
 from .storage import StorageReader
 from .utils import Team, default_device

@@ -1,9 +1,10 @@
 """Items of plans for the values of a flat state dict.
 
-A value that is spread over ranks says itself which boxes it has here:
+The boxes of a DTensor are found from its layout (`_boxes.py`). Other values that are
+spread over ranks can say themselves which boxes they have here:
 `__create_chunk_list__()` returns them as ChunkStorageMetadata,
 `__create_write_items__(name, value)` as WriteItem, and `__get_tensor_shard__(index)`
-gives the tensor of one. DTensor has these; for others `_spread_boxes` is asked.
+gives the tensor of one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import taeda
 
+from ._boxes import boxes_of, is_spread
 from .metadata import (
     STORAGE_TYPES,
     BytesStorageMetadata,
@@ -33,11 +35,6 @@ from .resharding import overlap, pairs
 __all__ = ["create_read_items_for_chunk_list"]
 
 
-def is_spread(value: Any) -> bool:
-    """Is this a tensor of which each rank has a part?"""
-    return hasattr(value, "device_mesh") and hasattr(value, "to_local")
-
-
 def takes_part(value: Any) -> bool:
     """Has this rank a part of it? A mesh may leave ranks out."""
     return not is_spread(value) or value.device_mesh.get_coordinate() is not None
@@ -56,6 +53,8 @@ def local_boxes(value: Any) -> list[ChunkStorageMetadata]:
     """
     if hasattr(value, "__create_chunk_list__"):
         return value.__create_chunk_list__()
+    if is_spread(value):
+        return [box for box, _ in boxes_of(value)]
     if not isinstance(value, taeda.Tensor):
         raise ValueError(f"expected a tensor, but got {type(value).__name__}")
     return [_whole(value)]
@@ -69,6 +68,11 @@ def local_tensor(value: Any, index: MetadataIndex) -> taeda.Tensor:
     """
     if hasattr(value, "__get_tensor_shard__"):
         return value.__get_tensor_shard__(index)
+    if is_spread(value):
+        for box, part in boxes_of(value):
+            if index.offset is None or tuple(box.offsets) == tuple(index.offset):
+                return part
+        raise ValueError(f"{index.fqn} has nothing at {index.offset} on this rank")
     if index.offset is not None and any(index.offset):
         raise ValueError(
             f"{index.fqn} is not spread over ranks, it has nothing at {index.offset}"
@@ -82,11 +86,18 @@ def write_items(name: str, value: Any) -> list[WriteItem]:
         return value.__create_write_items__(name, value)
     if not isinstance(value, taeda.Tensor):
         return [WriteItem(MetadataIndex(name), WriteItemType.BYTE_IO)]
-    box = _whole(value)
-    properties = TensorProperties.create_from_tensor(value)
-    data = TensorWriteData(box, properties, value.size())
-    index = MetadataIndex(name, box.offsets)
-    return [WriteItem(index, WriteItemType.TENSOR, tensor_data=data)]
+    if is_spread(value):
+        kind, boxes = WriteItemType.SHARD, [box for box, _ in boxes_of(value)]
+        properties = TensorProperties.create_from_tensor(value._local_tensor)
+    else:
+        kind, boxes = WriteItemType.TENSOR, [_whole(value)]
+        properties = TensorProperties.create_from_tensor(value)
+    items = []
+    for box in boxes:
+        data = TensorWriteData(box, properties, value.size())
+        index = MetadataIndex(name, box.offsets)
+        items.append(WriteItem(index, kind, tensor_data=data))
+    return items
 
 
 def read_items(name: str, stored: STORAGE_TYPES, value: Any) -> list[ReadItem]:

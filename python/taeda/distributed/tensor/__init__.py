@@ -1,0 +1,42 @@
+"""Tensors whose parts lie at the ranks of a mesh."""
+
+from __future__ import annotations
+
+from taeda._lazy import attributes
+
+from ..device_mesh import DeviceMesh, init_device_mesh
+from ._api import DTensor, distribute_tensor
+from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
+
+_PUBLIC = {
+    "distribute_module": "_modules",
+    "empty": "_factories",
+    "full": "_factories",
+    "ones": "_factories",
+    "rand": "_factories",
+    "randn": "_factories",
+    "zeros": "_factories",
+}
+
+__all__ = [
+    "DTensor",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_module",
+    "distribute_tensor",
+    "empty",
+    "full",
+    "ones",
+    "rand",
+    "randn",
+    "zeros",
+]
+_find = attributes(
+    __name__, _PUBLIC, ("debug", "experimental", "parallel", "placement_types")
+)
+
+
+def __getattr__(name: str):
+    return _find(name)

@@ -1,0 +1,149 @@
+"""What is known of a distributed tensor without its values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import taeda
+
+from ..device_mesh import DeviceMesh
+from .placement_types import Placement
+
+__all__ = ["DTensorSpec", "TensorMeta"]
+
+
+class TensorMeta(NamedTuple):
+    """Shape, strides and dtype of the whole tensor."""
+
+    shape: taeda.Size
+    stride: tuple[int, ...]
+    dtype: taeda.dtype
+
+
+# Note [Tokens of specs]
+# Dispatch looks a call up by its tensors' specs. Equal specs have the same token, made
+# when a spec is first asked for it, so that a look-up hashes addresses instead of meshes
+# and placements. The table only grows, by one entry for each layout that a program uses;
+# `setdefault` on it is atomic under the interpreter's lock.
+_tokens: dict[tuple, object] = {}
+
+
+class DTensorSpec:
+    """Mesh, placements, and shape, strides and dtype of the whole.
+
+    Args:
+        mesh: the ranks.
+        placements: one for each dimension of the mesh.
+        tensor_meta: of the whole tensor.
+    """
+
+    __slots__ = ("_token", "_wrapper", "mesh", "placements", "tensor_meta")
+
+    def __init__(
+        self,
+        mesh: DeviceMesh,
+        placements: tuple[Placement, ...],
+        tensor_meta: TensorMeta | None = None,
+    ) -> None:
+        self.mesh, self.placements = mesh, tuple(placements)
+        self.tensor_meta = tensor_meta
+        self._token: object = None
+        self._wrapper: tuple | None = None
+
+    @property
+    def token(self) -> object:
+        """Equal specs have the same, see Note [Tokens of specs]."""
+        if self._token is None:
+            self._token = _tokens.setdefault(self._key(), object())
+        return self._token
+
+    def _key(self) -> tuple:
+        return (self.mesh, self.placements, self.tensor_meta)
+
+    def _meta(self) -> TensorMeta:
+        if self.tensor_meta is None:
+            raise ValueError("tensor_meta is not set")
+        return self.tensor_meta
+
+    @property
+    def shape(self) -> taeda.Size:
+        """The whole tensor's sizes."""
+        return self._meta().shape
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        """The whole tensor's strides."""
+        return self._meta().stride
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions the tensor has."""
+        return len(self._meta().shape)
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The ranks."""
+        return self.mesh
+
+    @property
+    def num_shards(self) -> int:
+        """Into how many parts the tensor is cut."""
+        count = 1
+        for dim, placement in enumerate(self.placements):
+            if placement.is_shard():
+                count *= self.mesh.size(dim)
+        return count
+
+    @property
+    def dim_map(self) -> list[int]:
+        """For each of the tensor's dimensions the mesh's that cuts it, or -1."""
+        found = [-1] * self.ndim
+        for at, placement in enumerate(self.placements):
+            if placement.is_shard():
+                found[placement.dim] = at
+        return found
+
+    @property
+    def sums(self) -> list[int]:
+        """The mesh's dimensions along which values are still to be reduced."""
+        return [i for i, p in enumerate(self.placements) if p.is_partial()]
+
+    def is_replicated(self) -> bool:
+        """Whether every rank holds everything."""
+        return all(p.is_replicate() for p in self.placements)
+
+    def is_sharded(self) -> bool:
+        """Whether any rank holds a part only."""
+        return any(p.is_shard() for p in self.placements)
+
+    def shallow_copy_with_tensor_meta(
+        self, tensor_meta: TensorMeta | None
+    ) -> DTensorSpec:
+        """The same placements of another tensor."""
+        return DTensorSpec(self.mesh, self.placements, tensor_meta)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, DTensorSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self.token)
+
+    def __reduce__(self):
+        return DTensorSpec, self._key()
+
+    def __str__(self) -> str:
+        shown = "".join(map(str, self.placements))
+        if self.tensor_meta is None:
+            return f"Spec(unknown shape({shown}))"
+        from taeda.utils._dtype_abbrs import dtype_abbrs
+
+        shape, _, dtype = self.tensor_meta
+        return f"Spec({dtype_abbrs[dtype]}{list(shape)}({shown}))"
+
+    def __repr__(self) -> str:
+        return (
+            f"DTensorSpec(mesh={self.mesh!r}, placements={self.placements!r}, "
+            f"tensor_meta={self.tensor_meta!r})"
+        )

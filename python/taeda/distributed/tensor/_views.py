@@ -1,0 +1,94 @@
+"""Views: which axis of the result each axis of the tensor becomes, told by strides.
+
+The view is made of a tensor on meta without gaps, in which every axis longer than one
+has a stride of its own. An axis of the result that has stride and size of an axis of the
+tensor is that axis; one that spans it has it inside; one that it spans is a part of it.
+So no view needs a rule.
+"""
+
+from __future__ import annotations
+
+import taeda
+from taeda import _C
+
+from ._layout import contiguous_stride
+from ._patterns import REPLICATE, Operands, Strategy, result_count
+from .placement_types import Shard, _StridedShard
+
+_op_call = _C._op_call
+
+
+class ViewPattern:
+    """A view of one tensor, `self`.
+
+    Args:
+        func: the overload.
+    """
+
+    reads_numbers = False
+
+    def __init__(self, func) -> None:
+        self.func, self.record = func, func.record
+
+    def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
+        """Those that keep the placement of the tensor, and the replica's."""
+        results = result_count(call.results)
+        placement = call.placed(mesh_dim)[0]
+        found = []
+        if placement.is_partial():
+            found.append(Strategy([placement], [placement] * results))
+        elif placement.is_shard():
+            after = self._after(call, placement, mesh_dim, count)
+            if after is not None:
+                found.append(Strategy([placement], [after] * results))
+        return [*found, Strategy([REPLICATE], [REPLICATE] * results)]
+
+    def _after(self, call: Operands, placement, mesh_dim: int, count: int):
+        """How the results are cut; None if no cut of theirs is the same."""
+        shape = call.shapes[0]
+        views = _made(self.func, shape, call.values)
+        if views is None:
+            return None
+        # What an earlier dimension of the mesh cuts has less to give to this one.
+        before = 1
+        spec = call.specs[0]
+        for at in range(mesh_dim):
+            if spec.placements[at].is_shard(placement.dim):
+                before *= spec.mesh.size(at)
+        found = {_cut_of(shape, placement, view, before * count) for view in views}
+        return found.pop() if len(found) == 1 else None
+
+
+def _made(func, shape, values: dict) -> list | None:
+    base = taeda.empty_strided(tuple(shape), contiguous_stride(shape), device="meta")
+    try:
+        made = _op_call(func._entry, (base, *list(values.values())[1:]))
+    except (RuntimeError, IndexError):
+        return None
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def _cut_of(shape, placement, view, count: int):
+    """The placement of the view, or None."""
+    dim = placement.dim
+    size, stride = shape[dim], contiguous_stride(shape)[dim]
+    if size == 1:
+        return None
+    end = size * stride
+    ends = {n * step for n, step in zip(shape, contiguous_stride(shape), strict=True)}
+    for at, (n, step) in enumerate(zip(view.shape, view.stride(), strict=True)):
+        if step == 0 or n == 1:
+            continue
+        if step == stride and n == size:
+            return placement._on(at)
+        if type(placement) is not Shard:
+            continue
+        if step <= stride and n * step >= end and size % count == 0:
+            # Several axes became one; the outermost of them is cut as it was.
+            if n * step == end:
+                return Shard(at)
+            if n * step in ends:
+                return _StridedShard(at, split_factor=n * step // end)
+        if step > stride and n * step == end:
+            return Shard(at) if n % count == 0 else None
+    return None
