@@ -95,6 +95,15 @@ class PipelineStage:
         return f"PipelineStage({self.stage_index} of {self.num_stages})"
 
     @property
+    def has_backward(self) -> bool:
+        """Are gradients taken? The schedule says so."""
+        return self._has_backward
+
+    @has_backward.setter
+    def has_backward(self, value: bool) -> None:
+        self._has_backward = value
+
+    @property
     def is_first(self) -> bool:
         """Does it get the arguments of `step`?"""
         return self.stage_index == 0
