@@ -95,6 +95,8 @@ def _save_name(pickler, obj: Name) -> None:
 def reduce_value(obj):
     """How a value of ours is written; NotImplemented for everything else."""
     if isinstance(obj, taeda.Tensor):
+        if _reduces_itself(type(obj)):
+            return NotImplemented
         return reduce_tensor(obj)
     kind = type(obj)
     if kind is taeda.Size:
@@ -105,6 +107,12 @@ def reduce_value(obj):
     if kind is taeda.layout:
         return _layout(obj)
     return NotImplemented
+
+
+def _reduces_itself(kind) -> bool:
+    """Whether a class of tensors without memory says how it is written."""
+    own = kind.__reduce_ex__ is not taeda.Tensor.__reduce_ex__
+    return own and taeda._C._has_torch_dispatch(kind)
 
 
 def _layout(layout):

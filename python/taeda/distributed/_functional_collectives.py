@@ -10,6 +10,7 @@ import taeda
 from taeda.autograd import Function
 
 from . import _collectives as collectives
+from ._observers import observed
 from ._process_group import ProcessGroup
 from ._types import ReduceOp
 from .device_mesh import DeviceMesh
@@ -100,6 +101,7 @@ def all_reduce(self, reduceOp: str, group, tag: str = ""):
         tag: of a group of listed ranks.
     """
     result = self.detach().clone(memory_format=taeda.contiguous_format)
+    observed("all_reduce", None, result)
     collectives.all_reduce(result, _operation(reduceOp), _resolve_group(group, tag))
     return result
 
@@ -120,6 +122,7 @@ def broadcast(self, src: int, group, tag: str = ""):
         tag: of a group of listed ranks.
     """
     result = self.detach().clone(memory_format=taeda.contiguous_format)
+    observed("broadcast", None, result)
     collectives.broadcast(result, src, _resolve_group(group, tag))
     return result
 
@@ -128,6 +131,7 @@ def _gathered(tensor, dim: int, pg: ProcessGroup):
     whole = tensor.detach().contiguous()
     shape = (pg.size() * whole.shape[0], *whole.shape[1:])
     out = whole.new_empty(shape)
+    observed("all_gather_into_tensor", None, whole)
     collectives.all_gather_into_tensor(out, whole, pg)
     return taeda.cat(out.chunk(pg.size()), dim) if dim else out
 
@@ -178,6 +182,7 @@ def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group, tag: str
         whole = taeda.cat(whole.chunk(count, dim))
     whole = whole.contiguous()
     out = whole.new_empty((whole.shape[0] // count, *whole.shape[1:]))
+    observed("reduce_scatter_tensor", None, whole)
     collectives.reduce_scatter_tensor(out, whole, _operation(reduceOp), pg)
     return out
 
@@ -215,6 +220,7 @@ def all_to_all_single(
     whole = self.detach().contiguous()
     rows = sum(output_split_sizes) if output_split_sizes else whole.shape[0]
     out = whole.new_empty((rows, *whole.shape[1:]))
+    observed("all_to_all_single", None, whole)
     collectives.all_to_all_single(out, whole, output_split_sizes, input_split_sizes, pg)
     return out
 

@@ -7,6 +7,7 @@ groups.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import taeda
@@ -31,7 +32,7 @@ def _rank_tensor(mesh) -> Tensor:
     if isinstance(mesh, Tensor):
         if mesh.device.type != "cpu" and mesh.device.type != "meta":
             raise ValueError(f"`mesh` must be a CPU tensor, got {mesh}")
-        return mesh.detach().to(dtype=taeda.int32).contiguous()
+        return mesh.detach().to(dtype=taeda.int32)
     return taeda.tensor(mesh, dtype=taeda.int32)
 
 
@@ -91,12 +92,21 @@ class DeviceMesh:
         if _rank is None:
             _rank = get_rank() if is_initialized() else 0
         self._rank = _rank
+        self._hash: int | None = None
+        self._root_dims: tuple[int, ...] = ()  # of a flattened mesh
         at = (self._mesh == _rank).nonzero().tolist()
         self._coordinate = tuple(at[0]) if at else None
 
     def _make_groups(self) -> list:
         """For each dimension this rank's group; all ranks make all of them."""
         ranks = self._mesh.flatten().tolist()
+        size = get_world_size()
+        for rank in ranks:
+            if not 0 <= rank < size:
+                raise ValueError(
+                    f"Rank {rank} is out of range. Valid ranks are 0 to {size - 1} "
+                    f"(world_size={size})"
+                )
         if len(set(ranks)) != len(ranks):
             raise ValueError(
                 f"ranks list must not contain duplicate entries, got {ranks}"
@@ -111,9 +121,12 @@ class DeviceMesh:
             found.append(self._group_along(self._mesh, dim, backend, options))
         return found
 
-    def _group_along(self, mesh: Tensor, dim: int, backend=None, options=None):
+    def _group_along(
+        self, mesh: Tensor, dim: int, backend=None, options=None, name: str = ""
+    ):
         rows = mesh.movedim(dim, -1).reshape(-1, mesh.shape[dim]).tolist()
-        name = self._mesh_dim_names[dim] if self._mesh_dim_names else f"dim_{dim}"
+        if not name:
+            name = self._mesh_dim_names[dim] if self._mesh_dim_names else f"dim_{dim}"
         mine, _ = new_subgroups_by_enumeration(
             rows, None, backend, options, f"mesh_{name}"
         )
@@ -257,20 +270,56 @@ class DeviceMesh:
         if len(names) == 1 and names[0] in root._flattened:
             return root._flattened[names[0]]
         own = self._mesh_dim_names
-        valid = [*own, *(n for n in root._flattened if n not in own)]
         if not set(names) <= set(own):
+            return self._with_flattened(names)
+        dims = [own.index(name) for name in names]
+        self._check_order(names, dims)
+        groups = [self._groups[d] for d in dims] if self._groups else []
+        return self._part(self._around(dims), names, groups)
+
+    def _check_order(self, names: tuple[str, ...], dims: list[int]) -> None:
+        if len(set(dims)) < len(dims):
+            raise RuntimeError(f"Slicing overlapping dim_names {names} is not allowed.")
+        if dims != sorted(dims):
+            raise KeyError(
+                f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be "
+                "in ascending order."
+            )
+
+    def _with_flattened(self, names: tuple[str, ...]) -> DeviceMesh:
+        """The part along dimensions of which some were made by `_flatten`."""
+        root = self._get_root_mesh()
+        all_names = root._mesh_dim_names or ()
+        own = self._mesh_dim_names or ()
+        within = {all_names.index(n) for n in own if n in all_names}
+        flattened = {
+            n: m for n, m in root._flattened.items() if set(m._root_dims) <= within
+        }
+        if not set(names) <= {*own, *flattened}:
+            valid = [*own, *(n for n in flattened if n not in own)]
             raise KeyError(
                 f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are "
                 f"{valid}."
             )
-        dims = [own.index(name) for name in names]
-        if dims != sorted(dims):
-            raise KeyError(
-                f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be "
-                f"in ascending order of {own}."
-            )
-        groups = [self._groups[d] for d in dims] if self._groups else []
-        return self._part(self._around(dims), names, groups)
+        parts = [
+            flattened[n]._root_dims if n in flattened else (all_names.index(n),)
+            for n in names
+        ]
+        dims = [d for part in parts for d in part]
+        if len(set(dims)) < len(dims):
+            raise RuntimeError(f"Slicing overlapping dim_names {names} is not allowed.")
+        self._check_order(names, [part[0] for part in parts])
+        ranks = root._around(dims)
+        sorted_dims = sorted(dims)
+        ranks = ranks.permute([sorted_dims.index(d) for d in dims])
+        sizes = [math.prod(root.shape[d] for d in part) for part in parts]
+        groups = []
+        if root._groups:
+            groups = [
+                flattened[n]._groups[0] if n in flattened else root._groups[part[0]]
+                for n, part in zip(names, parts, strict=True)
+            ]
+        return self._part(ranks.reshape(sizes), names, groups)
 
     def _around(self, dims: list[int]) -> Tensor:
         """The ranks along some dimensions in whose row this rank is."""
@@ -319,6 +368,7 @@ class DeviceMesh:
         )
         group = GroupMember.NON_GROUP_MEMBER if mine is None else mine
         made = self._part(self._mesh.reshape(-1), (name,), [group])
+        made._root_dims = tuple(dims)
         root._flattened[name] = made
         return made
 
@@ -327,22 +377,47 @@ class DeviceMesh:
     ) -> DeviceMesh:
         """A mesh in which one dimension is several; all ranks call it."""
         number = self._dim(dim)
+        if math.prod(mesh_sizes) != self.shape[number]:
+            raise ValueError(
+                f"The product of mesh_sizes={tuple(mesh_sizes)} is "
+                f"{math.prod(mesh_sizes)}, but the original dimension at dim={number} "
+                f"has size {self.shape[number]}. These must be equal for unflatten to "
+                "work correctly."
+            )
         before, after = self.shape[:number], self.shape[number + 1 :]
         ranks = self._mesh.reshape(*before, *mesh_sizes, *after)
         own = self._mesh_dim_names or tuple(f"dim_{d}" for d in range(self.ndim))
         names = (*own[:number], *mesh_dim_names, *own[number + 1 :])
         made = self._part(ranks, names, [])
         root = self._get_root_mesh()
-        if root.ndim != self.ndim:
-            raise NotImplementedError("DeviceMesh._unflatten of a part of a mesh")
-        made._root = None
-        for d in range(len(names)):
+        if root is self:
+            made._root = None
+        if not self._groups:
+            return made
+        # All parts of the root make their groups at once, in the same order.
+        dims = [*self._root_dims] or range(root.ndim)
+        if root is not self and not self._root_dims:
+            dims = [root._mesh_dim_names.index(n) for n in own]
+        rest = [d for d in range(root.ndim) if d not in dims]
+        whole = root._mesh.permute(*rest, *dims).reshape(-1, *ranks.shape)
+        for d, name in enumerate(names):
             is_new = number <= d < number + len(mesh_sizes)
             kept = d if d < number else d - len(mesh_sizes) + 1
-            made._groups.append(
-                made._group_along(ranks, d) if is_new else self._groups[kept]
-            )
+            if is_new:
+                backend = (backend_override or {}).get(name)
+                group = made._group_along(whole, d + 1, *_backend_pair(backend), name)
+            else:
+                group = self._groups[kept]
+            made._groups.append(group)
         return made
+
+    @staticmethod
+    def _concatenate(device_mesh_list: list[DeviceMesh]) -> DeviceMesh:
+        """The part of a mesh along the dimensions of several of its parts."""
+        root = device_mesh_list[0]._get_root_mesh()
+        if any(m._get_root_mesh() is not root for m in device_mesh_list):
+            raise RuntimeError("Cannot concatenate DeviceMeshes of different meshes")
+        return root[tuple(n for m in device_mesh_list for n in m._mesh_dim_names or ())]
 
     def _get_all_submeshes(self, mesh_dim_name: str) -> list[DeviceMesh]:
         """The parts along a dimension, those without this rank too."""
@@ -404,7 +479,9 @@ class DeviceMesh:
         )
 
     def __hash__(self) -> int:
-        return hash(self._hash_key())
+        if self._hash is None:
+            self._hash = hash(self._hash_key())
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -421,8 +498,9 @@ class DeviceMesh:
             )
             inside = f"({inside})"
         else:
-            inside = str(self._mesh.tolist())
-        return f"DeviceMesh({inside}, '{self._device_type}')"
+            inside = str(self.shape)
+        stride = tuple(self._mesh.stride())
+        return f"DeviceMesh({inside}, '{self._device_type}', stride={stride})"
 
     def __enter__(self) -> DeviceMesh:
         DeviceMesh._entered.append(self)

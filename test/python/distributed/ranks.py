@@ -28,7 +28,7 @@ def run(
 
     Args:
         folder: for the ranks' files.
-        name: the function.
+        name: the function; "module.function" of one that is not in `programs`.
         world: how many ranks.
         args: what it is given.
         route: "gloo" sends bytes through Gloo.
@@ -83,13 +83,15 @@ def join(folder: str, rank: int, world: int, seconds: float = 20.0) -> None:
 
 
 def _main() -> None:
-    import programs
+    from importlib import import_module
 
     folder, rank = Path(sys.argv[1]), int(sys.argv[2])
     name, world, args = pickle.loads((folder / "arguments").read_bytes())
     os.chdir(folder)
     try:
-        result = getattr(programs, name)(rank, world, *args)
+        module, _, function = name.rpartition(".")
+        program = getattr(import_module(module or "programs"), function)
+        result = program(rank, world, *args)
     except Exception as error:
         traceback.print_exc()
         result = f"{type(error).__name__}: {error}"

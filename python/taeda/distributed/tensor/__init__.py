@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from taeda._lazy import attributes
+from taeda.serialization import add_safe_globals
 
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ._api import DTensor, distribute_tensor
-from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
+from ._api import DTensor, _rebuilt, distribute_tensor
+from ._dtensor_spec import DTensorSpec, TensorMeta
+from .placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _strided_shard,
+    _StridedShard,
+)
+
+# What files of distributed tensors are made of, for `load` of weights only.
+add_safe_globals(
+    [
+        DTensor,
+        DTensorSpec,
+        DeviceMesh,
+        Partial,
+        Replicate,
+        Shard,
+        TensorMeta,
+        _StridedShard,
+        _rebuilt,
+        _strided_shard,
+    ]
+)
 
 _PUBLIC = {
     "distribute_module": "_modules",

@@ -8,16 +8,19 @@ the local tensors, and a wrapper.
 
 from __future__ import annotations
 
+import math
+
 import taeda
 from taeda import _C
 
 from ._dtensor_spec import DTensorSpec
 from ._handlers import HANDLERS, random_call
-from ._layout import meta_of
-from ._losses import ROW_LOSSES, cuts_classes
+from ._layout import local_shape, meta_of
+from ._losses import MEAN, ROW_LOSSES, cuts_classes
 from ._patterns import REPLICATE
 from ._propagate import choose, pattern_for, replaced_sizes, written_names
 from ._redistribute import moved
+from ._written_views import noted_view, write_back
 from .placement_types import _MaskPartial
 
 _op_call = _C._op_call
@@ -37,15 +40,40 @@ allows_plain = [False]
 
 
 class Plan:
-    """How one call is computed."""
+    """How one call is computed.
 
-    __slots__ = ("is_written", "mask", "moves", "outputs", "rest", "simple", "sizes")
+    Attributes:
+        moves: for each tensor None, or the placements that it is given first.
+        sizes: values of arguments that repeat sizes of parts.
+        share: what the result is multiplied by, 1 for nearly all.
+        outputs: specs of the results; None where their shapes depend on data.
+        quick: how the results of a call without moves are made tensors, or None.
+        head, tail, places: of a quick call, sizes among its positional arguments, the
+            values of those that were not given, and where keywords lie among these.
+    """
 
-    def __init__(self, moves: list, sizes: dict, outputs, rest: tuple) -> None:
-        self.moves, self.sizes, self.outputs, self.rest = moves, sizes, outputs, rest
+    __slots__ = (
+        "head",
+        "is_written",
+        "mask",
+        "moves",
+        "outputs",
+        "places",
+        "quick",
+        "share",
+        "sizes",
+        "tail",
+    )
+
+    def __init__(self, moves: list, sizes: dict, outputs) -> None:
+        self.moves, self.sizes, self.outputs = moves, sizes, outputs
         self.is_written = False
+        self.share = 1.0
         self.mask: _MaskPartial | None = None
-        self.simple = False
+        self.quick = None
+        self.head: list = []
+        self.tail: tuple = ()
+        self.places: dict = {}
 
 
 class Unhashable(Exception):
@@ -72,22 +100,75 @@ def dispatch(kind, func, args: tuple, kwargs: dict):
             spec = a._spec
             key.append(spec._token or spec.token)
             local.append(a._local_tensor)
-        elif c in _VALUES:
-            key.append(c)
-            key.append(a)
-            local.append(a)
         else:
-            local = None
-            break
-    if local is not None and not kwargs:
-        plan = _plans.get(tuple(key))
-        if plan is not None and plan.simple:
-            made = _op_call(func._entry, (*local, *plan.rest))
-            return kind._make(made, plan.outputs[0])
-    return _dispatch(kind, func, args, kwargs)
+            if c in _VALUES:
+                key.append(c)
+                key.append(a)
+            elif c is float:
+                key.append(c)
+            elif c is list and a and a[0].__class__ is int:
+                key.append(tuple(a))
+            else:
+                return _dispatch(kind, func, args, kwargs, None)
+            local.append(a)
+    if kwargs:
+        for name, a in kwargs.items():
+            if a.__class__ not in _VALUES:
+                return _dispatch(kind, func, args, kwargs, None)
+            key.append(name)
+            key.append(a)
+    found = tuple(key)
+    plan = _plans.get(found)
+    if plan is None or plan.quick is None:
+        return _dispatch(kind, func, args, kwargs, found)
+    for place, value in plan.head:
+        local[place] = value
+    tail = plan.tail
+    if kwargs:
+        tail = list(tail)
+        for name, a in kwargs.items():
+            tail[plan.places[name]] = a
+    try:
+        made = _op_call(func._entry, (*local, *tail))
+    except RuntimeError:
+        return _dispatch(kind, func, args, kwargs, found)
+    return plan.quick(kind, made, plan.outputs, args)
 
 
-def _dispatch(kind, func, args: tuple, kwargs: dict):
+# How results become tensors.
+
+
+def _one(kind, made, outputs, args):
+    return kind._make(made, outputs[0])
+
+
+def _first_argument(kind, made, outputs, args):
+    written = args[0]
+    if "_origin" in written.__dict__:
+        write_back(written)
+    return written
+
+
+def _view(kind, made, outputs, args):
+    viewed = args[0]
+    view = kind._make(made, outputs[0])
+    if "_origin" in viewed.__dict__:
+        view._origin = (viewed, None, ())
+    return view
+
+
+def _list(kind, made, outputs, args):
+    return [kind._make(m, spec) for m, spec in zip(made, outputs, strict=True)]
+
+
+def _tuple(kind, made, outputs, args):
+    return tuple(
+        kind._make(m, spec) if isinstance(m, Tensor) else m
+        for m, spec in zip(made, outputs, strict=True)
+    )
+
+
+def _dispatch(kind, func, args: tuple, kwargs: dict, short: tuple | None):
     handler = HANDLERS.get(func.name())
     if handler is not None:
         return handler(func, args, kwargs)
@@ -117,29 +198,69 @@ def _dispatch(kind, func, args: tuple, kwargs: dict):
             _plans.clear()
         if key is not None:
             _plans[key] = plan
-            if plan.simple and not kwargs:
-                short = _short_key(kind, func, args)
-                if short is not None:
-                    plan.rest = tuple(values.values())[len(args) :]
-                    _plans[short] = plan
+    if short is not None and key is not None and short not in _plans:
+        _shorten(func, args, values, plan, short)
     return _run(kind, func, values, plan)
 
 
-def _short_key(kind, func, args) -> tuple | None:
-    key: list = [func]
-    for a in args:
-        if a.__class__ is kind:
-            key.append(a._spec.token)
-        elif a.__class__ in _VALUES:
-            key += [a.__class__, a]
-        else:
-            return None
-    return tuple(key)
+def _shorten(func, args: tuple, values: dict, plan: Plan, short: tuple) -> None:
+    """Enters a plan under the key that is made without binding arguments."""
+    quick = _quick(func, values, plan)
+    if quick is None or pattern_for(func).reads_numbers or _is_random(func):
+        return
+    made = Plan(plan.moves, plan.sizes, plan.outputs)
+    made.quick = quick
+    names = list(values)
+    given = {**values, **plan.sizes}
+    made.head = [(i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes]
+    made.tail = tuple(given[n] for n in names[len(args) :])
+    made.places = {n: i for i, n in enumerate(names[len(args) :])}
+    if any(isinstance(v, Tensor) for v in made.tail):
+        return
+    if any(n in plan.sizes for n in names[len(args) :]):
+        return
+    _plans[short] = made
+
+
+def _quick(func, values: dict, plan: Plan):
+    """How results of a call that needs nothing but the operator are made tensors."""
+    if any(plan.moves) or plan.mask is not None or plan.outputs is None:
+        return None
+    if plan.share != 1:
+        return None
+    mesh = plan_mesh(values)
+    if mesh is None or mesh.get_coordinate() is None:
+        return None
+    results = func.record.results
+    if plan.is_written:
+        first = func._schema.arguments[0].alias_info
+        is_one = len(results) == 1 and first is not None and first.is_write
+        return _first_argument if is_one and not plan.sizes else None
+    if len(results) == 1:
+        if not results[0].type.endswith("[]"):
+            one = _view if func.is_view else _one
+            return one if plan.outputs and plan.outputs[0] is not None else None
+        return _list
+    return _tuple if all(not r.type.endswith("[]") for r in results) else None
+
+
+def plan_mesh(values: dict):
+    """The mesh of the first distributed tensor that is an argument of its own."""
+    for value in values.values():
+        spec = getattr(value, "_spec", None)
+        if spec is not None:
+            return spec.mesh
+    return None
+
+
+def _is_random(func) -> bool:
+    return "nondeterministic_seeded" in func.record.tags
 
 
 def _key(kind, func, values: dict) -> tuple:
     reads_numbers = pattern_for(func).reads_numbers
-    return func, *(_part(kind, v, reads_numbers) for v in values.values())
+    # None in front, since a short key may have the same parts.
+    return None, func, *(_part(kind, v, reads_numbers) for v in values.values())
 
 
 def _part(kind, value, reads_numbers: bool):
@@ -205,29 +326,19 @@ def _planned(kind, func, values: dict) -> Plan:
         None if wanted == spec.placements else wanted
         for wanted, spec in zip(choice.inputs, call.specs, strict=True)
     ]
-    plan = Plan(moves, replaced_sizes(func, call, choice), choice.outputs, ())
+    plan = Plan(moves, replaced_sizes(func, call, choice), choice.outputs)
     schema = func._schema
     plan.is_written = any(
         a.alias_info and a.alias_info.is_write for a in schema.arguments
     )
-    if choice.outputs:
-        for placement in choice.outputs[0].placements if choice.outputs[0] else ():
+    pattern = pattern_for(func)
+    if getattr(pattern, "divides_by_size", False) and values["reduction"] == MEAN:
+        spec = choice.outputs[0]
+        plan.share = math.prod(local_shape(spec)) / max(math.prod(spec.shape), 1)
+    if getattr(pattern, "looks_up", False):
+        for placement in choice.outputs[0].placements:
             if isinstance(placement, _MaskPartial):
                 plan.mask = placement
-    mesh = call.specs[0].mesh
-    plan.simple = (
-        not any(moves)
-        and not plan.sizes
-        and not plan.is_written
-        and plan.mask is None
-        and choice.outputs is not None
-        and len(choice.outputs) == 1
-        and choice.outputs[0] is not None
-        and len(func.record.results) == 1
-        and not func.record.results[0].type.endswith("[]")
-        and mesh.get_coordinate() is not None
-        and "nondeterministic_seeded" not in func.record.tags
-    )
     return plan
 
 
@@ -255,7 +366,7 @@ def _run(kind, func, values: dict, plan: Plan):
     given.update(plan.sizes)
     if mesh.get_coordinate() is None:
         made = _absent(plan, func, specs[0])
-    elif "nondeterministic_seeded" in func.record.tags:
+    elif _is_random(func):
         made = random_call(func, values, given, plan.outputs, is_ours=kind)
     elif plan.mask is not None:
         from ._handlers import masked_lookup
@@ -263,6 +374,11 @@ def _run(kind, func, values: dict, plan: Plan):
         made = masked_lookup(func, values, given, plan)
     else:
         made = _computed(func, given, plan)
+        if plan.share != 1:
+            made = made * plan.share
+    if func.is_view and not plan.is_written:
+        wrapped = _wrapped(kind, func, made, plan.outputs, mesh)
+        return noted_view(func, values, plan, wrapped)
     if plan.is_written:
         if any(plan.moves):
             _put_back(kind, func, values, given, plan)
@@ -317,6 +433,9 @@ def _written(func, values: dict, made):
         for a in func._schema.arguments
         if a.alias_info and a.alias_info.is_write
     ]
+    for item in found:
+        if "_origin" in getattr(item, "__dict__", ()):
+            write_back(item)
     if not func._schema.returns:
         return None
     return found[0] if len(found) == 1 else tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import taeda
 
@@ -46,6 +47,19 @@ def compute_local_shape_and_global_offset(
     coordinate = mesh.get_coordinate()
     if coordinate is None:
         return (0,), ()
+    return _part_at(global_shape, mesh, placements, coordinate, skip_offset)
+
+
+def parts_of(spec) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Rank -> shape and offset of its part, of all ranks of the mesh."""
+    found = {}
+    for coordinate in product(*(range(n) for n in spec.mesh.shape)):
+        rank = int(spec.mesh.mesh[coordinate])
+        found[rank] = _part_at(spec.shape, spec.mesh, spec.placements, coordinate)
+    return found
+
+
+def _part_at(global_shape, mesh, placements, coordinate, skip_offset: bool = False):
     rows: dict[int, list[tuple[int, int]]] = {}
     sizes = list(global_shape)
     for at, placement in enumerate(placements):
@@ -74,8 +88,6 @@ def _within(held: list[tuple[int, int]], ranges) -> list[tuple[int, int]]:
             if a < b:
                 found.append((low + a - before, low + b - before))
             before += high - low
-        if start == end and not found:
-            continue
     return found
 
 

@@ -84,6 +84,12 @@ class Pattern:
         self.axes = None
         if text is not None and not text.startswith("opaque"):
             self.axes = Axes(text)
+        # A mean's gradient is divided by the number of elements that the call has.
+        self.divides_by_size = (
+            record.family == "pointwise"
+            and record.axes is None
+            and any(a.name == "reduction" for a in record.arguments)
+        )
         lists = [o for o in self.axes.inputs if o.is_list] if self.axes else []
         self.goes_by_entries = len(lists) > 1 and not self.axes.outputs
         self.is_accumulating = self.joined is not None and record.axes is None

@@ -48,7 +48,7 @@ def _next_step(now: list, target) -> tuple[int, object]:
     # A cut that stays lies inside of one that goes: it is made again afterwards.
     for i in reversed(range(len(now))):
         if isinstance(now[i], _SHARDS) and _is_inside(now, i) and now[i] == target[i]:
-            if any(_shares(now[i], now[k]) for k in differing):
+            if any(_shares(now[i], p) for k in differing for p in (now[k], target[k])):
                 return i, Replicate()
     raise RuntimeError(
         f"redistribute: no way from {tuple(map(str, now))} to "

@@ -67,6 +67,8 @@ def _as_int(order):
 class _Lookup(Pattern):
     """`embedding`: a table cut by rows gives zeros for rows of others."""
 
+    looks_up = True
+
     def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
         found = super().strategies(call, mesh_dim, count)
         if call.placed(mesh_dim)[0].is_shard(0):

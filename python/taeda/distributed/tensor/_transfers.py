@@ -12,7 +12,7 @@ import taeda
 
 from .. import _collectives as collectives
 from .._types import ReduceOp
-from .debug import _observed
+from .._observers import observed
 from .placement_types import Partial, _StridedShard
 
 Tensor = taeda.Tensor
@@ -44,7 +44,7 @@ def gather(local: Tensor, placement, size: int, mesh, mesh_dim: int) -> Tensor:
     sizes = [sum(end - start for start, end in r) for r in ranges]
     longest = max(sizes)
     rows = _resized(local, dim, longest).contiguous()
-    _observed("all_gather_into_tensor", mesh, rows)
+    observed("all_gather_into_tensor", mesh, rows)
     # One dimension more in front holds the ranks' tensors side by side.
     out = rows.new_empty((count, *rows.shape))
     collectives.all_gather_into_tensor(out, rows, group)
@@ -72,7 +72,7 @@ def part(whole: Tensor, placement, count: int, index: int) -> Tensor:
 def reduce(local: Tensor, placement: Partial, mesh, mesh_dim: int) -> Tensor:
     """The reduction of the ranks' values."""
     value = placement._before(local).clone(memory_format=taeda.contiguous_format)
-    _observed("all_reduce", mesh, value)
+    observed("all_reduce", mesh, value)
     collectives.all_reduce(value, operation(placement, value), mesh.get_group(mesh_dim))
     return placement._after(value)
 
@@ -110,7 +110,7 @@ def reduce_to_part(local: Tensor, placement: Partial, to, mesh, mesh_dim: int):
     shape = list(value.shape)
     shape[dim] = longest
     out = whole.new_empty(shape)
-    _observed("reduce_scatter_tensor", mesh, whole)
+    observed("reduce_scatter_tensor", mesh, whole)
     collectives.reduce_scatter_tensor(
         out, whole, operation(placement, whole), mesh.get_group(mesh_dim)
     )
@@ -140,7 +140,7 @@ def exchange(local: Tensor, source, target, size: int, mesh, mesh_dim: int) -> T
     lengths = [math.prod(s) for s in shapes]
     flat = taeda.cat([s.reshape(-1) for s in sent])
     out = flat.new_empty(sum(lengths))
-    _observed("all_to_all_single", mesh, flat)
+    observed("all_to_all_single", mesh, flat)
     collectives.all_to_all_single(
         out, flat, lengths, [s.numel() for s in sent], mesh.get_group(mesh_dim)
     )

@@ -177,14 +177,14 @@ class Partial(Placement):
     """Every rank holds a value of the whole shape; the tensor is their reduction.
 
     Args:
-        reduce_op: "sum", "avg", "product", "max" or "min".
+        reduce_op: "sum" (also if None), "avg", "product", "max" or "min".
     """
 
     __slots__ = ("reduce_op",)
     reduce_op: str
 
-    def __init__(self, reduce_op: str = "sum") -> None:
-        _set(self, reduce_op=reduce_op)
+    def __init__(self, reduce_op: str | None = None) -> None:
+        _set(self, reduce_op="sum" if reduce_op is None else reduce_op)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
         """Whether it is reduced that way; True if None."""

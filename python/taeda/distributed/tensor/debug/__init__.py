@@ -1,14 +1,14 @@
-"""What distributed tensors send and where their parts lie."""
+"""What distributed tensors send, and where their parts lie."""
 
 from __future__ import annotations
 
-__all__ = []
+from taeda._lazy import attributes
 
-# The modes that count, innermost last; the thread that entered one leaves it.
-_counting: list = []
+__all__ = ["CommDebugMode", "visualize_sharding"]
+_find = attributes(
+    __name__, {"CommDebugMode": "_comm_mode", "visualize_sharding": "_visualize"}
+)
 
 
-def _observed(name: str, mesh, tensor) -> None:
-    """Tells the modes of a collective."""
-    for mode in _counting:
-        mode._count(name, mesh, tensor)
+def __getattr__(name: str):
+    return _find(name)

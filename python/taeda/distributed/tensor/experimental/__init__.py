@@ -2,4 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = []
+from taeda._lazy import attributes
+
+_PUBLIC = {
+    "implicit_replication": "_replication",
+    "local_map": "_func_map",
+    "register_sharding": "_register_sharding",
+}
+
+__all__ = ["implicit_replication", "local_map", "register_sharding"]
+_find = attributes(__name__, _PUBLIC)
+
+
+def __getattr__(name: str):
+    return _find(name)
