@@ -8,7 +8,7 @@ in its V form.
 
 from __future__ import annotations
 
-from ._table import Rules, Table, make
+from ._table import Action, Kind, Rules, Table, arrange, make
 
 __all__ = ["MAKERS", "forward_only", "looped", "v_shaped"]
 
@@ -129,9 +129,8 @@ def zero_bubble(ranks: int, rank_of: dict[int, int], batches: int) -> Table:
     return make(rules, len(rank_of))
 
 
-def _v(
-    ranks: int, rank_of: dict[int, int], batches: int, delays: list[int], **more
-) -> Table:
+def zero_bubble_v(ranks: int, rank_of: dict[int, int], batches: int) -> Table:
+    """Two stages on each rank, in a V, with split backwards."""
     order = list(range(batches))
     rules = []
     for rank in range(ranks):
@@ -140,20 +139,82 @@ def _v(
         # what has begun can end.
         forwards = [_grid([far], order), _grid([near], order)]
         backwards = [_grid([near], order), _grid([far], order)]
-        limits = [None if "pairs" in more else 2 * ranks + 1, 2 * ranks]
-        rules.append(Rules(forwards, backwards, limits, delay=delays[rank], **more))
+        limits: list = [2 * ranks + 1, 2 * ranks]
+        rules.append(Rules(forwards, backwards, limits, split=True, delay=ranks))
     return make(rules, len(rank_of))
 
 
-def zero_bubble_v(ranks: int, rank_of: dict[int, int], batches: int) -> Table:
-    """Two stages on each rank, in a V, with split backwards."""
-    return _v(ranks, rank_of, batches, [ranks] * ranks, split=True)
+class _Counted:
+    """A rank's order of actions, written without numbers of micro-batches.
+
+    Args:
+        stages: the near one (0) and the far one (1).
+    """
+
+    def __init__(self, stages: list[int]) -> None:
+        self.stages = stages
+        self.order: list[Action] = []
+        self.next: dict[tuple, int] = {}
+        self.weights: list[Action] = []
+
+    def add(self, text: str) -> None:
+        """Adds e.g. "F0", "B1", "F0B1", or "W": the oldest weights that are left."""
+        if text == "W":
+            self.order += [self.weights.pop(0)] if self.weights else []
+            return
+        parts = tuple(self._one(text[i : i + 2]) for i in range(0, len(text), 2))
+        if len(parts) > 1:
+            self.order.append(Action(-1, Kind.OVERLAP_F_B, None, parts))
+        else:
+            self.order += parts
+
+    def _one(self, text: str) -> Action:
+        kind, stage = Kind(text[0]), self.stages[int(text[1])]
+        count = stage, kind is Kind.FORWARD
+        number = self.next[count] = self.next.get(count, -1) + 1
+        if kind is Kind.BACKWARD_INPUT:
+            self.weights.append(Action(stage, Kind.BACKWARD_WEIGHT, number))
+        return Action(stage, kind, number)
+
+
+def _dual_order(ranks: int, rank: int, batches: int, stages: list[int]) -> list[Action]:
+    """The phases that the paper and its repository (deepseek-ai/DualPipe) describe."""
+    behind, half = ranks - 1 - rank, (rank + 1) // 2
+    turn = ["I1", "I0"] if rank % 2 else ["B1", "I0"]
+    ending = ["B1", "B0"] * half + turn + ["I1", "I0"] * (rank - half)
+    phases = [
+        (2 * behind, ["F0"]),
+        (rank + 1, ["F0", "F1"]),
+        (behind, ["I1", "W", "F1"]),
+        (batches - 2 * ranks + rank + 1, ["F0B1", "F1B0"]),
+        (behind, ["B1", "F1B0"]),
+        (1, ending),
+        (behind, ["W", "I0"]),
+        (rank + 1, ["W"]),
+    ]
+    counted = _Counted(stages)
+    for times, steps in phases:
+        for step in steps * times:
+            counted.add(step)
+    return counted.order
 
 
 def dual_pipe_v(ranks: int, rank_of: dict[int, int], batches: int) -> Table:
-    """As `zero_bubble_v`, with a forward and a backward at once where both are ready."""
-    delays = [ranks - rank for rank in range(ranks)]
-    return _v(ranks, rank_of, batches, delays, pairs=True)
+    """Two stages on each rank, in a V; a forward and a backward are done at once.
+
+    Raises:
+        ValueError: fewer micro-batches than stages.
+    """
+    if batches < len(rank_of):
+        raise ValueError(
+            "DualPipeV requires at least as many microbatches as stages, but got "
+            f"{batches} microbatches and {len(rank_of)} stages."
+        )
+    orders = [
+        _dual_order(ranks, rank, batches, _of_rank(rank_of, rank))
+        for rank in range(ranks)
+    ]
+    return arrange(orders, len(rank_of))
 
 
 MAKERS = {

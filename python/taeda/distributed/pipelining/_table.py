@@ -2,8 +2,9 @@
 
 A schedule is a table, for each rank a list of actions; None is a slot in which the rank
 waits. Tables are made by simulating the ranks slot by slot: each takes, of what is
-ready, what its Rules prefer. So a table always can be run, in its own order, without
-deadlock: nothing is done before what it needs. All actions take one slot.
+ready, what its Rules prefer (`make`), or the next of a given order (`arrange`). So a
+table always can be run, in its own order, without deadlock: nothing is done before what
+it needs. All actions take one slot.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["Action", "Kind", "Rules", "Table", "check", "make", "parse"]
+__all__ = ["Action", "Kind", "Rules", "Table", "arrange", "check", "make", "parse"]
 
 
 class Kind(str, Enum):
@@ -92,7 +93,6 @@ class Rules:
         forwards_first (bool): no backward before the last forward.
         split (bool): backwards in two parts; the weights' part fills waiting slots.
         delay (int): how many weights' parts may be left for later.
-        pairs (bool): a forward and a backward that are ready are one action.
     """
 
     forwards: list[list[tuple[int, int]]]
@@ -101,7 +101,6 @@ class Rules:
     forwards_first: bool = False
     split: bool = False
     delay: int = 0
-    pairs: bool = False
 
 
 class _Rank:
@@ -125,9 +124,6 @@ class _Rank:
         if rules.forwards_first and any(self.forwards):
             backward = None
         forward = self._forward(done)
-        if rules.pairs and forward and backward:
-            pair = forward, backward._replace(computation_type=Kind.FULL_BACKWARD)
-            return Action(-1, Kind.OVERLAP_F_B, None, pair)
         if backward and not (forward and self.turned):
             return backward
         if len(self.weights) > rules.delay or (self.weights and not forward):
@@ -145,8 +141,7 @@ class _Rank:
         return None
 
     def _backward(self, done: set, last: int) -> Action | None:
-        split = self.rules.split or self.rules.pairs
-        kind = Kind.BACKWARD_INPUT if split else Kind.FULL_BACKWARD
+        kind = Kind.BACKWARD_INPUT if self.rules.split else Kind.FULL_BACKWARD
         for queue in self.backwards:
             if not queue:
                 continue
@@ -204,6 +199,33 @@ def make(rules: list[Rules], stages: int) -> Table:
     return table
 
 
+def arrange(orders: list[list[Action]], stages: int) -> Table:
+    """The table of ranks that do their actions in these orders, as soon as they can.
+
+    Raises:
+        RuntimeError: ranks wait for each other.
+    """
+    left = [deque(order) for order in orders]
+    table: Table = {rank: [] for rank in range(len(orders))}
+    done: set = set()
+    while any(left):
+        ready = [bool(q) and _is_ready(q[0], done, stages - 1) for q in left]
+        if not any(ready):
+            raise RuntimeError(f"pipeline: the schedule comes to a stop after {table}")
+        made: set = set()
+        for number, queue in enumerate(left):
+            action = queue.popleft() if ready[number] else None
+            table[number].append(action)
+            for part in action.parts() if action else ():
+                made.update(results(part))
+        done |= made
+    return table
+
+
+def _is_ready(action: Action, done: set, last: int) -> bool:
+    return all(needs <= done for needs in _needs(action, last))
+
+
 def results(action: Action) -> Iterable[tuple[int, str, int]]:
     """What another stage may wait for: outputs ("F") or gradients ("B")."""
     kind = action.computation_type
@@ -229,7 +251,7 @@ def check(table: Table, stages: int, batches: int, rank_of: dict[int, int]) -> N
     while any(left.values()):
         moved = False
         for queue in left.values():
-            while queue and all(n <= done for n in _needs(queue[0], stages - 1)):
+            while queue and _is_ready(queue[0], done, stages - 1):
                 for part in queue.popleft().parts():
                     done.update(results(part))
                 moved = True
@@ -265,7 +287,8 @@ def _check_complete(
                     raise ValueError(f"rank {rank} has no stage for {part}")
                 place = part.stage_index, part.microbatch_index
                 seen.setdefault(place, []).append(part.computation_type)
-    whole = ["F"], ["B", "F"], ["F", "I", "W"]
+    backward = any(kind is not Kind.FORWARD for kinds in seen.values() for kind in kinds)
+    whole = (["B", "F"], ["F", "I", "W"]) if backward else (["F"],)
     for stage in range(stages):
         for batch in range(batches):
             kinds = sorted(kind.value for kind in seen.get((stage, batch), []))

@@ -547,14 +547,6 @@ class ScheduleDualPipeV(_TwoStages):
 
     _name, _title = "DualPipeV", "DualPipeV"
 
-    def _place_stages(self, rank_of: dict[int, int]) -> None:
-        if self._n_microbatches < self._num_stages:
-            raise ValueError(
-                "DualPipeV requires at least as many microbatches as stages, but got "
-                f"{self._n_microbatches} microbatches and {self._num_stages} stages."
-            )
-        super()._place_stages(rank_of)
-
 
 def get_schedule_class(schedule_name: str) -> type:
     """The class of a schedule by its name in any case, such as "1F1B".
