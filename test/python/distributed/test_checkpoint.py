@@ -14,8 +14,8 @@ import taeda.distributed.checkpoint as dcp
 from checkpoint_programs import plain, state, whole
 from ranks import run
 from taeda.distributed.checkpoint import format_utils
-from taeda.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 from taeda.distributed.checkpoint.staging import DefaultStager, StagingOptions
+from taeda.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 WANTED = plain(state(1))

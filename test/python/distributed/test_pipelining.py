@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 import taeda
 from ranks import run
-from taeda.distributed.pipelining import SplitPoint, _rules, _table, microbatch, pipeline
+from taeda.distributed.pipelining import (
+    SplitPoint,
+    _rules,
+    _table,
+    microbatch,
+    pipeline,
+)
 from taeda.distributed.pipelining.microbatch import TensorChunkSpec
 
 V_SHAPED = "ZBVZeroBubble", "DualPipeV"
@@ -208,3 +214,16 @@ def test_micro_batches():
     with pytest.raises(ValueError, match="Unsupported chunk spec"):
         microbatch.split_args_kwargs_into_chunks((3,), None, 2, (spec[0],))
     assert str(spec[0]) == "TensorChunkSpec(1)"
+
+
+def test_picture(tmp_path):
+    from PIL import Image
+    from taeda.distributed.pipelining._picture import draw
+
+    table, _ = table_of("DualPipeV", 2, 2, 4)
+    draw(table, tmp_path / "schedule.png")
+    image = Image.open(tmp_path / "schedule.png")
+    image.load()
+    assert image.size == (16 * len(table[0]) + 2, 24 * 2 + 2)
+    colours = {colour for _, colour in image.getcolors()}
+    assert (245, 245, 245) in colours and len(colours) > 5

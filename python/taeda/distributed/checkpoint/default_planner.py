@@ -212,7 +212,8 @@ class DefaultLoadPlanner(LoadPlanner):
             self.state_dict[name] = value
 
     def resolve_tensor(self, read_item: ReadItem) -> taeda.Tensor:
-        return self.transform_tensor(read_item, self.lookup_tensor(read_item.dest_index))
+        found = self.lookup_tensor(read_item.dest_index)
+        return self.transform_tensor(read_item, found)
 
     def commit_tensor(self, read_item: ReadItem, tensor: taeda.Tensor) -> None:
         pass

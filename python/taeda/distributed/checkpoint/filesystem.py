@@ -25,7 +25,14 @@ from ._extension import ExtensionRegistry, StreamTransformExtension
 from ._files import FileSystem, FileSystemBase
 from ._writing import Job, balanced, run_jobs, synced
 from .metadata import STATE_DICT_TYPE, Metadata, StorageMeta
-from .planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner
+from .planner import (
+    LoadItemType,
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+)
 from .planner_helpers import narrow
 from .staging import BlockingAsyncStager
 from .storage import StorageReader, StorageWriter, WriteResult

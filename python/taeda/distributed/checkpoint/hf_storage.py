@@ -97,10 +97,12 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             self._into_subfolder()
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        ranks = range(1, len(plans) + 1) if self.save_distributed else [None] * len(plans)
         return [
-            replace(plan, storage_data={"shard_index": rank})
-            for plan, rank in zip(plans, ranks, strict=True)
+            replace(
+                plan,
+                storage_data={"shard_index": rank if self.save_distributed else None},
+            )
+            for rank, plan in enumerate(plans, 1)
         ]
 
     def write_data(
@@ -225,7 +227,7 @@ class HuggingFaceStorageReader(FileSystemReader):
     def _describe(self, path: str, file: safe_open, stored: dict, places: dict) -> None:
         text = (file.metadata() or {}).get("DCP_SHARDING_INFO")
         offsets_of = json.loads(text) if text else None
-        for name in file.keys():  # noqa: SIM118 (it is no dictionary)
+        for name in file.keys():
             part = file.get_slice(name)
             shape = taeda.Size(part.get_shape())
             dtype = getattr(taeda, DTYPES[part.get_dtype()])

@@ -2,8 +2,9 @@
 
 Two forms are known: blocks of rows and columns with a factor each
 (`NAME.weight` and `NAME.weight_scale_inv`), and MXFP4 of the Open Compute Project's
-"Microscaling formats" 1.0: `NAME_blocks` with two numbers of four bits in each byte, the
-lower bits first, and `NAME_scales` with the exponent of a power of two for each group.
+"Microscaling formats" 1.0: `NAME_blocks` with two numbers of four bits in each byte,
+the lower bits first, and `NAME_scales` with the exponent of a power of two for each
+group.
 """
 
 from __future__ import annotations

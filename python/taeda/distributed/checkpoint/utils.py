@@ -163,7 +163,7 @@ def map_tensors(
     """Applies functions to the leaves of nested dictionaries, lists and tuples.
 
     Args:
-        function: of tensors. other: of what is no tensor; leaves it as it is by default.
+        function: of tensors. other: of what is no tensor, which is left by default.
         in_place (bool): dictionaries and lists are changed and not made anew.
     """
 

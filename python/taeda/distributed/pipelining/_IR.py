@@ -201,7 +201,7 @@ class _Cut:
             self._keep_with_state(node)
 
     def _keep_with_state(self, node: fx.Node) -> None:
-        """New values of buffers, which stand at the end, are written where they arise."""
+        """New values of buffers, which stand at the end, are written where made."""
         target = node.args[0] if node.args else None
         writes = isinstance(target, fx.Node) and target.op == "get_attr"
         if writes and node.name.startswith("copy_"):

@@ -92,8 +92,8 @@ def _rounds(ranks: int, batches: int, name: str) -> list[list[int]]:
     count = max(1, batches // ranks)
     if batches % count:
         raise ValueError(
-            f"{name} requires the number of microbatches to be a multiple of the number "
-            f"of rounds ({count}), but got {batches}."
+            f"{name} requires the number of microbatches to be a multiple of the "
+            f"number of rounds ({count}), but got {batches}."
         )
     size = batches // count
     return [list(range(i * size, (i + 1) * size)) for i in range(count)]

@@ -13,13 +13,13 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import NamedTuple
 
 __all__ = ["Action", "Kind", "Rules", "Table", "arrange", "check", "make", "parse"]
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """What an action computes.
 
     A backward can be done in two parts, first gradients of inputs, which another stage
@@ -287,7 +287,7 @@ def _check_complete(
                     raise ValueError(f"rank {rank} has no stage for {part}")
                 place = part.stage_index, part.microbatch_index
                 seen.setdefault(place, []).append(part.computation_type)
-    backward = any(kind is not Kind.FORWARD for kinds in seen.values() for kind in kinds)
+    backward = {*sum(seen.values(), [])} != {Kind.FORWARD}
     whole = (["B", "F"], ["F", "I", "W"]) if backward else (["F"],)
     for stage in range(stages):
         for batch in range(batches):

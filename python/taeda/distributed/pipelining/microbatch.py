@@ -128,8 +128,8 @@ def split_args_kwargs_into_chunks(
     lengths = [v.shape[s.split_dim] for v, s in pairs if not _is_whole(s)]
     count = min([chunks, *lengths])
     columns = [
-        [value] * count if _is_whole(spec) else split_tensor(value, spec.split_dim, count)
-        for value, spec in pairs
+        [v] * count if _is_whole(spec) else split_tensor(v, spec.split_dim, count)
+        for v, spec in pairs
     ]
     calls = [
         pytree.tree_unflatten([column[i] for column in columns], form)

@@ -39,7 +39,8 @@ class _PipelineContext:
     """What a function of `register_custom_function` is told.
 
     Attributes:
-        schedule_ref: the schedule. arg_mbs, kwarg_mbs, target_mbs: of all micro-batches.
+        schedule_ref: the schedule.
+        arg_mbs, kwarg_mbs, target_mbs: of all micro-batches.
         losses: those that have been computed, by micro-batch.
     """
 
@@ -187,8 +188,8 @@ class _Schedule:
         given = sorted(stage.stage_index for stage in self._stages)
         if given != sorted(own):
             raise ValueError(
-                f"{type(self).__name__}: rank {self.rank} of {self.pp_group_size} needs "
-                f"stages {sorted(own)}, and was given {given}"
+                f"{type(self).__name__}: rank {self.rank} of {self.pp_group_size} "
+                f"needs stages {sorted(own)}, and was given {given}"
             )
         self.stage_index_to_group_rank = rank_of
         for stage in self._stages:
@@ -324,7 +325,7 @@ class PipelineScheduleSingle(_Schedule):
     Args:
         stage (PipelineStage): this rank's.
         n_microbatches (int): into how many parts a batch is split.
-        loss_fn: of (output, target), at the last stage; without it there is no backward.
+        loss_fn: of (output, target), at the last stage; None means no backward.
         args_chunk_spec, kwargs_chunk_spec: how arguments are split, see
             `microbatch.split_args_kwargs_into_chunks`.
         output_merge_spec: how outputs are put together, see `microbatch.merge_chunks`.

@@ -76,8 +76,8 @@ class PipelineStage:
         self.group_size = dist.get_world_size(group)
         if self.group_size > num_stages:
             raise RuntimeError(
-                f"Pipeline group size {self.group_size} cannot be larger than number of "
-                f"stages {num_stages}"
+                f"Pipeline group size {self.group_size} cannot be larger than number "
+                f"of stages {num_stages}"
             )
         self.stage_index_to_group_rank = {
             stage: stage % self.group_size for stage in range(num_stages)
@@ -248,7 +248,7 @@ class PipelineStage:
 
         Args:
             args: for the first stage. kwargs: for any.
-            save_forward_output (bool): the last stage keeps it for the result of `step`.
+            save_forward_output (bool): the last stage keeps it for `step`'s result.
 
         Raises:
             RuntimeError: the module raised, or another stage would get no tensor.
@@ -417,7 +417,7 @@ class PipelineStage:
                     param.grad.div_(grad_scale_factor)
 
     def perform_reduce_grad(self, grad_scale_factor: int) -> None:
-        """After the last micro-batch: data-parallel gradients are averaged, and divided.
+        """Averages data-parallel gradients after the last micro-batch; divides all.
 
         Fully sharded modules have reduced theirs with the last backward.
         """
