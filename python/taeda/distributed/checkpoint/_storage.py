@@ -16,15 +16,13 @@ def find_storage(
     Raises:
         RuntimeError: neither is given, or none takes the name.
     """
+    if storage is not None and checkpoint_id is not None:
+        storage.reset(checkpoint_id)
     if storage is not None:
-        if checkpoint_id is not None:
-            storage.reset(checkpoint_id)
         return storage
     if not checkpoint_id:
-        raise RuntimeError(
-            "`checkpoint_id` must be specified if storage_reader/storage_writer is "
-            "None."
-        )
+        one = "storage_reader" if reader else "storage_writer"
+        raise RuntimeError(f"`checkpoint_id` must be specified without a {one}")
     from .filesystem import FileSystemReader, FileSystemWriter
 
     kind = FileSystemReader if reader else FileSystemWriter

@@ -11,15 +11,8 @@ from typing import Any
 import taeda
 
 from . import _plan_cache
+from . import metadata as kinds
 from ._nested_dict import flatten_state_dict, set_element
-from .metadata import (
-    STATE_DICT_TYPE,
-    BytesStorageMetadata,
-    Metadata,
-    MetadataIndex,
-    StorageMeta,
-    TensorStorageMetadata,
-)
 from .planner import (
     LoadPlan,
     LoadPlanner,
@@ -79,13 +72,13 @@ class DefaultSavePlanner(SavePlanner):
 
     def set_up_planner(
         self,
-        state_dict: STATE_DICT_TYPE,
-        storage_meta: StorageMeta | None = None,
+        state_dict: kinds.STATE_DICT_TYPE,
+        storage_meta: kinds.StorageMeta | None = None,
         is_coordinator: bool = False,
     ) -> None:
+        self.is_coordinator, self.state_dict = is_coordinator, state_dict
         if self.flatten_state_dict:
-            state_dict, self.mappings = flatten_state_dict(state_dict)
-        self.state_dict, self.is_coordinator = state_dict, is_coordinator
+            self.state_dict, self.mappings = flatten_state_dict(state_dict)
 
     def create_local_plan(self) -> SavePlan:
         plan = create_default_local_save_plan(self.state_dict, self.is_coordinator)
@@ -96,7 +89,7 @@ class DefaultSavePlanner(SavePlanner):
 
     def create_global_plan(
         self, all_plans: list[SavePlan]
-    ) -> tuple[list[SavePlan], Metadata]:
+    ) -> tuple[list[SavePlan], kinds.Metadata]:
         if self._cache is None:
             self.global_plan, self.metadata = self._decide(all_plans)
             return self.global_plan, self.metadata
@@ -104,7 +97,9 @@ class DefaultSavePlanner(SavePlanner):
         self.global_plan = self._cache.decided
         return answers, self.metadata
 
-    def _decide(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
+    def _decide(
+        self, all_plans: list[SavePlan]
+    ) -> tuple[list[SavePlan], kinds.Metadata]:
         once = _without_doubles(all_plans, self.dedup_save_to_lowest_rank)
         plans, metadata = create_default_global_save_plan(once)
         if self.flatten_state_dict:
@@ -125,7 +120,7 @@ class DefaultSavePlanner(SavePlanner):
     def resolve_data(self, write_item: WriteItem) -> taeda.Tensor | io.BytesIO:
         return self.transform_object(write_item, self.lookup_object(write_item.index))
 
-    def lookup_object(self, index: MetadataIndex) -> Any:
+    def lookup_object(self, index: kinds.MetadataIndex) -> Any:
         """The value, or the tensor of a box, that an index names."""
         return _find(self.state_dict, index)
 
@@ -153,16 +148,16 @@ class DefaultLoadPlanner(LoadPlanner):
         flatten_sharded_tensors: bool = True,
         allow_partial_load: bool = False,
     ) -> None:
-        self.flatten_state_dict = flatten_state_dict
-        self.flatten_sharded_tensors = flatten_sharded_tensors
         self.allow_partial_load = allow_partial_load
-        self.original_state_dict: STATE_DICT_TYPE = {}
+        self.flatten_sharded_tensors = flatten_sharded_tensors
+        self.flatten_state_dict = flatten_state_dict
+        self.original_state_dict: kinds.STATE_DICT_TYPE = {}
         self.mappings: dict = {}
 
     def set_up_planner(
         self,
-        state_dict: STATE_DICT_TYPE,
-        metadata: Metadata | None = None,
+        state_dict: kinds.STATE_DICT_TYPE,
+        metadata: kinds.Metadata | None = None,
         is_coordinator: bool = False,
     ) -> None:
         _materialize(state_dict)
@@ -218,7 +213,7 @@ class DefaultLoadPlanner(LoadPlanner):
     def commit_tensor(self, read_item: ReadItem, tensor: taeda.Tensor) -> None:
         pass
 
-    def lookup_tensor(self, index: MetadataIndex) -> taeda.Tensor:
+    def lookup_tensor(self, index: kinds.MetadataIndex) -> taeda.Tensor:
         """The tensor of the box that an index names."""
         return _find(self.state_dict, index)
 
@@ -248,8 +243,8 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
 
     def set_up_planner(
         self,
-        state_dict: STATE_DICT_TYPE,
-        metadata: Metadata | None = None,
+        state_dict: kinds.STATE_DICT_TYPE,
+        metadata: kinds.Metadata | None = None,
         is_coordinator: bool = False,
     ) -> None:
         assert metadata is not None
@@ -261,13 +256,13 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
             if not self._wanted(name, path):
                 continue
             value: Any = entry
-            if isinstance(entry, TensorStorageMetadata):
+            if isinstance(entry, kinds.TensorStorageMetadata):
                 value = taeda.empty(entry.size, dtype=entry.properties.dtype)
             set_element(state_dict, path, value)
         super().set_up_planner(state_dict, metadata, is_coordinator)
 
 
-def _find(state_dict: Mapping, index: MetadataIndex) -> Any:
+def _find(state_dict: Mapping, index: kinds.MetadataIndex) -> Any:
     """What an index names in a flat state dict.
 
     Raises:
@@ -283,7 +278,7 @@ def _find(state_dict: Mapping, index: MetadataIndex) -> Any:
     return value
 
 
-def _materialize(state_dict: STATE_DICT_TYPE) -> None:
+def _materialize(state_dict: kinds.STATE_DICT_TYPE) -> None:
     """Gives tensors on "meta" memory, so that they can be loaded into."""
     from .utils import default_device, map_tensors
 
@@ -311,8 +306,8 @@ def create_default_local_save_plan(
 
 def _without_doubles(plans: list[SavePlan], to_first: bool) -> list[SavePlan]:
     """Every item at one rank only: the first, or that with fewest bytes so far."""
-    owners: dict[MetadataIndex, list[int]] = {}
-    weight: dict[MetadataIndex, int] = {}
+    owners: dict[kinds.MetadataIndex, list[int]] = {}
+    weight: dict[kinds.MetadataIndex, int] = {}
     for rank, plan in enumerate(plans):
         for item in plan.items:
             owners.setdefault(item.index, []).append(rank)
@@ -331,7 +326,7 @@ def _without_doubles(plans: list[SavePlan], to_first: bool) -> list[SavePlan]:
 
 def create_default_global_save_plan(
     all_plans: list[SavePlan], rewrite_index_hints: bool = True
-) -> tuple[list[SavePlan], Metadata]:
+) -> tuple[list[SavePlan], kinds.Metadata]:
     """The metadata of all items, which must not have doubles.
 
     Args:
@@ -346,32 +341,32 @@ def create_default_global_save_plan(
             if item.type != WriteItemType.SHARD and name in stored:
                 raise AssertionError(f"{name} would be written twice")
             if data is None:
-                stored[name] = BytesStorageMetadata()
+                stored[name] = kinds.BytesStorageMetadata()
                 items.append(item)
                 continue
-            fresh = TensorStorageMetadata(data.properties, data.size, [])
+            fresh = kinds.TensorStorageMetadata(data.properties, data.size, [])
             boxes = stored.setdefault(name, fresh).chunks
             if rewrite_index_hints:
-                index = MetadataIndex(name, item.index.offset, len(boxes))
+                index = kinds.MetadataIndex(name, item.index.offset, len(boxes))
                 item = replace(item, index=index)
             boxes.append(data.chunk)
             items.append(item)
         plans.append(replace(plan, items=items))
-    return plans, Metadata(stored)
+    return plans, kinds.Metadata(stored)
 
 
-def _faults(metadata: Metadata, complete: bool) -> str:
+def _faults(metadata: kinds.Metadata, complete: bool) -> str:
     """What is wrong with the boxes of a checkpoint."""
     found = []
     for name, entry in metadata.state_dict_metadata.items():
-        if isinstance(entry, TensorStorageMetadata) and len(entry.size):
+        if isinstance(entry, kinds.TensorStorageMetadata) and len(entry.size):
             wrong = faults(entry.size, entry.chunks, complete)
             found += [f"key:{name} has {text}" for text in wrong]
     return "; ".join(found)
 
 
 def create_default_local_load_plan(
-    state_dict: Mapping, metadata: Metadata, strict: bool = True
+    state_dict: Mapping, metadata: kinds.Metadata, strict: bool = True
 ) -> LoadPlan:
     """What this rank reads to fill a flat state dict.
 
@@ -388,7 +383,7 @@ def create_default_local_load_plan(
             if strict:
                 raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
             continue
-        tensor = isinstance(stored, TensorStorageMetadata)
+        tensor = isinstance(stored, kinds.TensorStorageMetadata)
         if tensor and hasattr(value, "size") and stored.size != value.size():
             raise ValueError(
                 f"Size mismatch between saved {stored.size} and current: "

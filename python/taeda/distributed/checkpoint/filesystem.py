@@ -125,21 +125,22 @@ class FileSystemWriter(StorageWriter, BlockingAsyncStager):
     ) -> None:
         BlockingAsyncStager.__init__(self, cache_staged_state_dict)
         self.fs: FileSystemBase = FileSystem()
-        self.path = self.fs.init_path(path)
-        self.single_file_per_rank = single_file_per_rank
-        self.sync_files, self.overwrite = sync_files, overwrite
-        self.thread_count = thread_count
+        self.overwrite, self.sync_files = overwrite, sync_files
         self.per_thread_copy_ahead = per_thread_copy_ahead
+        self.single_file_per_rank = single_file_per_rank
+        self.thread_count = thread_count
         self.extensions = tuple(_extensions or ())
-        self.serialization_format = serialization_format
-        self.save_id = str(uuid.uuid4())
         self.rank: int | None = None
         self.use_collectives = True
+        self.serialization_format = serialization_format
+        self._begin(path)
+
+    def _begin(self, path: str | os.PathLike) -> None:
+        """Another save."""
+        self.path, self.save_id = self.fs.init_path(path), str(uuid.uuid4())
 
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
-        if checkpoint_id:
-            self.path = self.fs.init_path(checkpoint_id)
-        self.save_id = str(uuid.uuid4())
+        self._begin(checkpoint_id or self.path)
 
     def set_up_storage_writer(
         self, is_coordinator: bool, *args: Any, **kwargs: Any
@@ -265,18 +266,19 @@ class FileSystemReader(StorageReader):
         _extension_registry: ExtensionRegistry | None = None,
     ) -> None:
         self.fs: FileSystemBase = FileSystem()
-        self.path = self.fs.init_path(path)
         self.registry = _extension_registry or ExtensionRegistry()
-        self.storage_data: dict = {}
-        self.load_id = str(uuid.uuid4())
         self.rank: int | None = None
         self.use_collectives = True
+        self.path = self.fs.init_path(path)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Another load."""
+        self.load_id, self.storage_data = str(uuid.uuid4()), {}
 
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
-        self.storage_data = {}
-        if checkpoint_id:
-            self.path = self.fs.init_path(checkpoint_id)
-        self.load_id = str(uuid.uuid4())
+        self.path = self.fs.init_path(checkpoint_id or self.path)
+        self._begin()
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         """The description; with the keyword `rank`, that rank's own.
@@ -287,11 +289,11 @@ class FileSystemReader(StorageReader):
         """
         path = self.fs.concat_path(self.path, _metadata_name(kwargs.get("rank")))
         with self.fs.create_stream(path, "rb") as stream:
-            metadata = _metadata_file.decode(stream.read())
-        if getattr(metadata, "storage_meta", None) is None:
-            metadata.storage_meta = StorageMeta()
-        metadata.storage_meta.load_id = self.load_id
-        return metadata
+            found = _metadata_file.decode(stream.read())
+        # Files of PyTorch 2.2 and before do not say which save they are of.
+        found.storage_meta = getattr(found, "storage_meta", None) or StorageMeta()
+        found.storage_meta.load_id = self.load_id
+        return found
 
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any

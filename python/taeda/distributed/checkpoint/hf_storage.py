@@ -19,16 +19,9 @@ from taeda._io.atomic import AtomicFile
 from taeda._io.safetensors import DTYPES, safe_open, save_file
 from taeda.futures import Future
 
+from . import metadata as kinds
 from ._writing import Job, run_jobs
 from .filesystem import FileSystemReader, FileSystemWriter, SerializationFormat, fill
-from .metadata import (
-    ChunkStorageMetadata,
-    Metadata,
-    MetadataIndex,
-    StorageMeta,
-    TensorProperties,
-    TensorStorageMetadata,
-)
 from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner
 from .resharding import faults
 from .storage import WriteResult
@@ -86,10 +79,11 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         self._into_subfolder()
 
     def _into_subfolder(self) -> None:
-        self.consolidated_output_path: str | None = None
-        if self.enable_consolidation:
-            self.consolidated_output_path = str(self.path)
-            self.path = self.fs.concat_path(self.path, _SHARDED)
+        """Parts go beside the files that they are put together into."""
+        whole = str(self.path) if self.enable_consolidation else None
+        self.consolidated_output_path: str | None = whole
+        if whole is not None:
+            self.path = self.fs.concat_path(whole, _SHARDED)
 
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
         super().reset(checkpoint_id)
@@ -120,7 +114,9 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         done.set_result(run_jobs(self, jobs, planner))
         return done
 
-    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+    def finish(
+        self, metadata: kinds.Metadata, results: list[list[WriteResult]]
+    ) -> None:
         if self.save_distributed:
             if self.enable_consolidation:
                 self._consolidate(metadata)
@@ -134,7 +130,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         with AtomicFile(self.fs.concat_path(folder, INDEX)) as file:
             file.write(json.dumps(content, indent=2).encode())
 
-    def _consolidate(self, metadata: Metadata) -> None:
+    def _consolidate(self, metadata: kinds.Metadata) -> None:
         """Files of whole tensors out of those of parts, and the index last."""
         names = list(metadata.state_dict_metadata)
         where = self.fqn_to_index_mapping or dict.fromkeys(names, 1)
@@ -175,7 +171,7 @@ class _Parts:
             raise ValueError(f"tensor {name!r} has {wrong[0]}")
         out = taeda.empty(entry.size, dtype=entry.properties.dtype)
         for box in entry.chunks:
-            place = self.metadata.storage_data[MetadataIndex(name, box.offsets)]
+            place = self.metadata.storage_data[kinds.MetadataIndex(name, box.offsets)]
             target = out
             for dim, (offset, size) in enumerate(
                 zip(box.offsets, box.sizes, strict=True)
@@ -209,20 +205,20 @@ class HuggingFaceStorageReader(FileSystemReader):
         super().__init__(path)
         self.thread_count = thread_count
 
-    def read_metadata(self) -> Metadata:
+    def read_metadata(self) -> kinds.Metadata:
         """What the headers of the files say.
 
         Raises:
             SafetensorError: a file does not follow the format.
         """
         stored: dict[str, Any] = {}
-        places: dict[MetadataIndex, _HFStorageInfo] = {}
+        places: dict[kinds.MetadataIndex, _HFStorageInfo] = {}
         for path in sorted(map(str, self.fs.ls(self.path))):
             if path.endswith(_SUFFIX):
                 with safe_open(path) as file:
                     self._describe(path, file, stored, places)
-        meta = StorageMeta(load_id=self.load_id)
-        return Metadata(stored, storage_data=places, storage_meta=meta)
+        meta = kinds.StorageMeta(load_id=self.load_id)
+        return kinds.Metadata(stored, storage_data=places, storage_meta=meta)
 
     def _describe(self, path: str, file: safe_open, stored: dict, places: dict) -> None:
         text = (file.metadata() or {}).get("DCP_SHARDING_INFO")
@@ -234,18 +230,18 @@ class HuggingFaceStorageReader(FileSystemReader):
             begin = [0] * len(shape)
             if offsets_of is not None:
                 begin = offsets_of[name]["saved_offsets"]
-            box = ChunkStorageMetadata(taeda.Size(begin), shape)
+            box = kinds.ChunkStorageMetadata(taeda.Size(begin), shape)
             end = [o + n for o, n in zip(begin, shape, strict=True)]
             entry = stored.setdefault(
                 name,
-                TensorStorageMetadata(
-                    TensorProperties(dtype=dtype), taeda.Size(end), []
+                kinds.TensorStorageMetadata(
+                    kinds.TensorProperties(dtype=dtype), taeda.Size(end), []
                 ),
             )
             longest = map(max, entry.size, end)
             entry.size = taeda.Size(list(longest))
             entry.chunks.append(box)
-            index = MetadataIndex(name, begin)
+            index = kinds.MetadataIndex(name, begin)
             places[index] = _HFStorageInfo(path, shape, dtype)
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:

@@ -14,15 +14,8 @@ from typing import Any
 
 import taeda
 
+from . import metadata as kinds
 from ._boxes import boxes_of, is_spread
-from .metadata import (
-    STORAGE_TYPES,
-    BytesStorageMetadata,
-    ChunkStorageMetadata,
-    MetadataIndex,
-    TensorProperties,
-    TensorStorageMetadata,
-)
 from .planner import (
     LoadItemType,
     ReadItem,
@@ -40,12 +33,12 @@ def takes_part(value: Any) -> bool:
     return not is_spread(value) or value.device_mesh.get_coordinate() is not None
 
 
-def _whole(tensor: taeda.Tensor) -> ChunkStorageMetadata:
+def _whole(tensor: taeda.Tensor) -> kinds.ChunkStorageMetadata:
     size = tensor.size()
-    return ChunkStorageMetadata(taeda.Size([0] * len(size)), size)
+    return kinds.ChunkStorageMetadata(taeda.Size([0] * len(size)), size)
 
 
-def local_boxes(value: Any) -> list[ChunkStorageMetadata]:
+def local_boxes(value: Any) -> list[kinds.ChunkStorageMetadata]:
     """The boxes of a tensor that this rank has.
 
     Raises:
@@ -60,7 +53,7 @@ def local_boxes(value: Any) -> list[ChunkStorageMetadata]:
     return [_whole(value)]
 
 
-def local_tensor(value: Any, index: MetadataIndex) -> taeda.Tensor:
+def local_tensor(value: Any, index: kinds.MetadataIndex) -> taeda.Tensor:
     """The tensor of one of this rank's boxes.
 
     Raises:
@@ -85,29 +78,29 @@ def write_items(name: str, value: Any) -> list[WriteItem]:
     if hasattr(value, "__create_write_items__"):
         return value.__create_write_items__(name, value)
     if not isinstance(value, taeda.Tensor):
-        return [WriteItem(MetadataIndex(name), WriteItemType.BYTE_IO)]
+        return [WriteItem(kinds.MetadataIndex(name), WriteItemType.BYTE_IO)]
     if is_spread(value):
         kind, boxes = WriteItemType.SHARD, [box for box, _ in boxes_of(value)]
-        properties = TensorProperties.create_from_tensor(value._local_tensor)
+        properties = kinds.TensorProperties.create_from_tensor(value._local_tensor)
     else:
         kind, boxes = WriteItemType.TENSOR, [_whole(value)]
-        properties = TensorProperties.create_from_tensor(value)
+        properties = kinds.TensorProperties.create_from_tensor(value)
     items = []
     for box in boxes:
         data = TensorWriteData(box, properties, value.size())
-        index = MetadataIndex(name, box.offsets)
+        index = kinds.MetadataIndex(name, box.offsets)
         items.append(WriteItem(index, kind, tensor_data=data))
     return items
 
 
-def read_items(name: str, stored: STORAGE_TYPES, value: Any) -> list[ReadItem]:
+def read_items(name: str, stored: kinds.STORAGE_TYPES, value: Any) -> list[ReadItem]:
     """What loading a value at this rank reads.
 
     Raises:
         ValueError: a tensor is stored, and `value` is none.
     """
-    if isinstance(stored, BytesStorageMetadata):
-        index, none = MetadataIndex(name), taeda.Size([0])
+    if isinstance(stored, kinds.BytesStorageMetadata):
+        index, none = kinds.MetadataIndex(name), taeda.Size([0])
         return [ReadItem(LoadItemType.BYTE_IO, index, none, index, none, none)]
     try:
         wanted = local_boxes(value)
@@ -120,8 +113,8 @@ def read_items(name: str, stored: STORAGE_TYPES, value: Any) -> list[ReadItem]:
 
 def create_read_items_for_chunk_list(
     fqn: str,
-    checkpoint_md: TensorStorageMetadata,
-    local_chunks: Sequence[ChunkStorageMetadata],
+    checkpoint_md: kinds.TensorStorageMetadata,
+    local_chunks: Sequence[kinds.ChunkStorageMetadata],
 ) -> list[ReadItem]:
     """The reads that fill boxes out of the stored ones.
 
@@ -136,8 +129,8 @@ def create_read_items_for_chunk_list(
         if shared is None:
             continue
         inside_saved, inside_wanted, lengths = map(taeda.Size, shared)
-        target = MetadataIndex(fqn, wanted.offsets, i)
-        source = MetadataIndex(fqn, saved.offsets, j)
+        target = kinds.MetadataIndex(fqn, wanted.offsets, i)
+        source = kinds.MetadataIndex(fqn, saved.offsets, j)
         items.append(
             ReadItem(
                 LoadItemType.TENSOR,
