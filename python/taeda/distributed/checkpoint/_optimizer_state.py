@@ -198,6 +198,8 @@ def set_named_state(
             mine = _from_flat(optimizer, names, given)
         elif given and all(isinstance(k, int) for k in given["state"]):
             mine = given  # an optimizer's own state, by numbers
+        elif given and len(optimizers) == 1 and is_wrapped_by_fsdp(model):
+            mine = given  # a flat parameter has no name among those
         elif given:
             mine = _from_named(optimizer, names, given, options.strict)
         if is_wrapped_by_fsdp(model):

@@ -77,7 +77,7 @@ def _table(given: dict) -> dict:
 def _received(key: Any, entry: Any, given: dict, own: dict) -> Any:
     """A value of the first rank, one tensor at a time."""
     if not isinstance(entry, _Tensor):
-        return entry
+        return placed(entry, own.get(key))
     device = default_device()
     if dist.get_rank() == 0:
         whole = given[key].detach().to(device).contiguous()
@@ -88,15 +88,19 @@ def _received(key: Any, entry: Any, given: dict, own: dict) -> Any:
 
 
 def placed(whole: Any, like: Any) -> Any:
-    """A whole value in the layout of another: each rank cuts out its part."""
-    if not isinstance(whole, taeda.Tensor) or not isinstance(like, taeda.Tensor):
+    """A whole value in the layout of another: each rank cuts out its part.
+
+    The result shares no memory with `whole`: two optimizers that have loaded one state
+    would else both change it.
+    """
+    if not isinstance(whole, taeda.Tensor) or is_spread(whole):
         return whole
-    if is_spread(whole) or not whole.dim():
-        return whole
-    device = like.device if like.device.type != "meta" else default_device()
     whole = whole.detach()
+    if not isinstance(like, taeda.Tensor) or not whole.dim():
+        return whole.clone()
+    device = like.device if like.device.type != "meta" else default_device()
     if not is_spread(like):
-        return whole.to(device)
+        return whole.to(device, copy=True)
     if any(p.is_partial() for p in like.placements):
         raise NotImplementedError(
             f"a whole tensor cannot be loaded into one with placements "
