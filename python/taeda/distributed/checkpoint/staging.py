@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import taeda
 
-from .metadata import STATE_DICT_TYPE
+from .metadata import STATE_DICT_TYPE, MetadataIndex
 from .utils import map_tensors
 
 __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOptions"]
@@ -76,8 +76,19 @@ class Copies:
         """A copy; the one that was taken before is overwritten if the shapes fit."""
         self.order = 0
         return map_tensors(
-            state_dict, lambda t: self._tensor(t, wait), copy.deepcopy
+            state_dict,
+            lambda tensor: self._tensor(tensor, wait),
+            lambda value: self._other(value, wait),
         )
+
+    def _other(self, value: Any, wait: bool) -> Any:
+        if not hasattr(value, "__create_write_items__"):
+            return copy.deepcopy(value)
+        parts = []
+        for item in value.__create_write_items__("", value):
+            tensor = value.__get_tensor_shard__(item.index)
+            parts.append((item, self._plain(tensor, wait)))
+        return StagedParts(parts)
 
     def _tensor(self, tensor: taeda.Tensor, wait: bool) -> Any:
         if hasattr(tensor, "to_local"):
@@ -97,6 +108,29 @@ class Copies:
             self.kept[self.order] = room
         room.copy_(tensor, non_blocking=not wait)
         return room
+
+
+class StagedParts:
+    """The parts of a value that says itself which ones it has (planner_helpers.py).
+
+    Args:
+        parts: pairs of a WriteItem without a name and a tensor.
+    """
+
+    def __init__(self, parts: list[tuple]) -> None:
+        self.parts = parts
+
+    def __create_write_items__(self, name: str, value: Any) -> list:
+        return [
+            replace(item, index=MetadataIndex(name, item.index.offset))
+            for item, _ in self.parts
+        ]
+
+    def __get_tensor_shard__(self, index: MetadataIndex) -> taeda.Tensor:
+        for item, tensor in self.parts:
+            if item.index.offset == index.offset:
+                return tensor
+        raise ValueError(f"{index.fqn} has nothing at {index.offset} on this rank")
 
 
 def spread_like(tensor: Any, local: taeda.Tensor) -> Any:
