@@ -78,6 +78,9 @@ _blocks: list[dict] = []
 # Both together: "module.name" -> (value, the entry as the user gave it). Never changed
 # but replaced, so that readers in other threads need no lock.
 _trusted: dict[str, tuple] = {}
+# The same of the library's own classes, entered by the package that has them when it is
+# imported, under _lock; likewise replaced.
+_ours: dict[str, tuple] = {}
 
 
 def torch_name(module: str) -> str:
@@ -104,7 +107,8 @@ def resolve(module: str, name: str):
     known = _FIXED.get((module, name))
     if known is not None:
         return known
-    trusted = _trusted.get(f"{module}.{name}")
+    full = f"{module}.{name}"
+    trusted = _trusted.get(full) or _ours.get(full)
     if trusted is not None:
         return trusted[0], trusted[0]
     raise UnpicklingError(
@@ -121,8 +125,16 @@ def _plain(*parts: str) -> str:
 
 
 def trusted_class(value) -> bool:
-    """Has the user trusted this class?"""
-    return any(value is known for known, _ in _trusted.values())
+    """Has the user trusted this class, or is it one of the library's own?"""
+    known = (*_trusted.values(), *_ours.values())
+    return any(value is one for one, _ in known)
+
+
+def trust_ours(entries: list) -> None:
+    """Enters functions and classes of the library, beside what the user trusts."""
+    global _ours
+    with _lock:
+        _ours = {**_ours, **_named(entries)}
 
 
 def _named(entries) -> dict:

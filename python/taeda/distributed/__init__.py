@@ -43,7 +43,7 @@ _MODULES = {
 }
 _PUBLIC = {name: module for module in _MODULES for name in _MODULES[module].split()}
 _SUBMODULES = (
-    "_functional_collectives algorithms checkpoint constants device_mesh"
+    "_functional_collectives _tensor algorithms checkpoint constants device_mesh"
     " distributed_c10d elastic launch launcher nn optim pipelining run tensor utils"
 ).split()
 

@@ -94,8 +94,11 @@ class DeviceMesh:
         self._rank = _rank
         self._hash: int | None = None
         self._root_dims: tuple[int, ...] = ()  # of a flattened mesh
-        at = (self._mesh == _rank).nonzero().tolist()
-        self._coordinate = tuple(at[0]) if at else None
+        self._coordinate = self._place()
+
+    def _place(self) -> tuple[int, ...] | None:
+        at = (self._mesh == self._rank).nonzero().tolist()
+        return tuple(at[0]) if at else None
 
     def _make_groups(self) -> list:
         """For each dimension this rank's group; all ranks make all of them."""
@@ -484,11 +487,10 @@ class DeviceMesh:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, DeviceMesh):
-            return False
-        return self._hash_key() == other._hash_key()
+        same = self is other
+        if not same and isinstance(other, DeviceMesh):
+            same = hash(self) == hash(other) and self._hash_key() == other._hash_key()
+        return same
 
     def __repr__(self) -> str:
         names = self._mesh_dim_names
@@ -511,8 +513,21 @@ class DeviceMesh:
 
     def __getstate__(self) -> dict:
         state = dict(self.__dict__)
-        state["_groups"] = []
+        # Groups are found again by their names, in a process that has them.
+        state["_group_names"] = [
+            getattr(g, "group_name", None) for g in state.pop("_groups")
+        ]
         return state
+
+    def __setstate__(self, state: dict) -> None:
+        names = state.pop("_group_names")
+        self.__dict__.update(state)
+        by_name = {name: pg for pg, name in _world.pg_names.items()}
+        found = [by_name.get(n, GroupMember.NON_GROUP_MEMBER) for n in names]
+        self._groups = found if any(n in by_name for n in names) else []
+        if is_initialized():
+            self._rank = get_rank()
+            self._coordinate = self._place()
 
 
 def init_device_mesh(

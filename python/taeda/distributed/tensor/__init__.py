@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from taeda._io.names import trust_ours
 from taeda._lazy import attributes
-from taeda.serialization import add_safe_globals
 
-from ..device_mesh import DeviceMesh, init_device_mesh
+from ..device_mesh import DeviceMesh
+from ..device_mesh import init_device_mesh as init_device_mesh
 from ._api import DTensor, _rebuilt, distribute_tensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from .placement_types import (
@@ -18,7 +19,7 @@ from .placement_types import (
 )
 
 # What files of distributed tensors are made of, for `load` of weights only.
-add_safe_globals(
+trust_ours(
     [
         DTensor,
         DTensorSpec,
@@ -59,7 +60,9 @@ __all__ = [
     "zeros",
 ]
 _find = attributes(
-    __name__, _PUBLIC, ("debug", "experimental", "parallel", "placement_types")
+    __name__,
+    _PUBLIC,
+    ("debug", "device_mesh", "experimental", "parallel", "placement_types"),
 )
 
 

@@ -29,9 +29,9 @@ _make_wrapper = _C._make_wrapper_subclass
 class DTensor(Tensor):
     """A tensor whose parts lie at the ranks of a mesh, used like one on one device.
 
-    Operators compute on the parts and communicate where their result needs it; all ranks
-    of the mesh call the same operators in the same order. Made by `distribute_tensor`,
-    `DTensor.from_local` and the functions beside it.
+    Operators compute on the parts and communicate where their result needs it; all
+    ranks of the mesh call the same operators in the same order. Made by
+    `distribute_tensor`, `DTensor.from_local` and the functions beside it.
     """
 
     _local_tensor: Tensor
@@ -164,7 +164,7 @@ class DTensor(Tensor):
             placements = [Replicate()] * mesh.ndim
         placements = normalized(placements, local_tensor.dim())
         _check_partial(placements)
-        grads = None if grad_placements is None else tuple(grad_placements)
+        grads = _optional_tuple(grad_placements)
         return _FromLocal.apply(
             local_tensor, mesh, placements, run_check, shape, stride, grads
         )
@@ -176,16 +176,15 @@ class DTensor(Tensor):
             grad_placements: how the gradient of the part is placed. By default as the
                 tensor is, and whole where values are partial.
         """
-        if not taeda.is_grad_enabled():
-            found = self._local_tensor
-        else:
-            grads = None if grad_placements is None else tuple(grad_placements)
-            found = _ToLocal.apply(self, grads)
-        if getattr(self, "_is_param", False) and not getattr(found, "_is_param", False):
-            if found is self._local_tensor:
-                found = found.view_as(found)
-            found._is_param = True
-        return found
+        part = self._local_tensor
+        if taeda.is_grad_enabled():
+            part = _ToLocal.apply(self, _optional_tuple(grad_placements))
+        if not self.__dict__.get("_is_param") or isinstance(part, taeda.nn.Parameter):
+            return part
+        # The part of a parameter is one too; the mark belongs to a tensor of its own.
+        part = part.view_as(part) if part is self._local_tensor else part
+        part._is_param = True
+        return part
 
     def redistribute(
         self,
@@ -225,8 +224,8 @@ class DTensor(Tensor):
             )
         if len(placements) != mesh.ndim:
             raise ValueError(
-                f"redistribute: expected {mesh.ndim} placements, one for each dimension "
-                f"of the mesh, got {placements}"
+                f"redistribute: expected {mesh.ndim} placements, one for each dimension"
+                f" of the mesh, got {placements}"
             )
         return Redistribute.apply(self, placements, forward_dtype, backward_dtype)
 
@@ -238,8 +237,7 @@ class DTensor(Tensor):
                 replicas.
         """
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
-        grads = None if grad_placements is None else tuple(grad_placements)
-        return _ToLocal.apply(whole, grads)
+        return _ToLocal.apply(whole, _optional_tuple(grad_placements))
 
     # -- checkpoints ----------------------------------------------------------
 
@@ -256,6 +254,10 @@ def _rebuilt(local: Tensor, spec: DTensorSpec, requires_grad: bool, state: dict)
     made = DTensor(local, spec, requires_grad=requires_grad)
     made.__dict__.update(state)
     return made
+
+
+def _optional_tuple(placements) -> tuple | None:
+    return None if placements is None else tuple(placements)
 
 
 def _entered_mesh() -> DeviceMesh:

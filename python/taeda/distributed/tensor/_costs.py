@@ -1,9 +1,9 @@
 """What redistribution costs: microseconds of collectives on one mesh.
 
 Start of a collective 6.6, 0.6 for each further rank, and bytes at 87.7 GB/s, the same
-figures for every mesh: only their order decides, and it has to be the same at all ranks.
-An exchange counts one more than gathering, so that of two ways that move as much the one
-with less memory traffic is taken.
+figures for every mesh: only their order decides, and it has to be the same at all
+ranks. An exchange counts one more than gathering, so that of two ways that move as much
+the one with less memory traffic is taken.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def redistribute_cost(spec, placements) -> float:
         step, size = _step(source, target, ranks, size)
         cost += step
     return cost
+
+
+def scatter_cost(tensor, ranks: int) -> float:
+    """Microseconds of reducing a tensor of which each rank then has a part."""
+    return _time(ranks - 1, ranks, tensor.numel() * tensor.dtype.itemsize)
 
 
 def _step(source, target, ranks: int, size: float) -> tuple[float, float]:

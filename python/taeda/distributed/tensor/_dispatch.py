@@ -2,8 +2,8 @@
 
 A call is looked up by its overload, its tensors' specs and its other arguments; what is
 found says which tensors are redistributed, which arguments repeat sizes of parts, and
-the specs of the results. So a call that was seen before costs a look-up, the operator on
-the local tensors, and a wrapper.
+the specs of the results. So a call that was seen before costs a look-up, the operator
+on the local tensors, and a wrapper.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import taeda
 from taeda import _C
 
 from ._dtensor_spec import DTensorSpec
-from ._handlers import HANDLERS, random_call
+from ._handlers import HANDLERS, masked_lookup
 from ._layout import local_shape, meta_of
 from ._losses import MEAN, ROW_LOSSES, cuts_classes
 from ._patterns import REPLICATE
 from ._propagate import choose, pattern_for, replaced_sizes, written_names
+from ._random import random_call
 from ._redistribute import moved
 from ._written_views import noted_view, write_back
 from .placement_types import _MaskPartial
@@ -212,7 +213,9 @@ def _shorten(func, args: tuple, values: dict, plan: Plan, short: tuple) -> None:
     made.quick = quick
     names = list(values)
     given = {**values, **plan.sizes}
-    made.head = [(i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes]
+    made.head = [
+        (i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes
+    ]
     made.tail = tuple(given[n] for n in names[len(args) :])
     made.places = {n: i for i, n in enumerate(names[len(args) :])}
     if any(isinstance(v, Tensor) for v in made.tail):
@@ -367,10 +370,8 @@ def _run(kind, func, values: dict, plan: Plan):
     if mesh.get_coordinate() is None:
         made = _absent(plan, func, specs[0])
     elif _is_random(func):
-        made = random_call(func, values, given, plan.outputs, is_ours=kind)
+        made = random_call(func, values, given, plan.outputs, kind)
     elif plan.mask is not None:
-        from ._handlers import masked_lookup
-
         made = masked_lookup(func, values, given, plan)
     else:
         made = _computed(func, given, plan)

@@ -22,9 +22,9 @@ class TensorMeta(NamedTuple):
 
 # Note [Tokens of specs]
 # Dispatch looks a call up by its tensors' specs. Equal specs have the same token, made
-# when a spec is first asked for it, so that a look-up hashes addresses instead of meshes
-# and placements. The table only grows, by one entry for each layout that a program uses;
-# `setdefault` on it is atomic under the interpreter's lock.
+# when a spec is first asked for it, so that a look-up hashes addresses in place of
+# meshes and placements. The table only grows, by one entry for each layout that a
+# program uses; `setdefault` on it is atomic under the interpreter's lock.
 _tokens: dict[tuple, object] = {}
 
 

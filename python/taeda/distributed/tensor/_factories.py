@@ -7,8 +7,8 @@ import taeda
 from ..device_mesh import DeviceMesh
 from ._api import DTensor, _entered_mesh, like_contiguous
 from ._dtensor_spec import DTensorSpec
-from ._handlers import part_of
 from ._layout import local_shape, normalized
+from ._random import agreed_numbers, part_of
 from .placement_types import Replicate
 
 __all__ = ["empty", "full", "ones", "rand", "randn", "zeros"]
@@ -25,8 +25,8 @@ def _made(
     given = [Replicate()] * mesh.ndim if placements is None else placements
     if len(given) != mesh.ndim:
         raise ValueError(
-            f"placements: expected {mesh.ndim}, one for each dimension of the mesh, got "
-            f"{given}"
+            f"placements: expected {mesh.ndim}, one for each dimension of the mesh, "
+            f"got {given}"
         )
     placed = normalized(given, len(size))
     dtype = taeda.get_default_dtype() if dtype is None else dtype
@@ -35,7 +35,8 @@ def _made(
         local = taeda.empty(0, dtype=dtype)
     elif is_drawn:
         # See Note [Random numbers of distributed tensors].
-        local = part_of(make(tuple(size), dtype), spec)
+        with agreed_numbers(mesh):
+            local = part_of(make(tuple(size), dtype), spec)
     else:
         local = make(local_shape(spec), dtype)
     return DTensor(local, spec, requires_grad=requires_grad)

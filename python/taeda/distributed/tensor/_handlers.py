@@ -7,10 +7,8 @@ from taeda import _C
 
 from .. import _collectives as collectives
 from .._types import ReduceOp
-from ._dtensor_spec import DTensorSpec
 from ._patterns import REPLICATE
 from ._redistribute import moved
-from ._transfers import part
 from .placement_types import _MaskPartial
 
 Tensor = taeda.Tensor
@@ -85,54 +83,3 @@ def masked_lookup(func, values: dict, given: dict, plan):
         return table.new_zeros(shape)
     found = _C._op_call(func._entry, tuple(given.values()))
     return found.masked_fill(is_absent.unsqueeze(-1), 0)
-
-
-# Note [Random numbers of distributed tensors]
-# Every rank draws the numbers of the whole tensor and keeps those of its part, so that
-# a program gives the same numbers at any number of ranks, and replicas agree. It takes
-# the generators of all ranks to be in the same state, as `manual_seed` with one seed
-# leaves them.
-def random_call(func, values: dict, given: dict, outputs, is_ours):
-    """A call of an operator that draws: of the whole, of which this rank keeps a part."""
-    sharded = [
-        (name, value)
-        for name, value in values.items()
-        if isinstance(value, is_ours) and value._spec.is_sharded()
-    ]
-    if not sharded:
-        return _C._op_call(func._entry, tuple(given.values()))
-    written = [
-        a.name for a in func._schema.arguments if a.alias_info and a.alias_info.is_write
-    ]
-    full = dict(values)
-    is_unread = func.name().endswith(("_like", "bernoulli.p"))
-    for name, value in values.items():
-        if isinstance(value, is_ours):
-            unread = is_unread or name in written
-            full[name] = _hollow(value._spec) if unread else whole_of(value)
-    made = _C._op_call(func._entry, tuple(full.values()))
-    for name in written:
-        target = values[name]
-        if isinstance(target, is_ours):
-            target._local_tensor.copy_(part_of(full[name], target._spec))
-    if written:
-        return made
-    if isinstance(made, Tensor):
-        return part_of(made, outputs[0])
-    return tuple(part_of(m, s) for m, s in zip(made, outputs, strict=True))
-
-
-def _hollow(spec: DTensorSpec) -> Tensor:
-    shape, stride, dtype = spec.tensor_meta
-    return taeda.empty_strided(
-        tuple(shape), stride, dtype=dtype, device=spec.mesh.device_type
-    )
-
-
-def part_of(whole: Tensor, spec: DTensorSpec) -> Tensor:
-    """What this rank holds of a tensor under a spec without partial values."""
-    coordinate = spec.mesh.get_coordinate()
-    for at, placement in enumerate(spec.placements):
-        if placement.is_shard():
-            whole = part(whole, placement, spec.mesh.size(at), coordinate[at])
-    return whole.contiguous()

@@ -103,7 +103,8 @@ def compute_global_tensor_info(local, mesh, placements) -> tuple[list, list]:
             dim, count = placement.dim, mesh.size(at)
             if dim < 0:
                 raise AssertionError(
-                    f"Shard placements should have negative dims normalized: {placement}"
+                    "Shard placements should have negative dims normalized: "
+                    f"{placement}"
                 )
             if dim >= len(shape):
                 raise AssertionError(
@@ -122,7 +123,9 @@ def compute_global_tensor_info(local, mesh, placements) -> tuple[list, list]:
 
 def contiguous_stride(shape) -> tuple[int, ...]:
     """The strides of a tensor without gaps, rows last."""
-    return tuple(math.prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
+    return tuple(
+        math.prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape))
+    )
 
 
 def normalized(placements, ndim: int) -> tuple:

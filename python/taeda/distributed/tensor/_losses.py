@@ -1,7 +1,7 @@
 """Cross entropy of rows that are cut over ranks, along rows or along classes.
 
-Rows' losses need the weights of all rows, and a row's loss needs all its classes: so the
-record says nothing, and the ranks exchange a few numbers for each row here.
+Rows' losses need the weights of all rows, and a row's loss needs all its classes: so
+the record says nothing, and the ranks exchange a few numbers for each row here.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Rows:
         if reduction == 0:
             return self.made(losses, self.row_placements, rows)
         if reduction == MEAN:
-            # A rank's share times the ranks that have shares: their average is the mean.
+            # Shares are multiplied by their number: their average is the mean.
             count = 1
             for dim in self.by_row:
                 count *= self.mesh.size(dim)

@@ -50,8 +50,8 @@ def distribute_module(
         device_mesh: the ranks; by default the mesh that was entered by `with`.
         partition_fn: called with name, submodule and mesh for each submodule; it
             replaces parameters by distributed ones. What it leaves becomes a replica.
-        input_fn: called with module, inputs and mesh before the module; what it returns,
-            unless None, takes the place of the inputs.
+        input_fn: called with module, inputs and mesh before the module; what it
+            returns, unless None, takes the place of the inputs.
         output_fn: the same with what the module returns.
 
     Returns:

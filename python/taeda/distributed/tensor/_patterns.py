@@ -1,17 +1,19 @@
 """Operators as patterns of axes, read from their records.
 
 A strategy says for one dimension of a mesh how each tensor of a call is placed, and how
-each result then is. Those of an operator follow from its record: an axis that may be cut
-gives one, a sum over an axis leaves partial sums, and an operator that is linear in some
-tensors takes partial sums of them. `_rules.py` has the operators whose record says that
-nothing can be told.
+each result then is. Those of an operator follow from its record: an axis that may be
+cut gives one, a sum over an axis leaves partial sums, and an operator that is linear in
+some tensors takes partial sums of them. `_rules.py` has the operators whose record says
+that nothing can be told.
 """
 
 from __future__ import annotations
 
+import math
+
 from ._axes import Axes
 from ._formulas import joined_by, linear_sets
-from .placement_types import Partial, Replicate, Shard
+from .placement_types import Partial, Replicate
 
 REPLICATE = Replicate()
 
@@ -51,12 +53,15 @@ class Operands:
 
 
 class Strategy:
-    """Placements along one dimension of a mesh: of the tensors, and of the results."""
+    """Placements along one dimension of a mesh: of the tensors, and of the results.
 
-    __slots__ = ("inputs", "outputs")
+    `extra` is a cost in microseconds besides that of placing the tensors.
+    """
 
-    def __init__(self, inputs: list, outputs: list) -> None:
-        self.inputs, self.outputs = inputs, outputs
+    __slots__ = ("extra", "inputs", "outputs")
+
+    def __init__(self, inputs: list, outputs: list, extra: float = 0.0) -> None:
+        self.inputs, self.outputs, self.extra = inputs, outputs, extra
 
 
 class Pattern:
@@ -84,6 +89,9 @@ class Pattern:
         self.axes = None
         if text is not None and not text.startswith("opaque"):
             self.axes = Axes(text)
+            if len(self.axes.inputs) < len(names):
+                # Tensors of `out=` lie as the results.
+                self.axes.inputs += self.axes.outputs
         # A mean's gradient is divided by the number of elements that the call has.
         self.divides_by_size = (
             record.family == "pointwise"
@@ -210,7 +218,7 @@ class Pattern:
         return [Strategy([placement], [placement])]
 
     def _cut(self, call: Operands, label, placement, left, right, count: int):
-        """The strategy in which the axis of that label is cut; None if it may not be."""
+        """The strategy in which the axis of that label is cut; None if it cannot be."""
         size, inputs = None, []
         for labels, shape in zip(left, call.shapes, strict=True):
             at = labels.index(label) if label in labels else None
@@ -229,10 +237,8 @@ class Pattern:
             if label[0] == "*" and any(n and n[0] == "*" for n in labels):
                 return None  # the groups are not of the same axes
             kind = self._left_over(call, label)
-            if kind is None or (kind == "avg" and size % count):
+            if kind is None or (kind != "sum" and not _fills(size, kind, call, count)):
                 return None
-            if kind not in ("sum", "avg") and -(-size // count) * (count - 1) >= size:
-                return None  # a rank without elements has no largest one
             outputs.append(Partial(kind) if meta is not None else REPLICATE)
         if self.added and any(p.is_partial() for p in outputs):
             # What is added to the sum is divided among the ranks as well.
@@ -278,6 +284,23 @@ class Pattern:
                 inputs = [kind if n in names else REPLICATE for n in call.names]
                 found.append(Strategy(inputs, [kind] * outputs))
         return found
+
+
+def _fills(size: int, kind: str, call: Operands, count: int) -> bool:
+    """Whether each rank has as many elements as the others, for a mean, or any.
+
+    Other dimensions of the mesh may cut the same axis, so all that cut are counted.
+    """
+    spec = call.specs[0]
+    cutting = [
+        spec.mesh.size(at)
+        for at in range(spec.mesh.ndim)
+        if any(s.placements[at].is_shard() for s in call.specs)
+    ]
+    ranks = max(math.prod(cutting), count)
+    if kind == "avg":
+        return size % ranks == 0
+    return -(-size // ranks) * (ranks - 1) < size
 
 
 def _kept_labels(terms, rank: int, values: dict) -> list:

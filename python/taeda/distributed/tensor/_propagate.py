@@ -118,7 +118,7 @@ def _ordered(strategies: list[Strategy]) -> list[Strategy]:
 def _cheapest(call: Operands, options: list[list[Strategy]], written: list[int]):
     best, lowest = None, float("inf")
     for combined in product(*options):
-        cost = 0.0
+        cost = sum(strategy.extra for strategy in combined)
         for i, spec in enumerate(call.specs):
             placements = tuple(s.inputs[i] for s in combined)
             if i in written and placements != spec.placements:
@@ -161,8 +161,8 @@ def _refused_write(func, call: Operands, options) -> RuntimeError:
     placed = call.specs[0].placements
     wanted = tuple(strategies[0].inputs[0] for strategies in options)
     return RuntimeError(
-        f"{func}: in-place operations that require placement changes are not supported. "
-        f"The input has placement {tuple(map(str, placed))}, the operation needs "
+        f"{func}: in-place operations that require placement changes are not supported."
+        f" The input has placement {tuple(map(str, placed))}, the operation needs "
         f"{tuple(map(str, wanted))}; redistribute it first, or compute out of place."
     )
 
@@ -178,7 +178,9 @@ def replaced_sizes(func, call: Operands, choice: Choice) -> dict:
     if isinstance(pattern, ViewPattern):
         if func.record.name.startswith(("aten::as_strided", "aten::unfold")):
             return {}
-        names = [n for n in ("size", "sizes") if isinstance(values.get(n), (list, tuple))]
+        names = [
+            n for n in ("size", "sizes") if isinstance(values.get(n), (list, tuple))
+        ]
         for name in names:
             found[name] = list(local_shape(spec))
         return found

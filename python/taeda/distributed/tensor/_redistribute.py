@@ -51,8 +51,7 @@ def _next_step(now: list, target) -> tuple[int, object]:
             if any(_shares(now[i], p) for k in differing for p in (now[k], target[k])):
                 return i, Replicate()
     raise RuntimeError(
-        f"redistribute: no way from {tuple(map(str, now))} to "
-        f"{tuple(map(str, target))}"
+        f"redistribute: no way from {tuple(map(str, now))} to {tuple(map(str, target))}"
     )
 
 
@@ -152,8 +151,7 @@ def _size_before(shape, mesh, now, coordinate, mesh_dim: int, dim: int) -> int:
 
 
 class Redistribute(Function):
-    """To other placements; the gradient goes back to those of the input.
-    """
+    """To other placements; the gradient goes back to those of the input."""
 
     @staticmethod
     def forward(ctx, tensor, placements, forward_dtype, backward_dtype):

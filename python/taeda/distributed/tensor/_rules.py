@@ -2,12 +2,13 @@
 
 One table: `RULES` has for an overload's name either axes that may be cut further than
 its record says, since an operand is added to a sum or is looked up, or a class that
-makes the strategies. A test holds each entry to its record: the overload exists, and its
-record says `opaque`, or needs whole what the rule cuts.
+makes the strategies. A test holds each entry to its record: the overload exists, and
+its record says `opaque`, or needs whole what the rule cuts.
 """
 
 from __future__ import annotations
 
+from ._costs import scatter_cost
 from ._patterns import REPLICATE, Operands, Pattern, Strategy, result_count
 from .placement_types import Partial, Shard, _MaskPartial, _NormPartial
 
@@ -71,10 +72,42 @@ class _Lookup(Pattern):
 
     def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
         found = super().strategies(call, mesh_dim, count)
-        if call.placed(mesh_dim)[0].is_shard(0):
+        table, indices = call.placed(mesh_dim)
+        if table.is_shard(0):
             mask = _MaskPartial("sum", call.shapes[0], 0)
-            found.insert(0, Strategy([Shard(0), REPLICATE], [mask]))
+            # Indices that are cut would give parts of the result, which now have to
+            # be made of partial sums.
+            extra = scatter_cost(call.results[0], count) if indices.is_shard() else 0.0
+            found.insert(0, Strategy([Shard(0), REPLICATE], [mask], extra))
         return found
+
+
+class _Sorted(Pattern):
+    """Sums that become rows: cutting them moves half of what reducing all does."""
+
+    def _cuts(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
+        found = super()._cuts(call, mesh_dim, count)
+        both = self._labels(call) if call.placed(mesh_dim)[0].is_partial() else None
+        for label in both[0][0] if both else ():
+            if label is not None:
+                made = self._cut(call, label, Shard(0), *both, count)
+                found += [made] if made is not None else []
+        return found
+
+
+class _Repeat(Pattern):
+    """`repeat`: an axis that is there once stays cut."""
+
+    def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
+        placement = call.placed(mesh_dim)[0]
+        repeats, found = list(call.values["repeats"]), []
+        if placement.is_partial():
+            found.append(Strategy([placement], [placement]))
+        elif placement.is_shard():
+            at = placement.dim + len(repeats) - len(call.shapes[0])
+            if repeats[at] == 1:
+                found.append(Strategy([placement], [placement._on(at)]))
+        return [*found, Strategy([REPLICATE], [REPLICATE])]
 
 
 class _Index(Pattern):
@@ -113,17 +146,19 @@ RULES = {
     "aten::addmm": (_Added, "n? m?, n k, k m -> n m", "mat1", "mat2"),
     "aten::addmv": (_Added, "n?, n k, k -> n", "mat", "vec"),
     "aten::baddbmm": (_Added, "b? n? m?, b n k, b k m -> b n m", "batch1", "batch2"),
-    "aten::addbmm": (_Added, "n? m?, b n k, b k m -> n m", "batch1", "batch2"),
     "aten::dot": (Pattern, "k, k -> ()", [frozenset(["self"]), frozenset(["tensor"])]),
     "aten::vdot": (Pattern, "k, k -> ()", [frozenset(["self"]), frozenset(["other"])]),
     "aten::cat": (_Moved,),
     "aten::stack": (_Moved,),
-    "aten::index_select": (_Moved,),
     "aten::roll": (_Moved,),
     "aten::constant_pad_nd": (_Padded,),
     "aten::linalg_vector_norm": (_Norm, "* @dim* -> *"),
     "aten::embedding": (_Lookup,),
     "aten::index.Tensor": (_Index,),
+    "aten::repeat": (_Repeat,),
+    "aten::sort": (_Sorted,),
+    "aten::sort.stable": (_Sorted,),
+    "aten::topk": (_Sorted,),
 }
 
 

@@ -11,8 +11,8 @@ import math
 import taeda
 
 from .. import _collectives as collectives
-from .._types import ReduceOp
 from .._observers import observed
+from .._types import ReduceOp
 from .placement_types import Partial, _StridedShard
 
 Tensor = taeda.Tensor

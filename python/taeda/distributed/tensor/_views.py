@@ -1,12 +1,14 @@
 """Views: which axis of the result each axis of the tensor becomes, told by strides.
 
 The view is made of a tensor on meta without gaps, in which every axis longer than one
-has a stride of its own. An axis of the result that has stride and size of an axis of the
-tensor is that axis; one that spans it has it inside; one that it spans is a part of it.
-So no view needs a rule.
+has a stride of its own. An axis of the result that has stride and size of an axis of
+the tensor is that axis; one that spans it has it inside; one that it spans is a part of
+it. So no view needs a rule.
 """
 
 from __future__ import annotations
+
+import math
 
 import taeda
 from taeda import _C
@@ -49,13 +51,14 @@ class ViewPattern:
         views = _made(self.func, shape, call.values)
         if views is None:
             return None
-        # What an earlier dimension of the mesh cuts has less to give to this one.
-        before = 1
+        # What earlier dimensions of the mesh cut has less to give to this one.
         spec = call.specs[0]
+        cuts = [1] * len(shape)
         for at in range(mesh_dim):
-            if spec.placements[at].is_shard(placement.dim):
-                before *= spec.mesh.size(at)
-        found = {_cut_of(shape, placement, view, before * count) for view in views}
+            before, ranks = spec.placements[at], spec.mesh.size(at)
+            if before.is_shard() and self._after(call, before, at, ranks) is not None:
+                cuts[spec.placements[at].dim] *= spec.mesh.size(at)
+        found = {_cut_of(shape, placement, view, cuts, count) for view in views}
         return found.pop() if len(found) == 1 else None
 
 
@@ -68,14 +71,23 @@ def _made(func, shape, values: dict) -> list | None:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def _cut_of(shape, placement, view, count: int):
-    """The placement of the view, or None."""
-    dim = placement.dim
-    size, stride = shape[dim], contiguous_stride(shape)[dim]
+def _cut_of(shape, placement, view, cuts: list[int], count: int):
+    """The placement of the view, or None.
+
+    Args:
+        shape: of the tensor.
+        placement: how `count` ranks cut one of its axes.
+        view: what was made of it.
+        cuts: into how many parts each axis was cut before.
+        count: ranks.
+    """
+    dim, strides = placement.dim, contiguous_stride(shape)
+    size, stride = shape[dim], strides[dim]
     if size == 1:
         return None
     end = size * stride
-    ends = {n * step for n, step in zip(shape, contiguous_stride(shape), strict=True)}
+    count *= cuts[dim]
+    ends = {n * step for n, step in zip(shape, strides, strict=True)}
     for at, (n, step) in enumerate(zip(view.shape, view.stride(), strict=True)):
         if step == 0 or n == 1:
             continue
@@ -88,7 +100,12 @@ def _cut_of(shape, placement, view, count: int):
             if n * step == end:
                 return Shard(at)
             if n * step in ends:
-                return _StridedShard(at, split_factor=n * step // end)
+                outer = [i for i in range(dim) if strides[i] * shape[i] <= n * step]
+                pieces = n * step // end
+                before = math.prod(cuts[i] for i in outer)
+                even = pieces % before == 0
+                made = _StridedShard(at, split_factor=pieces // before)
+                return made if even else None
         if step > stride and n * step == end:
             return Shard(at) if n % count == 0 else None
     return None

@@ -108,8 +108,8 @@ class Shard(Placement):
 class _StridedShard(Placement):
     """Ranks hold a part of each of several equal pieces along a dimension.
 
-    It is what remains of a cut when a later dimension of the mesh was cut first, or when
-    an inner dimension becomes part of a longer one.
+    It is what remains of a cut when a later dimension of the mesh was cut first, or
+    when an inner dimension becomes part of a longer one.
 
     Args:
         dim: of the tensor.

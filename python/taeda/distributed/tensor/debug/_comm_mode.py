@@ -104,7 +104,9 @@ class CommDebugMode:
             if noise_level > 0:
                 for path, placements in self._shardings.items():
                     if path.rpartition(".")[0] == name:
-                        lines.append(f"{indent}  *{path.rpartition('.')[2]}: {placements}")
+                        lines.append(
+                            f"{indent}  *{path.rpartition('.')[2]}: {placements}"
+                        )
             for direction, counts in self.comm_module_counts.get(name, {}).items():
                 lines.append(f"{indent}  {direction.upper()} PASS")
                 lines += [f"{indent}    *{key}: {n}" for key, n in counts.items()]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from taeda._lazy import attributes
 
 _PUBLIC = {
+    "context_parallel": "_attention",
     "implicit_replication": "_replication",
     "local_map": "_func_map",
     "register_sharding": "_register_sharding",
 }
 
-__all__ = ["implicit_replication", "local_map", "register_sharding"]
+__all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
 _find = attributes(__name__, _PUBLIC)
 
 

@@ -94,7 +94,9 @@ def _part(arg: DTensor, grads, i: int):
 
 def _as_wanted(arg: DTensor, placements, redistributes: bool) -> DTensor:
     if placements is None:
-        raise AssertionError(f"DTensor input {arg} expects placements but received None!")
+        raise AssertionError(
+            f"DTensor input {arg} expects placements but received None!"
+        )
     placements = tuple(placements)
     if arg.placements == placements:
         return arg

@@ -21,7 +21,7 @@ class _Registered:
         self.function = function
 
     def strategies(self, call: Operands, mesh_dim: int, count: int) -> list[Strategy]:
-        """What the function returns, with None of inputs that are no tensors left out."""
+        """What the function returns, without inputs that are no tensors."""
         schema = call.func._schema
         args, named = [], {}
         for argument in schema.arguments:

@@ -19,6 +19,17 @@ def _as_tuple(layouts: Layouts):
     return (layouts,) if isinstance(layouts, Placement) else layouts
 
 
+def _pair(name: str, layouts, desired) -> None:
+    """Raises AssertionError unless there is a desired layout for each."""
+    if desired is None:
+        raise AssertionError(f"desired_{name}: expected {len(layouts)}, got None")
+    if len(layouts) != len(desired):
+        raise AssertionError(
+            f"{name} and desired_{name} should have same length, got "
+            f"{len(layouts)} and {len(desired)}!"
+        )
+
+
 def _moved(value, layout, desired, mesh: DeviceMesh, as_local: bool):
     """A value in its desired layout; one without layout as it is."""
     if layout is None:
@@ -64,18 +75,10 @@ class PrepareModuleInput(ParallelStyle):
         self.input_kwarg_layouts = input_kwarg_layouts or {}
         self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
         if self.input_layouts is not None:
-            if self.desired_input_layouts is None:
-                raise AssertionError("desired module inputs should not be None!")
-            if len(self.input_layouts) != len(self.desired_input_layouts):
-                raise AssertionError(
-                    "input_layouts and desired_input_layouts should have same length!"
-                )
-        counts = len(self.input_kwarg_layouts), len(self.desired_input_kwarg_layouts)
-        if self.with_kwargs and counts[0] != counts[1]:
-            raise AssertionError(
-                "input_kwarg_layouts and desired_input_kwarg_layouts should have same "
-                "length!"
-            )
+            _pair("input_layouts", self.input_layouts, self.desired_input_layouts)
+        if self.with_kwargs:
+            named = self.input_kwarg_layouts, self.desired_input_kwarg_layouts
+            _pair("input_kwarg_layouts", *named)
 
     def _positional(self, inputs: tuple, mesh: DeviceMesh) -> tuple:
         if self.input_layouts is None:
@@ -147,10 +150,7 @@ class PrepareModuleOutput(ParallelStyle):
         self.output_layouts = _as_tuple(output_layouts)
         self.desired_output_layouts = _as_tuple(desired_output_layouts)
         self.use_local_output = use_local_output
-        if len(self.output_layouts) != len(self.desired_output_layouts):
-            raise AssertionError(
-                "output_layouts and desired_output_layouts should have same length!"
-            )
+        _pair("output_layouts", self.output_layouts, self.desired_output_layouts)
 
     def _prepared(self, outputs, mesh: DeviceMesh):
         given = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -195,26 +195,26 @@ class PrepareModuleInputOutput(ParallelStyle):
     def __init__(
         self,
         *,
+        output_layouts: Placement | tuple[Placement | None, ...],
+        desired_output_layouts: Placement | tuple[Placement, ...],
         input_layouts: Layouts = None,
         desired_input_layouts: Layouts = None,
         input_kwarg_layouts: dict[str, Placement] | None = None,
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
-        use_local_input: bool = False,
-        output_layouts: Placement | tuple[Placement | None, ...],
-        desired_output_layouts: Placement | tuple[Placement, ...],
         use_local_output: bool = True,
+        use_local_input: bool = False,
     ) -> None:
         self.prepare_module_input = PrepareModuleInput(
-            input_layouts=input_layouts,
-            desired_input_layouts=desired_input_layouts,
-            input_kwarg_layouts=input_kwarg_layouts,
-            desired_input_kwarg_layouts=desired_input_kwarg_layouts,
             use_local_output=use_local_input,
+            desired_input_kwarg_layouts=desired_input_kwarg_layouts,
+            input_kwarg_layouts=input_kwarg_layouts,
+            desired_input_layouts=desired_input_layouts,
+            input_layouts=input_layouts,
         )
         self.prepare_module_output = PrepareModuleOutput(
-            output_layouts=output_layouts,
-            desired_output_layouts=desired_output_layouts,
             use_local_output=use_local_output,
+            desired_output_layouts=desired_output_layouts,
+            output_layouts=output_layouts,
         )
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:

@@ -14,10 +14,26 @@ from .style import ParallelStyle
 __all__ = ["parallelize_module"]
 
 
+Plan = ParallelStyle | dict[str, ParallelStyle] | None
+
+
+def _matching(module: nn.Module, names: list[str]) -> list[nn.Module]:
+    """The submodules that a path with wildcards means."""
+    found = [module]
+    for name in names:
+        found = [
+            child
+            for part in found
+            for key, child in part.named_children()
+            if fnmatch(key, name)
+        ]
+    return found
+
+
 def parallelize_module(
     module: nn.Module,
     device_mesh: DeviceMesh | None = None,
-    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    parallelize_plan: Plan = None,
     *,
     src_data_rank: int | None = 0,
 ) -> nn.Module:
@@ -54,8 +70,8 @@ def parallelize_module(
         return plan._apply(module, mesh)
     if not isinstance(plan, dict):
         raise TypeError(
-            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, "
-            f"{type(plan)} found!"
+            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for "
+            f"parallelize_plan, {type(plan)} found!"
         )
     for path, style in plan.items():
         found = _matching(module, path.split(".") if path else [])
@@ -68,16 +84,3 @@ def parallelize_module(
         for part in found:
             parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
     return module
-
-
-def _matching(module: nn.Module, names: list[str]) -> list[nn.Module]:
-    """The submodules that a path with wildcards means."""
-    found = [module]
-    for name in names:
-        found = [
-            child
-            for part in found
-            for key, child in part.named_children()
-            if fnmatch(key, name)
-        ]
-    return found

@@ -33,10 +33,23 @@ def _shown(style: ParallelStyle, *names: str) -> str:
 class _Cut(ParallelStyle, ABC):
     """Weights are cut along one axis; one tensor goes in and one comes out."""
 
-    input_layouts: tuple[Placement, ...]
-    output_layouts: tuple[Placement, ...]
-    desired_input_layouts: tuple[Placement, ...]
-    use_local_output: bool
+    # How inputs and outputs lie where nothing is said.
+    _usual: tuple[Placement, Placement]
+    # How the computation wants its input.
+    desired_input_layouts: tuple[Placement, ...] = (Replicate(),)
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        given = input_layouts, output_layouts
+        self.input_layouts, self.output_layouts = (
+            (own or usual,) for own, usual in zip(given, self._usual, strict=True)
+        )
+        self.use_local_output = use_local_output
 
     @abstractmethod
     def _placed(self, module: nn.Module) -> dict[str, Placement]:
@@ -99,17 +112,7 @@ class ColwiseParallel(_Cut):
         NotImplementedError: applied to another kind of module.
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        self.input_layouts = (input_layouts or Replicate(),)
-        self.output_layouts = (output_layouts or Shard(-1),)
-        self.desired_input_layouts = (Replicate(),)
-        self.use_local_output = use_local_output
+    _usual = Replicate(), Shard(-1)
 
     def _placed(self, module: nn.Module) -> dict[str, Placement]:
         if isinstance(module, nn.Linear):
@@ -132,16 +135,7 @@ class RowwiseParallel(_Cut):
         NotImplementedError: applied to another kind of module.
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        self.input_layouts = (input_layouts or Shard(-1),)
-        self.output_layouts = (output_layouts or Replicate(),)
-        self.use_local_output = use_local_output
+    _usual = Shard(-1), Replicate()
 
     def _placed(self, module: nn.Module) -> dict[str, Placement]:
         if isinstance(module, nn.Linear):
