@@ -235,3 +235,32 @@ def custom(rank: int, world: int, path: str) -> list:
     one.step(*((x,) if 0 in mine else ()), target=y if rank == 0 else None)
     _, wanted = alone(4)
     return [bool(calls), gradients_agree(model, mine, each, wanted)]
+
+
+def with_data_parallel(rank: int, world: int, kind: str) -> bool:
+    """Two pipelines of two ranks; the copies of a stage average their gradients."""
+    from taeda.distributed.device_mesh import init_device_mesh
+
+    join(".", rank, world)
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "pp"))
+    pipe, copies = mesh["pp"].get_group(), mesh["dp"].get_group()
+    number = mesh.get_local_rank("pp")
+    model, (x, y) = whole(), batch(8)
+    part = model[number * 4 : number * 4 + 4]
+    if kind == "ddp":
+        held = nn.parallel.DistributedDataParallel(part, process_group=copies)
+    else:
+        from taeda.distributed.fsdp import fully_shard
+
+        held = fully_shard(part, mesh=mesh["dp"])
+    stage = pipelining.PipelineStage(held, number, 2, taeda.device("cpu"), group=pipe)
+    one = pipelining.Schedule1F1B(stage, 2, loss_fn=mean_square)
+    rows = slice(4 * mesh.get_local_rank("dp"), 4 * mesh.get_local_rank("dp") + 4)
+    one.step(*((x[rows],) if number == 0 else ()), target=y[rows] if number else None)
+    _, wanted = alone(4)
+    mine = wanted[8 * number : 8 * number + 8]
+    found = [
+        p.grad.full_tensor() if hasattr(p.grad, "full_tensor") else p.grad
+        for p in held.parameters()
+    ]
+    return all(taeda.allclose(a, b) for a, b in zip(found, mine, strict=True))

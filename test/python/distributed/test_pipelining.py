@@ -124,6 +124,11 @@ def test_models_cut_by_their_graph(tmp_path):
         assert found[1] == [True] * (3 if rank == 2 else 2)
 
 
+def test_stages_that_are_data_parallel(tmp_path):
+    name = "pipeline_programs.with_data_parallel"
+    assert run(tmp_path, name, 4, "ddp") == [True] * 4
+
+
 def test_functions_in_place_of_actions(tmp_path):
     path = str(tmp_path / "table")
     found = run(tmp_path, "pipeline_programs.custom", 2, path)
