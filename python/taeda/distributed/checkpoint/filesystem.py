@@ -12,7 +12,7 @@ import os
 import re
 import uuid
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -165,18 +165,21 @@ class FileSystemWriter(StorageWriter, BlockingAsyncStager):
             )
         if self._own_rank() is None:
             return plan
-        return replace(plan, storage_data=self._prefix(self.rank))
+        return replace(plan, storage_data=self._prefixes()(self.rank))
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        prefix = self._prefixes()
         return [
-            replace(plan, storage_data=plan.storage_data or self._prefix(rank))
+            replace(plan, storage_data=plan.storage_data or prefix(rank))
             for rank, plan in enumerate(plans)
         ]
 
-    def _prefix(self, rank: int) -> _StoragePrefix:
-        """Names that nothing in the folder has, left by a killed save or valid."""
-        used = [int(n) for r, n in self._data_files() if int(r) == rank]
-        return _StoragePrefix(f"__{rank}_", max(used, default=-1) + 1)
+    def _prefixes(self) -> Callable[[int], _StoragePrefix]:
+        """Rank -> names that nothing in the folder has, valid or of a killed save."""
+        first: dict[int, int] = {}
+        for rank, number in self._data_files():
+            first[int(rank)] = max(first.get(int(rank), 0), int(number) + 1)
+        return lambda rank: _StoragePrefix(f"__{rank}_", first.get(rank, 0))
 
     def _data_files(self) -> list[tuple[str, str]]:
         """(rank, number) of the data files in the folder, where it can be listed."""
