@@ -232,3 +232,62 @@ def test_picture(tmp_path):
     assert image.size == (16 * len(table[0]) + 2, 24 * 2 + 2)
     colours = {colour for _, colour in image.getcolors()}
     assert (245, 245, 245) in colours and len(colours) > 5
+
+
+class Counted(taeda.autograd.Function):
+    """Tanh that counts its backwards."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        Counted.calls += 1
+        (y,) = ctx.saved_tensors
+        return grad * (1 - y * y)
+
+
+class Layers(taeda.nn.Module):
+    """Weights by several ways, and with `tied` one that is used twice."""
+
+    def __init__(self, tied: bool) -> None:
+        super().__init__()
+        self.a, self.b = taeda.nn.Linear(4, 4), taeda.nn.Linear(4, 4)
+        self.scale = taeda.nn.Parameter(taeda.rand(4))
+        self.last = self.a if tied else taeda.nn.Linear(4, 2)
+
+    def forward(self, x, mask):
+        h = Counted.apply(self.a(x)) * (self.scale * 2 + 1).exp()
+        return Counted.apply(self.b(h) + h) * mask, self.last(h)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_backwards_in_two_parts(tied):
+    from taeda.distributed.pipelining._split import of_inputs
+
+    taeda.manual_seed(0)
+    model, mask = Layers(tied), taeda.rand(3, 4)
+    x = taeda.rand(3, 4, requires_grad=True)
+    results = model(x, mask)
+    seeds = [taeda.rand(*r.shape) for r in results]
+    taeda.autograd.backward(results, seeds)
+    wanted = [x.grad, *(p.grad for p in model.parameters())]
+    model.zero_grad()
+    Counted.calls = 0
+    results = model(x, mask)
+    (grad,), later = of_inputs(results, seeds, [x])
+    assert all(p.grad is None for p in model.parameters())
+    if tied:
+        assert later is None
+        weights = list(model.parameters())
+        taeda.autograd.backward(results, seeds, inputs=weights)
+    else:
+        later.run()
+    assert Counted.calls == (4 if tied else 2)
+    found = [grad, *(p.grad for p in model.parameters())]
+    assert all(taeda.allclose(a, b) for a, b in zip(found, wanted, strict=True))

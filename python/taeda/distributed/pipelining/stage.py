@@ -10,6 +10,8 @@ import taeda.distributed as dist
 from taeda import nn
 from taeda.utils import _pytree as pytree
 
+from ._split import Later, of_inputs
+
 __all__ = ["PipelineStage", "build_stage"]
 
 
@@ -327,11 +329,12 @@ class PipelineStage:
         inputs = self._inputs.pop(bwd_chunk_id, ())
         whole = full_backward or self.dw_builder is not None
         grads: tuple = (None,) * len(inputs)
+        later: Any = None
         if whole:
             self._run("full", roots, seeds, inputs, last_backward)
             grads = tuple(t.grad for t in inputs)
         elif not self.is_first:
-            grads = self._run("input", roots, seeds, inputs, last_backward)
+            grads, later = self._run("input", roots, seeds, inputs, last_backward)
         if not self.is_first:
             self._input_grads[bwd_chunk_id] = grads
         if self.dw_builder is not None:
@@ -341,7 +344,7 @@ class PipelineStage:
             else:
                 self._later[bwd_chunk_id] = later
         elif not full_backward:
-            self._later[bwd_chunk_id] = roots, seeds
+            self._later[bwd_chunk_id] = later or (roots, seeds)
 
     def backward_weight_one_chunk(
         self, bwd_chunk_id: int, last_backward: bool = False
@@ -358,12 +361,20 @@ class PipelineStage:
         if self.dw_builder is not None:
             later()
             return
-        self._run("weight", *later, (), last_backward)
+        pieces = later if isinstance(later, Later) else None
+        roots, seeds = ([], []) if pieces else later
+        self._run("weight", roots, seeds, (), last_backward, pieces)
 
     def _run(
-        self, kind: str, roots: list, seeds: list, inputs: tuple, last: bool
+        self,
+        kind: str,
+        roots: list,
+        seeds: list,
+        inputs: tuple,
+        last: bool,
+        pieces: Later | None = None,
     ) -> Any:
-        kwargs = {"roots": roots, "seeds": seeds, "inputs": inputs}
+        kwargs = {"roots": roots, "seeds": seeds, "inputs": inputs, "pieces": pieces}
         return self.backward_maybe_with_nosync(kind, kwargs, last)
 
     def backward_maybe_with_nosync(
@@ -373,15 +384,19 @@ class PipelineStage:
 
         Args:
             backward_type: "full", "input" or "weight".
-            bwd_kwargs: `roots`, their gradients `seeds`, and `inputs`.
+            bwd_kwargs: `roots`, their gradients `seeds`, `inputs`, and `pieces`, what
+                an "input" backward has left for "weight".
         """
         if hasattr(self.submod, "set_requires_gradient_sync"):
             self.submod.set_is_last_backward(last_backward)
             self.submod.set_reshard_after_backward(last_backward)
             self.submod.set_requires_gradient_sync(last_backward)
         roots, seeds = bwd_kwargs["roots"], bwd_kwargs["seeds"]
+        if bwd_kwargs.get("pieces") is not None:
+            bwd_kwargs["pieces"].run()
+            return None
         if not roots:
-            return (None,) * len(bwd_kwargs["inputs"])
+            return (None,) * len(bwd_kwargs["inputs"]), None
         if backward_type == "full":
             taeda.autograd.backward(roots, seeds)
             return None
@@ -397,16 +412,13 @@ class PipelineStage:
         return None
 
     def _input_gradients(self, roots: list, seeds: list, inputs: tuple) -> tuple:
-        """Gradients of inputs; the graph is kept for those of weights."""
+        """Gradients of inputs, and what is left for those of weights."""
         wanted = [t for t in inputs if t.requires_grad]
-        found = iter(
-            taeda.autograd.grad(
-                roots, wanted, seeds, retain_graph=True, allow_unused=True
-            )
-            if wanted
-            else ()
-        )
-        return tuple(next(found) if t.requires_grad else None for t in inputs)
+        if not wanted:
+            return (None,) * len(inputs), None
+        grads, later = of_inputs(roots, seeds, wanted)
+        found = iter(grads)
+        return tuple(next(found) if t.requires_grad else None for t in inputs), later
 
     # Gradients of weights.
     def scale_grads(self, grad_scale_factor: int) -> None:
