@@ -512,7 +512,9 @@ class DeviceMesh:
         DeviceMesh._entered.pop()
 
     def __getstate__(self) -> dict:
-        state = dict(self.__dict__)
+        state = {**self.__dict__, "_hash": None}  # texts hash otherwise elsewhere
+        # A list is whole when it is read; a tensor's memory may be filled later.
+        state["_mesh"] = self._mesh.tolist()
         # Groups are found again by their names, in a process that has them.
         state["_group_names"] = [
             getattr(g, "group_name", None) for g in state.pop("_groups")
@@ -522,6 +524,7 @@ class DeviceMesh:
     def __setstate__(self, state: dict) -> None:
         names = state.pop("_group_names")
         self.__dict__.update(state)
+        self._mesh = _rank_tensor(state["_mesh"])
         by_name = {name: pg for pg, name in _world.pg_names.items()}
         found = [by_name.get(n, GroupMember.NON_GROUP_MEMBER) for n in names]
         self._groups = found if any(n in by_name for n in names) else []

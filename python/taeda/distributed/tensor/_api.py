@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import taeda
-from taeda import _C
 from taeda.autograd import Function
 
 from .. import _collectives as collectives
 from ..device_mesh import DeviceMesh
-from . import _dispatch
+from . import _dispatch, _dtensor_spec
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._layout import (
     compute_global_tensor_info,
@@ -23,7 +22,6 @@ from .placement_types import Partial, Placement, Replicate
 __all__ = ["DTensor", "distribute_tensor"]
 
 Tensor = taeda.Tensor
-_make_wrapper = _C._make_wrapper_subclass
 
 
 class DTensor(Tensor):
@@ -39,28 +37,21 @@ class DTensor(Tensor):
 
     @staticmethod
     def __new__(cls, local_tensor: Tensor, spec: DTensorSpec, *, requires_grad: bool):
-        made = cls._make(local_tensor, spec)
+        made = DTensor._make(local_tensor, spec)
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args, **kwargs) -> None:
         """A tensor over a local part; use `from_local` or `distribute_tensor`."""
 
-    @classmethod
-    def _make(cls, local: Tensor, spec: DTensorSpec) -> DTensor:
+    @staticmethod
+    def _make(local: Tensor, spec: DTensorSpec) -> DTensor:
         """A tensor over a local part, which autograd does not know."""
-        geometry = spec._wrapper
-        if geometry is None:
-            shape, stride, dtype = spec.tensor_meta
-            geometry = tuple(shape), tuple(stride), 0, dtype, local.device
-            spec._wrapper = geometry
-        made = _make_wrapper(cls, *geometry)
+        made = (spec._maker or spec.maker(local.device))()
         made._local_tensor = local
         made._spec = spec
         return made
 
-    @classmethod
-    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        return _dispatch.dispatch(DTensor, func, args, kwargs or {})
+    __torch_dispatch__ = staticmethod(_dispatch.dispatch)
 
     # -- what it is -----------------------------------------------------------
 
@@ -247,6 +238,10 @@ class DTensor(Tensor):
                 "Any checkpointing related operations are not supported for "
                 "DTensor with partial placements!"
             )
+
+
+_dispatch._kinds.append(DTensor)
+_dtensor_spec._wrapper_class.append(DTensor)
 
 
 def _rebuilt(local: Tensor, spec: DTensorSpec, requires_grad: bool, state: dict):

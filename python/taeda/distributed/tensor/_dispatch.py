@@ -40,6 +40,10 @@ _VALUES = frozenset(
 allows_plain = [False]
 
 
+# The class of distributed tensors, entered once by the module that has it.
+_kinds: list[type] = []
+
+
 class Plan:
     """How one call is computed.
 
@@ -49,6 +53,7 @@ class Plan:
         share: what the result is multiplied by, 1 for nearly all.
         outputs: specs of the results; None where their shapes depend on data.
         quick: how the results of a call without moves are made tensors, or None.
+        maker, spec: makes the wrapper of a result that is one, and its spec.
         head, tail, places: of a quick call, sizes among its positional arguments, the
             values of those that were not given, and where keywords lie among these.
     """
@@ -56,6 +61,7 @@ class Plan:
     __slots__ = (
         "head",
         "is_written",
+        "maker",
         "mask",
         "moves",
         "outputs",
@@ -63,6 +69,7 @@ class Plan:
         "quick",
         "share",
         "sizes",
+        "spec",
         "tail",
     )
 
@@ -71,7 +78,7 @@ class Plan:
         self.is_written = False
         self.share = 1.0
         self.mask: _MaskPartial | None = None
-        self.quick = None
+        self.quick = self.maker = self.spec = None
         self.head: list = []
         self.tail: tuple = ()
         self.places: dict = {}
@@ -81,54 +88,93 @@ class Unhashable(Exception):
     """An argument that cannot be part of a key."""
 
 
-def dispatch(kind, func, args: tuple, kwargs: dict):
+def dispatch(func, types, args=(), kwargs=None):
     """The result of an operator.
 
     Args:
-        kind: the class DTensor.
         func: the overload.
+        types: classes of the arguments; not used.
         args, kwargs: some of which are distributed tensors.
 
     Raises:
-        RuntimeError: plain tensors among distributed ones, tensors of different meshes,
-            or a call that would change the placement of what it writes.
+        RuntimeError: plain tensors among distributed ones, tensors of different
+            meshes, or a call that would change the placement of what it writes.
     """
-    key = [func]
-    local = []
+    kind = _kinds[0]
+    if kwargs:
+        return _with_keywords(kind, func, args, kwargs)
+    entry = func._entry
+    key, local = [entry], []
     for a in args:
         c = a.__class__
         if c is kind:
             spec = a._spec
             key.append(spec._token or spec.token)
             local.append(a._local_tensor)
-        else:
-            if c in _VALUES:
-                key.append(c)
-                key.append(a)
-            elif c is float:
-                key.append(c)
-            elif c is list and a and a[0].__class__ is int:
-                key.append(tuple(a))
-            else:
-                return _dispatch(kind, func, args, kwargs, None)
+        elif c in _VALUES:
+            key += (c, a)
             local.append(a)
-    if kwargs:
-        for name, a in kwargs.items():
-            if a.__class__ not in _VALUES:
-                return _dispatch(kind, func, args, kwargs, None)
-            key.append(name)
-            key.append(a)
+        elif not _append(key, a):
+            return _dispatch(kind, func, args, {}, None)
+        else:
+            local.append(a)
+    found = tuple(key)
+    plan = _plans.get(found)
+    if plan is None or plan.quick is None:
+        return _dispatch(kind, func, args, {}, found)
+    if plan.head:
+        for place, value in plan.head:
+            local[place] = value
+    try:
+        made = _op_call(entry, (*local, *plan.tail))
+    except RuntimeError:
+        return _dispatch(kind, func, args, {}, found)
+    make = plan.maker
+    if make is None:
+        return plan.quick(kind, made, plan.outputs, args)
+    result = make()
+    result._local_tensor = made
+    result._spec = plan.spec
+    return result
+
+
+def _append(key: list, a) -> bool:
+    """Adds an argument that is no tensor to a key; False if it cannot be in one."""
+    if a.__class__ is float:
+        key.append(float)
+    elif a.__class__ is list and a and a[0].__class__ is int:
+        key.append(tuple(a))
+    else:
+        return False
+    return True
+
+
+def _with_keywords(kind, func, args: tuple, kwargs: dict):
+    """The same for calls with arguments by name, none of which is a tensor."""
+    key, local = [func._entry], []
+    for a in args:
+        if a.__class__ is kind:
+            key.append(a._spec.token)
+            local.append(a._local_tensor)
+            continue
+        if a.__class__ in _VALUES:
+            key += (a.__class__, a)
+        elif not _append(key, a):
+            return _dispatch(kind, func, args, kwargs, None)
+        local.append(a)
+    for name, a in kwargs.items():
+        if a.__class__ not in _VALUES:
+            return _dispatch(kind, func, args, kwargs, None)
+        key += (name, a)
     found = tuple(key)
     plan = _plans.get(found)
     if plan is None or plan.quick is None:
         return _dispatch(kind, func, args, kwargs, found)
     for place, value in plan.head:
         local[place] = value
-    tail = plan.tail
-    if kwargs:
-        tail = list(tail)
-        for name, a in kwargs.items():
-            tail[plan.places[name]] = a
+    tail = list(plan.tail)
+    for name, a in kwargs.items():
+        tail[plan.places[name]] = a
     try:
         made = _op_call(func._entry, (*local, *tail))
     except RuntimeError:
@@ -211,6 +257,9 @@ def _shorten(func, args: tuple, values: dict, plan: Plan, short: tuple) -> None:
         return
     made = Plan(plan.moves, plan.sizes, plan.outputs)
     made.quick = quick
+    if quick is _one:
+        made.spec = plan.outputs[0]
+        made.maker = made.spec.maker(plan_mesh(values).device_type)
     names = list(values)
     given = {**values, **plan.sizes}
     made.head = [

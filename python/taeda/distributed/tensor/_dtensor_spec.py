@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import taeda
@@ -27,6 +28,9 @@ class TensorMeta(NamedTuple):
 # program uses; `setdefault` on it is atomic under the interpreter's lock.
 _tokens: dict[tuple, object] = {}
 
+# The class of distributed tensors, entered once by the module that has it.
+_wrapper_class: list[type] = []
+
 
 class DTensorSpec:
     """Mesh, placements, and shape, strides and dtype of the whole.
@@ -37,7 +41,7 @@ class DTensorSpec:
         tensor_meta: of the whole tensor.
     """
 
-    __slots__ = ("_token", "_wrapper", "mesh", "placements", "tensor_meta")
+    __slots__ = ("_token", "_maker", "mesh", "placements", "tensor_meta")
 
     def __init__(
         self,
@@ -48,7 +52,7 @@ class DTensorSpec:
         self.mesh, self.placements = mesh, tuple(placements)
         self.tensor_meta = tensor_meta
         self._token: object = None
-        self._wrapper: tuple | None = None
+        self._maker: partial | None = None
 
     @property
     def token(self) -> object:
@@ -56,6 +60,16 @@ class DTensorSpec:
         if self._token is None:
             self._token = _tokens.setdefault(self._key(), object())
         return self._token
+
+    def maker(self, device) -> partial:
+        """What makes the tensor that stands for the whole, without its part."""
+        if self._maker is None:
+            shape, stride, dtype = self._meta()
+            geometry = tuple(shape), tuple(stride), 0, dtype, taeda.device(device)
+            self._maker = partial(
+                taeda._C._make_wrapper_subclass, _wrapper_class[0], *geometry
+            )
+        return self._maker
 
     def _key(self) -> tuple:
         return (self.mesh, self.placements, self.tensor_meta)
