@@ -30,7 +30,6 @@ TABLE = {
     " use_mem_pool=cuda.memory",
     "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
     "distributed.rpc": "",
-    "distributed.tensor": "DTensor Partial Replicate Shard distribute_tensor()",
     "onnx": "ONNXProgram",
     "ops:aten": "_pin_memory.default()",
     "autograd.profiler_legacy": "profile",
