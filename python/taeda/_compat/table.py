@@ -32,7 +32,6 @@ TABLE = {
     " use_mem_pool=cuda.memory",
     "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
     "distributed.rpc": "",
-    "distributed.tensor": "DTensor Partial Replicate Shard distribute_tensor()",
     "onnx": "ONNXProgram",
     "onnx.symbolic_opset11": "",
     "ops:aten": "_pin_memory.default()",
