@@ -31,11 +31,11 @@ class CheckpointPolicy(enum.Enum):
     another device: the policies for that are refused.
     """
 
-    MUST_SAVE = 0
+    MUST_SAVE = 0  # kept
     PREFER_SAVE = 1
-    MUST_RECOMPUTE = 2
+    MUST_RECOMPUTE = 2  # computed again
     PREFER_RECOMPUTE = 3
-    MUST_CPU_OFFLOAD = 4
+    MUST_CPU_OFFLOAD = 4  # moved to another device
     PREFER_CPU_OFFLOAD = 5
 
 

@@ -29,9 +29,7 @@ def group_for(process_group, no_dist: bool):
     if made is None:
         ranks = dist.get_process_group_ranks(parent)
         alone = process_group is not None
-        made = dist.new_group(
-            ranks, backend="gloo", use_local_synchronization=alone
-        )
+        made = dist.new_group(ranks, backend="gloo", use_local_synchronization=alone)
         setattr(parent, _GROUP, made)
     return made
 

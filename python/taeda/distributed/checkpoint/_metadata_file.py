@@ -157,5 +157,3 @@ def _check_place(index: Any, place: Any) -> None:
     for number in (place.offset, place.length):
         if type(number) is not int or number < 0:
             raise ValueError(f"a place in {path[:60]!r} is no number")
-
-

@@ -84,7 +84,7 @@ def named_state(model: nn.Module, optimizers: tuple, options: Any) -> dict:
 
 
 def flat_form(state: dict) -> dict:
-    """"state.NAME.KEY" and "param_groups.NAME.KEY" -> value.
+    """ "state.NAME.KEY" and "param_groups.NAME.KEY" -> value.
 
     Ranks that have different parameters, as in pipelines, can put these together.
     """

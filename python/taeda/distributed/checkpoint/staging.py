@@ -100,9 +100,7 @@ class Copies:
         self.order += 1
         room = self.kept.get(self.order)
         if room is None or room.shape != tensor.shape or room.dtype != tensor.dtype:
-            room = taeda.empty(
-                tensor.shape, dtype=tensor.dtype, pin_memory=self.pinned
-            )
+            room = taeda.empty(tensor.shape, dtype=tensor.dtype, pin_memory=self.pinned)
             if self.shared:
                 room.share_memory_()
             self.kept[self.order] = room

@@ -57,12 +57,12 @@ class StateDictOptions:
         dsd_fqn_modifiers (str): a method of modules that leaves out parts of names.
     """
 
-    full_state_dict: bool = False
+    full_state_dict: bool = False  # whole tensors
     cpu_offload: bool = False
     ignore_frozen_params: bool = False
-    keep_submodule_prefixes: bool = True
-    strict: bool = True
-    broadcast_from_rank0: bool = False
+    keep_submodule_prefixes: bool = True  # deprecated
+    strict: bool = True  # names are compared
+    broadcast_from_rank0: bool = False  # the others need none
     flatten_optimizer_state_dict: bool = False
     dsd_fqn_modifiers: str = "_fqn_modifiers"
 

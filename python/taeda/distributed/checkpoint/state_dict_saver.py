@@ -156,9 +156,7 @@ def _set_up(planner, state_dict, writer, is_coordinator: bool) -> None:
     set_up = planner.set_up_planner
     if "storage_meta" in inspect.signature(set_up).parameters:
         meta = writer.storage_meta()
-        set_up(
-            state_dict=state_dict, storage_meta=meta, is_coordinator=is_coordinator
-        )
+        set_up(state_dict=state_dict, storage_meta=meta, is_coordinator=is_coordinator)
         return
     warnings.warn(
         f"{type(planner).__name__}.set_up_planner should take storage_meta",

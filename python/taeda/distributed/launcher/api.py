@@ -24,29 +24,29 @@ class LaunchConfig:
     "last_call_timeout", "is_host" and "rank".
     """
 
-    min_nodes: int
+    min_nodes: int  # fewest agents that a round begins with
     max_nodes: int
-    nproc_per_node: int
+    nproc_per_node: int  # workers of each agent
     logs_specs: LogsSpecs | None = None
-    run_id: str = ""
+    run_id: str = ""  # the job's name; drawn if empty
     role: str = "default_role"
-    rdzv_endpoint: str = ""
+    rdzv_endpoint: str = ""  # host:port of the store
     rdzv_backend: str = "etcd"
     rdzv_configs: dict[str, Any] = field(default_factory=dict)
-    rdzv_timeout: int = -1
-    max_restarts: int = 3
-    monitor_interval: float = 0.1
+    rdzv_timeout: int = -1  # seconds; -1 leaves it to the configuration
+    max_restarts: int = 3  # rounds after the first
+    monitor_interval: float = 0.1  # seconds between looks at the workers
     start_method: str = "spawn"
-    log_line_prefix_template: str | None = None
+    log_line_prefix_template: str | None = None  # before lines that are shown
     metrics_cfg: dict[str, str] = field(default_factory=dict)
-    local_addr: str | None = None
+    local_addr: str | None = None  # of this agent, for the others
     event_log_handler: str = "null"
     numa_options: Any = None
-    signals_to_handle: str = "SIGTERM,SIGINT,SIGHUP,SIGQUIT"
-    duplicate_stdout_filters: list[str] | None = None
+    signals_to_handle: str = "SIGTERM,SIGINT,SIGHUP,SIGQUIT"  # to hand on
+    duplicate_stdout_filters: list[str] | None = None  # texts of lines to show again
     duplicate_stderr_filters: list[str] | None = None
-    virtual_local_rank: bool = False
-    shutdown_timeout: int | None = None
+    virtual_local_rank: bool = False  # all workers are 0
+    shutdown_timeout: int | None = None  # seconds until workers are killed
 
     def __post_init__(self) -> None:
         if self.logs_specs is None:

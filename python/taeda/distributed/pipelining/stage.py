@@ -479,6 +479,4 @@ def build_stage(
         group: of the pipeline; all ranks by default.
     """
     module = stage_module.to(device)
-    return PipelineStage(
-        module, stage_index, pipe_info.num_stages, device, group=group
-    )
+    return PipelineStage(module, stage_index, pipe_info.num_stages, device, group=group)

@@ -220,9 +220,15 @@ class Pattern:
     def _cut(self, call: Operands, label, placement, left, right, count: int):
         """The strategy in which the axis of that label is cut; None if it cannot be."""
         size, inputs = None, []
+        sizes = [
+            shape[labels.index(label)]
+            for labels, shape in zip(left, call.shapes, strict=True)
+            if label in labels
+        ]
+        repeats = label[0] == "..." and max(sizes) > 1
         for labels, shape in zip(left, call.shapes, strict=True):
             at = labels.index(label) if label in labels else None
-            if at is None or (shape[at] == 1 and label[0] == "..."):
+            if at is None or (shape[at] == 1 and repeats):
                 inputs.append(REPLICATE)
                 continue
             if size is not None and shape[at] != size:

@@ -84,7 +84,8 @@ def _cut_of(shape, placement, view, cuts: list[int], count: int):
     dim, strides = placement.dim, contiguous_stride(shape)
     size, stride = shape[dim], strides[dim]
     if size == 1:
-        return None
+        # Strides do not tell where such an axis went, unless all axes stayed.
+        return placement if list(view.shape) == list(shape) else None
     end = size * stride
     count *= cuts[dim]
     ends = {n * step for n, step in zip(shape, strides, strict=True)}

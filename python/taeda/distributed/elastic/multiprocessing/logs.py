@@ -55,11 +55,11 @@ def to_map(val_or_map: Std | dict[int, Std], local_world_size: int) -> dict[int,
 class LogsDest:
     """Files by local rank; "" is the launcher's own output."""
 
-    stdouts: dict[int, str] = field(default_factory=dict)
+    stdouts: dict[int, str] = field(default_factory=dict)  # of each worker
     stderrs: dict[int, str] = field(default_factory=dict)
-    tee_stdouts: dict[int, str] = field(default_factory=dict)
+    tee_stdouts: dict[int, str] = field(default_factory=dict)  # shown too
     tee_stderrs: dict[int, str] = field(default_factory=dict)
-    error_files: dict[int, str] = field(default_factory=dict)
+    error_files: dict[int, str] = field(default_factory=dict)  # what raised
     filtered_stdout: str = ""
     filtered_stderr: str = ""
 

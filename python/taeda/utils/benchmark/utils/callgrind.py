@@ -131,12 +131,12 @@ class CallgrindStats:
     """What `Timer.collect_callgrind` counted, for the statement and for `pass`."""
 
     task_spec: TaskSpec
-    number_per_run: int
-    built_with_debug_symbols: bool
+    number_per_run: int  # calls in a run
+    built_with_debug_symbols: bool  # of the interpreter
     baseline_inclusive_stats: FunctionCounts
     baseline_exclusive_stats: FunctionCounts
-    stmt_inclusive_stats: FunctionCounts
-    stmt_exclusive_stats: FunctionCounts
+    stmt_inclusive_stats: FunctionCounts  # with what it calls
+    stmt_exclusive_stats: FunctionCounts  # by itself
     stmt_callgrind_out: str | None
 
     def __repr__(self) -> str:

@@ -32,11 +32,11 @@ class TaskSpec:
 
     stmt: str
     setup: str
-    global_setup: str = ""
-    label: str | None = None
-    sub_label: str | None = None
-    description: str | None = None
-    env: str | None = None
+    global_setup: str = ""  # C++, outside of the function
+    label: str | None = None  # a table's title
+    sub_label: str | None = None  # a row's name
+    description: str | None = None  # a column's name
+    env: str | None = None  # where it ran
     num_threads: int = 1
 
     @property
