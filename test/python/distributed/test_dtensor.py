@@ -120,7 +120,11 @@ def test_rules_are_for_operators_whose_record_says_less():
 
 
 def test_formulas_tell_where_sums_go_through():
-    from taeda.distributed.tensor._formulas import joined_by, linear_sets
+    from taeda.distributed.tensor._formulas import (
+        joined_by,
+        linear_sets,
+        reads_no_values,
+    )
 
     aten = taeda.ops.aten
     expected = {
@@ -140,6 +144,10 @@ def test_formulas_tell_where_sums_go_through():
         record = func.record
         tensors = [a.name for a in record.arguments if a.type.startswith("Tensor")]
         assert [set(s) for s in linear_sets(record, tensors)] == sets, func
+    for name, unread in {"ones_like": True, "clone": False, "fill_": False}.items():
+        overload = getattr(aten, name)
+        func = getattr(overload, overload.overloads()[0])
+        assert reads_no_values(func.record, ["self"]) is unread, name
     joined = {
         aten.sum.default: "sum",
         aten.mean.dim: "avg",

@@ -50,6 +50,15 @@ def linear_sets(record, tensors: list[str]) -> list[frozenset[str]]:
     return found
 
 
+def reads_no_values(record, tensors: list[str]) -> bool:
+    """Whether new elements do not depend on the tensors' (`ones_like`)."""
+    if record.family != "map" or any(hasattr(a, "written") for a in record.arguments):
+        return False
+    texts = {e.text for e in record.expressions if e.role == "element"}
+    trees = [ast.parse(text, mode="eval").body for text in texts]
+    return bool(trees) and all(_free(tree, frozenset(tensors)) for tree in trees)
+
+
 def _degree(node: ast.AST, names: frozenset[str]) -> int | None:
     """0: free of the names; 1: linear in them; None: anything else."""
     if isinstance(node, ast.Name):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from ._axes import Axes
-from ._formulas import joined_by, linear_sets
+from ._formulas import joined_by, linear_sets, reads_no_values
 from .placement_types import Partial, Replicate
 
 REPLICATE = Replicate()
@@ -101,6 +101,7 @@ class Pattern:
         lists = [o for o in self.axes.inputs if o.is_list] if self.axes else []
         self.goes_by_entries = len(lists) > 1 and not self.axes.outputs
         self.is_accumulating = self.joined is not None and record.axes is None
+        self.reads_nothing = reads_no_values(record, names)
         if linear is not None:
             self.linear = linear
         elif record.family in ("pointwise", "map"):
@@ -275,6 +276,9 @@ class Pattern:
         outputs = result_count(call.results)
         found = []
         for kind in kinds:
+            if self.reads_nothing:
+                found.append(Strategy(placed, [REPLICATE] * outputs))
+                continue
             if self.is_accumulating:
                 if kind.reduce_op == self.joined:
                     found.append(Strategy([kind] * len(placed), [kind] * outputs))
