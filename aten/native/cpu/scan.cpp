@@ -255,10 +255,12 @@ namespace {
 
 // What part of e^total e^of is, conjugated. Where the sum is 0 so is each share
 // of it.
-template <class T>
-T share_of(T of, T total) {
-  double size = real(total);
-  if (std::isinf(size) && size < 0) return T(0);
+double share_of(double of, double total) {
+  return std::isinf(total) && total < 0 ? 0.0 : std::exp(of - total);
+}
+complex<double> share_of(complex<double> of, complex<double> total) {
+  double size = total.real();
+  if (std::isinf(size) && size < 0) return 0.0;
   return conj(math::exp(of - total));
 }
 
