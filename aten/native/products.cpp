@@ -13,6 +13,7 @@
 #include <taeda/gen/native/tensordot.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/addbmm.h>
 #include <taeda/gen/ops/addmm.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
