@@ -144,30 +144,6 @@ TAEDA_FN Complex<T> log1p(Complex<T> z) {
   return {re, atan2(y, T(1) + x)};
 }
 
-// log(e^a + e^b), the part that is larger in size taken out. Where both parts
-// are as infinite nothing can be: without a size there is no angle either, and
-// one of them is the result.
-template <Floating T>
-TAEDA_FN Complex<T> logaddexp(Complex<T> a, Complex<T> b) {
-  const bool swapped = a.real() < b.real();
-  const Complex<T> large = swapped ? b : a;
-  const Complex<T> small = swapped ? a : b;
-  if (is_nan(a) || is_nan(b)) return {kNan<T>, kNan<T>};
-  if (is_inf(large.real()) && large.real() == small.real()) {
-    return large.real() < T(0) ? small : log(exp(a) + exp(b));
-  }
-  return large + log1p(exp(small - large));
-}
-// log2(2^a + 2^b)
-template <Floating T>
-TAEDA_FN Complex<T> logaddexp2(Complex<T> a, Complex<T> b) {
-  constexpr T ln2 = T(0x1.62e42fefa39efp-1);
-  constexpr T log2_e = T(0x1.71547652b82fep0);
-  const Complex<T> sum = logaddexp(Complex<T>(a.real() * ln2, a.imag() * ln2),
-                                   Complex<T>(b.real() * ln2, b.imag() * ln2));
-  return {sum.real() * log2_e, sum.imag() * log2_e};
-}
-
 // Half the sum of |z| and |x| under the root, scaled by powers of four.
 template <Floating T>
 TAEDA_FN Complex<T> sqrt(Complex<T> z) {

@@ -241,7 +241,7 @@ Scalar number_of(std::string_view op, const Tensor& t) {
                     const B& end,                    \
                     int64_t steps,                   \
                     const Tensor& out) {             \
-    ops::linspace_out(number_of("linspace", start),  \
+    ops::linspace(number_of("linspace", start),      \
                       number_of("linspace", end),    \
                       steps,                         \
                       out);                          \
@@ -251,7 +251,7 @@ Scalar number_of(std::string_view op, const Tensor& t) {
                     int64_t steps,                   \
                     double base,                     \
                     const Tensor& out) {             \
-    ops::logspace_out(number_of("logspace", start),  \
+    ops::logspace(number_of("logspace", start),  \
                       number_of("logspace", end),    \
                       steps,                         \
                       base,                          \

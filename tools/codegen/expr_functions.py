@@ -203,9 +203,8 @@ def _add_special() -> None:
         op="special_xlog1py",
         numpy="special.xlog1py({0}, {1})",
     )
-    for name, power in (("logaddexp", "exp"), ("logaddexp2", "exp2")):
-        shares = f"1 / (1 + {power}(b - a))", f"1 / (1 + {power}(a - b))"
-        _add(name, FLOAT, *shares, complex_ok=True)
+    _add("logaddexp", FLOAT, "1 / (1 + exp(b - a))", "1 / (1 + exp(a - b))")
+    _add("logaddexp2", FLOAT, "1 / (1 + exp2(b - a))", "1 / (1 + exp2(a - b))")
     _add(
         "sinc",
         FLOAT,

@@ -114,9 +114,14 @@ void scan_into(const Tensor& self,
   if (!direct) copy_into(out, work);
 }
 
+// The part that is larger in size is taken out. Between equal infinities there
+// is no angle to tell.
 template <class T>
 complex<T> log_add(complex<T> a, complex<T> b) {
-  return math::logaddexp(a, b);
+  if (std::isinf(a.real()) && a.real() == b.real()) return a;
+  bool ordered = a.real() >= b.real();
+  complex<T> large = ordered ? a : b, small = ordered ? b : a;
+  return large + math::log1p(math::exp(small - large));
 }
 template <class T>
 T log_add(T a, T b) {
