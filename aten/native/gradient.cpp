@@ -269,8 +269,8 @@ Tensor renorm(const Tensor& self,
   // either is rounded to 16 bits.
   bool narrow = t == kHalf || t == kBFloat16;
   Tensor wide = narrow ? ops::to(self, kFloat) : self;
-  Tensor norm = ops::linalg_vector_norm(
-      wide, p, IntArrayRef(others), /*keepdim=*/true);
+  Tensor norm =
+      ops::linalg_vector_norm(wide, p, IntArrayRef(others), /*keepdim=*/true);
   // PyTorch's distance from a division by zero.
   Tensor shorter =
       ops::mul(ops::reciprocal(ops::add(norm, Scalar(1e-7), 1)), maxnorm);

@@ -236,26 +236,22 @@ Scalar number_of(std::string_view op, const Tensor& t) {
 }
 }  // namespace
 
-#define TAEDA_SPACES_OUT(A, B)                       \
-  void linspace_out(const A& start,                  \
-                    const B& end,                    \
-                    int64_t steps,                   \
-                    const Tensor& out) {             \
-    ops::linspace(number_of("linspace", start),      \
-                      number_of("linspace", end),    \
-                      steps,                         \
-                      out);                          \
-  }                                                  \
-  void logspace_out(const A& start,                  \
-                    const B& end,                    \
-                    int64_t steps,                   \
-                    double base,                     \
-                    const Tensor& out) {             \
-    ops::logspace(number_of("logspace", start),  \
-                      number_of("logspace", end),    \
-                      steps,                         \
-                      base,                          \
-                      out);                          \
+#define TAEDA_SPACES_OUT(A, B)                                                 \
+  void linspace_out(                                                           \
+      const A& start, const B& end, int64_t steps, const Tensor& out) {        \
+    ops::linspace(                                                             \
+        number_of("linspace", start), number_of("linspace", end), steps, out); \
+  }                                                                            \
+  void logspace_out(const A& start,                                            \
+                    const B& end,                                              \
+                    int64_t steps,                                             \
+                    double base,                                               \
+                    const Tensor& out) {                                       \
+    ops::logspace(number_of("logspace", start),                                \
+                  number_of("logspace", end),                                  \
+                  steps,                                                       \
+                  base,                                                        \
+                  out);                                                        \
   }
 TAEDA_SPACES_OUT(Tensor, Tensor)
 TAEDA_SPACES_OUT(Tensor, Scalar)

@@ -206,7 +206,8 @@ Tensor segment_reduce_means(const Tensor& data,
   Scalar start = initial.value_or(Scalar(0.0));
   Tensor sum = s.sum(s.only(s.data, 0));
   switch (segment_reduce_of(reduce)) {
-    case Reduce::Sum: return ops::add(sum, start, Scalar(1));
+    case Reduce::Sum:
+      return ops::add(sum, start, Scalar(1));
     case Reduce::Mean: {
       Tensor mean = ops::div(ops::add(sum, start, Scalar(1)), s.count);
       if (!initial) return mean;
@@ -215,8 +216,10 @@ Tensor segment_reduce_means(const Tensor& data,
     case Reduce::Prod:
       return ops::mul(ops::prod(s.only(s.data, 1), s.dim, /*keepdim=*/false),
                       initial.value_or(Scalar(1.0)));
-    case Reduce::Max: return extreme(s, sum, /*largest=*/true, initial);
-    case Reduce::Min: return extreme(s, sum, /*largest=*/false, initial);
+    case Reduce::Max:
+      return extreme(s, sum, /*largest=*/true, initial);
+    case Reduce::Min:
+      return extreme(s, sum, /*largest=*/false, initial);
   }
   return {};
 }
@@ -238,9 +241,8 @@ Tensor segment_reduce_backward_means(const Tensor& grad,
     share = ops::mul(ops::mul(g, products_of_others(s)),
                      initial.value_or(Scalar(1.0)));
   } else if (how != Reduce::Sum) {
-    Tensor chosen =
-        ops::bitwise_or(ops::eq(s.data, ops::unsqueeze(output, s.dim)),
-                        ops::isnan(s.data));
+    Tensor chosen = ops::bitwise_or(
+        ops::eq(s.data, ops::unsqueeze(output, s.dim)), ops::isnan(s.data));
     chosen = ops::bitwise_and(chosen, s.inside);
     Tensor many = ops::unsqueeze(s.sum(chosen), s.dim);
     share = ops::where(chosen, ops::div(g, many), Scalar(0.0));

@@ -272,12 +272,8 @@ complex<double> share_of(complex<double> of, complex<double> total) {
 // Element i has its share in the total of each later j. The totals are taken
 // again in double: those of float have lost the digits of the shares.
 template <class T>
-void logcumsumexp_slopes(const T* x,
-                         const T* g,
-                         T* total,
-                         T* y,
-                         int64_t n,
-                         int64_t stride) {
+void logcumsumexp_slopes(
+    const T* x, const T* g, T* total, T* y, int64_t n, int64_t stride) {
   for (int64_t i = 0; i < n; ++i) {
     T here = x[i * stride];
     total[i] = i == 0 ? here : log_add(total[i - 1], here);

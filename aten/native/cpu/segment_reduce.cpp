@@ -24,8 +24,7 @@ Segments segments_of(const OptionalTensor& lengths,
     int64_t end = 0;
     for (int64_t i = 0; i < s.per_row; ++i) {
       int64_t begin = offsets ? from[i] : end;
-      TAEDA_CHECK(
-          offsets || from[i] >= 0, "lengths contains negative value!");
+      TAEDA_CHECK(offsets || from[i] >= 0, "lengths contains negative value!");
       end = offsets ? from[i + 1] : end + from[i];
       TAEDA_CHECK(begin >= 0 && (begin >= end || end <= size),
                   "segment_reduce(): a segment from ",
@@ -64,10 +63,14 @@ double start_of(Reduce how, const std::optional<Scalar>& initial) {
 template <class T>
 T combined(Reduce how, T a, T b) {
   switch (how) {
-    case Reduce::Max: return std::isnan(a) || a > b ? a : b;
-    case Reduce::Min: return std::isnan(a) || a < b ? a : b;
-    case Reduce::Prod: return a * b;
-    default: return a + b;
+    case Reduce::Max:
+      return std::isnan(a) || a > b ? a : b;
+    case Reduce::Min:
+      return std::isnan(a) || a < b ? a : b;
+    case Reduce::Prod:
+      return a * b;
+    default:
+      return a + b;
   }
 }
 
@@ -76,8 +79,7 @@ T combined(Reduce how, T a, T b) {
 template <class F>
 void each_segment(const Segments& s, const AlongDim& f, F&& visit) {
   int64_t all = static_cast<int64_t>(s.begin.size());
-  int64_t grain =
-      std::max<int64_t>(1, kGrain / std::max<int64_t>(1, f.inner));
+  int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, f.inner));
   parallel_for(0, all, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       size_t k = static_cast<size_t>(i);
@@ -129,8 +131,11 @@ void segment_slopes(Reduce how,
                    : grad * output / x[k];
         break;
       case Reduce::Max:
-      case Reduce::Min: y[k] = chosen(k) ? share : T(0); break;
-      default: y[k] = share;
+      case Reduce::Min:
+        y[k] = chosen(k) ? share : T(0);
+        break;
+      default:
+        y[k] = share;
     }
   }
 }
@@ -147,15 +152,14 @@ void segment_reduce_cpu(const Tensor& data,
                         const std::optional<Scalar>& initial,
                         const Tensor& out) {
   int64_t dim = wrap_dim(axis, data.dim());
-  Segments s = segments_of(
-      lengths, offsets, data.sizes()[dim], !offsets && !unsafe);
+  Segments s =
+      segments_of(lengths, offsets, data.sizes()[dim], !offsets && !unsafe);
   if (out.numel() == 0) return;
   Reduce how = segment_reduce_of(reduce);
   ScalarType type = wide_type(data.dtype());
   AlongDim f = along_dim(data, dim, type);
   bool direct = out.dtype() == type && out.is_contiguous();
-  Tensor work =
-      direct ? out : make_tensor("segment_reduce", out.sizes(), type);
+  Tensor work = direct ? out : make_tensor("segment_reduce", out.sizes(), type);
   visit_segment_type(type, [&](auto tag) {
     using T = decltype(tag);
     const T* x = f.in<T>();
@@ -167,7 +171,8 @@ void segment_reduce_cpu(const Tensor& data,
         value = combined(how, value, x[k]);
       }
       bool divided = how == Reduce::Mean && (first < last || !initial);
-      y[to] = divided ? value / static_cast<T>((last - first) / f.inner) : value;
+      y[to] =
+          divided ? value / static_cast<T>((last - first) / f.inner) : value;
     });
   });
   if (!direct) copy_into(out, work);

@@ -126,7 +126,8 @@ Tensor cov(const Tensor& self,
   IntArrayRef along(dims);
   Tensor w = weights_of(fweights, aweights, count);
   // In the dtype of the weights, which may be wider than x.
-  Tensor total = w.defined() ? ops::sum(w) : ops::full({}, Scalar(count), kLong);
+  Tensor total =
+      w.defined() ? ops::sum(w) : ops::full({}, Scalar(count), kLong);
   Tensor weighted = w.defined() ? ops::mul(x, w) : x;
   Tensor mean = ops::div(ops::sum(weighted, along, /*keepdim=*/true), total);
   Tensor norm = total;

@@ -18,8 +18,7 @@ template <class I>
 void geqrf_shape(const Spec<I>& self, Plan<I>& plan) {
   check_matrices("geqrf", self);
   I m = self.size(-2), n = self.size(-1);
-  plan_matrices_row_major_out(
-      plan, 0, batch_sizes(self), m, n, self.dtype());
+  plan_matrices_row_major_out(plan, 0, batch_sizes(self), m, n, self.dtype());
   plan.set(1, vectors_of(self, std::min(m, n)), self.dtype());
 }
 TAEDA_SHAPE(geqrf_shape);
