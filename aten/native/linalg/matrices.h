@@ -82,8 +82,8 @@ void plan_matrices(Plan<I>& plan,
   ColumnMajor<I> g(batch, rows, columns);
   plan.set(index, g.sizes, g.strides, dtype);
 }
-// Column-major as a new tensor; an out= tensor that takes another shape becomes
-// row-major.
+// Column-major as a new tensor; an out= tensor with elements that takes another
+// shape becomes row-major.
 template <class I>
 void plan_matrices_row_major_out(Plan<I>& plan,
                                  size_t index,
