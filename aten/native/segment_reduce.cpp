@@ -9,6 +9,7 @@
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/bitwise_and.h>
 #include <taeda/gen/ops/bitwise_or.h>
+#include <taeda/gen/ops/clamp_min.h>
 #include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/eq.h>
@@ -235,8 +236,10 @@ Tensor segment_reduce_backward_means(const Tensor& grad,
   SpreadSegments s(data, lengths, offsets, axis);
   Reduce how = segment_reduce_of(reduce);
   Tensor g = ops::unsqueeze(grad, s.dim), share = g;
+  // No segment is divided by nothing, for its elements have slopes here too.
+  Scalar one(int64_t{1});
   if (how == Reduce::Mean) {
-    share = ops::div(g, ops::unsqueeze(s.count, s.dim));
+    share = ops::div(g, ops::clamp_min(ops::unsqueeze(s.count, s.dim), one));
   } else if (how == Reduce::Prod) {
     share = ops::mul(ops::mul(g, products_of_others(s)),
                      initial.value_or(Scalar(1.0)));
@@ -244,7 +247,7 @@ Tensor segment_reduce_backward_means(const Tensor& grad,
     Tensor chosen = ops::bitwise_or(
         ops::eq(s.data, ops::unsqueeze(output, s.dim)), ops::isnan(s.data));
     chosen = ops::bitwise_and(chosen, s.inside);
-    Tensor many = ops::unsqueeze(s.sum(chosen), s.dim);
+    Tensor many = ops::clamp_min(ops::unsqueeze(s.sum(chosen), s.dim), one);
     share = ops::where(chosen, ops::div(g, many), Scalar(0.0));
   }
   // Each element is in one segment at most.

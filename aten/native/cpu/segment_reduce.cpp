@@ -6,6 +6,7 @@
 #include <taeda/gen/native/_segment_reduce_backward.h>
 #include <taeda/gen/native/segment_reduce.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -21,10 +22,13 @@ Segments segments_of(const OptionalTensor& lengths,
   Segments s;
   s.per_row = offsets ? row - 1 : row;
   for (int64_t r = 0; row > 0 && r < given.numel() / row; ++r, from += row) {
+    TAEDA_CHECK(
+        offsets ||
+            std::all_of(from, from + row, [](int64_t n) { return n >= 0; }),
+        "lengths contains negative value!");
     int64_t end = 0;
     for (int64_t i = 0; i < s.per_row; ++i) {
       int64_t begin = offsets ? from[i] : end;
-      TAEDA_CHECK(offsets || from[i] >= 0, "lengths contains negative value!");
       end = offsets ? from[i + 1] : end + from[i];
       TAEDA_CHECK(begin >= 0 && (begin >= end || end <= size),
                   "segment_reduce(): a segment from ",
