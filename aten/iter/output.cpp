@@ -304,7 +304,9 @@ void OutputTarget::begin_with(const TensorBase& source) const {
 }
 
 void OutputTarget::resize_wanted(const PlannedOutput<int64_t>& planned) const {
-  if (!planned.made_as.empty()) {
+  // Where both sizes are the same, what had no elements takes the strides.
+  bool strided = planned.made_as == planned.sizes && wanted_.numel() == 0;
+  if (!planned.made_as.empty() && !strided) {
     resize_output(wanted_, planned.made_as);
     resize_tensor(wanted_, planned.sizes);
   } else if (resize_output(wanted_, planned.sizes) &&

@@ -265,16 +265,18 @@ Tensor renorm(const Tensor& self,
     if (d != wrap_dim(dim, self.dim())) others.push_back(d);
   }
   ScalarType t = self.dtype();
-  std::optional<ScalarType> wide;
-  if (t == kHalf || t == kBFloat16) wide = kFloat;
-  Tensor norm = ops::linalg_vector_norm(
-      self, p, IntArrayRef(others), /*keepdim=*/true, wide);
+  // Both ways that the gradient comes back cancel each other: they meet before
+  // either is rounded to 16 bits.
+  bool narrow = t == kHalf || t == kBFloat16;
+  Tensor wide = narrow ? ops::to(self, kFloat) : self;
+  Tensor norm =
+      ops::linalg_vector_norm(wide, p, IntArrayRef(others), /*keepdim=*/true);
   // PyTorch's distance from a division by zero.
   Tensor shorter =
       ops::mul(ops::reciprocal(ops::add(norm, Scalar(1e-7), 1)), maxnorm);
   Tensor factor =
       ops::where(ops::gt(norm, maxnorm), shorter, ops::ones_like(norm));
-  return ops::to(ops::mul(self, factor), t);
+  return ops::to(ops::mul(wide, factor), t);
 }
 
 }  // namespace taeda::native

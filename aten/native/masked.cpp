@@ -6,6 +6,7 @@
 #include <taeda/aten/native/indexing.h>
 #include <taeda/gen/native/masked_scatter.h>
 #include <taeda/gen/native/masked_scatter_backward.h>
+#include <taeda/gen/native/masked_select.h>
 #include <taeda/gen/native/nonzero_numpy.h>
 #include <taeda/gen/native/nonzero_static.h>
 #include <taeda/gen/native/one_hot.h>
@@ -19,6 +20,7 @@
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/lt.h>
+#include <taeda/gen/ops/masked_select.h>
 #include <taeda/gen/ops/nonzero.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/unbind.h>
@@ -73,6 +75,21 @@ void masked_scatter_backward_shape(const Spec<I>& grad,
   plan.set(0, sizes, grad.dtype());
 }
 TAEDA_SHAPE(masked_scatter_backward_shape);
+
+void masked_select_out(const Tensor& self,
+                       const Tensor& mask,
+                       const Tensor& out) {
+  for (const Tensor& in : {self, mask}) {
+    check_no_overlap("masked_select", out, in);
+  }
+  TAEDA_CHECK(out.dtype() == self.dtype(),
+              "masked_select(): self and result must have the same scalar "
+              "type, got ",
+              self.dtype(),
+              " and ",
+              out.dtype());
+  write_out("masked_select", ops::masked_select(self, mask), out);
+}
 
 template <class I>
 void take_shape(const Spec<I>& self, const Spec<I>& index, Plan<I>& plan) {

@@ -6,6 +6,7 @@
 #include <taeda/aten/native/normalization.h>
 #include <taeda/c10/core/symbolic_geometry.h>
 #include <taeda/gen/native/_foreach_norm.h>
+#include <taeda/gen/native/_foreach_powsum.h>
 #include <taeda/gen/native/count_nonzero.h>
 #include <taeda/gen/native/float_power.h>
 #include <taeda/gen/native/glu.h>
@@ -38,10 +39,12 @@
 #include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/to.h>
 #include <taeda/gen/ops/where.h>
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace taeda::native {
 
@@ -266,5 +269,24 @@ void _foreach_norm_shape(SpecList<I> self,
   }
 }
 TAEDA_SHAPE(_foreach_norm_shape);
+
+// Powers and sums in float where the tensors have 16 bits.
+std::vector<Tensor> _foreach_powsum(TensorBaseList self,
+                                    const Scalar& ord,
+                                    std::optional<ScalarType> dtype) {
+  TAEDA_CHECK(!self.empty(), "Tensor list must have at least one tensor.");
+  std::vector<Tensor> sums;
+  for (const Tensor& t : self) {
+    if (!t.is_floating_point() && !t.is_complex()) {
+      not_implemented_for("powsum_cpu", t.dtype());
+    }
+    Tensor size = ops::abs(t);
+    ScalarType result = dtype.value_or(size.dtype());
+    bool narrow = size.itemsize() == 2;
+    Tensor powers = ops::pow(narrow ? ops::to(size, kFloat) : size, ord);
+    sums.push_back(ops::to(ops::sum(powers), result));
+  }
+  return sums;
+}
 
 }  // namespace taeda::native

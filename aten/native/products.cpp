@@ -1,5 +1,6 @@
 // Products in terms of matmul and mul.
 #include <taeda/aten/core/promotion.h>
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/matmul.h>
 #include <taeda/gen/native/addbmm.h>
 #include <taeda/gen/native/addr.h>
@@ -12,6 +13,7 @@
 #include <taeda/gen/native/tensordot.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/addbmm.h>
 #include <taeda/gen/ops/addmm.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
@@ -123,6 +125,17 @@ Tensor addbmm(const Tensor& self,
     start = ops::expand(self, sizes, false);
   }
   return ops::addmm(start, left, right, beta, alpha);
+}
+
+// As PyTorch's, which alone among its kind gives self the shape of the result.
+void addbmm_(const Tensor& self,
+             const Tensor& batch1,
+             const Tensor& batch2,
+             const Scalar& beta,
+             const Scalar& alpha) {
+  Tensor result = ops::addbmm(self, batch1, batch2, beta, alpha);
+  if (self.sizes() != result.sizes()) resize_output(self, result.sizes());
+  ops::copy_(self, result);
 }
 
 Tensor inner(const Tensor& self, const Tensor& other) {

@@ -9,6 +9,9 @@
 #include <taeda/gen/native/range.h>
 #include <taeda/gen/native/tril_indices.h>
 #include <taeda/gen/native/triu_indices.h>
+#include <taeda/gen/ops/item.h>
+#include <taeda/gen/ops/linspace.h>
+#include <taeda/gen/ops/logspace.h>
 
 #include <cmath>
 
@@ -224,6 +227,36 @@ void logspace_out_shape(const Scalar& start,
   linspace_out_shape(start, end, steps, out, plan);
 }
 TAEDA_SHAPE(logspace_out_shape);
+
+namespace {
+const Scalar& number_of(std::string_view, const Scalar& s) { return s; }
+Scalar number_of(std::string_view op, const Tensor& t) {
+  check_bound(op, Spec<int64_t>(t));
+  return ops::item(t);
+}
+}  // namespace
+
+#define TAEDA_SPACES_OUT(A, B)                                                 \
+  void linspace_out(                                                           \
+      const A& start, const B& end, int64_t steps, const Tensor& out) {        \
+    ops::linspace(                                                             \
+        number_of("linspace", start), number_of("linspace", end), steps, out); \
+  }                                                                            \
+  void logspace_out(const A& start,                                            \
+                    const B& end,                                              \
+                    int64_t steps,                                             \
+                    double base,                                               \
+                    const Tensor& out) {                                       \
+    ops::logspace(number_of("logspace", start),                                \
+                  number_of("logspace", end),                                  \
+                  steps,                                                       \
+                  base,                                                        \
+                  out);                                                        \
+  }
+TAEDA_SPACES_OUT(Tensor, Tensor)
+TAEDA_SPACES_OUT(Tensor, Scalar)
+TAEDA_SPACES_OUT(Scalar, Tensor)
+#undef TAEDA_SPACES_OUT
 
 // Triangles ------------------------------------------------------------------
 

@@ -77,10 +77,11 @@ void cumprod_out(const Tensor& self,
 template <class I>
 void logcumsumexp_shape(const Spec<I>& self, int64_t dim, Plan<I>& plan) {
   wrap_dim(dim, self.dim());
-  if (!self.is_floating_point() || is_float8(self.dtype())) {
-    not_implemented_for("logcumsumexp", self.dtype());
-  }
-  plan.set(0, self.sizes(), self.dtype());
+  ScalarType t = self.dtype();
+  bool known = (is_floating(t) && !is_float8(t)) || t == kComplexFloat ||
+               t == kComplexDouble;
+  if (!known) not_implemented_for("logcumsumexp", t);
+  plan.set(0, self.sizes(), t);
 }
 TAEDA_SHAPE(logcumsumexp_shape);
 

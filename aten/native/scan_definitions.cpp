@@ -4,6 +4,7 @@
 #include <taeda/gen/native/_logcumsumexp_backward.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/conj.h>
 #include <taeda/gen/ops/cumprod.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/exp.h>
@@ -16,6 +17,7 @@
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/ones.h>
 #include <taeda/gen/ops/ones_like.h>
+#include <taeda/gen/ops/real.h>
 #include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
@@ -56,8 +58,9 @@ Tensor logcumsumexp_backward_means(const Tensor& grad,
                                    const Tensor& x,
                                    const Tensor&,
                                    int64_t dim) {
+  ScalarType type = x.is_complex() ? kComplexDouble : kDouble;
   auto last = [&](const Tensor& t) {
-    Tensor wide = ops::_to_copy(t, kDouble);
+    Tensor wide = ops::_to_copy(t, type);
     return t.dim() == 0 ? ops::unsqueeze(wide, 0) : ops::movedim(wide, dim, -1);
   };
   constexpr double kNothing = -std::numeric_limits<double>::infinity();
@@ -66,10 +69,13 @@ Tensor logcumsumexp_backward_means(const Tensor& grad,
   int64_t n = of.size(-2);
   Tensor square =
       ops::ones({n, n}, kBool, std::nullopt, x.device(), std::nullopt);
+  Tensor size = x.is_complex() ? ops::real(all) : all;
   Tensor none =
-      ops::logical_or(ops::tril(square, -1), ops::eq(all, Scalar(kNothing)));
+      ops::logical_or(ops::tril(square, -1), ops::eq(size, Scalar(kNothing)));
   Tensor power = ops::masked_fill(ops::sub(of, all), none, Scalar(kNothing));
-  Tensor sums = ops::matmul(ops::exp(power), ops::unsqueeze(last(grad), -1));
+  Tensor shares = ops::exp(power);
+  if (x.is_complex()) shares = ops::conj(shares);
+  Tensor sums = ops::matmul(shares, ops::unsqueeze(last(grad), -1));
   Tensor out = ops::_to_copy(ops::squeeze(sums, -1), x.dtype());
   return x.dim() == 0 ? ops::squeeze(out, 0) : ops::movedim(out, -1, dim);
 }

@@ -92,6 +92,7 @@ void kthvalue_shape(
               ", the dim has size ",
               n);
   plan_choice("kthvalue", self, dim, keepdim, plan);
+  plan.refuse_overlap(1);
 }
 TAEDA_SHAPE(kthvalue_shape);
 

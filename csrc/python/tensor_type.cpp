@@ -148,7 +148,38 @@ PyObject* set_class(PyObject*, PyObject* type) {
   *Which = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
   Py_RETURN_NONE;
 }
+
+// Each object stands for what the other stood for; classes and attributes stay.
+PyObject* swap_tensor_impl(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n != 2) raise(PyExc_TypeError, "_swap_tensor_impl: expected 2 tensors");
+    unwrap_checked(args[0], "_swap_tensor_impl");
+    unwrap_checked(args[1], "_swap_tensor_impl");
+    PyTensor *a = as_tensor(args[0]), *b = as_tensor(args[1]);
+    // One that its impl owns was reached past wrap(), by a weak reference.
+    TAEDA_CHECK(a->counted && b->counted,
+                "_swap_tensor_impl: a tensor is only held by what shares it");
+    std::swap(a->value, b->value);
+    a->value.impl()->set_python_object(a, /*owns=*/false);
+    b->value.impl()->set_python_object(b, /*owns=*/false);
+    Py_RETURN_NONE;
+  });
+}
+
+// How many hold the tensor: its object, and others in C++.
+PyObject* tensor_use_count(PyObject*, PyObject* t) {
+  return guarded([&] {
+    return PyLong_FromLong(static_cast<long>(
+        unwrap_checked(t, "_tensor_use_count").impl()->use_count()));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_swap_tensor_impl",
+     reinterpret_cast<PyCFunction>(swap_tensor_impl),
+     METH_FASTCALL,
+     nullptr},
+    {"_tensor_use_count", tensor_use_count, METH_O, nullptr},
     {"_set_tensor_class", set_class<&tensor_class>, METH_O, nullptr},
     {"_set_parameter_class", set_class<&parameter_class>, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},

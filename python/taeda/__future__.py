@@ -5,8 +5,6 @@ Thread rule: each is one attribute, set and read under the interpreter's lock.
 
 from __future__ import annotations
 
-from taeda import _C
-
 __all__ = [
     "get_overwrite_module_params_on_conversion",
     "get_swap_module_params_on_conversion",
@@ -36,15 +34,8 @@ def get_overwrite_module_params_on_conversion() -> bool:
 def set_swap_module_params_on_conversion(value: bool) -> None:
     """Whether a conversion, or loading, exchanges parameters by `utils.swap_tensors`.
 
-    So the objects would stay even where the new tensors are of another class.
-
-    Raises:
-        NotImplementedError: True, while `utils.swap_tensors` has no native part.
+    So the objects stay even where the new tensors are of another class.
     """
-    if value and not hasattr(_C, "_swap_tensor_impl"):
-        raise NotImplementedError(
-            "set_swap_module_params_on_conversion: tensors cannot be exchanged yet"
-        )
     global _swap_module_params_on_conversion
     _swap_module_params_on_conversion = value
 

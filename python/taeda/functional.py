@@ -409,8 +409,16 @@ def istft(input, n_fft: int, *args, **kwargs):
 
 def lu(A, pivot=True, get_infos=False, out=None):
     """The packed LU factorisation: (LU, pivots) and, if asked, the infos."""
+    found = _native("_lu_with_info")(A, pivot)
+    found = found if get_infos else (found[0], found[1])
     if out is None:
-        found = _native("_lu_with_info")(A, pivot)
-    else:
-        found = _native("linalg_lu_factor_ex")(A, pivot=pivot, out=out)
-    return found if get_infos else (found[0], found[1])
+        return found
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"lu: out must be tuple or list, got {type(out).__name__}")
+    if len(out) != len(found):
+        raise TypeError(
+            f"lu: expected tuple of {len(found)} elements but got {len(out)}"
+        )
+    for target, value in zip(out, found, strict=True):
+        target.resize_as_(value).copy_(value)
+    return out

@@ -28,7 +28,7 @@ _KEYWORD_ALIASES: dict[str, tuple[str, ...]] = {
 _HIDDEN = frozenset(
     f"{base}.Scalar"
     for base in (
-        *("add", "sub", "mul", "div", "rsub", "logical_and", "logical_or"),
+        *("add", "sub", "mul", "div", "logical_and", "logical_or"),
         *("add_", "sub_", "mul_", "div_", "true_divide", "true_divide_"),
         *("multiply", "subtract", "divide", "floor_divide", "floor_divide_"),
     )

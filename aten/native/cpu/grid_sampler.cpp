@@ -2,6 +2,7 @@
 // place, weighted.
 #include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/grid_sampler.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/grid_sampler_2d.h>
@@ -185,14 +186,22 @@ void visit_sampled(ScalarType t, F&& f) {
   not_implemented_for("grid_sampler", t);
 }
 
+// Where a result of 16 bits is computed: in float, until all is added up.
+Tensor widened(const Tensor& t, ScalarType type) {
+  if (!t.defined() || t.dtype() == type) return t;
+  return make_tensor("grid_sampler", t.sizes(), type);
+}
+
 template <size_t D>
 void sample(const Tensor& input,
             const Tensor& grid,
             const Sampling& how,
             const Tensor& out) {
-  Tensor x = contiguous(input), where = contiguous(grid);
+  ScalarType type = wide_type(input.dtype());
+  Tensor x = contiguous_as(input, type), where = contiguous_as(grid, type);
+  Tensor wide = widened(out, type);
   Grid<D> g = make_grid<D>(input, grid);
-  visit_sampled(x.dtype(), [&](auto tag) {
+  visit_sampled(type, [&](auto tag) {
     using T = decltype(tag);
     parallel_for(0, g.batch * g.places, 256, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -200,7 +209,7 @@ void sample(const Tensor& input,
         PlaceTaps<T, D> taps = place_taps<T, D>(
             where.const_data<T>() + i * static_cast<int64_t>(D), g.sizes, how);
         const T* from = x.const_data<T>() + n * g.channels * g.plane;
-        T* to = out.mutable_data<T>() + n * g.channels * g.places + p;
+        T* to = wide.mutable_data<T>() + n * g.channels * g.places + p;
         for (int64_t c = 0; c < g.channels; ++c) {
           T sum = 0;
           for (size_t k = 0; k < static_cast<size_t>(taps.count); ++k) {
@@ -212,6 +221,7 @@ void sample(const Tensor& input,
       }
     });
   });
+  if (!wide.is_same(out)) copy_into(out, wide);
 }
 
 template <class T, size_t D>
@@ -239,14 +249,16 @@ void sample_backward(const Tensor& grad,
                      const Tensor& input,
                      const Tensor& grid,
                      const Sampling& how,
-                     const Tensor& dx,
-                     const Tensor& dgrid) {
+                     const Tensor& grad_input,
+                     const Tensor& grad_grid) {
+  ScalarType type = wide_type(input.dtype());
+  Tensor dx = widened(grad_input, type), dgrid = widened(grad_grid, type);
   if (dx.defined()) fill_with(dx, int64_t{0});
-  Tensor x = contiguous(input), where = contiguous(grid);
-  Tensor g = contiguous(grad);
+  Tensor x = contiguous_as(input, type), where = contiguous_as(grid, type);
+  Tensor g = contiguous_as(grad, type);
   Grid<D> shape = make_grid<D>(input, grid);
   int64_t block = shape.channels * shape.plane;
-  visit_sampled(x.dtype(), [&](auto tag) {
+  visit_sampled(type, [&](auto tag) {
     using T = decltype(tag);
     // One batch element at a time: its places add into the same image.
     parallel_for(0, shape.batch, 1, [&](int64_t begin, int64_t end) {
@@ -263,6 +275,8 @@ void sample_backward(const Tensor& grad,
       }
     });
   });
+  if (!dx.is_same(grad_input)) copy_into(grad_input, dx);
+  if (!dgrid.is_same(grad_grid)) copy_into(grad_grid, dgrid);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin.
+#include <taeda/aten/math/math.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/dim_rules.h>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace taeda::native {
 
@@ -112,6 +114,15 @@ void scan_into(const Tensor& self,
   if (!direct) copy_into(out, work);
 }
 
+// The part that is larger in size is taken out. Between equal infinities there
+// is no angle to tell.
+template <class T>
+complex<T> log_add(complex<T> a, complex<T> b) {
+  if (std::isinf(a.real()) && a.real() == b.real()) return a;
+  bool ordered = a.real() >= b.real();
+  complex<T> large = ordered ? a : b, small = ordered ? b : a;
+  return large + math::log1p(math::exp(small - large));
+}
 template <class T>
 T log_add(T a, T b) {
   if (std::isnan(a) || std::isnan(b)) return a + b;
@@ -140,10 +151,10 @@ void cumprod_cpu(const Tensor& self,
 }
 void logcumsumexp_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
   scan_into(self, dim, out, [](auto a, auto b) {
-    if constexpr (std::is_floating_point_v<decltype(a)>) {
-      return log_add(a, b);
-    } else {
+    if constexpr (std::is_integral_v<decltype(a)>) {
       return a;
+    } else {
+      return log_add(a, b);
     }
   });
 }
@@ -245,36 +256,68 @@ void cumprod_backward_cpu(const Tensor& grad,
   });
   copy_into(result, out);
 }
+namespace {
+
+// What part of e^total e^of is, conjugated. Where the sum is 0 so is each share
+// of it.
+double share_of(double of, double total) {
+  return std::isinf(total) && total < 0 ? 0.0 : std::exp(of - total);
+}
+complex<double> share_of(complex<double> of, complex<double> total) {
+  double size = total.real();
+  if (std::isinf(size) && size < 0) return 0.0;
+  return conj(math::exp(of - total));
+}
+
+// Element i has its share in the total of each later j. The totals are taken
+// again in double: those of float have lost the digits of the shares.
+template <class T>
+void logcumsumexp_slopes(
+    const T* x, const T* g, T* total, T* y, int64_t n, int64_t stride) {
+  for (int64_t i = 0; i < n; ++i) {
+    T here = x[i * stride];
+    total[i] = i == 0 ? here : log_add(total[i - 1], here);
+  }
+  T tail(0);
+  for (int64_t i = n; i-- > 0;) {
+    T kept = i + 1 < n ? share_of(total[i], total[i + 1]) : T(0);
+    tail = kept == T(0) ? g[i * stride] : g[i * stride] + kept * tail;
+    y[i * stride] = share_of(x[i * stride], total[i]) * tail;
+  }
+}
+
+}  // namespace
+
 void logcumsumexp_backward_cpu(const Tensor& grad,
                                const Tensor& self,
-                               const Tensor& result,
+                               const Tensor&,
                                int64_t dim,
                                const Tensor& out) {
   if (self.numel() == 0) return;
-  AlongDim f = along_dim(cast(self, kDouble), dim, kDouble);
-  Tensor grads = contiguous_as(grad, kDouble);
-  Tensor totals = contiguous_as(result, kDouble);
-  Tensor wide = make_tensor("logcumsumexp", self.sizes(), kDouble);
-  const double* x = f.in<double>();
-  const double* g = grads.const_data<double>();
-  const double* total = totals.const_data<double>();
-  double* y = wide.mutable_data<double>();
-  // Where the sum is 0, so is each share of it.
-  auto share = [](double of, double all) {
-    return std::isinf(all) && all < 0 ? 0.0 : std::exp(of - all);
-  };
-  parallel_for(0, f.rows(), 1 + kGrain / f.n, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      int64_t first = r / f.inner * f.n * f.inner + r % f.inner;
-      double tail = 0;
-      for (int64_t i = f.n; i-- > 0;) {
-        int64_t at = first + i * f.inner;
-        double kept = tail == 0 ? 0 : share(total[at], total[at + f.inner]);
-        tail = g[at] + kept * tail;
-        y[at] = share(x[at], total[at]) * tail;
+  ScalarType type = is_complex(self.dtype()) ? kComplexDouble : kDouble;
+  AlongDim f = along_dim(cast(self, type), dim, type);
+  Tensor grads = contiguous_as(grad, type);
+  Tensor wide = make_tensor("logcumsumexp", self.sizes(), type);
+  auto run = [&](auto tag) {
+    using T = decltype(tag);
+    const T* x = f.in<T>();
+    const T* g = grads.const_data<T>();
+    T* y = wide.mutable_data<T>();
+    int64_t grain = 1 + kGrain / f.n;
+    parallel_for(0, f.rows(), grain, [&](int64_t begin, int64_t end) {
+      std::vector<T> totals(static_cast<size_t>(f.n));
+      for (int64_t r = begin; r < end; ++r) {
+        int64_t at = r / f.inner * f.n * f.inner + r % f.inner;
+        logcumsumexp_slopes(
+            x + at, g + at, totals.data(), y + at, f.n, f.inner);
       }
-    }
-  });
+    });
+  };
+  if (type == kDouble) {
+    run(double{});
+  } else {
+    run(complex<double>{});
+  }
   copy_into(out, wide);
 }
 

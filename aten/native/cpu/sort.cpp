@@ -262,6 +262,42 @@ Item<T> kth(std::vector<Item<T>>& items, int64_t k) {
   return *place;
 }
 
+// The k-th item in ascending order. Which of several equal ones it is follows
+// from the exchanges of Hoare's selection with the median of three as pivot
+// (Press et al., "Numerical Recipes", section 8.5), so that it is PyTorch's.
+template <class T>
+Item<T> kth_by_exchanges(std::vector<Item<T>>& items, int64_t k) {
+  Item<T>* x = items.data();
+  auto above = [x](int64_t a, int64_t b) {
+    return less(x[b].value, x[a].value);
+  };
+  auto in_order = [&](int64_t low, int64_t high) {
+    if (above(low, high)) std::swap(x[low], x[high]);
+  };
+  int64_t first = 0, last = static_cast<int64_t>(items.size()) - 1;
+  while (last - first > 1) {
+    std::swap(x[(first + last) / 2], x[first + 1]);
+    in_order(first + 1, last);
+    in_order(first, last);
+    in_order(first + 1, first);
+    // The pivot lies first, with guards on both sides of what is parted.
+    int64_t i = first + 1, j = last;
+    for (;;) {
+      while (above(first, ++i)) {
+      }
+      while (above(--j, first)) {
+      }
+      if (j < i) break;
+      std::swap(x[i], x[j]);
+    }
+    std::swap(x[first], x[j]);
+    if (j <= k) first = i;
+    if (j >= k) last = j - 1;
+  }
+  if (last - first == 1) in_order(first, last);
+  return x[k];
+}
+
 template <class T>
 Item<T> median_of(std::vector<Item<T>>& items, bool skip_nan) {
   int64_t numbers = 0;
@@ -304,7 +340,7 @@ void kthvalue_cpu(const Tensor& self,
                   const Tensor& values,
                   const Tensor& indices) {
   choose(self, dim, values, indices, [&](auto& items) {
-    return kth(items, k - 1);
+    return kth_by_exchanges(items, k - 1);
   });
 }
 void median_dim_cpu(const Tensor& self,

@@ -125,8 +125,9 @@ Tensor cov(const Tensor& self,
   int64_t count = x.size(1), dims[] = {1};
   IntArrayRef along(dims);
   Tensor w = weights_of(fweights, aweights, count);
-  Tensor total = ops::full({}, Scalar(count), real_type_of(x.dtype()));
-  if (w.defined()) total = ops::_to_copy(ops::sum(w), total.dtype());
+  // In the dtype of the weights, which may be wider than x.
+  Tensor total =
+      w.defined() ? ops::sum(w) : ops::full({}, Scalar(count), kLong);
   Tensor weighted = w.defined() ? ops::mul(x, w) : x;
   Tensor mean = ops::div(ops::sum(weighted, along, /*keepdim=*/true), total);
   Tensor norm = total;

@@ -82,6 +82,18 @@ void plan_matrices(Plan<I>& plan,
   ColumnMajor<I> g(batch, rows, columns);
   plan.set(index, g.sizes, g.strides, dtype);
 }
+// Column-major as a new tensor; an out= tensor with elements that takes another
+// shape becomes row-major.
+template <class I>
+void plan_matrices_row_major_out(Plan<I>& plan,
+                                 size_t index,
+                                 ArrayRef<I> batch,
+                                 const std::type_identity_t<I>& rows,
+                                 const std::type_identity_t<I>& columns,
+                                 ScalarType dtype) {
+  plan_matrices(plan, index, batch, rows, columns, dtype);
+  plan.made_as(index, ColumnMajor<I>(batch, rows, columns).sizes);
+}
 // A copy of `t` in this form.
 Tensor column_major(std::string_view op, const Tensor& t);
 

@@ -18,7 +18,7 @@ template <class I>
 void geqrf_shape(const Spec<I>& self, Plan<I>& plan) {
   check_matrices("geqrf", self);
   I m = self.size(-2), n = self.size(-1);
-  plan_matrices(plan, 0, batch_sizes(self), m, n, self.dtype());
+  plan_matrices_row_major_out(plan, 0, batch_sizes(self), m, n, self.dtype());
   plan.set(1, vectors_of(self, std::min(m, n)), self.dtype());
 }
 TAEDA_SHAPE(geqrf_shape);
@@ -71,12 +71,12 @@ void linalg_householder_product_shape(const Spec<I>& input,
       tau.sizes(),
       " of ",
       tau.dtype());
-  plan_matrices(plan,
-                0,
-                batch_sizes(input),
-                input.size(-2),
-                input.size(-1),
-                input.dtype());
+  plan_matrices_row_major_out(plan,
+                              0,
+                              batch_sizes(input),
+                              input.size(-2),
+                              input.size(-1),
+                              input.dtype());
 }
 TAEDA_SHAPE(linalg_householder_product_shape);
 

@@ -49,7 +49,7 @@ void ormqr_shape(const Spec<I>& self,
               tau.dtype(),
               " and ",
               other.dtype());
-  plan_matrices<I>(
+  plan_matrices_row_major_out<I>(
       plan, 0, batch, other.size(-2), other.size(-1), other.dtype());
 }
 TAEDA_SHAPE(ormqr_shape);

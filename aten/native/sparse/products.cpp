@@ -280,7 +280,9 @@ Tensor sparse_sampled_addmm(const Tensor& self,
   auto rows = [&](const Tensor& t, int64_t at) {
     Tensor row = ops::add(ops::mul(number, Scalar(t.size(-2))),
                           ops::select(places, 0, at));
-    return ops::index_select(ops::reshape(t, {-1, k}), 0, row);
+    int64_t lines = t.size(-2);
+    for (int64_t i = 0; i < batch; ++i) lines *= t.sizes()[i];
+    return ops::index_select(ops::reshape(t, {lines, k}), 0, row);
   };
   Tensor products = ops::mul(rows(mat1, batch),
                              rows(ops::transpose(mat2, -2, -1), batch + 1));

@@ -86,7 +86,7 @@ use_reentrant=False, context_fn=lambda: (contextlib.suppress(AttributeError), \
 contextlib.nullcontext()))\
   # the forward context of context_fn suppressed an exception of the checkpointed
 (x := ones(1), w := weakref.ref(x), m.utils.swap_tensors(x, ones(1)))\
-  # Cannot swap tensors that have weak references
+  # Cannot swap t1 because it has weakref associated with it
 m.hub.load('x', 'y', source='z')  # Unknown source: "z". Allowed values: "github" |
 m.set_default_tensor_type('torch.LongTensor')  # are supported as the default type, got
 """

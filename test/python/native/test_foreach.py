@@ -11,8 +11,10 @@ from tolerance import rounding
 CLOSE = rounding("float32", 32)
 SHAPES = ((2, 3), (1,), (4,))
 NUMBERS = (0.5, 2.0, 3.0)
-# A kernel: no calls of an element.
-NORMS = {"_foreach_norm"}
+# A kernel and a composite: no calls of an element.
+NORMS = {"_foreach_norm", "_foreach_powsum"}
+# Of matrices only.
+PRODUCTS = {"_foreach_mm"}
 # PyTorch differentiates these one by one only; its formula of addcdiv for lists takes
 # elements of a tensor where it means tensors of the list.
 ONE_BY_ONE = {
@@ -31,7 +33,7 @@ def _overloads() -> list[tuple[str, str]]:
     return sorted(
         (name, overload)
         for name, overload, _ in rows
-        if name.startswith("_foreach_") and name not in NORMS
+        if name.startswith("_foreach_") and name not in NORMS | PRODUCTS
     )
 
 
@@ -126,6 +128,38 @@ def test_values_and_gradients_are_torchs(name: str, overload: str) -> None:
 
 def test_all_overloads_were_found() -> None:
     assert len(_overloads()) == 143
+
+
+@pytest.mark.parametrize("ord", [2, 3, 0, -1, float("inf")])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_sums_of_powers(ord, dtype) -> None:
+    for options in ({}, {"dtype": "float64"}):
+        if ord == -1 and dtype == "complex64":
+            continue
+
+        def run(lib, options=options):
+            given = {k: getattr(lib, v) for k, v in options.items()}
+            lists = [[1.0, -2.0, 0.5], [[3.0]], []]
+            x = [lib.tensor(v, dtype=getattr(lib, dtype)) for v in lists]
+            return [t.tolist() for t in lib._foreach_powsum(x, ord, **given)]
+
+        np.testing.assert_allclose(run(taeda), run(torch), rtol=CLOSE)
+    with pytest.raises(NotImplementedError, match="powsum"):
+        taeda._foreach_powsum([taeda.tensor([1])], 2)
+
+
+def test_products_of_matrices() -> None:
+    def run(lib):
+        x = [lib.ones(2, 3, requires_grad=True), lib.full((1, 1), 2.0)]
+        y = [lib.arange(6.0).reshape(3, 2), lib.full((1, 2), 3.0)]
+        found = lib._foreach_mm(x, y)
+        slope = lib.autograd.grad(found[0].sum(), x[0])
+        return [t.tolist() for t in (*found, *slope)]
+
+    assert run(taeda) == run(torch)
+    for lib in (taeda, torch):
+        with pytest.raises(RuntimeError):
+            lib._foreach_mm([lib.ones(3)], [lib.ones(3)])
 
 
 REFUSALS = {

@@ -59,3 +59,33 @@ def test_a_factor_of_a_product_is_no_second_rounding(name, dtype) -> None:
         # Half a unit in the last place, and float's roundings under it.
         allowed = taeda.finfo(dtype).eps / 2 * exact.abs() + 1e-6
         assert ((got - exact).abs() <= allowed).all()
+
+
+@pytest.mark.parametrize("dtype", [taeda.bfloat16, taeda.float16])
+def test_both_ways_through_renorm_are_rounded_together(dtype) -> None:
+    taeda.manual_seed(5)
+    given, ways = ((taeda.rand(4, 6) - 0.5).to(dtype) for _ in range(2))
+
+    def gradient(kind):
+        x = given.to(kind).requires_grad_()
+        out = taeda.renorm(x, 2, 0, 0.25)
+        return taeda.autograd.grad(out, x, ways.to(kind))[0].to(taeda.float64)
+
+    got, exact = gradient(dtype), gradient(taeda.float64)
+    assert (
+        (got - exact).abs() <= taeda.finfo(dtype).eps / 2 * exact.abs() + 1e-6
+    ).all()
+
+
+@pytest.mark.parametrize("dtype", [taeda.bfloat16, taeda.float16])
+def test_weights_of_cov_keep_their_dtype(dtype) -> None:
+    taeda.manual_seed(6)
+    given = taeda.rand(3, 8).to(dtype)
+    weights = taeda.rand(8)
+
+    def result(x):
+        return taeda.cov(x, aweights=weights, fweights=taeda.arange(8))
+
+    exact = result(given.float())
+    assert result(given).dtype == taeda.float32
+    assert taeda.allclose(result(given), exact, rtol=1e-5, atol=1e-7)

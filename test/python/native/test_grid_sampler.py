@@ -75,3 +75,22 @@ def test_errors():
         sample(x, taeda.ones(1, 2, 2, 3), 0, 0, False)
     with pytest.raises(RuntimeError, match="only supports 4D input"):
         sample(taeda.ones(1, 1, 2, 2, 2), taeda.ones(1, 2, 2, 2, 3), 2, 0, False)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("d", [2, 3])
+def test_16_bits_are_computed_in_float(dtype, d):
+    taeda.manual_seed(0)
+    kind = getattr(taeda, dtype)
+    image = taeda.randn(2, 3, *(5, 4, 6)[:d]).to(kind)
+    grid = (taeda.rand(2, *(3, 4, 2)[:d], d) * 2 - 1).to(kind)
+
+    def results(to):
+        x, places = (t.to(to).requires_grad_() for t in (image, grid))
+        out = taeda.nn.functional.grid_sample(x, places, align_corners=False)
+        slopes = taeda.autograd.grad(out, (x, places), taeda.ones_like(out))
+        return [t.detach() for t in (out, *slopes)]
+
+    for got, exact in zip(results(kind), results(taeda.float32), strict=True):
+        assert got.dtype == kind
+        assert taeda.equal(got, exact.to(kind))

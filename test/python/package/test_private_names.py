@@ -209,8 +209,6 @@ def test_ways_of_conversion_are_chosen_for_the_process() -> None:
             ways.set_overwrite_module_params_on_conversion(False)
         ways.set_swap_module_params_on_conversion(False)
         assert ways.get_swap_module_params_on_conversion() is False
-    with pytest.raises(NotImplementedError, match="cannot be exchanged yet"):
-        taeda.__future__.set_swap_module_params_on_conversion(True)
 
 
 def test_functions_that_have_the_names_of_their_files() -> None:

@@ -10,7 +10,10 @@ import taeda
 import torch
 
 # Optional there, and required by the operator itself.
-STRICTER = {"native_layer_norm", "_fused_rms_norm", "nonzero_static", "scatter"}
+STRICTER = {
+    *("native_layer_norm", "_fused_rms_norm", "nonzero_static", "scatter"),
+    "segment_reduce",  # `reduce` has no default in the operator
+}
 STRICTER |= {"scatter_", "index", "tile", "repeat"}
 
 

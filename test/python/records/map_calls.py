@@ -487,13 +487,13 @@ DRAWS: dict[str, Draw] = {
     **dict.fromkeys(("arange.start", "range"), bounds),
     **dict.fromkeys(("arange.start_step", "arange.start_out", "range.step"), steps),
     **dict.fromkeys(("linspace", "linspace.out"), space(False, False)),
-    "linspace.Tensor_Tensor": space(True, True),
-    "linspace.Tensor_Scalar": space(True, False),
-    "linspace.Scalar_Tensor": space(False, True),
+    **{
+        f"{name}.{ends}{form}": calls(ends[0] == "T", ends.endswith("_Tensor"))
+        for name, calls in (("linspace", space), ("logspace", powers))
+        for ends in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
+        for form in ("", "_out")
+    },
     **dict.fromkeys(("logspace", "logspace.out"), powers(False, False)),
-    "logspace.Tensor_Tensor": powers(True, True),
-    "logspace.Tensor_Scalar": powers(True, False),
-    "logspace.Scalar_Tensor": powers(False, True),
     **{
         f"{name}_window{overload}": window(extra)
         for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")

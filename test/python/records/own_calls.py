@@ -22,8 +22,8 @@ def whole(high: int, *shape: int) -> taeda.Tensor:
 def own_calls() -> Iterator[tuple]:
     """Tuples of an overload's name and its positional arguments."""
     for part in (
-        *(_elementwise, _factories, _along_dims, _norms, _products, _factors),
-        *(_attention, _losses, _images, _optimizers),
+        *(_elementwise, _factories, _along_dims, _segments, _norms, _products),
+        *(_factors, _attention, _losses, _images, _optimizers),
     ):
         yield from part()
 
@@ -88,6 +88,20 @@ def _along_dims() -> Iterator[tuple]:
     yield "value_selecting_reduction_backward", real(), 0, whole(1), [], False
     yield "roll", real(3), [1], []
     yield "roll", real(2, 3), [2], []
+
+
+def _segments() -> Iterator[tuple]:
+    lengths = taeda.tensor([2, 1, 2])
+    ends = taeda.tensor([0, 2, 3, 5])
+    for reduce in ("sum", "mean", "max", "min", "prod"):
+        x, grad = real(5, 2), real(3, 2)
+        for start in (None, 0.5):
+            out = taeda.segment_reduce(x, reduce, lengths=lengths, initial=start)
+            yield "segment_reduce", x, reduce, lengths, None, None, 0, False, start
+            yield "segment_reduce", x, reduce, None, None, ends, 0, False, start
+            call = grad, out, x, reduce
+            yield "_segment_reduce_backward", *call, lengths, None, 0, start
+            yield "_segment_reduce_backward", *call, None, ends, 0, start
 
 
 def _norms() -> Iterator[tuple]:

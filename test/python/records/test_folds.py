@@ -45,8 +45,7 @@ REFUSED: dict[str, set[str]] = {
         (ORDERED, {"complex128"}),
         ((*MOMENTS, "norm", "nanmean", "dist"), {"int64", "bool"}),
         (("dot", "vdot"), {"bool"}),
-        # PyTorch has the complex one.
-        (("logcumsumexp",), {"int64", "bool", "complex128"}),
+        (("logcumsumexp",), {"int64", "bool"}),
     )
     for name, base in _NAMES.items()
     if base in bases
