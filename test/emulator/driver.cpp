@@ -496,7 +496,11 @@ EXPORT cuLaunchKernel(Function* function,
     }
     Opened opened;
     Watched watched(function->name.c_str());
-    function->launch(grid_x, grid_y, block_x, /*backwards=*/0, given.data());
+    try {
+      function->launch(grid_x, grid_y, block_x, /*backwards=*/0, given.data());
+    } catch (int trap) {
+      return trap;
+    }
     return 0;
   };
   (void)device_of(stream);

@@ -69,7 +69,7 @@ void precompile() {
   {
     std::ofstream out(header);
     out << "#include <cstdint>\n#include \"host_device.h\"\n";
-    for (const char* name : {"pointwise", "reduce"}) {
+    for (const char* name : {"pointwise", "reduce", "formula"}) {
       std::string path = std::string("taeda/aten/native/cuda/") + name + ".cuh";
       if (fs::exists(folder() / "include" / path)) {
         out << "#include <" << path << ">\n";

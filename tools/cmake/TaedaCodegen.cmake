@@ -54,6 +54,9 @@ string(STRIP "${_listed}" _listed)
 string(REPLACE "\n" ";" _listed "${_listed}")
 set(TAEDA_GEN_OUTPUTS "")
 foreach(_output IN LISTS _listed)
+  # Headers by the path under which they are included, a link to gen/include: what is
+  # compiled waits for them, and is compiled anew in the build that rewrites them.
+  string(REGEX REPLACE "^include/" "../include/taeda/gen/" _output "${_output}")
   cmake_path(ABSOLUTE_PATH _output BASE_DIRECTORY "${TAEDA_GEN_DIR}" NORMALIZE)
   list(APPEND TAEDA_GEN_OUTPUTS "${_output}")
 endforeach()
