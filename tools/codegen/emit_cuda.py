@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADERS = (
     "aten/math/*.h",
     "aten/native/cuda/*.cuh",
+    "c10/core/philox.h",
     *(f"c10/util/{name}.h" for name in ("complex", "small_float", "half")),
     *(f"c10/util/{name}.h" for name in ("bfloat16", "float8")),
 )

@@ -302,10 +302,8 @@ Tensor isin(const Tensor& elements,
 
 // Lists and pairs ------------------------------------------------------------
 
-bool is_skipped(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
-
 Tensor stack(TensorList tensors, int64_t dim) {
-  std::vector<Tensor> rows;
+  std::vector<TensorBase> rows;
   for (const Tensor& t : tensors) rows.push_back(ops::unsqueeze(t, dim));
   return ops::cat(rows, dim);
 }
@@ -331,17 +329,6 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
 }
 
 }  // namespace
-
-void cat_into(TensorBaseList tensors, int64_t dim, const TensorBase& out) {
-  int64_t begin = 0;
-  for (const TensorBase& t : tensors) {
-    if (is_skipped(Tensor(t))) continue;
-    int64_t size = t.sizes()[static_cast<size_t>(
-        dim < 0 ? dim + static_cast<int64_t>(t.sizes().size()) : dim)];
-    copy_into(ops::narrow(Tensor(out), dim, begin, size), t);
-    begin += size;
-  }
-}
 
 Definitions choosing_definitions() {
   static const Definition all[] = {

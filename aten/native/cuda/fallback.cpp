@@ -118,19 +118,56 @@ TensorBase resized(const OperatorEntry& op,
   return t;
 }
 
+bool is_small(ScalarType t) { return t == kHalf || t == kBFloat16; }
+
+// Definitions round what every operator in them gives: half and bfloat16 go
+// through them as float.
+void widen(Stack& stack, size_t base) {
+  for (size_t i = base; i < stack.size(); ++i) {
+    each_tensor(stack[i], [](TensorBase& t) {
+      if (!is_small(t.dtype())) return;
+      TensorBase wide = make_tensor_strided(
+          "to", t.sizes(), t.strides(), kFloat, t.device());
+      copy_into(wide, t);
+      t = wide;
+    });
+  }
+}
+
+// The result as it is planned to lie.
+void settle(const OperatorEntry& op, const TensorBase& plan, IValue& result) {
+  if (!result.is<TensorBase>() || !result.get<TensorBase>().defined()) return;
+  const TensorBase& t = result.get<TensorBase>();
+  if (!plan.defined() ||
+      (t.dtype() == plan.dtype() && t.strides() == plan.strides())) {
+    return;
+  }
+  TensorBase made = allocated(op, plan, t.device());
+  copy_into(made, t);
+  result = made;
+}
+
 // What the record means, or a function of this library, in place of a kernel;
 // the call is checked as if there were one.
 bool run_definition(const OperatorEntry& op, Stack& stack) {
   auto found = kernels().find(&op);
   void* function = found == kernels().end() ? nullptr : found->second.function;
-  if (function == nullptr) function = op.info->record->means;
+  bool widens = function == nullptr;
+  bool functional = op.info->form == Form::Functional;
+  if (function == nullptr && functional) function = op.info->record->means;
   if (function == nullptr) return false;
+  size_t base = stack.size() - op.info->arguments;
   std::span<IValue> values = arguments_on(op, stack);
   gather_on_device(op, values);
+  std::vector<TensorBase> plans;
   if (void* meta = observe::kernel_at(op, DispatchKey::Meta)) {
-    planned(op, meta, values);
+    plans = planned(op, meta, values);
   }
+  if (widens) widen(stack, base);
   op.from_stack(op, function, stack);
+  for (size_t i = 0; i < plans.size() && base + i < stack.size(); ++i) {
+    settle(op, plans[i], stack[base + i]);
+  }
   return true;
 }
 
@@ -262,8 +299,8 @@ class DeviceFallback final : public BoxedKernel {
   void call(const OperatorEntry& op,
             DispatchKeySet keys,
             Stack& stack) override {
-    if (op.info->form != Form::Functional) return run_writing(op, keys, stack);
     if (run_kernel(op, stack) || run_definition(op, stack)) return;
+    if (op.info->form != Form::Functional) return run_writing(op, keys, stack);
     if (!make_on_host(op, stack)) no_kernel(op, keys);
   }
 };
@@ -272,9 +309,9 @@ class DeviceFallback final : public BoxedKernel {
 
 void register_fallback() {
   for (const OperatorEntry* op : Dispatcher::get().all()) {
-    if (op->info->form != Form::Functional) continue;
-    functional_forms().emplace(op->info->record, op);
-    Kernels found{written_kernel(*op), formula_of(*op)};
+    bool functional = op->info->form == Form::Functional;
+    if (functional) functional_forms().emplace(op->info->record, op);
+    Kernels found{written_kernel(*op), functional ? formula_of(*op) : nullptr};
     if (found.written != nullptr || found.formula != nullptr) {
       kernels().emplace(op, found);
     }
