@@ -122,6 +122,9 @@ EXPORT cuGetErrorString(Result status, const char** text) {
     case kNotMapped:
       *text = "an illegal memory access was encountered";
       break;
+    case 710:
+      *text = "device-side assert triggered";
+      break;
     case 35:
       *text = "CUDA driver version is insufficient for CUDA runtime version";
       break;

@@ -148,10 +148,9 @@ def _printed(
     """Each expression converted to the kind that is wanted, or of its own."""
     printer = _printer(kind, env)
     trees = [expand_powers(tree, kind) for tree in trees]
-    kinds = [printer.kind(t) for t in trees] if wants is None else wants
-    return [
-        printer.to(tree, want) for tree, want in zip(trees, kinds, strict=bool(trees))
-    ] if trees else []
+    kinds = map(printer.kind, trees) if wants is None else wants
+    # An empty `init` has no values, whatever the accumulators.
+    return [printer.to(*pair) for pair in zip(trees, kinds, strict=False)]
 
 
 def _env(op: Operator, kind: str, trees: Iterable[Expr]) -> dict[str, str]:
@@ -175,8 +174,9 @@ def _named(
     op: Operator, env: Mapping[str, str], skip: Iterable[str] = ()
 ) -> Iterator[str]:
     """The arguments under their names."""
+    written = [a.name for a in op.schema.out_args]
     for a in op.schema.arguments:
-        if a.name in skip or not _is_usable(a):
+        if a.name in (*skip, *written) or not _is_usable(a):
             continue
         if a.type.is_optional:
             yield f"const bool missing_{a.name} = g_.{a.name}.missing;"

@@ -7,7 +7,6 @@
 #include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/arange.h>
-#include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/cumsum.h>
@@ -26,7 +25,6 @@
 #include <taeda/gen/ops/scatter.h>
 #include <taeda/gen/ops/scatter_add.h>
 #include <taeda/gen/ops/sort.h>
-#include <taeda/gen/ops/stack.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/transpose.h>
@@ -302,12 +300,6 @@ Tensor isin(const Tensor& elements,
 
 // Lists and pairs ------------------------------------------------------------
 
-Tensor stack(TensorList tensors, int64_t dim) {
-  std::vector<TensorBase> rows;
-  for (const Tensor& t : tensors) rows.push_back(ops::unsqueeze(t, dim));
-  return ops::cat(rows, dim);
-}
-
 Tensor complex_of(const Tensor& real, const Tensor& imag, const char* body) {
   Tensor out = empty(common(real.sizes(), imag.sizes()),
                      real.dtype() == kDouble  ? kComplexDouble
@@ -344,7 +336,6 @@ Definitions choosing_definitions() {
       defined_as("unique_consecutive", unique_consecutive),
       defined_as("bincount", bincount),
       defined_as("isin.Tensor_Tensor", isin),
-      defined_as("stack", stack),
       defined_as("complex", make_complex),
       defined_as("polar", polar),
   };

@@ -7,6 +7,7 @@
 #include <taeda/aten/native/cuda/formulas.h>
 #include <taeda/aten/native/cuda/kernels.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace taeda::cuda {
@@ -158,13 +159,25 @@ bool run_definition(const OperatorEntry& op, Stack& stack) {
   if (function == nullptr) return false;
   size_t base = stack.size() - op.info->arguments;
   std::span<IValue> values = arguments_on(op, stack);
-  gather_on_device(op, values);
+  Device device = gather_on_device(op, values);
   std::vector<TensorBase> plans;
   if (void* meta = observe::kernel_at(op, DispatchKey::Meta)) {
     plans = planned(op, meta, values);
   }
+  auto is_empty = [](const TensorBase& t) {
+    return !t.defined() || t.numel() == 0;
+  };
+  if (op.written_count == 0 && !plans.empty() &&
+      std::all_of(plans.begin(), plans.end(), is_empty)) {
+    stack.resize(base);
+    for (const TensorBase& plan : plans) {
+      stack.emplace_back(allocated(op, plan, device));
+    }
+    return true;
+  }
   if (widens) widen(stack, base);
   op.from_stack(op, function, stack);
+  if (op.written_count > 0) return true;
   for (size_t i = 0; i < plans.size() && base + i < stack.size(); ++i) {
     settle(op, plans[i], stack[base + i]);
   }
@@ -229,12 +242,22 @@ void write_result(const OperatorEntry& op,
                   const TensorBase& result,
                   const TensorBase& target) {
   check_castable(op.name, result.dtype(), target.dtype());
-  if (op.info->form == Form::InPlace) {
-    check_no_internal_overlap(op.name, target);
-  } else {
-    resize_output(target, result.sizes());
-  }
+  if (op.info->form != Form::InPlace) resize_output(target, result.sizes());
   copy_into(target, result);
+}
+
+// What a meta kernel does not see: where tensors lie.
+void check_memory(const OperatorEntry& op,
+                  std::span<IValue> values,
+                  const TensorBase& target) {
+  check_no_internal_overlap(op.name, target);
+  for (IValue& v : values) {
+    each_tensor(v, [&](TensorBase& t) {
+      if (t.impl() != target.impl()) {
+        check_no_partial_overlap(op.name, target, t);
+      }
+    });
+  }
 }
 
 void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
@@ -248,6 +271,7 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
     if (!v.is<TensorBase>()) no_kernel(op, keys);
     targets.push_back(v.get<TensorBase>());
   }
+  for (const TensorBase& t : targets) check_memory(op, values, t);
   std::vector<TensorBase> plans;
   if (void* meta = observe::kernel_at(op, DispatchKey::Meta)) {
     gather_on_device(op, values);
@@ -327,9 +351,11 @@ void register_fallback() {
         overload = name.substr(dot + 1);
         name = name.substr(0, dot);
       }
-      const OperatorEntry* op = Dispatcher::get().find(name, overload);
+      OperatorEntry* op = Dispatcher::get().find(name, overload);
       TAEDA_INTERNAL_ASSERT(op != nullptr, "no operator ", d.op);
       kernels()[op].function = d.function;
+      // It takes the place of a function for all devices, where there is one.
+      op->slots[static_cast<int>(DispatchKey::CUDA)] = nullptr;
     }
   }
   static auto& fallback = *new DeviceFallback;

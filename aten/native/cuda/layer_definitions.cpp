@@ -1,21 +1,31 @@
 // Layers and joins that are made of other operators.
 #include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/argmax.h>
-#include <taeda/gen/ops/argsort.h>
+#include <taeda/gen/ops/amax.h>
+#include <taeda/gen/ops/cat.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/div.h>
-#include <taeda/gen/ops/mean.h>
+#include <taeda/gen/ops/empty_like.h>
+#include <taeda/gen/ops/expand.h>
+#include <taeda/gen/ops/exponential_.h>
+#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/rsqrt.h>
 #include <taeda/gen/ops/searchsorted.h>
+#include <taeda/gen/ops/sort.h>
+#include <taeda/gen/ops/squeeze.h>
+#include <taeda/gen/ops/stack.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/topk.h>
+#include <taeda/gen/ops/transpose.h>
+#include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/var_mean.h>
 
@@ -28,6 +38,13 @@ TAEDA_INTERNAL_NAMES
 namespace {
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+Tensor as_dtype(const Tensor& t, ScalarType dtype) {
+  if (t.dtype() == dtype) return t;
+  Tensor made = make_tensor("to", t.sizes(), dtype, t.device());
+  copy_into(made, t);
+  return made;
+}
 
 // Joins ----------------------------------------------------------------------
 
@@ -59,16 +76,125 @@ Tensor cat(TensorList tensors, int64_t dim) {
   return out;
 }
 
+Tensor stack(TensorList tensors, int64_t dim) {
+  std::vector<TensorBase> rows;
+  for (const Tensor& t : tensors) rows.push_back(ops::unsqueeze(t, dim));
+  return ops::cat(rows, dim);
+}
+
+// The meta kernel has checked and warned.
+void write_joined(const Tensor& joined, const Tensor& out) {
+  check_castable("cat", joined.dtype(), out.dtype());
+  check_no_internal_overlap("cat", out);
+  if (out.sizes() != joined.sizes()) resize_tensor(out, joined.sizes());
+  copy_into(out, joined);
+  out.impl()->bump_version();
+}
+void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
+  for (const Tensor& t : tensors) check_no_overlap("cat", out, t);
+  write_joined(ops::cat(tensors, dim), out);
+}
+void stack_out(TensorList tensors, int64_t dim, const Tensor& out) {
+  for (const Tensor& t : tensors) check_no_overlap("stack", out, t);
+  write_joined(ops::stack(tensors, dim), out);
+}
+
+// Draws ----------------------------------------------------------------------
+
+Tensor randperm_of(int64_t n,
+                   const std::optional<Generator>& generator,
+                   std::optional<ScalarType> dtype,
+                   std::optional<Layout>,
+                   std::optional<Device> device,
+                   std::optional<bool>) {
+  Device where = device ? *device : default_device();
+  Tensor keys = make_tensor("randperm", {n}, kDouble, where);
+  ops::uniform_(keys, 0, 1, generator);
+  return as_dtype(std::get<1>(ops::sort(keys)), dtype ? *dtype : kLong);
+}
+Tensor randperm(int64_t n,
+                std::optional<ScalarType> dtype,
+                std::optional<Layout> layout,
+                std::optional<Device> device,
+                std::optional<bool> pinned) {
+  return randperm_of(n, std::nullopt, dtype, layout, device, pinned);
+}
+
+// The categories with the largest weight over an exponential number are drawn
+// without replacement as they should be.
+Tensor multinomial(const Tensor& self,
+                   int64_t samples,
+                   bool replacement,
+                   const std::optional<Generator>& generator) {
+  Tensor weights = as_dtype(self, kDouble);
+  if (!replacement || samples == 1) {
+    Tensor times = ops::empty_like(weights);
+    ops::exponential_(times, 1, generator);
+    return std::get<1>(ops::topk(ops::div(weights, times), samples, -1));
+  }
+  Tensor sums = ops::cumsum(weights, -1);
+  DimVector sizes(self.sizes().begin(), self.sizes().end());
+  sizes.back() = samples;
+  Tensor drawn = make_tensor("multinomial", sizes, kDouble, self.device());
+  ops::uniform_(drawn, 0, 1, generator);
+  Tensor whole = ops::narrow(sums, -1, self.size(-1) - 1, 1);
+  return ops::searchsorted(sums, ops::mul(drawn, whole), false, true);
+}
+
+// Systems --------------------------------------------------------------------
+
+Tensor solved(const Tensor& a, const Tensor& b) {
+  Tensor matrix = ops::clone(a, MemoryFormat::Contiguous);
+  Tensor x = ops::clone(b, MemoryFormat::Contiguous);
+  int64_t n = a.size(-1), count = n == 0 ? 0 : a.numel() / (n * n);
+  Tensor info = make_tensor("linalg_solve", {count}, kInt, a.device());
+  DeviceCall("linalg_solve", "systems", "solve_matrix(g, i);")
+      .tensor("a", matrix)
+      .tensor("info", info)
+      .tensor("x", x)
+      .run(count);
+  if (count == 0) return x;
+  int64_t place = ops::item(ops::amax(info, IntArrayRef{})).to_int();
+  TAEDA_CHECK_AS(LinAlg,
+                 place == 0,
+                 "torch.linalg.solve: The solver failed because the input "
+                 "matrix is singular.");
+  return x;
+}
+
+Tensor expanded(const Tensor& t, IntArrayRef lead) {
+  DimVector sizes(lead.begin(), lead.end());
+  sizes.push_back(t.size(-2));
+  sizes.push_back(t.size(-1));
+  return ops::expand(t, sizes);
+}
+
+Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
+  IntArrayRef rows(a.sizes().data(), a.sizes().size() - 1);
+  bool vector = b.dim() == 1 || (b.dim() + 1 == a.dim() && b.sizes() == rows);
+  Tensor right = vector ? ops::unsqueeze(b, -1) : b;
+  Tensor matrix = a;
+  if (!left) {
+    right = ops::transpose(right, -2, -1);
+    matrix = ops::transpose(a, -2, -1);
+  }
+  size_t rank = std::max(a.sizes().size(), right.sizes().size()) - 2;
+  DimVector lead(rank, 1);
+  for (const Tensor& t : {matrix, right}) {
+    size_t own = t.sizes().size() - 2;
+    for (size_t d = 0; d < own; ++d) {
+      int64_t size = t.sizes()[d];
+      if (size != 1) lead[rank - own + d] = size;
+    }
+  }
+  Tensor x = solved(expanded(matrix, lead), expanded(right, lead));
+  if (!left) x = ops::transpose(x, -2, -1);
+  return vector ? ops::squeeze(x, -1) : x;
+}
+
 // Normalisation --------------------------------------------------------------
 
 bool is_small(ScalarType t) { return t == kHalf || t == kBFloat16; }
-
-Tensor as_dtype(const Tensor& t, ScalarType dtype) {
-  if (t.dtype() == dtype) return t;
-  Tensor made = make_tensor("to", t.sizes(), dtype, t.device());
-  copy_into(made, t);
-  return made;
-}
 
 // The values of `t`, if it is there, along axis 1 of `rank`.
 Tensor along_channels(const Tensor& t, int64_t rank, ScalarType dtype) {
@@ -232,6 +358,13 @@ Tensor max_unpool3d(const Tensor& self,
 Definitions layer_definitions() {
   static const Definition all[] = {
       defined_as("cat", cat),
+      defined_as("stack", stack),
+      defined_as("cat.out", cat_out),
+      defined_as("stack.out", stack_out),
+      defined_as("randperm", randperm),
+      defined_as("randperm.generator", randperm_of),
+      defined_as("multinomial", multinomial),
+      defined_as("linalg_solve", linalg_solve),
       defined_as("native_batch_norm", native_batch_norm),
       defined_as("native_group_norm", native_group_norm),
       defined_as("max_pool2d_with_indices_backward", max_pool_backward<2>),
