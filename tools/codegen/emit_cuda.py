@@ -3,9 +3,10 @@
 The scalar text is that of the CPU kernels: a functor for each kind of compute type.
 `cuda/texts.inc` holds them for libtaeda_cuda, which puts a functor into a loop over the
 types of a call and has NVRTC compile that; `cuda/formulas.inc` has the formulas of
-index maps, reductions and scans beside a kernel (formula_cuda.py). `cuda/NAME.cu`, one file per record, has the
-functors in loops over compute types, over aten/native/cuda/prelude.cuh; the tests
-compile those for sm_90 and run them as host C++.
+index maps, reductions and scans beside a kernel (formula_cuda.py). `cuda/NAME.cu`, one
+file per record, has the functors in loops over compute types, over
+aten/native/cuda/prelude.cuh; the tests compile those for sm_90 and run them on the
+host.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _fold_text(op: Operator, kind: str) -> str:
     state = dict(zip(formula.accumulators, kinds, strict=True))
     parts = dict(zip(part_names(state), kinds * 2, strict=True))
     tensors = [a.name for a in op.schema.tensor_args]
-    numbers = [line for line in _named(op, env, skip=tensors)]
+    numbers = list(_named(op, env, skip=tensors))
     outs = result_names(op)
     one = _printed(formula.map, kind, env | {INDEX: "int"}, kinds)
     both = _printed(formula.combine, kind, parts, kinds)
@@ -113,7 +113,8 @@ struct Fold {{
 {_lines(numbers + elements)}
     return State{{{", ".join(one)}}};
   }}
-  static __device__ inline State both(const State& {whole[0]}, const State& {whole[1]}) {{
+  static __device__ inline State both(
+      const State& {whole[0]}, const State& {whole[1]}) {{
 {_lines(split if [*state] == [ONLY] else [])}
     return State{{{", ".join(both)}}};
   }}

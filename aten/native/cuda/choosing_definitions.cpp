@@ -68,9 +68,11 @@ Tensor nonzero(const Tensor& self) {
   Tensor mask = self.dtype() == kBool ? self : ops::ne(self, Scalar(0));
   Tensor numbers = chosen(mask);
   int64_t count = numbers.numel(), rank = self.dim();
-  Tensor out = make_tensor_strided(
-      "nonzero", {count, rank}, {1, std::max<int64_t>(count, 1)}, kLong,
-      self.device());
+  Tensor out = make_tensor_strided("nonzero",
+                                   {count, rank},
+                                   {1, std::max<int64_t>(count, 1)},
+                                   kLong,
+                                   self.device());
   DeviceCall("nonzero", "indexing", "unravel_at(g, i);")
       .list("sizes", self.sizes())
       .tensor("numbers", numbers)
@@ -97,8 +99,11 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   DimVector sizes = common(self.sizes(), mask.sizes());
   Tensor there = mask;
   if (mask.device() != self.device()) {
-    TAEDA_CHECK(mask.dim() == 0, "masked_select: the mask is on ",
-                mask.device(), ", the tensor on ", self.device());
+    TAEDA_CHECK(mask.dim() == 0,
+                "masked_select: the mask is on ",
+                mask.device(),
+                ", the tensor on ",
+                self.device());
     there = empty({}, kBool, self);
     copy_into(there, mask);
   }
@@ -122,10 +127,12 @@ Tensor masked_scatter(const Tensor& self,
   Tensor wide = ops::contiguous(ops::expand(mask, sizes));
   Tensor numbers = chosen(wide);
   TAEDA_CHECK(numbers.numel() <= source.numel(),
-              "masked_scatter: expected at least ", numbers.numel(),
-              " elements in the source, got ", source.numel());
-  Tensor out = flat(ops::clone(ops::expand(self, sizes),
-                               MemoryFormat::Contiguous));
+              "masked_scatter: expected at least ",
+              numbers.numel(),
+              " elements in the source, got ",
+              source.numel());
+  Tensor out =
+      flat(ops::clone(ops::expand(self, sizes), MemoryFormat::Contiguous));
   Tensor values = ops::narrow(flat(source), 0, 0, numbers.numel());
   return ops::reshape(ops::scatter(out, 0, numbers, values), sizes);
 }
@@ -193,8 +200,9 @@ std::tuple<Tensor, Tensor> unique(const Tensor& self, bool, bool inverse) {
 // Rows of slices along a dim.
 Tensor slices(const Tensor& self, int64_t dim) {
   Tensor first = ops::contiguous(ops::transpose(self, 0, dim));
-  return ops::reshape(first, {first.size(0), first.numel() / std::max<int64_t>(
-                                                 first.size(0), 1)});
+  return ops::reshape(
+      first,
+      {first.size(0), first.numel() / std::max<int64_t>(first.size(0), 1)});
 }
 
 Three unique_runs(const Tensor& self,
@@ -255,10 +263,13 @@ Three unique_consecutive(const Tensor& self,
 Tensor bincount(const Tensor& self,
                 const OptionalTensor& weights,
                 int64_t minlength) {
-  TAEDA_CHECK(minlength >= 0, "bincount: minlength should be >= 0, got ",
-              minlength);
-  TAEDA_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative ",
-              "integral inputs, got ", self.dim(), " dims");
+  TAEDA_CHECK(
+      minlength >= 0, "bincount: minlength should be >= 0, got ", minlength);
+  TAEDA_CHECK(self.dim() == 1,
+              "bincount only supports 1-d non-negative ",
+              "integral inputs, got ",
+              self.dim(),
+              " dims");
   bool weighs = weights && weights->defined();
   TAEDA_CHECK(!weighs || weights->sizes() == self.sizes(),
               "bincount: weights should have the same length as input");
@@ -266,8 +277,8 @@ Tensor bincount(const Tensor& self,
   if (self.numel() > 0) {
     TAEDA_CHECK(ops::item(ops::amin(self, IntArrayRef{})).to_int() >= 0,
                 "bincount only supports 1-d non-negative integral inputs.");
-    count = std::max(
-        count, ops::item(ops::amax(self, IntArrayRef{})).to_int() + 1);
+    count =
+        std::max(count, ops::item(ops::amax(self, IntArrayRef{})).to_int() + 1);
   }
   ScalarType dtype = kLong;
   if (weighs) dtype = weights->dtype() == kFloat ? kFloat : kDouble;

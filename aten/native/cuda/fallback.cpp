@@ -71,8 +71,8 @@ Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
 }
 
 TensorBase stand_in(const TensorBase& t) {
-  TensorBase made = make_tensor_strided(
-      "meta", t.sizes(), t.strides(), t.dtype(), kMeta);
+  TensorBase made =
+      make_tensor_strided("meta", t.sizes(), t.strides(), t.dtype(), kMeta);
   made.impl()->is_wrapped_number = t.impl()->is_wrapped_number;
   return made;
 }
@@ -127,8 +127,8 @@ void widen(Stack& stack, size_t base) {
   for (size_t i = base; i < stack.size(); ++i) {
     each_tensor(stack[i], [](TensorBase& t) {
       if (!is_small(t.dtype())) return;
-      TensorBase wide = make_tensor_strided(
-          "to", t.sizes(), t.strides(), kFloat, t.device());
+      TensorBase wide =
+          make_tensor_strided("to", t.sizes(), t.strides(), kFloat, t.device());
       copy_into(wide, t);
       t = wide;
     });
@@ -277,8 +277,8 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
     gather_on_device(op, values);
     plans = planned(op, meta, values);
   }
-  Stack results =
-      call_with(*found->second, functional_arguments(op, *found->second, values));
+  Stack results = call_with(*found->second,
+                            functional_arguments(op, *found->second, values));
   for (size_t i = 0; i < targets.size(); ++i) {
     const auto& result = results[i].get<TensorBase>();
     if (i >= plans.size()) {

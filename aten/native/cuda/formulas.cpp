@@ -95,9 +95,8 @@ void set_folded(GivenCall& call,
     if (given.type != Given::Type::Tensor || given.missing || !moves) continue;
     given.tensor = folded_last(given.tensor, folded);
   }
-  call.count =
-      formula.step == 0 ? call.slots.back().tensor.numel()
-                        : (count == 0 ? 0 : self.numel() / count);
+  call.count = formula.step == 0 ? call.slots.back().tensor.numel()
+                                 : (count == 0 ? 0 : self.numel() / count);
   Given length;
   length.name = "count_";
   length.integer = count;

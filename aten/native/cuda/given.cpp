@@ -135,10 +135,8 @@ std::string text_of_call(const GivenCall& call) {
   for (size_t i = 0; i < call.slots.size(); ++i) {
     const Given& given = call.slots[i];
     members += message("  const {} {};\n", member_type(given), given.name);
-    starts += message("{}{}(call.slots[{}])",
-                      i == 0 ? "" : ",\n        ",
-                      given.name,
-                      i);
+    starts += message(
+        "{}{}(call.slots[{}])", i == 0 ? "" : ",\n        ", given.name, i);
   }
   std::string type = message("GivenCall<{}>", call.slots.size());
   std::string text = str_cat(
@@ -149,12 +147,13 @@ std::string text_of_call(const GivenCall& call) {
                   "& call)\n      : ",
                   starts,
                   " {}\n};\n");
-  text += str_cat("extern \"C\" __global__ void kernel(const __grid_constant__ ",
-                  type,
-                  " call) {\n  const Given g(call);\n",
-                  "  for_each(call.count, [&](Long i) {\n    ",
-                  call.body,
-                  "\n  });\n}\n}  // namespace taeda\n");
+  text +=
+      str_cat("extern \"C\" __global__ void kernel(const __grid_constant__ ",
+              type,
+              " call) {\n  const Given g(call);\n",
+              "  for_each(call.count, [&](Long i) {\n    ",
+              call.body,
+              "\n  });\n}\n}  // namespace taeda\n");
   return text;
 }
 

@@ -34,10 +34,10 @@ struct GivenCall {
   const void* formula = nullptr;  // part of the program's key
   int variant = 0;                // likewise: which of its texts
   std::vector<Given> slots{};
-  std::string_view text{};    // before the kernel
-  std::string header{};       // what the text includes
-  std::string_view body{};    // of the loop over `i`, with `g` for the slots
-  int64_t count = 0;          // how often the body runs
+  std::string_view text{};  // before the kernel
+  std::string header{};     // what the text includes
+  std::string_view body{};  // of the loop over `i`, with `g` for the slots
+  int64_t count = 0;        // how often the body runs
 };
 
 // The line that includes a file of this folder.

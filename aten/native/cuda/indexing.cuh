@@ -34,7 +34,10 @@ __device__ inline V combined(Long how, V old, V value) {
 // A row of `t` along `dim`: where its first element lies, given the number of
 // the row.
 template <class T>
-__device__ inline Long row_of(const T& t, const Slot& shape, Long dim, Long row) {
+__device__ inline Long row_of(const T& t,
+                              const Slot& shape,
+                              Long dim,
+                              Long row) {
   Long at = 0;
   for (Long d = shape.rank - 1; d >= 0; --d) {
     if (d == dim) continue;
@@ -68,11 +71,12 @@ __device__ inline void scatter_row(const G& g, Long row) {
     } else {
       value = g.source.load(from + k * g.source.stride(dim));
     }
-    value = static_cast<V>(combined(g.how.integer(), g.result.load(place), value));
+    value =
+        static_cast<V>(combined(g.how.integer(), g.result.load(place), value));
     g.result.store(place, value);
     if constexpr (!decltype(g.seen)::missing) {
-      Long mark = row_of(g.seen, g.index.slot, dim, row) +
-                  found * g.seen.stride(dim);
+      Long mark =
+          row_of(g.seen, g.index.slot, dim, row) + found * g.seen.stride(dim);
       g.seen.store(mark, g.seen.load(mark) + 1);
     }
   }
@@ -129,8 +133,8 @@ __device__ inline void put_row(const G& g, Long i) {
 template <class G>
 __device__ inline void add_places(const G& g, Long i) {
   const Place e(g.result.slot, i);
-  const Long at = wrapped_index(g.index.broadcast(e, g.result.rank()),
-                                g.size.integer());
+  const Long at =
+      wrapped_index(g.index.broadcast(e, g.result.rank()), g.size.integer());
   g.result.write(i, g.result.flat(i) + at * g.step.integer());
 }
 

@@ -233,9 +233,8 @@ Tensor index_reduce(const Tensor& self,
                     std::string_view reduce,
                     bool include_self) {
   Combine how = combine_of(reduce);
-  Tensor out = include_self
-                   ? ops::clone(self)
-                   : ops::full_like(self, neutral(how, self.dtype()));
+  Tensor out = include_self ? ops::clone(self)
+                            : ops::full_like(self, neutral(how, self.dtype()));
   size_t d = static_cast<size_t>(wrapped(dim, self));
   int64_t size = self.dim() == 0 ? 1 : self.sizes()[d];
   Tensor seen = ops::zeros({size}, kLong, std::nullopt, self.device());
@@ -266,12 +265,12 @@ Tensor put(const Tensor& self,
 // The dims that indices name come first, as one; `lead` is where the shape of
 // all indices together stands in the result.
 struct Indexed {
-  DimVector order;     // of self's dims
-  DimVector index;     // the shape of all indices together
-  DimVector others;    // the sizes of the dims that no index names
+  DimVector order;   // of self's dims
+  DimVector index;   // the shape of all indices together
+  DimVector others;  // the sizes of the dims that no index names
   size_t lead = 0;
-  int64_t named = 1;   // elements of the dims that indices name
-  Tensor places;       // among those, in the shape `index`
+  int64_t named = 1;  // elements of the dims that indices name
+  Tensor places;      // among those, in the shape `index`
 };
 
 Indexed indexed(const Tensor& self, ArrayRef<OptionalTensor> indices) {
@@ -297,8 +296,7 @@ Indexed indexed(const Tensor& self, ArrayRef<OptionalTensor> indices) {
   for (size_t k = named.size(); k-- > 0;) {
     Tensor here = given[k];
     if (here.device() != device) {
-      Tensor moved =
-          make_tensor("index", here.sizes(), here.dtype(), device);
+      Tensor moved = make_tensor("index", here.sizes(), here.dtype(), device);
       copy_into(moved, here);
       here = moved;
     }
@@ -343,8 +341,7 @@ int64_t count_of(IntArrayRef sizes) {
 Tensor unsafe_index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
   Indexed at = indexed(self, indices);
   int64_t rest = count_of(at.others);
-  Tensor rows =
-      ops::reshape(ops::permute(self, at.order), {at.named, rest});
+  Tensor rows = ops::reshape(ops::permute(self, at.order), {at.named, rest});
   Tensor picked =
       ops::index_select(rows, 0, ops::reshape(at.places, {at.places.numel()}));
   DimVector shape(at.index.begin(), at.index.end());
@@ -391,8 +388,8 @@ Tensor index_put(const Tensor& self,
   native::check_count(self, indices.size());
   Indexed at = indexed(self, indices);
   int64_t rest = count_of(at.others);
-  Tensor source = ops::permute(ops::expand(values, sizes_of(at)),
-                               index_order(at, true));
+  Tensor source =
+      ops::permute(ops::expand(values, sizes_of(at)), index_order(at, true));
   source = ops::reshape(source, {at.places.numel(), rest});
   Tensor out = ops::clone(self);
   Tensor rows = ops::reshape(ops::permute(out, at.order), {at.named, rest});

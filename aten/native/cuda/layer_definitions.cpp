@@ -245,8 +245,8 @@ Three native_batch_norm(const Tensor& input,
     for (int64_t d = 2; d < rank; ++d) dims.push_back(d);
     std::tie(variance, mean) =
         ops::var_mean(x, IntArrayRef(dims), /*unbiased=*/false);
-    auto count = static_cast<double>(x.numel() / std::max<int64_t>(
-                                         mean.numel(), 1));
+    auto count =
+        static_cast<double>(x.numel() / std::max<int64_t>(mean.numel(), 1));
     move_towards(running_mean, mean, momentum);
     Tensor unbiased = ops::mul(variance, Scalar(count / (count - 1)));
     move_towards(running_var, unbiased, momentum);

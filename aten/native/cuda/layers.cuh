@@ -81,9 +81,9 @@ __device__ inline void convolution_at(const G& g, Long i) {
     if (!inside) continue;
     for (Long c = 0; c < ins; ++c) {
       const Long in = group * ins + c;
-      const Long at = transposed
-                          ? in * g.weight.stride(0) + own * g.weight.stride(1)
-                          : e.at(1) * g.weight.stride(0) + c * g.weight.stride(1);
+      const Long at =
+          transposed ? in * g.weight.stride(0) + own * g.weight.stride(1)
+                     : e.at(1) * g.weight.stride(0) + c * g.weight.stride(1);
       sum = static_cast<V>(sum + g.input.load(from + in * g.input.stride(1)) *
                                      g.weight.load(tap + at));
     }
@@ -107,8 +107,10 @@ __device__ inline bool is_larger(V value, V best) {
 
 // The largest of a window and its place in the plane.
 template <int kDims, class G, class R, class P>
-__device__ inline void max_pool_at(
-    const G& g, const R& result, const P& places, Long i) {
+__device__ inline void max_pool_at(const G& g,
+                                   const R& result,
+                                   const P& places,
+                                   Long i) {
   using V = typename decltype(g.self)::Value;
   const Spatial out(result.slot, kDims), in(g.self.slot, kDims);
   Long at[kDims], index[kDims];
@@ -124,8 +126,7 @@ __device__ inline void max_pool_at(
     for (Long d = kDims - 1; d >= 0; --d) {
       const Long size = entry_of(g.kernel_size, d);
       index[d] = at[d] * step_of(g.stride, g.kernel_size, d) -
-                 entry_of(g.padding, d) +
-                 rest % size * entry_of(g.dilation, d);
+                 entry_of(g.padding, d) + rest % size * entry_of(g.dilation, d);
       rest /= size;
       inside = inside && index[d] >= 0 && index[d] < in.size(d);
     }
@@ -149,8 +150,10 @@ __device__ inline Long adaptive_end(Long o, Long in, Long out) {
 }
 
 template <int kDims, class G, class R, class P>
-__device__ inline void adaptive_max_at(
-    const G& g, const R& result, const P& places, Long i) {
+__device__ inline void adaptive_max_at(const G& g,
+                                       const R& result,
+                                       const P& places,
+                                       Long i) {
   using V = typename decltype(g.self)::Value;
   const Spatial out(result.slot, kDims), in(g.self.slot, kDims);
   Long at[kDims], begin[kDims], size[kDims];
@@ -224,8 +227,8 @@ __device__ inline void adaptive_mean_back_at(const G& g, Long i) {
       taps *= at[d] >= begin && at[d] < end ? end - begin : 0;
     }
     if (taps == 0) continue;
-    sum = static_cast<V>(sum + g.grad_output.flat(plane + w) /
-                                   static_cast<V>(taps));
+    sum = static_cast<V>(sum +
+                         g.grad_output.flat(plane + w) / static_cast<V>(taps));
   }
   g.result.write(i, sum);
 }

@@ -53,8 +53,8 @@ __device__ inline void write_sum(const G& g, Long i, V product) {
   V value = number_as<V>(g.alpha) * product;
   if (g.beta.truth()) {
     const Place e(g.result.slot, i);
-    value = static_cast<V>(value + number_as<V>(g.beta) * g.self.broadcast(
-                                                        e, g.result.rank()));
+    value = static_cast<V>(value + number_as<V>(g.beta) *
+                                       g.self.broadcast(e, g.result.rank()));
   }
   g.result.write(i, value);
 }

@@ -1,8 +1,8 @@
 // Random numbers: element i of a call draws from subsequence i of its seed.
 #pragma once
 
-#include <taeda/aten/native/cuda/products.cuh>
 #include <taeda/c10/core/philox.h>
+#include <taeda/aten/native/cuda/products.cuh>
 
 namespace taeda {
 
@@ -95,7 +95,7 @@ __device__ inline unsigned long long integers_of() {
     return 2;
   } else if constexpr (kIsSmallFloat<S> || math::kIsSame<S, float> ||
                        math::kIsSame<S, double>) {
-    return (1ull << kUniformBits<S>) + 1;
+    return (1ull << kUniformBits<S>)+1;
   } else {
     return (1ull << (sizeof(S) * 8 - (S(-1) < S(0) ? 1 : 0)) % 64);
   }

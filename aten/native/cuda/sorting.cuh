@@ -77,8 +77,12 @@ __device__ inline void mode_row(const G& g, Long row) {
 // How many of the row `row` of a sorted sequence stand before `value`, or with
 // `right` not behind it.
 template <class S, class O, class V>
-__device__ inline Long bound(
-    const S& sorted, const O& order, Long row, Long count, V value, bool right) {
+__device__ inline Long bound(const S& sorted,
+                             const O& order,
+                             Long row,
+                             Long count,
+                             V value,
+                             bool right) {
   Long low = 0, high = count;
   while (low < high) {
     const Long middle = low + (high - low) / 2;

@@ -187,8 +187,8 @@ void run_written(const OperatorEntry& op,
     call.slots.insert(call.slots.begin(), std::move(seed));
   }
   const Given& first = call.slots.front();
-  call.count = kernel.work == Work::Inputs ? first.tensor.numel()
-                                           : results[0].numel();
+  call.count =
+      kernel.work == Work::Inputs ? first.tensor.numel() : results[0].numel();
   run_given(call);
 }
 
