@@ -344,7 +344,8 @@ void register_fallback() {
                            indexing_definitions(),
                            sorting_definitions(),
                            choosing_definitions(),
-                           layer_definitions()}) {
+                           layer_definitions(),
+                           transform_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

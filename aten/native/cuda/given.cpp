@@ -246,6 +246,16 @@ DeviceCall& DeviceCall::list(const char* name, IntArrayRef values) {
   return *this;
 }
 
+DeviceCall& DeviceCall::list(const char* name, std::vector<double> values) {
+  Given given;
+  given.name = name;
+  given.type = Given::Type::List;
+  kept_.push_back(std::make_unique<IValue>(std::move(values)));
+  given.value = kept_.back().get();
+  call_.slots.push_back(std::move(given));
+  return *this;
+}
+
 void DeviceCall::run(int64_t count) {
   call_.count = count;
   run_given(call_);

@@ -56,6 +56,7 @@ class DeviceCall {
   DeviceCall& tensor(const char* name, const TensorBase& t);
   DeviceCall& number(const char* name, const Scalar& value);
   DeviceCall& list(const char* name, IntArrayRef values);
+  DeviceCall& list(const char* name, std::vector<double> values);
   void run(int64_t count);
 
  private:

@@ -42,6 +42,7 @@ Definitions indexing_definitions();
 Definitions sorting_definitions();
 Definitions choosing_definitions();
 Definitions layer_definitions();
+Definitions transform_definitions();
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {
