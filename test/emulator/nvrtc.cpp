@@ -69,12 +69,8 @@ void precompile() {
   {
     std::ofstream out(header);
     out << "#include <cstdint>\n#include \"host_device.h\"\n";
-    for (const char* name : {"pointwise",
-                             "reduce",
-                             "indexing",
-                             "layers",
-                             "random",
-                             "sorting"}) {
+    for (const char* name :
+         {"pointwise", "reduce", "indexing", "layers", "random", "sorting"}) {
       std::string path = std::string("taeda/aten/native/cuda/") + name + ".cuh";
       if (fs::exists(folder() / "include" / path)) {
         out << "#include <" << path << ">\n";

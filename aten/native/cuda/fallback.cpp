@@ -37,8 +37,8 @@ Forms& functional_forms() {
 
 bool is_cuda(Device d) { return d.type == DeviceType::CUDA; }
 
-// Where a call computes; tensors of the CPU with one element are moved there,
-// others are an error.
+// Where a call computes; tensors of the CPU without axes are moved there, others
+// are an error.
 Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
   std::optional<Device> found;
   TensorBase first;
@@ -55,10 +55,12 @@ Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
     found = values[i].is_none() ? default_device() : values[i].get<Device>();
   }
   if (!found) found = default_device();
-  for (IValue& v : values) {
-    each_tensor(v, [&](TensorBase& t) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    // Lists of optional tensors are indices, which may lie on the CPU.
+    bool moves = op.info->values[i].has(ArgInfo::kOptionalElement);
+    each_tensor(values[i], [&](TensorBase& t) {
       if (t.device() == *found) return;
-      if (t.device().is_cpu() && t.dim() == 0) {
+      if (t.device().is_cpu() && (t.dim() == 0 || moves)) {
         TensorBase there = make_tensor(op.name, t.sizes(), t.dtype(), *found);
         copy_into(there, t);
         t = there;
@@ -191,7 +193,7 @@ bool run_kernel(const OperatorEntry& op, Stack& stack) {
   void* meta = observe::kernel_at(op, DispatchKey::Meta);
   if (found == kernels().end() || meta == nullptr) return false;
   const Kernels& kernel = found->second;
-  if (kernel.written == nullptr && kernel.formula == nullptr) return false;
+  if (kernel.function != nullptr) return false;
   size_t base = stack.size() - op.info->arguments;
   std::span<IValue> values = arguments_on(op, stack);
   Device device = gather_on_device(op, values);
@@ -246,15 +248,20 @@ void write_result(const OperatorEntry& op,
   copy_into(target, result);
 }
 
-// What a meta kernel does not see: where tensors lie.
+// What a meta kernel does not see: where tensors lie. Without one, nothing may
+// be read that is written.
 void check_memory(const OperatorEntry& op,
                   std::span<IValue> values,
-                  const TensorBase& target) {
+                  const TensorBase& target,
+                  bool planned) {
   check_no_internal_overlap(op.name, target);
   for (IValue& v : values) {
     each_tensor(v, [&](TensorBase& t) {
-      if (t.impl() != target.impl()) {
+      if (t.impl() == target.impl()) return;
+      if (planned || op.info->form == Form::InPlace) {
         check_no_partial_overlap(op.name, target, t);
+      } else {
+        check_no_overlap(op.name, target, t);
       }
     });
   }
@@ -271,9 +278,12 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
     if (!v.is<TensorBase>()) no_kernel(op, keys);
     targets.push_back(v.get<TensorBase>());
   }
-  for (const TensorBase& t : targets) check_memory(op, values, t);
+  void* meta = observe::kernel_at(op, DispatchKey::Meta);
+  for (const TensorBase& t : targets) {
+    check_memory(op, values, t, meta != nullptr);
+  }
   std::vector<TensorBase> plans;
-  if (void* meta = observe::kernel_at(op, DispatchKey::Meta)) {
+  if (meta != nullptr) {
     gather_on_device(op, values);
     plans = planned(op, meta, values);
   }
@@ -345,7 +355,8 @@ void register_fallback() {
                            sorting_definitions(),
                            choosing_definitions(),
                            layer_definitions(),
-                           transform_definitions()}) {
+                           transform_definitions(),
+                           system_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

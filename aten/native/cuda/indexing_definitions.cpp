@@ -14,6 +14,7 @@
 #include <taeda/gen/ops/permute.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/unbind.h>
+#include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros.h>
 #include <taeda/gen/ops/zeros_like.h>
@@ -106,6 +107,21 @@ Tensor scatter_add(const Tensor& self,
                    const Tensor& index,
                    const Tensor& src) {
   return scattered({"scatter_add", dim, index, src, 0, Combine::Add}, self);
+}
+
+// Also of sort and topk, which select more than one element: the record's formula
+// speaks of one.
+Tensor selecting_backward(const Tensor& grad,
+                          int64_t dim,
+                          const Tensor& indices,
+                          IntArrayRef sizes,
+                          bool keepdim) {
+  bool gone = !keepdim && !sizes.empty();
+  Tensor from = gone ? ops::unsqueeze(grad, dim) : grad;
+  Tensor places = gone ? ops::unsqueeze(indices, dim) : indices;
+  Tensor out = ops::zeros(sizes, grad.dtype(), std::nullopt, grad.device());
+  scatter_into({"value_selecting_reduction_backward", dim, places, from}, out);
+  return out;
 }
 
 // What nothing has come to yet, where `self` does not count.
@@ -417,6 +433,7 @@ Definitions indexing_definitions() {
       defined_as("scatter.reduce", scatter_source_by),
       defined_as("scatter.value_reduce", scatter_value_by),
       defined_as("scatter_add", scatter_add),
+      defined_as("value_selecting_reduction_backward", selecting_backward),
       defined_as("scatter_reduce.two", scatter_reduce),
       defined_as("index_add", index_add),
       defined_as("index_copy", index_copy),

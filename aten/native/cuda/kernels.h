@@ -43,6 +43,7 @@ Definitions sorting_definitions();
 Definitions choosing_definitions();
 Definitions layer_definitions();
 Definitions transform_definitions();
+Definitions system_definitions();
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {

@@ -5,26 +5,21 @@
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/gen/ops/add.h>
-#include <taeda/gen/ops/amax.h>
 #include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/cumsum.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/empty_like.h>
-#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/exponential_.h>
-#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/reshape.h>
 #include <taeda/gen/ops/rsqrt.h>
 #include <taeda/gen/ops/searchsorted.h>
 #include <taeda/gen/ops/sort.h>
-#include <taeda/gen/ops/squeeze.h>
 #include <taeda/gen/ops/stack.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/topk.h>
-#include <taeda/gen/ops/transpose.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/var_mean.h>
@@ -86,7 +81,9 @@ Tensor stack(TensorList tensors, int64_t dim) {
 void write_joined(const Tensor& joined, const Tensor& out) {
   check_castable("cat", joined.dtype(), out.dtype());
   check_no_internal_overlap("cat", out);
-  if (out.sizes() != joined.sizes()) resize_tensor(out, joined.sizes());
+  if (out.sizes() != joined.sizes()) {
+    resize_tensor_strided(out, joined.sizes(), joined.strides());
+  }
   copy_into(out, joined);
   out.impl()->bump_version();
 }
@@ -139,57 +136,6 @@ Tensor multinomial(const Tensor& self,
   ops::uniform_(drawn, 0, 1, generator);
   Tensor whole = ops::narrow(sums, -1, self.size(-1) - 1, 1);
   return ops::searchsorted(sums, ops::mul(drawn, whole), false, true);
-}
-
-// Systems --------------------------------------------------------------------
-
-Tensor solved(const Tensor& a, const Tensor& b) {
-  Tensor matrix = ops::clone(a, MemoryFormat::Contiguous);
-  Tensor x = ops::clone(b, MemoryFormat::Contiguous);
-  int64_t n = a.size(-1), count = n == 0 ? 0 : a.numel() / (n * n);
-  Tensor info = make_tensor("linalg_solve", {count}, kInt, a.device());
-  DeviceCall("linalg_solve", "systems", "solve_matrix(g, i);")
-      .tensor("a", matrix)
-      .tensor("info", info)
-      .tensor("x", x)
-      .run(count);
-  if (count == 0) return x;
-  int64_t place = ops::item(ops::amax(info, IntArrayRef{})).to_int();
-  TAEDA_CHECK_AS(LinAlg,
-                 place == 0,
-                 "torch.linalg.solve: The solver failed because the input "
-                 "matrix is singular.");
-  return x;
-}
-
-Tensor expanded(const Tensor& t, IntArrayRef lead) {
-  DimVector sizes(lead.begin(), lead.end());
-  sizes.push_back(t.size(-2));
-  sizes.push_back(t.size(-1));
-  return ops::expand(t, sizes);
-}
-
-Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
-  IntArrayRef rows(a.sizes().data(), a.sizes().size() - 1);
-  bool vector = b.dim() == 1 || (b.dim() + 1 == a.dim() && b.sizes() == rows);
-  Tensor right = vector ? ops::unsqueeze(b, -1) : b;
-  Tensor matrix = a;
-  if (!left) {
-    right = ops::transpose(right, -2, -1);
-    matrix = ops::transpose(a, -2, -1);
-  }
-  size_t rank = std::max(a.sizes().size(), right.sizes().size()) - 2;
-  DimVector lead(rank, 1);
-  for (const Tensor& t : {matrix, right}) {
-    size_t own = t.sizes().size() - 2;
-    for (size_t d = 0; d < own; ++d) {
-      int64_t size = t.sizes()[d];
-      if (size != 1) lead[rank - own + d] = size;
-    }
-  }
-  Tensor x = solved(expanded(matrix, lead), expanded(right, lead));
-  if (!left) x = ops::transpose(x, -2, -1);
-  return vector ? ops::squeeze(x, -1) : x;
 }
 
 // Normalisation --------------------------------------------------------------
@@ -364,7 +310,6 @@ Definitions layer_definitions() {
       defined_as("randperm", randperm),
       defined_as("randperm.generator", randperm_of),
       defined_as("multinomial", multinomial),
-      defined_as("linalg_solve", linalg_solve),
       defined_as("native_batch_norm", native_batch_norm),
       defined_as("native_group_norm", native_group_norm),
       defined_as("max_pool2d_with_indices_backward", max_pool_backward<2>),

@@ -94,6 +94,30 @@ __device__ inline void convolution_at(const G& g, Long i) {
   g.result.write(i, sum);
 }
 
+// Each element sums the columns of im2col that it went to.
+template <class G>
+__device__ inline void col2im_at(const G& g, Long i) {
+  using V = typename decltype(g.self)::Value;
+  const Long height = g.result.size(-2), width = g.result.size(-1);
+  const Long x = i % width, y = i / width % height, plane = i / width / height;
+  const Long kh = entry_of(g.kernel_size, 0), kw = entry_of(g.kernel_size, 1);
+  const Long sh = entry_of(g.stride, 0), sw = entry_of(g.stride, 1);
+  const Long dh = entry_of(g.dilation, 0), dw = entry_of(g.dilation, 1);
+  const Long ph = entry_of(g.padding, 0), pw = entry_of(g.padding, 1);
+  const Long rows = (height + 2 * ph - dh * (kh - 1) - 1) / sh + 1;
+  const Long columns = (width + 2 * pw - dw * (kw - 1) - 1) / sw + 1;
+  V sum = V(0);
+  for (Long t = 0; t < kh * kw; ++t) {
+    const Long up = y + ph - t / kw * dh, left = x + pw - t % kw * dw;
+    if (up < 0 || left < 0 || up % sh != 0 || left % sw != 0) continue;
+    const Long row = up / sh, column = left / sw;
+    if (row >= rows || column >= columns) continue;
+    const Long at = (plane * kh * kw + t) * rows * columns;
+    sum = static_cast<V>(sum + g.self.flat(at + row * columns + column));
+  }
+  g.result.write(i, sum);
+}
+
 // Pooling --------------------------------------------------------------------
 
 template <class V>

@@ -1,6 +1,7 @@
 // Products that are made of mm, mv, dot and bmm.
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/addmm.h>
 #include <taeda/gen/ops/bmm.h>
 #include <taeda/gen/ops/dot.h>
 #include <taeda/gen/ops/expand.h>
@@ -69,10 +70,18 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 Tensor linear(const Tensor& input,
               const Tensor& weight,
               const OptionalTensor& bias) {
-  Tensor product =
-      ops::matmul(input, weight.dim() == 1 ? weight : ops::t(weight));
-  if (!bias || !bias->defined()) return product;
-  return ops::add(product, *bias);
+  Tensor columns = weight.dim() == 1 ? weight : ops::t(weight);
+  if (!bias || !bias->defined()) return ops::matmul(input, columns);
+  if (weight.dim() == 1 || input.dim() == 1) {
+    return ops::add(ops::matmul(input, columns), *bias);
+  }
+  // The bias is added before the sum is rounded.
+  int64_t width = input.size(-1);
+  Tensor rows =
+      ops::reshape(input, {input.numel() / std::max<int64_t>(width, 1), width});
+  DimVector sizes(input.sizes().begin(), input.sizes().end());
+  sizes.back() = weight.size(0);
+  return ops::reshape(ops::addmm(*bias, rows, columns), sizes);
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ constexpr Written kWritten[] = {
     {"embedding_dense_backward", "indexing", "embedding_row(g, i);"},
 
     {"convolution", "layers", "convolution_at(g, i);"},
+    {"col2im", "layers", "col2im_at(g, i);"},
     {"max_pool2d_with_indices",
      "layers",
      "max_pool_at<2>(g, g.out0, g.out1, i);"},
