@@ -1,5 +1,6 @@
 // Results whose size depends on data, lists of tensors, and pairs.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/gen/ops/all.h>
@@ -79,6 +80,20 @@ Tensor nonzero(const Tensor& self) {
       .tensor("result", out)
       .run(out.numel());
   return out;
+}
+
+void nonzero_out(const Tensor& self, const Tensor& out) {
+  TAEDA_CHECK(out.dtype() == kLong,
+              "nonzero: Expected out tensor to have scalar type Long but got "
+              "scalar type ",
+              out.dtype());
+  Tensor found = nonzero(self);
+  Plan<int64_t> plan("nonzero");
+  plan.set(0, found.sizes(), found.strides(), kLong);
+  OutputTarget target = OutputTarget::for_out(plan, 0, out, self);
+  copy_into(target.tensor(), found);
+  target.finish();
+  out.impl()->bump_version();
 }
 
 DimVector common(IntArrayRef a, IntArrayRef b) {
@@ -336,6 +351,7 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
 Definitions choosing_definitions() {
   static const Definition all[] = {
       defined_as("nonzero", nonzero),
+      defined_as("nonzero.out", nonzero_out),
       defined_as("masked_select", masked_select),
       defined_as("nonzero_static", nonzero_static),
       defined_as("masked_scatter", masked_scatter),

@@ -37,8 +37,8 @@ Forms& functional_forms() {
 
 bool is_cuda(Device d) { return d.type == DeviceType::CUDA; }
 
-// Where a call computes; tensors of the CPU without axes are moved there, others
-// are an error.
+// Where a call computes; tensors of the CPU without axes are moved there,
+// others are an error.
 Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
   std::optional<Device> found;
   TensorBase first;
@@ -255,9 +255,9 @@ void check_memory(const OperatorEntry& op,
                   const TensorBase& target,
                   bool planned) {
   check_no_internal_overlap(op.name, target);
-  for (IValue& v : values) {
-    each_tensor(v, [&](TensorBase& t) {
-      if (t.impl() == target.impl()) return;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (op.info->values[i].has(ArgInfo::kWritten)) continue;
+    each_tensor(values[i], [&](TensorBase& t) {
       if (planned || op.info->form == Form::InPlace) {
         check_no_partial_overlap(op.name, target, t);
       } else {

@@ -109,8 +109,8 @@ Tensor scatter_add(const Tensor& self,
   return scattered({"scatter_add", dim, index, src, 0, Combine::Add}, self);
 }
 
-// Also of sort and topk, which select more than one element: the record's formula
-// speaks of one.
+// Also of sort and topk, which select more than one element: the record's
+// formula speaks of one.
 Tensor selecting_backward(const Tensor& grad,
                           int64_t dim,
                           const Tensor& indices,

@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/output.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/gen/ops/_unique2.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/clone.h>
@@ -11,6 +12,11 @@
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/empty_like.h>
 #include <taeda/gen/ops/exponential_.h>
+#include <taeda/gen/ops/full_like.h>
+#include <taeda/gen/ops/gt.h>
+#include <taeda/gen/ops/index_copy.h>
+#include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/linalg_vector_norm.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/reshape.h>
@@ -23,6 +29,7 @@
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/var_mean.h>
+#include <taeda/gen/ops/where.h>
 
 #include <algorithm>
 
@@ -136,6 +143,26 @@ Tensor multinomial(const Tensor& self,
   ops::uniform_(drawn, 0, 1, generator);
   Tensor whole = ops::narrow(sums, -1, self.size(-1) - 1, 1);
   return ops::searchsorted(sums, ops::mul(drawn, whole), false, true);
+}
+
+// Embedding ------------------------------------------------------------------
+
+// Rows that are named and longer than max_norm become that long.
+void embedding_renorm(const Tensor& self,
+                      const Tensor& indices,
+                      double max_norm,
+                      double norm_type) {
+  if (indices.numel() == 0) return;
+  Tensor rows = std::get<0>(ops::_unique2(indices));
+  Tensor old = ops::index_select(self, 0, rows);
+  DimVector last{1};
+  Tensor norms =
+      ops::linalg_vector_norm(old, norm_type, IntArrayRef(last), true);
+  Tensor scale =
+      ops::div(ops::full_like(norms, max_norm), ops::add(norms, Scalar(1e-7)));
+  scale = ops::where(ops::gt(norms, Scalar(max_norm)), scale, Scalar(1));
+  copy_into(self, ops::index_copy(self, 0, rows, ops::mul(old, scale)));
+  self.impl()->bump_version();
 }
 
 // Normalisation --------------------------------------------------------------
@@ -310,6 +337,7 @@ Definitions layer_definitions() {
       defined_as("randperm", randperm),
       defined_as("randperm.generator", randperm_of),
       defined_as("multinomial", multinomial),
+      defined_as("embedding_renorm_", embedding_renorm),
       defined_as("native_batch_norm", native_batch_norm),
       defined_as("native_group_norm", native_group_norm),
       defined_as("max_pool2d_with_indices_backward", max_pool_backward<2>),
