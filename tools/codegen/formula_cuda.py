@@ -47,21 +47,22 @@ def has_formula(op: Operator) -> bool:
 
 def row(op: Operator) -> str:
     """A row of the table: name, how a scan goes (2 for a map), a text for each kind."""
-    print_one, step = _map_text, 2
+    step = 2
     if isinstance(op.overload.body, Folded):
-        print_one = _fold_text
         tree = step_of(op.overload)
         step = 0 if tree is None else tree.value
-    texts = ", ".join(_or_null(print_one, op, kind) for kind in KINDS)
+    found = [text_of(op, kind) for kind in KINDS]
+    texts = ", ".join("nullptr" if t is None else f'R"~~({t})~~"' for t in found)
     return f'{{"{op.schema.name}", {step}, {{{texts}}}}},'
 
 
-def _or_null(print_one, op: Operator, kind: str) -> str:
-    """None where the formula has no meaning for the kind."""
+def text_of(op: Operator, kind: str) -> str | None:
+    """The text for a kind of value; None where the formula has no meaning for it."""
+    folds = isinstance(op.overload.body, Folded)
     try:
-        return f'R"~~({print_one(op, kind)})~~"'
+        return _fold_text(op, kind) if folds else _map_text(op, kind)
     except CodegenError:
-        return "nullptr"
+        return None
 
 
 def _map_text(op: Operator, kind: str) -> str:
