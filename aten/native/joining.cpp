@@ -281,6 +281,12 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   Tensor index =
       make_tensor("combinations", {static_cast<int64_t>(flat.size())}, kLong);
   std::copy(flat.begin(), flat.end(), index.mutable_data<int64_t>());
+  if (self.device().is_cuda()) {
+    Tensor there =
+        make_tensor("combinations", index.sizes(), kLong, self.device());
+    copy_into(there, index);
+    index = there;
+  }
   return ops::reshape(ops::index_select(self, 0, index), {count, r});
 }
 

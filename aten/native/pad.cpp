@@ -29,6 +29,15 @@ namespace taeda::native {
 
 namespace {
 
+// Places that were written on the host, as a tensor where a GPU can read them.
+Tensor beside(const Tensor& self, const Tensor& places) {
+  if (!self.device().is_cuda()) return places;
+  Tensor there =
+      make_tensor("pad", places.sizes(), places.dtype(), self.device());
+  copy_into(there, places);
+  return there;
+}
+
 int64_t padded(int64_t size, int64_t before, int64_t after) {
   int64_t wide = 0;
   TAEDA_CHECK(!__builtin_add_overflow(before, after, &wide) &&
@@ -168,7 +177,7 @@ Tensor framed(const char* op,
     int64_t* at = index.mutable_data<int64_t>();
     for (int64_t k = 0; k < wide; ++k)
       at[k] = source_of(mode, k - before, size);
-    out = ops::index_select(out, d, ops::lift_fresh(index));
+    out = ops::index_select(out, d, ops::lift_fresh(beside(self, index)));
   }
   return out;
 }
@@ -229,7 +238,7 @@ Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
       int64_t place = (k - std::max<int64_t>(before, 0)) % kept;
       at[k] = first + (place < 0 ? place + kept : place);
     }
-    out = ops::index_select(out, d, ops::lift_fresh(index));
+    out = ops::index_select(out, d, ops::lift_fresh(beside(self, index)));
   }
   return out;
 }

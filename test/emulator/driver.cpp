@@ -122,6 +122,9 @@ EXPORT cuGetErrorString(Result status, const char** text) {
     case kNotMapped:
       *text = "an illegal memory access was encountered";
       break;
+    case 710:
+      *text = "device-side assert triggered";
+      break;
     case 35:
       *text = "CUDA driver version is insufficient for CUDA runtime version";
       break;
@@ -496,7 +499,11 @@ EXPORT cuLaunchKernel(Function* function,
     }
     Opened opened;
     Watched watched(function->name.c_str());
-    function->launch(grid_x, grid_y, block_x, /*backwards=*/0, given.data());
+    try {
+      function->launch(grid_x, grid_y, block_x, /*backwards=*/0, given.data());
+    } catch (int trap) {
+      return trap;
+    }
     return 0;
   };
   (void)device_of(stream);

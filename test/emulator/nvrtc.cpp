@@ -69,7 +69,8 @@ void precompile() {
   {
     std::ofstream out(header);
     out << "#include <cstdint>\n#include \"host_device.h\"\n";
-    for (const char* name : {"pointwise", "reduce"}) {
+    for (const char* name :
+         {"pointwise", "reduce", "indexing", "layers", "random", "sorting"}) {
       std::string path = std::string("taeda/aten/native/cuda/") + name + ".cuh";
       if (fs::exists(folder() / "include" / path)) {
         out << "#include <" << path << ">\n";
@@ -91,6 +92,15 @@ bool waits(const std::string& text) {
     if (text.find(word) != text.npos) return true;
   }
   return false;
+}
+
+// TAEDA_EMULATOR_TEXTS is a folder that gets every text, for tests that have
+// NVRTC itself compile them.
+void keep_text(const std::string& text) {
+  const char* where = std::getenv("TAEDA_EMULATOR_TEXTS");
+  if (where == nullptr) return;
+  size_t name = std::hash<std::string>()(text);
+  std::ofstream(fs::path(where) / (std::to_string(name) + ".cu")) << text;
 }
 
 std::string host_text(const std::string& text) {
@@ -139,6 +149,7 @@ EXPORT nvrtcDestroyProgram(Program** program) {
 }
 EXPORT nvrtcCompileProgram(Program* program, int, const char* const*) {
   std::lock_guard guard(emulator::Machine::get().mutex);
+  keep_text(program->text);
   write_headers(*program);
   precompile();
   static int number = 0;

@@ -1,6 +1,7 @@
 #include "emulator.h"
 
 #include <cstdlib>
+#include <utility>
 
 namespace emulator {
 
@@ -58,7 +59,11 @@ bool Machine::run_one() {
   now += 0.001;
   if (work.run) {
     Result result = work.run();
-    if (result != 0 && failed == 0) failed = result;
+    if (result == kTrapped) {
+      trapped = result;
+    } else if (result != 0 && failed == 0) {
+      failed = result;
+    }
   }
   return true;
 }
@@ -70,7 +75,7 @@ Result Machine::run_until(const std::function<bool()>& done) {
       failed = 999;
     }
   }
-  return failed;
+  return failed != 0 ? failed : std::exchange(trapped, 0);
 }
 
 Result Machine::finish(Stream* s) {

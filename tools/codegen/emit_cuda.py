@@ -2,9 +2,11 @@
 
 The scalar text is that of the CPU kernels: a functor for each kind of compute type.
 `cuda/texts.inc` holds them for libtaeda_cuda, which puts a functor into a loop over the
-types of a call and has NVRTC compile that. `cuda/NAME.cu`, one file per record, has the
-functors in loops over compute types, over aten/native/cuda/prelude.cuh; the tests
-compile those for sm_90 and run them as host C++.
+types of a call and has NVRTC compile that; `cuda/formulas.inc` has the formulas of
+index maps, reductions and scans beside a kernel (formula_cuda.py). `cuda/NAME.cu`, one
+file per record, has the functors in loops over compute types, over
+aten/native/cuda/prelude.cuh; the tests compile those for sm_90 and run them on the
+host.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from .emit_kernels import (
     print_expr,
     wanted_kind,
 )
+from .formula_cuda import has_formula, row
 from .model import Operator
 from .pointwise import KIND_OF_COMPUTE, PointwiseKernel
 from .record_types import Pointwise, Reduction
@@ -34,13 +37,15 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADERS = (
     "aten/math/*.h",
     "aten/native/cuda/*.cuh",
+    "c10/core/philox.h",
     *(f"c10/util/{name}.h" for name in ("complex", "small_float", "half")),
     *(f"c10/util/{name}.h" for name in ("bfloat16", "float8")),
 )
 
 
 def emit(operators: Iterable[Operator], out: Output) -> None:
-    """One file per record that has a device kernel, and all texts as one table."""
+    """One file per record that has a device kernel, and all texts as tables."""
+    operators = list(operators)
     files: dict[str, list[str]] = {}
     texts: dict[str, list[str]] = {}
     for op in operators:
@@ -67,6 +72,8 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
         tail = ["}  // namespace taeda", ""]
         out.write(f"cuda/{name}.cu", "\n".join([*head, *lines, *tail]))
     out.write("cuda/texts.inc", _table({n: "\n".join(t) for n, t in texts.items()}))
+    rows = sorted(row(op) for op in operators if has_formula(op))
+    out.write("cuda/formulas.inc", "\n".join([*rows, ""]))
     headers = {
         f"taeda/{path.relative_to(ROOT).as_posix()}": path.read_text(encoding="utf-8")
         for pattern in HEADERS

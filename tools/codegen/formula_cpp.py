@@ -8,6 +8,7 @@ and not on sizes or numbers.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from .expr_ast import Access, Expr, Logic, Name
 from .expr_cpp import CppPrinter, expand_powers
@@ -30,11 +31,14 @@ _KINDS = {"int": "int", "SymInt": "int", "bool": "bool"}
 _BLOCK = 4
 
 
-class _Printer(CppPrinter):
+@dataclass(frozen=True)
+class FormulaPrinter(CppPrinter):
     """As of scalar expressions, with what maps look at; `and`, `or` may stop early."""
 
+    types: Mapping[str, str] = field(default_factory=lambda: TYPES)
+
     def ctype(self, kind: str, expr: Expr) -> str:
-        return TYPES[kind] if kind in TYPES else super().ctype(kind, expr)
+        return self.types[kind] if kind in self.types else super().ctype(kind, expr)
 
     def emit(self, expr: Expr) -> str:
         if isinstance(expr, Access):
@@ -58,7 +62,8 @@ class _Printer(CppPrinter):
             return f"{name}.size"
         if expr.op in ("read", "inside"):
             index = self.to(rest[0], "int")
-            function = f"[&](int64_t {AXIS}) -> int64_t {{ return {index}; }}"
+            whole = self.types["int"]
+            function = f"[&]({whole} {AXIS}) -> {whole} {{ return {index}; }}"
             return f"{name}.{expr.op}({function})"
         numbers = [self.to(part, "int") for part in rest]
         if expr.op == "entry":
@@ -171,7 +176,7 @@ def _printed(
     trees: Iterable[Expr], env: Mapping[str, str], compute: str, wants: Iterable[str]
 ) -> list[str]:
     """Each expression converted to the kind that is wanted."""
-    printer = _Printer(compute, env, t=TYPES[compute])
+    printer = FormulaPrinter(compute, env, t=TYPES[compute])
     pairs = zip(trees, wants, strict=False)
     return [printer.to(expand_powers(tree, compute), want) for tree, want in pairs]
 

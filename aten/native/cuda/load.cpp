@@ -1,10 +1,5 @@
 // What libtaeda asks of this library: c10/core/gpu.h.
-#include <taeda/aten/core/boxing.h>
-#include <taeda/aten/core/dispatcher.h>
-#include <taeda/aten/core/ivalue.h>
-#include <taeda/aten/core/observe.h>
-#include <taeda/aten/core/op_info.h>
-#include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/launchers.h>
 #include <taeda/c10/cuda/memory.h>
 #include <taeda/c10/cuda/nvrtc.h>
@@ -105,43 +100,6 @@ class CudaGpu final : public Gpu {
   static Event* of(void* event) { return static_cast<Event*>(event); }
 };
 
-// Factories without a kernel of their own make their tensor on the CPU and copy
-// it; everything else that has none is refused. Random ones are refused too:
-// the CPU's generator is not the device's.
-class FactoryOnHost final : public BoxedKernel {
- public:
-  void call(const OperatorEntry& op,
-            DispatchKeySet keys,
-            Stack& stack) override {
-    ArrayRef<ArgInfo> arguments = arguments_of(*op.info);
-    size_t first = stack.size() - arguments.size();
-    IValue* device = nullptr;
-    bool reads = op.info->has(OpTag::NondeterministicSeeded);
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      reads = reads || arguments[i].is_tensor();
-      if (arguments[i].type == ValueType::Device) device = &stack[first + i];
-    }
-    void* on_host = observe::kernel_at(op, DispatchKey::CPU);
-    if (reads || device == nullptr || on_host == nullptr) no_kernel(op, keys);
-    Device wanted =
-        device->is_none() ? default_device() : device->get<Device>();
-    *device = Device();
-    op.from_stack(op, on_host, stack);
-    for (size_t i = 0; i < op.info->results; ++i) {
-      IValue& result = stack[stack.size() - 1 - i];
-      result = moved(result.get<TensorBase>(), wanted);
-    }
-  }
-
- private:
-  static TensorBase moved(const TensorBase& here, Device device) {
-    TensorBase there = make_tensor_strided(
-        "to", here.sizes(), here.strides(), here.dtype(), device);
-    copy_into(there, here);
-    return there;
-  }
-};
-
 constexpr Launchers kLaunchers{&launch_pointwise, &launch_reduce, &copy, &fill};
 
 }  // namespace
@@ -153,7 +111,6 @@ extern "C" __attribute__((visibility("default"))) taeda::Gpu* taeda_load_gpu() {
   TAEDA_CHECK(cuda::device_count() > 0, "the NVIDIA driver has no device");
   set_allocator(DeviceType::CUDA, &cuda::device_allocator());
   set_launchers(DeviceType::CUDA, &cuda::kLaunchers);
-  static auto& fallback = *new cuda::FactoryOnHost;
-  Dispatcher::get().set_fallback(DispatchKey::CUDA, &fallback);
+  cuda::register_fallback();
   return new cuda::CudaGpu;
 }

@@ -32,7 +32,7 @@ def test_operators_without_a_kernel_say_so() -> None:
     with pytest.raises(NotImplementedError, match=r"linalg_qr.*'CUDA' backend"):
         taeda.linalg.qr(x)
     with pytest.raises(NotImplementedError, match="CUDA"):
-        taeda.rand(3, device="cuda")
+        taeda.poisson(x)
 
 
 def test_a_device_that_is_not_there() -> None:

@@ -15,6 +15,7 @@
 #define __global__ inline
 #define __device__
 #define __launch_bounds__(threads)
+#define __grid_constant__
 #define __shared__ static thread_local
 
 struct TaedaDim {
@@ -226,6 +227,14 @@ T atomicAdd(T* at, T value) {
   *at = before + value;
   return before;
 }
+template <class T>
+T atomicCAS(T* at, T expected, T value) {
+  T before = *at;
+  if (before == expected) *at = value;
+  return before;
+}
+// CUDA_ERROR_ASSERT, for who runs the kernel.
+[[noreturn]] inline void __trap() { throw 710; }
 inline void __threadfence() {}
 inline void __syncthreads() {
   host_device::Block::get().wait(host_device::Waits::kForBlock);

@@ -41,6 +41,7 @@ def headers() -> dict[str, bytes]:
         *(ROOT / f"c10/util/{n}.h" for n in ("complex", "small_float")),
         *(ROOT / f"c10/util/{n}.h" for n in ("half", "bfloat16", "float8")),
         *(ROOT / "aten/native/cuda").glob("*.cuh"),
+        ROOT / "c10/core/philox.h",
     ]
     return {f"taeda/{p.relative_to(ROOT)}": p.read_bytes() for p in files}
 

@@ -1,0 +1,196 @@
+// Kernels written by hand that take an operator's arguments as they are.
+#include <taeda/aten/native/cuda/given.h>
+#include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/c10/core/generator.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace taeda::cuda {
+
+// How often the body of a kernel runs.
+enum class Work : uint8_t {
+  Elements,  // of the first result
+  Inputs,    // elements of the first argument
+};
+
+struct Written {
+  const char* op;
+  const char* header;
+  const char* body;
+  Work work = Work::Elements;
+};
+
+namespace {
+
+constexpr const char* kProduct =
+    "g.result.write(i, product_at(g.self, g.mat2, g.result, i));";
+constexpr const char* kUniform = "uniform_at(g, i, 0, 1);";
+constexpr const char* kNormal = "normal_at(g, i, 0, 1);";
+constexpr const char* kBelow = "integer_at(g, i, 0, g.high.integer());";
+constexpr const char* kBetween =
+    "integer_at(g, i, g.low.integer(), g.high.integer() - g.low.integer());";
+
+constexpr Written kWritten[] = {
+    {"mm", "products", kProduct},
+    {"bmm", "products", kProduct},
+    {"mv", "products", "g.result.write(i, inner(g.self, g.vec, 0, i, 0));"},
+    {"addmm",
+     "products",
+     "write_sum(g, i, product_at(g.mat1, g.mat2, g.result, i));"},
+    {"baddbmm",
+     "products",
+     "write_sum(g, i, product_at(g.batch1, g.batch2, g.result, i));"},
+    {"addmv", "products", "write_sum(g, i, inner(g.mat, g.vec, 0, i, 0));"},
+    {"embedding_dense_backward", "indexing", "embedding_row(g, i);"},
+
+    {"convolution", "layers", "convolution_at(g, i);"},
+    {"col2im", "layers", "col2im_at(g, i);"},
+    {"max_pool2d_with_indices",
+     "layers",
+     "max_pool_at<2>(g, g.out0, g.out1, i);"},
+    {"max_pool3d_with_indices",
+     "layers",
+     "max_pool_at<3>(g, g.out0, g.out1, i);"},
+    {"adaptive_max_pool2d",
+     "layers",
+     "adaptive_max_at<2>(g, g.out0, g.out1, i);"},
+    {"adaptive_max_pool3d",
+     "layers",
+     "adaptive_max_at<3>(g, g.out0, g.out1, i);"},
+    {"_adaptive_avg_pool2d", "layers", "adaptive_mean_at<2>(g, i);"},
+    {"_adaptive_avg_pool3d", "layers", "adaptive_mean_at<3>(g, i);"},
+    {"_adaptive_avg_pool2d_backward",
+     "layers",
+     "adaptive_mean_back_at<2>(g, i);"},
+    {"_adaptive_avg_pool3d_backward",
+     "layers",
+     "adaptive_mean_back_at<3>(g, i);"},
+    {"avg_pool2d", "layers", "mean_pool_at<2>(g, i);"},
+    {"avg_pool3d", "layers", "mean_pool_at<3>(g, i);"},
+    {"avg_pool2d_backward", "layers", "mean_pool_back_at<2>(g, i);"},
+    {"avg_pool3d_backward", "layers", "mean_pool_back_at<3>(g, i);"},
+
+    {"rand", "random", kUniform},
+    {"rand.generator", "random", kUniform},
+    {"rand_like", "random", kUniform},
+    {"rand_like.generator", "random", kUniform},
+    {"randn", "random", kNormal},
+    {"randn.generator", "random", kNormal},
+    {"randn_like", "random", kNormal},
+    {"randn_like.generator", "random", kNormal},
+    {"randint", "random", kBelow},
+    {"randint.generator", "random", kBelow},
+    {"randint.low", "random", kBetween},
+    {"randint.low_generator", "random", kBetween},
+    {"randint_like", "random", kBelow},
+    {"randint_like.generator", "random", kBelow},
+    {"randint_like.low_dtype", "random", kBetween},
+    {"randint_like.low_generator_dtype", "random", kBetween},
+    {"uniform_", "random", "uniform_at(g, i, g.from.real(), g.to.real());"},
+    {"normal_", "random", "normal_at(g, i, g.mean.real(), g.std.real());"},
+    {"normal_functional",
+     "random",
+     "normal_at(g, i, g.mean.real(), g.std.real());"},
+    {"normal.float_float",
+     "random",
+     "normal_at(g, i, g.mean.real(), g.std.real());"},
+    {"normal.Tensor_float",
+     "random",
+     "normal_at(g, i, chance_of(g.mean, g.result, i), g.std.real());"},
+    {"normal.float_Tensor",
+     "random",
+     "normal_at(g, i, g.mean.real(), chance_of(g.std, g.result, i));"},
+    {"normal.Tensor_Tensor",
+     "random",
+     "normal_at(g, i, chance_of(g.mean, g.result, i),"
+     " chance_of(g.std, g.result, i));"},
+    {"random_",
+     "random",
+     "integer_at(g, i, 0, integers_of<decltype(g.result)::Stored>());"},
+    {"random_.to", "random", "integer_at(g, i, 0, g.to.integer());"},
+    {"random_.from",
+     "random",
+     "integer_at(g, i, g.from.integer(),"
+     " g.to.missing ? integers_of<decltype(g.result)::Stored>() -"
+     " g.from.integer() : g.to.integer() - g.from.integer());"},
+    {"bernoulli", "random", "chance_at(g, i, g.self.flat(i));"},
+    {"bernoulli.p", "random", "chance_at(g, i, g.p.real());"},
+    {"bernoulli_.float", "random", "chance_at(g, i, g.p.real());"},
+    {"bernoulli_.Tensor",
+     "random",
+     "chance_at(g, i, chance_of(g.p, g.result, i));"},
+    {"native_dropout", "random", "dropout_at(g, i);"},
+    {"exponential_",
+     "random",
+     "g.result.write(i, -math::log1p(-drawn(g, i)) / g.lambd.real());"},
+    {"geometric_",
+     "random",
+     "g.result.write(i, math::ceil(math::log1p(-drawn(g, i)) /"
+     " math::log1p(-g.p.real())));"},
+    {"cauchy_",
+     "random",
+     "g.result.write(i, g.median.real() + g.sigma.real() *"
+     " math::tan_any(3.141592653589793 * (drawn(g, i) - 0.5)));"},
+    {"log_normal_",
+     "random",
+     "{ Draw draw(g.seed, i); g.result.write(i, math::exp(g.mean.real() +"
+     " g.std.real() * draw.normal())); }"},
+};
+
+// A call's own seed, from the generator that is given or the default one: so
+// that manual_seed() decides what a device draws.
+// Left: a generator of each device.
+uint64_t next_seed(const OperatorEntry& op, const IValue* values) {
+  Generator given;
+  ArrayRef<ArgInfo> arguments = arguments_of(*op.info);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].type == ValueType::Generator && !values[i].is_none()) {
+      given = values[i].get<Generator>();
+    }
+  }
+  CpuGeneratorImpl& generator = check_cpu_generator(given);
+  std::lock_guard guard(generator.mutex());
+  return generator.random64();
+}
+
+std::string name_of(const OperatorEntry& op) {
+  std::string name = op.name;
+  if (*op.overload != '\0') name += str_cat(".", op.overload);
+  return name;
+}
+
+}  // namespace
+
+const Written* written_kernel(const OperatorEntry& op) {
+  std::string name = name_of(op);
+  auto found = std::find_if(std::begin(kWritten),
+                            std::end(kWritten),
+                            [&](const Written& w) { return name == w.op; });
+  return found == std::end(kWritten) ? nullptr : found;
+}
+
+void run_written(const OperatorEntry& op,
+                 const Written& kernel,
+                 const IValue* values,
+                 const std::vector<TensorBase>& results) {
+  GivenCall call;
+  call.op = op.name;
+  call.formula = &kernel;
+  call.slots = slots_of(op, values, results);
+  call.header = header_text(kernel.header);
+  call.body = kernel.body;
+  if (op.info->has(OpTag::NondeterministicSeeded)) {
+    Given seed;
+    seed.name = "seed";
+    seed.integer = static_cast<int64_t>(next_seed(op, values));
+    call.slots.insert(call.slots.begin(), std::move(seed));
+  }
+  const Given& first = call.slots.front();
+  call.count =
+      kernel.work == Work::Inputs ? first.tensor.numel() : results[0].numel();
+  run_given(call);
+}
+
+}  // namespace taeda::cuda

@@ -1,0 +1,167 @@
+"""Operators with kernels of their own on the device: what records' calls leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import taeda
+from device_operators import agree
+from taeda.nn import functional
+
+Tensor = taeda.Tensor
+
+
+def same(function: Callable, *tensors: Tensor) -> None:
+    """The function gives on the device what it gives on the CPU."""
+    want = function(*tensors)
+    got = function(*(t.cuda() for t in tensors))
+    if isinstance(want, Tensor):
+        want, got = [want], [got]
+    assert len(want) == len(got)
+    for a, b in zip(got, want, strict=True):
+        assert a.is_cuda and agree(a, b), (a, b)
+
+
+@pytest.fixture
+def x() -> Tensor:
+    taeda.manual_seed(3)
+    return taeda.randn(4, 5)
+
+
+def test_results_lie_as_the_rule_plans(x: Tensor) -> None:
+    out = taeda.empty(5, 4, device="cuda").t()
+    assert taeda.cumsum(x.cuda(), 1, out=out) is out
+    assert out.stride() == (1, 4) and agree(out, x.cumsum(1))
+    wide = taeda.empty(0, device="cuda")
+    taeda.cat([x.cuda(), x.cuda()], 1, out=wide)
+    assert agree(wide, taeda.cat([x, x], 1))
+    there = x.cuda()
+    assert there.cumsum_(0) is there and agree(there, x.cumsum(0))
+    with pytest.raises(RuntimeError, match="single memory location"):
+        taeda.cumsum(x.cuda(), 0, out=taeda.empty(1, device="cuda").expand(4, 5))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        taeda.mm(x.cuda(), x.t().cuda(), out=taeda.empty(4, 4, device="cuda").int())
+
+
+def test_rules_refuse_as_on_the_cpu(x: Tensor) -> None:
+    for bad in (lambda t: taeda.mm(t, t), lambda t: t.cumsum(7)):
+        with pytest.raises((RuntimeError, IndexError)) as here:
+            bad(x)
+        with pytest.raises(type(here.value)) as there:
+            bad(x.cuda())
+        assert str(there.value) == str(here.value)
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.bfloat16, taeda.int64], ids=str)
+def test_products(dtype: taeda.dtype) -> None:
+    a, b = (taeda.randn(2, 3, 4) * 3).to(dtype), (taeda.randn(2, 4, 5) * 3).to(dtype)
+    same(taeda.bmm, a, b)
+    same(lambda p, q: taeda.matmul(p.unsqueeze(1), q), a, b)
+    same(lambda p, q: taeda.mv(p[0].t(), q[0, :3, 0]), a, b)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_places_by_several_indices(x: Tensor, accumulate: bool) -> None:
+    rows, columns = taeda.tensor([[0], [3]]), taeda.tensor([1, -1])
+    values = taeda.ones(2, 2)
+
+    def put(t: Tensor, *rest: Tensor) -> Tensor:
+        *places, new = rest
+        return t.index_put(places, new, accumulate)
+
+    same(put, x, rows, columns, values)
+    same(lambda t, r, c: t[r, c], x, rows, columns)
+    same(lambda t, c: t[:, c], x, columns)
+    same(lambda t, m: t[m], x, x > 0)
+
+
+def test_sums_at_one_place_are_whole() -> None:
+    index = taeda.zeros(300, dtype=taeda.int64)
+    for dtype in (taeda.float32, taeda.float16, taeda.int8, taeda.int64):
+        ones = taeda.ones(300, dtype=dtype)
+        same(lambda t, i: t[:3].put(i, t, True), ones, index)
+
+
+def test_an_index_outside_stops_the_kernel(x: Tensor) -> None:
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        taeda.gather(x.cuda(), 0, taeda.tensor([[9]]).cuda()).cpu()
+
+
+def test_sizes_that_hang_on_data(x: Tensor) -> None:
+    same(lambda t: taeda.nonzero(t > 0), x)
+    same(lambda t: taeda.unique(t, return_inverse=True, return_counts=True), x.int())
+    same(lambda t: taeda.unique(t, dim=0, return_counts=True), (x > 0).int())
+    same(lambda t: taeda.bincount(t.view(-1), minlength=4), x.abs().long())
+
+
+def test_gradients_of_layers() -> None:
+    def step(image: Tensor, weight: Tensor, target: Tensor) -> list[Tensor]:
+        weight = weight.clone().requires_grad_()
+        hidden = functional.conv2d(image, weight, padding=1)
+        hidden = functional.max_pool2d(hidden.relu(), 2)
+        hidden = functional.group_norm(hidden, 2).mean((2, 3))
+        functional.cross_entropy(hidden, target).backward()
+        return [weight.grad]
+
+    taeda.manual_seed(1)
+    image, weight = taeda.randn(2, 3, 6, 6), taeda.randn(4, 3, 3, 3)
+    same(step, image, weight, taeda.tensor([1, 3]))
+
+
+def test_draws_follow_the_seed() -> None:
+    def draws() -> list[Tensor]:
+        taeda.manual_seed(7)
+        there = taeda.empty(1000, device="cuda")
+        return [
+            taeda.rand(1000, device="cuda"),
+            taeda.randn_like(there),
+            taeda.randint(3, 9, (1000,), device="cuda"),
+            there.uniform_(-1, 1).clone(),
+            functional.dropout(taeda.ones(1000, device="cuda"), 0.25),
+            taeda.randperm(50, device="cuda"),
+        ]
+
+    first, second = draws(), draws()
+    assert all(taeda.equal(a, b) for a, b in zip(first, second, strict=True))
+    uniform, normal, integers, wide, kept, order = (t.cpu() for t in first)
+    assert 0 <= uniform.min() and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.05
+    assert abs(normal.mean()) < 0.15 and abs(normal.std() - 1) < 0.1
+    assert set(integers.tolist()) == {3, 4, 5, 6, 7, 8}
+    assert -1 <= wide.min() < -0.9 and 0.9 < wide.max() < 1
+    assert set(kept.tolist()) == {0.0, kept.max().item()}
+    assert abs((kept > 0).float().mean() - 0.75) < 0.07
+    assert sorted(order.tolist()) == list(range(50))
+
+
+def trained(device: str) -> list[float]:
+    taeda.manual_seed(0)
+    net = taeda.nn.Sequential(
+        taeda.nn.Linear(6, 16), taeda.nn.Tanh(), taeda.nn.Linear(16, 3)
+    )
+    data, target = taeda.randn(24, 6), taeda.arange(24) % 3
+    net, data, target = net.to(device), data.to(device), target.to(device)
+    steps = taeda.optim.SGD(net.parameters(), lr=0.2, momentum=0.9, foreach=False)
+    losses = []
+    for _ in range(12):
+        steps.zero_grad()
+        loss = functional.cross_entropy(net(data), target)
+        loss.backward()
+        steps.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_an_mlp_trains_to_the_loss_of_the_cpu() -> None:
+    here, there = trained("cpu"), trained("cuda")
+    assert here[-1] < 0.8 * here[0]
+    assert all(abs(a - b) < 1e-4 for a, b in zip(here, there, strict=True))
+
+
+def test_tensors_are_printed(x: Tensor) -> None:
+    text = repr(x.cuda())
+    assert text == repr(x)[:-1] + ",\n       device='cuda:0')" or (
+        text.replace(", device='cuda:0'", "").replace(",\n       device='cuda:0'", "")
+        == repr(x)
+    )
+    assert "device='cuda:0'" in text
