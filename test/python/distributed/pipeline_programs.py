@@ -77,9 +77,7 @@ def schedule(rank: int, world: int, cases: list) -> list:
     join(".", rank, world)
     found = []
     for name, per_rank, count, rows in cases:
-        one, model, mine, each = build(
-            name, rank, world, per_rank, count, mean_square
-        )
+        one, model, mine, each = build(name, rank, world, per_rank, count, mean_square)
         x, y = batch(rows)
         losses: list = []
         last = world * per_rank - 1 in mine
@@ -115,9 +113,7 @@ def steps(rank: int, world: int) -> list:
             value = one.eval(*(() if rank else (x,)), target=y if last else None)
             if last:
                 right.append(taeda.allclose(value, reference(x)))
-        one.step(
-            *(() if rank else (x,)), target=y if last else None, losses=losses
-        )
+        one.step(*(() if rank else (x,)), target=y if last else None, losses=losses)
         optimizer.step()
         optimizer.zero_grad()
         pairs = zip(x.tensor_split(2), y.tensor_split(2), strict=True)

@@ -152,9 +152,7 @@ dcp.save({**tensors, "text": "kept", "nested": {"list": [torch.tensor([1.0, 2.0]
 def test_what_torch_saved_is_read(tmp_path):
     path = str(tmp_path / "kept")
     in_torch(SAVE, path)
-    for found in run(
-        folder(tmp_path, "a"), "checkpoint_programs.load", 2, path
-    ):
+    for found in run(folder(tmp_path, "a"), "checkpoint_programs.load", 2, path):
         assert found == WANTED
     metadata = dcp.FileSystemReader(path).read_metadata()
     assert str(metadata.storage_meta.checkpoint_id) == path
