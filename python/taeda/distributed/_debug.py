@@ -17,6 +17,7 @@ __all__ = [
 class DebugLevel:
     """OFF, INFO or DETAIL. Shapes, dtypes and order are compared at each level."""
 
+    __slots__ = ("name", "value")
     OFF: DebugLevel
     INFO: DebugLevel
     DETAIL: DebugLevel

@@ -129,25 +129,30 @@ def _sum() -> ReduceOp:
 class _Options:
     """What a collective may be told; `timeout` None means the group's."""
 
-    timeout: timedelta | None
-    asyncOp: bool
+    __slots__ = ("asyncOp", "timeout")
     _extra: dict[str, Any] = {}
 
     def __init__(self) -> None:
-        self.timeout, self.asyncOp = None, False
+        self.timeout: timedelta | None = None
+        self.asyncOp = False
         for name, value in self._extra.items():
             setattr(self, name, value() if callable(value) else value)
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{k}={v!r}" for k, v in vars(self).items())
+        names = ("timeout", "asyncOp", *self._extra)
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{type(self).__name__}({inside})"
 
 
 def _options(name: str, **extra) -> type[_Options]:
-    doc = f"Options of a collective: {', '.join(['timeout', 'asyncOp', *extra])}."
-    return type(
-        name, (_Options,), {"_extra": extra, "__doc__": doc, "__module__": __name__}
-    )
+    names = "timeout", "asyncOp", *extra
+    space = {
+        "__slots__": (*extra,),
+        "_extra": extra,
+        "__doc__": f"Options of a collective: {', '.join(names)}.",
+        "__module__": __name__,
+    }
+    return type(name, (_Options,), space)
 
 
 AllreduceOptions = _options("AllreduceOptions", reduceOp=_sum)
