@@ -1,8 +1,7 @@
-"""Measures of images and maps onto sets: piq, pytorch-msssim, geotorch, entmax."""
+"""Measures of images and maps onto sets: pytorch-msssim, geotorch, entmax."""
 
 import entmax
 import geotorch
-import piq
 import pytorch_msssim
 import torch
 import torchinfo
@@ -10,9 +9,9 @@ import torchinfo
 torch.manual_seed(0)
 x, y = torch.rand(2, 3, 64, 64), torch.rand(2, 3, 64, 64)
 print(f"{pytorch_msssim.ssim(x, y, data_range=1.0).item():.4f}")
-for measure in (piq.ssim, piq.psnr, piq.gmsd, piq.vif_p):
-    print(measure.__name__, f"{measure(x, y).item():.4f}")
-print(f"{piq.total_variation(x).item():.3f}")
+print(f"{pytorch_msssim.ssim(x, x * 0.9, data_range=1.0).item():.4f}")
+large = torch.rand(1, 3, 180, 180)
+print(f"{pytorch_msssim.ms_ssim(large, large.sqrt(), data_range=1.0).item():.4f}")
 scores = torch.randn(3, 5)
 print(entmax.entmax15(scores), entmax.sparsemax(scores))
 layer = torch.nn.Linear(4, 4)
