@@ -24,7 +24,7 @@ def test_importable(name) -> None:
     "call",
     [
         lambda: taeda.autograd.profiler_legacy.profile(),
-        lambda: taeda.distributed.tensor.distribute_tensor(taeda.ones(2)),
+        lambda: taeda.utils.mobile_optimizer.optimize_for_mobile(None),
     ],
 )
 def test_says_what_is_missing(call) -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import taeda
-
 __all__ = ["LowPrecision", "_MixedPrecision"]
 
 
-@dataclass
 class _MixedPrecision:
     """Dtypes of computation; parameters, gradients and states keep their own.
 
@@ -19,9 +14,18 @@ class _MixedPrecision:
         buffer_dtype: of buffers.
     """
 
-    param_dtype: taeda.dtype | None = None
-    reduce_dtype: taeda.dtype | None = None
-    buffer_dtype: taeda.dtype | None = None
+    def __init__(self, param_dtype=None, reduce_dtype=None, buffer_dtype=None) -> None:
+        self.param_dtype, self.reduce_dtype = param_dtype, reduce_dtype
+        self.buffer_dtype = buffer_dtype
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"_MixedPrecision({inside})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _MixedPrecision) and vars(self) == vars(other)
+
+    __hash__ = None
 
 
 class LowPrecision:
