@@ -126,7 +126,7 @@ class Part(nn.Module):
 class Pipeline:
     """Each rank runs its part of the model; both ends have the embedding."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: char_gpt.GPT) -> None:
         rank, ranks = dist.get_rank(), dist.get_world_size()
         self.plain = Part(model, rank, ranks)
         self.ends = dist.new_group([0, ranks - 1])
