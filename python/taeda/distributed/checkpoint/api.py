@@ -54,6 +54,6 @@ def _sendable(error: BaseException) -> BaseException:
     """The exception, or one that can be pickled and says the same."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:
+    except Exception:  # whatever the class's own way of being pickled raises
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
