@@ -128,13 +128,11 @@ Tensor addbmm(const Tensor& self,
 }
 
 // As PyTorch's, which alone among its kind gives self the shape of the result.
-// Writing forms compute in the dtypes that they are given.
 void addbmm_(const Tensor& self,
              const Tensor& batch1,
              const Tensor& batch2,
              const Scalar& beta,
              const Scalar& alpha) {
-  ExcludeKeysGuard no_autocast{DispatchKeySet(DispatchKey::Autocast)};
   Tensor result = ops::addbmm(self, batch1, batch2, beta, alpha);
   if (self.sizes() != result.sizes()) resize_output(self, result.sizes());
   ops::copy_(self, result);

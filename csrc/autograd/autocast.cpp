@@ -6,6 +6,7 @@
 
 #include <taeda/gen/ops/to.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace taeda::autocast {
@@ -199,8 +200,15 @@ std::optional<DeviceType> device_of(std::span<IValue> arguments) {
   return std::nullopt;
 }
 
+// In-place and out= overloads, derived or declared.
+bool writes(const OpInfo& info) {
+  return std::ranges::any_of(arguments_of(info), [](const ArgInfo& a) {
+    return a.has(ArgInfo::kWritten);
+  });
+}
+
 Autocast policy_of(const OpInfo& info, DeviceType device) {
-  if (info.form != Form::Functional) return Autocast::Keep;
+  if (writes(info)) return Autocast::Keep;
   const RecordInfo& record = *info.record;
   return device == DeviceType::CUDA ? record.autocast_cuda
                                     : record.autocast_cpu;
@@ -240,7 +248,7 @@ struct Seen {
   // has a policy: they keep the dtypes that they are given.
   bool passes(const OperatorEntry& op) const {
     return policy == Autocast::Keep && is_transparent(op) &&
-           (op.info->form == Form::Functional || !has_policy(*op.info->record));
+           !(writes(*op.info) && has_policy(*op.info->record));
   }
 };
 

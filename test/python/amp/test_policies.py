@@ -26,6 +26,8 @@ def policies() -> dict[str, dict[str, str]]:
     found = {}
     for record in load_records("aten/ops"):
         for overload in record.overloads:
+            if overload.schema.out_args or overload.schema.mutable_args:
+                continue  # those have none; what they are forms of has
             base, _, name = overload.schema.name.partition(".")
             op = getattr(getattr(taeda.ops.aten, base), name or "default")
             found[overload.schema.name] = vars(op.record.autocast)
