@@ -106,23 +106,33 @@ OperandWalker::OperandWalker(const IterationSpace& space,
       operand_(operand),
       inner_(space.size(0)),
       stride0_(space.stride(operand, 0)),
-      index_(static_cast<size_t>(space.dim())) {
-  for (int d = 0; d < space.dim(); ++d) {
-    index_[d] = position % space.size(d);
+      rows_(space.dim() > 1 ? space.size(1) : 1),
+      to_next_row_(
+          space.dim() > 1 ? space.stride(operand, 1) - inner_ * stride0_ : 0),
+      column_(position % inner_) {
+  offset_ = column_ * stride0_;
+  position /= inner_;
+  for (int d = 1; d < space.dim(); ++d) {
+    int64_t at = position % space.size(d);
     position /= space.size(d);
-    offset_ += index_[d] * space.stride(operand, d);
+    offset_ += at * space.stride(operand, d);
+    if (d == 1) {
+      row_ = at;
+    } else {
+      index_.push_back(at);
+    }
   }
 }
 
-void OperandWalker::step(int64_t count) {
-  index_[0] += count;
-  offset_ += count * stride0_;
-  for (int d = 0; index_[d] == space_.size(d); ++d) {
-    offset_ -= index_[d] * space_.stride(operand_, d);
-    index_[d] = 0;
+void OperandWalker::next_plane() {
+  if (space_.dim() < 3) return;  // past the end
+  row_ = 0;
+  offset_ += space_.stride(operand_, 2) - rows_ * space_.stride(operand_, 1);
+  for (int d = 2; ++index_[d - 2] == space_.size(d); ++d) {
     if (d + 1 == space_.dim()) return;
-    ++index_[d + 1];
-    offset_ += space_.stride(operand_, d + 1);
+    index_[d - 2] = 0;
+    offset_ += space_.stride(operand_, d + 1) -
+               space_.size(d) * space_.stride(operand_, d);
   }
 }
 

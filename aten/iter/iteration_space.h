@@ -58,7 +58,7 @@ class TAEDA_API OperandWalker {
   template <class F>
   void advance(int64_t n, F&& f) {
     while (n > 0) {
-      int64_t count = inner_ - index_[0];
+      int64_t count = inner_ - column_;
       if (count > n) count = n;
       f(offset_, stride0_, count);
       n -= count;
@@ -68,21 +68,36 @@ class TAEDA_API OperandWalker {
   // The same for one row at most: f sees min(n, rest of the row).
   template <class F>
   void advance_row(int64_t n, F&& f) {
-    int64_t count = inner_ - index_[0];
+    int64_t count = inner_ - column_;
     if (count > n) count = n;
     f(offset_, stride0_, count);
     step(count);
   }
 
  private:
-  void step(int64_t count);
+  // The next row of a plane (dims 0 and 1) takes a few additions.
+  void step(int64_t count) {
+    column_ += count;
+    if (column_ < inner_) {
+      offset_ += count * stride0_;
+      return;
+    }
+    offset_ += count * stride0_ + to_next_row_;
+    column_ = 0;
+    if (++row_ == rows_) next_plane();
+  }
+  void next_plane();
 
   const IterationSpace& space_;
   int operand_;
   int64_t inner_;
   int64_t stride0_;
+  int64_t rows_;
+  int64_t to_next_row_;  // from one past the end of the row before
+  int64_t column_;
+  int64_t row_ = 0;
   int64_t offset_ = 0;
-  DimVector index_;
+  DimVector index_;  // of dims 2 and above
 };
 
 }  // namespace taeda

@@ -81,35 +81,30 @@ void max_channels(const Pool& p,
                   T* y,
                   int64_t* index,
                   R&& range) {
-  using C = compare_t<T>;
-  auto step = TAEDA_ISA_TABLE(kPoolTable).template of<T>().max_step;
-  std::vector<C> best(static_cast<size_t>(channels));
-  std::vector<int32_t> at(static_cast<size_t>(channels));
+  auto max_window = TAEDA_ISA_TABLE(kPoolTable).template of<T>().max_window;
+  std::vector<int32_t> places;
   for (int64_t oz = 0; oz < p.out[0]; ++oz) {
     Range z = range(0, oz);
     for (int64_t oy = 0; oy < p.out[1]; ++oy) {
       Range h = range(1, oy);
-      for (int64_t ox = 0; ox < p.out[2]; ++ox) {
+      for (int64_t ox = 0; ox < p.out[2]; ++ox, y += channels) {
         Range w = range(2, ox);
-        int64_t first = (z.start * p.in[1] + h.start) * p.in[2] + w.start;
-        std::fill(best.begin(), best.end(), lowest<C>());
-        std::fill(at.begin(), at.end(), static_cast<int32_t>(first));
+        places.clear();
         for (int64_t iz = z.start; iz < z.end; iz += z.step) {
           for (int64_t iy = h.start; iy < h.end; iy += h.step) {
             for (int64_t ix = w.start; ix < w.end; ix += w.step) {
-              int64_t i = (iz * p.in[1] + iy) * p.in[2] + ix;
-              step(x + i * channels,
-                   best.data(),
-                   at.data(),
-                   static_cast<int32_t>(i),
-                   channels);
+              places.push_back(
+                  static_cast<int32_t>((iz * p.in[1] + iy) * p.in[2] + ix));
             }
           }
         }
-        for (size_t c = 0; c < best.size(); ++c) {
-          *y++ = static_cast<T>(best[c]);
-          *index++ = at[c];
-        }
+        max_window(x,
+                   places.data(),
+                   static_cast<int64_t>(places.size()),
+                   channels,
+                   y,
+                   index);
+        index += channels;
       }
     }
   }

@@ -20,7 +20,10 @@ constexpr size_t kAlignment = 64;
 // lines do not feel the alignment.
 constexpr size_t kAlignFrom = 4096;
 constexpr size_t kCacheFrom = size_t{1} << 16;
-constexpr size_t kHugePageFrom = size_t{1} << 22;
+// Blocks of several huge pages (2 MiB on x86-64 and arm64) begin on one:
+// madvise takes whole pages alone, and a page that is cut stays a small one.
+constexpr size_t kHugePage = size_t{1} << 21;
+constexpr size_t kHugePageFrom = 2 * kHugePage;
 constexpr size_t kMaxCached = size_t{1} << 30;
 constexpr int kClasses = 2 * 48;
 
@@ -68,10 +71,11 @@ class CpuAllocator final : public Allocator {
 
  private:
   static void* fresh(size_t nbytes) {
-    size_t rounded = (nbytes + kAlignment - 1) / kAlignment * kAlignment;
+    size_t alignment = nbytes < kHugePageFrom ? kAlignment : kHugePage;
+    size_t rounded = (nbytes + alignment - 1) / alignment * alignment;
     void* p = nbytes < kAlignFrom ? std::malloc(nbytes)
               : rounded < nbytes  ? nullptr
-                                  : std::aligned_alloc(kAlignment, rounded);
+                                  : std::aligned_alloc(alignment, rounded);
     TAEDA_CHECK_AS(OutOfMemory,
                    p != nullptr,
                    "CPU allocator: can't allocate memory: you tried to "

@@ -14,6 +14,7 @@
 #include <taeda/gen/native/index_select.h>
 #include <taeda/gen/ops/mul.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -62,21 +63,47 @@ std::vector<int64_t> positions(const char* op,
 
 namespace {
 
-// The named slices of `inner` elements, one after the other.
+// Neighbours that stay neighbours are copied as one block: most of what a frame
+// around a tensor, a roll or a sorted choice takes.
+struct Block {
+  int64_t from, to, count;  // positions before and after, how many
+};
+std::vector<Block> blocks_of(const std::vector<int64_t>& at) {
+  std::vector<Block> blocks;
+  for (size_t k = 0; k < at.size(); ++k) {
+    bool follows = k > 0 && at[k] == at[k - 1] + 1;
+    if (!follows) blocks.push_back({at[k], static_cast<int64_t>(k), 0});
+    ++blocks.back().count;
+  }
+  return blocks;
+}
+
+// Elements by their positions, or where slices are wider than one element, or
+// blocks long, by blocks.
 template <class T>
 void copy_picked(T* __restrict to,
                  const T* __restrict from,
                  int64_t inner,
-                 const int64_t* at,
-                 int64_t count) {
-  if (inner == 1) {
-    for (int64_t k = 0; k < count; ++k) to[k] = from[at[k]];
+                 const std::vector<int64_t>& at,
+                 const std::vector<Block>& blocks,
+                 int64_t begin,
+                 int64_t end) {
+  constexpr int64_t kShort = 8;  // elements that memcpy does not pay for
+  int64_t all = static_cast<int64_t>(at.size() / blocks.size()) * inner;
+  if (inner == 1 && all < kShort) {
+    for (int64_t k = begin; k < end; ++k) to[k] = from[at[k]];
     return;
   }
-  for (int64_t k = 0; k < count; ++k) {
-    std::memcpy(to + k * inner,
-                from + at[k] * inner,
-                static_cast<size_t>(inner) * sizeof(T));
+  auto block = std::partition_point(
+      blocks.begin(), blocks.end(), [begin](const Block& b) {
+        return b.to + b.count <= begin;
+      });
+  for (; block != blocks.end() && block->to < end; ++block) {
+    int64_t skip = std::max<int64_t>(begin - block->to, 0);
+    int64_t count = std::min(block->count, end - block->to) - skip;
+    std::memcpy(to + (block->to + skip) * inner,
+                from + (block->from + skip) * inner,
+                static_cast<size_t>(count * inner) * sizeof(T));
   }
 }
 
@@ -92,6 +119,7 @@ void index_select_cpu(const Tensor& self,
   Tensor from = contiguous(self);
   AroundDim around(self.sizes(), dim);
   int64_t count = static_cast<int64_t>(at.size());
+  std::vector<Block> blocks = blocks_of(at);
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
     const T* in = static_cast<const T*>(from.const_raw_data());
@@ -101,11 +129,13 @@ void index_select_cpu(const Tensor& self,
       for (int64_t r = b; r < e;) {
         int64_t outer = r / count, k = r % count;
         int64_t last = std::min(count, k + e - r);
-        copy_picked(to + r * around.inner,
+        copy_picked(to + outer * count * around.inner,
                     in + outer * around.size * around.inner,
                     around.inner,
-                    at.data() + k,
-                    last - k);
+                    at,
+                    blocks,
+                    k,
+                    last);
         r += last - k;
       }
     });

@@ -35,7 +35,10 @@ struct Access {
   ConvertFn convert = nullptr;  // memory to compute type, or back
   ScalarType dtype = ScalarType::Undefined;
   ScalarType inner = ScalarType::Undefined;  // the type the kernel sees
-  bool constant = false;  // a number: the buffer is filled once
+  // A number, or rows that come again in each chunk: the buffer is filled once.
+  bool constant = false;
+  bool by_row = false;     // straight from memory, row by row
+  bool one_a_row = false;  // broadcast along rows: the buffer stays for a row
 };
 
 struct Call {
@@ -44,7 +47,8 @@ struct Call {
   int count;  // operands with the output
   Access access[kMaxOperands];
   const unsigned char* scalars;
-  bool row_by_row = false;  // see may_overlap
+  bool row_by_row = false;  // no chunk goes over the end of a row
+  int64_t chunk = kChunk;   // elements that are gathered at a time
 };
 
 // Whether two positions of the output may be one element of memory, as in an
@@ -67,6 +71,28 @@ ConvertFn conversion(std::string_view op, ScalarType from, ScalarType to) {
   return f;
 }
 
+// The next n elements of an operand, converted one after the other to `to`.
+void gather(const Access& a, OperandWalker& walker, int64_t n, void* to) {
+  int64_t size = static_cast<int64_t>(element_size(a.inner));
+  auto* next = static_cast<unsigned char*>(to);
+  walker.advance(n, [&](int64_t offset, int64_t stride, int64_t m) {
+    a.convert(a.base + offset, stride, next, size, m);
+    next += m * size;
+  });
+}
+
+// After how many positions the operand's elements come again, where that is
+// less than a chunk: the size of the dims inside those that it is broadcast
+// over. 0 where they do not.
+int64_t period_of(const IterationSpace& space, int operand) {
+  int inner = space.dim();
+  while (inner > 0 && space.stride(operand, inner - 1) == 0) --inner;
+  if (inner == space.dim()) return 0;
+  int64_t period = 1;
+  for (int d = 0; d < inner; ++d) period *= space.size(d);
+  return period <= kChunk / 2 ? period : 0;
+}
+
 // Runs positions [begin, end) of the space.
 void run_range(const Call& call,
                const IterationSpace& space,
@@ -84,33 +110,33 @@ void run_range(const Call& call,
     }
     ptrs[k] = buffers[k];
     chunked = true;
-    if (a.constant) {
-      int64_t n = std::min(kChunk, end - begin);
-      size_t size = element_size(a.inner);
-      a.convert(a.base, 0, buffers[k], static_cast<int64_t>(size), n);
-    } else {
-      walkers[k].emplace(space, k, begin);
-    }
+    walkers[k].emplace(space, k, begin);
+    if (!a.constant) continue;
+    gather(a, *walkers[k], std::min(call.chunk, end - begin), buffers[k]);
+    walkers[k].reset();
   }
   if (!chunked) {
     call.types.fn(ptrs, call.scalars, end - begin);
     return;
   }
+  int64_t column = begin % space.size(0);  // where rows end chunks
   for (int64_t i = begin, n = 0; i < end; i += n) {
-    n = std::min(kChunk, end - i);
-    if (call.row_by_row) n = std::min(n, space.size(0) - i % space.size(0));
-    for (int k = 1; k < call.count; ++k) {
-      if (!walkers[k]) continue;
+    n = std::min(call.chunk, end - i);
+    if (call.row_by_row) n = std::min(n, space.size(0) - column);
+    for (int k = 0; k < call.count; ++k) {
       const Access& a = call.access[k];
-      int64_t size = static_cast<int64_t>(element_size(a.inner));
-      unsigned char* to = buffers[k];
-      walkers[k]->advance(n, [&](int64_t offset, int64_t stride, int64_t m) {
-        a.convert(a.base + offset, stride, to, size, m);
-        to += m * size;
-      });
+      if (a.one_a_row && column > 0 && i > begin) {
+        walkers[k]->advance_row(n, [](int64_t, int64_t, int64_t) {});
+      } else if (a.by_row) {
+        walkers[k]->advance_row(n, [&](int64_t offset, int64_t, int64_t) {
+          ptrs[k] = a.base + offset;
+        });
+      } else if (k > 0 && walkers[k]) {
+        gather(a, *walkers[k], n, buffers[k]);
+      }
     }
     call.types.fn(ptrs, call.scalars, n);
-    if (walkers[0]) {
+    if (walkers[0] && !call.access[0].by_row) {
       const Access& a = call.access[0];
       int64_t size = static_cast<int64_t>(element_size(a.inner));
       const unsigned char* from = buffers[0];
@@ -119,6 +145,7 @@ void run_range(const Call& call,
         from += m * size;
       });
     }
+    column = column + n < space.size(0) ? column + n : 0;
     for (int k = 0; k < call.count; ++k) {
       if (call.access[k].linear) {
         ptrs[k] = static_cast<char*>(ptrs[k]) + n * call.access[k].itemsize;
@@ -261,6 +288,39 @@ Call make_call(const PointwiseOp& op,
   return call;
 }
 
+// Whether rows are long enough to be read and written where they lie, and which
+// operands then are.
+bool find_rows(Call& call, const IterationSpace& space) {
+  constexpr int64_t kLongRow = kChunk / 2;
+  if (space.size(0) < kLongRow && !call.row_by_row) return false;
+  bool found = false;
+  for (int k = 0; k < call.count; ++k) {
+    Access& a = call.access[k];
+    if (a.linear || a.constant) continue;
+    a.by_row = a.dtype == a.inner && space.stride(k, 0) == a.itemsize;
+    found = found || a.by_row;
+  }
+  for (int k = 1; found && k < call.count; ++k) {
+    Access& a = call.access[k];
+    a.one_a_row = !a.linear && !a.constant && space.stride(k, 0) == 0;
+  }
+  return found;
+}
+
+// Chunks of whole periods, so that what comes again is gathered once. Periods
+// are sizes of the innermost dims: the longest is a multiple of the others.
+void find_periods(Call& call, const IterationSpace& space) {
+  int64_t longest = 1;
+  for (int k = 1; k < call.count; ++k) {
+    Access& a = call.access[k];
+    if (a.linear || a.constant) continue;
+    int64_t period = period_of(space, k);
+    a.constant = period > 0;
+    longest = std::max(longest, period);
+  }
+  call.chunk = kChunk / longest * longest;
+}
+
 // The output and the operands, seen with the output's sizes.
 IterationSpace space_of(const TensorBase& out, Operands operands) {
   int count = static_cast<int>(operands.size()) + 1;
@@ -297,6 +357,11 @@ void run_gathered(const PointwiseOp& op,
   }
   call.row_by_row =
       !call.access[0].linear && may_overlap(space, call.access[0].itemsize);
+  if (find_rows(call, space)) {
+    call.row_by_row = true;
+  } else if (!call.row_by_row) {
+    find_periods(call, space);
+  }
   parallel_for(0, out.numel(), kGrain, [&](int64_t b, int64_t e) {
     run_range(call, space, b, e);
   });

@@ -84,6 +84,7 @@ void fold_inner(const Job& job,
                 int64_t end,
                 Cascade& cascade) {
   alignas(64) char buffer[kWidth * kMaxItem];
+  const int64_t chunk = kWidth * kMaxItem / job.size;
   OperandWalker walker(space, 0, begin);
   int64_t pending = 0;
   auto fold = [&](const void* in, int64_t n) {
@@ -103,8 +104,8 @@ void fold_inner(const Job& job,
     });
     return;
   }
-  for (int64_t i = begin; i < end; i += kWidth) {
-    int64_t n = std::min(kWidth, end - i);
+  for (int64_t i = begin; i < end; i += chunk) {
+    int64_t n = std::min(chunk, end - i);
     char* to = buffer;
     walker.advance(n, [&](int64_t offset, int64_t stride, int64_t m) {
       job.convert(base + offset, stride, to, job.size, m);

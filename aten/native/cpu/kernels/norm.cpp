@@ -16,8 +16,15 @@ struct Norm {
   using V = typename L::V;
 
   static A sum(const T* x, int64_t n) {
+    // Four vectors are one link of the chain of additions.
+    constexpr int64_t k = L::kCount;
     BlockSum<A> s;
-    for_lanes<A>(n, [&](auto get, auto) { s.add(get(x)); });
+    int64_t i = 0;
+    for (; i + 4 * k <= n; i += 4 * k) {
+      s.add((L::load(x + i) + L::load(x + i + k)) +
+            (L::load(x + i + 2 * k) + L::load(x + i + 3 * k)));
+    }
+    for_lanes<A>(n - i, [&](auto get, auto) { s.add(get(x + i)); });
     return s.get();
   }
 

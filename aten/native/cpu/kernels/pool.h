@@ -10,10 +10,14 @@ namespace taeda {
 
 template <class T>
 struct PoolKernels {
-  using A = lane_sum_t<T>;
-  // Where x is above best (or NaN): best = x and at = index.
-  void (*max_step)(
-      const T* x, A* best, int32_t* at, int32_t index, int64_t channels);
+  // The maxima of one window, or its last NaN, and which of `places` (at least
+  // one) they lie at. x and y have a row of channels a place.
+  void (*max_window)(const T* x,
+                     const int32_t* places,
+                     int64_t count,
+                     int64_t channels,
+                     T* y,
+                     int64_t* index);
 };
 
 using PoolTable = FloatTable<PoolKernels>;

@@ -14,11 +14,28 @@ namespace {
 template <class T>
 constexpr int kLanes = sizeof(T) >= 256 ? 1 : 256 / static_cast<int>(sizeof(T));
 
+constexpr int64_t kShortRow = 12;
+
 template <class P>
 void reduce_init(void* acc, int64_t n) {
   using T = typename P::Element;
   T* a = static_cast<T*>(acc);
   for (int64_t i = 0; i < n; ++i) a[i] = P::init();
+}
+
+// All lanes in one, half by half; each half is a constant, so that the loops are
+// vector operations down to the last.
+template <class P, int kCount, class T>
+[[gnu::always_inline]] inline T fold_lanes(T* lanes) {
+  if constexpr (kCount == 1) {
+    return lanes[0];
+  } else {
+    constexpr int half = kCount / 2;
+    for (int l = 0; l < half; ++l) {
+      lanes[l] = P::combine(lanes[l], lanes[l + half]);
+    }
+    return fold_lanes<P, half>(lanes);
+  }
 }
 
 template <class P>
@@ -28,21 +45,20 @@ void reduce_inner(const void* in, int64_t n, void* acc, const void* scalars) {
   const T* x = static_cast<const T*>(in);
   T* a = static_cast<T*>(acc);
   int64_t i = 0;
-  if (n >= lanes) {
+  // Below this the halving costs more than the chain of additions.
+  if (n >= kShortRow) {
     T sums[lanes];
-    for (int l = 0; l < lanes; ++l)
-      sums[l] = P::map_slots(element(x, l), scalars);
-    for (i = lanes; i + lanes <= n; i += lanes) {
+    for (int l = 0; l < lanes; ++l) sums[l] = P::init();
+    for (; i + lanes <= n; i += lanes) {
       for (int l = 0; l < lanes; ++l) {
         sums[l] = P::combine(sums[l], P::map_slots(element(x, i + l), scalars));
       }
     }
-    for (int half = lanes / 2; half > 0; half /= 2) {
-      for (int l = 0; l < half; ++l) {
-        sums[l] = P::combine(sums[l], sums[l + half]);
-      }
+    for (int l = 0; l < static_cast<int>(n - i); ++l) {
+      sums[l] = P::combine(sums[l], P::map_slots(element(x, i + l), scalars));
     }
-    *a = P::combine(*a, sums[0]);
+    i = n;
+    *a = P::combine(*a, fold_lanes<P, lanes>(sums));
   }
   for (; i < n; ++i) *a = P::combine(*a, P::map_slots(element(x, i), scalars));
 }
