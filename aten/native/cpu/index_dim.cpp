@@ -64,22 +64,24 @@ std::vector<int64_t> positions(const char* op,
 namespace {
 
 // Neighbours that stay neighbours are copied as one block: most of what a frame
-// around a tensor, a roll or a sorted choice takes.
+// around a tensor, a roll or a sorted choice takes. None where single elements
+// are better copied one by one.
 struct Block {
   int64_t from, to, count;  // positions before and after, how many
 };
-std::vector<Block> blocks_of(const std::vector<int64_t>& at) {
+std::vector<Block> blocks_of(const std::vector<int64_t>& at, int64_t inner) {
+  constexpr size_t kShort = 8;  // elements that memcpy does not pay for
   std::vector<Block> blocks;
   for (size_t k = 0; k < at.size(); ++k) {
     bool follows = k > 0 && at[k] == at[k - 1] + 1;
     if (!follows) blocks.push_back({at[k], static_cast<int64_t>(k), 0});
     ++blocks.back().count;
   }
+  if (inner == 1 && at.size() < kShort * blocks.size()) blocks.clear();
   return blocks;
 }
 
-// Elements by their positions, or where slices are wider than one element, or
-// blocks long, by blocks.
+// Slices [begin, end) of those that `at` names.
 template <class T>
 void copy_picked(T* __restrict to,
                  const T* __restrict from,
@@ -88,19 +90,23 @@ void copy_picked(T* __restrict to,
                  const std::vector<Block>& blocks,
                  int64_t begin,
                  int64_t end) {
-  constexpr int64_t kShort = 8;  // elements that memcpy does not pay for
-  int64_t all = static_cast<int64_t>(at.size() / blocks.size()) * inner;
-  if (inner == 1 && all < kShort) {
+  if (blocks.empty()) {
     for (int64_t k = begin; k < end; ++k) to[k] = from[at[k]];
     return;
   }
-  auto block = std::partition_point(
-      blocks.begin(), blocks.end(), [begin](const Block& b) {
-        return b.to + b.count <= begin;
-      });
+  auto block = blocks.begin();
+  if (begin > 0) {
+    block = std::partition_point(block, blocks.end(), [begin](const Block& b) {
+      return b.to + b.count <= begin;
+    });
+  }
   for (; block != blocks.end() && block->to < end; ++block) {
     int64_t skip = std::max<int64_t>(begin - block->to, 0);
     int64_t count = std::min(block->count, end - block->to) - skip;
+    if (count * inner == 1) {
+      to[block->to + skip] = from[block->from + skip];
+      continue;
+    }
     std::memcpy(to + (block->to + skip) * inner,
                 from + (block->from + skip) * inner,
                 static_cast<size_t>(count * inner) * sizeof(T));
@@ -119,24 +125,24 @@ void index_select_cpu(const Tensor& self,
   Tensor from = contiguous(self);
   AroundDim around(self.sizes(), dim);
   int64_t count = static_cast<int64_t>(at.size());
-  std::vector<Block> blocks = blocks_of(at);
+  std::vector<Block> blocks = blocks_of(at, around.inner);
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
     const T* in = static_cast<const T*>(from.const_raw_data());
     T* to = static_cast<T*>(out.mutable_raw_data());
     int64_t grain = kGrain / around.inner + 1;
     parallel_for(0, around.outer * count, grain, [&](int64_t b, int64_t e) {
-      for (int64_t r = b; r < e;) {
-        int64_t outer = r / count, k = r % count;
-        int64_t last = std::min(count, k + e - r);
+      int64_t outer = b / count, k = b % count;
+      for (int64_t left = e - b; left > 0; ++outer, k = 0) {
+        int64_t n = std::min(count - k, left);
         copy_picked(to + outer * count * around.inner,
                     in + outer * around.size * around.inner,
                     around.inner,
                     at,
                     blocks,
                     k,
-                    last);
-        r += last - k;
+                    k + n);
+        left -= n;
       }
     });
   });
