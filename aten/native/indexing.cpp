@@ -39,7 +39,17 @@ void check_dtypes(SpecList<I> indices) {
   }
 }
 
+void warn_of_bytes(ArrayRef<OptionalTensor> indices) {
+  for (const OptionalTensor& t : indices) {
+    if (!t || !t->defined() || t->dtype() != kByte) continue;
+    warn(
+        "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+        "torch.bool instead.");
+  }
+}
+
 Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
+  warn_of_bytes(indices);
   const Tensor* mask = only_mask(indices);
   if (mask != nullptr && mask->sizes() == self.sizes()) {
     return ops::masked_select(self, *mask);

@@ -96,6 +96,9 @@ bool is_mask(const T& t) {
   return t.dtype() == kBool || t.dtype() == kByte;
 }
 
+// Masks of bytes are an old form of masks of bools.
+void warn_of_bytes(ArrayRef<OptionalTensor> indices);
+
 void check_mask(const Tensor& self, const Tensor& mask, size_t at);
 
 void check_count(const auto& self, size_t count) {

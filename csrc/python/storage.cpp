@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
 #include <taeda/c10/core/kept_forms.h>
+#include <taeda/c10/util/crc32.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_functions.h>
@@ -238,6 +239,13 @@ void init_storage(PyObject* module) {
   for (const char* name : {"is_hpu", "is_sparse"}) {
     c.def_property_readonly(name, [](Self) { return false; });
   }
+  as_module(module).def(
+      "_crc32", [](const py::buffer& data, uint32_t crc) {
+        py::buffer_info bytes = data.request();
+        py::gil_scoped_release threads_run;
+        return crc32(
+            crc, bytes.ptr, static_cast<size_t>(bytes.size * bytes.itemsize));
+      });
   as_module(module).def("_set_tensor", set_from_tensor);
   as_module(module).def("_set_storage",
                         [](const TensorBase& t,

@@ -176,6 +176,9 @@ class OpOverloadPacket:
             + "\n".join(failures)
         )
 
+    def __deepcopy__(self, memo=None) -> OpOverloadPacket:
+        return self
+
     def __iter__(self):
         return iter(self.overloads())
 

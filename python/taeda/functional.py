@@ -388,7 +388,18 @@ def unravel_index(indices, shape):
             "unravel_index: expected 'indices' to be integer dtype, but got "
             f"{indices.dtype}"
         )
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not isinstance(shape, (int, taeda.SymInt, list, tuple)):
+        raise TypeError(
+            "unravel_index: expected 'shape' to be int or sequence of ints, but got "
+            f"{type(shape)}"
+        )
+    sizes = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
+    for size in sizes:
+        if not isinstance(size, (int, taeda.SymInt)):
+            raise TypeError(
+                "unravel_index: expected 'shape' sequence to only contain ints, but "
+                f"got {type(size)}"
+            )
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [prod(sizes[i + 1 :]) for i in range(len(sizes))]

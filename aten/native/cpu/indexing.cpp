@@ -82,6 +82,11 @@ void add_positions(const Tensor& self,
   }
   const int64_t* position = wide.const_data<int64_t>();
   int64_t size = self.sizes()[dim], stride = self.strides()[dim];
+  TAEDA_CHECK_AS(Index,
+                 size > 0 || offsets.empty(),
+                 "index is out of bounds for dimension ",
+                 dim,
+                 ": for dimension with size 0 there is no index");
   for (size_t i = 0; i < offsets.size(); ++i) {
     int64_t p = position[i];
     TAEDA_CHECK_AS(Index,
@@ -193,6 +198,7 @@ void index_put_cpu(const Tensor&,
                    const Tensor& values,
                    bool accumulate,
                    const Tensor& self) {
+  warn_of_bytes(indices);
   const Tensor* mask = only_mask(indices);
   if (mask != nullptr && mask->sizes() == self.sizes() && !accumulate &&
       values.dim() == 0) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 
+from taeda._C import _crc32
 from taeda._io.limits import Allowance, short
 from taeda._io.source import Source
 
@@ -45,8 +46,8 @@ class ZipWriter:
     def add(self, name: str, data) -> None:
         """Append one record; `data` is bytes-like."""
         data = memoryview(data).cast("B")
-        size, crc = len(data), zlib.crc32(data) if self._checksums else 0
-        self.crc = zlib.crc32(crc.to_bytes(4, "little"), self.crc)
+        size, crc = len(data), _crc32(data, 0) if self._checksums else 0
+        self.crc = _crc32(crc.to_bytes(4, "little"), self.crc)
         path = f"{self.root}/{name}".encode()
         offset, extra = self._at, b""
         if size >= _MAX32:
@@ -318,7 +319,7 @@ class ZipReader:
         self._check(entry, target)
 
     def _check(self, entry: Entry, data) -> None:
-        if self.checked and zlib.crc32(data) != entry.crc:
+        if self.checked and _crc32(data, 0) != entry.crc:
             raise _damaged(f"wrong checksum (CRC-32) of {short(entry.name)}")
 
 

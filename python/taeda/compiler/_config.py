@@ -47,6 +47,15 @@ class Settings(types.ModuleType):
         own["_values"][name] = value
         own["_changed"](name, value)
 
+    def __delattr__(self, name: str) -> None:
+        """A setting has its default again: what `unittest.mock.patch` ends with."""
+        own = self.__dict__
+        known = own["_aliases"].get(name, name)
+        if known in own["_values"]:
+            setattr(self, known, own["_defaults"][known])
+        elif known not in own["_fixed"]:
+            super().__delattr__(name)
+
     def __dir__(self) -> list[str]:
         own = self.__dict__
         return sorted({*own, *own["_values"], *own["_aliases"], *own["_fixed"]})
@@ -121,6 +130,6 @@ def settings_module(module, values: dict, changed, aliases=None, fixed=None) -> 
         fixed: names of PyTorch's that have one value here; others are warned of.
     """
     own = vars(module)
-    own.update(_values=values, _changed=changed)
+    own.update(_values=values, _defaults=dict(values), _changed=changed)
     own.update(_aliases=aliases or {}, _fixed=fixed or {})
     module.__class__ = Settings

@@ -33,6 +33,16 @@ TEST(CpuAllocator, LargeBlocksAreKeptAndGivenAgain) {
   EXPECT_EQ(allocator.stats().cached, 0);
 }
 
+// madvise refuses what is no whole page, and huge pages are aligned ones.
+TEST(CpuAllocator, BlocksOfSeveralHugePagesBeginOnOne) {
+  constexpr uintptr_t kHugePage = uintptr_t{1} << 21;
+  for (size_t nbytes : {size_t{1} << 22, (size_t{5} << 22) + 3}) {
+    DataPtr block = cpu_allocator().allocate(nbytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block.data) % kHugePage, 0u);
+    block.deleter(block.context, nbytes);
+  }
+}
+
 TEST(CpuAllocator, CountsWhatIsInUse) {
   Allocator& allocator = cpu_allocator();
   int64_t before = allocator.stats().allocated;
