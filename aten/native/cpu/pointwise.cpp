@@ -172,8 +172,32 @@ void fill_access(Call& call, int k, const TensorBase& t, ScalarType inner) {
 
 using Numbers = unsigned char[kMaxOperands][kScalarSlot];
 
+// A number that stands for a tensor is converted as one: what does not fit an
+// integer type wraps, and what does not fit a float is infinite. Halves take it
+// in the type that they compute in.
+void store_number(const Scalar& number,
+                  const TypePlan& types,
+                  ScalarType want,
+                  unsigned char* to) {
+  alignas(16) unsigned char wide[kScalarSlot], narrow[kScalarSlot];
+  ScalarType from = number.is_complex()    ? kComplexDouble
+                    : number.is_floating() ? kDouble
+                                           : kLong;
+  ScalarType between = is_integral(types.common, false) ? types.common : from;
+  ConvertFn first = convert_function(from, between);
+  ConvertFn second = convert_function(between, want);
+  if (number.kind() == Scalar::Kind::UInt || first == nullptr || second == nullptr) {
+    number.store(want, to);
+    return;
+  }
+  number.store(from, wide);
+  first(wide, 0, narrow, 0, 1);
+  second(narrow, 0, to, 0, 1);
+}
+
 // Fills `to` with a single value, converted.
 void repeat(std::string_view op,
+            const TypePlan& types,
             const Operand& o,
             ScalarType want,
             int64_t count,
@@ -186,7 +210,7 @@ void repeat(std::string_view op,
     return;
   }
   alignas(16) unsigned char number[kScalarSlot];
-  o.number->store(want, number);
+  store_number(*o.number, types, want, number);
   convert_function(want, want)(number, 0, to, size, count);
 }
 
@@ -224,13 +248,13 @@ bool run_direct(const PointwiseOp& op,
       if (o.number != nullptr || o.tensor->numel() == 1) {
         ptrs[k] = repeated.buffers[k];
         itemsizes[k] = static_cast<int64_t>(element_size(want));
-        repeat(op.name, o, want, numel, repeated.buffers[k++]);
+        repeat(op.name, types, o, want, numel, repeated.buffers[k++]);
         continue;
       }
     }
     if (o.number != nullptr) {
       if (numel != 1) return false;
-      o.number->store(want, numbers[k]);
+      store_number(*o.number, types, want, numbers[k]);
       ptrs[k] = numbers[k];
       itemsizes[k++] = 0;
       continue;
@@ -272,7 +296,7 @@ Call make_call(const PointwiseOp& op,
     ScalarType want = k - 1 < op.types.conditions ? kBool : inner;
     Access& a = call.access[k];
     if (o.number != nullptr) {
-      o.number->store(want, numbers[k]);
+      store_number(*o.number, types, want, numbers[k]);
       a = {reinterpret_cast<char*>(numbers[k]),
            0,
            false,
