@@ -53,10 +53,10 @@ inline T product_of(T a, T b) {
   } else if constexpr (std::is_arithmetic_v<T>) {
     return static_cast<T>(a * b);
   } else if constexpr (requires { a.imag(); }) {
-    complex<double> x(double(a.real()), double(a.imag()));
-    complex<double> y(double(b.real()), double(b.imag()));
-    complex<double> z = x * y;
     using R = typename T::value_type;
+    using S = std::conditional_t<std::is_same_v<R, double>, double, float>;
+    complex<S> x(S(a.real()), S(a.imag())), y(S(b.real()), S(b.imag()));
+    complex<S> z = x * y;
     return T(R(z.real()), R(z.imag()));
   } else {
     return T(static_cast<float>(a) * static_cast<float>(b));

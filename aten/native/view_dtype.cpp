@@ -44,7 +44,7 @@ std::shared_ptr<ViewReplay> replay_with(const Tensor& source, F f) {
 void to_larger(const Tensor& self, ScalarType dtype, Geometry& g) {
   int64_t ratio = static_cast<int64_t>(element_size(dtype) / self.itemsize());
   size_t last = g.sizes.size() - 1;
-  auto check = [&](bool ok, const char* what, int64_t value) {
+  auto check = [&](bool ok, const std::string& what, int64_t value) {
     TAEDA_CHECK(ok,
                 what,
                 " must be divisible by ",
@@ -59,7 +59,8 @@ void to_larger(const Tensor& self, ScalarType dtype, Geometry& g) {
   check(g.sizes[last] % ratio == 0, "self.size(-1)", g.sizes[last]);
   check(g.offset % ratio == 0, "self.storage_offset()", g.offset);
   for (size_t d = 0; d < last; ++d) {
-    check(g.strides[d] % ratio == 0, "self.stride", g.strides[d]);
+    bool whole = g.strides[d] % ratio == 0;
+    check(whole, whole ? "" : str_cat("self.stride(", d, ")"), g.strides[d]);
     g.strides[d] /= ratio;
   }
   g.sizes[last] /= ratio;

@@ -124,6 +124,15 @@ void release_object(void* object) {
   GilAcquire gil;
   PyTensor* self = static_cast<PyTensor*>(object);
   self->value.release();
+  if (Py_REFCNT(reinterpret_cast<PyObject*>(self)) > 1) {
+    // A weak reference led to it, past wrap(): a tensor without elements and
+    // backend is left, that no operator takes.
+    Storage none(make_intrusive<StorageImpl>(0, cpu_allocator(), Device()));
+    self->value = TensorBase(make_intrusive<TensorImpl>(
+        std::move(none), kFloat, DispatchKeySet()));
+    self->value.impl()->set_python_object(self, /*owns=*/false);
+    self->counted = true;
+  }
   Py_DECREF(reinterpret_cast<PyObject*>(self));
 }
 

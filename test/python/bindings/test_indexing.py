@@ -150,3 +150,18 @@ def test_deleting_items_is_an_error():
     x = taeda.zeros(2)
     with pytest.raises(TypeError, match="does not support deleting items"):
         del x[0]
+
+
+def test_masks_of_bytes_warn_once_each():
+    x = taeda.ones(3, 4)
+    rows, columns = (taeda.tensor(m, dtype=taeda.uint8) for m in ([1, 0, 1], [1, 0, 0, 1]))
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8") as seen:
+        x[rows]
+        x[rows] = 2
+        x[rows, columns]
+    assert len(seen) == 4
+
+
+def test_no_index_fits_a_dim_without_elements():
+    with pytest.raises(IndexError, match="for dimension with size 0"):
+        taeda.empty(10, 0)[:, [0, 1]]

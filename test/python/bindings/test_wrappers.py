@@ -146,3 +146,21 @@ def test_dtype_objects_pickle_to_themselves():
 def test_base_class_cannot_be_made():
     with pytest.raises(TypeError, match="Cannot create TensorBase"):
         taeda._C.TensorBase()
+
+
+def test_what_a_weak_reference_finds_after_its_tensor_is_an_empty_one():
+    x, y = taeda.empty(2), taeda.empty(2)
+    reference = weakref.ref(x)
+    y.grad = x
+    del x
+    x = reference()
+    del y
+    assert x.shape == (0,) and repr(x) == "tensor([])"
+    with pytest.raises(RuntimeError, match="aten::sigmoid"):
+        x.sigmoid()
+
+
+def test_overload_packets_copy_to_themselves():
+    packet = taeda.ops.aten.add
+    assert copy.deepcopy(packet) is packet
+    assert copy.deepcopy(packet.Tensor) is packet.Tensor
