@@ -120,7 +120,7 @@ def test_states_under_plain_names(tmp_path):
 def test_settings_of_another_rank_are_refused():
     # Of ranks with different parameters one list of names is saved.
     model = taeda.nn.Linear(2, 2)
-    optimizer = taeda.optim.SGD(model.parameters(), lr=0.5)
+    optimizer = taeda.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
     weights, moments = get_state_dict(model, optimizer)
     group = moments["param_groups"][0]
     moments["param_groups"] = [{**group, "lr": 0.1, "params": ["of.a.stage"]}]
