@@ -47,7 +47,8 @@ class FakeCall:
 
     `bytes` are those of the whole: what all ranks have after a gather, or give to a
     reduction or a scatter. `begin` and `end` are seconds of `time.perf_counter` around
-    the call; the time between two entries is the program's own.
+    the call; the time between two entries is the program's own. `later` is of a call
+    with `async_op`.
     """
 
     kind: str
@@ -58,6 +59,7 @@ class FakeCall:
     begin: float
     end: float
     peer: int = -1  # of a message
+    later: bool = False
 
 
 class FakeRecord:
@@ -130,7 +132,9 @@ class FakeBackend(GroupBackend):
     def getBackendName(self) -> str:
         return "fake"
 
-    def _done(self, kind, whole: int, outputs=None, fill=(), peer=-1) -> Work:
+    def _done(
+        self, kind, whole: int, outputs=None, fill=(), peer=-1, opts=None
+    ) -> Work:
         """Fills (outputs, tensor) pairs, and a work that has ended.
 
         Args:
@@ -142,50 +146,55 @@ class FakeBackend(GroupBackend):
                 for out in outs:
                     out.copy_(tensor)
         number, place = next(self._numbers), (self._group_name, self._size)
-        call = FakeCall(kind, number, *place, whole, begin, time.perf_counter(), peer)
+        # Messages have no options: they never wait by themselves.
+        later = opts.asyncOp if opts is not None else True
+        end = time.perf_counter()
+        call = FakeCall(kind, number, *place, whole, begin, end, peer, later)
         FakeRecord.note(call)
         return _Recorded(outputs, call)
 
     def allreduce(self, tensors, opts) -> Work:
-        return self._done("all_reduce", _bytes(tensors[0]), tensors)
+        return self._done("all_reduce", _bytes(tensors[0]), tensors, opts=opts)
 
     def broadcast(self, tensors, opts) -> Work:
-        return self._done("broadcast", _bytes(tensors[0]), tensors)
+        return self._done("broadcast", _bytes(tensors[0]), tensors, opts=opts)
 
     def reduce(self, tensors, opts) -> Work:
-        return self._done("reduce", _bytes(tensors[0]), tensors)
+        return self._done("reduce", _bytes(tensors[0]), tensors, opts=opts)
 
     def allgather(self, output_tensors, input_tensors, opts) -> Work:
         mine = input_tensors[0]
         pairs = [(output_tensors[0], mine)]
         whole = self._size * _bytes(mine)
-        return self._done("all_gather", whole, output_tensors, pairs)
+        return self._done("all_gather", whole, output_tensors, pairs, opts=opts)
 
     def _allgather_base(self, output, input, opts) -> Work:
         pairs = [(output.view(self._size, -1), input.reshape(-1))]
-        return self._done("all_gather", _bytes(output), [output], pairs)
+        return self._done("all_gather", _bytes(output), [output], pairs, opts=opts)
 
     def gather(self, output_tensors, input_tensors, opts) -> Work:
         mine = input_tensors[0]
         pairs = [(output_tensors[0], mine)] if output_tensors else []
-        return self._done("gather", self._size * _bytes(mine), output_tensors, pairs)
+        return self._done(
+            "gather", self._size * _bytes(mine), output_tensors, pairs, opts=opts
+        )
 
     def scatter(self, output_tensors, input_tensors, opts) -> Work:
         whole = self._size * _bytes(output_tensors[0])
         pairs = []
         if input_tensors:
             pairs = [(output_tensors, input_tensors[0][self._rank])]
-        return self._done("scatter", whole, output_tensors, pairs)
+        return self._done("scatter", whole, output_tensors, pairs, opts=opts)
 
     def reduce_scatter(self, output_tensors, input_tensors, opts) -> Work:
         whole = self._size * _bytes(output_tensors[0])
         pairs = [(output_tensors, input_tensors[0][self._rank])]
-        return self._done("reduce_scatter", whole, output_tensors, pairs)
+        return self._done("reduce_scatter", whole, output_tensors, pairs, opts=opts)
 
     def _reduce_scatter_base(self, output, input, opts) -> Work:
         mine = input.reshape(self._size, -1)[self._rank]
         pairs = [([output.view(-1)], mine)]
-        return self._done("reduce_scatter", _bytes(input), [output], pairs)
+        return self._done("reduce_scatter", _bytes(input), [output], pairs, opts=opts)
 
     def alltoall(self, output_tensors, input_tensors, opts) -> Work:
         whole = sum(map(_bytes, input_tensors))
@@ -194,14 +203,14 @@ class FakeBackend(GroupBackend):
             for out, tensor in zip(output_tensors, input_tensors, strict=True)
             if out.shape == tensor.shape
         ]
-        return self._done("all_to_all", whole, output_tensors, pairs)
+        return self._done("all_to_all", whole, output_tensors, pairs, opts=opts)
 
     def alltoall_base(self, output, input, output_splits, input_splits, opts) -> Work:
         pairs = [([output], input)] if output.shape == input.shape else []
-        return self._done("all_to_all", _bytes(input), [output], pairs)
+        return self._done("all_to_all", _bytes(input), [output], pairs, opts=opts)
 
     def barrier(self, opts) -> Work:
-        return self._done("barrier", 0)
+        return self._done("barrier", 0, opts=opts)
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False) -> None:
         pass

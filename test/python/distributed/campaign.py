@@ -241,6 +241,10 @@ class Run:
             return None if case.fault in ("lose", "slow") else "did not notice"
         if case.fault == "raise" and rank in case.victims:
             return None if error.startswith("Asked") else "did not raise its own"
+        if error.startswith("CheckpointException"):
+            # Saving ends with one exception everywhere, which names who failed.
+            told = any(f"(RANK {r})" in error for r in case.victims)
+            return None if told else "did not name the rank that failed to save"
         named = CALLS.search(error) and re.search(rf"\brank {rank}\b", error)
         if case.route == "shared" or case.fault == "absent":
             named = named and re.search(self._culprits(), error)
