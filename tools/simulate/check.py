@@ -45,24 +45,24 @@ def measure(kind: str, ranks: int) -> float:
 
 
 def record(kind: str, ranks: int, cores: int) -> dict[int, list[events.Event]]:
-    """The ranks' schedules, recorded with as many at a time as there are cores."""
-    distinct = ranks if kind in ("gpipe", "1f1b") else min(ranks, cores)
+    """The ranks' schedules, recorded at once on the cores that they will share."""
     with tempfile.TemporaryDirectory() as name:
+        os.mkfifo(Path(name) / "cores")
+        tokens = os.open(Path(name) / "cores", os.O_RDWR)
+        os.write(tokens, b"." * cores)
         arguments = [ranks, name, STEPS, "record"]
-        for first in range(0, distinct, cores):
-            batch = range(first, min(first + cores, distinct))
-            machine.together(
-                [machine.start("trainee", [kind, r, *arguments]) for r in batch]
-            )
-        found = [events.load(Path(name) / f"schedule.{r}") for r in range(distinct)]
-    return {r: found[r % distinct] for r in range(ranks)}
+        machine.together(
+            [machine.start("trainee", [kind, r, *arguments]) for r in range(ranks)]
+        )
+        os.close(tokens)
+        return {r: events.load(Path(name) / f"schedule.{r}") for r in range(ranks)}
 
 
 def predict(schedules: dict[int, list[events.Event]], host: Host) -> float:
     """Seconds of a step of ranks that share a host."""
     everyone = tuple(schedules)
     groups = {"0": Group(everyone, len(everyone))}
-    return replay(schedules, groups, host, cores=host.cores)
+    return replay(schedules, groups, host, cores=host.cores, slice=machine.SLICE)
 
 
 def check(kinds: tuple[str, ...] = KINDS, worlds=(2, 4, 8), rounds: int = 3):

@@ -5,11 +5,19 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .events import Call, Compute, Event, Wait
 
 __all__ = ["Group", "Replay", "replay"]
+
+# What Linux gives a thread before another of the same kind has its core.
+SLICE = 3e-3
+_MAIN = "main"
+_NOTHING = 1e-12
+# What a thread needs a core for before others see that it has come.
+_COMING = 2e-6
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,13 @@ class _Entry:
 
 @dataclass
 class _Job:
-    """Work of a core, or of time alone; `then` is called at its end."""
+    """Work of a thread; `then` is called at its end."""
 
     left: float
-    shared: bool
-    then: object
-    rank: int = -1
+    rank: int
+    thread: str
+    then: Callable[[], None]
+    slice: float = 0.0  # seconds until others may have the core
 
 
 class Replay:
@@ -67,7 +76,9 @@ class Replay:
         schedules: by rank.
         groups: by the name that calls have.
         costs: a `Network` or a `Host`.
-        cores: that all ranks share; None for one of its own for each.
+        cores: that all threads share; None for one of its own for each. Who begins to
+            wait gives its core to who has been ready for longest.
+        slice: seconds after which a core goes to another thread that is ready.
         speeds: by rank, what its computing times are divided by; 1 where none is given.
     """
 
@@ -78,15 +89,18 @@ class Replay:
         costs,
         cores: int | None = None,
         speeds: dict[int, float] | None = None,
+        slice: float = SLICE,
     ) -> None:
-        self._groups, self._costs, self._cores = groups, costs, cores
+        self._groups, self._costs, self._slice = groups, costs, slice
+        self._cores = cores or 2 * len(schedules) * (len(groups) + 1)
         speeds = speeds or {}
         self._ranks = {
             r: _Rank(deque(events), speeds.get(r, 1.0))
             for r, events in schedules.items()
         }
         self._now = 0.0
-        self._jobs: list[_Job] = []
+        self._running: list[_Job] = []
+        self._ready: deque[_Job] = deque()
         self._timers: list[tuple] = []
         self._order = itertools.count()
         self._mail: dict[tuple[int, int], deque] = {}
@@ -101,7 +115,7 @@ class Replay:
         """
         for rank in self._ranks:
             self._advance(rank)
-        while self._jobs or self._timers:
+        while self._running or self._ready or self._timers:
             self._step()
         stuck = [r for r, state in self._ranks.items() if state.ended is None]
         if stuck:
@@ -112,39 +126,52 @@ class Replay:
 
     # Time.
 
-    def _rate(self, job: _Job, sharing: int) -> float:
-        rate = min(1.0, self._cores / sharing) if self._cores else 1.0
-        if self._ranks[job.rank].moving:
-            rate *= 1.0 - self._costs.interference
-        return rate
+    def _rate(self, job: _Job) -> float:
+        moving = self._ranks[job.rank].moving and job.thread == _MAIN
+        return 1.0 - self._costs.interference if moving else 1.0
 
     def _step(self) -> None:
-        """Goes to the next end of a job or of a time."""
-        sharing = max(1, len(self._jobs))
-        rates = [self._rate(job, sharing) for job in self._jobs]
-        next_job = min(
-            (job.left / rate for job, rate in zip(self._jobs, rates, strict=True)),
-            default=float("inf"),
-        )
-        next_timer = self._timers[0][0] - self._now if self._timers else float("inf")
-        passed = max(0.0, min(next_job, next_timer))
+        """Goes to the next end of a job, a slice or a time."""
+        while self._ready and len(self._running) < self._cores:
+            self._running.append(self._ready.popleft())
+        ends = [job.left / self._rate(job) for job in self._running]
+        if self._ready:
+            ends += [job.slice for job in self._running]
+        if self._timers:
+            ends.append(self._timers[0][0] - self._now)
+        passed = max(0.0, min(ends))
         self._now += passed
-        ended = []
-        for job, rate in zip(self._jobs, rates, strict=True):
+        rates = [self._rate(job) for job in self._running]
+        for job, rate in zip(self._running, rates, strict=True):
             job.left -= passed * rate
-            if job.left <= 1e-12:
-                ended.append(job)
-        self._jobs = [job for job in self._jobs if job.left > 1e-12]
-        for job in ended:
-            job.then()
-        while self._timers and self._timers[0][0] <= self._now + 1e-12:
+            job.slice -= passed
+        for job in [job for job in self._running if job.left <= _NOTHING]:
+            self._end_job(job)
+        for job in [job for job in self._running if job.slice <= _NOTHING]:
+            job.slice = self._slice
+            if self._ready:
+                self._running.remove(job)
+                self._ready.append(job)
+        while self._timers and self._timers[0][0] <= self._now + _NOTHING:
             heapq.heappop(self._timers)[2]()
 
-    def _work(self, rank: int, seconds: float, then) -> None:
+    def _end_job(self, job: _Job) -> None:
+        """A thread that goes on keeps its core; else the next has it."""
+        self._running.remove(job)
+        before = len(self._ready)
+        job.then()
+        for fresh in list(self._ready)[before:]:
+            if (fresh.rank, fresh.thread) == (job.rank, job.thread):
+                self._ready.remove(fresh)
+                fresh.slice = max(job.slice, 0.0)
+                self._running.append(fresh)
+                return
+
+    def _work(self, rank: int, thread: str, seconds: float, then) -> None:
         if seconds <= 0.0:
             self._after(0.0, then)
         else:
-            self._jobs.append(_Job(seconds, True, then, rank))
+            self._ready.append(_Job(seconds, rank, thread, then, self._slice))
 
     def _after(self, seconds: float, then) -> None:
         heapq.heappush(self._timers, (self._now + seconds, next(self._order), then))
@@ -158,6 +185,8 @@ class Replay:
             event = state.events[0]
             if isinstance(event, Wait) and event.number not in state.done:
                 state.waits, state.waits_since = event.number, self._now
+                if self._costs.block:
+                    self._work(rank, _MAIN, self._costs.block, lambda: None)
                 return
             state.events.popleft()
             if isinstance(event, Call):
@@ -165,7 +194,7 @@ class Replay:
             elif isinstance(event, Compute) and event.seconds > 0.0:
                 seconds = event.seconds / state.speed
                 state.computed += seconds
-                self._work(rank, seconds, lambda: self._advance(rank))
+                self._work(rank, _MAIN, seconds, lambda: self._advance(rank))
                 return
         if state.ended is None:
             state.ended = self._now
@@ -200,9 +229,10 @@ class Replay:
             entry.since = self._now
             self._try(call.group)
 
-        # A thread of its own is asleep until it is told.
-        if call.later and self._costs.wake:
-            self._after(self._costs.wake, arrive)
+        # A thread of its own is asleep until it is told, and needs a core to come.
+        wake = self._costs.wake
+        if call.later and wake:
+            self._after(wake, lambda: self._work(rank, call.group, _COMING, arrive))
         else:
             arrive()
 
@@ -228,8 +258,9 @@ class Replay:
                 self._end(name, group, heads)
 
         def begin() -> None:
-            for member in group.members:
-                self._work(member, cost.work, ended)
+            for member, call in zip(group.members, heads, strict=True):
+                thread = name if call.later else _MAIN
+                self._work(member, thread, cost.work, ended)
 
         for member in group.members:
             self._ranks[member].moving += 1
@@ -258,7 +289,9 @@ class Replay:
                 self._mail.setdefault((rank, call.peer), deque()).append(cost)
                 self._deliver(rank, call.peer)
 
-            self._work(rank, cost.work, lambda: self._after(cost.seconds, arrive))
+            self._work(
+                rank, "sent", cost.work, lambda: self._after(cost.seconds, arrive)
+            )
             return
         self._asked.setdefault((call.peer, rank), deque()).append(call)
         self._deliver(call.peer, rank)
@@ -269,10 +302,13 @@ class Replay:
         while mail and asked:
             cost, call = mail.popleft(), asked.popleft()
             self._work(
-                rank, cost.work, lambda number=call.number: self._finish(rank, number)
+                rank,
+                _MAIN,
+                cost.work,
+                lambda number=call.number: self._finish(rank, number),
             )
 
 
-def replay(schedules, groups, costs, cores=None, speeds=None) -> float:
+def replay(schedules, groups, costs, cores=None, **options) -> float:
     """Seconds of a step; arguments as of `Replay`."""
-    return Replay(schedules, groups, costs, cores, speeds).run()
+    return Replay(schedules, groups, costs, cores, **options).run()

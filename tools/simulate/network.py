@@ -79,7 +79,7 @@ class Network:
         levels: links. algorithm: "ring", "tree" or "best" of them.
         launch: seconds until a collective begins.
         interference: share of its speed that a rank's computing loses meanwhile.
-        wake, spin: as of `Host`.
+        wake, block, spin: as of `Host`.
     """
 
     levels: tuple[Level, ...]
@@ -87,6 +87,7 @@ class Network:
     launch: float = 0.0
     interference: float = 0.0
     wake: float = 0.0
+    block: float = 0.0
     spin: float = math.inf
 
     def _hops(self, size: int, span: int) -> list[_Hop]:
@@ -150,7 +151,8 @@ class Host:
     A collective of p ranks takes `latency`, and `switch` more for each rank that has
     to wait for a core; every rank works `copy` seconds for a byte that it reads out of
     another's memory, and `reduce` for one that it adds to its own, measured while all
-    cores do so. Who has waited for `spin` sleeps, and needs `wake` to go on.
+    cores do so. Who has waited for `spin` sleeps, and needs `wake` to go on; waiting
+    takes `block` seconds of a core.
     """
 
     cores: int
@@ -159,6 +161,7 @@ class Host:
     copy: float
     reduce: float
     wake: float = 0.0
+    block: float = 0.0
     spin: float = 20e-6
     interference: float = 0.0
 

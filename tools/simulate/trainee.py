@@ -8,7 +8,6 @@ the one that was faster than three of four, since other programs take cores.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
@@ -24,8 +23,9 @@ from taeda.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from taeda.distributed.pipelining._exchange import _HEAD, _describe
 
 from . import events
+from .machine import before_others
 
-WIDTH, LAYERS, ROWS = 512, 8, 64  # rows of each rank, or of the pipeline's batch
+WIDTH, LAYERS, ROWS = 384, 8, 384  # rows of each rank, or of the pipeline's batch
 BATCHES = 8  # of a pipeline
 KINDS = ("ddp", "fsdp", "gpipe", "1f1b")
 WARM_UP = 3
@@ -68,8 +68,34 @@ def pipeline(kind: str, rank: int, world: int):
     return part.parameters(), step
 
 
+class Cores:
+    """As many tokens as there are cores, in a pipe: who computes has one.
+
+    Ranks that are recorded at once take turns where they would wait for each other, so
+    each finds in the caches what it will find when they do.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._pipe = os.open(folder / "cores", os.O_RDWR)
+
+    def take(self) -> None:
+        """Waits for a core."""
+        os.read(self._pipe, 1)
+
+    def give(self) -> None:
+        """Lets another rank have it."""
+        os.write(self._pipe, b".")
+
+
 class Answering(FakeBackend):
-    """Messages of a pipeline's neighbours: a head and activations of one shape."""
+    """Ranks that share cores; messages of a pipeline's neighbours are a head and
+    activations of one shape."""
+
+    cores: Cores
+
+    def _pause(self) -> None:
+        self.cores.give()
+        self.cores.take()
 
     def recv(self, tensors, srcRank: int, tag: int):
         work = super().recv(tensors, srcRank, tag)
@@ -86,6 +112,8 @@ class Answering(FakeBackend):
 def join(rank: int, world: int, folder: Path, action: str) -> None:
     """Makes the group."""
     if action == "record":
+        Answering.cores = Cores(folder)
+        Answering.cores.take()
         dist.Backend.register_backend(
             "answering",
             lambda store, r, n, limit: Answering(r, n, "0"),
@@ -105,8 +133,7 @@ def main() -> None:
     """Runs one rank."""
     kind, rank, world, folder, steps = sys.argv[1:6]
     record, place = sys.argv[6] == "record", Path(folder)
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
+    before_others()
     taeda.set_num_threads(1)
     join(int(rank), int(world), place, sys.argv[6])
     if kind in ("ddp", "fsdp"):
@@ -126,6 +153,7 @@ def main() -> None:
             times.append(end - begin)
             schedules.append(events.from_record(calls.calls, begin, end))
     if record:
+        Answering.cores.give()
         events.save(events.typical(schedules), place / f"schedule.{rank}")
     else:
         dist.barrier()

@@ -98,15 +98,15 @@ class FakeRecord:
 class _Recorded(DoneWork):
     """A work that tells the records when it is waited for."""
 
-    def __init__(self, outputs: list | None, call: FakeCall) -> None:
+    def __init__(self, outputs: list | None, call: FakeCall, backend) -> None:
         super().__init__(outputs)
-        self._call = call
+        self._call, self._backend = call, backend
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        call, now = self._call, time.perf_counter()
-        FakeRecord.note(
-            FakeCall("wait", call.number, call.group, call.size, 0, now, now)
-        )
+        call, begin = self._call, time.perf_counter()
+        self._backend._pause()
+        place, end = (call.group, call.size), time.perf_counter()
+        FakeRecord.note(FakeCall("wait", call.number, *place, 0, begin, end))
         return True
 
 
@@ -132,6 +132,9 @@ class FakeBackend(GroupBackend):
     def getBackendName(self) -> str:
         return "fake"
 
+    def _pause(self) -> None:
+        """Called in place of waiting; the time is not the program's own."""
+
     def _done(
         self, kind, whole: int, outputs=None, fill=(), peer=-1, opts=None
     ) -> Work:
@@ -151,7 +154,7 @@ class FakeBackend(GroupBackend):
         end = time.perf_counter()
         call = FakeCall(kind, number, *place, whole, begin, end, peer, later)
         FakeRecord.note(call)
-        return _Recorded(outputs, call)
+        return _Recorded(outputs, call, self)
 
     def allreduce(self, tensors, opts) -> Work:
         return self._done("all_reduce", _bytes(tensors[0]), tensors, opts=opts)
