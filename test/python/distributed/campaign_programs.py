@@ -1,10 +1,11 @@
 """What ranks do while the campaign's faults hit them.
 
-    python campaign_programs.py PROGRAM FOLDER SECONDS STEPS LIMIT
+    python campaign_programs.py PROGRAM FOLDER SECONDS STEPS LIMIT JOINING
 
 Rank, number of ranks and meeting place come from the environment, as the launcher sets
 them. A program goes on for SECONDS, or, where it trains, for STEPS if that is not 0.
-LIMIT is of each collective. What a rank ended with stands in `end.RANK`.
+JOINING is the limit of the first round, LIMIT of each collective after it. What a rank
+ended with stands in `end.RANK`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 import taeda
 import taeda.distributed as dist
 from taeda import nn
-from taeda.distributed import checkpoint
+from taeda.distributed import checkpoint, distributed_c10d
 from taeda.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_state_dict,
@@ -48,13 +49,20 @@ def expect(found, value: float, what: str) -> None:
         raise Wrong(f"{what}: expected {value}, got {found.min()} to {found.max()}")
 
 
+def ready() -> None:
+    """Says that this rank has done a round; the limit is the case's from now on."""
+    limit = timedelta(seconds=float(sys.argv[5]))
+    distributed_c10d._set_pg_timeout(limit)
+    Path(f"ready.{dist.get_rank()}").touch()
+
+
 def rounds(seconds: float) -> Iterator[int]:
     """Numbers, until the ranks agree that the time is over."""
     end = time.monotonic() + seconds
     for turn in itertools.count():
         yield turn
         if turn == 0:
-            Path(f"ready.{dist.get_rank()}").touch()
+            ready()
         over = taeda.tensor([float(time.monotonic() > end)])
         dist.all_reduce(over, dist.ReduceOp.MAX)
         if over.item():
@@ -255,7 +263,8 @@ def train(kind: str, seconds: float, steps: int) -> None:
         optimizer.zero_grad()
         step_of(*batch_of(first + turn))
         optimizer.step()
-        Path(f"ready.{dist.get_rank()}").touch()
+        if done == first + 1:
+            ready()
         if done % EVERY == 0:
             checkpoint.save(state_of(model, optimizer, done), checkpoint_id=folder)
             if dist.get_rank() == 0:
@@ -274,18 +283,18 @@ def _fail(_number, _frame) -> None:
 def main() -> None:
     """Runs one program, and tells how it ended."""
     program, folder = sys.argv[1:3]
-    seconds, steps, limit = map(float, sys.argv[3:6])
+    seconds, steps = float(sys.argv[3]), int(sys.argv[4])
     os.chdir(folder)
     rank, error = os.environ["RANK"], None
     signal.signal(signal.SIGUSR1, _fail)
     taeda.set_num_threads(1)
     Path(f"pid.{rank}").write_text(str(os.getpid()))
     try:
-        dist.init_process_group("gloo", timeout=timedelta(seconds=limit))
+        dist.init_process_group("gloo", timeout=timedelta(seconds=float(sys.argv[6])))
         if program in ("collectives", "messages"):
             {"collectives": collectives, "messages": messages}[program](seconds)
         else:
-            train(program, seconds, int(steps))
+            train(program, seconds, steps)
         # Who leaves first would be lost to those that still work.
         dist.barrier()
     except (Exception, checkpoint.CheckpointException) as raised:
