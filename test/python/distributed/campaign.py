@@ -242,7 +242,8 @@ class Run:
             # Too few packets were lost to be felt, or it was the last round.
             return None if case.fault in ("lose", "slow") else "did not notice"
         if case.fault == "raise" and rank in case.victims:
-            return None if error.startswith("Asked") else "did not raise its own"
+            # Within `save` it is the cause of what every rank raises.
+            return None if "Asked: " in error else "did not raise its own"
         if error.startswith("CheckpointException"):
             # Saving ends with one exception everywhere, which names who failed.
             told = any(f"(RANK {r})" in error for r in case.victims)
@@ -312,8 +313,9 @@ class Run:
 
 
 def shared_memory() -> list[str]:
-    """Segments that have a name."""
-    return [n for n in os.listdir("/dev/shm") if n.startswith("taeda-")]
+    """Segments that have a name still, and whose maker has ended."""
+    names = [n for n in os.listdir("/dev/shm") if n.startswith("taeda-")]
+    return [n for n in names if not Path("/proc", n.split("-")[1]).exists()]
 
 
 def possible_ways() -> list[str]:
