@@ -241,13 +241,14 @@ class GlooChannel : public Channel {
             uint64_t tag,
             TimePoint end) override {
     auto shared = shared_buffer(data);
-    start(work, [=] {
-      shared->send(to, tag);
+    const std::string what = str_cat("send to rank ", to);
+    auto wait = [=] {
       if (!shared->waitSend(left_until(end))) {
-        fail(Fault::Backend, "send to rank ", to, ": it was aborted");
+        fail(Fault::Backend, what, ": it was aborted");
       }
       return -1;
-    });
+    };
+    start(work, what, [&] { shared->send(to, tag); }, wait);
   }
 
   void receive(std::shared_ptr<Work> work,
@@ -260,18 +261,23 @@ class GlooChannel : public Channel {
     for (int r = 0; r < place_.size; ++r) {
       if (r != place_.rank) sources.push_back(r);
     }
-    start(work, [=] {
+    const std::string what =
+        from < 0 ? "recv from any rank" : str_cat("recv from rank ", from);
+    auto post = [&] {
       if (from >= 0) {
         shared->recv(from, tag);
       } else {
         shared->recv(sources, tag);
       }
+    };
+    auto wait = [=] {
       int source = from;
       if (!shared->waitRecv(&source, left_until(end))) {
-        fail(Fault::Backend, "recv from rank ", from, ": it was aborted");
+        fail(Fault::Backend, what, ": it was aborted");
       }
       return source;
-    });
+    };
+    start(work, what, post, wait);
   }
 
   void abort(const std::string& reason) override {
@@ -375,18 +381,27 @@ class GlooChannel : public Channel {
     }
   }
 
-  // A message is waited for by a thread of its own.
-  template <class F>
-  void start(std::shared_ptr<Work> work, F f) {
+  // Gloo is told of a message by the caller: those of one tag keep the order of
+  // the calls. It is waited for by a thread of its own.
+  template <class Post, class Wait>
+  void start(std::shared_ptr<Work> work,
+             const std::string& what,
+             Post post,
+             Wait wait) {
+    try {
+      guarded(what, post);
+    } catch (...) {
+      return work->complete(std::current_exception());
+    }
     {
       std::lock_guard lock(mutex_);
       waiting_ += 1;
     }
-    std::thread([this, work, f] {
+    std::thread([this, work, what, wait] {
       std::exception_ptr error;
       int source = -1;
       try {
-        guarded("message", [&] { source = f(); });
+        guarded(what, [&] { source = wait(); });
       } catch (...) {
         error = std::current_exception();
       }

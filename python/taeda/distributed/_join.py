@@ -305,7 +305,7 @@ def _make_backend(kind, store, rank, ranks, timeout, name, options):
     if kind == Backend.FAKE:
         from ._fake import FakeBackend
 
-        return FakeBackend(rank, len(ranks))
+        return FakeBackend(rank, len(ranks), name)
     from ._gloo import ProcessGroupGloo
 
     return ProcessGroupGloo(store, rank, len(ranks), timeout, group_name=name)

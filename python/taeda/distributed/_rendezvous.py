@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlparse
 
-from ._types import FileStore, PrefixStore, Store, TCPStore
+from ._types import DistError, FileStore, PrefixStore, Store, TCPStore
 from .constants import default_pg_timeout
 
 __all__ = ["register_rendezvous_handler", "rendezvous"]
@@ -88,12 +88,19 @@ def _store_of_agent() -> bool:
 
 
 def _tcp_store(host: str, port: int, rank: int, world_size: int, timeout) -> Store:
-    limit = timeout or default_pg_timeout
-    if _store_of_agent():
+    limit, of_agent = timeout or default_pg_timeout, _store_of_agent()
+    serves = rank == 0 and not of_agent
+    try:
+        # The group waits for its ranks: it can name those that do not come.
+        options = {"wait_for_workers": False, "multi_tenant": True}
+        store: Store = TCPStore(host, port, world_size, serves, limit, **options)
+    except DistError as error:
+        place = f"init_process_group: rank {rank} of {world_size}"
+        raise type(error)(f"{place} does not reach the store: {error}") from None
+    if of_agent:
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        store = TCPStore(host, port, world_size, False, limit, wait_for_workers=False)
-        return PrefixStore(f"/worker/attempt_{attempt}", store)
-    return TCPStore(host, port, world_size, rank == 0, limit, multi_tenant=True)
+        store = PrefixStore(f"/worker/attempt_{attempt}", store)
+    return store
 
 
 def _by_tcp(parts, given, timeout: timedelta | None = None, **kwargs) -> Iterator:

@@ -119,6 +119,24 @@ def messages(rank: int, world: int) -> dict:
     return found
 
 
+def in_order(rank: int, world: int) -> list[int]:
+    """Sizes of messages of one tag, all sent before the first is waited for."""
+    join(".", rank, world)
+    sizes = [1 + i * 7919 % 2000 for i in range(200)]
+    if rank == 0:
+        tensors = [taeda.full((n,), float(n)) for n in sizes]
+        for work in [dist.isend(x, 1) for x in tensors]:
+            work.wait()
+    found = []
+    if rank == 1:
+        for n in sizes:
+            x = taeda.zeros(n)
+            dist.recv(x, 0)
+            found.append(int(x[0]) if bool((x == x[0]).all()) else -1)
+    dist.barrier()
+    return found
+
+
 def groups(rank: int, world: int) -> dict:
     """Groups within the world, at once; leaving and coming back."""
     join(".", rank, world)

@@ -15,6 +15,11 @@ from checkpoint_programs import plain, state, whole
 from ranks import run
 from taeda.distributed.checkpoint import format_utils
 from taeda.distributed.checkpoint.staging import DefaultStager, StagingOptions
+from taeda.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_state_dict,
+    set_state_dict,
+)
 from taeda.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -110,6 +115,21 @@ def test_states_under_plain_names(tmp_path):
         assert found["names"] == ["0.bias", "0.weight", "2.bias", "2.weight"]
         assert found["result"] == []
         assert found["losses"][0] == found["losses"][1]
+
+
+def test_settings_of_another_rank_are_refused():
+    # Of ranks with different parameters one list of names is saved.
+    model = taeda.nn.Linear(2, 2)
+    optimizer = taeda.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    weights, moments = get_state_dict(model, optimizer)
+    group = moments["param_groups"][0]
+    moments["param_groups"] = [{**group, "lr": 0.1, "params": ["of.a.stage"]}]
+    given = {"model_state_dict": weights, "optim_state_dict": moments}
+    with pytest.raises(RuntimeError, match="flatten_optimizer_state_dict=True"):
+        set_state_dict(model, optimizer, **given)
+    lenient = StateDictOptions(strict=False)
+    set_state_dict(model, optimizer, **given, options=lenient)
+    assert optimizer.param_groups[0]["lr"] == 0.5
 
 
 def test_whole_states_are_spread(tmp_path):

@@ -40,6 +40,13 @@ def test_reductions(tmp_path, route):
 
 
 @pytest.mark.parametrize("route", ROUTES)
+def test_messages_of_one_tag_keep_their_order(tmp_path, route):
+    # Through Gloo each was posted by a thread of its own.
+    sent, received = run(tmp_path, "in_order", 2, route=route)
+    assert sent == [] and received == [1 + i * 7919 % 2000 for i in range(200)]
+
+
+@pytest.mark.parametrize("route", ROUTES)
 def test_movements(tmp_path, route):
     results = run(tmp_path, "movements", WORLD, route=route)
     for rank, got in enumerate(results):

@@ -180,8 +180,26 @@ def _from_named(optimizer: Any, names: dict, given: dict, strict: bool) -> dict:
                     "checkpoint. To load without it, use "
                     "StateDictOptions(strict=False)."
                 )
+        if used and not settings:
+            settings = _own_settings(group, used[0], strict)
         groups.append({**settings, "params": used})
     return {"state": state, "param_groups": groups}
+
+
+def _own_settings(group: dict, name: str, strict: bool) -> dict:
+    """What a group keeps of which a state knows no parameter.
+
+    States of ranks with different parameters are saved as one list of names: only a
+    flat form has all.
+    """
+    if strict:
+        raise RuntimeError(
+            f"Missing param_groups of parameter '{name}' in the checkpoint. Ranks with "
+            "different parameters, as in pipelines, save them with "
+            "StateDictOptions(flatten_optimizer_state_dict=True); to keep the "
+            "optimizer's own settings, use StateDictOptions(strict=False)."
+        )
+    return {key: value for key, value in group.items() if key != "params"}
 
 
 def set_named_state(

@@ -1,0 +1,1 @@
+"""Replays the schedule of a training step against a model of machines and networks."""

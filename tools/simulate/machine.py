@@ -1,0 +1,167 @@
+"""What collectives cost between ranks on this machine, measured.
+
+    python -m tools.simulate.machine RANK WORLD FOLDER
+
+is one rank; `calibrate` starts them and fits a `Host`.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .network import Host
+
+__all__ = ["calibrate", "start"]
+
+ROOT = Path(__file__).resolve().parents[2]
+LARGE = 1 << 21
+ROUNDS, TENSORS = 15, 12
+SLICE = 0.1
+
+
+def start(module: str, arguments: list, **environment: str) -> subprocess.Popen:
+    """A process that runs a module of this folder."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "python")]),
+        "OMP_NUM_THREADS": "1",
+        **environment,
+    }
+    command = [sys.executable, "-m", f"tools.simulate.{module}", *map(str, arguments)]
+    return subprocess.Popen(command, env=env, cwd=ROOT)
+
+
+def before_others() -> bool:
+    """Has this process's threads run before those of other programs, if it may.
+
+    Threads of this kind give a core away when they wait, or after SLICE seconds.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        return False
+    return True
+
+
+def together(processes: list[subprocess.Popen]) -> None:
+    """Waits for all.
+
+    Raises:
+        RuntimeError: one failed.
+    """
+    codes = [process.wait() for process in processes]
+    if any(codes):
+        raise RuntimeError(f"simulate: processes ended with {codes}")
+
+
+def _timed(call, barrier) -> float:
+    """Seconds of a call, the median of rounds that begin together."""
+    times = []
+    for number in range(ROUNDS + 3):
+        barrier()
+        begin = time.perf_counter()
+        call(number % TENSORS)
+        if number >= 3:
+            times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def _messages(rank: int) -> dict[str, float]:
+    """Of messages there and back between two ranks.
+
+    Returns:
+        wake: seconds until who sleeps has one. block: seconds of a core that waiting
+        asleep takes, beyond those of a message that comes at once.
+    """
+    import taeda
+    import taeda.distributed as dist
+
+    late, worked = [], {}
+    for pause in (0.0, 1e-3):
+        begin = time.process_time()
+        for _ in range(4 * ROUNDS):
+            stamp = taeda.zeros(1, dtype=taeda.float64)
+            if rank == 0:
+                if pause:
+                    time.sleep(pause)
+                stamp.fill_(time.perf_counter())
+                dist.send(stamp, 1)
+                dist.recv(stamp, 1)
+            else:
+                dist.recv(stamp, 0)
+                stamp.fill_(time.perf_counter() - stamp.item())
+                dist.send(stamp, 0)
+            late.append(stamp.item())
+        worked[pause] = (time.process_time() - begin) / (4 * ROUNDS)
+    found = {"wake": statistics.median(late[4 * ROUNDS :])}
+    if rank == 1:
+        found["block"] = max(0.0, worked[1e-3] - worked[0.0])
+    return found
+
+
+def _rank(rank: int, world: int, folder: Path) -> None:
+    """Measures what `calibrate` reads."""
+    import taeda
+    import taeda.distributed as dist
+
+    before_others()
+    taeda.set_num_threads(1)
+    store = dist.FileStore(str(folder / "meeting"), world)
+    dist.init_process_group("gloo", rank=rank, world_size=world, store=store)
+    # Tensors by turns: those of a training step are not in the nearest cache either.
+    wholes = [taeda.ones(LARGE // 4) for _ in range(TENSORS)]
+    parts = [taeda.ones(LARGE // 4 // world) for _ in range(TENSORS)]
+    tiny = taeda.ones(1)
+
+    def gather(i: int) -> None:
+        # Into new memory, as training gathers parameters.
+        dist.all_gather_into_tensor(taeda.empty(LARGE // 4), parts[i])
+
+    calls = {
+        "tiny": lambda i: dist.all_reduce(tiny),
+        "copy": gather,
+        "reduce": lambda i: dist.reduce_scatter_tensor(parts[i], wholes[i]),
+    }
+    found = [f"{k} {_timed(call, dist.barrier)}" for k, call in calls.items()]
+    if rank < 2:
+        found += [f"{k} {seconds}" for k, seconds in _messages(rank).items()]
+    (folder / f"times.{rank}").write_text("\n".join(found))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def _times(world: int) -> dict[str, float]:
+    """By name, seconds at the median rank."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        together([start("machine", [r, world, folder]) for r in range(world)])
+        rows: dict[str, list[float]] = {}
+        for rank in range(world):
+            for line in (folder / f"times.{rank}").read_text().splitlines():
+                key, seconds = line.split()
+                rows.setdefault(key, []).append(float(seconds))
+    return {key: statistics.median(values) for key, values in rows.items()}
+
+
+def calibrate(cores: int) -> Host:
+    """This machine's figures, of as many ranks as cores and of twice as many."""
+    few, many = _times(cores), _times(2 * cores)
+    return Host(
+        cores=cores,
+        latency=few["tiny"],
+        switch=max(0.0, many["tiny"] - few["tiny"]) / cores,
+        wake=max(0.0, few["wake"] - few["tiny"]),
+        block=few["block"],
+        copy=max(0.0, few["copy"] - few["tiny"]) / LARGE,
+        reduce=max(0.0, few["reduce"] - few["tiny"]) / LARGE,
+    )
+
+
+if __name__ == "__main__":
+    _rank(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,165 @@
+"""Training that is recorded over the fake backend, and measured with real ranks.
+
+    python -m tools.simulate.trainee KIND RANK WORLD FOLDER STEPS record|measure
+
+`record` writes this rank's schedule, `measure` the seconds of a step; of STEPS steps
+the one that was faster than three of four, since other programs take cores.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import taeda
+import taeda.distributed as dist
+from taeda import nn
+from taeda.distributed._fake import FakeBackend, FakeRecord, FakeStore
+from taeda.distributed.fsdp import fully_shard
+from taeda.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from taeda.distributed.pipelining._exchange import _HEAD, _describe
+
+from . import events
+from .machine import before_others
+
+WIDTH, LAYERS, ROWS = 384, 8, 384  # rows of each rank, or of the pipeline's batch
+BATCHES = 8  # of a pipeline
+KINDS = ("ddp", "fsdp", "gpipe", "1f1b")
+WARM_UP = 3
+
+
+def blocks(count: int) -> nn.Sequential:
+    """Layers of which each is gathered, or lies on a stage, as a whole."""
+    taeda.manual_seed(0)
+    layers: list[nn.Module] = []
+    for _ in range(count):
+        layers.append(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU()))
+    return nn.Sequential(*layers)
+
+
+def data_parallel(kind: str):
+    """The parameters, and a function that makes their gradients."""
+    model = blocks(LAYERS)
+    if kind == "ddp":
+        called: nn.Module = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=4)
+    else:
+        for block in model:
+            fully_shard(block)
+        called = fully_shard(model)
+    x = taeda.randn(ROWS, WIDTH)
+    return model.parameters(), lambda: called(x).square().mean().backward()
+
+
+def pipeline(kind: str, rank: int, world: int):
+    """As above, of a stage."""
+    part = blocks(LAYERS // world)
+    stage = PipelineStage(part, rank, world, taeda.device("cpu"))
+    maker = ScheduleGPipe if kind == "gpipe" else Schedule1F1B
+    schedule = maker(stage, BATCHES, loss_fn=nn.functional.mse_loss)
+    x = taeda.randn(ROWS, WIDTH)
+
+    def step() -> None:
+        given = (x,) if rank == 0 else ()
+        schedule.step(*given, **({"target": x} if rank == world - 1 else {}))
+
+    return part.parameters(), step
+
+
+class Cores:
+    """As many tokens as there are cores, in a pipe: who computes has one.
+
+    Ranks that are recorded at once take turns where they would wait for each other, so
+    each finds in the caches what it will find when they do.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._pipe = os.open(folder / "cores", os.O_RDWR)
+
+    def take(self) -> None:
+        """Waits for a core."""
+        os.read(self._pipe, 1)
+
+    def give(self) -> None:
+        """Lets another rank have it."""
+        os.write(self._pipe, b".")
+
+
+class Answering(FakeBackend):
+    """Ranks that share cores; messages of a pipeline's neighbours are a head and
+    activations of one shape."""
+
+    cores: Cores
+
+    def _pause(self) -> None:
+        self.cores.give()
+        self.cores.take()
+
+    def recv(self, tensors, srcRank: int, tag: int):
+        work = super().recv(tensors, srcRank, tag)
+        tensor = tensors[0]
+        if tensor.dtype == taeda.int64:
+            sent = taeda.empty(ROWS // BATCHES, WIDTH, requires_grad=True)
+            head = _describe([sent])
+            tensor.copy_(taeda.tensor(head + [0] * (_HEAD - len(head))))
+        else:
+            tensor.fill_(0.5)
+        return work
+
+
+def join(rank: int, world: int, folder: Path, action: str) -> None:
+    """Makes the group."""
+    if action == "record":
+        Answering.cores = Cores(folder)
+        Answering.cores.take()
+        dist.Backend.register_backend(
+            "answering",
+            lambda store, r, n, limit: Answering(r, n, "0"),
+            devices=["cpu"],
+        )
+        store: dist.Store = FakeStore()
+        dist.init_process_group("answering", rank=rank, world_size=world, store=store)
+        return
+    store = dist.FileStore(str(folder / "meeting"), world)
+    limit = timedelta(seconds=60)
+    dist.init_process_group(
+        "gloo", rank=rank, world_size=world, store=store, timeout=limit
+    )
+
+
+def main() -> None:
+    """Runs one rank."""
+    kind, rank, world, folder, steps = sys.argv[1:6]
+    record, place = sys.argv[6] == "record", Path(folder)
+    before_others()
+    taeda.set_num_threads(1)
+    join(int(rank), int(world), place, sys.argv[6])
+    if kind in ("ddp", "fsdp"):
+        parameters, step = data_parallel(kind)
+    else:
+        parameters, step = pipeline(kind, int(rank), int(world))
+    optimizer = taeda.optim.SGD(parameters, lr=1e-3)
+    times, schedules = [], []
+    for number in range(WARM_UP + int(steps)):
+        with FakeRecord() as calls:
+            begin = time.perf_counter()
+            optimizer.zero_grad()
+            step()
+            optimizer.step()
+            end = time.perf_counter()
+        if number >= WARM_UP:
+            times.append(end - begin)
+            schedules.append(events.from_record(calls.calls, begin, end))
+    if record:
+        Answering.cores.give()
+        events.save(events.typical(schedules), place / f"schedule.{rank}")
+    else:
+        dist.barrier()
+        (place / f"seconds.{rank}").write_text(str(sorted(times)[len(times) // 4]))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
