@@ -72,12 +72,35 @@ Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
   return *found;
 }
 
-TensorBase stand_in(const TensorBase& t) {
-  TensorBase made =
-      make_tensor_strided("meta", t.sizes(), t.strides(), t.dtype(), kMeta);
-  made.impl()->is_wrapped_number = t.impl()->is_wrapped_number;
-  return made;
-}
+// What takes the place of a call's tensors. Those that begin at one place in
+// memory do so here too: rules that refuse to read what is written see that.
+class StandIns {
+ public:
+  TensorBase of(const TensorBase& t) {
+    for (const auto& [real, made] : known_) {
+      if (real.is_same(t)) return made;
+    }
+    TensorBase made;
+    for (const auto& [real, before] : known_) {
+      if (real.storage().get() == t.storage().get() &&
+          real.storage_offset() == t.storage_offset() &&
+          real.dtype() == t.dtype()) {
+        made = make_view(before, t.sizes(), t.strides(), 0);
+        break;
+      }
+    }
+    if (!made.defined()) {
+      made =
+          make_tensor_strided("meta", t.sizes(), t.strides(), t.dtype(), kMeta);
+    }
+    made.impl()->is_wrapped_number = t.impl()->is_wrapped_number;
+    known_.emplace_back(t, made);
+    return made;
+  }
+
+ private:
+  SmallVector<std::pair<TensorBase, TensorBase>, 6> known_;
+};
 
 // The call's own rule, by its meta kernel: errors, warnings, and how the
 // results lie. Written tensors among the results are stand-ins too.
@@ -85,8 +108,9 @@ std::vector<TensorBase> planned(const OperatorEntry& op,
                                 void* meta,
                                 std::span<const IValue> values) {
   Stack stack(values.begin(), values.end());
+  StandIns stand_ins;
   for (size_t i = 0; i < stack.size(); ++i) {
-    each_tensor(stack[i], [](TensorBase& t) { t = stand_in(t); });
+    each_tensor(stack[i], [&](TensorBase& t) { t = stand_ins.of(t); });
     if (op.info->values[i].type == ValueType::Device) stack[i] = IValue(kMeta);
   }
   op.from_stack(op, meta, stack);
@@ -356,7 +380,9 @@ void register_fallback() {
                            choosing_definitions(),
                            layer_definitions(),
                            transform_definitions(),
-                           system_definitions()}) {
+                           system_definitions(),
+                           sampling_definitions(),
+                           sequence_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

@@ -120,7 +120,14 @@ Tensor selecting_backward(const Tensor& grad,
   Tensor from = gone ? ops::unsqueeze(grad, dim) : grad;
   Tensor places = gone ? ops::unsqueeze(indices, dim) : indices;
   Tensor out = ops::zeros(sizes, grad.dtype(), std::nullopt, grad.device());
-  scatter_into({"value_selecting_reduction_backward", dim, places, from}, out);
+  // cummax names the same element several times.
+  scatter_into({"value_selecting_reduction_backward",
+                dim,
+                places,
+                from,
+                0,
+                Combine::Add},
+               out);
   return out;
 }
 
