@@ -382,7 +382,8 @@ void register_fallback() {
                            transform_definitions(),
                            system_definitions(),
                            sampling_definitions(),
-                           sequence_definitions()}) {
+                           sequence_definitions(),
+                           factor_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

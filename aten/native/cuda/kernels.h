@@ -46,6 +46,7 @@ Definitions transform_definitions();
 Definitions system_definitions();
 Definitions sampling_definitions();
 Definitions sequence_definitions();
+Definitions factor_definitions();
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {
