@@ -303,13 +303,16 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
     targets.push_back(v.get<TensorBase>());
   }
   void* meta = observe::kernel_at(op, DispatchKey::Meta);
-  for (const TensorBase& t : targets) {
-    check_memory(op, values, t, meta != nullptr);
-  }
   std::vector<TensorBase> plans;
   if (meta != nullptr) {
+    for (const TensorBase& t : targets) check_memory(op, values, t, true);
     gather_on_device(op, values);
     plans = planned(op, meta, values);
+    for (size_t i = 0; i < plans.size(); ++i) resized(op, values, i, plans[i]);
+  }
+  // What has grown may lie over what is read now.
+  for (const TensorBase& t : targets) {
+    check_memory(op, values, t, meta != nullptr);
   }
   Stack results = call_with(*found->second,
                             functional_arguments(op, *found->second, values));
@@ -320,7 +323,7 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
       continue;
     }
     // The meta kernel has checked and warned.
-    copy_into(resized(op, values, i, plans[i]), result);
+    copy_into(targets[i], result);
   }
   boxing::keep_written(op, stack, base);
 }
@@ -383,7 +386,8 @@ void register_fallback() {
                            system_definitions(),
                            sampling_definitions(),
                            sequence_definitions(),
-                           factor_definitions()}) {
+                           factor_definitions(),
+                           spectrum_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

@@ -47,6 +47,7 @@ Definitions system_definitions();
 Definitions sampling_definitions();
 Definitions sequence_definitions();
 Definitions factor_definitions();
+Definitions spectrum_definitions();
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {
