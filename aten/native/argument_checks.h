@@ -47,7 +47,7 @@ void check_count(std::string_view op,
 }
 
 // Whether a condition of one element holds: in all samples that a wrapper
-// stands for, and as far as is known where there is no data. Waits for a device.
+// stands for, as far as is known where there is no data. Waits for a device.
 inline bool holds_throughout(const Tensor& condition) {
   Tensor plain = innermost_value(condition);
   if (plain.is_meta()) return true;

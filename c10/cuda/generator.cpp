@@ -85,16 +85,15 @@ Draws take_draws(const Generator& given,
               "Expected a 'cuda' device type for generator but found '",
               given ? given->device().str() : "",
               "'");
-  CudaGeneratorImpl& generator = given
-                                     ? static_cast<CudaGeneratorImpl&>(*given)
-                                     : default_generator(device);
+  CudaGeneratorImpl& generator = given ? static_cast<CudaGeneratorImpl&>(*given)
+                                       : default_generator(device);
   const GpuProperties& p = properties_of(device);
   int64_t resident = p.max_threads_per_multiprocessor / kThreadsOfBlock;
   int64_t most = std::max<int64_t>(p.multiprocessors * resident, 1);
   int64_t blocks = (count + kThreadsOfBlock - 1) / kThreadsOfBlock;
   Draws draws;
-  draws.threads = std::max<int64_t>(std::min(blocks, most), 1) *
-                  kThreadsOfBlock;
+  draws.threads =
+      std::max<int64_t>(std::min(blocks, most), 1) * kThreadsOfBlock;
   int64_t turn = draws.threads * per_block;
   auto words = static_cast<uint64_t>((count + turn - 1) / turn) *
                CudaGeneratorImpl::kBlock;

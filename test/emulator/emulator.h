@@ -19,7 +19,7 @@ using taeda::cuda::Address;
 using taeda::cuda::Result;
 
 inline constexpr Result kInvalid = 1;
-inline constexpr Result kNotMapped = 700; // an illegal address
+inline constexpr Result kNotMapped = 700;  // an illegal address
 
 // Note [Emulated memory]
 // Device memory is mapped without any right of access. Work on the device is

@@ -215,7 +215,8 @@ Tensor orthogonal(const Tensor& from, const Tensor& tau, int64_t columns) {
   DimVector sizes = with(lead_of(from), {from.size(-2), columns});
   Tensor q = filled(sizes, from.dtype(), from.device());
   fill_with(ops::diagonal(q, 0, -2, -1), 1);
-  DeviceCall("linalg_householder_product", "factors", "orthogonal_matrix(g, i);")
+  DeviceCall(
+      "linalg_householder_product", "factors", "orthogonal_matrix(g, i);")
       .tensor("from", row_major(from))
       .tensor("tau", row_major(tau))
       .tensor("q", q)

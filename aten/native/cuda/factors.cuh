@@ -1,5 +1,6 @@
 // Factors of matrices in their plain form: a thread for each matrix. LAPACK's
-// conventions decide signs and the order of rows, so that results are the CPU's.
+// conventions decide signs and the order of rows, so that results are the
+// CPU's.
 #pragma once
 
 #include <taeda/aten/native/cuda/systems.cuh>

@@ -133,8 +133,8 @@ Tensor randperm(int64_t n,
 // Waits for the device.
 void check_weights(const Tensor& weights) {
   if (weights.numel() == 0) return;
-  Tensor fits = ops::logical_and(ops::ge(weights, Scalar(0)),
-                                 ops::isfinite(weights));
+  Tensor fits =
+      ops::logical_and(ops::ge(weights, Scalar(0)), ops::isfinite(weights));
   TAEDA_CHECK(ops::item(ops::all(fits)).to_bool(),
               "probability tensor contains either `inf`, `nan` or element < 0");
   DimVector last{-1};

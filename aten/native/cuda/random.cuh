@@ -24,8 +24,8 @@ struct Draw {
     part = static_cast<int>(turn % per_block);
     words = Philox4x32(seed,
                        static_cast<unsigned long long>(n % threads),
-                       static_cast<unsigned long long>(
-                           g.offset.integer() / 4 + turn / per_block))
+                       static_cast<unsigned long long>(g.offset.integer() / 4 +
+                                                       turn / per_block))
                 .next_block();
   }
 
@@ -39,8 +39,8 @@ struct Draw {
     return static_cast<float>(word) * 0x1p-32f + 0x1p-33f;
   }
   static __device__ inline double unit(unsigned low, unsigned high) {
-    const unsigned long long bits =
-        low ^ static_cast<unsigned long long>(high) << 21;
+    const unsigned long long bits = low ^ static_cast<unsigned long long>(high)
+                                              << 21;
     return static_cast<double>(bits) * 0x1p-53 + 0x1p-54;
   }
 };
@@ -87,8 +87,9 @@ __device__ inline void write_drawn(const G& g, Long i, F f) {
   using S = typename decltype(g.result)::Stored;
   if constexpr (kIsComplex<S>) {
     const auto real = f(2 * i);
-    g.result.write(i, S(static_cast<RealOf<S>>(real),
-                        static_cast<RealOf<S>>(f(2 * i + 1))));
+    g.result.write(
+        i,
+        S(static_cast<RealOf<S>>(real), static_cast<RealOf<S>>(f(2 * i + 1))));
   } else {
     g.result.write(i, f(i));
   }

@@ -83,10 +83,8 @@ struct AxisTaps {
       const double low = math::floor(pixel.at);
       for (int k = -1; k <= 2; ++k) {
         const AxisPlace p = modes.inside({low + k, 0.0}, size);
-        add_cubic(static_cast<Long>(p.at),
-                  size,
-                  pixel.at - low - k,
-                  pixel.slope);
+        add_cubic(
+            static_cast<Long>(p.at), size, pixel.at - low - k, pixel.slope);
       }
       return;
     }

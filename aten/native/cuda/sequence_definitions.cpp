@@ -193,8 +193,8 @@ Tensor repeat_interleave(const Tensor& repeats,
                 least);
     total = ops::item(ops::select(ends, 0, n - 1)).to_int();
   }
-  Tensor places = ops::arange(
-      total, kLong, std::nullopt, repeats.device(), std::nullopt);
+  Tensor places =
+      ops::arange(total, kLong, std::nullopt, repeats.device(), std::nullopt);
   Tensor found = ops::searchsorted(ends, places, false, /*right=*/true);
   return ops::_to_copy(found, repeats.dtype());
 }

@@ -97,7 +97,8 @@ __device__ inline void bag_factor_back_at(const G& g, Long i) {
   g.result.write(i, sum);
 }
 
-// Connectionist temporal classification (Graves et al., 2006), in log space ----
+// Connectionist temporal classification (Graves et al., 2006), in log space
+// ----
 
 template <class V>
 __device__ inline V log_add(V a, V b, V c) {
@@ -158,9 +159,9 @@ __device__ inline void ctc_at(const G& g, Long b) {
       const Long from = q.alpha_at(t - 1, s);
       const V before = s > 0 ? g.alpha.flat(from - 1) : kNever;
       const V skipped = q.skips(s) ? g.alpha.flat(from - 2) : kNever;
-      g.alpha.write(q.alpha_at(t, s),
-                    log_add(g.alpha.flat(from), before, skipped) +
-                        q.prob(t, q.label(s)));
+      g.alpha.write(
+          q.alpha_at(t, s),
+          log_add(g.alpha.flat(from), before, skipped) + q.prob(t, q.label(s)));
     }
   }
   const Long last = q.alpha_at(q.steps - 1, q.states() - 1);

@@ -119,7 +119,8 @@ __device__ inline void complete_column(const M& u, Long c) {
 }
 
 // The first columns of `u` begin as the matrix, of at least as many rows as
-// columns, `v` as the identity; `s` gets the singular values, the largest first.
+// columns, `v` as the identity; `s` gets the singular values, the largest
+// first.
 template <class G>
 __device__ inline void singular_matrix(const G& g, Long b) {
   const Matrix u(g.u, b);

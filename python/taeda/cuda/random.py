@@ -8,7 +8,7 @@ seeds and states for all of them are for none.
 from __future__ import annotations
 
 from taeda import _C
-from taeda.cuda._devices import index_of, device_count, is_available
+from taeda.cuda._devices import device_count, index_of, is_available
 
 __all__ = [
     "get_rng_state",

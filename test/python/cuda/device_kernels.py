@@ -117,6 +117,53 @@ except RuntimeError as error:
     assert done.stdout == "True\n", done.stderr
 
 
+DTYPES = [taeda.float32, taeda.float64, taeda.complex64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(5, 5), (2, 6, 3), (2, 3, 6), (0, 4)], ids=str)
+def test_factors_of_matrices(shape: tuple[int, ...], dtype: taeda.dtype) -> None:
+    taeda.manual_seed(len(shape))
+    a = taeda.randn(shape, dtype=dtype)
+    there = a.cuda()
+    q, r = taeda.linalg.qr(there)
+    same(lambda t: taeda.linalg.qr(t), a)
+    assert agree(q @ r, a)
+    u, s, vh = taeda.linalg.svd(there, full_matrices=False)
+    assert agree((u * s.unsqueeze(-2)) @ vh, a)
+    assert agree(s, taeda.linalg.svdvals(a))
+    full, _, rest = taeda.linalg.svd(there)
+    for m in (full, rest, q):
+        small = m.mH if m.shape[-2] < m.shape[-1] else m
+        assert agree(small.mH @ small, taeda.eye(small.shape[-1], dtype=dtype))
+    p, low, up = taeda.linalg.lu(there)
+    same(taeda.linalg.lu, a)
+    assert agree(p @ low @ up, a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_square_matrices(dtype: taeda.dtype) -> None:
+    a = taeda.randn(3, 4, 4, dtype=dtype)
+    hermitian = a @ a.mH + 4 * taeda.eye(4, dtype=dtype)
+    values, vectors = taeda.linalg.eigh(hermitian.cuda())
+    assert agree(values, taeda.linalg.eigvalsh(hermitian))
+    scaled = vectors * values.unsqueeze(-2)
+    assert agree(scaled @ vectors.mH, hermitian)
+    same(lambda t: taeda.linalg.cholesky(t, upper=True), hermitian)
+    same(taeda.linalg.det, a)
+    same(taeda.linalg.slogdet, a)
+    right = taeda.randn(4, 2, dtype=dtype)
+    for left, upper in ((True, False), (True, True), (False, False)):
+        b = right if left else right.mT
+
+        def solve(t: Tensor, b: Tensor, left: bool = left, upper: bool = upper):
+            return taeda.linalg.solve_triangular(t, b, upper=upper, left=left)
+
+        same(solve, hermitian, b)
+    with pytest.raises(RuntimeError, match="not positive-definite"):
+        taeda.linalg.cholesky(-hermitian.cuda())
+
+
 def test_sizes_that_hang_on_data(x: Tensor) -> None:
     same(lambda t: taeda.nonzero(t > 0), x)
     same(lambda t: taeda.unique(t, return_inverse=True, return_counts=True), x.int())
