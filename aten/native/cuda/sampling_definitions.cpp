@@ -26,9 +26,9 @@ template <int kAxes>
 Pair grid_sampler_backward(const Tensor& grad_output,
                            const Tensor& input,
                            const Tensor& grid,
-                           int64_t interpolation_mode,
-                           int64_t padding_mode,
-                           bool align_corners,
+                           int64_t interpolation,
+                           int64_t beyond,
+                           bool corners,
                            ArrayRef<bool> wanted) {
   bool small = input.dtype() == kHalf || input.dtype() == kBFloat16;
   ScalarType wide = small ? kFloat : input.dtype();
@@ -46,9 +46,9 @@ Pair grid_sampler_backward(const Tensor& grad_output,
     constexpr const char* kBody =
         kAxes == 2 ? "sampled_back_at<2>(g, i);" : "sampled_back_at<3>(g, i);";
     DeviceCall("grid_sampler", "sampling", kBody)
-        .number("interpolation_mode", interpolation_mode)
-        .number("padding_mode", padding_mode)
-        .number("align_corners", align_corners ? 1 : 0)
+        .number("interpolation_mode", interpolation)
+        .number("padding_mode", beyond)
+        .number("align_corners", corners ? 1 : 0)
         .tensor("grad_output", grad_output)
         .tensor("input", input)
         .tensor("grid", grid)
