@@ -58,8 +58,13 @@ Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     // Lists of optional tensors are indices, which may lie on the CPU.
     bool moves = op.info->values[i].has(ArgInfo::kOptionalElement);
+    bool written = op.info->values[i].has(ArgInfo::kWritten);
     each_tensor(values[i], [&](TensorBase& t) {
-      if (t.device() == *found) return;
+      if (t.device() == *found) {
+        // Kernels read memory as it is.
+        if (!written && (t.is_conj() || t.is_neg())) t = contiguous(t);
+        return;
+      }
       if (t.device().is_cpu() && (t.dim() == 0 || moves)) {
         TensorBase there = make_tensor(op.name, t.sizes(), t.dtype(), *found);
         copy_into(there, t);

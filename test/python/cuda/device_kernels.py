@@ -135,7 +135,8 @@ def test_factors_of_matrices(shape: tuple[int, ...], dtype: taeda.dtype) -> None
     full, _, rest = taeda.linalg.svd(there)
     for m in (full, rest, q):
         small = m.mH if m.shape[-2] < m.shape[-1] else m
-        assert agree(small.mH @ small, taeda.eye(small.shape[-1], dtype=dtype))
+        one = taeda.eye(small.shape[-1], dtype=dtype)
+        assert agree(small.mH @ small, one.expand(*shape[:-2], *one.shape))
     p, low, up = taeda.linalg.lu(there)
     same(taeda.linalg.lu, a)
     assert agree(p @ low @ up, a)
