@@ -203,7 +203,10 @@ Tensor repeat_interleave(const Tensor& repeats,
 Tensor hash_tensor(const Tensor& self, IntArrayRef dim, bool keepdim, int64_t) {
   DimVector order, kept;
   std::vector<bool> folds(self.sizes().size(), dim.empty());
-  for (int64_t d : dim) folds[static_cast<size_t>(wrap_dim(d, self.dim()))] = 1;
+  for (int64_t d : dim) {
+    if (folds.empty()) break;  // without axes there is nothing to go along
+    folds[static_cast<size_t>(wrap_dim(d, self.dim()))] = true;
+  }
   int64_t count = 1;
   for (bool wanted : {false, true}) {
     for (size_t d = 0; d < folds.size(); ++d) {
