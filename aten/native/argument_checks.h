@@ -3,6 +3,7 @@
 #pragma once
 
 #include <taeda/aten/core/level.h>
+#include <taeda/aten/iter/copy.h>
 
 #include <algorithm>
 #include <string_view>
@@ -46,10 +47,11 @@ void check_count(std::string_view op,
 }
 
 // Whether a condition of one element holds: in all samples that a wrapper
-// stands for, and as far as is known where there is no data.
+// stands for, as far as is known where there is no data. Waits for a device.
 inline bool holds_throughout(const Tensor& condition) {
   Tensor plain = innermost_value(condition);
   if (plain.is_meta()) return true;
+  plain = Tensor(on_cpu(plain));
   const bool* values = plain.const_data<bool>();
   return std::all_of(values, values + plain.numel(), [](bool v) { return v; });
 }

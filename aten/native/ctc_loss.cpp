@@ -175,7 +175,8 @@ Tensor ctc_loss(const Tensor& log_probs,
           lengths.mutable_data<double>()[b] =
               static_cast<double>(std::max<int64_t>(target_lengths[b], 1));
         }
-        return cast(lengths, loss.dtype());
+        return ops::_to_copy(
+            lengths, loss.dtype(), std::nullopt, loss.device());
       });
 }
 

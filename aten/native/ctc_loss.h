@@ -11,8 +11,9 @@ namespace taeda::native {
 
 using Lengths = std::vector<int64_t>;
 
+// Waits for a device.
 inline Lengths list_of(const Tensor& lengths) {
-  Tensor t = contiguous_as(lengths, kLong);
+  Tensor t = contiguous_as(Tensor(on_cpu(lengths)), kLong);
   return {t.const_data<int64_t>(), t.const_data<int64_t>() + t.numel()};
 }
 

@@ -48,18 +48,12 @@ void warn_of_bytes(ArrayRef<OptionalTensor> indices) {
   }
 }
 
-Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
-  warn_of_bytes(indices);
-  const Tensor* mask = only_mask(indices);
-  if (mask != nullptr && mask->sizes() == self.sizes()) {
-    return ops::masked_select(self, *mask);
-  }
-  auto names_mask = [](const OptionalTensor& t) {
-    return t && t->defined() && is_mask(*t);
-  };
-  if (std::none_of(indices.begin(), indices.end(), names_mask)) {
-    return ops::_unsafe_index(self, indices);
-  }
+bool names_mask(const OptionalTensor& t) {
+  return t && t->defined() && is_mask(*t);
+}
+
+SmallVector<OptionalTensor, 6> with_positions(
+    const Tensor& self, ArrayRef<OptionalTensor> indices) {
   SmallVector<OptionalTensor, 6> positions;
   for (const OptionalTensor& entry : indices) {
     if (!names_mask(entry)) {
@@ -71,7 +65,19 @@ Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
       positions.push_back(std::move(column));
     }
   }
-  return ops::_unsafe_index(self, positions);
+  return positions;
+}
+
+Tensor index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
+  warn_of_bytes(indices);
+  const Tensor* mask = only_mask(indices);
+  if (mask != nullptr && mask->sizes() == self.sizes()) {
+    return ops::masked_select(self, *mask);
+  }
+  if (std::none_of(indices.begin(), indices.end(), names_mask)) {
+    return ops::_unsafe_index(self, indices);
+  }
+  return ops::_unsafe_index(self, with_positions(self, indices));
 }
 
 template <class I>

@@ -100,6 +100,9 @@ bool is_mask(const T& t) {
 void warn_of_bytes(ArrayRef<OptionalTensor> indices);
 
 void check_mask(const Tensor& self, const Tensor& mask, size_t at);
+// The same indices, the positions of masks in their place. Waits for a device.
+TAEDA_API SmallVector<OptionalTensor, 6> with_positions(
+    const Tensor& self, ArrayRef<OptionalTensor> indices);
 
 void check_count(const auto& self, size_t count) {
   TAEDA_CHECK_AS(Index,

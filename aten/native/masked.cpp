@@ -15,10 +15,13 @@
 #include <taeda/gen/native/take_along_dim.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/amax.h>
+#include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/gather.h>
+#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/lt.h>
 #include <taeda/gen/ops/masked_select.h>
 #include <taeda/gen/ops/nonzero.h>
@@ -171,6 +174,38 @@ Tensor take_along_dim(const Tensor& self,
                      false);
 }
 
+namespace {
+
+// A row for each element, as far as it names one of so many classes.
+Tensor compared_with_classes(const Tensor& self, int64_t count) {
+  Tensor all = ops::arange(
+      Scalar(count), kLong, std::nullopt, self.device(), std::nullopt);
+  return ops::_to_copy(ops::eq(ops::unsqueeze(self, -1), all), kLong);
+}
+
+// How many classes there are: what was asked for, or up to the largest.
+int64_t classes_of(int64_t elements,
+                   int64_t least,
+                   int64_t largest,
+                   int64_t asked) {
+  TAEDA_CHECK(
+      elements > 0 || asked > 0,
+      "one_hot: Can not infer total number of classes from empty tensor.");
+  TAEDA_CHECK(
+      least >= 0, "one_hot: Class values must be non-negative, got ", least);
+  if (asked == -1) return largest + 1;
+  TAEDA_CHECK(
+      asked > 0, "one_hot: num_classes should be positive, got ", asked);
+  TAEDA_CHECK(asked > largest,
+              "one_hot: Class values must be smaller than num_classes, got ",
+              largest,
+              " for ",
+              asked);
+  return asked;
+}
+
+}  // namespace
+
 Tensor one_hot(const Tensor& self, int64_t num_classes) {
   TAEDA_CHECK(
       self.dtype() == kLong,
@@ -182,39 +217,25 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
         "one_hot: num_classes must be given where the classes cannot be "
         "looked at, got ",
         num_classes);
-    Tensor all = ops::arange(
-        Scalar(num_classes), kLong, std::nullopt, self.device(), std::nullopt);
-    return ops::_to_copy(ops::eq(ops::unsqueeze(self, -1), all), kLong);
+    return compared_with_classes(self, num_classes);
   }
+  int64_t n = self.numel(), least = 0, largest = -1;
   if (!self.is_cpu()) {
-    return ops::_to_copy(one_hot(on_cpu(self), num_classes),
-                         std::nullopt,
-                         std::nullopt,
-                         self.device());
+    // Waits for the device.
+    if (n > 0) {
+      least = ops::item(ops::amin(self, IntArrayRef{})).to_int();
+      largest = ops::item(ops::amax(self, IntArrayRef{})).to_int();
+    }
+    return compared_with_classes(self,
+                                 classes_of(n, least, largest, num_classes));
   }
   Tensor classes = contiguous(self);
   const int64_t* c = classes.const_data<int64_t>();
-  int64_t n = classes.numel(), largest = -1;
-  TAEDA_CHECK(
-      n > 0 || num_classes > 0,
-      "one_hot: Can not infer total number of classes from empty tensor.");
   for (int64_t i = 0; i < n; ++i) {
-    TAEDA_CHECK(
-        c[i] >= 0, "one_hot: Class values must be non-negative, got ", c[i]);
+    least = std::min(least, c[i]);
     largest = std::max(largest, c[i]);
   }
-  if (num_classes == -1) {
-    num_classes = largest + 1;
-  } else {
-    TAEDA_CHECK(num_classes > 0,
-                "one_hot: num_classes should be positive, got ",
-                num_classes);
-    TAEDA_CHECK(num_classes > largest,
-                "one_hot: Class values must be smaller than num_classes, got ",
-                largest,
-                " for ",
-                num_classes);
-  }
+  num_classes = classes_of(n, least, largest, num_classes);
   DimVector shape(self.sizes());
   shape.push_back(num_classes);
   Tensor out = make_tensor("one_hot", shape, kLong);

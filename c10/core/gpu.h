@@ -2,7 +2,7 @@
 // something is first asked of it.
 #pragma once
 
-#include <taeda/c10/core/device.h>
+#include <taeda/c10/core/generator.h>
 
 #include <array>
 #include <cstddef>
@@ -112,6 +112,10 @@ class TAEDA_API Gpu {
   virtual void* allocate_host(size_t bytes) = 0;
   virtual void free_host(void* data) = 0;
   virtual bool is_pinned(const void* data) = 0;
+
+  // The device's own, and a new one.
+  virtual Generator default_generator(int device) = 0;
+  virtual Generator new_generator(int device) = 0;
 };
 
 // Loads libtaeda_cuda.so where that was not done. AssertionError "Taeda not

@@ -1,5 +1,7 @@
 #include <taeda/c10/cuda/stream.h>
 
+#include <taeda/c10/cuda/fault.h>
+
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -97,6 +99,7 @@ bool is_done(GpuStream stream) {
   Result status = driver().stream_query(handle);
   if (status == kNotReady) return false;
   check(status, "cuStreamQuery");
+  check_fault(stream.device);
   return true;
 }
 
@@ -104,11 +107,13 @@ void wait_for(GpuStream stream) {
   StreamHandle handle = handle_of(stream);
   use_context(stream.device);
   check(driver().stream_wait(handle), "cuStreamSynchronize");
+  check_fault(stream.device);
 }
 
 void wait_for_device(int device) {
   use_context(device);
   check(driver().context_wait(), "cuCtxSynchronize");
+  check_fault(device);
 }
 
 Event::~Event() {
@@ -144,6 +149,7 @@ bool Event::is_done() const {
   Result status = driver().event_query(handle_);
   if (status == kNotReady) return false;
   check(status, "cuEventQuery");
+  check_fault(device_);
   return true;
 }
 
@@ -151,6 +157,7 @@ void Event::wait() const {
   if (handle_ == nullptr) return;
   use_context(device_);
   check(driver().event_wait(handle_), "cuEventSynchronize");
+  check_fault(device_);
 }
 
 float Event::until(const Event& end) const {

@@ -212,7 +212,7 @@ Tensor cofactors(const Tensor& a) {
   auto [u, s, vh] = ops::linalg_svd(a, /*full_matrices=*/true, std::nullopt);
   int64_t n = a.size(-1);
   // Products of the singular values but one.
-  Tensor one = ops::eye(n, n, ops::eq(s, s).dtype());
+  Tensor one = ops::eye(n, n, kBool, std::nullopt, s.device());
   Tensor others =
       ops::prod(ops::masked_fill(ops::unsqueeze(s, -2), one, Scalar(1)), -1);
   Tensor turn = conj_of(ops::mul(ops::linalg_det(u), ops::linalg_det(vh)));

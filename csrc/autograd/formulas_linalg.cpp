@@ -161,7 +161,8 @@ std::tuple<Tensor, Tensor> householder_product_gradients(
   std::vector<Tensor> columns, factors;
   int64_t last[] = {-1};
   int64_t m = q.size(-2), n = q.size(-1), k = tau.size(-1);
-  Tensor one = ops::eye(m, n, reflectors.dtype());
+  Tensor one =
+      ops::eye(m, n, reflectors.dtype(), std::nullopt, reflectors.device());
   for (int64_t i = 0; i < k; ++i) {
     // Ones on the diagonal, zeros above it.
     Tensor column = ops::unsqueeze(ops::select(reflectors, -1, i), -1);
@@ -194,7 +195,7 @@ namespace {
 Tensor rotated(const Tensor& x, const Tensor& s) {
   Tensor row = ops::unsqueeze(s, -2), column = ops::unsqueeze(s, -1);
   Tensor e = ops::mul(minus(row, column), plus(row, column));
-  e = plus(e, ops::eye(s.size(-1), s.dtype()));
+  e = plus(e, ops::eye(s.size(-1), s.dtype(), std::nullopt, s.device()));
   return ops::div(skew(x), e);
 }
 

@@ -1,5 +1,7 @@
 // `_C._cuda`: devices, streams, events and memory of GPUs, for taeda/cuda.
+#include <taeda/aten/core/memory.h>
 #include <taeda/c10/core/gpu.h>
+#include <taeda/c10/core/strides.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -177,6 +179,31 @@ void bind_memory(py::module_& m) {
   });
 }
 
+// Page-locked memory for the elements of a tensor of the CPU, row-major; empty
+// tensors have none to lock.
+TensorBase pinned_like(const TensorBase& t) {
+  TAEDA_CHECK(t.is_cpu(),
+              "cannot pin '",
+              t.device(),
+              "' tensors: only dense CPU tensors can be pinned");
+  size_t bytes = t.nbytes();
+  void* data = gpu().allocate_host(bytes);
+  auto free = [](void* block, size_t) { gpu().free_host(block); };
+  DimVector strides = strides::contiguous<int64_t>(t.sizes());
+  return over_memory(
+      DataPtr{data, data, free}, bytes, t.dtype(), t.sizes(), strides);
+}
+
+bool is_pinned(const TensorBase& t) {
+  if (!gpu_is_loaded() || gpu_is_lost_in_fork() || !t.is_cpu()) return false;
+  return t.storage() && gpu().is_pinned(t.storage()->data());
+}
+
+void bind_pinned(py::module_& m) {
+  m.def("pinned_like", pinned_like);
+  m.def("is_pinned", is_pinned);
+}
+
 }  // namespace
 
 void bind_cuda(PyObject* module) {
@@ -195,8 +222,13 @@ void bind_cuda(PyObject* module) {
   m.def("can_access_peer", [](int device, int peer) {
     return gpu().can_access_peer(device, peer);
   });
+  m.def("default_generator", [](int device) {
+    return py::reinterpret_steal<py::object>(
+        wrap(gpu().default_generator(device)));
+  });
   bind_streams(m);
   bind_memory(m);
+  bind_pinned(m);
   as_module(module).attr("_cuda") = m;
 }
 

@@ -2,6 +2,7 @@
 
 #include <taeda/aten/cpu_capability.h>
 #include <taeda/aten/parallel/parallel.h>
+#include <taeda/c10/core/gpu.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -35,11 +36,14 @@ void set_default(ScalarType t) {
 
 SharedGenerator make_generator(std::optional<Device> given) {
   Device device = given.value_or(Device());
-  TAEDA_CHECK(
-      device.is_cpu(),
-      message(
-          "Generator: no generator for device {} (this build has the CPU only)",
-          device));
+  if (device.is_cuda()) {
+    int index = device.has_index() ? device.index : gpu().current_device();
+    return gpu().new_generator(index);
+  }
+  TAEDA_CHECK(device.is_cpu(),
+              "Generator: no generator for device ",
+              device,
+              " (the CPU and CUDA have some)");
   return make_cpu_generator();
 }
 

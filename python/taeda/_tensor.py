@@ -301,12 +301,26 @@ class Tensor(_C.TensorBase):
         return self.untyped_storage().is_shared()
 
     def is_pinned(self, device=None) -> bool:
-        """Whether the memory is page-locked for an accelerator: never on this build."""
-        return False
+        """Whether the memory is page-locked, so that a GPU copies it by itself."""
+        return _C._cuda.is_pinned(self)
 
     def pin_memory(self, device=None) -> Tensor:
-        """Page-locked memory serves accelerators; without one it is an error."""
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+        """The same elements in page-locked memory; `self` where it lies there already.
+
+        Copies to and from a GPU with `non_blocking=True` then return at once.
+
+        Raises:
+            RuntimeError: there is no GPU, or the tensor lies on one.
+        """
+        if _C._cuda.is_pinned(self):
+            return self
+        from taeda import cuda
+
+        if not cuda.is_available():
+            raise RuntimeError(
+                "Cannot access accelerator device when none is available."
+            )
+        return _C._cuda.pinned_like(self).copy_(self)
 
     def share_memory_(self):
         """Move the memory where other processes can see it.

@@ -29,12 +29,25 @@ def manual_seed(seed: int) -> Generator:
         >>> taeda.manual_seed(0).initial_seed()
         0
     """
+    _each_gpu("manual_seed_all", int(seed))
     return default_generator.manual_seed(int(seed))
 
 
+def _each_gpu(name: str, *args):
+    """A function of `cuda.random`, where GPUs are in use: others have no generator
+    yet, and take the CPU's seed when they get it."""
+    if _C._cuda.is_loaded() and not _C._cuda.is_lost_in_fork():
+        from taeda.cuda import random
+
+        return getattr(random, name)(*args)
+    return ()
+
+
 def seed() -> int:
-    """Seed from the system's entropy; returns the seed."""
-    return default_generator.seed()
+    """Seed all devices from the system's entropy; returns the seed."""
+    value = default_generator.seed()
+    _each_gpu("manual_seed_all", value)
+    return value
 
 
 def initial_seed() -> int:
@@ -61,7 +74,7 @@ class fork_rng:
     """Whatever is drawn inside leaves the state outside as it was.
 
     Args:
-        devices: accelerators whose state is kept as well; there are none.
+        devices: GPUs whose state is kept as well; all that are in use unless given.
         enabled: False does nothing.
         device_type: the kind of these accelerators; "cuda" unless given.
 
@@ -79,30 +92,34 @@ class fork_rng:
         device_type: str | None = None,
     ) -> None:
         self.enabled = enabled
-        self.devices = list(devices or ()), device_type or "cuda"
+        self.devices = devices, device_type or "cuda"
 
     def __enter__(self) -> None:
         if self.enabled:
             self.state = get_rng_state()
-            self._refuse_devices()
+            devices, kind = self.devices
+            if devices is None:
+                devices = range(len(_each_gpu("get_rng_state_all")))
+            self.states = [(d, self._module(kind).get_rng_state(d)) for d in devices]
 
-    def _refuse_devices(self) -> None:
-        devices, kind = self.devices
-        if devices:
-            import taeda
+    @staticmethod
+    def _module(kind: str):
+        import taeda
 
-            getattr(taeda, kind).get_rng_state(devices[0])
+        return getattr(taeda, kind)
 
     def __exit__(self, *exception) -> None:
         if self.enabled:
             set_rng_state(self.state)
+            for device, state in self.states:
+                self._module(self.devices[1]).set_rng_state(state, device)
 
     def __call__(self, function):
         from functools import wraps
 
         @wraps(function)
         def run(*args, **kwargs):
-            with type(self)(enabled=self.enabled):
+            with type(self)(self.devices[0], self.enabled, device_type=self.devices[1]):
                 return function(*args, **kwargs)
 
         return run

@@ -122,9 +122,6 @@ EXPORT cuGetErrorString(Result status, const char** text) {
     case kNotMapped:
       *text = "an illegal memory access was encountered";
       break;
-    case 710:
-      *text = "device-side assert triggered";
-      break;
     case 35:
       *text = "CUDA driver version is insufficient for CUDA runtime version";
       break;
@@ -499,11 +496,7 @@ EXPORT cuLaunchKernel(Function* function,
     }
     Opened opened;
     Watched watched(function->name.c_str());
-    try {
-      function->launch(grid_x, grid_y, block_x, /*backwards=*/0, given.data());
-    } catch (int trap) {
-      return trap;
-    }
+    function->launch(grid_x, grid_y, block_x, /*backwards=*/0, given.data());
     return 0;
   };
   (void)device_of(stream);

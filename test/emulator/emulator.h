@@ -20,7 +20,6 @@ using taeda::cuda::Result;
 
 inline constexpr Result kInvalid = 1;
 inline constexpr Result kNotMapped = 700;  // an illegal address
-inline constexpr Result kTrapped = 710;    // a kernel that stopped itself
 
 // Note [Emulated memory]
 // Device memory is mapped without any right of access. Work on the device is
@@ -91,9 +90,6 @@ class Machine {
   std::map<const char*, size_t> pinned;
   Result failed = 0;  // of work that ran late: all calls return it from then on
   std::string failure;
-  // A kernel that stopped itself is told once, to whoever waits next; a GPU
-  // would fail from then on.
-  Result trapped = 0;
 
   Stream* stream(void* handle);
   Result enqueue(void* stream, Work work);

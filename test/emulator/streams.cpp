@@ -59,11 +59,7 @@ bool Machine::run_one() {
   now += 0.001;
   if (work.run) {
     Result result = work.run();
-    if (result == kTrapped) {
-      trapped = result;
-    } else if (result != 0 && failed == 0) {
-      failed = result;
-    }
+    if (result != 0 && failed == 0) failed = result;
   }
   return true;
 }
@@ -75,7 +71,7 @@ Result Machine::run_until(const std::function<bool()>& done) {
       failed = 999;
     }
   }
-  return failed != 0 ? failed : std::exchange(trapped, 0);
+  return failed;
 }
 
 Result Machine::finish(Stream* s) {

@@ -58,8 +58,13 @@ Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     // Lists of optional tensors are indices, which may lie on the CPU.
     bool moves = op.info->values[i].has(ArgInfo::kOptionalElement);
+    bool written = op.info->values[i].has(ArgInfo::kWritten);
     each_tensor(values[i], [&](TensorBase& t) {
-      if (t.device() == *found) return;
+      if (t.device() == *found) {
+        // Kernels read memory as it is.
+        if (!written && (t.is_conj() || t.is_neg())) t = contiguous(t);
+        return;
+      }
       if (t.device().is_cpu() && (t.dim() == 0 || moves)) {
         TensorBase there = make_tensor(op.name, t.sizes(), t.dtype(), *found);
         copy_into(there, t);
@@ -72,12 +77,24 @@ Device gather_on_device(const OperatorEntry& op, std::span<IValue> values) {
   return *found;
 }
 
-TensorBase stand_in(const TensorBase& t) {
-  TensorBase made =
-      make_tensor_strided("meta", t.sizes(), t.strides(), t.dtype(), kMeta);
-  made.impl()->is_wrapped_number = t.impl()->is_wrapped_number;
-  return made;
-}
+// What takes the place of a call's tensors. A tensor that is given twice is one
+// here too: rules that refuse to read what is written see that.
+class StandIns {
+ public:
+  TensorBase of(const TensorBase& t) {
+    for (const auto& [real, made] : known_) {
+      if (real.is_same(t)) return made;
+    }
+    TensorBase made =
+        make_tensor_strided("meta", t.sizes(), t.strides(), t.dtype(), kMeta);
+    made.impl()->is_wrapped_number = t.impl()->is_wrapped_number;
+    known_.emplace_back(t, made);
+    return made;
+  }
+
+ private:
+  SmallVector<std::pair<TensorBase, TensorBase>, 6> known_;
+};
 
 // The call's own rule, by its meta kernel: errors, warnings, and how the
 // results lie. Written tensors among the results are stand-ins too.
@@ -85,8 +102,9 @@ std::vector<TensorBase> planned(const OperatorEntry& op,
                                 void* meta,
                                 std::span<const IValue> values) {
   Stack stack(values.begin(), values.end());
+  StandIns stand_ins;
   for (size_t i = 0; i < stack.size(); ++i) {
-    each_tensor(stack[i], [](TensorBase& t) { t = stand_in(t); });
+    each_tensor(stack[i], [&](TensorBase& t) { t = stand_ins.of(t); });
     if (op.info->values[i].type == ValueType::Device) stack[i] = IValue(kMeta);
   }
   op.from_stack(op, meta, stack);
@@ -279,13 +297,16 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
     targets.push_back(v.get<TensorBase>());
   }
   void* meta = observe::kernel_at(op, DispatchKey::Meta);
-  for (const TensorBase& t : targets) {
-    check_memory(op, values, t, meta != nullptr);
-  }
   std::vector<TensorBase> plans;
   if (meta != nullptr) {
+    for (const TensorBase& t : targets) check_memory(op, values, t, true);
     gather_on_device(op, values);
     plans = planned(op, meta, values);
+    for (size_t i = 0; i < plans.size(); ++i) resized(op, values, i, plans[i]);
+  }
+  // What has grown may lie over what is read now.
+  for (const TensorBase& t : targets) {
+    check_memory(op, values, t, meta != nullptr);
   }
   Stack results = call_with(*found->second,
                             functional_arguments(op, *found->second, values));
@@ -296,7 +317,7 @@ void run_writing(const OperatorEntry& op, DispatchKeySet keys, Stack& stack) {
       continue;
     }
     // The meta kernel has checked and warned.
-    copy_into(resized(op, values, i, plans[i]), result);
+    copy_into(targets[i], result);
   }
   boxing::keep_written(op, stack, base);
 }
@@ -356,7 +377,11 @@ void register_fallback() {
                            choosing_definitions(),
                            layer_definitions(),
                            transform_definitions(),
-                           system_definitions()}) {
+                           system_definitions(),
+                           sampling_definitions(),
+                           sequence_definitions(),
+                           factor_definitions(),
+                           spectrum_definitions()}) {
     for (const Definition& d : list) {
       std::string_view name = d.op, overload;
       if (size_t dot = name.find('.'); dot != name.npos) {

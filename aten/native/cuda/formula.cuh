@@ -29,11 +29,30 @@ struct Slot {
   };
 };
 
+// Where the first thing that is wrong on a device is written down; laid out as
+// in c10/cuda/fault.h.
+struct Fault {
+  unsigned taken, written;
+  const char* op;  // memory of the host
+  Long index, size;
+};
+struct Caller {
+  Fault* fault;
+  const char* op;
+};
+
 template <int kSlots>
 struct GivenCall {
   Long count;
+  Caller caller;
   Slot slots[kSlots];
 };
+
+// Of the kernel that runs. Each thread sets it for itself, to the same.
+__device__ inline const Caller*& current_caller() {
+  __shared__ const Caller* caller;
+  return caller;
+}
 
 template <bool kFirst, class A, class B>
 struct ConditionalType {
@@ -106,16 +125,31 @@ __device__ inline void change(S* at, F f) {
   }
 }
 
-// An index that is not inside ends the kernel: all later calls of the driver
-// fail.
+#ifdef __CUDACC__
+// No thread of these kernels waits for another.
+__device__ inline void end_thread() { asm volatile("exit;"); }
+#endif
+// Note [Faults of kernels]: `index` is as it was given.
+__device__ inline void report_index(Long index, Long size) {
+  const Caller& caller = *current_caller();
+  Fault& fault = *caller.fault;
+  if (atomicCAS(&fault.taken, 0u, 1u) == 0u) {
+    fault.op = caller.op;
+    fault.index = index;
+    fault.size = size;
+    __threadfence_system();
+    *static_cast<volatile unsigned*>(&fault.written) = 1u;
+  }
+  end_thread();
+}
 __device__ inline void require_inside(Long at, Long size) {
-  if (at < 0 || at >= size) __trap();
+  if (at < 0 || at >= size) report_index(at, size);
 }
 // The place that an index of either sign names.
 __device__ inline Long wrapped_index(Long at, Long size) {
-  if (at < 0) at += size;
-  require_inside(at, size);
-  return at;
+  const Long place = at < 0 ? at + size : at;
+  if (place < 0 || place >= size) report_index(at, size);
+  return place;
 }
 
 // A tensor of stored type S whose elements are read as V.

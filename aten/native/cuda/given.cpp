@@ -2,6 +2,7 @@
 
 #include <taeda/aten/core/dispatcher.h>
 #include <taeda/aten/native/cuda/program.h>
+#include <taeda/c10/cuda/fault.h>
 #include <taeda/c10/util/format.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ constexpr int kMaxRank = 8;
 constexpr int kMaxEntries = 16;
 constexpr unsigned kThreads = 256;
 constexpr int64_t kMostBlocksPerProcessor = 16;
-constexpr size_t kMostSlots = 12;  // parameters of a kernel have 4 KiB
+constexpr size_t kMostSlots = 16;  // parameters of a kernel have 4 KiB
 
 // As in formula.cuh.
 struct Slot {
@@ -30,6 +31,8 @@ static_assert(sizeof(Slot) == 184);
 
 struct CallBytes {
   int64_t count = 0;
+  Fault* fault = nullptr;
+  const char* op = nullptr;
   Slot slots[kMostSlots] = {};
 };
 
@@ -150,7 +153,8 @@ std::string text_of_call(const GivenCall& call) {
   text +=
       str_cat("extern \"C\" __global__ void kernel(const __grid_constant__ ",
               type,
-              " call) {\n  const Given g(call);\n",
+              " call) {\n  current_caller() = &call.caller;\n"
+              "  const Given g(call);\n",
               "  for_each(call.count, [&](Long i) {\n    ",
               call.body,
               "\n  });\n}\n}  // namespace taeda\n");
@@ -189,11 +193,13 @@ void run_given(const GivenCall& call) {
   if (call.count == 0) return;
   refuse(call.slots.size() > kMostSlots,
          call.op,
-         "take at most 12 arguments and results, got ",
+         "take at most 16 arguments and results, got ",
          static_cast<int64_t>(call.slots.size()));
   DeviceGuard guard(device_of(call));
   CallBytes bytes;
   bytes.count = call.count;
+  bytes.fault = fault_of(current_device());
+  bytes.op = call.op;
   for (size_t i = 0; i < call.slots.size(); ++i) {
     fill(bytes.slots[i], call.slots[i], call.op);
   }

@@ -10,10 +10,8 @@
 #include <taeda/gen/ops/floor_divide.h>
 #include <taeda/gen/ops/full_like.h>
 #include <taeda/gen/ops/index_select.h>
-#include <taeda/gen/ops/nonzero.h>
 #include <taeda/gen/ops/permute.h>
 #include <taeda/gen/ops/reshape.h>
-#include <taeda/gen/ops/unbind.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/where.h>
 #include <taeda/gen/ops/zeros.h>
@@ -120,7 +118,14 @@ Tensor selecting_backward(const Tensor& grad,
   Tensor from = gone ? ops::unsqueeze(grad, dim) : grad;
   Tensor places = gone ? ops::unsqueeze(indices, dim) : indices;
   Tensor out = ops::zeros(sizes, grad.dtype(), std::nullopt, grad.device());
-  scatter_into({"value_selecting_reduction_backward", dim, places, from}, out);
+  // cummax names the same element several times.
+  scatter_into({"value_selecting_reduction_backward",
+                dim,
+                places,
+                from,
+                0,
+                Combine::Add},
+               out);
   return out;
 }
 
@@ -365,42 +370,11 @@ Tensor unsafe_index(const Tensor& self, ArrayRef<OptionalTensor> indices) {
   return ops::permute(ops::reshape(picked, shape), index_order(at, false));
 }
 
-void check_mask(const Tensor& self, const Tensor& mask, size_t at) {
-  for (size_t d = 0; d < mask.sizes().size(); ++d) {
-    size_t own = at + d;
-    TAEDA_CHECK_AS(
-        Index,
-        own < self.sizes().size() && mask.sizes()[d] == self.sizes()[own],
-        "The shape of the mask ",
-        mask.sizes(),
-        " at index ",
-        d,
-        " does not match the shape of the indexed tensor ",
-        self.sizes(),
-        " at index ",
-        own);
-  }
-}
-
-bool is_mask(const OptionalTensor& t) {
-  return t && t->defined() && native::is_mask(*t);
-}
-
 Tensor index_put(const Tensor& self,
                  ArrayRef<OptionalTensor> given,
                  const Tensor& values,
                  bool accumulate) {
-  SmallVector<OptionalTensor, 6> indices;
-  for (const OptionalTensor& t : given) {
-    if (!is_mask(t)) {
-      indices.push_back(t);
-      continue;
-    }
-    check_mask(self, *t, indices.size());
-    for (Tensor& column : ops::unbind(ops::nonzero(*t), 1)) {
-      indices.push_back(std::move(column));
-    }
-  }
+  SmallVector<OptionalTensor, 6> indices = native::with_positions(self, given);
   native::check_count(self, indices.size());
   Indexed at = indexed(self, indices);
   int64_t rest = count_of(at.others);

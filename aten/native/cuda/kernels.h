@@ -44,6 +44,10 @@ Definitions choosing_definitions();
 Definitions layer_definitions();
 Definitions transform_definitions();
 Definitions system_definitions();
+Definitions sampling_definitions();
+Definitions sequence_definitions();
+Definitions factor_definitions();
+Definitions spectrum_definitions();
 
 template <class R, class... A>
 constexpr Definition defined_as(const char* op, R (*function)(A...)) {

@@ -6,6 +6,7 @@
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/gen/ops/_unique2.h>
 #include <taeda/gen/ops/add.h>
+#include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/cumsum.h>
@@ -13,10 +14,14 @@
 #include <taeda/gen/ops/empty_like.h>
 #include <taeda/gen/ops/exponential_.h>
 #include <taeda/gen/ops/full_like.h>
+#include <taeda/gen/ops/ge.h>
 #include <taeda/gen/ops/gt.h>
 #include <taeda/gen/ops/index_copy.h>
 #include <taeda/gen/ops/index_select.h>
+#include <taeda/gen/ops/isfinite.h>
+#include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/linalg_vector_norm.h>
+#include <taeda/gen/ops/logical_and.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/narrow.h>
 #include <taeda/gen/ops/reshape.h>
@@ -25,6 +30,7 @@
 #include <taeda/gen/ops/sort.h>
 #include <taeda/gen/ops/stack.h>
 #include <taeda/gen/ops/sub.h>
+#include <taeda/gen/ops/sum.h>
 #include <taeda/gen/ops/topk.h>
 #include <taeda/gen/ops/uniform_.h>
 #include <taeda/gen/ops/unsqueeze.h>
@@ -124,6 +130,19 @@ Tensor randperm(int64_t n,
   return randperm_of(n, std::nullopt, dtype, layout, device, pinned);
 }
 
+// Waits for the device.
+void check_weights(const Tensor& weights) {
+  if (weights.numel() == 0) return;
+  Tensor fits =
+      ops::logical_and(ops::ge(weights, Scalar(0)), ops::isfinite(weights));
+  TAEDA_CHECK(ops::item(ops::all(fits)).to_bool(),
+              "probability tensor contains either `inf`, `nan` or element < 0");
+  DimVector last{-1};
+  Tensor sums = ops::sum(weights, IntArrayRef(last));
+  TAEDA_CHECK(ops::item(ops::all(ops::gt(sums, Scalar(0)))).to_bool(),
+              "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+
 // The categories with the largest weight over an exponential number are drawn
 // without replacement as they should be.
 Tensor multinomial(const Tensor& self,
@@ -131,6 +150,7 @@ Tensor multinomial(const Tensor& self,
                    bool replacement,
                    const std::optional<Generator>& generator) {
   Tensor weights = as_dtype(self, kDouble);
+  check_weights(weights);
   if (!replacement || samples == 1) {
     Tensor times = ops::empty_like(weights);
     ops::exponential_(times, 1, generator);

@@ -165,6 +165,55 @@ __device__ inline void max_pool_at(const G& g,
   places.write(i, place);
 }
 
+// The same with windows at random steps: of about (in - kernel) / (out - 1),
+// shifted by a sample of the plane; the last window is at the end.
+template <class V>
+__device__ inline Long fractional_begin(
+    Long at, V sample, Long in, Long out, Long kernel) {
+  if (at == out - 1) return in - kernel;
+  const V step = static_cast<V>(in - kernel) / static_cast<V>(out - 1);
+  return static_cast<Long>((static_cast<V>(at) + sample) * step) -
+         static_cast<Long>(sample * step);
+}
+template <int kDims, class G, class R, class P>
+__device__ inline void fractional_max_at(const G& g,
+                                         const R& result,
+                                         const P& places,
+                                         Long i) {
+  using V = typename decltype(g.self)::Value;
+  const Spatial out(result.slot, kDims), in(g.self.slot, kDims);
+  Long at[kDims], begin[kDims], taps = 1;
+  out.split(i % out.count(), at);
+  const Long image = i / out.count(), plane = image * in.count();
+  for (Long d = 0; d < kDims; ++d) {
+    // Of planes the width's sample comes first, of volumes the depth's.
+    const Long which = kDims == 2 ? 1 - d : d;
+    const Long kernel = entry_of(g.kernel_size, d);
+    begin[d] = fractional_begin(at[d],
+                                g.random_samples.flat(image * kDims + which),
+                                in.size(d),
+                                out.size(d),
+                                kernel);
+    taps *= kernel;
+  }
+  V best = V(0);
+  Long place = -1;
+  for (Long t = 0; t < taps; ++t) {
+    Long index[kDims], number = 0;
+    for (Long d = kDims - 1, rest = t; d >= 0; --d) {
+      index[d] = begin[d] + rest % entry_of(g.kernel_size, d);
+      rest /= entry_of(g.kernel_size, d);
+    }
+    for (Long d = 0; d < kDims; ++d) number = number * in.size(d) + index[d];
+    const V value = g.self.flat(plane + number);
+    if (place >= 0 && !is_larger(value, best)) continue;
+    best = value;
+    place = number;
+  }
+  result.write(i, best);
+  places.write(i, place);
+}
+
 // Where window `o` of an adaptive pool begins, and the next ends.
 __device__ inline Long adaptive_begin(Long o, Long in, Long out) {
   return o * in / out;

@@ -1,6 +1,7 @@
 // What libtaeda asks of this library: c10/core/gpu.h.
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/aten/native/cuda/launchers.h>
+#include <taeda/c10/cuda/generator.h>
 #include <taeda/c10/cuda/memory.h>
 #include <taeda/c10/cuda/nvrtc.h>
 
@@ -95,6 +96,15 @@ class CudaGpu final : public Gpu {
   }
   void free_host(void* data) override { cuda::free_host(data); }
   bool is_pinned(const void* data) override { return cuda::is_pinned(data); }
+
+  Generator default_generator(int device) override {
+    return Generator::share(&cuda::default_generator(device));
+  }
+  Generator new_generator(int device) override {
+    check_device("Generator", device);
+    return make_intrusive<CudaGeneratorImpl>(device,
+                                             GeneratorImpl::kDefaultSeed);
+  }
 
  private:
   static Event* of(void* event) { return static_cast<Event*>(event); }

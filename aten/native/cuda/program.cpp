@@ -2,6 +2,7 @@
 #include <taeda/aten/native/cuda/program_files.h>
 #include <taeda/aten/native/cuda/texts.h>
 
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -82,6 +83,16 @@ FunctionHandle load(const std::string& text, int device) {
   return function;
 }
 
+// CUDA_LAUNCH_BLOCKING=1: each launch waits, so that what a kernel finds wrong
+// is raised by the call that started it.
+bool launches_wait() {
+  static const bool wait = [] {
+    const char* text = std::getenv("CUDA_LAUNCH_BLOCKING");
+    return text != nullptr && std::string_view(text) == "1";
+  }();
+  return wait;
+}
+
 }  // namespace
 
 FunctionHandle program(const ProgramKey& key,
@@ -115,6 +126,7 @@ void launch(const char* op, FunctionHandle function, Grid grid, void* call) {
   if (TAEDA_UNLIKELY(status != kSuccess)) {
     throw_status(status, str_cat(op, ": cuLaunchKernel").c_str());
   }
+  if (launches_wait()) wait_for(current_stream());
 }
 
 }  // namespace taeda::cuda

@@ -1,7 +1,7 @@
 // Kernels written by hand that take an operator's arguments as they are.
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
-#include <taeda/c10/core/generator.h>
+#include <taeda/c10/cuda/generator.h>
 
 #include <algorithm>
 #include <iterator>
@@ -9,17 +9,11 @@
 
 namespace taeda::cuda {
 
-// How often the body of a kernel runs.
-enum class Work : uint8_t {
-  Elements,  // of the first result
-  Inputs,    // elements of the first argument
-};
-
+// The body runs for each element of the first result.
 struct Written {
   const char* op;
   const char* header;
   const char* body;
-  Work work = Work::Elements;
 };
 
 namespace {
@@ -72,6 +66,32 @@ constexpr Written kWritten[] = {
     {"avg_pool2d_backward", "layers", "mean_pool_back_at<2>(g, i);"},
     {"avg_pool3d_backward", "layers", "mean_pool_back_at<3>(g, i);"},
 
+    {"_embedding_bag_dense_backward", "sequences", "bag_back_at(g, i);"},
+    {"_embedding_bag_per_sample_weights_backward",
+     "sequences",
+     "bag_factor_back_at(g, i);"},
+    {"fractional_max_pool2d",
+     "layers",
+     "fractional_max_at<2>(g, g.out0, g.out1, i);"},
+    {"fractional_max_pool3d",
+     "layers",
+     "fractional_max_at<3>(g, g.out0, g.out1, i);"},
+    {"_cdist_forward", "distances", "cdist_at(g, i);"},
+    {"_cdist_backward", "distances", "cdist_back_at(g, i);"},
+    {"_pdist_forward", "distances", "pdist_at(g, i);"},
+    {"_pdist_backward", "distances", "pdist_back_at(g, i);"},
+    {"multi_margin_loss", "distances", "multi_margin_at(g, i);"},
+    {"multi_margin_loss_backward", "distances", "multi_margin_back_at(g, i);"},
+    {"multilabel_margin_loss_forward",
+     "distances",
+     "multilabel_margin_at(g, i);"},
+    {"multilabel_margin_loss_backward",
+     "distances",
+     "multilabel_margin_back_at(g, i);"},
+    {"grid_sampler_2d", "sampling", "sampled_at<2>(g, i);"},
+    {"grid_sampler_3d", "sampling", "sampled_at<3>(g, i);"},
+    {"frexp.Tensor", "counting", "frexp_at(g, i);"},
+
     {"rand", "random", kUniform},
     {"rand.generator", "random", kUniform},
     {"rand_like", "random", kUniform},
@@ -116,6 +136,7 @@ constexpr Written kWritten[] = {
      " g.to.missing ? integers_of<decltype(g.result)::Stored>() -"
      " g.from.integer() : g.to.integer() - g.from.integer());"},
     {"bernoulli", "random", "chance_at(g, i, g.self.flat(i));"},
+    {"bernoulli.out", "random", "chance_at(g, i, g.self.flat(i));"},
     {"bernoulli.p", "random", "chance_at(g, i, g.p.real());"},
     {"bernoulli_.float", "random", "chance_at(g, i, g.p.real());"},
     {"bernoulli_.Tensor",
@@ -124,35 +145,72 @@ constexpr Written kWritten[] = {
     {"native_dropout", "random", "dropout_at(g, i);"},
     {"exponential_",
      "random",
-     "g.result.write(i, -math::log1p(-drawn(g, i)) / g.lambd.real());"},
+     "g.result.write(i, exponential_of(g, i) / g.lambd.real());"},
     {"geometric_",
      "random",
-     "g.result.write(i, math::ceil(math::log1p(-drawn(g, i)) /"
-     " math::log1p(-g.p.real())));"},
+     "g.result.write(i, 1 + math::floor(exponential_of(g, i) /"
+     " -math::log1p(-g.p.real())));"},
     {"cauchy_",
      "random",
      "g.result.write(i, g.median.real() + g.sigma.real() *"
      " math::tan_any(3.141592653589793 * (drawn(g, i) - 0.5)));"},
     {"log_normal_",
      "random",
-     "{ Draw draw(g.seed, i); g.result.write(i, math::exp(g.mean.real() +"
-     " g.std.real() * draw.normal())); }"},
+     "g.result.write(i, math::exp(g.mean.real() + g.std.real() *"
+     " normal_of<DrawnAs<decltype(g.result)::Stored>>(g, i)));"},
 };
 
-// A call's own seed, from the generator that is given or the default one: so
-// that manual_seed() decides what a device draws.
-// Left: a generator of each device.
-uint64_t next_seed(const OperatorEntry& op, const IValue* values) {
-  Generator given;
+const IValue* argument(const OperatorEntry& op,
+                       const IValue* values,
+                       std::initializer_list<std::string_view> names) {
   ArrayRef<ArgInfo> arguments = arguments_of(*op.info);
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].type == ValueType::Generator && !values[i].is_none()) {
-      given = values[i].get<Generator>();
-    }
+    std::string_view own = name_of(arguments[i], op.schema);
+    bool named = std::find(names.begin(), names.end(), own) != names.end();
+    if (named && !values[i].is_none()) return &values[i];
   }
-  CpuGeneratorImpl& generator = check_cpu_generator(given);
-  std::lock_guard guard(generator.mutex());
-  return generator.random64();
+  return nullptr;
+}
+
+// Whether whole numbers take 64 bits each, as PyTorch draws them: ranges from
+// 2^28 on, and all that a wide type can hold.
+bool draws_wide(const OperatorEntry& op, const IValue* values, ScalarType t) {
+  const IValue* low = argument(op, values, {"low", "from"});
+  const IValue* high = argument(op, values, {"high", "to"});
+  if (high == nullptr) {
+    return t == kLong || t == kDouble || (t == kInt && low != nullptr);
+  }
+  if (!high->is<int64_t>()) return false;
+  auto first = low == nullptr ? 0 : static_cast<uint64_t>(low->get<int64_t>());
+  return static_cast<uint64_t>(high->get<int64_t>()) - first >= 1u << 28;
+}
+
+Given number(const char* name, int64_t value) {
+  Given given;
+  given.name = name;
+  given.integer = value;
+  return given;
+}
+
+// Where the call draws from, as slots of its kernel.
+void add_draws(GivenCall& call,
+               const OperatorEntry& op,
+               const IValue* values,
+               const TensorBase& result) {
+  const IValue* given = argument(op, values, {"generator"});
+  ScalarType dtype = result.dtype();
+  bool wide = draws_wide(op, values, dtype);
+  bool long_words = wide || dtype == kDouble || dtype == kComplexDouble;
+  int64_t count = result.numel() * (is_complex(dtype) ? 2 : 1);
+  Draws draws = take_draws(given ? given->get<Generator>() : Generator(),
+                           result.device().index,
+                           count,
+                           long_words ? 2 : 4);
+  call.slots.insert(call.slots.begin(),
+                    {number("seed", static_cast<int64_t>(draws.seed)),
+                     number("offset", static_cast<int64_t>(draws.offset)),
+                     number("threads", draws.threads),
+                     number("wide", wide ? 1 : 0)});
 }
 
 std::string name_of(const OperatorEntry& op) {
@@ -182,14 +240,9 @@ void run_written(const OperatorEntry& op,
   call.header = header_text(kernel.header);
   call.body = kernel.body;
   if (op.info->has(OpTag::NondeterministicSeeded)) {
-    Given seed;
-    seed.name = "seed";
-    seed.integer = static_cast<int64_t>(next_seed(op, values));
-    call.slots.insert(call.slots.begin(), std::move(seed));
+    add_draws(call, op, values, results[0]);
   }
-  const Given& first = call.slots.front();
-  call.count =
-      kernel.work == Work::Inputs ? first.tensor.numel() : results[0].numel();
+  call.count = results[0].numel();
   run_given(call);
 }
 

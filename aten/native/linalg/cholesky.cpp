@@ -1,6 +1,7 @@
 // Cholesky factors and triangular systems.
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/native/cholesky_solve.h>
 #include <taeda/gen/native/linalg_cholesky.h>
 #include <taeda/gen/native/linalg_cholesky_ex.h>
@@ -21,7 +22,7 @@ using blas::lapack;
 namespace {
 
 void check_definite(std::string_view op, const Tensor& given) {
-  Tensor info = innermost_value(given);
+  Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   TAEDA_CHECK_AS(LinAlg,

@@ -1,5 +1,6 @@
 // Cross products, covariances and correlations.
 #include <taeda/aten/core/tensor_base.h>
+#include <taeda/aten/native/argument_checks.h>
 #include <taeda/c10/util/check.h>
 #include <taeda/gen/native/corrcoef.h>
 #include <taeda/gen/native/cov.h>
@@ -7,6 +8,7 @@
 #include <taeda/gen/native/linalg_cross.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/any.h>
+#include <taeda/gen/ops/bitwise_not.h>
 #include <taeda/gen/ops/clamp.h>
 #include <taeda/gen/ops/clamp_min.h>
 #include <taeda/gen/ops/conj.h>
@@ -68,6 +70,11 @@ Tensor cross(const Tensor& self,
 
 namespace {
 
+bool is_nowhere_negative(const Tensor& t) {
+  return holds_throughout(
+      ops::bitwise_not(ops::any(ops::lt(t, Scalar(int64_t{0})))));
+}
+
 Tensor weights_of(const std::optional<Tensor>& fweights,
                   const std::optional<Tensor>& aweights,
                   int64_t count) {
@@ -77,9 +84,8 @@ Tensor weights_of(const std::optional<Tensor>& fweights,
                 "fweights with ",
                 fweights->dtype(),
                 " dtype");
-    TAEDA_CHECK(
-        !*ops::any(ops::lt(*fweights, Scalar(int64_t{0}))).const_data<bool>(),
-        "cov(): fweights cannot be negative");
+    TAEDA_CHECK(is_nowhere_negative(*fweights),
+                "cov(): fweights cannot be negative");
   }
   if (aweights && aweights->defined()) {
     TAEDA_CHECK(aweights->is_floating_point(),
@@ -87,9 +93,8 @@ Tensor weights_of(const std::optional<Tensor>& fweights,
                 "aweights with ",
                 aweights->dtype(),
                 " dtype");
-    TAEDA_CHECK(
-        !*ops::any(ops::lt(*aweights, Scalar(int64_t{0}))).const_data<bool>(),
-        "cov(): aweights cannot be negative");
+    TAEDA_CHECK(is_nowhere_negative(*aweights),
+                "cov(): aweights cannot be negative");
   }
   Tensor w;
   for (const auto& each : {fweights, aweights}) {

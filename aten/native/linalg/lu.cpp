@@ -2,6 +2,7 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/native/_lu_with_info.h>
 #include <taeda/gen/native/linalg_det.h>
 #include <taeda/gen/native/linalg_lu_factor.h>
@@ -33,7 +34,7 @@ using blas::real_t;
 namespace {
 
 void check_no_zero(std::string_view op, const Tensor& given) {
-  Tensor info = innermost_value(given);
+  Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   int order = info.const_data<int>()[i];

@@ -2,6 +2,7 @@
 #include <taeda/aten/core/level.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/linalg/batches.h>
+#include <taeda/aten/native/linalg/report.h>
 #include <taeda/gen/native/linalg_inv.h>
 #include <taeda/gen/native/linalg_inv_ex.h>
 #include <taeda/gen/native/linalg_solve.h>
@@ -90,7 +91,7 @@ void solve_into(const Tensor& a,
 
 // Where a matrix is singular.
 void check_solved(std::string_view op, const Tensor& given) {
-  Tensor info = innermost_value(given);
+  Tensor info = report_of(given);
   int64_t i = first_failure(info);
   TAEDA_CHECK_AS(LinAlg,
                  i < 0,
@@ -102,7 +103,7 @@ void check_solved(std::string_view op, const Tensor& given) {
 }
 
 void check_inverted(std::string_view op, const Tensor& given) {
-  Tensor info = innermost_value(given);
+  Tensor info = report_of(given);
   int64_t i = first_failure(info);
   if (i < 0) return;
   TAEDA_CHECK_AS(LinAlg,

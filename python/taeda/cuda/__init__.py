@@ -78,19 +78,23 @@ _STREAMS = (
 )
 _ABSENT = (
     "clock_rate cudart current_blas_handle current_solver_handle"
-    " device_memory_used get_rng_state get_stream_from_external"
-    " get_sync_debug_mode graph_pool_handle initial_seed ipc_collect"
-    " make_graphed_callables memory_usage power_draw seed seed_all set_rng_state"
+    " device_memory_used get_stream_from_external"
+    " get_sync_debug_mode graph_pool_handle ipc_collect"
+    " make_graphed_callables memory_usage power_draw"
     " set_sync_debug_mode temperature utilization"
+)
+_RANDOM = (
+    "default_generators get_rng_state get_rng_state_all initial_seed manual_seed"
+    " manual_seed_all seed seed_all set_rng_state set_rng_state_all"
 )
 __getattr__ = attributes(
     __name__,
     {f"{kind}Tensor": "._compat.cuda_types" for kind in _TENSORS}
     | dict.fromkeys(_MEMORY.split(), "memory")
-    | dict.fromkeys(_STREAMS.split(), "streams"),
+    | dict.fromkeys(_STREAMS.split(), "streams")
+    | dict.fromkeys(_RANDOM.split(), "random"),
     ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "streams"),
 )
-default_generators: tuple = ()
 has_magma = False
 _lazy_init = init
 
@@ -137,20 +141,3 @@ def get_arch_list() -> list[str]:
 def get_gencode_flags() -> str:
     """The flags with which it was compiled for them."""
     return ""
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the current GPU's generator, once there is one."""
-
-
-manual_seed_all = manual_seed
-
-
-def get_rng_state_all() -> list:
-    """The states of all GPUs' generators."""
-    return []
-
-
-def set_rng_state_all(new_states) -> None:
-    """States for the generators of GPUs: they wait for GPUs to be set up, which never
-    happens on this build, as in PyTorch."""

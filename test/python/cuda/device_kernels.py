@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -83,9 +86,83 @@ def test_sums_at_one_place_are_whole() -> None:
         same(lambda t, i: t[:3].put(i, t, True), ones, index)
 
 
-def test_an_index_outside_stops_the_kernel(x: Tensor) -> None:
-    with pytest.raises(RuntimeError, match="device-side assert"):
-        taeda.gather(x.cuda(), 0, taeda.tensor([[9]]).cuda()).cpu()
+def test_an_index_outside_is_named_and_leaves_the_device_usable(x: Tensor) -> None:
+    there = x.cuda()
+    for call, name, index, size in (
+        (lambda at: taeda.gather(there, 0, at), "gather", 9, 4),
+        (lambda at: there.index_select(1, at[0]), "index_select", -8, 5),
+        (lambda at: there[at[0]], "index", -5, 4),
+        (lambda at: there.scatter(0, at, 1.0), "scatter", 70, 4),
+        (lambda at: there.index_add(0, at[0], there[:1]), "index_add", 4, 4),
+    ):
+        wrong = call(taeda.tensor([[index]]).cuda())
+        text = rf"device-side assert triggered: .*{name}.* index {index} is out of "
+        with pytest.raises(RuntimeError, match=text + rf"bounds .* with size {size}"):
+            wrong.cpu()
+        assert agree(there + 1, x + 1)
+
+
+def test_launches_that_wait_raise_in_the_call() -> None:
+    text = """
+import taeda
+x = taeda.ones(3, device="cuda")
+try:
+    x[taeda.tensor([7], device="cuda")]
+except RuntimeError as error:
+    print("index 7" in str(error))
+"""
+    command = [sys.executable, "-c", text]
+    environment = os.environ | {"CUDA_LAUNCH_BLOCKING": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
+DTYPES = [taeda.float32, taeda.float64, taeda.complex64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(5, 5), (2, 6, 3), (2, 3, 6), (0, 4)], ids=str)
+def test_factors_of_matrices(shape: tuple[int, ...], dtype: taeda.dtype) -> None:
+    taeda.manual_seed(len(shape))
+    a = taeda.randn(shape, dtype=dtype)
+    there = a.cuda()
+    q, r = taeda.linalg.qr(there)
+    same(lambda t: taeda.linalg.qr(t), a)
+    assert agree(q @ r, a)
+    u, s, vh = taeda.linalg.svd(there, full_matrices=False)
+    assert agree((u * s.unsqueeze(-2)) @ vh, a)
+    assert agree(s, taeda.linalg.svdvals(a))
+    full, _, rest = taeda.linalg.svd(there)
+    for m in (full, rest, q):
+        small = m.mH if m.shape[-2] < m.shape[-1] else m
+        one = taeda.eye(small.shape[-1], dtype=dtype)
+        assert agree(small.mH @ small, one.expand(*shape[:-2], *one.shape))
+    p, low, up = taeda.linalg.lu(there)
+    same(taeda.linalg.lu, a)
+    assert agree(p @ low @ up, a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_square_matrices(dtype: taeda.dtype) -> None:
+    a = taeda.randn(3, 4, 4, dtype=dtype)
+    hermitian = a @ a.mH + 4 * taeda.eye(4, dtype=dtype)
+    values, vectors = taeda.linalg.eigh(hermitian.cuda())
+    assert agree(values, taeda.linalg.eigvalsh(hermitian))
+    scaled = vectors * values.unsqueeze(-2)
+    assert agree(scaled @ vectors.mH, hermitian)
+    same(lambda t: taeda.linalg.cholesky(t, upper=True), hermitian)
+    same(taeda.linalg.det, a)
+    same(taeda.linalg.slogdet, a)
+    right = taeda.randn(4, 2, dtype=dtype)
+    for left, upper in ((True, False), (True, True), (False, False)):
+        b = right if left else right.mT
+
+        def solve(t: Tensor, b: Tensor, left: bool = left, upper: bool = upper):
+            return taeda.linalg.solve_triangular(t, b, upper=upper, left=left)
+
+        same(solve, hermitian, b)
+    with pytest.raises(RuntimeError, match="not positive-definite"):
+        taeda.linalg.cholesky(-hermitian.cuda())
 
 
 def test_sizes_that_hang_on_data(x: Tensor) -> None:
@@ -107,31 +184,6 @@ def test_gradients_of_layers() -> None:
     taeda.manual_seed(1)
     image, weight = taeda.randn(2, 3, 6, 6), taeda.randn(4, 3, 3, 3)
     same(step, image, weight, taeda.tensor([1, 3]))
-
-
-def test_draws_follow_the_seed() -> None:
-    def draws() -> list[Tensor]:
-        taeda.manual_seed(7)
-        there = taeda.empty(1000, device="cuda")
-        return [
-            taeda.rand(1000, device="cuda"),
-            taeda.randn_like(there),
-            taeda.randint(3, 9, (1000,), device="cuda"),
-            there.uniform_(-1, 1).clone(),
-            functional.dropout(taeda.ones(1000, device="cuda"), 0.25),
-            taeda.randperm(50, device="cuda"),
-        ]
-
-    first, second = draws(), draws()
-    assert all(taeda.equal(a, b) for a, b in zip(first, second, strict=True))
-    uniform, normal, integers, wide, kept, order = (t.cpu() for t in first)
-    assert 0 <= uniform.min() and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.05
-    assert abs(normal.mean()) < 0.15 and abs(normal.std() - 1) < 0.1
-    assert set(integers.tolist()) == {3, 4, 5, 6, 7, 8}
-    assert -1 <= wide.min() < -0.9 and 0.9 < wide.max() < 1
-    assert set(kept.tolist()) == {0.0, kept.max().item()}
-    assert abs((kept > 0).float().mean() - 0.75) < 0.07
-    assert sorted(order.tolist()) == list(range(50))
 
 
 def trained(device: str) -> list[float]:

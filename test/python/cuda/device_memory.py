@@ -33,6 +33,40 @@ def test_counts_follow_tensors() -> None:
     assert cuda.max_memory_allocated() >= before + 1024
 
 
+def test_pinned_memory() -> None:
+    x = taeda.arange(12.0).reshape(3, 4).t()
+    pinned = x.pin_memory()
+    assert pinned.is_pinned() and not x.is_pinned()
+    assert taeda.equal(pinned, x) and pinned.pin_memory() is pinned
+    assert pinned[1:].is_pinned() and pinned.untyped_storage().is_pinned()
+    there = pinned.to("cuda", non_blocking=True)
+    back = taeda.empty_like(pinned).pin_memory()
+    back.copy_(there, non_blocking=True)
+    cuda.synchronize()
+    assert taeda.equal(back, x)
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        there.pin_memory()
+    y = taeda.ones(2, requires_grad=True)
+    y.pin_memory().sum().backward()
+    assert y.grad.tolist() == [1, 1]
+
+
+def test_pinned_memory_is_kept_until_copies_are_done() -> None:
+    for value in range(5):
+        source = taeda.full((1000,), float(value)).pin_memory()
+        there = source.to("cuda", non_blocking=True)
+        del source
+        # The next block may be the same one.
+        taeda.full((1000,), -1.0).pin_memory()
+        assert there.unique().tolist() == [value]
+
+
+def test_batches_are_pinned() -> None:
+    data = taeda.utils.data.TensorDataset(taeda.arange(8.0))
+    batches = taeda.utils.data.DataLoader(data, batch_size=4, pin_memory=True)
+    assert all(batch[0].is_pinned() for batch in batches)
+
+
 def test_freed_blocks_are_taken_again() -> None:
     first = on_device(5 * MIB)
     address = first.data_ptr()

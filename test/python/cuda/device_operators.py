@@ -12,6 +12,10 @@ from all_calls import OVERLOADS, Function, all_calls, argument_names
 
 FAMILIES = ("Pointwise", "Reduction", "View")
 DTYPES = (taeda.float32, taeda.float16, taeda.int64)
+PARTS = 8
+# Results that have one value each; vectors may be turned by a phase, and those of no
+# singular value are any (device_kernels.py puts their products together again).
+DETERMINED = {"linalg_svd": [1], "svd": [1], "linalg_eigh": [0]}
 
 
 def family_of(name: str) -> str:
@@ -38,6 +42,8 @@ def agree(got: taeda.Tensor, want: taeda.Tensor) -> bool:
     if got.dtype != want.dtype or got.shape != want.shape:
         return False
     got, want = got.cpu().resolve_conj(), want.resolve_conj()
+    if want.dtype == taeda.uint64:
+        got, want = got.view(taeda.int64), want.view(taeda.int64)
     if not (want.is_floating_point() or want.is_complex()):
         return taeda.equal(got, want)
     share = {taeda.float16: 2e-3, taeda.bfloat16: 2e-2}.get(want.dtype, 1e-5)
@@ -70,6 +76,8 @@ def difference(name: str, values: dict) -> str:
     if not all(t.is_cuda for t in got):
         return "a result is not on the device"
     pairs = list(zip(got, want, strict=True))
+    if name in DETERMINED:
+        pairs = [pairs[i] for i in DETERMINED[name]]
     # Two calls that differ draw random numbers, which are the device's own.
     same = zip(want, repeated, strict=True)
     if not all(agree(a, b) for a, b in same):
@@ -86,12 +94,13 @@ def test_formulas_run_on_the_device(name: str) -> None:
         assert difference(name, values) == ""
 
 
-def test_all_others_run_or_refuse() -> None:
+# In parts, which may run side by side.
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_others_run_or_refuse(part: int) -> None:
     ran, refused, wrong = 0, 0, []
-    for name, calls in all_calls().items():
-        if family_of(name) in FAMILIES:
-            continue
-        for values in calls:
+    others = [name for name in all_calls() if family_of(name) not in FAMILIES]
+    for name in others[part::PARTS]:
+        for values in all_calls()[name]:
             try:
                 found = difference(name, values)
             except NotImplementedError as error:
@@ -103,7 +112,7 @@ def test_all_others_run_or_refuse() -> None:
             ran += 1
     print(f"{ran} calls ran, {refused} refused")
     assert not wrong, "\n".join(wrong)
-    assert ran > 200
+    assert ran > 650 // PARTS * 0.9
 
 
 def layouts(shape: tuple[int, ...], dtype: taeda.dtype) -> list[taeda.Tensor]:

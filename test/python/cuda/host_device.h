@@ -28,6 +28,9 @@ namespace host_device {
 constexpr unsigned kWarp = 32;
 constexpr size_t kStack = 64 * 1024;
 
+// Thrown by a thread that ends itself.
+struct Ended {};
+
 enum class Waits { kForNone, kForWarp, kForBlock, kDone };
 
 struct Fiber {
@@ -180,7 +183,10 @@ template <class... P, size_t... I>
 void call_values(void (*kernel)(P...),
                  void** parameters,
                  std::index_sequence<I...>) {
-  kernel(*static_cast<P*>(parameters[I])...);
+  try {
+    kernel(*static_cast<P*>(parameters[I])...);
+  } catch (Ended) {  // the others go on
+  }
 }
 // A kernel with any parameters, of which `parameters` has the addresses.
 template <class... P>
@@ -233,9 +239,10 @@ T atomicCAS(T* at, T expected, T value) {
   if (before == expected) *at = value;
   return before;
 }
-// CUDA_ERROR_ASSERT, for who runs the kernel.
-[[noreturn]] inline void __trap() { throw 710; }
+// The thread does no more.
+[[noreturn]] inline void end_thread() { throw host_device::Ended(); }
 inline void __threadfence() {}
+inline void __threadfence_system() {}
 inline void __syncthreads() {
   host_device::Block::get().wait(host_device::Waits::kForBlock);
 }

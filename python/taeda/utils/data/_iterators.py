@@ -85,9 +85,6 @@ def _settled(loader) -> int | None:
 
 
 def _has_accelerator() -> bool:
-    accelerator = getattr(taeda, "accelerator", None)
-    if accelerator is not None:
-        return accelerator.is_available()
     return taeda.cuda.is_available()
 
 

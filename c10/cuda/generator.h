@@ -1,0 +1,57 @@
+// Random numbers of a device.
+#pragma once
+
+#include <taeda/c10/core/generator.h>
+#include <taeda/c10/cuda/device.h>
+
+namespace taeda::cuda {
+
+// Note [Draws on a device]
+// A generator is a seed and an offset: how many 32-bit words each thread has
+// drawn from its own subsequence of Philox. An operator of n elements counts as
+// many threads as PyTorch's kernels have on this device, gives thread t the
+// elements t, t + threads, ... in turn, a block of four words for four of them
+// (two of 64 bits), and moves the offset by the words that its busiest thread
+// used. So a seed gives the numbers that it gives in PyTorch on the same
+// device, whatever the grid of our kernels.
+class CudaGeneratorImpl final : public GeneratorImpl {
+ public:
+  // Seed and offset, as two integers of 64 bits.
+  static constexpr size_t kStateSize = 16;
+  static constexpr uint64_t kBlock = 4;  // words
+
+  CudaGeneratorImpl(int device, uint64_t seed)
+      : GeneratorImpl(Device(DeviceType::CUDA, static_cast<int8_t>(device))),
+        seed_(seed) {}
+
+  void manual_seed(uint64_t seed) override;
+  uint64_t initial_seed() const override { return seed_; }
+  size_t state_size() const override { return kStateSize; }
+  void get_state(uint8_t* bytes) const override;
+  void set_state(const uint8_t* bytes, size_t size) override;
+  IntrusivePtr<GeneratorImpl> clone() const override;
+
+  // The offset as it was; words are counted in whole blocks.
+  uint64_t take(uint64_t words);
+
+ private:
+  uint64_t seed_, offset_ = 0;
+};
+
+// Where the draws of one call begin.
+struct Draws {
+  uint64_t seed = 0, offset = 0;
+  int64_t threads = 1;
+};
+// For `count` elements, of which a block has `per_block`. `given` may be null;
+// RuntimeError where it is not a generator of a GPU.
+Draws take_draws(const Generator& given,
+                 int device,
+                 int64_t count,
+                 int per_block);
+
+// Which operators use when given none. Its seed is the CPU's when it is first
+// asked for: that of manual_seed().
+CudaGeneratorImpl& default_generator(int device);
+
+}  // namespace taeda::cuda

@@ -1,0 +1,43 @@
+"""Runs a file of tests on the emulated devices of test/emulator.
+
+Devices are a matter of a process's environment, so tests that need them stand in
+`device_*.py` and run in a process of their own; `test_device_*.py` start these, files
+that take about as long as each other, so that workers get equal shares.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+# How many tests a file has at least: a suite that collects nothing fails.
+FILES = {
+    "device_memory.py": 14,
+    "device_streams.py": 9,
+    "device_operators.py": 200,
+    "device_faults.py": 9,
+    "device_kernels.py": 14,
+    "device_random.py": 8,
+}
+
+
+def environment() -> dict[str, str]:
+    sys.path.insert(0, str(ROOT / "tools"))
+    from devtool import emulate
+
+    return os.environ | emulate.environment()
+
+
+def run(name: str, share: tuple[int, int] = (0, 1), **settings: str) -> None:
+    """All tests of a file, or share `(i, n)` of them: each n-th from the i-th on."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-p", "no:xdist", str(HERE / name)]
+    taken = environment() | settings | {"TAEDA_TEST_SHARE": f"{share[0]}/{share[1]}"}
+    done = subprocess.run(command, env=taken, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    passed = [word for word in done.stdout.split() if word.isdigit()]
+    assert passed and int(passed[-1]) >= FILES[name] // share[1], done.stdout[-300:]

@@ -1,0 +1,37 @@
+"""Kernels on emulated devices; what they had compiled goes through NVRTC too."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from emulated import run
+from nvrtc import compile_source
+
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
+
+
+def test_on_emulated_devices(tmp_path: Path) -> None:
+    # Kept programs would not be compiled, and have no text here.
+    run(
+        "device_kernels.py",
+        TAEDA_CACHE_DIR=str(tmp_path / "programs"),
+        TAEDA_EMULATOR_TEXTS=str(tmp_path),
+    )
+    refused_by_nvrtc(tmp_path)
+
+
+def refused_by_nvrtc(folder: Path) -> None:
+    """Each kernel that sees all arguments, for one set of dtypes and one device."""
+    texts = {}
+    for path in sorted(folder.glob("*.cu")):
+        text = path.read_text()
+        if "struct Given" in text:
+            texts.setdefault(re.sub(r"Elements<.*> ", "", text), text)
+    assert len(texts) > 30
+    refused = []
+    for i, text in enumerate(texts.values()):
+        architecture = ARCHITECTURES[i % len(ARCHITECTURES)]
+        if log := compile_source("kernel.cu", text, architecture):
+            refused.append(log[:2000])
+    assert not refused, "\n".join(refused)
