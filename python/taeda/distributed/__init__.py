@@ -43,9 +43,9 @@ _MODULES = {
 }
 _PUBLIC = {name: module for module in _MODULES for name in _MODULES[module].split()}
 _SUBMODULES = (
-    "_composable _functional_collectives _shard _tensor algorithms checkpoint constants"
-    " device_mesh distributed_c10d elastic fsdp launch launcher nn optim pipelining run"
-    " tensor utils"
+    "_composable _functional_collectives _shard _tensor algorithms autograd checkpoint"
+    " constants device_mesh distributed_c10d elastic fsdp launch launcher nn optim"
+    " pipelining rpc run tensor utils"
 ).split()
 
 __all__ = [
