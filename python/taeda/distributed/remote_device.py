@@ -83,6 +83,6 @@ def _local(text: str):
 
 def _no_form(text: str) -> ValueError:
     return ValueError(
-        f"Could not parse remote_device: {text}; it is 'worker/device', 'rank:0/device' "
-        "or 'device'"
+        f"Could not parse remote_device: {text}; it is 'worker/device', "
+        "'rank:0/device' or 'device'"
     )

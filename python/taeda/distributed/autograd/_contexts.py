@@ -125,7 +125,7 @@ class Context:
             self.workers.add(worker)
 
     def sent(self, to: int, tensors: list) -> int | None:
-        """Keeps tensors that leave, until their gradients come; the transfer's number."""
+        """Keeps tensors that leave, for their gradients; the transfer's number."""
         import taeda
 
         with self.lock:

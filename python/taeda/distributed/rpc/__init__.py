@@ -15,7 +15,7 @@ _PUBLIC = {
     "RRef": "_rref",
     "RpcBackendOptions": "options",
     "TensorPipeRpcBackendOptions": "options",
-    "WorkerInfo": "_agent",
+    "WorkerInfo": "_caller",
     "_get_current_rpc_agent": "api",
     "_get_debug_info": "api",
     "_is_current_rpc_agent_set": "api",
@@ -123,8 +123,8 @@ def _backend_of(backend, options):
         )
     if options is not None and not isinstance(options, RpcBackendOptions):
         raise TypeError(
-            "Argument rpc_backend_options must be an instance of RpcBackendOptions, got "
-            f"{type(options).__name__}"
+            "Argument rpc_backend_options must be an instance of RpcBackendOptions, "
+            f"got {type(options).__name__}"
         )
     if backend is None:
         if options is not None and not isinstance(options, TensorPipeRpcBackendOptions):

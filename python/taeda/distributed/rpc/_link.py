@@ -1,11 +1,11 @@
 """A connection to one worker: it sends without waiting and reads in a thread.
 
 Note [Who may wait]
-Readers of connections and the clock never send more than fits the socket's buffer, never
-wait for a call and never run a program's functions: else two workers that send to each
-other at once could wait for ever. `send` tries the socket at once; what does not fit is
-copied and a second thread sends it. A program's callbacks that come due in such a
-thread are run by the pool (`_pool.py`).
+Readers of connections and the clock never send more than fits the socket's buffer,
+never wait for a call and never run a program's functions: else two workers that send to
+each other at once could wait for ever. `send` tries the socket at once; what does not
+fit is copied and a second thread sends it. A program's callbacks that come due in such
+a thread are run by the pool (`_pool.py`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from urllib.parse import urlparse
 
 from .._rendezvous import rendezvous
 from .._types import PrefixStore, TCPStore
-from ._agent import Agent, WorkerInfo
+from ._agent import Agent
+from ._caller import WorkerInfo
 from ._listener import Listener
 from ._together import all_gather
 
@@ -132,8 +133,8 @@ def meeting_store(url: str, rank: int, size: int | None, seconds: float):
         host, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
     if parts.scheme not in ("env", "tcp") or not host or not port or rank < 0:
         raise ValueError(
-            f"init_rpc: without world_size, {url} must name a host and a port, and rank "
-            f"must be given; got {host}, {port}, {rank}"
+            f"init_rpc: without world_size, {url} must name a host and a port, and "
+            f"rank must be given; got {host}, {port}, {rank}"
         )
     store = TCPStore(
         host, int(port), None, rank == 0, limit, wait_for_workers=False,

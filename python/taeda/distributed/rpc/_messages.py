@@ -163,7 +163,7 @@ class Message:
             )
 
     def value(self) -> Any:
-        """What was sent; the context of autograd that came with it knows its tensors."""
+        """What was sent; the context that came with it knows its tensors."""
         note = self.note
         described = zip(note.tensors, self._bytes, strict=True)
         tensors = [_tensor(*what, data) for what, data in described]

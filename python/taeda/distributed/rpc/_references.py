@@ -99,7 +99,7 @@ class References:
     # At the owner
 
     def entry(self, number: GloballyUniqueId) -> Entry:
-        """The entry of a number; made where the call that creates it is still to come."""
+        """The entry of a number; made if the call that creates it is still to come."""
         with self._lock:
             if number not in self._entries:
                 self._entries[number] = Entry(number, self._agent.pool)

@@ -58,8 +58,8 @@ class RRef:
 
     def __reduce_ex__(self, protocol):
         raise RuntimeError(
-            "Can not pickle rref in python pickler, rref can only be pickled when using "
-            "RPC"
+            "Can not pickle rref in python pickler, rref can only be pickled when "
+            "using RPC"
         )
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ class RRef:
         return _Methods(self, api.rpc_async, timeout)
 
     def remote(self, timeout: float = _UNSET):
-        """The value's methods, called at the owner, with references to their results."""
+        """The value's methods, called at the owner; references to their results."""
         return _Methods(self, api.remote, timeout)
 
     def backward(

@@ -8,11 +8,10 @@ import time
 from typing import Any
 
 from . import _together
-from ._agent import WorkerInfo
+from ._caller import WorkerInfo
 from .constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
 
 __all__ = [
-    "RRef",
     "get_rpc_timeout",
     "get_worker_info",
     "remote",
