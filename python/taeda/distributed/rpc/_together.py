@@ -119,19 +119,25 @@ def leave(agent, deadline: float) -> None:
 
     All workers tell how many calls they have sent, each when it waits for none. Once
     two rounds tell the same, there was a moment between them without any call.
+
+    Raises:
+        RuntimeError: workers that are missing are named.
     """
     names = agent.directory.names()
-    told = None
-    while told is None or told[0] != told[1]:
+    before, issued = None, {}
+    try:
+        while issued != before:
+            before = issued
+            agent.wait_for_calls(deadline)
+            issued = all_gather(agent, agent.counts()[1], names, _left(deadline))
+        agent.references.end_all()
         agent.wait_for_calls(deadline)
-        issued = all_gather(agent, agent.counts()[1], names, _left(deadline))
-        told = (told[1] if told else None, issued)
-    agent.references.end_all()
-    agent.wait_for_calls(deadline)
-    all_gather(agent, None, names, _left(deadline))
-    if agent.worker.name == min(names):
-        end = min(deadline, time.monotonic() + _GOODBYE_SECONDS)
-        while time.monotonic() < end and not agent.all_left():
+        all_gather(agent, None, names, _left(deadline))
+    finally:
+        # Others are still to hear from the leader, of a failure too.
+        end = time.monotonic() + _GOODBYE_SECONDS
+        leads = agent.worker.name == min(names)
+        while leads and time.monotonic() < end and not agent.all_left():
             time.sleep(0.001)
 
 
