@@ -27,7 +27,7 @@ def test_as_in_pytorch(tmp_path):
     for rank, (ours, theirs) in enumerate(zip(*results, strict=True)):
         for key, one, other in pairs(ours, theirs):
             assert one == other, (rank, key, one, other)
-    assert len(results[0][0]) == 40
+    assert len(results[0][0]) == 41
     assert results[0][0]["apart"] == (None, None)
 
 

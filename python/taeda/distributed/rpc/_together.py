@@ -16,7 +16,7 @@ __all__ = ["all_gather", "leave"]
 # A leader gives up first, so that it can tell whom it missed.
 _LEADER_SECONDS = 2.0
 # For how long the leader stays for others to say goodbye.
-_GOODBYE_SECONDS = 5.0
+_GOODBYE_SECONDS = 3.0
 
 
 class _Gathering:
