@@ -36,7 +36,7 @@ class _remote_device:
             self._device = local
             return
         kind, colon, rank = worker.partition(":")
-        if not worker or "/" in device or (slash and not device):
+        if not worker or "/" in device:
             raise _no_form(remote_device)
         if colon and not (kind == "rank" and rank.isdigit()):
             raise _no_form(remote_device)
@@ -44,7 +44,7 @@ class _remote_device:
             self._rank = int(rank)
         else:
             self._worker_name = worker
-        self._device = taeda.device(device or "cpu")
+        self._device = taeda.device(device if slash else "cpu")
 
     def worker_name(self) -> str | None:
         """The worker's name; None for a device of this process or of a rank."""

@@ -28,7 +28,12 @@ class RpcBackendOptions:
         init_method: str = constants.DEFAULT_INIT_METHOD,
     ) -> None:
         self.rpc_timeout = rpc_timeout
-        self.init_method = init_method
+        self._init_method = init_method
+
+    @property
+    def init_method(self) -> str:
+        """A URL where workers meet."""
+        return self._init_method
 
     @property
     def rpc_timeout(self) -> float:
@@ -73,12 +78,26 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
             raise RuntimeError(
                 f"num_worker_threads must be positive, got {num_worker_threads}"
             )
-        self.num_worker_threads = num_worker_threads
-        self.device_maps: dict[str, dict] = {}
-        self.devices: list = []
+        self._num_worker_threads = num_worker_threads
+        self._device_maps: dict[str, dict] = {}
         for to, device_map in (device_maps or {}).items():
             self.set_device_map(to, device_map)
         self.set_devices(devices or [])
+
+    @property
+    def num_worker_threads(self) -> int:
+        """How many calls of others run at once."""
+        return self._num_worker_threads
+
+    @property
+    def device_maps(self) -> dict[str, dict]:
+        """Worker -> {device here: device there}."""
+        return self._device_maps
+
+    @property
+    def devices(self) -> list:
+        """Devices that tensors may be on."""
+        return self._devices
 
     def set_device_map(self, to: str, device_map: dict) -> None:
         """Says on which device of a worker tensors of a device here arrive.
@@ -91,7 +110,7 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
             ValueError: a device is mapped twice.
             NotImplementedError: a device other than the CPU.
         """
-        known = dict(self.device_maps.get(to, {}))
+        known = dict(self._device_maps.get(to, {}))
         for here, there in device_map.items():
             here, there = _device(here), _device(there)
             if known.get(here, there) != there:
@@ -100,7 +119,7 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
                     f"{there}"
                 )
             known[here] = there
-        self.device_maps[to] = known
+        self._device_maps[to] = known
 
     def set_devices(self, devices: list) -> None:
         """Says which devices tensors may be on.
@@ -108,7 +127,7 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         Raises:
             NotImplementedError: a device other than the CPU.
         """
-        self.devices = [_device(device) for device in devices]
+        self._devices = [_device(device) for device in devices]
 
 
 def _device(device):

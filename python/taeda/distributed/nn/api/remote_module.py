@@ -17,10 +17,14 @@ __all__ = ["RemoteModule"]
 _REFUSED = (
     "add_module apply bfloat16 buffers children cpu cuda double float"
     " half ipu load_state_dict modules named_buffers named_children named_modules"
-    " named_parameters register_backward_hook register_buffer register_forward_hook"
-    " register_forward_pre_hook register_parameter requires_grad_ share_memory"
+    " named_parameters register_backward_hook register_buffer register_parameter"
+    " requires_grad_ share_memory"
     " state_dict to type xpu zero_grad"
 ).split()
+
+
+def _unsupported(name: str) -> ValueError:
+    return ValueError(f"Method ``{name}`` not supported for RemoteModule")
 
 
 class RemoteModule(nn.Module):
@@ -128,6 +132,14 @@ class RemoteModule(nn.Module):
     def extra_repr(self) -> str:
         return f"on={self.module_rref.owner_name()!r}, device={self.device}"
 
+    def register_forward_hook(self, hook, prepend=False, with_kwargs=False):
+        """Not there: hooks run where the module is."""
+        raise _unsupported("register_forward_hook")
+
+    def register_forward_pre_hook(self, hook, prepend=False, with_kwargs=False):
+        """Not there: hooks run where the module is."""
+        raise _unsupported("register_forward_pre_hook")
+
     def parameters(self, recurse: bool = True):
         raise ValueError(
             "Method ``parameters`` not supported for RemoteModule. Please use "
@@ -146,7 +158,7 @@ def _refuse(name: str):
     original = getattr(nn.Module, name, None)
 
     def refused(self, *args, **kwargs):
-        raise ValueError(f"Method ``{name}`` not supported for RemoteModule")
+        raise _unsupported(name)
 
     if original is not None:
         refused.__wrapped__ = original
