@@ -89,7 +89,7 @@ def _stranger(source: random.Random) -> bool:
                 link.sendall(data)
             return False
         try:
-            keys = _wire.greet(link, wrong, 0, 0)
+            keys = _wire.greet(link, wrong, 0, 0, 20)
         except OSError:
             return False
     raise AssertionError(f"a stranger was let in with {keys}")

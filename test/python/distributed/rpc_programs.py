@@ -51,6 +51,13 @@ def next_number(future) -> int:
     return future.wait() + 1
 
 
+def fail_locally():
+    class Local(Exception):
+        pass
+
+    raise Local("text")
+
+
 def slow(seconds: float, value=None):
     time.sleep(seconds)
     return value
@@ -367,6 +374,9 @@ def busy(rank: int, world: int) -> dict:
     found["deep"] = rpc.rpc_sync("w1", deep, args=(24, "w1", "w0"), timeout=30)
     for thread in threads:
         thread.join()
+    found["odd"] = told(rpc.rpc_sync, "w1", fail_oddly)
+    found["local"] = told(rpc.rpc_sync, "w1", fail_locally)
+    found["by key"] = told(rpc.rpc_sync, "w1", fail_by_key, args=("k",))
     found["twice"] = told(rpc.init_rpc, "w0", rank=0, world_size=3)
     found["failed"], found["count"] = failed, counter.rpc_sync().add(0)
     large = lib.arange(1_000_000)
@@ -447,7 +457,7 @@ def stopped(rank: int, world: int) -> list:
     pid = rpc.rpc_sync("w1", os.getpid)
     rpc.rpc_async("w1", stop)
     started = time.monotonic()
-    large = lib.zeros(4_000_000)
+    large = lib.zeros(2_000_000)
     many = [rpc.rpc_async("w1", same, args=(large,)) for _ in range(3)]
     sent = time.monotonic() - started
     found = [told(future.wait) for future in many]

@@ -19,7 +19,7 @@ def test_as_in_pytorch(tmp_path):
     for name in ("taeda", "torch"):
         (tmp_path / name).mkdir()
         args = ("rpc_programs.forked", 1, name, WORLD)
-        results.append(run(tmp_path / name, *args, limit=120)[0])
+        results.append(run(tmp_path / name, *args, limit=300)[0])
     ours, theirs = results[0][0]["modules"], results[1][0]["modules"]
     for key in ("losses", "weights", "later"):
         for one, other in zip(ours.pop(key), theirs.pop(key), strict=True):
@@ -50,6 +50,11 @@ def test_results_that_nobody_uses(tmp_path):
 
 def test_many_calls_at_once(tmp_path):
     for found in run(tmp_path, "rpc_programs.busy", WORLD):
+        for key, name in (("odd", "Odd"), ("local", "fail_locally.<locals>.Local")):
+            text = found.pop(key)
+            assert text.startswith("RuntimeError: Failed to create original exception")
+            assert name in text and "On WorkerInfo(id=1, name=w1)" in text
+        assert found["by key"].startswith("KeyError: ") and "'k'" in found.pop("by key")
         assert found.pop("twice") == "RuntimeError: RPC is already initialized"
         assert found == {"deep": 24, "failed": [], "count": 100, "large": True}
 
@@ -66,7 +71,7 @@ def test_killed_worker(tmp_path):
     assert results[1] == -9
     for rank in (0, 2):
         *texts, seconds = results[rank]
-        assert len(texts) >= 4 and seconds < 8
+        assert len(texts) >= 4 and seconds < 15
         for text in texts:
             assert text.startswith("RuntimeError") and "w1" in text, text
 
@@ -77,8 +82,8 @@ def test_stopped_worker(tmp_path):
     for text in texts[:3]:
         assert "timeout (1000 ms)" in text and "worker w1 (id 1)" in text, text
     assert "w1" in texts[3] and texts[3].startswith("RuntimeError"), texts[3]
-    # Senders do not wait for a worker that does not read.
-    assert sent < 1 and seconds < 1 + 1 + 5
+    # Senders do not wait for a worker that does not read; 10 s for a busy machine.
+    assert sent < 10 and seconds < sent + 1 + 1 + 5 + 10
 
 
 def test_workers_that_come_and_go(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import socket
 import threading
 import time
@@ -148,12 +147,8 @@ class Agent(Caller):
             link.send(RESULT, number, parts)
 
     def _reply_error(self, link: Link, number: int, error: BaseException) -> None:
-        told = failure_of(error, self.worker)
-        try:
-            pickle.loads(pickle.dumps(told.exception_type))
-        except Exception:
-            told = told._replace(exception_type=type(error).__qualname__)
-        parts = encode(tuple(told), self, link.worker, record=False)
+        told = failure_of(error, self.worker).told()
+        parts = encode(told, self, link.worker, record=False)
         with contextlib.suppress(OSError):
             link.send(ERROR, number, parts)
 

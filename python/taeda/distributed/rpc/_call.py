@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import traceback
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from taeda.futures import Future
 
 from . import _pool
 
-__all__ = ["CallFuture", "RemoteException", "failure_of", "raise_again"]
+__all__ = ["CallFuture", "RemoteException", "failure_from", "failure_of"]
 
 
 class RemoteException(NamedTuple):
@@ -18,11 +19,19 @@ class RemoteException(NamedTuple):
 
     Args:
         msg: the worker, the exception and its traceback, as text.
-        exception_type: its class, or the class's name where it does not pickle.
+        exception_type: its class.
     """
 
     msg: str
     exception_type: Any
+
+    def told(self) -> tuple[str, bytes, str]:
+        """The text, the class and its name: a caller may not know the class."""
+        name = self.exception_type.__qualname__
+        try:
+            return self.msg, pickle.dumps(self.exception_type), name
+        except Exception:
+            return self.msg, b"", name
 
 
 class CallFuture(Future):
@@ -76,15 +85,19 @@ def failure_of(error: BaseException, worker) -> RemoteException:
     return RemoteException(text, type(error))
 
 
-def raise_again(told: RemoteException) -> BaseException:
-    """An exception of the same class with the told text."""
-    kind = told.exception_type
-    if not (isinstance(kind, type) and issubclass(kind, Exception)):
-        return RuntimeError(f"{kind}: {told.msg}")
+def failure_from(told: tuple[str, bytes, str]) -> BaseException:
+    """An exception of the class that was told, with the text that was told."""
+    text, pickled, name = told
     try:
-        return kind(told.msg)
-    except Exception as error:
-        return RuntimeError(
-            f"Failed to create original exception type: {error}. Original exception on "
-            f"remote side was {told.msg}"
-        )
+        if not pickled:
+            raise TypeError("the class cannot be found by its name")
+        kind = pickle.loads(pickled)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            return kind(text)
+        error: Exception = TypeError(f"{kind} is no class of exceptions")
+    except Exception as failed:
+        error = failed
+    return RuntimeError(
+        f"Failed to create original exception type {name}: {error}. Original exception "
+        f"on remote side was {text}"
+    )

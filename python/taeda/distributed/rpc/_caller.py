@@ -8,7 +8,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from ._call import CallFuture, RemoteException, raise_again
+from ._call import CallFuture, failure_from
 from ._link import Link
 from ._listener import connect
 from ._messages import Message, encode
@@ -203,7 +203,7 @@ class Caller:
             pending.future.set_exception(error)
             return
         if kind == ERROR:
-            pending.future.set_exception(raise_again(RemoteException(*value)))
+            pending.future.set_exception(failure_from(value))
         else:
             pending.future.set_result(value)
 

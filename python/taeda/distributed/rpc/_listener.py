@@ -65,18 +65,13 @@ class Listener:
                 self._forget(connection, close=True)
 
     def _greet(self, connection: socket.socket) -> None:
-        """In a thread of its own, whose socket operations end after some seconds."""
-        timer = threading.Timer(_GREETING_SECONDS, _shut, (connection,))
-        timer.daemon = True
-        timer.start()
+        """In a thread of its own, for some seconds."""
         try:
-            connection.settimeout(_GREETING_SECONDS)
-            caller, *keys = answer(connection, self._secret, self._me)
+            seconds = _GREETING_SECONDS
+            caller, *keys = answer(connection, self._secret, self._me, seconds)
         except (OSError, ValueError):
             self._forget(connection, close=True)
             return
-        finally:
-            timer.cancel()
         if self._forget(connection, close=False):
             self._came(connection, tuple(keys), caller)
 
@@ -115,7 +110,7 @@ def connect(address, secret: bytes, me: int, you: int, seconds: float):
     """
     connection = socket.create_connection(tuple(address), timeout=seconds)
     try:
-        return connection, greet(connection, secret, me, you)
+        return connection, greet(connection, secret, me, you, seconds)
     except BaseException:
         connection.close()
         raise

@@ -24,6 +24,7 @@ import hmac
 import os
 import socket
 import struct
+import time
 
 __all__ = ["FrameReader", "FrameWriter", "WireError", "answer", "greet", "split"]
 
@@ -62,9 +63,11 @@ def _keys(secret: bytes, hello: bytes, welcome: bytes) -> tuple[bytes, bytes]:
     return _mac(secret, b"to listener", nonces), _mac(secret, b"to caller", nonces)
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
+def _exactly(connection: socket.socket, count: int, end: float) -> bytes:
+    """So many bytes; waits until `end` in all, of `time.monotonic()`."""
     data = b""
     while len(data) < count:
+        connection.settimeout(max(0.001, end - time.monotonic()))
         more = connection.recv(count - len(data))
         if not more:
             raise WireError("the connection ended during the greeting")
@@ -72,15 +75,17 @@ def _exactly(connection: socket.socket, count: int) -> bytes:
     return data
 
 
-def greet(connection: socket.socket, secret: bytes, me: int, you: int):
+def greet(connection, secret: bytes, me: int, you: int, seconds: float):
     """Connects as worker `me` to worker `you`; the keys to send and to receive with.
 
     Raises:
         WireError: the other side does not hold the secret, or is another worker.
+        TimeoutError: it does not answer.
     """
+    end = time.monotonic() + seconds
     mine = os.urandom(_NONCE)
     connection.sendall(HELLO.pack(_MAGIC, mine))
-    magic, theirs, proof = _WELCOME.unpack(_exactly(connection, _WELCOME.size))
+    magic, theirs, proof = _WELCOME.unpack(_exactly(connection, _WELCOME.size, end))
     known = _mac(secret, b"listener", mine, theirs, _COUNT.pack(you))
     if magic != _MAGIC or not hmac.compare_digest(proof, known):
         raise WireError(f"who listens there is not worker {you} of this job")
@@ -90,19 +95,21 @@ def greet(connection: socket.socket, secret: bytes, me: int, you: int):
     return _keys(secret, mine, theirs)
 
 
-def answer(connection: socket.socket, secret: bytes, me: int):
+def answer(connection: socket.socket, secret: bytes, me: int, seconds: float):
     """Answers a greeting; the caller's number, the keys to send and to receive with.
 
     Raises:
         WireError: the caller does not hold the secret.
+        TimeoutError: it is too slow.
     """
-    magic, theirs = HELLO.unpack(_exactly(connection, HELLO.size))
+    end = time.monotonic() + seconds
+    magic, theirs = HELLO.unpack(_exactly(connection, HELLO.size, end))
     if magic != _MAGIC:
         raise WireError("the caller does not speak this protocol")
     mine = os.urandom(_NONCE)
     proof = _mac(secret, b"listener", theirs, mine, _COUNT.pack(me))
     connection.sendall(_WELCOME.pack(_MAGIC, mine, proof))
-    magic, caller, wanted, proof = _PROOF.unpack(_exactly(connection, _PROOF.size))
+    magic, caller, wanted, proof = _PROOF.unpack(_exactly(connection, _PROOF.size, end))
     said = _COUNT.pack(caller) + _COUNT.pack(wanted)
     known = _mac(secret, b"caller", theirs, mine, said)
     if magic != _MAGIC or wanted != me or not hmac.compare_digest(proof, known):
