@@ -202,7 +202,7 @@ def _signed(key: bytes, kind: int, body: bytes, source: random.Random) -> bytes:
     head = _wire._HEAD.pack(b"TRP1", kind, 5, size)
     digest = hmac.new(key, struct.pack(">Q", 0) + head, hashlib.sha256)
     head += digest.digest()[:16]
-    digest.update(body)
+    digest.update(_wire.signed_part(bytearray(body)))
     return head + body + digest.digest()
 
 

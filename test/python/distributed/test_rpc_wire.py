@@ -81,6 +81,27 @@ def test_a_changed_byte_ends_the_connection(worker, place):
         assert ended(link) and not _executed
 
 
+@pytest.mark.parametrize("local", [True, False])
+def test_bytes_of_tensors_are_signed_between_machines(local):
+    """Every byte is, but for those that stay on one machine."""
+    key, parts = b"k" * 32, [b"note", b"pickle", b"tensor", b"other"]
+    whole = b"".join(_wire.FrameWriter(key, local).frame(1, 7, parts))
+    unsigned = whole.index(b"tensorother")
+    for place in range(len(whole)):
+        frame = bytearray(whole)
+        frame[place] ^= 1
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.sendall(frame)
+            ours.shutdown(socket.SHUT_WR)
+            reader = _wire.FrameReader(theirs, key, local)
+            if local and unsigned <= place < unsigned + len(b"tensorother"):
+                assert _wire.split(reader.read()[2])[:2] == parts[:2]
+            else:
+                with pytest.raises(_wire.WireError):
+                    reader.read()
+
+
 def test_a_repeated_or_reflected_frame_is_refused(worker):
     link, keys = greeted(worker)
     with link:
@@ -114,7 +135,7 @@ def test_strangers(worker):
         with socket.create_connection(address) as link:
             link.sendall(start + source.randbytes(500))
             assert ended(link)
-    proof = _wire._PROOF.pack(b"TRP1", 0, 0, b"y" * 32)
+    proof = _wire._PROOF.pack(b"TRP1", True, 0, 0, b"y" * 32)
     with socket.create_connection(address) as link:
         link.sendall(_wire.HELLO.pack(b"TRP1", b"n" * 32) + proof)
         link.recv(_wire._WELCOME.size)

@@ -211,15 +211,15 @@ class Agent(Caller):
             links = [r.link for r in self._routes.values() if r.link is not None]
             incoming = list(self._incoming)
         self._listener.close()
+        with self._lock:
+            left = list(self._pending)
+        for number in left:
+            self._fail(number, "RPC was shut down before the answer came")
         for link in links:
             with contextlib.suppress(OSError):
                 link.send(GOODBYE, 0, [b""])
         for link in [*links, *incoming]:
             link.close()
-        with self._lock:
-            left = list(self._pending)
-        for number in left:
-            self._fail(number, "RPC was shut down before the answer came")
         self.clock.close()
         self.pool.close()
 

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 
 from . import _pool
-from ._wire import FrameReader, FrameWriter
+from ._wire import FrameReader, FrameWriter, Keys
 
 __all__ = ["Link"]
 
@@ -32,7 +32,7 @@ class Link:
 
     Args:
         connection: greeted; the link owns it from now on.
-        keys: to send and to receive with.
+        keys: of its greeting.
         on_frame: called in the reading thread with (link, kind, number, body).
         on_lost: called once in the reading thread with (link, error).
         worker: the number of the worker at the other end.
@@ -41,7 +41,7 @@ class Link:
     def __init__(
         self,
         connection: socket.socket,
-        keys: tuple[bytes, bytes],
+        keys: Keys,
         on_frame: Callable,
         on_lost: Callable,
         worker: int,
@@ -53,8 +53,8 @@ class Link:
         self.worker = worker
         self.said_goodbye = False
         self._connection = connection
-        self._writer = FrameWriter(keys[0])
-        self._reader = FrameReader(connection, keys[1])
+        self._writer = FrameWriter(keys.send, keys.local)
+        self._reader = FrameReader(connection, keys.receive, keys.local)
         self._on_frame, self._on_lost = on_frame, on_lost
         # Guards the writer, the bytes that wait, and the socket's sending side.
         self._lock = threading.Lock()

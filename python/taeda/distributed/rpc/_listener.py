@@ -68,12 +68,12 @@ class Listener:
         """In a thread of its own, for some seconds."""
         try:
             seconds = _GREETING_SECONDS
-            caller, *keys = answer(connection, self._secret, self._me, seconds)
+            caller, keys = answer(connection, self._secret, self._me, seconds)
         except (OSError, ValueError):
             self._forget(connection, close=True)
             return
         if self._forget(connection, close=False):
-            self._came(connection, tuple(keys), caller)
+            self._came(connection, keys, caller)
 
     def _forget(self, connection: socket.socket, close: bool) -> bool:
         """Whether the connection was still one of the unknown."""

@@ -9,7 +9,9 @@ another connection is of use on this one.
 
 A frame is a head (`_HEAD`: kind, number of the call, bytes of the body), 16 bytes of
 HMAC over the frame's place in the stream and its head, the body, and 32 bytes of HMAC
-over all of it. Thus
+over all of it. Where both sides see that the connection does not leave the machine, and
+have said so in the greeting, the second covers no bytes of tensors, which cost more to
+sign than to send: who could change them there could change the workers' memory. Thus
 - nothing is unpickled that a holder of the secret has not sent, in this place;
 - who lacks the secret makes a worker read at most `HELLO.size + PROOF_BYTES` bytes;
 - a length is believed only after its HMAC, is bounded (`MOST_BYTES`), and memory grows
@@ -25,17 +27,28 @@ import os
 import socket
 import struct
 import time
+from typing import NamedTuple
 
-__all__ = ["FrameReader", "FrameWriter", "WireError", "answer", "greet", "split"]
+__all__ = [
+    "FrameReader",
+    "FrameWriter",
+    "Keys",
+    "WireError",
+    "answer",
+    "greet",
+    "split",
+]
 
 _MAGIC = b"TRP1"
+# Parts of a message before the bytes of tensors: its note and its pickle.
+_ALWAYS_SIGNED = 2
 _HEAD = struct.Struct(">4sB3xQQ")
 _HEAD_MAC = 16
 _BODY_MAC = 32
 _NONCE = 32
 HELLO = struct.Struct(f">4s{_NONCE}s")
-_WELCOME = struct.Struct(f">4s{_NONCE}s32s")
-_PROOF = struct.Struct(">4sII32s")
+_WELCOME = struct.Struct(f">4s?{_NONCE}s32s")
+_PROOF = struct.Struct(">4s?II32s")
 PROOF_BYTES = _PROOF.size
 _COUNT = struct.Struct(">I")
 _LENGTH = struct.Struct(">Q")
@@ -51,6 +64,24 @@ CALL, REMOTE, RESULT, ERROR, GOODBYE = range(1, 6)
 
 class WireError(ConnectionError):
     """The other side ended the connection, or does not speak as it should."""
+
+
+class Keys(NamedTuple):
+    """What a greeting agrees on.
+
+    Args:
+        send: signs frames to the other side.
+        receive: those from it.
+        local: whether the connection stays on this machine.
+    """
+
+    send: bytes
+    receive: bytes
+    local: bool
+
+
+def _stays_here(connection: socket.socket) -> bool:
+    return connection.getpeername()[0] == connection.getsockname()[0]
 
 
 def _mac(key: bytes, *parts: bytes) -> bytes:
@@ -76,7 +107,7 @@ def _exactly(connection: socket.socket, count: int, end: float) -> bytes:
 
 
 def greet(connection, secret: bytes, me: int, you: int, seconds: float):
-    """Connects as worker `me` to worker `you`; the keys to send and to receive with.
+    """Connects as worker `me` to worker `you`; the keys.
 
     Raises:
         WireError: the other side does not hold the secret, or is another worker.
@@ -85,18 +116,21 @@ def greet(connection, secret: bytes, me: int, you: int, seconds: float):
     end = time.monotonic() + seconds
     mine = os.urandom(_NONCE)
     connection.sendall(HELLO.pack(_MAGIC, mine))
-    magic, theirs, proof = _WELCOME.unpack(_exactly(connection, _WELCOME.size, end))
-    known = _mac(secret, b"listener", mine, theirs, _COUNT.pack(you))
+    welcome = _WELCOME.unpack(_exactly(connection, _WELCOME.size, end))
+    magic, local, theirs, proof = welcome
+    said = _COUNT.pack(you) + bytes([local])
+    known = _mac(secret, b"listener", mine, theirs, said)
     if magic != _MAGIC or not hmac.compare_digest(proof, known):
         raise WireError(f"who listens there is not worker {you} of this job")
-    said = _COUNT.pack(me) + _COUNT.pack(you)
+    local = local and _stays_here(connection)
+    said = _COUNT.pack(me) + _COUNT.pack(you) + bytes([local])
     proof = _mac(secret, b"caller", mine, theirs, said)
-    connection.sendall(_PROOF.pack(_MAGIC, me, you, proof))
-    return _keys(secret, mine, theirs)
+    connection.sendall(_PROOF.pack(_MAGIC, local, me, you, proof))
+    return Keys(*_keys(secret, mine, theirs), local)
 
 
 def answer(connection: socket.socket, secret: bytes, me: int, seconds: float):
-    """Answers a greeting; the caller's number, the keys to send and to receive with.
+    """Answers a greeting; the caller's number and the keys.
 
     Raises:
         WireError: the caller does not hold the secret.
@@ -107,22 +141,25 @@ def answer(connection: socket.socket, secret: bytes, me: int, seconds: float):
     if magic != _MAGIC:
         raise WireError("the caller does not speak this protocol")
     mine = os.urandom(_NONCE)
-    proof = _mac(secret, b"listener", theirs, mine, _COUNT.pack(me))
-    connection.sendall(_WELCOME.pack(_MAGIC, mine, proof))
-    magic, caller, wanted, proof = _PROOF.unpack(_exactly(connection, _PROOF.size, end))
-    said = _COUNT.pack(caller) + _COUNT.pack(wanted)
+    here = _stays_here(connection)
+    said = _COUNT.pack(me) + bytes([here])
+    proof = _mac(secret, b"listener", theirs, mine, said)
+    connection.sendall(_WELCOME.pack(_MAGIC, here, mine, proof))
+    told = _PROOF.unpack(_exactly(connection, _PROOF.size, end))
+    magic, local, caller, wanted, proof = told
+    said = _COUNT.pack(caller) + _COUNT.pack(wanted) + bytes([local])
     known = _mac(secret, b"caller", theirs, mine, said)
     if magic != _MAGIC or wanted != me or not hmac.compare_digest(proof, known):
         raise WireError("the caller does not belong to this job")
     to_listener, to_caller = _keys(secret, theirs, mine)
-    return caller, to_caller, to_listener
+    return caller, Keys(to_caller, to_listener, local and here)
 
 
 class FrameWriter:
     """Makes frames of one direction; the caller's lock keeps them in order."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, local: bool = False) -> None:
+        self._key, self._local = key, local
         self._place = 0
 
     def frame(self, kind: int, number: int, parts: list[bytes]) -> list[bytes]:
@@ -135,7 +172,7 @@ class FrameWriter:
         digest = hmac.new(self._key, placed, hashlib.sha256)
         head += digest.digest()[:_HEAD_MAC]
         digest.update(table)
-        for part in parts:
+        for part in parts[:_ALWAYS_SIGNED] if self._local else parts:
             digest.update(part)
         pieces = [head + table, *parts, digest.digest()]
         return [b"".join(pieces)] if size < _BUFFER_BYTES else pieces
@@ -158,9 +195,9 @@ def check_parts(parts: list[bytes]) -> None:
 class FrameReader:
     """Reads frames of one direction from a socket that blocks."""
 
-    def __init__(self, connection: socket.socket, key: bytes) -> None:
+    def __init__(self, connection, key: bytes, local: bool = False) -> None:
         self._connection = connection
-        self._key = key
+        self._key, self._local = key, local
         self._place = 0
         self._buffer = bytearray(_BUFFER_BYTES)
         self._from = self._to = 0
@@ -181,7 +218,7 @@ class FrameReader:
         if magic != _MAGIC or size > MOST_BYTES:
             raise WireError(f"a frame announces {size} bytes")
         body = self._take(size)
-        digest.update(body)
+        digest.update(signed_part(body) if self._local else body)
         if not hmac.compare_digest(digest.digest(), self._take(_BODY_MAC)):
             raise WireError("a frame's body was not made by the other worker")
         return kind, number, body
@@ -219,6 +256,20 @@ class FrameReader:
         if not count:
             raise WireError("the connection was closed")
         return count
+
+
+def signed_part(body: bytearray) -> memoryview:
+    """What is signed of a body on one machine: all but the bytes of tensors."""
+    view = memoryview(body)
+    if len(view) < _COUNT.size:
+        return view
+    (count,) = _COUNT.unpack_from(view)
+    size = _COUNT.size + count * _LENGTH.size
+    if count <= _ALWAYS_SIGNED or size > len(view):
+        return view
+    for index in range(_ALWAYS_SIGNED):
+        size += _LENGTH.unpack_from(view, _COUNT.size + index * _LENGTH.size)[0]
+    return view[:size]
 
 
 def split(body: bytearray) -> list[memoryview]:
