@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from .api import (
-    RendezvousClosedError,
-    RendezvousConnectionError,
-    RendezvousError,
-    RendezvousGracefulExitError,
-    RendezvousHandler,
-    RendezvousHandlerCreator,
-    RendezvousHandlerRegistry,
-    RendezvousInfo,
-    RendezvousParameters,
-    RendezvousStateError,
-    RendezvousStoreInfo,
-    RendezvousTimeoutError,
-    rendezvous_handler_registry,
-)
-from .handlers import register_handlers
+from . import api, handlers
 
-__all__ = [
-    "RendezvousClosedError",
-    "RendezvousConnectionError",
-    "RendezvousError",
-    "RendezvousGracefulExitError",
-    "RendezvousHandler",
-    "RendezvousHandlerCreator",
-    "RendezvousHandlerRegistry",
-    "RendezvousInfo",
-    "RendezvousParameters",
-    "RendezvousStateError",
-    "RendezvousStoreInfo",
-    "RendezvousTimeoutError",
-    "rendezvous_handler_registry",
-]
+__all__ = [*api.__all__]
 
-register_handlers()
+for _name in api.__all__:
+    globals()[_name] = getattr(api, _name)
+
+handlers.register_handlers()

@@ -5,23 +5,14 @@ from __future__ import annotations
 from taeda.distributed._types import DistError, DistNetworkError, PrefixStore
 from taeda.distributed.elastic.meeting import Meeting, MeetingOptions
 
-from .api import (
-    RendezvousClosedError,
-    RendezvousConnectionError,
-    RendezvousHandler,
-    RendezvousInfo,
-    RendezvousParameters,
-    RendezvousStoreInfo,
-    RendezvousTimeoutError,
-    rendezvous_handler_registry,
-)
+from . import api
 
 __all__ = ["MeetingHandler", "register_handlers"]
 
 _CLOSED = "closed"
 
 
-class MeetingHandler(RendezvousHandler):
+class MeetingHandler(api.RendezvousHandler):
     """Nodes meet in a TCPStore, in rounds.
 
     Args:
@@ -32,7 +23,7 @@ class MeetingHandler(RendezvousHandler):
         RendezvousConnectionError: nobody serves the endpoint.
     """
 
-    def __init__(self, parameters: RendezvousParameters) -> None:
+    def __init__(self, parameters: api.RendezvousParameters) -> None:
         host, _, port = parameters.endpoint.rpartition(":")
         static = parameters.backend == "static"
         options = MeetingOptions(
@@ -51,7 +42,7 @@ class MeetingHandler(RendezvousHandler):
         try:
             self._meeting = Meeting(options)
         except DistNetworkError as error:
-            raise RendezvousConnectionError(
+            raise api.RendezvousConnectionError(
                 f"the store at {parameters.endpoint} cannot be reached: {error}"
             ) from error
         self._parameters = parameters
@@ -64,20 +55,20 @@ class MeetingHandler(RendezvousHandler):
     def use_agent_store(self) -> bool:
         return True
 
-    def next_rendezvous(self) -> RendezvousInfo:
+    def next_rendezvous(self) -> api.RendezvousInfo:
         if self.is_closed():
-            raise RendezvousClosedError(f"job {self.get_run_id()!r} is closed")
+            raise api.RendezvousClosedError(f"job {self.get_run_id()!r} is closed")
         if self._joined:
             self._meeting.next_round()
         try:
             agreed = self._meeting.join(local_size=1)
         except DistError as error:
-            raise RendezvousTimeoutError(str(error)) from error
+            raise api.RendezvousTimeoutError(str(error)) from error
         self._joined = True
         store = PrefixStore(f"nodes{agreed.number}", self._meeting._job)
-        place = RendezvousStoreInfo(agreed.host, agreed.port)
+        place = api.RendezvousStoreInfo(agreed.host, agreed.port)
         size = len(agreed.local_sizes)
-        return RendezvousInfo(store, agreed.group_rank, size, place)
+        return api.RendezvousInfo(store, agreed.group_rank, size, place)
 
     def is_closed(self) -> bool:
         return self._meeting._job.check([_CLOSED])
@@ -105,4 +96,4 @@ class MeetingHandler(RendezvousHandler):
 def register_handlers() -> None:
     """Adds the kinds that are there from the start."""
     for name in ("c10d", "static"):
-        rendezvous_handler_registry.register(name, MeetingHandler)
+        api.rendezvous_handler_registry.register(name, MeetingHandler)

@@ -173,14 +173,13 @@ for _name in _REFUSED:
 
 
 def _make(module_cls, args, kwargs, device) -> rpc.RRef:
-    module = module_cls(*args, **kwargs)
-    if not isinstance(module, nn.Module):
-        raise ValueError(
-            "Expect `module_cls(*args, **kwargs)` returns an instance of <class "
-            f"nn.Module>, but it returns an instance of {type(module)}."
-        )
-    module.to(device)
-    return rpc.RRef(module)
+    made = module_cls(*args, **kwargs)
+    if isinstance(made, nn.Module):
+        return rpc.RRef(made.to(device))
+    raise ValueError(
+        f"RemoteModule: module_cls returned {type(made)}, not an instance of <class "
+        "nn.Module>"
+    )
 
 
 def _forward(module_rref, device, args, kwargs):
