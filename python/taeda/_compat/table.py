@@ -31,7 +31,6 @@ TABLE = {
     " GreenContext MemPool=cuda.memory graph"
     " use_mem_pool=cuda.memory",
     "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
-    "distributed.rpc": "",
     "onnx": "ONNXProgram",
     "onnx.symbolic_opset11": "",
     "ops:aten": "_pin_memory.default()",

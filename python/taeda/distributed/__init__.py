@@ -37,14 +37,17 @@ _MODULES = {
     "_world": "Backend BackendConfig GroupMember group",
     "constants": "default_pg_timeout",
     "device_mesh": "DeviceMesh init_device_mesh",
-    "distributed_c10d": "get_default_backend_for_device is_backend_available reduce_op",
+    "distributed_c10d": "GroupName get_default_backend_for_device is_backend_available"
+    " reduce_op",
+    "_hook_types": "BuiltinCommHookType",
     "_reducer": "GradBucket",
     "_rendezvous": "register_rendezvous_handler rendezvous",
 }
 _PUBLIC = {name: module for module in _MODULES for name in _MODULES[module].split()}
 _SUBMODULES = (
-    "_composable _functional_collectives _shard _tensor algorithms checkpoint constants"
-    " device_mesh distributed_c10d elastic fsdp launch launcher nn optim pipelining run"
+    "_composable _functional_collectives _shard _tensor algorithms argparse_util"
+    " autograd c10d_logger checkpoint constants device_mesh distributed_c10d elastic"
+    " fsdp launch launcher logging_handlers nn optim pipelining remote_device rpc run"
     " tensor utils"
 ).split()
 

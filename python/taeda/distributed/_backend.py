@@ -22,6 +22,9 @@ class GroupBackend:
 
     supports_splitting = False
     supports_coalescing = False
+    # Whether ranks may leave the group, and whether collectives' times can be told.
+    supports_shrinking = False
+    supports_time_estimate = False
 
     def __init__(self, rank: int, size: int) -> None:
         self._rank, self._size = rank, size
@@ -46,6 +49,35 @@ class GroupBackend:
         return NotImplementedError(
             f"{what}: the backend {self.getBackendName()} does not support it"
         )
+
+    def supports_tensor_alloc(self, device) -> bool:
+        """Whether tensors can be made in memory that the backend holds: no."""
+        return False
+
+    @property
+    def mem_allocator(self):
+        """An allocator of the backend's own memory."""
+        raise self._lacks("mem_allocator")
+
+    def allocate_tensor(self, size: int, *, dtype, device):
+        """A tensor in memory that the backend holds."""
+        raise self._lacks("allocate_tensor")
+
+    def memory_stats(self) -> dict[str, int]:
+        """What the backend says of its memory."""
+        raise self._lacks("memory_stats")
+
+    def suspend(self) -> None:
+        """Gives the backend's memory back until `resume`."""
+        raise self._lacks("suspend")
+
+    def resume(self) -> None:
+        """Undoes `suspend`."""
+        raise self._lacks("resume")
+
+    def shrink(self, ranks_to_exclude, shrink_flags: int = 0, opts_override=None):
+        """A backend of the other ranks."""
+        raise self._lacks("shrink")
 
     def allreduce(self, tensors, opts) -> Work:
         raise self._lacks("all_reduce")

@@ -36,14 +36,38 @@ def _first(tensors):
 
 
 def _with(options, opts, **given):
-    """`opts` where it is given; else new options with what is not None."""
-    if isinstance(opts, options):
-        return opts
+    """`opts` where it is given, by name or in place of a value; else new options.
+
+    PyTorch's methods take options as their second or third argument, or values there.
+    """
+    for value in (opts, *given.values()):
+        if isinstance(value, options):
+            return value
     made = options()
     for name, value in given.items():
         if value is not None:
             setattr(made, name, value)
     return made
+
+
+def _first_given(*values):
+    """The first that is not None: one argument has several names."""
+    for value in values:
+        if value is not None:
+            return value
+    raise TypeError("ProcessGroup: a tensor, or a list of tensors, is missing")
+
+
+def _listed(tensors, tensor) -> list:
+    """Tensors as a list, also one alone."""
+    given = _first_given(tensors, tensor)
+    return given if isinstance(given, (list, tuple)) else [given]
+
+
+def _pair(lists, tensors, tensor):
+    """A list for each tensor and the tensors, also of one tensor and its list."""
+    given = _first_given(tensors, tensor)
+    return (lists, given) if isinstance(given, (list, tuple)) else ([lists], [given])
 
 
 class ProcessGroup:
@@ -67,8 +91,17 @@ class ProcessGroup:
         self._store, self._rank, self._size = store, int(rank), int(size)  # type: ignore[arg-type]
         self._backends: dict[str, GroupBackend] = {}
         self._group_name = self._group_desc = ""
-        self.bound_device_id = None
+        self._bound_device_id = None
         self._coalescing: list[Work] | None = None
+
+    @property
+    def bound_device_id(self):
+        """The one device that the group works on, None where that is open."""
+        return self._bound_device_id
+
+    @bound_device_id.setter
+    def bound_device_id(self, device) -> None:
+        self._bound_device_id = device
 
     def rank(self) -> int:
         """This process's number in the group."""
@@ -140,12 +173,11 @@ class ProcessGroup:
 
     # Collectives. A list of tensors with options is the form of backends.
 
-    def allreduce(self, tensors, opts=None, op=None, timeout=None) -> Work:
+    def allreduce(
+        self, tensors=None, op=None, timeout=None, *, tensor=None, opts=None
+    ) -> Work:
         """Reduces tensors in place, the result at every rank."""
-        if isinstance(opts, ReduceOp):
-            opts, op = None, opts
-        if not isinstance(tensors, (list, tuple)):
-            tensors = [tensors]
+        tensors = _listed(tensors, tensor)
         opts = _with(types.AllreduceOptions, opts, reduceOp=op, timeout=timeout)
         return self._of(tensors).allreduce(tensors, opts)
 
@@ -155,30 +187,36 @@ class ProcessGroup:
         given = _with(types.AllreduceOptions, None, reduceOp=op)
         return self._of(tensors).allreduce_coalesced(tensors, given)
 
-    def broadcast(self, tensors, opts=None, root=None, timeout=None) -> Work:
+    def broadcast(
+        self, tensor=None, root=None, timeout=None, *, tensors=None, opts=None
+    ) -> Work:
         """Copies the root's tensor to every rank."""
-        if isinstance(opts, int):
-            opts, root = None, opts
-        if not isinstance(tensors, (list, tuple)):
-            tensors = [tensors]
+        tensors = _listed(tensors, tensor)
         opts = _with(types.BroadcastOptions, opts, rootRank=root, timeout=timeout)
         return self._of(tensors).broadcast(tensors, opts)
 
-    def reduce(self, tensors, opts=None, root=None, op=None, timeout=None) -> Work:
+    def reduce(
+        self, tensor=None, root=None, op=None, timeout=None, *, tensors=None, opts=None
+    ) -> Work:
         """Reduces tensors, the result at the root."""
-        if isinstance(opts, int):
-            opts, root = None, opts
-        if not isinstance(tensors, (list, tuple)):
-            tensors = [tensors]
+        tensors = _listed(tensors, tensor)
         opts = _with(
             types.ReduceOptions, opts, rootRank=root, reduceOp=op, timeout=timeout
         )
         return self._of(tensors).reduce(tensors, opts)
 
-    def allgather(self, output_tensors, input_tensors, opts=None, timeout=None) -> Work:
+    def allgather(
+        self,
+        output_tensors,
+        input_tensor=None,
+        timeout=None,
+        *,
+        input_tensors=None,
+        opts=None,
+    ) -> Work:
         """Gathers every rank's tensor at every rank."""
-        if not isinstance(input_tensors, (list, tuple)):
-            output_tensors, input_tensors = [output_tensors], [input_tensors]
+        outputs = output_tensors
+        output_tensors, input_tensors = _pair(outputs, input_tensors, input_tensor)
         opts = _with(types.AllgatherOptions, opts, timeout=timeout)
         return self._of(input_tensors).allgather(output_tensors, input_tensors, opts)
 
@@ -206,36 +244,55 @@ class ProcessGroup:
         backend = self._of(input_list)
         return backend.allgather_into_tensor_coalesced(output_lists, input_list, opts)
 
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+
     def gather(
-        self, output_tensors, input_tensors, opts=None, root=None, timeout=None
+        self,
+        output_tensors,
+        input_tensor=None,
+        root=None,
+        timeout=None,
+        *,
+        input_tensors=None,
+        opts=None,
     ) -> Work:
         """Gathers every rank's tensor at the root."""
-        if isinstance(opts, int):
-            opts, root = None, opts
-        if not isinstance(input_tensors, (list, tuple)):
-            output_tensors, input_tensors = [output_tensors], [input_tensors]
+        outputs = output_tensors
+        output_tensors, input_tensors = _pair(outputs, input_tensors, input_tensor)
         opts = _with(types.GatherOptions, opts, rootRank=root, timeout=timeout)
         return self._of(input_tensors).gather(output_tensors, input_tensors, opts)
 
     def scatter(
-        self, output_tensors, input_tensors, opts=None, root=None, timeout=None
+        self,
+        output_tensor=None,
+        input_tensors=None,
+        root=None,
+        timeout=None,
+        *,
+        output_tensors=None,
+        opts=None,
     ) -> Work:
         """Gives each rank one of the root's tensors."""
-        if isinstance(opts, int):
-            opts, root = None, opts
-        if not isinstance(output_tensors, (list, tuple)):
-            output_tensors, input_tensors = [output_tensors], [input_tensors]
+        inputs = input_tensors
+        input_tensors, output_tensors = _pair(inputs, output_tensors, output_tensor)
         opts = _with(types.ScatterOptions, opts, rootRank=root, timeout=timeout)
         return self._of(output_tensors).scatter(output_tensors, input_tensors, opts)
 
     def reduce_scatter(
-        self, output_tensors, input_tensors, opts=None, op=None, timeout=None
+        self,
+        output_tensors=None,
+        input_tensor=None,
+        op=None,
+        timeout=None,
+        *,
+        output=None,
+        input=None,
+        input_tensors=None,
+        opts=None,
     ) -> Work:
         """Reduces lists of tensors; each rank gets its entry."""
-        if isinstance(opts, ReduceOp):
-            opts, op = None, opts
-        if not isinstance(output_tensors, (list, tuple)):
-            output_tensors, input_tensors = [output_tensors], [input_tensors]
+        inputs = _first_given(input_tensor, input_tensors, input)
+        input_tensors, output_tensors = _pair(inputs, output_tensors, output)
         opts = _with(types.ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
         backend = self._of(output_tensors)
         return backend.reduce_scatter(output_tensors, input_tensors, opts)
@@ -268,29 +325,42 @@ class ProcessGroup:
             outputTensors, inputTensors, opts
         )
 
-    def alltoall(self, output_tensors, input_tensors, opts=None) -> Work:
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
+    def alltoall(
+        self,
+        output_tensor=None,
+        input_tensor=None,
+        opts=None,
+        *,
+        output_tensors=None,
+        input_tensors=None,
+    ) -> Work:
         """Sends entry r of a list to rank r, and receives as many."""
+        output_tensors = _first_given(output_tensors, output_tensor)
+        input_tensors = _first_given(input_tensors, input_tensor)
         opts = _with(types.AllToAllOptions, opts)
         return self._of(output_tensors).alltoall(output_tensors, input_tensors, opts)
 
     def alltoall_base(
         self,
-        output_tensor,
-        input_tensor,
+        output,
+        input,
         output_split_sizes,
         input_split_sizes,
-        opts=None,
         timeout=None,
+        *,
+        opts=None,
     ) -> Work:
         """Sends part r of a tensor to rank r, and receives as many."""
         opts = _with(types.AllToAllOptions, opts, timeout=timeout)
-        return self._of(input_tensor).alltoall_base(
-            output_tensor, input_tensor, output_split_sizes, input_split_sizes, opts
+        return self._of(input).alltoall_base(
+            output, input, output_split_sizes, input_split_sizes, opts
         )
 
     all_to_all_single = alltoall_base
 
-    def barrier(self, opts=None, timeout: timedelta | None = None) -> Work:
+    def barrier(self, timeout: timedelta | None = None, *, opts=None) -> Work:
         """Ends when every rank has called it."""
         return self._any().barrier(_with(types.BarrierOptions, opts, timeout=timeout))
 
@@ -311,6 +381,37 @@ class ProcessGroup:
     def recv_anysource(self, tensors, tag: int) -> Work:
         """Receives a tensor from whichever rank sends."""
         return self._of(tensors).recv_anysource(tensors, tag)
+
+    def split_group(
+        self,
+        ranks,
+        timeout: timedelta | None = None,
+        opts=None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+        device_types=None,
+    ) -> ProcessGroup | None:
+        """A group of some ranks of this one; all ranks of this one call it.
+
+        Args:
+            ranks: their numbers in this group.
+            timeout: of each collective.
+            opts: what the backend takes.
+            group_desc: what the group is for.
+
+        Returns:
+            The group, None at ranks outside of it.
+
+        Raises:
+            NotImplementedError: a name, or kinds of devices, of its own.
+        """
+        from ._subgroups import split_group
+
+        if group_name is not None or device_types is not None:
+            raise NotImplementedError(
+                "ProcessGroup.split_group: group_name and device_types are not there"
+            )
+        return split_group(self, [ranks], timeout, opts, group_desc)
 
     def set_timeout(self, timeout: timedelta) -> None:
         """The limit of operations from now on."""

@@ -78,7 +78,12 @@ class ReduceOp(metaclass=_Names):
             op, factor = op.name, op.factor
         if op not in _NAMES:
             raise TypeError(f"ReduceOp: expected one of {_NAMES}, got {op!r}")
-        self.name, self.factor = op, float(factor)
+        self.name, self._factor = op, float(factor)
+
+    @property
+    def factor(self) -> float:
+        """By what `PREMUL_SUM` multiplies."""
+        return self._factor
 
     @property
     def value(self) -> int:
@@ -124,6 +129,34 @@ ReduceOp.RedOpType = ReduceOp
 
 def _sum() -> ReduceOp:
     return ReduceOp.SUM
+
+
+def _barrier(
+    self: Store, key: str, world_size: int, timeout: timedelta | None = None
+) -> None:
+    """Waits until `world_size` callers have come with this key.
+
+    Args:
+        key: of this barrier; each may be used once.
+        world_size: how many callers.
+        timeout: the store's own by default.
+
+    Raises:
+        DistStoreError: not all came in time.
+        ValueError: more came than there should be.
+    """
+    came = self.add(f"{key}/came", 1)
+    if came > world_size:
+        raise ValueError(
+            f"Store.barrier: caller {came} of {world_size} came to {key!r}; each key "
+            "serves once"
+        )
+    if came == world_size:
+        self.set(f"{key}/all", "1")
+    self.wait([f"{key}/all"], *(() if timeout is None else (timeout,)))
+
+
+Store.barrier = _barrier
 
 
 class _Options:

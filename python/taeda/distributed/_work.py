@@ -57,6 +57,10 @@ class Work:
         """A future of `result()`."""
         raise NotImplementedError(f"{type(self).__name__} has no future")
 
+    def get_future_result(self) -> Future:
+        """A future of how it ended: 0 well, 1 out of time, 2 with another error."""
+        return self.get_future().then(_how_it_ended)
+
     def synchronize(self) -> None:
         """The same as `wait`: there are no streams on the CPU."""
         self.wait()
@@ -64,6 +68,14 @@ class Work:
     def block_current_stream(self) -> None:
         """The same as `wait`: there are no streams on the CPU."""
         self.wait()
+
+
+def _how_it_ended(future: Future) -> int:
+    try:
+        future.value()
+    except Exception as error:
+        return 1 if "timed out" in str(error) else 2
+    return 0
 
 
 class DoneWork(Work):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NewType
 
 import taeda
 
@@ -45,7 +45,11 @@ for _part in _PARTS:
         globals()[_name] = getattr(_part, _name)
 _world = _the_world
 
+# The name of a group, as annotations say it.
+GroupName = NewType("GroupName", str)
+
 __all__ = [
+    "GroupName",
     *(name for part in _PARTS for name in part.__all__),
     "ProcessGroup",
     "ProcessGroupGloo",

@@ -12,37 +12,25 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from argparse import REMAINDER, Action, ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable
 
+from .argparse_util import check_env as _Flag
+from .argparse_util import env as _FromEnvironment
 from .elastic.multiprocessing.errors import record
 from .elastic.multiprocessing.logs import DefaultLogsSpecs, Std
 from .launcher.api import LaunchConfig, elastic_launch
 
-__all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
-
-
-class _FromEnvironment(Action):
-    """An option whose default the variable PET_NAME may set."""
-
-    def __init__(self, dest, default=None, required=False, **kwargs) -> None:
-        default = os.environ.get(f"PET_{dest.upper()}", default)
-        super().__init__(dest=dest, default=default, required=required, **kwargs)
-
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        setattr(namespace, self.dest, values)
-
-
-class _Flag(Action):
-    """The same for an option without a value."""
-
-    def __init__(self, dest, default=False, **kwargs) -> None:
-        value = os.environ.get(f"PET_{dest.upper()}", "1" if default else "0")
-        on = value == "1"
-        super().__init__(dest=dest, nargs=0, const=True, default=on, **kwargs)
-
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        setattr(namespace, self.dest, True)
+__all__ = [
+    "config_from_args",
+    "get_args_parser",
+    "get_rdzv_endpoint",
+    "get_use_env",
+    "main",
+    "parse_args",
+    "run",
+    "run_script_path",
+]
 
 
 def _words(text: str) -> list[str]:
@@ -182,7 +170,7 @@ def config_from_args(args) -> tuple[LaunchConfig, Callable | str, list[str]]:
         backend, endpoint, run_id = "c10d", "localhost:0", str(uuid.uuid4())
     elif backend == "static":
         configs.setdefault("rank", str(args.node_rank))
-        endpoint = endpoint or f"{args.master_addr}:{args.master_port or 29500}"
+        endpoint = get_rdzv_endpoint(args)
     shown = {int(r) for r in args.local_ranks_filter.split(",") if r}
     logs = DefaultLogsSpecs(
         args.log_dir,
@@ -212,6 +200,31 @@ def config_from_args(args) -> tuple[LaunchConfig, Callable | str, list[str]]:
     return config, *_program(args)
 
 
+def get_rdzv_endpoint(args) -> str:
+    """Where the nodes meet: HOST:PORT; of the static kind the master's."""
+    if args.rdzv_backend == "static" and not args.rdzv_endpoint:
+        return f"{args.master_addr}:{args.master_port or 29500}"
+    return args.rdzv_endpoint
+
+
+def get_use_env(args) -> bool:
+    """Whether the program finds its local rank in the environment alone."""
+    return getattr(args, "use_env", True)
+
+
+def run_script_path(training_script: str, *training_script_args: str) -> None:
+    """Runs a program in this interpreter, as the main one.
+
+    Args:
+        training_script: its path.
+        training_script_args: what it finds in `sys.argv` behind it.
+    """
+    import runpy
+
+    sys.argv = [training_script, *training_script_args]
+    runpy.run_path(training_script, run_name="__main__")
+
+
 def _program(args) -> tuple[str, list[str]]:
     rest = list(args.training_script_args)
     if args.no_python:
@@ -227,7 +240,7 @@ def _program(args) -> tuple[str, list[str]]:
     elif args.module:
         words.append("-m")
     words.append(args.training_script)
-    if getattr(args, "use_env", True) is False:
+    if not get_use_env(args):
         words.append("--local-rank=${local_rank}")
     return os.getenv("PYTHON_EXEC", sys.executable), words + rest
 

@@ -22,7 +22,7 @@ no_such_loop ao.nn onnx.export
 sparse.SparseSemiStructuredTensor sparse.spsolve
 jit.CompilationUnit jit.set_fusion_strategy jit.optimized_execution compiler.no_such
 fft.no_such distributed.all_produce distributed.no_such
-distributed.rpc.init_rpc distributed.optim.no_such accelerator.Graph cuda.jiterator
+distributed.rpc.no_such distributed.optim.no_such accelerator.Graph cuda.jiterator
 backends.cuda.cuBLASModule
 _dynamo.no_such _dynamo.config.no_such linalg.no_such special.no_such
 library.get_kernel utils.checkpoint.GraphExecGroup

@@ -5,4 +5,7 @@ from __future__ import annotations
 from taeda._lazy import attributes
 
 __all__: list[str] = []
-__getattr__ = attributes(__name__, {}, ("agent", "meeting", "multiprocessing"))
+_SUBMODULES = (
+    "agent events meeting metrics multiprocessing rendezvous timer utils".split()
+)
+__getattr__ = attributes(__name__, {}, _SUBMODULES)

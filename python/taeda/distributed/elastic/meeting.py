@@ -127,12 +127,14 @@ class Meeting:
         while True:
             number = self._job.add("round", 0)
             keys = self._keys(number)
+            # Asked before we are counted: the others close the round once all are.
+            late = keys.check(["closed"])
             if options.backend == "static":
                 rank = options.node_rank or 0
                 keys.add("joined", 1)
             else:
                 rank = keys.add("joined", 1) - 1
-            if rank >= options.max_nodes or keys.check(["closed"]):
+            if late or rank >= options.max_nodes:
                 self._await_next(number, end)
                 continue
             told = {"size": local_size, "host": options.shown_host or ""}

@@ -1,6 +1,8 @@
-"""Collectives through which gradients flow."""
+"""Collectives through which gradients flow, and modules at other workers."""
 
 from __future__ import annotations
+
+from taeda._lazy import attributes
 
 from .functional import (
     all_gather,
@@ -15,6 +17,7 @@ from .functional import (
 )
 
 __all__ = [
+    "RemoteModule",
     "all_gather",
     "all_reduce",
     "all_to_all",
@@ -25,3 +28,4 @@ __all__ = [
     "reduce_scatter",
     "scatter",
 ]
+__getattr__ = attributes(__name__, {"RemoteModule": "api.remote_module"}, ("api",))

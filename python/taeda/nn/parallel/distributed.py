@@ -352,6 +352,20 @@ class DistributedDataParallel(Module, Joinable):
         self._comm_hooks.append((hook, state))
         self.reducer.hook = (state, hook)
 
+    def _register_builtin_comm_hook(self, comm_hook_type) -> None:
+        """Sends buckets by one of `BuiltinCommHookType`; once, as `register_comm_hook`.
+
+        Raises:
+            RuntimeError: there is a hook.
+        """
+        from taeda.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+        hook = {
+            "ALLREDUCE": default_hooks.allreduce_hook,
+            "FP16_COMPRESS": default_hooks.fp16_compress_hook,
+        }[comm_hook_type.name]
+        self.register_comm_hook(self.process_group, hook)
+
     # Uneven inputs.
 
     def join(

@@ -102,6 +102,11 @@ class ProcessFailure:
         if not self.message:
             self.message = self._message_of_status()
 
+    def __eq__(self, other) -> bool:
+        if not isinstance(other, ProcessFailure):
+            return NotImplemented
+        return vars(self) == vars(other)
+
     def _read(self, path: str) -> None:
         try:
             with open(path) as file:

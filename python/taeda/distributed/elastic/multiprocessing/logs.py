@@ -114,6 +114,11 @@ class DefaultLogsSpecs(LogsSpecs):
         self._run_log_dir: str | None = None
         self._temporary = log_dir is None
 
+    def __eq__(self, other) -> bool:
+        if not isinstance(other, DefaultLogsSpecs):
+            return NotImplemented
+        return vars(self) == vars(other)
+
     @property
     def root_log_dir(self) -> str | None:
         return self._run_log_dir
