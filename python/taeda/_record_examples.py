@@ -250,8 +250,8 @@ def _by_axes(row: dict, arguments: list, choices: list):
     patterns = (row["axes"] or "").partition("->")[0].split(",")
     places = [i for i, a in enumerate(arguments) if a["type"] == "Tensor"]
     words = [re.findall(r"\w+", pattern) for pattern in patterns]
-    several = {name for names in words for name in names} > {"dim"}
-    if len(places) != len(words) or not all(words) or not several:
+    several = {name for names in words for name in names} - {"dim"}
+    if len(places) != len(words) or not all(words) or len(several) < 2:
         return
     sizes: dict[str, int] = {}
     texts = [c[0] for c in choices]

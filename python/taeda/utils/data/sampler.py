@@ -79,7 +79,8 @@ class RandomSampler(Sampler):
         TypeError, ValueError: an option of the wrong kind.
 
     Example:
-        >>> list(RandomSampler(range(4)))
+        >>> sorted(RandomSampler(range(4)))
+        [0, 1, 2, 3]
     """
 
     def __init__(
@@ -160,7 +161,8 @@ class WeightedRandomSampler(Sampler):
         ValueError: an option of the wrong kind.
 
     Example:
-        >>> list(WeightedRandomSampler([0.1, 0.9], 5))
+        >>> len(list(WeightedRandomSampler([0.1, 0.9], 5)))
+        5
     """
 
     def __init__(

@@ -29,7 +29,7 @@ def _plain(text: str) -> str:
     shown = SPECIAL.sub(r"\\\1", text).replace("&", "&amp;")
     shown = shown.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("`", "\\`")
     # A paragraph that begins like a list is not one.
-    return re.sub(r"^(\d+)([.)]\s)", r"\1\\\2", re.sub(r"^([-+])(\s)", r"\\\1\2", shown))
+    return re.sub(r"^(\d*)([-+.)]\s)", r"\1\\\2", shown)
 
 
 def fence(text: str, language: str) -> str:

@@ -1,8 +1,9 @@
 """Runs the examples that the site shows: docstrings, and the blocks of the guides.
 
-    python -m docs.examples EXAMPLES.json
+    python -m docsite.examples EXAMPLES.json
 
-The table maps a public name to the text that has its example (`docs.site` writes it).
+The table, which `docsite.build` writes, maps a public name to the text that has its
+example.
 """
 
 from __future__ import annotations
@@ -19,14 +20,25 @@ import sys
 import tempfile
 import warnings
 
+# What examples count on; the site's table of contents shows it.
+PRELUDE = """\
+import taeda
+from taeda import nn
+
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+x, y = taeda.ones(3, 4), taeda.zeros(3, 1)
+loss = nn.functional.mse_loss(model(x), y)
+optimizer = taeda.optim.SGD(model.parameters(), lr=0.1)
+dataset = taeda.utils.data.TensorDataset(x, y)
+state = {"model": model.state_dict(), "step": 1}
+"""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def run_docstring(name: str, text: str) -> tuple[int, str]:
     """How many examples a text has, and what the failing ones print."""
-    import taeda
-
-    space = {"taeda": taeda, **_beside(name)}
+    space = _beside(name, text)
+    exec(PRELUDE, space)
     test = doctest.DocTestParser().get_doctest(text, space, name, None, 0)
     out = io.StringIO()
     runner = doctest.DocTestRunner()
@@ -36,15 +48,19 @@ def run_docstring(name: str, text: str) -> tuple[int, str]:
     return runner.summarize(verbose=False).attempted, out.getvalue()
 
 
-def _beside(name: str) -> dict[str, object]:
-    """The names of the module that has a name, which examples say without it."""
+def _beside(name: str, text: str) -> dict[str, object]:
+    """What a text names of the module of its object, without saying the module."""
     module = name.rpartition(".")[0]
     while module not in sys.modules:
         try:
             importlib.import_module(module)
         except ModuleNotFoundError:  # of a member of a class
             module = module.rpartition(".")[0]
-    return vars(sys.modules[module]) if module != "taeda" else {}
+    if module == "taeda":
+        return {}
+    found = sys.modules[module]
+    words = {word for word in re.findall(r"[A-Za-z_]\w*", text) if hasattr(found, word)}
+    return {word: getattr(found, word) for word in words}
 
 
 def run_guide(path: pathlib.Path) -> int:

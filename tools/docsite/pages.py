@@ -16,11 +16,16 @@ class Writer:
 
     Args:
         targets: public name to page.
+
+    Attributes:
+        examples: public name to the text that has its example.
+        bare: operators without example.
     """
 
     def __init__(self, targets: dict[str, str]) -> None:
         self._targets = targets
         self.examples: dict[str, str] = {}
+        self.bare: list[str] = []
 
     def page(self, page: str, entries: list[Entry], title: str, about: str) -> str:
         """The text of a page."""
@@ -47,7 +52,8 @@ class Writer:
         return link
 
     def _entry(self, entry: Entry, link, level: int) -> list[str]:
-        lines = [f"{'#' * level} {entry.name.replace('_', chr(92) + '_')} {{#{entry.path}}}", ""]
+        title = markdown.escape(entry.name)
+        lines = [f"{'#' * level} {title} {{#{entry.path}}}", ""]
         anchors = "".join(f'<a id="{path}"></a>' for path in entry.others)
         if anchors:
             lines += [anchors, ""]
@@ -57,6 +63,8 @@ class Writer:
         if text:
             if ">>>" in text:
                 self.examples[entry.path] = text
+            elif (_record_docs.name_of(entry.value) or "_backward")[-9:] != "_backward":
+                self.bare.append(entry.path)
             lines += [markdown.from_docstring(text, link), ""]
         if level == 2 and entry.others:
             lines += ["Also " + ", ".join(f"`{p}`" for p in entry.others) + ".", ""]

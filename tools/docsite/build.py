@@ -1,10 +1,10 @@
 """Writes the site's sources and runs MkDocs on them: what `tools/dev docs` calls.
 
-    python -m docs.site FOLDER [PREFIX...]
+    python -m docsite.build FOLDER [PREFIX...]
 
 FOLDER gets `source/` (Markdown), `html/`, `names.json` (public name to page) and
-`examples.json` (public name to the text that has its example). With prefixes only the
-modules that begin with one have pages.
+`examples.json` (public name to the text that has its example) and `bare.json`
+(operators without one). With prefixes only the modules that begin with one have pages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import re
 import shutil
 import sys
 
-from . import inventory
+from . import inventory, markdown
+from .examples import PRELUDE
 from .pages import Writer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -45,11 +46,11 @@ def written_pages(source: pathlib.Path) -> None:
     (source / "index.md").write_text(re.sub(r"\]\(docs/", "](", first))
 
 
-def api_pages(source: pathlib.Path, prefixes: list[str]) -> tuple[dict, dict]:
+def api_pages(source: pathlib.Path, prefixes: list[str]) -> tuple[dict, Writer]:
     """Writes the pages of the interface.
 
     Returns:
-        Public name to page; public name to the text that has its example.
+        Public name to page; and the writer, which knows the examples.
     """
     modules = inventory.modules()
     paged = inventory.pages(inventory.collect())
@@ -59,18 +60,21 @@ def api_pages(source: pathlib.Path, prefixes: list[str]) -> tuple[dict, dict]:
     writer = Writer({name: f"api/{page}" for name, page in targets.items()})
     for page, entries in paged.items():
         space, _, letter = page.partition("/")
-        about = modules[space].__doc__ if space in modules else ""
+        about = (modules[space].__doc__ if space in modules else "") or ""
+        if ">>>" in about:
+            writer.examples[f"{space}.__doc__"] = about
         title = f"{space}: {letter}" if letter else space
-        text = writer.page(f"api/{page}", entries, title, about or "")
+        text = writer.page(f"api/{page}", entries, title, about)
         target = source / "api" / f"{page}.md"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     (source / "api" / "index.md").write_text(_contents(paged))
-    return targets, writer.examples
+    return targets, writer
 
 
 def _contents(paged: dict[str, list]) -> str:
-    lines = ["# Interface", "", "Every public name, by module.", ""]
+    about = "Every public name, by module. Examples run after these lines:"
+    lines = ["# Interface", "", about, "", markdown.fence(PRELUDE, "python"), ""]
     spaces: dict[str, list[str]] = {}
     for page in paged:
         spaces.setdefault(page.partition("/")[0], []).append(page)
@@ -112,8 +116,9 @@ def build(folder: pathlib.Path, prefixes: list[str]) -> int:
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
     written_pages(source)
-    targets, examples = api_pages(source, prefixes)
-    for name, table in {"names": targets, "examples": examples}.items():
+    targets, writer = api_pages(source, prefixes)
+    tables = {"names": targets, "examples": writer.examples, "bare": writer.bare}
+    for name, table in tables.items():
         (folder / f"{name}.json").write_text(json.dumps(table, indent=0))
     settings = folder / "mkdocs.yml"
     settings.write_text(json.dumps({**SETTINGS, "nav": nav(source)}))  # YAML, too
