@@ -39,7 +39,8 @@ def written_pages(source: pathlib.Path) -> None:
     docs = ROOT / "docs"
     for folder in ("guides", "design"):
         shutil.copytree(docs / folder, source / folder)
-    shutil.copy(docs / "placeholders.md", source)
+    for page in ("placeholders.md", "not_there_yet.md"):
+        shutil.copy(docs / page, source)
     for folder in ("guides", "design"):
         (source / folder / "README.md").rename(source / folder / "index.md")
     first = (ROOT / "README.md").read_text()
@@ -101,6 +102,7 @@ def nav(source: pathlib.Path) -> list:
         {"Taeda": "index.md"},
         {"Interface": "api/index.md"},
         {"Guides": titles("guides")},
+        {"Not there yet": "not_there_yet.md"},
         {"Names that refuse": "placeholders.md"},
         {"Design": titles("design")},
     ]
