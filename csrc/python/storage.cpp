@@ -231,12 +231,16 @@ void init_storage(PyObject* module) {
            [](Self s, py::handle i, int64_t byte) {
              fill_with(byte_at(s, to_int(i.ptr())), byte & 0xff);
            })
-      .def_property_readonly("device", [](Self s) { return s->device(); })
+      .def_property_readonly(
+          "device", [](Self s) { return s->device(); }, "Where the memory is.")
       .def_property_readonly("_cdata", address)
-      .def_property_readonly("is_cuda",
-                             [](Self s) { return s->device().is_cuda(); });
+      .def_property_readonly(
+          "is_cuda",
+          [](Self s) { return s->device().is_cuda(); },
+          "Whether the memory is a GPU's.");
   for (const char* name : {"is_hpu", "is_sparse"}) {
-    c.def_property_readonly(name, [](Self) { return false; });
+    c.def_property_readonly(
+        name, [](Self) { return false; }, "False: no such memory here.");
   }
   as_module(module).def("_set_tensor", set_from_tensor);
   as_module(module).def("_set_storage",
