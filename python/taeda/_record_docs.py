@@ -93,7 +93,8 @@ def text(name: str, path: str = "", function=None) -> str:
     if not about:
         about = "\n".join(f"{row['schema']}" for row in rows)
     if not path:
-        path = "taeda.ops." + (name.replace("::", ".") if "::" in name else f"aten.{name}")
+        space, _, short = name.rpartition("::")
+        path = f"taeda.ops.{space or 'aten'}.{short}"
     return "\n\n".join([about.strip(), *facts(rows, path, "Example:" in about)])
 
 

@@ -44,8 +44,9 @@ def __getattr__(name: str):
 
 
 def _about(name: str, fields: tuple[str, ...]) -> str:
-    lines = "\n".join(f"    {field} (Tensor): result {i}." for i, field in enumerate(fields))
-    return f"The results of `{name}`, a tuple whose fields have names.\n\nAttributes:\n{lines}"
+    lines = [f"    {field} (Tensor): result {i}." for i, field in enumerate(fields)]
+    first = f"The results of `{name}`, a tuple whose fields have names."
+    return "\n".join([first, "", "Attributes:", *lines])
 
 
 def __dir__():

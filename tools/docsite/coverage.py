@@ -120,9 +120,10 @@ def listing(found: dict[str, tuple[int, list[str]]]) -> str:
     lines = [
         "# Not there yet",
         "",
-        "Public names of PyTorch 2.13 that this library does not have. `hasattr` says so,",
-        "importing one raises ImportError; the few that exist to be imported, and refuse,",
-        "are in [placeholders](placeholders.md). Printed by `tools/dev docs --coverage`.",
+        "Public names of PyTorch 2.13 that this library does not have. `hasattr` says",
+        "so, importing one raises ImportError; the few that exist to be imported, and",
+        "refuse, are in [placeholders](placeholders.md). Written by",
+        "`tools/dev docs --coverage`.",
     ]
     for space, (count, missing) in sorted(found.items()):
         if missing:

@@ -40,8 +40,8 @@ def has_text(entry: Entry, owner: type | None) -> bool:
         return bool(vars(value).get("__doc__"))
     if owner is None:
         return bool(getattr(value, "__doc__", None))
-    texts = (getattr(vars(base).get(entry.name), "__doc__", None) for base in owner.__mro__)
-    return any(texts)
+    spaces = (vars(base) for base in owner.__mro__)
+    return any(getattr(s.get(entry.name), "__doc__", None) for s in spaces)
 
 
 def missing() -> dict[str, list[str]]:

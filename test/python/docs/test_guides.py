@@ -56,7 +56,8 @@ def test_the_embedded_program_learns(tmp_path: Path) -> None:
     text = (GUIDES / "embedding_in_cpp.md").read_text()
     (source,) = re.findall(r"```cpp\n(.*?)```", text, re.S)
     (tmp_path / "fit.cpp").write_text(source)
-    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "fit.cpp", "-o", "fit"]
+    compiler = os.environ.get("CXX", "c++")
+    command = [compiler, "-std=c++20", "-O0", "fit.cpp", "-o", "fit"]
     command += [f"-I{path}" for path in cpp_extension.include_paths()]
     for path in cpp_extension.library_paths():
         command += [f"-L{path}", f"-Wl,-rpath,{path}"]
