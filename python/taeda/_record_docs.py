@@ -50,12 +50,16 @@ def name_of(function) -> str | None:
 
     A second name has no record of its own, and the text of the first.
     """
-    if type(function).__name__ != "builtin_function_or_method":
+    kind, known = type(function).__name__, _known()
+    if kind == "method_descriptor":
+        name = function.__name__
+        own = vars(_C.TensorBase).get(name) is function
+        return name if own and name in known else None
+    if kind != "builtin_function_or_method":
         return None
     name = function.__name__
     if _bound().get(name) is not function:
         return None
-    known = _known()
     if name in known:
         return name
     about = _about(function)
@@ -84,7 +88,8 @@ def text(name: str, path: str = "", function=None) -> str:
 
     Args:
         name: its base name, "add" or "mylib::add".
-        path: what its example calls, "taeda.add"; `taeda.ops.aten.add` if empty.
+        path: what its example calls, "taeda.add", or of a method ".add";
+            `taeda.ops.aten.add` if empty.
         function: what Python calls; found by the name if None.
     """
     rows = records(name)
@@ -95,7 +100,8 @@ def text(name: str, path: str = "", function=None) -> str:
     if not path:
         space, _, short = name.rpartition("::")
         path = f"taeda.ops.{space or 'aten'}.{short}"
-    return "\n\n".join([about.strip(), *facts(rows, path, "Example:" in about)])
+    about = about.strip().removesuffix("\n\nArgs:")  # of a method of self alone
+    return "\n\n".join([about, *facts(rows, path, "Example:" in about)])
 
 
 def facts(rows: list[dict], path: str, has_example: bool = False) -> list[str]:

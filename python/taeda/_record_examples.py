@@ -40,6 +40,9 @@ _TENSORS = (
     ("taeda.ones(1, 1, 4, 4, 4)",) * 2,
     ("taeda.tensor(1)",) * 2,
     ("taeda.ones(1, 4, 2, 2)",) * 2,
+    ("taeda.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()",) * 2,
+    ("taeda.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse_csr()",) * 2,
+    ("taeda.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse_csc()",) * 2,
 )
 _VALUES = {
     "int": ("0", "1", "2"),
@@ -80,6 +83,8 @@ class Example:
                 value = "input" if name == "self" else name
                 self.setup.append(f"{value} = {text}")
             shown.append(f"{name}={value}" if argument.get("keyword_only") else value)
+        if path.startswith("."):  # a method
+            path = shown.pop(self._names.index("self")) + path
         self.call = f"{path}({', '.join(shown)})"
         self.output = ""
 
@@ -180,7 +185,7 @@ def find(path: str, rows: list[dict], names: dict | None = None) -> Example | No
     """An example of a public function.
 
     Args:
-        path: what the call names, "taeda.linalg.svd".
+        path: what the call names, "taeda.linalg.svd", or of a method ".svd".
         rows: the records of its overloads.
         names: record's name of an argument -> the function's.
 
@@ -201,6 +206,8 @@ def find(path: str, rows: list[dict], names: dict | None = None) -> Example | No
 
 def _of_overload(path: str, row: dict) -> Example | None:
     needed = [a for a in row["arguments"] if "default" not in a]
+    if path.startswith(".") and all(a["name"] != "self" for a in needed):
+        return None
     # Some operators want one of several arguments that each may be left out.
     further = [a for a in row["arguments"] if a.get("default") == "None"]
     found = _of_arguments(path, row, needed)

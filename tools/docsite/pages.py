@@ -86,7 +86,8 @@ def described(entry: Entry) -> tuple[str, str]:
     text = own_text(value)
     name = _record_docs.name_of(value)
     if name:
-        text = _record_docs.text(name, entry.path, value)
+        method = type(value).__name__ == "method_descriptor"
+        text = _record_docs.text(name, f".{name}" if method else entry.path, value)
     if text and "->" in text.partition("\n")[0] and _is_native(value):
         signature, _, text = text.partition("\n\n")
         return signature, text
