@@ -46,7 +46,7 @@ def _native(name: str):
 
 
 def name_of(function) -> str | None:
-    """The operator that a bound function calls; None for all other objects.
+    """The operator that a bound function, or its wrapper, calls; else None.
 
     A second name has no record of its own, and the text of the first.
     """
@@ -55,6 +55,8 @@ def name_of(function) -> str | None:
         name = function.__name__
         own = vars(_C.TensorBase).get(name) is function
         return name if own and name in known else None
+    if kind == "function" and function.__module__ == "taeda.functional":
+        return function.__name__ if function.__name__ in known else None
     if kind != "builtin_function_or_method":
         return None
     name = function.__name__

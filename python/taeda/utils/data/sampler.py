@@ -54,6 +54,10 @@ class SequentialSampler(Sampler):
 
     Args:
         data_source: has a length.
+
+    Example:
+        >>> list(SequentialSampler("abc"))
+        [0, 1, 2]
     """
 
     def __init__(self, data_source) -> None:
