@@ -2,9 +2,10 @@
 
     python -m docsite.build FOLDER [PREFIX...]
 
-FOLDER gets `source/` (Markdown), `html/`, `names.json` (public name to page) and
-`examples.json` (public name to the text that has its example) and `bare.json`
-(operators without one). With prefixes only the modules that begin with one have pages.
+FOLDER gets `source/` (Markdown), `html/` and tables: `names.json` (public name to page),
+`examples.json` (public name to the text that has its example), `bare.json` (operators
+without one), `unshown.json` (other functions and classes without one). With prefixes
+only the modules that begin with one have pages.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ def build(folder: pathlib.Path, prefixes: list[str]) -> int:
     written_pages(source)
     targets, writer = api_pages(source, prefixes)
     tables = {"names": targets, "examples": writer.examples, "bare": writer.bare}
+    tables["unshown"] = writer.unshown
     for name, table in tables.items():
         (folder / f"{name}.json").write_text(json.dumps(table, indent=0))
     settings = folder / "mkdocs.yml"

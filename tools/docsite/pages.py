@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import posixpath
+from types import FunctionType
 
 from taeda import _record_docs
 
@@ -20,12 +21,14 @@ class Writer:
     Attributes:
         examples: public name to the text that has its example.
         bare: operators without example.
+        unshown: functions and classes without example that are no operators.
     """
 
     def __init__(self, targets: dict[str, str]) -> None:
         self._targets = targets
         self.examples: dict[str, str] = {}
         self.bare: list[str] = []
+        self.unshown: list[str] = []
 
     def page(self, page: str, entries: list[Entry], title: str, about: str) -> str:
         """The text of a page."""
@@ -66,6 +69,9 @@ class Writer:
             elif (_record_docs.name_of(entry.value) or "_backward")[-9:] != "_backward":
                 self.bare.append(entry.path)
             lines += [markdown.from_docstring(text, link), ""]
+        ours = isinstance(entry.value, (type, FunctionType)) and is_own(entry.value)
+        if level == 2 and ours and ">>>" not in text:
+            self.unshown.append(entry.path)
         if level == 2 and entry.others:
             lines += ["Also " + ", ".join(f"`{p}`" for p in entry.others) + ".", ""]
         return lines
