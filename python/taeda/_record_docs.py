@@ -94,6 +94,8 @@ def text(name: str, path: str = "", function=None) -> str:
             `taeda.ops.aten.add` if empty.
         function: what Python calls; found by the name if None.
     """
+    from inspect import cleandoc
+
     rows = records(name)
     function = function or _native(name)
     about = getattr(function, "__doc__", None)
@@ -102,7 +104,7 @@ def text(name: str, path: str = "", function=None) -> str:
     if not path:
         space, _, short = name.rpartition("::")
         path = f"taeda.ops.{space or 'aten'}.{short}"
-    about = about.strip().removesuffix("\n\nArgs:")  # of a method of self alone
+    about = cleandoc(about).removesuffix("\n\nArgs:")  # of a method of self alone
     return "\n\n".join([about, *facts(rows, path, "Example:" in about)])
 
 

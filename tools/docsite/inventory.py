@@ -21,10 +21,15 @@ LONGEST_PAGE = 90
 
 @dataclass
 class Entry:
-    """One object under its shortest public name."""
+    """One object under its shortest public name.
+
+    Attributes:
+        owner: the class whose member it is, or None.
+    """
 
     path: str
     value: object
+    owner: type | None = None
     others: list[str] = field(default_factory=list)
     members: list[Entry] = field(default_factory=list)
 
@@ -115,7 +120,7 @@ def collect() -> list[Entry]:
         by_object[id(value) if alike else path] = entry = Entry(path, value)
         if isinstance(value, type) and is_own(value):
             entry.members = [
-                Entry(f"{path}.{name}", member)
+                Entry(f"{path}.{name}", member, value)
                 for name, member in sorted(members(value).items())
             ]
     return sorted(by_object.values(), key=lambda e: (e.module, e.name.lower(), e.name))

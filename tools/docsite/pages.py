@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import posixpath
+import re
 from types import FunctionType
 
 from taeda import _record_docs
@@ -89,7 +90,7 @@ def described(entry: Entry) -> tuple[str, str]:
         owner = getattr(value, "__module__", type(value).__module__)
         name = getattr(value, "__qualname__", entry.name)
         return f"{entry.path} = {owner}.{name}", ""
-    text = own_text(value)
+    text = own_text(value) or inherited_text(entry)
     name = _record_docs.name_of(value)
     if name:
         method = type(value).__name__ == "method_descriptor"
@@ -98,6 +99,14 @@ def described(entry: Entry) -> tuple[str, str]:
         signature, _, text = text.partition("\n\n")
         return signature, text
     return _signature(entry), text
+
+
+def inherited_text(entry: Entry) -> str:
+    """What the class that declares a method says of it, if that is one of ours."""
+    bases = entry.owner.__mro__ if entry.owner else ()
+    spaces = (vars(b) for b in bases if b.__module__.partition(".")[0] == "taeda")
+    texts = (getattr(space.get(entry.name), "__doc__", None) for space in spaces)
+    return next((text for text in texts if isinstance(text, str)), "")
 
 
 def own_text(value: object) -> str:
@@ -127,7 +136,9 @@ def _signature(entry: Entry) -> str:
         shown = str(inspect.signature(value))
     except (TypeError, ValueError):
         return f"{entry.path}(...)"
-    kind = "class " if isinstance(value, type) else ""
-    return kind + entry.path + shown.replace("taeda._C.", "taeda.")
+    shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", shown.replace("taeda._C.", "taeda."))
+    if isinstance(value, type):
+        return f"class {entry.path}{shown.removesuffix(' -> None')}"
+    return entry.path + shown
 
 
