@@ -189,7 +189,7 @@ void set_accumulate_hooks(const TensorBase& t, PyObject* dict) {
 PyMethodDef tensor_autograd_methods[] = {
     TAEDA_QUERY("detach", autograd::detach(t)),
     TAEDA_QUERY("retain_grad", retain_grad(t)),
-    {"detach_", detach_inplace, METH_NOARGS, nullptr},
+    {"detach_", detach_inplace, METH_NOARGS, tensor_doc("detach_")},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef tensor_autograd_getset[] = {

@@ -104,8 +104,12 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 PyGetSetDef getset[] = {
-    {"type", get_type, nullptr, nullptr, nullptr},
-    {"index", get_index, nullptr, nullptr, nullptr},
+    {"type", get_type, nullptr, "The kind of device, a str.", nullptr},
+    {"index",
+     get_index,
+     nullptr,
+     "Which one of its kind, an int; None for the current one.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {

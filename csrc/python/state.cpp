@@ -122,7 +122,9 @@ void init_generator(PyObject* module) {
       .def("clone_state", clone_state, "A generator that draws alike.")
       .def("__reduce__", reduce)
       .def_property_readonly(
-          "device", [](const SharedGenerator& g) { return g->device(); })
+          "device",
+          [](const SharedGenerator& g) { return g->device(); },
+          "Where its numbers are made.")
       .def_property_readonly("_cdata", [](const SharedGenerator& g) {
         return reinterpret_cast<uintptr_t>(g.get());
       });

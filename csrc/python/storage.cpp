@@ -174,6 +174,20 @@ PyObject* untyped_storage_method(const TensorBase& t) {
   return py::cast(SharedStorage(t.storage())).release().ptr();
 }
 
+void add_attributes(py::class_<StorageImpl, SharedStorage>& c) {
+  using Self = const SharedStorage&;
+  c.def_property_readonly(
+       "device", [](Self s) { return s->device(); }, "Where the memory is.")
+      .def_property_readonly(
+          "is_cuda",
+          [](Self s) { return s->device().is_cuda(); },
+          "Whether the memory is a GPU's.");
+  for (const char* name : {"is_hpu", "is_sparse"}) {
+    c.def_property_readonly(
+        name, [](Self) { return false; }, "False: no such memory here.");
+  }
+}
+
 void init_storage(PyObject* module) {
   using Self = const SharedStorage&;
   auto* type = reinterpret_cast<PyObject*>(&PyType_Type);
@@ -232,13 +246,8 @@ void init_storage(PyObject* module) {
            [](Self s, py::handle i, int64_t byte) {
              fill_with(byte_at(s, to_int(i.ptr())), byte & 0xff);
            })
-      .def_property_readonly("device", [](Self s) { return s->device(); })
-      .def_property_readonly("_cdata", address)
-      .def_property_readonly("is_cuda",
-                             [](Self s) { return s->device().is_cuda(); });
-  for (const char* name : {"is_hpu", "is_sparse"}) {
-    c.def_property_readonly(name, [](Self) { return false; });
-  }
+      .def_property_readonly("_cdata", address);
+  add_attributes(c);
   as_module(module).def(
       "_crc32", [](const py::buffer& data, uint32_t crc) {
         py::buffer_info bytes = data.request();

@@ -2,6 +2,7 @@
 // way to __torch_function__, then runs its body with errors translated.
 #pragma once
 
+#include <taeda/csrc/python/tensor_docs.h>
 #include <taeda/csrc/python/torch_function.h>
 
 namespace taeda::python {
@@ -64,21 +65,24 @@ PyObject* to_object(T v) {
 // Rows whose result is an expression of the tensor `t`.
 #define TAEDA_BODY(...) \
   [](const TensorBase& t) -> PyObject* { return to_object(__VA_ARGS__); }
-#define TAEDA_QUERY(name, ...) \
-  {name, &query_entry<name, TAEDA_BODY(__VA_ARGS__)>, METH_NOARGS, nullptr}
+#define TAEDA_QUERY(name, ...)                  \
+  {name,                                        \
+   &query_entry<name, TAEDA_BODY(__VA_ARGS__)>, \
+   METH_NOARGS,                                 \
+   tensor_doc(name)}
 #define TAEDA_FAST(name, body) \
-  TAEDA_PY_ROW(name, nullptr, fast_entry<name, body>)
+  TAEDA_PY_ROW(name, tensor_doc(name), fast_entry<name, body>)
 #define TAEDA_GETTER(name, ...)                  \
   {name,                                         \
    &getter_entry<name, TAEDA_BODY(__VA_ARGS__)>, \
    nullptr,                                      \
-   nullptr,                                      \
+   tensor_doc(name),                             \
    nullptr}
 #define TAEDA_PROPERTY(name, set, ...)           \
   {name,                                         \
    &getter_entry<name, TAEDA_BODY(__VA_ARGS__)>, \
    &setter_entry<name, set>,                     \
-   nullptr,                                      \
+   tensor_doc(name),                             \
    nullptr}
 
 // The table of a hand-written method or function, made of its signature when

@@ -115,7 +115,8 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
 }  // namespace
 
 #define TAEDA_CAST(name, dtype) \
-  TAEDA_PY_ROW(name, nullptr, fast_entry<name, cast_entry<name, dtype>>)
+  TAEDA_PY_ROW(                 \
+      name, tensor_doc(name), fast_entry<name, cast_entry<name, dtype>>)
 
 PyMethodDef tensor_methods[] = {
     TAEDA_FAST("size", size),
@@ -161,7 +162,7 @@ PyMethodDef tensor_methods[] = {
     TAEDA_FAST("new_tensor", new_tensor_method),
     TAEDA_FAST("numpy", numpy_method),
     TAEDA_QUERY("untyped_storage", untyped_storage_method(t)),
-    {"as_subclass", as_subclass, METH_O, nullptr},
+    {"as_subclass", as_subclass, METH_O, tensor_doc("as_subclass")},
     {"_make_subclass",
      (PyCFunction)(void (*)(void))make_subclass,
      METH_FASTCALL | METH_KEYWORDS | METH_STATIC,

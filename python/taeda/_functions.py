@@ -57,7 +57,12 @@ def is_storage(obj) -> bool:
 
 
 def typename(obj, /) -> str:
-    """The full name of an object's type; of a tensor, its old type string."""
+    """The full name of an object's type; of a tensor, its old type string.
+
+    Example:
+        >>> taeda.typename(taeda.ones(2))
+        'taeda.FloatTensor'
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     kind = obj if hasattr(obj, "__qualname__") else type(obj)
@@ -68,12 +73,22 @@ def typename(obj, /) -> str:
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether a tensor's dtype is a floating-point one."""
+    """Whether a tensor's dtype is a floating-point one.
+
+    Example:
+        >>> taeda.is_floating_point(taeda.ones(2))
+        True
+    """
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether a tensor's dtype is complex."""
+    """Whether a tensor's dtype is complex.
+
+    Example:
+        >>> taeda.is_complex(taeda.ones(2))
+        False
+    """
     return input.is_complex()
 
 
@@ -88,7 +103,12 @@ def is_inference(input: Tensor) -> bool:
 
 
 def numel(input: Tensor) -> int:
-    """The number of a tensor's elements."""
+    """The number of a tensor's elements.
+
+    Example:
+        >>> taeda.numel(taeda.ones(2, 3))
+        6
+    """
     return input.numel()
 
 
@@ -107,12 +127,24 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def get_default_device() -> device:
-    """Where tensors are made when no device is given."""
+    """Where tensors are made when no device is given.
+
+    Example:
+        >>> taeda.get_default_device()
+        device(type='cpu')
+    """
     return _C._get_default_device()
 
 
 def set_default_device(device: device | str | None) -> None:
-    """Set where tensors are made when no device is given; None means the CPU."""
+    """Set where tensors are made when no device is given; None means the CPU.
+
+    Example:
+        >>> taeda.set_default_device("meta")
+        >>> taeda.ones(2).device
+        device(type='meta')
+        >>> taeda.set_default_device(None)
+    """
     _C._set_default_device(device)
 
 
@@ -224,6 +256,11 @@ def asarray(
 
     Raises:
         ValueError: a copy is needed but `copy` is False.
+
+    Example:
+        >>> taeda.asarray([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
     """
     found, shared = _shared(obj, dtype)
     if found is None:

@@ -54,7 +54,7 @@ def lobpcg(
 
     Example:
         >>> taeda.lobpcg(taeda.diag(taeda.arange(9.0)), k=2)[0]
-        tensor([8., 7.])
+        tensor([8.0000, 7.0000])
     """
     if tracker is not None:
         raise NotImplementedError("lobpcg: tracker is not implemented")

@@ -12,8 +12,22 @@ from taeda import _C
 from taeda._schema import Mismatch, Schema
 
 
+class _Doc:
+    """`__doc__` of a class, and of its instances that of their operator's record."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __get__(self, instance, owner=None) -> str:
+        if instance is None:
+            return self._text
+        from taeda._record_docs import text
+
+        return text(getattr(instance, "_packet", instance)._native_name)
+
+
 class OpOverload:
-    """One overload; calling it dispatches like the public function does."""
+    __doc__ = _Doc("One overload; calling it dispatches like the public function does.")
 
     # Of a custom operator: its function is not for tensors without data.
     needs_fake = False
@@ -134,7 +148,7 @@ def _overrides(a) -> bool:
 
 
 class OpOverloadPacket:
-    """All overloads of a name; a call tries them in order of registration."""
+    __doc__ = _Doc("All overloads of a name; a call tries them in that order.")
 
     def __init__(self, namespace: str, name: str, overloads: dict[str, str]) -> None:
         self._namespace = namespace

@@ -31,7 +31,7 @@ class SymBool:
     Example:
         >>> size = taeda.fx.experimental.symbolic_shapes.ShapeEnv().create_size(8)
         >>> size > 3
-        s0 > 3
+        s0 >= 4
     """
 
     __slots__ = ("node",)

@@ -18,6 +18,13 @@ class Tensor(_C.TensorBase):
     """An array of numbers of one dtype, with the record of how it came to be.
 
     Tensors are made by functions such as `taeda.tensor`, `taeda.zeros` or `taeda.rand`.
+
+    Example:
+        >>> x = taeda.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x.shape, x.dtype, x.device
+        (taeda.Size([2, 2]), taeda.float32, device(type='cpu'))
+        >>> (x @ x).sum()
+        tensor(54.)
     """
 
     # Conversions and copies ---------------------------------------------------

@@ -56,6 +56,12 @@ class finfo(_Info):
     Raises:
         TypeError: for any other dtype.
 
+    Attributes:
+        eps (float): the distance from 1 to the next larger number.
+        max, min (float): the largest and the lowest finite number.
+        tiny (float): the smallest positive number with all its digits.
+        resolution (float): one unit of the last decimal digit that counts, near 1.
+
     Example:
         >>> taeda.finfo(taeda.float16).max
         65504.0

@@ -182,6 +182,12 @@ def meshgrid(*tensors, indexing: str | None = None):
 
     Returns:
         One grid per tensor.
+
+    Example:
+        >>> x, y = taeda.meshgrid(taeda.arange(2), taeda.arange(3), indexing="ij")
+        >>> x
+        tensor([[0, 0, 0],
+                [1, 1, 1]])
     """
     listed = _as_list(tensors)
     if _overrides_in(listed):
@@ -216,6 +222,10 @@ def tensordot(a, b, dims=2, out=None):
     Args:
         a, b (Tensor): the factors.
         dims: how many of a's last and b's first dims, or two lists of dims.
+
+    Example:
+        >>> taeda.tensordot(taeda.ones(2, 3), taeda.ones(3, 4), dims=1).shape
+        taeda.Size([2, 4])
     """
     if _overrides_in((a, b)):
         return _override(tensordot, (a, b), a, b, dims=dims, out=out)
@@ -235,6 +245,10 @@ def split(tensor, split_size_or_sections, dim: int = 0):
         split_size_or_sections: size of each part (the last may be smaller), or the
             list of sizes.
         dim: along which.
+
+    Example:
+        >>> taeda.split(taeda.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     if _overrides(tensor):
         return _override(split, (tensor,), tensor, split_size_or_sections, dim=dim)
@@ -247,6 +261,10 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     Args:
         x1 (Tensor): shape [..., P, M]. x2 (Tensor): shape [..., R, M].
         p: the norm. compute_mode: whether Euclidean distances may use a product.
+
+    Example:
+        >>> taeda.cdist(taeda.zeros(1, 2), taeda.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5., 1.]])
     """
     if _overrides_in((x1, x2)):
         return _override(cdist, (x1, x2), x1, x2, p=p, compute_mode=compute_mode)
@@ -268,6 +286,10 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         p: a number, "fro" or "nuc".
         dim: one or two dims; all elements if None.
         keepdim: whether reduced dims stay with size 1.
+
+    Example:
+        >>> taeda.norm(taeda.tensor([3.0, 4.0]))
+        tensor(5.)
     """
     if _overrides(input):
         return _override(
@@ -324,6 +346,10 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
     Returns:
         The values, or a tuple with what was asked for.
+
+    Example:
+        >>> taeda.unique(taeda.tensor([3, 1, 3]))
+        tensor([1, 3])
     """
     if _overrides(input):
         return _override(
@@ -350,6 +376,10 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
         return_inverse: also return which run each element is in.
         return_counts: also return the lengths of the runs.
         dim: along which slices are compared; all elements if None.
+
+    Example:
+        >>> taeda.unique_consecutive(taeda.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
     """
     if _overrides(input):
         return _override(
@@ -409,7 +439,14 @@ def unravel_index(indices, shape):
 
 
 def stft(input, n_fft: int, *args, **kwargs):
-    """The spectra of overlapping windows of a signal: `Tensor.stft`."""
+    """The spectra of overlapping windows of a signal: `Tensor.stft`.
+
+    Example:
+        >>> x = taeda.ones(16)
+        >>> w = taeda.hann_window(8)
+        >>> taeda.stft(x, 8, window=w, return_complex=True).shape
+        taeda.Size([5, 9])
+    """
     return _native("stft")(input, n_fft, *args, **kwargs)
 
 

@@ -107,8 +107,8 @@ def download_url_to_file(
     Raises:
         RuntimeError: the file has another SHA-256, or the connection broke.
 
-    Example:
-        >>> download_url_to_file("https://example.org/w.pt", "w.pt", "5c106cde")
+    With a connection:
+        download_url_to_file("https://example.org/w.pt", "w.pt", "5c106cde")
     """
     _fetch(url, os.path.expanduser(dst), hash_prefix, progress)
 
@@ -160,8 +160,8 @@ def load_state_dict_from_url(
         RuntimeError: another hash than was asked for, or the connection broke.
         UnpicklingError: as for `load`.
 
-    Example:
-        >>> load_state_dict_from_url("https://example.org/resnet18-5c106cde.pth")
+    With a connection:
+        load_state_dict_from_url("https://example.org/resnet18-5c106cde.pth")
     """
     model_dir = model_dir or os.path.join(get_dir(), "checkpoints")
     os.makedirs(model_dir, exist_ok=True)
@@ -316,8 +316,8 @@ def load(
         RuntimeError: the user does not trust it, a package that it depends on is
             missing, or it has no such entry point. ValueError: no such ref or source.
 
-    Example:
-        >>> load("pytorch/vision:v0.20.0", "resnet18")
+    With a connection:
+        load("pytorch/vision:v0.20.0", "resnet18")
     """
     options = force_reload, skip_validation, trust_repo, verbose
     with _Hubconf(repo_or_dir, source, *options) as hubconf:

@@ -51,17 +51,35 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed last set."""
+    """The seed last set.
+
+    Example:
+        >>> gen = taeda.manual_seed(7)
+        >>> taeda.initial_seed()
+        7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state():
-    """The CPU generator's state as a uint8 tensor."""
+    """The CPU generator's state as a uint8 tensor.
+
+    Example:
+        >>> state = taeda.get_rng_state()
+        >>> a = taeda.rand(2)
+        >>> taeda.set_rng_state(state)
+        >>> taeda.equal(taeda.rand(2), a)
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state) -> None:
-    """Go back to a state of `get_rng_state`."""
+    """Go back to a state of `get_rng_state`.
+
+    Example:
+        >>> taeda.set_rng_state(taeda.get_rng_state())
+    """
     default_generator.set_state(new_state)
 
 

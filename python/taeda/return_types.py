@@ -38,8 +38,15 @@ def __getattr__(name: str):
             raise AttributeError(
                 f"module {__name__!r} has no attribute {name!r}"
             ) from None
+        found.__doc__ = _about(_WRITTEN.get(name, name), found.__match_args__)
     globals()[name] = found
     return found
+
+
+def _about(name: str, fields: tuple[str, ...]) -> str:
+    lines = [f"    {field} (Tensor): result {i}." for i, field in enumerate(fields)]
+    first = f"The results of `{name}`, a tuple whose fields have names."
+    return "\n".join([first, "", "Attributes:", *lines])
 
 
 def __dir__():

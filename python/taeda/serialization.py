@@ -190,7 +190,9 @@ def load(
         NotImplementedError: it holds what is not there yet.
 
     Example:
-        >>> model.load_state_dict(taeda.load("model.pt", map_location="cpu"))
+        >>> taeda.save(taeda.ones(2), "x.pt")
+        >>> taeda.load("x.pt", map_location="cpu")
+        tensor([1., 1.])
     """
     data_only = _data_only(weights_only, pickle_module)
     encoding = pickle_load_args.setdefault("encoding", "utf-8")
@@ -310,7 +312,8 @@ def add_safe_globals(safe_globals: list) -> None:
         safe_globals: functions or classes, or (function, "module.name") pairs.
 
     Example:
-        >>> add_safe_globals([MyConfig])
+        >>> from fractions import Fraction
+        >>> add_safe_globals([Fraction])
     """
     names.add(safe_globals)
 
@@ -329,8 +332,11 @@ class safe_globals:
     """Trust functions or classes while a block runs, in every thread.
 
     Example:
-        >>> with safe_globals([MyConfig]):
-        ...     taeda.load("checkpoint.pt")
+        >>> from fractions import Fraction
+        >>> taeda.save({"rate": Fraction(1, 3)}, "rate.pt")
+        >>> with safe_globals([Fraction]):
+        ...     taeda.load("rate.pt")
+        {'rate': Fraction(1, 3)}
     """
 
     def __init__(self, safe_globals: list) -> None:
@@ -417,8 +423,11 @@ class set_default_mmap_options:
     """Choose how load(mmap=True) maps: writes stay private, or are refused.
 
     Example:
+        >>> import mmap
+        >>> taeda.save(taeda.ones(2), "x.pt")
         >>> with set_default_mmap_options(mmap.MAP_SHARED):
-        ...     taeda.load("model.pt", mmap=True)
+        ...     taeda.load("x.pt", mmap=True)
+        tensor([1., 1.])
     """
 
     def __init__(self, flags: int) -> None:

@@ -19,7 +19,7 @@ class TypedStorage:
             bytes, instead. dtype: of the elements. device: where.
 
     Example:
-        >>> TypedStorage([1.0, 2.0], dtype=taeda.float32).tolist()
+        >>> taeda.TypedStorage([1.0, 2.0], dtype=taeda.float32).tolist()
         [1.0, 2.0]
     """
 

@@ -244,6 +244,7 @@ class safe_open:
         SafetensorError: the file does not follow the format.
 
     Example:
+        >>> save_file({"weight": taeda.zeros(2, 3)}, "model.safetensors")
         >>> with safe_open("model.safetensors") as file:
         ...     weight = file.get_tensor("weight")
     """
@@ -340,7 +341,9 @@ def load_file(filename, device="cpu") -> dict:
         SafetensorError: the file does not follow the format.
 
     Example:
-        >>> model.load_state_dict(load_file("model.safetensors"))
+        >>> save_file({"weight": taeda.ones(2)}, "weight.safetensors")
+        >>> load_file("weight.safetensors")
+        {'weight': tensor([1., 1.])}
     """
     with safe_open(filename, device=device) as file:
         return {name: file.get_tensor(name) for name in file.offset_keys()}

@@ -87,6 +87,12 @@ def backward(
         retain_graph: keep what the graph saved; as `create_graph` if None.
         create_graph: record this computation too, for higher derivatives.
         inputs: leaves to accumulate into; all if None.
+
+    Example:
+        >>> x = taeda.tensor([1.0, 2.0], requires_grad=True)
+        >>> taeda.autograd.backward((x**2).sum())
+        >>> x.grad
+        tensor([2., 4.])
     """
     if grad_variables is not None:
         import warnings
@@ -135,6 +141,11 @@ def grad(
         is_grads_batched: each of `grad_outputs` has one more dim in front, and so do
             the results: one gradient for each place in it.
         materialize_grads: give zeros for them.
+
+    Example:
+        >>> x = taeda.tensor([1.0, 2.0], requires_grad=True)
+        >>> taeda.autograd.grad((x**2).sum(), x)
+        (tensor([2., 4.]),)
     """
     named = (*_as_tuple(outputs), *_as_tuple(inputs))
     if _C._has_torch_function(named):

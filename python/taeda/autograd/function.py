@@ -118,6 +118,21 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
                 return 2 * x * grad
 
         y = Square.apply(x)
+
+    Example:
+        >>> class Cube(taeda.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**3
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return grad * 3 * x**2
+        >>> x = taeda.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad
+        tensor(12.)
     """
 
     generate_vmap_rule = False

@@ -91,7 +91,15 @@ def _decorate_generator(make_mode, function):
 
 
 class no_grad(_C._NoGrad, _Decorator):
-    """Inside, nothing is recorded: results require no grad."""
+    """Inside, nothing is recorded: results require no grad.
+
+    Example:
+        >>> w = taeda.ones(2, requires_grad=True)
+        >>> with taeda.no_grad():
+        ...     y = w * 2
+        >>> y.requires_grad
+        False
+    """
 
     def __new__(cls, orig_func=None):
         if orig_func is None:
@@ -100,7 +108,15 @@ class no_grad(_C._NoGrad, _Decorator):
 
 
 class enable_grad(_C._EnableGrad, _Decorator):
-    """Inside, calls are recorded again."""
+    """Inside, calls are recorded again.
+
+    Example:
+        >>> w = taeda.ones(2, requires_grad=True)
+        >>> with taeda.no_grad(), taeda.enable_grad():
+        ...     y = w * 2
+        >>> y.requires_grad
+        True
+    """
 
     def __new__(cls, orig_func=None):
         if orig_func is None:
@@ -113,6 +129,13 @@ class set_grad_enabled(_Decorator):
 
     Args:
         mode (bool): whether calls are recorded.
+
+    Example:
+        >>> w = taeda.ones(2, requires_grad=True)
+        >>> with taeda.set_grad_enabled(False):
+        ...     y = w * 2
+        >>> y.requires_grad
+        False
     """
 
     def __init__(self, mode: bool) -> None:
@@ -147,6 +170,12 @@ class inference_mode(_C._InferenceMode, _Decorator):
 
     Args:
         mode (bool or function): whether inference mode is on.
+
+    Example:
+        >>> with taeda.inference_mode():
+        ...     y = taeda.ones(2)
+        >>> y.is_inference()
+        True
     """
 
     def __new__(cls, mode=True):

@@ -380,6 +380,11 @@ def gradcheck(
     Raises:
         GradcheckError: a derivative is wrong.
         AssertionError: options that do not go together.
+
+    Example:
+        >>> x = taeda.rand(3, dtype=taeda.float64, requires_grad=True)
+        >>> taeda.autograd.gradcheck(taeda.sin, (x,))
+        True
     """
     options = locals()
     if not (check_forward_ad or check_backward_ad):

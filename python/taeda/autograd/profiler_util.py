@@ -81,7 +81,13 @@ class Interval:
 
 
 def _as_text(name: str) -> property:
-    return property(lambda self: _format_time(getattr(self, name)))
+    return property(
+        lambda self: _format_time(getattr(self, name)), doc=f"`{name}` with its unit."
+    )
+
+
+def _old_name(name: str) -> property:
+    return property(lambda self: getattr(self, name), doc=f"Old name of `{name}`.")
 
 
 class FormattedTimesMixin:
@@ -183,9 +189,9 @@ class FunctionEvent(FormattedTimesMixin):
         inside = sum(child.cpu_memory_usage for child in self.cpu_children)
         return self.cpu_memory_usage - inside
 
-    cuda_time_total = property(lambda self: self.device_time_total)
-    self_cuda_time_total = property(lambda self: self.self_device_time_total)
-    self_cuda_memory_usage = property(lambda self: self.self_device_memory_usage)
+    cuda_time_total = _old_name("device_time_total")
+    self_cuda_time_total = _old_name("self_device_time_total")
+    self_cuda_memory_usage = _old_name("self_device_memory_usage")
 
     def __repr__(self) -> str:
         inside = [child.id for child in self.cpu_children]
@@ -271,8 +277,8 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     __iadd__ = add
 
-    cuda_time_total = property(lambda self: self.device_time_total)
-    self_cuda_time_total = property(lambda self: self.self_device_time_total)
+    cuda_time_total = _old_name("device_time_total")
+    self_cuda_time_total = _old_name("self_device_time_total")
 
     def __repr__(self) -> str:
         facts = {

@@ -14,7 +14,12 @@ class _VariableMeta(type):
 
 
 class Variable(metaclass=_VariableMeta):
-    """`Variable(t, requires_grad)` is a tensor over t's memory."""
+    """`Variable(t, requires_grad)` is a tensor over t's memory.
+
+    Example:
+        >>> taeda.autograd.Variable(taeda.ones(2), requires_grad=True)
+        tensor([1., 1.], requires_grad=True)
+    """
 
     def __new__(cls, data=None, requires_grad: bool = False, volatile=None):
         tensor = taeda.tensor([]) if data is None else data.detach()

@@ -551,8 +551,8 @@ def init_device_mesh(
     Raises:
         RuntimeError: names that do not fit, or more ranks than there are.
 
-    Example:
-        >>> mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    On every rank:
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
     """
     named = mesh_dim_names if mesh_dim_names is not None else range(len(mesh_shape))
     if len(dict.fromkeys(named)) < len(named):

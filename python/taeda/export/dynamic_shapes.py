@@ -105,7 +105,7 @@ class Dim:
             raise AssertionError(f"Dim name must be a valid identifier, got {name}")
         self.__name__, self.min, self.max = name, low, high
 
-    root = property(lambda self: self)
+    root = property(lambda self: self, doc="The dim that this one depends on: itself.")
 
     def _line(self) -> tuple[int, int]:
         """By which factor and summand it depends on its root."""

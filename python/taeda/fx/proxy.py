@@ -372,11 +372,15 @@ class MetaProxy(Proxy):
 
 
 def _of_the_parameter(name: str) -> property:
-    return property(lambda self: getattr(self.param, name))
+    about = f"`{name}` of the parameter."
+    return property(lambda self: getattr(self.param, name), doc=about)
 
 
 class ParameterProxy(Proxy):
-    """The proxy of a parameter, whose sizes are known."""
+    """The proxy of a parameter, whose sizes are known.
+
+    `shape`, `ndim`, `size()`, `dim()`, `numel()` and `nelement()` are the parameter's.
+    """
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param) -> None:
         self.param, self.name = param, name

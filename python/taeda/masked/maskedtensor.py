@@ -130,6 +130,7 @@ class MaskedTensor(Carried):
         return self._inner.masked_fill(~self._masked_mask, value)
 
     def is_sparse_coo(self) -> bool:
+        """Whether values lie in memory by their indices: never here."""
         return False
 
     def is_sparse_csr(self) -> bool:

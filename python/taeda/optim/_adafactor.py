@@ -31,7 +31,7 @@ class Adafactor(RuleOptimizer):
         ValueError: an option out of range. RuntimeError: complex parameters.
 
     Example:
-        >>> taeda.optim.Adafactor(model.parameters(), lr=0.01)
+        >>> optimizer = taeda.optim.Adafactor(model.parameters(), lr=0.01)
     """
 
     _takes_complex = False

@@ -33,7 +33,7 @@ class Muon(RuleOptimizer):
         RuntimeError: complex parameters.
 
     Example:
-        >>> taeda.optim.Muon([p for p in model.parameters() if p.ndim == 2])
+        >>> optimizer = taeda.optim.Muon([p for p in model.parameters() if p.ndim == 2])
     """
 
     _takes_complex = False

@@ -95,7 +95,7 @@ class LRScheduler:
     Example:
         >>> schedule = taeda.optim.lr_scheduler.StepLR(optimizer, step_size=30)
         >>> for epoch in range(90):
-        ...     train()
+        ...     optimizer.step()
         ...     schedule.step()
     """
 

@@ -54,7 +54,7 @@ class CyclicLR(_MomentumCycle):
         ValueError: an unknown mode; an optimizer without momentum.
 
     Example:
-        >>> CyclicLR(optimizer, base_lr=0.01, max_lr=0.1)
+        >>> schedule = CyclicLR(optimizer, base_lr=0.01, max_lr=0.1)
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         ValueError: an option that is no positive integer.
 
     Example:
-        >>> CosineAnnealingWarmRestarts(optimizer, T_0=10, T_mult=2)
+        >>> schedule = CosineAnnealingWarmRestarts(optimizer, T_0=10, T_mult=2)
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class OneCycleLR(_MomentumCycle):
         ValueError: an option out of range, or more steps than were announced.
 
     Example:
-        >>> OneCycleLR(optimizer, max_lr=0.1, total_steps=1000)
+        >>> schedule = OneCycleLR(optimizer, max_lr=0.1, total_steps=1000)
     """
 
     def __init__(

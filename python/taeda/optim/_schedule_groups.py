@@ -58,7 +58,9 @@ class SequentialLR(_Group):
         ValueError: none given, another optimizer's, or numbers that do not fit.
 
     Example:
-        >>> SequentialLR(optimizer, [warmup, decay], milestones=[500])
+        >>> warmup = taeda.optim.lr_scheduler.LinearLR(optimizer, total_iters=500)
+        >>> decay = taeda.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.99)
+        >>> schedule = SequentialLR(optimizer, [warmup, decay], milestones=[500])
     """
 
     def __init__(
@@ -117,7 +119,9 @@ class ChainedScheduler(_Group):
         ValueError: none given, or another optimizer's.
 
     Example:
-        >>> ChainedScheduler([warmup, decay])
+        >>> warmup = taeda.optim.lr_scheduler.LinearLR(optimizer, total_iters=500)
+        >>> decay = taeda.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.99)
+        >>> schedule = ChainedScheduler([warmup, decay])
     """
 
     def __init__(self, schedulers, optimizer=None) -> None:

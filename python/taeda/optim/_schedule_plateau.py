@@ -30,7 +30,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     Example:
         >>> schedule = ReduceLROnPlateau(optimizer, patience=3)
-        >>> schedule.step(validation_loss)
+        >>> schedule.step(0.25)
     """
 
     def __init__(

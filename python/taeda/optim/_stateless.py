@@ -24,9 +24,9 @@ def swap_in_optimizer_params_and_state(
     Raises:
         RuntimeError: the two do not fit the optimizer.
 
-    Example:
-        >>> with swap_in_optimizer_params_and_state(optimizer, fake, state):
-        ...     optimizer.step()
+    In a graph:
+        with swap_in_optimizer_params_and_state(optimizer, fake, state):
+            optimizer.step()
     """
     groups, state = _fit(optimizer, swapin_parameters, swapin_optim_state)
     kept = [dict(group) for group in optimizer.param_groups]

@@ -29,7 +29,7 @@ class Adadelta(RuleOptimizer):
         ValueError: an option out of range.
 
     Example:
-        >>> taeda.optim.Adadelta(model.parameters())
+        >>> optimizer = taeda.optim.Adadelta(model.parameters())
     """
 
     _order = (

@@ -30,7 +30,7 @@ class Adagrad(RuleOptimizer):
         ValueError: a negative option.
 
     Example:
-        >>> taeda.optim.Adagrad(embedding.parameters(), lr=0.1)
+        >>> optimizer = taeda.optim.Adagrad(model.parameters(), lr=0.1)
     """
 
     _takes_sparse = True

@@ -36,7 +36,7 @@ class Adam(RuleOptimizer):
         ValueError: an option out of range.
 
     Example:
-        >>> taeda.optim.Adam(model.parameters(), lr=3e-4)
+        >>> optimizer = taeda.optim.Adam(model.parameters(), lr=3e-4)
     """
 
     _order = (

@@ -29,7 +29,7 @@ class Adamax(RuleOptimizer):
         ValueError: an option out of range.
 
     Example:
-        >>> taeda.optim.Adamax(model.parameters(), lr=2e-3)
+        >>> optimizer = taeda.optim.Adamax(model.parameters(), lr=2e-3)
     """
 
     params: ParamsT

@@ -23,7 +23,7 @@ class AdamW(Adam):
         ValueError: an option out of range.
 
     Example:
-        >>> taeda.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1)
+        >>> optimizer = taeda.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1)
     """
 
     params: ParamsT

@@ -29,7 +29,7 @@ class ASGD(RuleOptimizer):
         ValueError: a negative option.
 
     Example:
-        >>> taeda.optim.ASGD(model.parameters(), lr=0.01, t0=1000)
+        >>> optimizer = taeda.optim.ASGD(model.parameters(), lr=0.01, t0=1000)
     """
 
     _scalars = ("step", "eta", "mu")

@@ -32,8 +32,13 @@ class LBFGS(Optimizer):
         ValueError: several parameter groups. RuntimeError: another line search.
 
     Example:
-        >>> optimizer = taeda.optim.LBFGS(params, line_search_fn="strong_wolfe")
-        >>> optimizer.step(closure)
+        >>> optimizer = taeda.optim.LBFGS(model.parameters())
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = taeda.nn.functional.mse_loss(model(x), y)
+        ...     loss.backward()
+        ...     return loss
+        >>> before = optimizer.step(closure)
     """
 
     params: ParamsT

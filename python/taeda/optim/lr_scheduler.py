@@ -88,7 +88,7 @@ class LambdaLR(_FunctionSchedule):
         ValueError: a list of another length.
 
     Example:
-        >>> LambdaLR(optimizer, lambda epoch: 0.95**epoch)
+        >>> schedule = LambdaLR(optimizer, lambda epoch: 0.95**epoch)
     """
 
     def get_lr(self) -> list:
@@ -112,7 +112,7 @@ class MultiplicativeLR(_FunctionSchedule):
         TypeError: not callable.
 
     Example:
-        >>> MultiplicativeLR(optimizer, lambda epoch: 0.95)
+        >>> schedule = MultiplicativeLR(optimizer, lambda epoch: 0.95)
     """
 
     def __init__(self, optimizer, lr_lambda, last_epoch: int = -1) -> None:
@@ -143,7 +143,7 @@ class StepLR(LRScheduler):
         last_epoch (int): -1 to begin, else where to go on.
 
     Example:
-        >>> StepLR(optimizer, step_size=30, gamma=0.1)
+        >>> schedule = StepLR(optimizer, step_size=30, gamma=0.1)
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class MultiStepLR(LRScheduler):
         last_epoch (int): -1 to begin, else where to go on.
 
     Example:
-        >>> MultiStepLR(optimizer, milestones=[30, 80], gamma=0.1)
+        >>> schedule = MultiStepLR(optimizer, milestones=[30, 80], gamma=0.1)
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class ConstantLR(LRScheduler):
         ValueError: a factor out of range.
 
     Example:
-        >>> ConstantLR(optimizer, factor=0.5, total_iters=4)
+        >>> schedule = ConstantLR(optimizer, factor=0.5, total_iters=4)
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class LinearLR(LRScheduler):
         ValueError: a factor out of range.
 
     Example:
-        >>> LinearLR(optimizer, start_factor=0.1, total_iters=500)
+        >>> schedule = LinearLR(optimizer, start_factor=0.1, total_iters=500)
     """
 
     def __init__(
@@ -297,7 +297,7 @@ class ExponentialLR(LRScheduler):
         last_epoch (int): -1 to begin, else where to go on.
 
     Example:
-        >>> ExponentialLR(optimizer, gamma=0.9)
+        >>> schedule = ExponentialLR(optimizer, gamma=0.9)
     """
 
     def __init__(self, optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -322,7 +322,7 @@ class PolynomialLR(LRScheduler):
         last_epoch (int): -1 to begin, else where to go on.
 
     Example:
-        >>> PolynomialLR(optimizer, total_iters=100, power=0.9)
+        >>> schedule = PolynomialLR(optimizer, total_iters=100, power=0.9)
     """
 
     def __init__(
@@ -362,7 +362,7 @@ class CosineAnnealingLR(LRScheduler):
         last_epoch (int): -1 to begin, else where to go on.
 
     Example:
-        >>> CosineAnnealingLR(optimizer, T_max=100)
+        >>> schedule = CosineAnnealingLR(optimizer, T_max=100)
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class NAdam(RuleOptimizer):
         ValueError: an option out of range.
 
     Example:
-        >>> taeda.optim.NAdam(model.parameters(), lr=2e-3)
+        >>> optimizer = taeda.optim.NAdam(model.parameters(), lr=2e-3)
     """
 
     _scalars = ("step", "mu_product")

@@ -30,7 +30,7 @@ class RAdam(RuleOptimizer):
         ValueError: an option out of range.
 
     Example:
-        >>> taeda.optim.RAdam(model.parameters(), lr=1e-3)
+        >>> optimizer = taeda.optim.RAdam(model.parameters(), lr=1e-3)
     """
 
     _order = (

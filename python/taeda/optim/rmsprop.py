@@ -30,7 +30,7 @@ class RMSprop(RuleOptimizer):
         ValueError: a negative option.
 
     Example:
-        >>> taeda.optim.RMSprop(model.parameters(), lr=1e-3, momentum=0.9)
+        >>> optimizer = taeda.optim.RMSprop(model.parameters(), lr=1e-3, momentum=0.9)
     """
 
     _order = (

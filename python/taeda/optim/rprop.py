@@ -29,7 +29,7 @@ class Rprop(RuleOptimizer):
         ValueError: unless 0 < eta- < 1 < eta+.
 
     Example:
-        >>> taeda.optim.Rprop(model.parameters(), lr=0.01)
+        >>> optimizer = taeda.optim.Rprop(model.parameters(), lr=0.01)
     """
 
     _order = "lr etas step_sizes foreach maximize differentiable capturable".split()

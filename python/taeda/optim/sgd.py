@@ -30,7 +30,7 @@ class SGD(RuleOptimizer):
         ValueError: a negative option; Nesterov without momentum or with dampening.
 
     Example:
-        >>> taeda.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        >>> optimizer = taeda.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     """
 
     _takes_sparse = True

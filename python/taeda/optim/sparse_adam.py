@@ -28,7 +28,8 @@ class SparseAdam(RuleOptimizer):
 
     Example:
         >>> embedding = taeda.nn.Embedding(1000, 8, sparse=True)
-        >>> taeda.optim.SparseAdam(embedding.parameters(), lr=1e-3)
+        >>> embedding = taeda.nn.Embedding(10, 4, sparse=True)
+        >>> optimizer = taeda.optim.SparseAdam(embedding.parameters(), lr=1e-3)
     """
 
     _takes_sparse = True

@@ -205,7 +205,7 @@ class SWALR(LRScheduler):
         ValueError: an option out of range.
 
     Example:
-        >>> SWALR(optimizer, swa_lr=0.05)
+        >>> schedule = SWALR(optimizer, swa_lr=0.05)
     """
 
     _unsaved = ("optimizer", "anneal_func")

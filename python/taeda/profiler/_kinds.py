@@ -11,6 +11,7 @@ DeviceType = Enum(
     module=__name__,
     start=0,
 )
+DeviceType.__doc__ = "Kinds of devices on which something may run."
 
 
 class ProfilerActivity(Enum):

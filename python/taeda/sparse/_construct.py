@@ -90,6 +90,11 @@ def sparse_coo_tensor(
 
     Raises:
         RuntimeError: parts that do not go together.
+
+    Example:
+        >>> taeda.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
     """
     if values is None:
         if not _is_size(indices):
@@ -171,6 +176,11 @@ def sparse_csr_tensor(crow_indices, col_indices, values, size=None, **options):
     Args:
         crow_indices: where each row begins. col_indices: the column of each entry.
         values, size, options: as there.
+
+    Example:
+        >>> taeda.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
     """
     options.setdefault("layout", taeda.sparse_csr)
     return sparse_compressed_tensor(crow_indices, col_indices, values, size, **options)

@@ -451,7 +451,12 @@ def tree_iter(tree, is_leaf=None):
 
 
 def tree_leaves(tree, is_leaf=None) -> list:
-    """The leaves."""
+    """The leaves.
+
+    Example:
+        >>> taeda.utils._pytree.tree_leaves({"a": 1, "b": (2, 3)})
+        [1, 2, 3]
+    """
     return tree_flatten(tree, is_leaf)[0]
 
 

@@ -58,7 +58,7 @@ def set_checkpoint_early_stop(enable: bool):
 
     Example:
         >>> with set_checkpoint_early_stop(False):
-        ...     out = checkpoint(block, x, use_reentrant=False)
+        ...     out = checkpoint(model, x, use_reentrant=False)
     """
     return _setting("early_stop", enable)
 
@@ -265,7 +265,7 @@ def checkpoint(
             second call saves something else.
 
     Example:
-        >>> y = checkpoint(block, x, use_reentrant=False)
+        >>> y = checkpoint(model, x, use_reentrant=False)
     """
     use_reentrant = _chosen(use_reentrant, "checkpoint")
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -324,7 +324,7 @@ def checkpoint_sequential(
         ValueError: unknown options.
 
     Example:
-        >>> checkpoint_sequential(model, 4, x, use_reentrant=False)
+        >>> y = checkpoint_sequential(model, 2, x, use_reentrant=False)
     """
     use_reentrant = _chosen(use_reentrant, "checkpoint_sequential")
     preserve = kwargs.pop("preserve_rng_state", True)

@@ -37,7 +37,9 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None):
         device: where to; copy (bool): always (True) or never (False).
 
     Example:
+        >>> import numpy
         >>> from_dlpack(numpy.arange(3))
+        tensor([0, 1, 2])
     """
     options = {"device": device, "copy": copy}
     options = {k: v for k, v in options.items() if v is not None}

@@ -15,7 +15,7 @@ class RemovableHandle:
         extra_dict: further dictionaries that may hold the same id.
 
     Example:
-        >>> handle = module.register_forward_hook(print)
+        >>> handle = model.register_forward_hook(print)
         >>> handle.remove()
     """
 

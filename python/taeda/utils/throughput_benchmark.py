@@ -40,6 +40,7 @@ class ExecutionStats:
 
     @property
     def total_time_seconds(self) -> float:
+        """Seconds of all calls, on so many threads at once."""
         return self.num_iters * self.latency_avg_ms / 1000 / self.num_calling_threads
 
     @property

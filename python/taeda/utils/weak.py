@@ -126,6 +126,9 @@ class TensorWeakRef:
 
     Args:
         tensor: a Tensor.
+
+    Attributes:
+        ref: the reference that Python keeps.
     """
 
     __slots__ = ("ref",)

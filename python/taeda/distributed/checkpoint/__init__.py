@@ -1,8 +1,8 @@
 """Checkpoints that many ranks write and any number of ranks reads.
 
-Example:
-    >>> taeda.distributed.checkpoint.save({"model": model.state_dict()},
-    ...                                   checkpoint_id="step100")
+On every rank:
+    taeda.distributed.checkpoint.save({"model": model.state_dict()},
+                                      checkpoint_id="step100")
 """
 
 from __future__ import annotations

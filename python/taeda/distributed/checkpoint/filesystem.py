@@ -106,9 +106,9 @@ class FileSystemWriter(StorageWriter, BlockingAsyncStager):
         _extensions: change the bytes on their way to the file (`_extension.py`).
         serialization_format: of the data files.
 
-    Example:
-        >>> writer = FileSystemWriter("step100", thread_count=2)
-        >>> taeda.distributed.checkpoint.save(state, storage_writer=writer)
+    On every rank:
+        writer = FileSystemWriter("step100", thread_count=2)
+        taeda.distributed.checkpoint.save(state, storage_writer=writer)
     """
 
     def __init__(
@@ -259,8 +259,8 @@ class FileSystemReader(StorageReader):
         path: of the folder.
         _extension_registry: of what undoes the changes of extensions.
 
-    Example:
-        >>> FileSystemReader("step100").read_metadata().state_dict_metadata
+    Of a checkpoint in step100:
+        FileSystemReader("step100").read_metadata().state_dict_metadata
     """
 
     def __init__(

@@ -44,9 +44,9 @@ class BroadcastingTorchSaveReader(StorageReader):
     Args:
         checkpoint_id: the file. coordinator_rank (int): who reads.
 
-    Example:
-        >>> dcp.load(state, storage_reader=BroadcastingTorchSaveReader("model.pt"),
-        ...          planner=DynamicMetaLoadPlanner())
+    On every rank:
+        dcp.load(state, storage_reader=BroadcastingTorchSaveReader("model.pt"),
+                 planner=DynamicMetaLoadPlanner())
     """
 
     def __init__(
@@ -146,8 +146,8 @@ def dcp_to_torch_save(
     Raises:
         CheckpointException: the folder has no checkpoint, or a damaged one.
 
-    Example:
-        >>> dcp_to_torch_save("step100", "step100.pt")
+    On one process:
+        dcp_to_torch_save("step100", "step100.pt")
     """
     state: STATE_DICT_TYPE = {}
     reader = FileSystemReader(dcp_checkpoint_dir)
@@ -166,8 +166,8 @@ def torch_save_to_dcp(
     Args:
         torch_save_path: the file. dcp_checkpoint_dir: the folder.
 
-    Example:
-        >>> torch_save_to_dcp("step100.pt", "step100")
+    On one process:
+        torch_save_to_dcp("step100.pt", "step100")
     """
     state = taeda.load(torch_save_path, map_location="cpu")
     _save(state, FileSystemWriter(dcp_checkpoint_dir), Team(None, alone=True))

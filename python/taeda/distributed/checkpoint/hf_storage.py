@@ -54,9 +54,9 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     Raises:
         ValueError: an entry is no tensor.
 
-    Example:
-        >>> writer = HuggingFaceStorageWriter("model", {"weight": 1, "bias": 2})
-        >>> dcp.save(state, storage_writer=writer)
+    On every rank:
+        writer = HuggingFaceStorageWriter("model", {"weight": 1, "bias": 2})
+        dcp.save(state, storage_writer=writer)
     """
 
     def __init__(
@@ -197,8 +197,8 @@ class HuggingFaceStorageReader(FileSystemReader):
     Args:
         path: the folder. thread_count (int): threads that read, a file each.
 
-    Example:
-        >>> dcp.load(state, storage_reader=HuggingFaceStorageReader("model"))
+    On every rank:
+        dcp.load(state, storage_reader=HuggingFaceStorageReader("model"))
     """
 
     def __init__(self, path: str, thread_count: int = 1) -> None:

@@ -37,9 +37,9 @@ class QuantizedHuggingFaceStorageReader(HuggingFaceStorageReader):
         target_dtype: of what is computed.
         block_size (int): rows and columns of a block of `weight_scale_inv`.
 
-    Example:
-        >>> reader = QuantizedHuggingFaceStorageReader("model")
-        >>> dcp.load(state, storage_reader=reader)
+    On every rank:
+        reader = QuantizedHuggingFaceStorageReader("model")
+        dcp.load(state, storage_reader=reader)
     """
 
     def __init__(

@@ -177,10 +177,10 @@ def get_state_dict(
         The model's state by names, and the optimizers': {"state": {name: {...}},
         "param_groups": [{..., "params": [names]}]}.
 
-    Example:
-        >>> model_state, optimizer_state = get_state_dict(model, optimizer)
-        >>> dcp.save({"model": model_state, "optimizer": optimizer_state},
-        ...          checkpoint_id="step100")
+    On every rank:
+        model_state, optimizer_state = get_state_dict(model, optimizer)
+        dcp.save({"model": model_state, "optimizer": optimizer_state},
+                 checkpoint_id="step100")
     """
     checked = _checked(options)
     state = _model_state(model, submodules, checked)

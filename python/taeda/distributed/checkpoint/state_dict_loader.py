@@ -67,10 +67,10 @@ def load(
         CheckpointException: a name is missing, a size differs, there is no checkpoint,
             at any of the ranks.
 
-    Example:
-        >>> state = {"model": model.state_dict()}
-        >>> taeda.distributed.checkpoint.load(state, checkpoint_id="step100")
-        >>> model.load_state_dict(state["model"])
+    On every rank:
+        state = {"model": model.state_dict()}
+        taeda.distributed.checkpoint.load(state, checkpoint_id="step100")
+        model.load_state_dict(state["model"])
     """
     alone = is_alone(no_dist, "loading")
     reader = find_storage(storage_reader, checkpoint_id, reader=True)

@@ -90,9 +90,9 @@ def save(
     Raises:
         CheckpointException: something failed at one of the ranks.
 
-    Example:
-        >>> state = {"model": model.state_dict(), "step": 100}
-        >>> taeda.distributed.checkpoint.save(state, checkpoint_id="step100")
+    On every rank:
+        state = {"model": model.state_dict(), "step": 100}
+        taeda.distributed.checkpoint.save(state, checkpoint_id="step100")
     """
     alone = is_alone(no_dist, "saving")
     writer = find_storage(storage_writer, checkpoint_id, reader=False)
@@ -202,9 +202,9 @@ def async_save(
     Returns:
         Future of the Metadata; AsyncSaveResponse if the stager returned a Future.
 
-    Example:
-        >>> future = async_save(state, checkpoint_id="step100")
-        >>> train_on(); future.result()
+    On every rank:
+        future = async_save(state, checkpoint_id="step100")
+        train_on(); future.result()
     """
     from . import _asynchronous
 

@@ -215,6 +215,7 @@ class FileView(io.RawIOBase):
         return True
 
     def readinto(self, target) -> int:
+        """Reads into a buffer, up to the end of this part; how many bytes."""
         count = min(len(target), max(0, self.length - self.at))
         self.file.seek(self.offset + self.at)
         view = memoryview(target)[:count]

@@ -358,9 +358,9 @@ def pipeline(
         RuntimeError: the model cannot be exported. NotImplementedError: numbers would
             go from stage to stage.
 
-    Example:
-        >>> pipe = pipeline(model, (x[:2],), split_spec={"4": SplitPoint.BEGINNING})
-        >>> stage = pipe.build_stage(rank, device)
+    On every rank:
+        pipe = pipeline(model, (x[:2],), split_spec={"4": SplitPoint.BEGINNING})
+        stage = pipe.build_stage(rank, device)
     """
     if split_spec is not None and split_policy is not None:
         raise ValueError(

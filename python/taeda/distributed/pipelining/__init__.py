@@ -1,9 +1,9 @@
 """Pipelines: a model cut into stages on ranks, fed with micro-batches.
 
-Example:
-    >>> stage = PipelineStage(part, rank, world, device)
-    >>> schedule = Schedule1F1B(stage, n_microbatches=8, loss_fn=loss)
-    >>> schedule.step(x) if rank == 0 else schedule.step(target=y, losses=losses)
+On every rank:
+    stage = PipelineStage(part, rank, world, device)
+    schedule = Schedule1F1B(stage, n_microbatches=8, loss_fn=loss)
+    schedule.step(x) if rank == 0 else schedule.step(target=y, losses=losses)
 """
 
 from __future__ import annotations

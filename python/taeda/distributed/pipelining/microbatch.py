@@ -17,8 +17,8 @@ class TensorChunkSpec:
     Args:
         split_dim (int): the dimension.
 
-    Example:
-        >>> ScheduleGPipe(stage, 4, args_chunk_spec=TensorChunkSpec.from_tuple((0, 1)))
+    On every rank:
+        ScheduleGPipe(stage, 4, args_chunk_spec=TensorChunkSpec.from_tuple((0, 1)))
     """
 
     def __init__(self, split_dim: int) -> None:

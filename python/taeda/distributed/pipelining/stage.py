@@ -45,8 +45,8 @@ class PipelineStage:
         ValueError: an index outside of the pipeline. RuntimeError: more ranks than
             stages.
 
-    Example:
-        >>> PipelineStage(model[2:], 1, 2, taeda.device("cpu"))
+    On every rank:
+        PipelineStage(model[2:], 1, 2, taeda.device("cpu"))
     """
 
     def __init__(

@@ -378,8 +378,8 @@ def distribute_tensor(
         ValueError: another number of placements than the mesh has dimensions, partial
             values of several kinds, or a `DTensor` that is placed otherwise.
 
-    Example:
-        >>> distribute_tensor(weight, mesh, [Shard(0)])
+    On every rank:
+        distribute_tensor(weight, mesh, [Shard(0)])
     """
     mesh = device_mesh or _entered_mesh()
     if not tensor.is_leaf:

@@ -61,7 +61,7 @@ class ShapeEnv:
         >>> env = taeda.fx.experimental.symbolic_shapes.ShapeEnv()
         >>> size = env.create_size(8)
         >>> bool(size > 3), env.guards
-        (True, ['s0 > 3'])
+        (True, ['s0 >= 4'])
     """
 
     def __init__(

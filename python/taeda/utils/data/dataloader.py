@@ -73,8 +73,10 @@ class DataLoader:
         RuntimeError: on iterating: a worker died, or the time is up.
 
     Example:
-        >>> for x, y in DataLoader(dataset, batch_size=64, shuffle=True):
-        ...     ...
+        >>> for x, y in DataLoader(dataset, batch_size=2):
+        ...     print(x.shape)
+        taeda.Size([2, 4])
+        taeda.Size([1, 4])
     """
 
     _ready = False

@@ -87,7 +87,8 @@ class TensorDataset(Dataset):
         AssertionError: their sizes differ.
 
     Example:
-        >>> TensorDataset(inputs, labels)[3]
+        >>> TensorDataset(taeda.zeros(5, 2), taeda.arange(5))[3]
+        (tensor([0., 0.]), tensor(3))
     """
 
     def __init__(self, *tensors) -> None:
@@ -137,7 +138,8 @@ class StackDataset(Dataset):
         ValueError: none, both kinds, or lengths that differ.
 
     Example:
-        >>> StackDataset(image=images, text=texts)[0]["text"]
+        >>> StackDataset(image=taeda.zeros(2, 8, 8), text=["a", "b"])[0]["text"]
+        'a'
     """
 
     def __init__(self, *args, **kwargs) -> None:
@@ -185,7 +187,8 @@ class ConcatDataset(Dataset):
         AssertionError: none, or an iterable dataset among them.
 
     Example:
-        >>> len(ConcatDataset([a, b])) == len(a) + len(b)
+        >>> len(ConcatDataset([dataset, dataset]))
+        6
     """
 
     def __init__(self, datasets) -> None:
@@ -235,7 +238,11 @@ class ChainDataset(IterableDataset):
         AssertionError: on reaching one that is not.
 
     Example:
-        >>> ChainDataset([Count(), Count()])
+        >>> class Count(IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(2))
+        >>> list(ChainDataset([Count(), Count()]))
+        [0, 1, 0, 1]
     """
 
     def __init__(self, datasets) -> None:
@@ -266,7 +273,8 @@ class Subset(Dataset):
             batches would not see.
 
     Example:
-        >>> Subset(dataset, range(100))
+        >>> len(Subset(dataset, range(2)))
+        2
     """
 
     def __init__(self, dataset, indices) -> None:

@@ -54,6 +54,10 @@ class SequentialSampler(Sampler):
 
     Args:
         data_source: has a length.
+
+    Example:
+        >>> list(SequentialSampler("abc"))
+        [0, 1, 2]
     """
 
     def __init__(self, data_source) -> None:
@@ -79,7 +83,8 @@ class RandomSampler(Sampler):
         TypeError, ValueError: an option of the wrong kind.
 
     Example:
-        >>> list(RandomSampler(range(4)))
+        >>> sorted(RandomSampler(range(4)))
+        [0, 1, 2, 3]
     """
 
     def __init__(
@@ -160,7 +165,8 @@ class WeightedRandomSampler(Sampler):
         ValueError: an option of the wrong kind.
 
     Example:
-        >>> list(WeightedRandomSampler([0.1, 0.9], 5))
+        >>> len(list(WeightedRandomSampler([0.1, 0.9], 5)))
+        5
     """
 
     def __init__(

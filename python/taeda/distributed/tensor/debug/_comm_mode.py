@@ -20,10 +20,10 @@ class CommDebugMode:
 
     Entering it again begins anew.
 
-    Example:
-        >>> with CommDebugMode() as mode:
-        ...     model(x).sum().backward()
-        >>> mode.get_comm_counts()[taeda.ops.c10d_functional.all_reduce]
+    On every rank:
+        with CommDebugMode() as mode:
+            model(x).sum().backward()
+        mode.get_comm_counts()[taeda.ops.c10d_functional.all_reduce]
     """
 
     def __init__(self) -> None:

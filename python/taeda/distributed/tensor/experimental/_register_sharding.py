@@ -56,12 +56,12 @@ def register_sharding(op):
     Args:
         op: an overload, or a list of some.
 
-    Example:
-        >>> @register_sharding(taeda.ops.aten._softmax.default)
-        ... def rows(x, dim, half_to_float):
-        ...     whole = ([Replicate()], [Replicate(), None, None])
-        ...     dims = [d for d in range(x.ndim) if d != dim % x.ndim]
-        ...     return [whole, *(([Shard(d)], [Shard(d), None, None]) for d in dims)]
+    In a program:
+        @register_sharding(taeda.ops.aten._softmax.default)
+        def rows(x, dim, half_to_float):
+            whole = ([Replicate()], [Replicate(), None, None])
+            dims = [d for d in range(x.ndim) if d != dim % x.ndim]
+            return [whole, *(([Shard(d)], [Shard(d), None, None]) for d in dims)]
     """
 
     def register(function: Callable) -> Callable:

@@ -52,9 +52,9 @@ def parallelize_module(
     Raises:
         TypeError: the plan is something else.
 
-    Example:
-        >>> plan = {"up": ColwiseParallel(), "down": RowwiseParallel()}
-        >>> model = parallelize_module(model, mesh["tp"], plan)
+    On every rank:
+        plan = {"up": ColwiseParallel(), "down": RowwiseParallel()}
+        model = parallelize_module(model, mesh["tp"], plan)
     """
     mesh = device_mesh or _entered_mesh()
     plan = parallelize_plan

@@ -96,6 +96,7 @@ class FunctionCounts:
         return FunctionCounts(tuple(compress(self, chosen)), self.inclusive)
 
     def sum(self) -> int:
+        """The count of all functions together."""
         numbers, _ = zip(*self, strict=True) if self._data else ((), ())
         return sum(numbers)
 
@@ -245,6 +246,7 @@ class CopyIfCallgrind:
 
     @property
     def serialization(self) -> Serialization:
+        """How the value is copied: by `pickle` or by `taeda.save`."""
         return self._serialization
 
     @staticmethod

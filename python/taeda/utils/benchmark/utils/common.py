@@ -106,6 +106,7 @@ class Measurement:
 
     @property
     def times(self) -> list[float]:
+        """Seconds of one run, of each measurement."""
         return [t / self.number_per_run for t in self.raw_times]
 
     def _ordered(self) -> tuple[float, ...]:
@@ -113,10 +114,12 @@ class Measurement:
 
     @property
     def median(self) -> float:
+        """The median of `times` in seconds."""
         return _quantile(self._ordered(), 0.5)
 
     @property
     def mean(self) -> float:
+        """The mean of `times` in seconds."""
         return math.fsum(self.times) / len(self.raw_times)
 
     def _quartiles(self) -> tuple[float, float]:
@@ -148,6 +151,7 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
+        """Whether the times vary so much that they say little."""
         return bool(self._warning())
 
     def _warning(self) -> str:
@@ -164,10 +168,12 @@ class Measurement:
 
     @property
     def title(self) -> str:
+        """The title of what was measured."""
         return self.task_spec.title
 
     @property
     def env(self) -> str:
+        """Where it ran, as its maker named it."""
         given = self.task_spec.env
         return "Unspecified env" if given is None else given
 

@@ -209,4 +209,5 @@ class Compare:
         self._style.warn = True
 
     def print(self) -> None:
+        """Prints the tables."""
         print(str(self))

@@ -137,6 +137,7 @@ class FuzzedTensor:
 
     @staticmethod
     def default_tensor_constructor(size, dtype, **kwargs):
+        """Numbers from 0 to 1, or whole ones from 1 to 126."""
         if dtype.is_floating_point or dtype.is_complex:
             return taeda.rand(size, dtype=dtype)
         return taeda.randint(1, 127, size, dtype=dtype)

@@ -119,11 +119,13 @@ class Timer:
             return self._measured(number, [self._timeit(number)])
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
+        """Raises NotImplementedError: `blocked_autorange` repeats."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(
         self, callback: Callable[[int, float], NoReturn] | None = None
     ) -> None:
+        """Raises NotImplementedError: `blocked_autorange` finds how many runs."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:

@@ -53,6 +53,7 @@ def default_convert(data):
     """NumPy values inside containers to tensors; everything else stays.
 
     Example:
+        >>> import numpy
         >>> default_convert([numpy.array([0, 1])])
         [tensor([0, 1])]
     """

@@ -1,0 +1,1 @@
+"""The documentation site, made from the package as it runs."""
