@@ -18,6 +18,7 @@ finally:
     _sys.setdlopenflags(_dlopen_flags)
 from taeda._C import *  # noqa: E402, F403  dtypes, devices, settings
 from taeda._C import __version__  # noqa: E402
+from taeda._lazy import Late as _Late  # noqa: E402
 from taeda._lazy import _placeholder  # noqa: E402
 from taeda._lazy import attributes as _attributes  # noqa: E402
 from taeda._storage import attach as _attach  # noqa: E402
@@ -58,10 +59,38 @@ _LAZY_NAMES = {
     ),
     "serialization": "load save",
     "futures": "Future",
+    "_foreign_kernels": (
+        "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution"
+        " cudnn_convolution_add_relu cudnn_convolution_relu"
+        " cudnn_convolution_transpose cudnn_grid_sampler miopen_batch_norm"
+        " miopen_convolution miopen_convolution_add_relu miopen_convolution_relu"
+        " miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution"
+        " miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution"
+        " mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d"
+        " native_norm"
+    ),
+    "_batch_stats": (
+        "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt"
+        " batch_norm_gather_stats batch_norm_gather_stats_with_counts"
+        " batch_norm_stats batch_norm_update_stats"
+    ),
+    "_fake_quantize": (
+        "choose_qparams_optimized dequantize fake_quantize_per_channel_affine"
+        " fake_quantize_per_tensor_affine fused_moving_avg_obs_fake_quant"
+    ),
+    "_packed_linear": (
+        "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation"
+        " fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation"
+        " fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16"
+        " fbgemm_pack_quantized_matrix"
+    ),
+    "_io.file_reader": "PyTorchFileReader",
+    "_dispatch_keys": "DispatchKey",
+    "_compat.native_names": "parse_schema",
     "storage": (
         "from_file TypedStorage DoubleStorage FloatStorage HalfStorage BFloat16Storage"
         " LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage"
-        " ComplexDoubleStorage ComplexFloatStorage"
+        " ComplexDoubleStorage ComplexFloatStorage Storage StorageBase"
     ),
     "_compat.legacy_types": (
         "DoubleTensor FloatTensor HalfTensor BFloat16Tensor LongTensor IntTensor"
@@ -71,11 +100,14 @@ _LAZY_NAMES = {
     "_compile": "compile",
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",
-    "jit": "ScriptModule ScriptFunction",
+    "jit": "JITException ScriptModule ScriptFunction",
     "_lobpcg": "lobpcg",
     "_lowrank": "pca_lowrank svd_lowrank",
+    "autograd.anomaly_mode": "set_anomaly_enabled",
     "_seldom": (
-        "AcceleratorError FatalError cudnn_is_acceptable detach_copy eig"
+        "AVG AcceleratorError FatalError SUM ccol_indices_copy col_indices_copy"
+        " crow_indices_copy indices_copy resize_as_sparse_ row_indices_copy"
+        " values_copy fork wait cudnn_is_acceptable detach_copy eig"
         " frobenius_norm get_autocast_ipu_dtype"
         " get_autocast_xla_dtype init_num_threads is_autocast_ipu_enabled"
         " is_autocast_xla_enabled is_distributed is_vulkan_available lstsq nuclear_norm"
@@ -84,10 +116,15 @@ _LAZY_NAMES = {
         " sym_constrain_range_for_size sym_fresh_size symeig"
     ),
     "_streams": "Event Stream",
+    "_self": "torch",
+    "_qschemes": (
+        "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric"
+        " per_tensor_affine per_tensor_symmetric qscheme"
+    ),
+    "jit._tensor_type": "TensorType",
     "_functorch.vmap": "vmap",
     "_C": (
         "is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled"
-        " set_anomaly_enabled"
         " is_autocast_enabled is_autocast_cpu_enabled set_autocast_enabled"
         " get_autocast_dtype set_autocast_dtype get_autocast_cpu_dtype"
         " get_autocast_gpu_dtype set_autocast_cpu_enabled set_autocast_cpu_dtype"
@@ -183,4 +220,11 @@ _sys.modules.setdefault("taeda._C._VariableFunctions", _native)
 for _space in ("_nn", "_linalg", "_special", "_fft", "_sparse", "_nested"):
     _sys.modules.setdefault(f"taeda._C.{_space}", getattr(_C, _space))
 _attach(_C.UntypedStorage)
+for _owner, _names in (
+    (_C.dtype, "abbr"),
+    (_C.Generator, "get_offset set_offset graphsafe_get_state graphsafe_set_state"),
+    (_C.UntypedStorage, "hpu mps"),
+):
+    for _name in _names.split():
+        setattr(_owner, _name, _Late(_owner, _name))
 __all__ += ["Tensor", "__version__", *_LAZY_NAMES["_type_info"].split()]

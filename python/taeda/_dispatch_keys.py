@@ -6,32 +6,65 @@ is to be compared and to switch autocast off for a block.
 
 from __future__ import annotations
 
-import enum
-
 from taeda._autocast_kernels import DEVICES
+from taeda._choice import Choice
 
 __all__ = ["DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"]
 
-_BACKENDS = "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA Meta PrivateUse1"
-_OTHERS = """Undefined BackendSelect Python Fake Functionalize Conjugate Negative
-ZeroTensor ADInplaceOrView AutogradOther Autograd Tracer FuncTorchBatched
-FuncTorchVmapMode BatchedNestedTensor Batched VmapMode FuncTorchGradWrapper DeferredInit
-PythonTLSSnapshot FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode
-TESTING_ONLY_GenericWrapper TESTING_ONLY_GenericMode PreDispatch PythonDispatcher
-CompositeImplicitAutograd CompositeImplicitAutogradNestedTensor
-CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional"""
-_OF_BACKENDS = ("", "Autograd", "Quantized", "Sparse", "SparseCsr", "NestedTensor")
+_BACKENDS = (
+    "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2"
+    " PrivateUse3 Meta"
+).split()
+# The kinds of kernels that each backend has keys for, in the order of their numbers.
+_OF_BACKENDS = ("", "Quantized", "Sparse", "SparseCsr", "NestedTensor", "Autograd")
+# The others, by their first number: PyTorch's, which programs may have written down.
+_OTHERS = {
+    0: "Undefined Dense",
+    5: "Quantized",
+    8: "Sparse SparseCsr NestedTensor BackendSelect",
+    13: "Python FuncTorchDynamicLayerBackMode Functionalize Conjugate Negative"
+    " ZeroTensor ADInplaceOrView AutogradOther AutogradFunctionality"
+    " AutogradNestedTensor",
+    24: "AutocastCPU",
+    27: "AutocastXPU AutocastIPU AutocastHPU",
+    31: "AutocastMPS AutocastCUDA AutocastPrivateUse1 FuncTorchBatched",
+    36: "FuncTorchVmapMode",
+    39: "FuncTorchGradWrapper",
+    41: "PythonTLSSnapshot FuncTorchDynamicLayerFrontMode",
+    45: "PreDispatch PythonDispatcher",
+    150: "Autograd CompositeImplicitAutograd FuncTorchBatchedDecomposition"
+    " CompositeImplicitAutogradNestedTensor CompositeExplicitAutograd"
+    " CompositeExplicitAutogradNonFunctional",
+}
 
-DispatchKey = enum.Enum(
-    "DispatchKey",
-    [
-        *_OTHERS.split(),
-        *(kind + backend for kind in _OF_BACKENDS for backend in _BACKENDS.split()),
-        *DEVICES,
-    ],
-    module="taeda._C",
-)
-DispatchKey.__doc__ = "Where a kernel of an operator may stand."
+
+def _numbers() -> dict[str, int]:
+    found = {
+        name: first + i
+        for first, names in _OTHERS.items()
+        for i, name in enumerate(names.split())
+    }
+    for block, kind in enumerate(_OF_BACKENDS):
+        # A number before each block marks where it begins.
+        first = 49 + block * (len(_BACKENDS) + 1)
+        for i, backend in enumerate(_BACKENDS):
+            found[kind + backend] = first + i
+    return found
+
+
+class DispatchKey(Choice):
+    """Where a kernel of an operator may stand.
+
+    Example:
+        >>> taeda.DispatchKey.CPU
+        <DispatchKey.CPU: 49>
+    """
+
+    __slots__ = ()
+    _values = _numbers()
+
+
+DispatchKey.__module__ = "taeda"
 
 
 class DispatchKeySet:

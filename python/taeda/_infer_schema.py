@@ -8,9 +8,23 @@ __all__ = ["infer_schema"]
 
 
 def infer_schema(
-    prototype_function, /, *, mutates_args, op_name: str | None = None
+    prototype_function, /, *, mutates_args, op_name: str | None = None, tags=()
 ) -> str:
-    """The schema text of an annotated function, without a name unless one is given."""
+    """The schema text of an annotated function, without a name unless one is given.
+
+    Args:
+        prototype_function: with an annotation for each parameter.
+        mutates_args: names of the arguments that it writes, or "unknown".
+        op_name: the operator's.
+        tags: none.
+
+    Raises:
+        ValueError: a parameter without an annotation, or with one that has no type of
+            schemas.
+        NotImplementedError: tags, by which aliases would be inferred.
+    """
+    if tags:
+        raise NotImplementedError("library: infer_schema: tags are not implemented")
     import inspect
     import typing
 

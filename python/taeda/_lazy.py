@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["attributes", "missing"]
+__all__ = ["Late", "attributes", "missing"]
 
 
 def attributes(package: str, where: dict | None = None, submodules=()):
@@ -55,3 +55,24 @@ def missing(package: str, name: str) -> AttributeError:
         name=name,
         obj=sys.modules.get(package),
     )
+
+
+class Late:
+    """A member of a native class that `taeda._native_members` has when it is asked for.
+
+    Args:
+        owner: the class.
+        name: of the member.
+    """
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, instance, kind):
+        from taeda._native_members import MEMBERS
+
+        found = MEMBERS[self.owner][self.name]
+        setattr(self.owner, self.name, found)
+        return found.__get__(instance, kind)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import taeda
 from taeda import _C
+from taeda._choice import Choice
 
 __all__ = [
+    "AVG",
     "AcceleratorError",
     "FatalError",
+    "SUM",
     "cudnn_is_acceptable",
     "detach_copy",
     "eig",
+    "fork",
     "frobenius_norm",
     "init_num_threads",
     "is_distributed",
     "is_vulkan_available",
     "lstsq",
     "nuclear_norm",
+    "resize_as_sparse_",
     "resize_of",
     "slice_inverse",
     "solve",
@@ -24,6 +29,7 @@ __all__ = [
     "sym_constrain_range_for_size",
     "sym_fresh_size",
     "symeig",
+    "wait",
 ]
 
 
@@ -37,6 +43,35 @@ class FatalError(Exception):
 
 for _error in (AcceleratorError, FatalError):
     _error.__module__ = "taeda"
+
+
+class AggregationType(Choice):
+    """How numbers of several calls become one."""
+
+    __slots__ = ()
+    _values = {"SUM": 0, "AVG": 1}
+
+
+SUM, AVG = AggregationType
+
+
+def fork(*args, **kwargs):
+    """A future of what the first argument, a function, gives for the others.
+
+    It is called at once, as PyTorch does outside of TorchScript.
+
+    Example:
+        >>> taeda.wait(taeda.fork(max, 1, 2))
+        2
+    """
+    from taeda import jit
+
+    return jit.fork(*args, **kwargs)
+
+
+def wait(fut):
+    """The value of a future, as soon as it is there."""
+    return fut.wait()
 
 
 # Norms ------------------------------------------------------------------------
@@ -96,6 +131,51 @@ def detach_copy(input, *, out=None):
     return copy if out is None else out.resize_(copy.shape).copy_(copy)
 
 
+def _copy_of(name: str):
+    """`NAME_copy`: what the method gives, in memory of its own."""
+
+    def copy(input, *, out=None):
+        made = getattr(input, name)().clone()
+        return made if out is None else out.resize_(made.shape).copy_(made)
+
+    copy.__name__ = copy.__qualname__ = f"{name}_copy"
+    copy.__doc__ = (
+        f"A copy of `Tensor.{name}()`, for functions that return no views.\n\n"
+        "Raises:\n    RuntimeError: the tensor's layout has none."
+    )
+    return copy
+
+
+for _name in (
+    "indices values crow_indices col_indices ccol_indices row_indices"
+).split():
+    globals()[f"{_name}_copy"] = _copy_of(_name)
+    __all__.append(f"{_name}_copy")
+
+
+def resize_as_sparse_(input, the_template):
+    """Gives a sparse tensor the sizes and dims of another one.
+
+    Args:
+        input (Tensor): COO, written; what it holds stays only where it still fits.
+        the_template (Tensor): whose sizes, sparse and dense dims it gets.
+
+    Raises:
+        RuntimeError: `input` is not COO, or would have to give up values.
+
+    Example:
+        >>> x = taeda.zeros(1, 1).to_sparse()
+        >>> taeda.resize_as_sparse_(x, taeda.eye(2).to_sparse()).shape
+        taeda.Size([2, 2])
+    """
+    if input.layout is not _C.sparse_coo:
+        raise RuntimeError(
+            f"resize_as_sparse_: expected a sparse COO tensor, got {input.layout}"
+        )
+    sparse = the_template.sparse_dim() if the_template.is_sparse else 0
+    return input.sparse_resize_(the_template.shape, sparse, the_template.dim() - sparse)
+
+
 def slice_inverse(input, src, dim: int = 0, start=None, end=None, step=1):
     """The whole tensor of which `input` is the slice `src[start:end:step]` along a dim.
 
@@ -131,7 +211,7 @@ def resize_of(input, *sizes):
 # Questions about devices ------------------------------------------------------
 
 
-def cudnn_is_acceptable(tensor) -> bool:
+def cudnn_is_acceptable(input) -> bool:
     """Whether cuDNN would compute with a tensor: not in this build."""
     return False
 
@@ -214,9 +294,9 @@ def sym_constrain_range_for_size(
     sym_constrain_range(size, min=0 if min is None else min, max=max)
 
 
-def sym_fresh_size(size):
+def sym_fresh_size(expr):
     """The number itself: a new symbol stands for it in graphs alone."""
-    return size.item() if isinstance(size, taeda.Tensor) else size
+    return expr.item() if isinstance(expr, taeda.Tensor) else expr
 
 
 # Functions that PyTorch has removed, with what to call now ----------------------

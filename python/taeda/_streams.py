@@ -73,6 +73,11 @@ class Stream:
         """The number of its kind: 0 for the CPU."""
         return _KINDS[self.device.type]
 
+    @property
+    def native_handle(self):
+        """The driver's handle; RuntimeError, the CPU has no driver."""
+        raise RuntimeError("Backend doesn't support getting stream native handle.")
+
     def query(self) -> bool:
         """Whether all work has ended: True."""
         return True

@@ -67,9 +67,15 @@ def sym_sqrt(a):
     return float(a) ** 0.5
 
 
-def sym_sum(args):
-    """The sum of numbers."""
-    return sum(args)
+def sym_sum(*args):
+    """The sum of numbers, given one by one or as one sequence.
+
+    Example:
+        >>> taeda.sym_sum(1, 2), taeda.sym_sum([1, 2])
+        (3, 3)
+    """
+    one = len(args) == 1 and isinstance(args[0], (list, tuple))
+    return sum(args[0] if one else args)
 
 
 def _checker(name: str, error: type):

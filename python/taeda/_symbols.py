@@ -218,6 +218,14 @@ class SymInt:
     def __sym_int__(self):
         return self
 
+    def conjugate(self):
+        """Itself."""
+        return self
+
+    def as_integer_ratio(self) -> tuple:
+        """Itself over 1."""
+        return self, 1
+
     def bit_length(self) -> int:
         """Bits that the integer needs; fixes it."""
         return int(self).bit_length()
@@ -308,6 +316,18 @@ class SymFloat:
 
     def __abs__(self):
         return SymFloat(f"Abs({self!r})", abs, self)
+
+    def conjugate(self):
+        """Itself."""
+        return self
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """The value as a fraction; fixes it."""
+        return float(self).as_integer_ratio()
+
+    def hex(self) -> str:
+        """The value in hexadecimal; fixes it."""
+        return float(self).hex()
 
     def is_integer(self) -> bool:
         """Whether the value is a whole number; fixes it."""

@@ -84,7 +84,7 @@ class Tensor(_C.TensorBase):
             array = array.astype("uint8")
         return _C.from_numpy(array)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
         if _overrides(self):
             return _override(Tensor.__dlpack__, (self,), self, stream=stream)
         if self.requires_grad:
@@ -272,11 +272,36 @@ class Tensor(_C.TensorBase):
         values = [callable(value) for value in self.reshape(-1).tolist()]
         return _refill(self, values)
 
-    def map_(self, tensor, callable):
+    def index(self, positions, dims):
+        """The entries where some dims have some places.
+
+        Args:
+            positions (int or tuple of ints): of dims.
+            dims (int, slice, Tensor, or a tuple of these): the places, one for each of
+                those dims. PyTorch's objects for dims are not there.
+
+        Raises:
+            ValueError: not as many places as dims.
+
+        Example:
+            >>> taeda.arange(6).view(2, 3).index(1, 0)
+            tensor([0, 3])
+        """
+        several = isinstance(positions, (tuple, list))
+        places = positions if several else (positions,)
+        wanted = dims if several else (dims,)
+        if len(places) != len(wanted):
+            raise ValueError(f"index: {len(places)} dims, but {len(wanted)} places")
+        key: list = [slice(None)] * self.dim()
+        for place, position in zip(places, wanted, strict=True):
+            key[place] = position
+        return self[tuple(key)]
+
+    def map_(self, other, callable):
         """Replace each element by callable(element, other's element); slow."""
-        if tensor.requires_grad:
+        if other.requires_grad:
             raise RuntimeError("map_ needs tensors that require no grad")
-        others = tensor.expand_as(self).reshape(-1).tolist()
+        others = other.expand_as(self).reshape(-1).tolist()
         pairs = zip(self.reshape(-1).tolist(), others, strict=True)
         return _refill(self, [callable(a, b) for a, b in pairs])
 
@@ -358,6 +383,19 @@ class Tensor(_C.TensorBase):
         """The name that old programs gave to a variable: none."""
         return None
 
+    @property
+    def grad_dtype(self):
+        """The dtype of a leaf's gradient; see `_tensor_seldom.grad_dtype`."""
+        from taeda._tensor_seldom import grad_dtype
+
+        return grad_dtype(self)
+
+    @grad_dtype.setter
+    def grad_dtype(self, dtype) -> None:
+        from taeda._tensor_seldom import set_grad_dtype
+
+        set_grad_dtype(self, dtype)
+
     # Classes that define it compute operators on their tensors themselves.
     __torch_dispatch__ = _C._disabled_torch_dispatch_impl
 
@@ -436,7 +474,7 @@ class _Seldom:
 for _name in (
     "is_set_to map2_ resize resize_as lu record_stream __div__ __idiv__ __long__"
     " __nonzero__ _repr_html_ is_distributed slice_inverse ipu mtia xpu eig lstsq"
-    " solve symeig"
+    " solve symeig dequantize resize_as_sparse_ to_sparse_coo to_padded_tensor"
 ).split():
     setattr(Tensor, _name, _Seldom(_name))
 

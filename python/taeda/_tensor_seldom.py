@@ -53,22 +53,20 @@ def lu(self, pivot: bool = True, get_infos: bool = False):
     return taeda.functional.lu(self, pivot, get_infos)
 
 
-def record_stream(self, stream) -> None:
+def record_stream(self, s) -> None:
     """Keep the memory of a tensor on a GPU, once it is freed, until a stream that uses
     it is done with what it has now.
 
     Work on the CPU has ended when its call returns: there is nothing to record.
 
     Raises:
-        TypeError: `stream` is no stream.
+        TypeError: `s` is no stream.
     """
     kinds = (taeda.Stream, taeda.cpu.Stream, taeda.cuda.Stream)
-    if not isinstance(stream, kinds):
-        raise TypeError(
-            f"record_stream: expected a stream, got {type(stream).__name__}"
-        )
+    if not isinstance(s, kinds):
+        raise TypeError(f"record_stream: expected a stream, got {type(s).__name__}")
     if self.is_cuda:
-        _C._cuda.record_stream(self, stream.device_index, stream.stream_id)
+        _C._cuda.record_stream(self, s.device_index, s.stream_id)
 
 
 def _repr_html_(self) -> str:
@@ -104,8 +102,71 @@ def slice_inverse(self, src, dim: int = 0, start=None, end=None, step=1):
     return taeda.slice_inverse(self, src, dim, start, end, step)
 
 
+def dequantize(self):
+    """See `taeda.dequantize`."""
+    return taeda.dequantize(self)
+
+
+def resize_as_sparse_(self, the_template):
+    """See `taeda.resize_as_sparse_`."""
+    return taeda.resize_as_sparse_(self, the_template)
+
+
+def to_sparse_coo(self):
+    """The tensor in COO layout; see `Tensor.to_sparse`."""
+    return self.to_sparse()
+
+
+def to_padded_tensor(self, padding: float, output_size=None):
+    """A nested tensor's entries in one dense tensor; nested tensors define it.
+
+    Raises:
+        NotImplementedError: on tensors that are not nested.
+    """
+    raise NotImplementedError(
+        "Could not run 'aten::to_padded_tensor' with arguments from the "
+        f"'{self.device.type.upper()}' backend: the tensor is not nested"
+    )
+
+
+def grad_dtype(self):
+    """The dtype of a leaf's gradient: its own.
+
+    Raises:
+        RuntimeError: the tensor is no leaf.
+    """
+    if self.grad_fn is not None:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype
+
+
+def set_grad_dtype(self, dtype) -> None:
+    """Chooses it.
+
+    Raises:
+        RuntimeError: the tensor is no leaf, or `dtype` no dtype.
+        NotImplementedError: another than the tensor's own.
+    """
+    if dtype is not None and not isinstance(dtype, _C.dtype):
+        raise RuntimeError(
+            f"grad_dtype must be a {taeda.__name__}.dtype or None, but got "
+            f"{type(dtype).__name__}"
+        )
+    if self.grad_fn is not None:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if dtype is not self.dtype:
+        raise NotImplementedError(
+            f"grad_dtype: a gradient of {dtype} for a tensor of {self.dtype}"
+        )
+
+
 def _moving(name: str):
-    def move(self, device=None, non_blocking: bool = False, memory_format=None):
+    def move(
+        self,
+        device=None,
+        non_blocking: bool = False,
+        memory_format=_C.preserve_format,
+    ):
         raise AssertionError(f"Taeda not compiled with {name.upper()} enabled")
 
     move.__name__ = name
@@ -129,6 +190,10 @@ METHODS = {
         __nonzero__,
         is_distributed,
         slice_inverse,
+        dequantize,
+        resize_as_sparse_,
+        to_sparse_coo,
+        to_padded_tensor,
         _moving("ipu"),
         _moving("mtia"),
         _moving("xpu"),

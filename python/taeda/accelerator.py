@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from taeda._compat.unmade import unmade_class
+
 _REFUSED = (
     "current_device_idx current_device_index current_stream empty_cache"
     " empty_host_cache get_device_capability get_memory_info max_memory_allocated"
@@ -9,7 +11,13 @@ _REFUSED = (
     " reset_accumulated_memory_stats reset_peak_memory_stats set_device_idx"
     " set_device_index set_stream synchronize"
 )
-__all__ = ["current_accelerator", "device_count", "device_index", "is_available"]
+__all__ = [
+    "Graph",
+    "current_accelerator",
+    "device_count",
+    "device_index",
+    "is_available",
+]
 __all__ += _REFUSED.split()
 
 
@@ -44,6 +52,9 @@ def _refusing(name: str):
 
 
 globals().update((name, _refusing(name)) for name in _REFUSED.split())
+
+
+Graph = unmade_class("accelerator.Graph", _no_accelerator)
 
 
 class device_index:

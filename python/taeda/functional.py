@@ -80,9 +80,21 @@ block_diag = _of_list("block_diag", "A matrix with the given ones on its diagona
 cartesian_prod = _of_list(
     "cartesian_prod", "Every combination of elements of 1-D tensors, one a row."
 )
-chain_matmul = _of_list(
-    "chain_matmul", "The product of matrices, multiplied in the cheapest order."
-)
+
+
+def chain_matmul(*matrices, out=None):
+    """The product of matrices, multiplied in the cheapest order.
+
+    Args:
+        matrices (Tensors): two or more, or one sequence of them.
+        out (Tensor): gets the product, if given.
+    """
+    listed = _as_list(matrices)
+    if _overrides_in(listed):
+        options = {} if out is None else {"out": out}
+        return _override(chain_matmul, listed, *matrices, **options)
+    product = _native("chain_matmul")(listed)
+    return product if out is None else out.resize_(product.shape).copy_(product)
 
 
 def broadcast_shapes(*shapes):
@@ -470,3 +482,13 @@ def lu(A, pivot=True, get_infos=False, out=None):
     for target, value in zip(out, found, strict=True):
         target.resize_as_(value).copy_(value)
     return out
+
+
+def __getattr__(name: str):
+    if name == "F":  # as PyTorch's module of this name imports it
+        from taeda.nn import functional
+
+        return functional
+    from taeda._lazy import missing
+
+    raise missing(__name__, name)

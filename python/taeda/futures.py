@@ -19,7 +19,7 @@ class Future:
     # For annotations: `Future[Tensor]`.
     __class_getitem__ = classmethod(types.GenericAlias)
 
-    def __init__(self, *, devices=None) -> None:
+    def __init__(self, devices=None) -> None:
         self._future: _futures.Future = _futures.Future()
 
     def done(self) -> bool:

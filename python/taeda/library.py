@@ -13,6 +13,7 @@ import weakref
 import taeda
 from taeda import _C, _autocast_kernels
 from taeda._infer_schema import infer_schema
+from taeda._lazy import attributes
 from taeda._ops import OpOverload, OpOverloadPacket
 from taeda._schema import Schema
 
@@ -32,6 +33,10 @@ __all__ = [
     "register_kernel",
     "register_vmap",
 ]
+
+_RULES = "fallthrough_kernel get_kernel register_torch_dispatch triton_op wrap_triton"
+__all__ += _RULES.split()
+__getattr__ = attributes(__name__, dict.fromkeys(_RULES.split(), "._library_rules"))
 
 _DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 _reserved = {"prim"}
@@ -99,12 +104,18 @@ class Library:
         dispatch_key: str = "",
         *,
         with_keyset=False,
-        allow_override=False,
+        allow_override=True,
     ) -> None:
         """Registers `fn` as the kernel of an operator at a dispatch key.
 
+        Args:
+            op_name, fn, dispatch_key: which; `fallthrough_kernel` for none at this key.
+            allow_override: False: there may be no kernel yet.
+
         Raises:
             NotImplementedError: with_keyset; kernels are called without their keys.
+                `fallthrough_kernel` where there is a kernel to pass over.
+            RuntimeError: not allow_override, and there is a kernel.
         """
         if with_keyset:
             raise NotImplementedError("Library.impl: with_keyset is not implemented")
@@ -115,6 +126,18 @@ class Library:
         op = _overload_of(op_name, self.ns)
         schema = op._schema
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        if not allow_override and op.has_kernel_for_dispatch_key(key):
+            raise RuntimeError(
+                f"Library.impl: there's already a kernel for {op.name()} at {key}, and "
+                "allow_override is False"
+            )
+        if getattr(fn, "__name__", "") == "fallthrough_kernel":
+            if op.has_kernel_for_dispatch_key(key):
+                raise NotImplementedError(
+                    f"Library.impl: {op.name()} has a kernel at {key}, which cannot be "
+                    "passed over"
+                )
+            return
         name = ".".join(part for part in op._native if part)
         if key in _autocast_kernels.DEVICES:
             _autocast_kernels.register(op, _autocast_kernels.DEVICES[key], fn, self)
@@ -258,13 +281,21 @@ def register_kernel(op, device_types, func=None, /, *, lib: Library | None = Non
 
 
 def register_fake(
-    op, func=None, /, *, lib: Library | None = None, _stacklevel=1, allow_override=False
+    op, func=None, /, *, lib: Library | None = None, _stacklevel=1, allow_override=True
 ):
-    """Registers how an operator acts on tensors without data (device meta)."""
+    """Registers how an operator acts on tensors without data (device meta).
+
+    Args:
+        op: name, overload or custom operator.
+        func: of the operator's arguments.
+        lib: with which it goes away.
+        allow_override: False: there may be none yet, else RuntimeError.
+    """
     target = _overload_of(op)
 
     def register(fn):
-        (lib or _lasting(target.namespace, "IMPL")).impl(target, fn, "Meta")
+        library = lib or _lasting(target.namespace, "IMPL")
+        library.impl(target, fn, "Meta", allow_override=allow_override)
         target.needs_fake = False
         return fn
 
@@ -533,7 +564,12 @@ def opcheck(
     args,
     kwargs=None,
     *,
-    test_utils=("test_schema", "test_autograd_registration", "test_faketensor"),
+    test_utils=(
+        "test_schema",
+        "test_autograd_registration",
+        "test_faketensor",
+        "test_aot_dispatch_dynamic",
+    ),
     raise_exception=True,
     atol=None,
     rtol=None,
@@ -546,7 +582,9 @@ def opcheck(
         kwargs: keyword arguments.
         test_utils: which checks: that nothing is written that the schema does not say
             (test_schema), that results are differentiable (test_autograd_registration),
-            that the fake kernel gives the same sizes and types (test_faketensor).
+            that the fake kernel gives the same sizes and types (test_faketensor), that
+            a compiled call has the same results and gradients
+            (test_aot_dispatch_dynamic).
         raise_exception: False: failures are returned instead of raised.
         atol, rtol: for checks that compare values; none of the above does.
 
@@ -555,7 +593,6 @@ def opcheck(
 
     Raises:
         OpCheckError: on the first failure.
-        NotImplementedError: for test_aot_dispatch_dynamic, which needs the compiler.
     """
     from taeda import _opcheck
 

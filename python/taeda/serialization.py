@@ -462,6 +462,58 @@ class skip_data:
         pass
 
 
+def mkdtemp():
+    """A folder for the length of a `with` block, which gets its path."""
+    from tempfile import TemporaryDirectory
+
+    return TemporaryDirectory()
+
+
+def validate_cuda_device(location) -> int:
+    """The number of the GPU that a storage goes to.
+
+    Raises:
+        ValueError: the location is no GPU.
+        RuntimeError: there is no such GPU.
+    """
+    import taeda
+    from taeda.cuda import device_count, is_available
+
+    device = taeda.device(location) if isinstance(location, str) else location
+    if isinstance(device, taeda.device) and device.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {device}")
+    index = device if isinstance(device, int) else (device.index or 0)
+    if not is_available():
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but "
+            "taeda.cuda.is_available() is False. On a machine without a GPU "
+            "load(..., map_location='cpu') puts storages on the CPU."
+        )
+    if index >= device_count():
+        raise RuntimeError(
+            f"Attempting to deserialize object on CUDA device {index} but "
+            f"taeda.cuda.device_count() is {device_count()}. load(..., map_location=) "
+            "puts storages elsewhere."
+        )
+    return index
+
+
+def validate_hpu_device(location) -> int:
+    """The same for Habana's devices; RuntimeError, this build knows none."""
+    raise RuntimeError(
+        "The HPU device module is not registered: load(..., map_location='cpu') puts "
+        "storages on the CPU."
+    )
+
+
+def storage_to_tensor_type(storage):
+    """The old type of tensors over a storage: `taeda.FloatTensor` for FloatStorage."""
+    import taeda
+
+    name = storage.type().rpartition(".")[2]
+    return getattr(taeda, name.replace("Storage", "Tensor"))
+
+
 def _is_path(name_or_buffer) -> bool:
     return isinstance(name_or_buffer, (str, os.PathLike))
 

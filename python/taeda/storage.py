@@ -190,6 +190,10 @@ class TypedStorage:
         """A copy on a CUDA device."""
         return self._moved(self._tensor().cuda(device, non_blocking=non_blocking))
 
+    def hpu(self, device=None, non_blocking: bool = False):
+        """A copy on a Habana device; AssertionError, this build knows none."""
+        return self._untyped_storage.hpu(device, non_blocking)
+
     @property
     def is_hpu(self) -> bool:
         """Are the bytes on a Habana device? This library knows none."""
@@ -256,9 +260,31 @@ def _old_class(name: str, dtype_name: str):
     return _Kind(name, (), {"__new__": make, "__doc__": doc, "__module__": "taeda"})
 
 
+class _AnyStorage(type):
+    def __call__(cls, *args, **kwargs):
+        raise RuntimeError(
+            "Cannot directly construct StorageBase; UntypedStorage is what there is"
+        )
+
+    def __instancecheck__(cls, value) -> bool:
+        return isinstance(value, taeda.UntypedStorage)
+
+    def __subclasscheck__(cls, kind) -> bool:
+        return cls is kind or issubclass(kind, taeda.UntypedStorage)
+
+
+class StorageBase(metaclass=_AnyStorage):
+    """What untyped storages are instances of; making one is a RuntimeError."""
+
+
+StorageBase.__module__ = "taeda"
+
+
 def __getattr__(name: str):
     if name == "UntypedStorage":
         return taeda.UntypedStorage
+    if name == "Storage":  # as PyTorch names it, whatever the default dtype
+        return taeda.FloatStorage
     if name in STORAGE_DTYPES:
         made = globals()[name] = _old_class(name, STORAGE_DTYPES[name])
         return made

@@ -29,7 +29,7 @@ _qscheme: TypeAlias = object
 
 def __getattr__(name: str):
     if name == "Storage":
-        from taeda.storage import TypedStorage
+        from taeda import UntypedStorage
 
-        return TypedStorage
+        return UntypedStorage
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

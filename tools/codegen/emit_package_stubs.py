@@ -25,7 +25,7 @@ _NATIVES = (
     "get_num_threads is_anomaly_check_nan_enabled is_anomaly_enabled "
     "is_grad_enabled is_inference_mode_enabled is_warn_always_enabled "
     "layout memory_format "
-    "set_anomaly_enabled set_default_dtype set_num_threads tensor"
+    "set_default_dtype set_num_threads tensor"
 )
 _ROOT = """from typing import Any
 
@@ -58,7 +58,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     # A wrapper is shown in place of the native that has its name.
     wrapped = {name for names in lazy.values() for name in names.split()}
     natives = _natives(operators, "", wrapped)
-    table = {"_C": "TensorBase", "_C._native": _NATIVES, **lazy}
+    table = {**lazy, "_C": f"TensorBase {_NATIVES} {lazy.get('_C', '')}"}
     names = [*natives, *_reexports("taeda", table)]
     modules = _submodules("taeda", _words("__init__.py", "_SUBMODULES"))
     _write(out, "__init__", root, _ROOT, *names, *modules)
@@ -106,12 +106,25 @@ def _functional(operators: list[Operator], out: Output) -> None:
 
 def _devices(out: Output) -> None:
     """The modules of devices that a build does not use: see `_compat/device.py`."""
-    for module, (_, line) in _table(*_DEVICES).items():
+    devices = _table(*_DEVICES)
+    for module, (_, line) in devices.items():
+        if "." in module:
+            continue  # modules within one: anything
         lines = ["from typing import Any, NoReturn", ""]
+        lines += [
+            f"{inner.rpartition('.')[2]}: Any"
+            for inner in devices
+            if inner.startswith(f"{module}.")
+        ]
+        entries = [entry.rstrip("!").partition("=") for entry in line.split()]
+        sources = [same or name for name, _, same in entries]
+        made = _made_on_demand("taeda._compat.device", sources)
         for entry in line.split():
             name, _, same = entry.rstrip("!").partition("=")
             if entry.endswith("!"):
                 lines.append(f"def {name}(*args: Any, **kwargs: Any) -> NoReturn: ...")
+            elif (same or name) in made:
+                lines.append(f"{name}: Any")
             else:
                 source = same or name
                 lines.append(f"from taeda._compat.device import {source} as {name}")

@@ -2,7 +2,8 @@
 
 `_C/__init__.pyi` has the Tensor base class with the methods of the records; each
 namespace of functions has a stub of its own. What no record describes is in
-`stubs/_native.pyi`. `emit_package_stubs.py` prints those of the Python packages.
+`stubs/_native.pyi` and `stubs/_functions.pyi`. `emit_package_stubs.py` prints those of
+the Python packages.
 """
 
 from __future__ import annotations
@@ -178,6 +179,47 @@ def _covers(wide: _Form, narrow: _Form) -> bool:
     return True
 
 
+def _same_kind(a: str, b: str) -> bool:
+    """Whether two parameters have one name and take the same."""
+    name, _, kind = a.partition(": ")
+    other, _, its = b.partition(": ")
+    kinds, others = (set(k.removesuffix(" = ...").split(" | ")) for k in (kind, its))
+    return name == other and kinds == others and a.endswith("...") == b.endswith("...")
+
+
+def _with_default(form: _Form, other: _Form) -> _Form | None:
+    """`other` with a default for the keyword that it must have and `form` has not.
+
+    A call without it is one of `form`, so that both together are one form.
+    """
+    short, long = (list(f[0]) for f in (form, other))
+    if "*" in long and "*" not in short:
+        short.append("*")
+    if len(long) != len(short) + 1 or other[1] != form[1]:
+        return None
+    pairs = enumerate(zip(short, long, strict=False))
+    at = next((i for i, (a, b) in pairs if not _same_kind(a, b)), len(short))
+    extra = long[at]
+    if "*" not in long[:at] or ": " not in extra or extra.endswith("..."):
+        return None
+    if not all(map(_same_kind, short[at:], long[at + 1 :])):
+        return None
+    long[at] = f"{extra} = ..."
+    return tuple(long), other[1]
+
+
+def _merged(forms: list[_Form]) -> list[_Form]:
+    """Pairs of forms that differ by one keyword as one."""
+    out = list(forms)
+    for form in forms:
+        for other in forms:
+            both = _with_default(form, other)
+            if both is not None and form in out and other in out:
+                out[out.index(form)] = both
+                out.remove(other)
+    return out
+
+
 def _distinct(forms: list[_Form]) -> list[_Form]:
     """Without forms that an earlier one hides, or that another makes superfluous."""
     kept: list[_Form] = []
@@ -220,7 +262,20 @@ def _forms(function: PyFunction, method: bool) -> list[_Form]:
             rest = [t for t in parts[at + 1 :] if t != "*"]
             sizes = f"*{variadic[0].name}: _int"
             forms.append(((*parts[:at], sizes, *rest), _result(function, s)))
-    return _distinct(list(dict.fromkeys(forms)))
+    if not method:
+        # Orders of arguments from before keyword-only ones: by position alone.
+        for s in (s for s in function.signatures if s.deprecated):
+            parts = [_renamed(p, "input", "self") for p in _parameters(s, False)]
+            forms.append((tuple(parts), _result(function, s)))
+    return _merged(_distinct(list(dict.fromkeys(forms))))
+
+
+def _renamed(parameter: str, name: str, other: str) -> str:
+    return (
+        parameter.replace(f"{name}: ", f"{other}: ")
+        if parameter.startswith(f"{name}: ")
+        else parameter
+    )
 
 
 def _definitions(function: PyFunction, name: str, method: bool) -> list[str]:
@@ -254,7 +309,8 @@ def _module_stub(functions: list[PyFunction]) -> str:
                 continue
             for line in _definitions(function, name, method=True):
                 lines.append(f"    {line}")
-    lines += ["", "def __getattr__(name: str) -> Any: ..."]
+    functions_by_hand = (STUBS / "_functions.pyi").read_text(encoding="utf-8")
+    lines += ["", functions_by_hand, "def __getattr__(name: str) -> Any: ..."]
     return "\n".join([*lines, ""])
 
 

@@ -134,7 +134,10 @@ def find_spec(name: str):
     if path in DEVICES:
         from importlib.util import spec_from_file_location
 
-        return spec_from_file_location(name, f"{__path__[0]}/device.py")
+        # A package, as `taeda.mps.profiler` is a module of its own.
+        return spec_from_file_location(
+            name, f"{__path__[0]}/device.py", submodule_search_locations=[]
+        )
     inner = f"{path}."
     if path not in TABLE and not any(key.startswith(inner) for key in TABLE):
         return None

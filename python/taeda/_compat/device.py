@@ -82,20 +82,188 @@ def set_rng_state_all(new_states) -> None:
     never happens on this build, as in PyTorch."""
 
 
+def seed() -> None:
+    """A random seed for the current device's generator, once there is one."""
+
+
+# The devices' generators.
+default_generators: tuple = ()
+
+
+def _upper() -> str:
+    return __name__.removeprefix("taeda.").partition(".")[0].upper()
+
+
 def _no_device(*args, **kwargs):
-    name = __name__.rpartition(".")[2].upper()
-    raise AssertionError(f"Taeda not compiled with {name} enabled: no GPU can be used")
+    raise AssertionError(
+        f"Taeda not compiled with {_upper()} enabled: no GPU can be used"
+    )
 
 
-class Stream:
-    """A queue of work on a device; none can be made."""
+def _without(what: str, parameters: str = "*args,**kwargs"):
+    """A function whose PyTorch twin says which of its parts needs the device."""
+    from taeda._compat.unmade import refusing_function
 
-    def __init__(self, *args, **kwargs) -> None:
+    def fail():
+        raise RuntimeError(f"Cannot execute {what}() without {_upper()} backend.")
+
+    path = f"{__name__.removeprefix('taeda.')}.{what}"
+    return refusing_function(
+        path, parameters, fail, "Raises RuntimeError: there is no such device."
+    )
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether work is recorded in place of being done.
+
+    Raises:
+        RuntimeError: there is no device to ask.
+    """
+    raise RuntimeError(
+        "Tried to instantiate dummy base class _xpu_isCurrentStreamCapturing: this "
+        "build of taeda does not use such a device"
+    )
+
+
+def change_current_allocator(allocator) -> None:
+    """Lets another allocator give the device's memory.
+
+    Raises:
+        AssertionError: there is no device.
+    """
+    _no_device()
+
+
+def compile_shader(source: str):
+    """Compiles a kernel in Apple's shading language.
+
+    Raises:
+        RuntimeError: there is no device.
+    """
+    raise RuntimeError(f"{_upper()} is not available")
+
+
+def load_metallib(path):
+    """Reads compiled kernels.
+
+    Raises:
+        RuntimeError: there is no device.
+    """
+    raise RuntimeError(f"{_upper()} is not available")
+
+
+def set_per_process_memory_fraction(fraction: float) -> None:
+    """Takes at most this share of the device's memory.
+
+    Raises:
+        TypeError: not a float.
+        ValueError: outside of 0 to 2.
+        RuntimeError: there is no device.
+    """
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 2:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~2")
+    _without("setMemoryFraction")()
+
+
+def start(mode: str = "interval", wait_until_completed: bool = False) -> None:
+    """Begins to mark work for Apple's tools.
+
+    Raises:
+        RuntimeError: there is no device.
+    """
+    _without("profilerStartTrace")()
+
+
+def stop() -> None:
+    """Ends it.
+
+    Raises:
+        RuntimeError: there is no device.
+    """
+    _without("profilerStopTrace")()
+
+
+class profile:
+    """Marks the work of a block for Apple's tools; entering raises RuntimeError."""
+
+    def __init__(self, mode: str = "interval", wait_until_completed: bool = False):
+        self._options = mode, wait_until_completed
+
+    def __enter__(self) -> None:
+        start(*self._options)
+
+    def __exit__(self, *exc_info) -> None:
+        stop()
+
+
+def is_metal_capture_enabled() -> bool:
+    """Whether work can be captured for Apple's tools: no."""
+    return False
+
+
+def is_capturing_metal() -> bool:
+    """Whether it is: no."""
+    return False
+
+
+class StreamContext:
+    """Makes a stream the current one inside `with`; None leaves all as it is."""
+
+    def __init__(self, stream) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            _no_device()
+
+    def __exit__(self, type, value, traceback) -> None:
+        return None
+
+
+def stream(stream) -> StreamContext:
+    """A context in which a stream is the current one; None changes nothing."""
+    return StreamContext(stream)
+
+
+class use_mem_pool:
+    """Takes memory from a pool inside `with`; entering raises AssertionError."""
+
+    def __init__(self, pool, device=None) -> None:
+        self.pool = pool
+
+    def __enter__(self) -> None:
         _no_device()
 
+    def __exit__(self, *exc_info) -> None:
+        return None
 
-class Event(Stream):
-    """A mark in such a queue; none can be made."""
+
+class XPUPluggableAllocator:
+    """An allocator of device memory, of a shared library's functions.
+
+    Args:
+        path_to_lib_file: the library.
+        alloc_fn_name, free_fn_name: its functions.
+
+    Raises:
+        OSError: the library cannot be loaded.
+        AttributeError: it has no such function.
+        AssertionError: there is no device whose memory it could give.
+    """
+
+    def __init__(self, path_to_lib_file: str, alloc_fn_name: str, free_fn_name: str):
+        import ctypes
+
+        library = ctypes.CDLL(path_to_lib_file)
+        for name in (alloc_fn_name, free_fn_name):
+            getattr(library, name)
+        _no_device()
+
+    def allocator(self) -> None:
+        """The native object; none was made."""
+        return _no_device()
 
 
 class device:
@@ -112,18 +280,43 @@ class device:
         return None
 
 
+class device_of(device):
+    """Makes a tensor's device the current one inside `with`; others change nothing."""
+
+    def __init__(self, obj) -> None:
+        super().__init__(
+            obj.get_device() if obj.device.type == _upper().lower() else -1
+        )
+
+
 def _kept(line: str, defined: dict) -> dict:
-    """The names of a line, and what each stands for among `defined`."""
+    """The names of a line, and what each stands for among `defined` or the classes."""
+    import sys
+
+    from taeda._compat.unmade import CLASSES, unmade_class
+
     kept = {}
+    outer = vars(sys.modules[__name__.rpartition(".")[0]])
     for entry in line.split():
         name, _, same = entry.partition("=")
-        refused = name.endswith("!")
-        kept[name.rstrip("!")] = _no_device if refused else defined[same or name]
+        path = f"{__name__.removeprefix('taeda.')}.{name}"
+        if name.endswith("!"):
+            kept[name.rstrip("!")] = _no_device
+        elif __name__.count(".") > 1 and name in outer:
+            kept[name] = outer[name]  # `taeda.xpu.streams` shows those of `taeda.xpu`
+        elif path in CLASSES:
+            fail = _without("acquireEvent") if path == "mps.Event" else None
+            kept[name] = unmade_class(path, fail)
+        else:
+            kept[name] = defined[same or name]
     return kept
 
 
 _line = DEVICES.get(__name__.removeprefix("taeda."))
 if _line is not None:
+    from taeda._lazy import attributes as _attributes
+
+    __getattr__ = _attributes(__name__)
     _names = _kept(_line[1], globals())
     __doc__ = f"{_line[0]}, which this build does not use."
     __all__ = [name for name, value in _names.items() if value is not _no_device]

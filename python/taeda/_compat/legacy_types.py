@@ -38,7 +38,8 @@ def type_name(tensor) -> str:
     """`taeda.FloatTensor`; accelerators have their name in the middle."""
     library, _, dtype = repr(tensor.dtype).rpartition(".")
     device = "" if tensor.is_cpu else f".{tensor.device.type}"
-    return f"{library}{device}.{_NAMES[dtype]}"
+    sparse = ".sparse" if tensor.is_sparse else ""
+    return f"{library}{device}{sparse}.{_NAMES[dtype]}"
 
 
 def tensor_as(tensor, wanted):
@@ -87,6 +88,7 @@ class tensortype(type):
             isinstance(instance, taeda.Tensor)
             and instance.dtype == cls.dtype
             and instance.is_cpu
+            and not instance.is_sparse
         )
 
     def __repr__(cls) -> str:

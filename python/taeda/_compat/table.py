@@ -10,7 +10,7 @@ module. Overloads of operators stand under "ops:NAMESPACE". The packages are lis
 test/python/package/test_placeholders.py.
 
 DEVICES has the modules of devices that this build does not use: what they are, and the
-names of `device.py` that their module has.
+names of `device.py`, or of `unmade.CLASSES`, that their module has.
 
     name           as `device.py` defines it
     name=other     the same object under another name
@@ -22,15 +22,9 @@ from __future__ import annotations
 __all__ = ["DEVICES", "TABLE"]
 
 TABLE = {
-    "": "PyTorchFileReader TensorType",
     "_C": "Graph Value",
     "ao.quantization": "DeQuantStub QConfig QuantStub convert() fuse_modules()"
     " fuse_modules_qat() get_default_qat_qconfig() prepare() prepare_qat()",
-    "cuda": "CUDAGraph CUDAPluggableAllocator=cuda.memory"
-    " CudaError(builtins.RuntimeError) DeferredCudaCallError(builtins.Exception)"
-    " GreenContext MemPool=cuda.memory graph"
-    " use_mem_pool=cuda.memory",
-    "cuda.memory": "CUDAPluggableAllocator MemPool use_mem_pool()",
     "onnx": "ONNXProgram",
     "onnx.symbolic_opset11": "",
     "ops:aten": "_pin_memory.default()",
@@ -49,7 +43,12 @@ DEVICES = {
         "is_available device_count manual_seed empty_cache current_allocated_memory"
         " driver_allocated_memory=current_allocated_memory"
         " recommended_max_memory=current_allocated_memory"
-        " synchronize! get_rng_state! set_rng_state! seed!",
+        " synchronize! get_rng_state! set_rng_state! seed! Event compile_shader"
+        " load_metallib set_per_process_memory_fraction",
+    ),
+    "mps.profiler": (
+        "Marks for Apple's tools",
+        "start stop profile is_metal_capture_enabled is_capturing_metal",
     ),
     "mtia": ("Meta's accelerators", "is_available is_initialized device_count"),
     "xpu": (
@@ -67,6 +66,10 @@ DEVICES = {
         " can_device_access_peer! clock_rate! device_memory_used! memory_usage!"
         " power_draw! temperature! utilization! memory_snapshot! graph_pool_handle!"
         " get_per_process_memory_fraction! set_per_process_memory_fraction!"
-        " reset_accumulated_memory_stats! make_graphed_callables! init!",
+        " reset_accumulated_memory_stats! make_graphed_callables! init! MemPool"
+        " XPUGraph graph XPUPluggableAllocator change_current_allocator"
+        " default_generators device_of is_current_stream_capturing seed seed_all=seed"
+        " stream StreamContext use_mem_pool",
     ),
+    "xpu.streams": ("Queues of work on Intel's GPUs", "Event Stream"),
 }

@@ -27,11 +27,13 @@ __all__ = [
 _LAZY_NAMES = {
     "grad_mode": (
         "no_grad enable_grad set_grad_enabled inference_mode set_multithreading_enabled"
+        " enforce_grad_layout_policy"
     ),
     "anomaly_mode": "detect_anomaly set_detect_anomaly",
     "gradcheck": "gradcheck gradgradcheck GradcheckError",
     "variable": "Variable",
     "function": "NestedIOFunction",
+    ".profiler._kinds": "DeviceType",
 }
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
 _SUBMODULES = frozenset(
@@ -250,11 +252,7 @@ def _zeros_like(tensor):
     return taeda.zeros_like(tensor)
 
 
+# What the module `variable` says when it is called: it was a function once.
 _VARIABLE_IS_GONE = (
     "taeda.autograd.variable(...) is deprecated, use taeda.tensor(...) instead"
 )
-
-
-def variable(*args, **kwargs):
-    """Gone since long; tensors are variables."""
-    raise RuntimeError(_VARIABLE_IS_GONE)

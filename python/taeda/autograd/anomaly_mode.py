@@ -7,7 +7,17 @@ import warnings
 
 from taeda import _C
 
-__all__ = ["detect_anomaly", "set_detect_anomaly"]
+__all__ = ["detect_anomaly", "set_anomaly_enabled", "set_detect_anomaly"]
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switches anomaly mode, for good.
+
+    Args:
+        enabled: whether nodes remember where they were made.
+        check_nan: whether NaN in a gradient is an error.
+    """
+    _C.set_anomaly_enabled(enabled, check_nan)
 
 
 class set_detect_anomaly:

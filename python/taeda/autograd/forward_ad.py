@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import namedtuple
 
 from taeda import _C
 from taeda._functorch.levels import dual_level as _new_level
+from taeda.autograd.grad_mode import _Decorator
 
 __all__ = [
     "UnpackedDualTensor",
@@ -138,7 +138,7 @@ class _set_fwd_grad_enabled:
         _C._functorch.set_fwd_grad_enabled(self._before)
 
 
-class dual_level(contextlib.ContextDecorator):
+class dual_level(_Decorator):
     """A level for the length of a block, or of each call of a decorated function.
 
     Example:
@@ -149,5 +149,5 @@ class dual_level(contextlib.ContextDecorator):
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
         exit_dual_level()

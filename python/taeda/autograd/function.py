@@ -45,6 +45,27 @@ class FunctionCtx:
     def mark_shared_storage(self, *pairs) -> None:
         """Does nothing: shared memory is found without help."""
 
+    # What `save_for_forward` was given.
+    saved_for_forward: tuple | None = None
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the call is recorded: an argument needs a gradient."""
+        return any(getattr(self, "needs_input_grad", ()))
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Gives up what was saved, where the function says
+        `clear_saved_tensors_on_access`.
+
+        Raises:
+            NotImplementedError: it says so; what was saved stays until the graph ends.
+        """
+        function = getattr(self, "_forward_cls", None) or type(self)
+        if function.clear_saved_tensors_on_access:
+            raise NotImplementedError(
+                f"{function.__name__}: clear_saved_tensors_on_access"
+            )
+
     def register_hook(self, hook):
         """hook(grad_inputs, grad_outputs), called after backward."""
         from taeda.autograd.graph import _add_node_hook
@@ -68,6 +89,14 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
         forward = self._forward_cls
         return forward.backward(self, *grads)
 
+    def apply_boxed(self, *args):
+        """Runs it on what an engine hands over as one list."""
+        return self._forward_cls.backward(self, *args)
+
+    def apply_jvp(self, *args):
+        """Runs the function's forward derivative on tangents."""
+        return self._forward_cls.jvp(self, *args)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
@@ -75,20 +104,20 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 class FunctionMeta(type):
     """Gives every Function its class of ctx objects."""
 
-    def __init__(cls, name, bases, namespace) -> None:
+    def __init__(cls, name, bases, attrs) -> None:
         cls._backward_cls = type(
             name + "Backward", (BackwardCFunction,), {"_forward_cls": cls}
         )
         cls._has_setup_context = _is_setup_context_defined(cls)
-        has_vjp = "vjp" in namespace and bases[0] is not _C._FunctionBase
-        if has_vjp and "backward" not in namespace:
+        has_vjp = "vjp" in attrs and bases[0] is not _C._FunctionBase
+        if has_vjp and "backward" not in attrs:
             cls.backward = staticmethod(cls.vjp)
         elif has_vjp:
             raise RuntimeError(
                 "Implementing both 'backward' and 'vjp' for a custom Function is not "
                 "allowed. You should only implement one of them."
             )
-        super().__init__(name, bases, namespace)
+        super().__init__(name, bases, attrs)
 
 
 def _is_setup_context_defined(cls) -> bool:
@@ -197,7 +226,29 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """Kept for programs that use it: arguments and results may be nested."""
+    """Kept for programs that name it: a Function of nested arguments, in the style in
+    which methods are not static. `apply` does not call such a one, in PyTorch either.
+    """
+
+    def backward(self, *gradients):
+        """The gradients of all arguments, which `backward_extended` computes."""
+        return self.backward_extended(*gradients)
+
+    def forward_extended(self, *input):
+        """The results, by a subclass.
+
+        Raises:
+            NotImplementedError: here.
+        """
+        raise NotImplementedError("NestedIOFunction.forward_extended")
+
+    def backward_extended(self, *grad_output):
+        """The gradients, by a subclass.
+
+        Raises:
+            NotImplementedError: here.
+        """
+        raise NotImplementedError("NestedIOFunction.backward_extended")
 
 
 def once_differentiable(fn):

@@ -6,6 +6,7 @@ from taeda import _C
 
 __all__ = [
     "enable_grad",
+    "enforce_grad_layout_policy",
     "force_original_view_tracking",
     "inference_mode",
     "no_grad",
@@ -220,3 +221,27 @@ class force_original_view_tracking(_Decorator):
     def clone(self) -> force_original_view_tracking:
         """Another one with the same mode."""
         return type(self)(self.mode)
+
+
+class enforce_grad_layout_policy(_Decorator):
+    """Whether gradients that become `grad` without a copy must have the strides of
+    their tensor.
+
+    Kept for programs that use it: they always have them here, which False allows too.
+
+    Args:
+        enable (bool): False only says that other strides would do as well.
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.enable = enable
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type, exc_value, traceback) -> None:
+        pass
+
+    def clone(self) -> enforce_grad_layout_policy:
+        """Another one with the same choice."""
+        return type(self)(self.enable)

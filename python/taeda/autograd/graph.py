@@ -16,9 +16,12 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "region_activation_memory_budget",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 
@@ -33,6 +36,18 @@ class Node(abc.ABC):
     @abc.abstractmethod
     def next_functions(self) -> tuple:
         """Pairs of a node (or None) and the number of its output."""
+
+    @abc.abstractmethod
+    def metadata(self) -> dict:
+        """What programs have noted about it."""
+
+    @abc.abstractmethod
+    def register_hook(self, fn: Callable) -> RemovableHandle:
+        """fn(grad_inputs, grad_outputs), called after the node ran."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn: Callable) -> RemovableHandle:
+        """fn(grad_outputs), called before the node runs."""
 
     @classmethod
     def __subclasshook__(cls, other):
@@ -202,6 +217,46 @@ class disable_saved_tensors_hooks:
                 return function(*args, **kwargs)
 
         return called
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """What a backward pass does that is recorded into a GPU's graph with nodes of other
+    streams. There are no such graphs yet, so that nothing can be stale.
+
+    Args:
+        enabled: whether the recording's stream takes their place.
+    """
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether a leaf's gradient from another stream than the leaf's is worth a warning.
+
+    Raises:
+        NotImplementedError: True; no such warning is given.
+    """
+    if enabled:
+        raise NotImplementedError("set_warn_on_accumulate_grad_stream_mismatch(True)")
+
+
+def region_activation_memory_budget(budget: float):
+    """The part of its activations that a compiled region may keep.
+
+    Args:
+        budget: from 0, all computed again, to 1, all kept.
+
+    Raises:
+        ValueError: another number.
+        RuntimeError: always otherwise; outside of a compiled region there is no graph
+            to cut, and the compiler has no such part yet.
+    """
+    if not 0 <= budget <= 1:
+        raise ValueError(
+            f"region_activation_memory_budget: must be in [0, 1], got {budget}"
+        )
+    raise RuntimeError(
+        "region_activation_memory_budget can only be used inside a compile region; it "
+        "has no effect in eager mode"
+    )
 
 
 _LATER = {"allow_mutation_on_saved_tensors": "._mutation"}

@@ -22,6 +22,8 @@ __all__ = [
     "profile",
     "record_function",
 ]
+_NVPROF = ("load_nvprof", "parse_nvprof_trace")
+__all__ += _NVPROF
 _WHERE = dict.fromkeys(
     ("EventList", "FunctionEvent", "FunctionEventAvg", "Kernel", "MemRecordsAcc"),
     "profiler_util",
@@ -35,6 +37,10 @@ _is_profiler_enabled = False
 
 
 def __getattr__(name: str):
+    if name in _NVPROF:
+        from taeda.autograd import _nvprof
+
+        return getattr(_nvprof, name)
     if name in _WHERE:
         from taeda.autograd import profiler_util
 
@@ -151,6 +157,36 @@ class profile:
         """What `custom_trace_id_callback` gives, or random digits."""
         return (self.custom_trace_id_callback or self.default_trace_id)()
 
+    def config(self, create_trace_id: bool = False):
+        """What is recorded, as named values; `create_trace_id` makes an id first."""
+        if create_trace_id:
+            self.trace_id = self.create_trace_id()
+        return self._options
+
+    def toggle_collection_dynamic(self, enabled: bool, activities) -> None:
+        """Lets the recording pause, or go on, inside of the block.
+
+        Args:
+            enabled: whether it goes on.
+            activities: of which kinds; that of the CPU is recorded, no other.
+
+        Raises:
+            RuntimeError: outside of the block.
+        """
+        from taeda.profiler._kinds import ProfilerActivity
+
+        if not self.entered:
+            raise RuntimeError("profile: toggled outside of the block")
+        if ProfilerActivity.CPU not in set(activities):
+            return
+        if enabled and self._hooks is None and self.use_cpu:
+            if self._raw is not None:
+                self._earlier += self._done().events
+            self._raw = self._recording = None
+            self._begin()
+        elif not enabled and self._hooks is not None:
+            self._end()
+
     def __enter__(self) -> profile | None:
         if not self.enabled:
             return None
@@ -174,13 +210,15 @@ class profile:
         self._hooks = Hooks(options.with_modules)
 
     def __exit__(self, exc_type, exc_val, exc_tb) -> None:
-        global _is_profiler_enabled
         if not self.entered:
             return
         self.entered = False
         self.profiling_end_time_ns = perf_counter_ns()
-        if self._hooks is None:
-            return
+        if self._hooks is not None:
+            self._end()
+
+    def _end(self) -> None:
+        global _is_profiler_enabled
         self._hooks.remove()
         self._hooks = None
         _is_profiler_enabled = False

@@ -113,6 +113,13 @@ class FormattedTimesMixin:
     cuda_time = device_time
 
 
+# What else is known of an event, in the order in which PyTorch takes it.
+_FACTS = (
+    "overload_name fwd_thread input_shapes stack scope use_device cpu_memory_usage"
+    " device_memory_usage is_async is_remote sequence_nr node_id"
+)
+
+
 class FunctionEvent(FormattedTimesMixin):
     """One call: of an operator, a node of a backward pass, a named block, a kernel.
 
@@ -121,7 +128,8 @@ class FunctionEvent(FormattedTimesMixin):
         name (str): the operator with its namespace, the node, or the block's name.
         thread (int): the number of its thread, from 1.
         start_us, end_us (float): when it began and ended.
-        facts: further attributes, by name.
+        rest: further attributes, in the order of `_FACTS`; None leaves the default.
+        facts: the same and others, by name.
     """
 
     overload_name = ""
@@ -138,8 +146,17 @@ class FunctionEvent(FormattedTimesMixin):
     cpu_parent: FunctionEvent | None = None
 
     def __init__(
-        self, id: int, name: str, thread: int, start_us: float, end_us: float, **facts
+        self,
+        id: int,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        *rest,
+        **facts,
     ) -> None:
+        placed = zip(_FACTS.split(), rest, strict=False)
+        facts |= {key: value for key, value in placed if value is not None}
         self.id, self.name, self.thread = id, name, thread
         self.time_range = Interval(start_us, end_us)
         self.input_shapes, self.concrete_inputs, self.stack = [], [], []
@@ -160,6 +177,14 @@ class FunctionEvent(FormattedTimesMixin):
     def key(self) -> str:
         """What averages are taken by."""
         return self.name
+
+    @property
+    def metadata_json(self) -> str | None:
+        """What a tracing library notes about an event: None, ours notes nothing."""
+        import warnings
+
+        warnings.warn("`metadata_json` is deprecated", FutureWarning, stacklevel=2)
+        return None
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
         """Adds a kernel of an accelerator."""

@@ -27,8 +27,7 @@ class Variable(metaclass=_VariableMeta):
 
 
 class _CallableModule(types.ModuleType):
-    """`taeda.autograd.variable` is also a function, whose name an import of this
-    module takes over."""
+    """`taeda.autograd.variable` was a function once; calls of it say so."""
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError(taeda.autograd._VARIABLE_IS_GONE)

@@ -16,15 +16,18 @@ from ._switches import Kept, Precision
 
 __all__ = [
     "SDPAParams",
+    "allow_fp16_bf16_reduction_math_sdp",
     "can_use_cudnn_attention",
     "can_use_efficient_attention",
     "can_use_flash_attention",
+    "cuBLASModule",
     "cudnn_sdp_enabled",
     "enable_cudnn_sdp",
     "enable_flash_sdp",
     "enable_math_sdp",
     "enable_mem_efficient_sdp",
     "flash_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed",
     "is_built",
     "is_ck_sdpa_available",
     "is_flash_attention_available",
@@ -45,7 +48,7 @@ def is_flash_attention_available() -> bool:
     return False
 
 
-class _Matmul:
+class cuBLASModule:
     """Permissions of products on the GPU, which the CUDA build is to read.
 
     allow_tf32: the same as fp32_precision = "tf32", which see `_switches.Precision`.
@@ -90,7 +93,7 @@ class _Matmul:
         set_float32_matmul_precision("high" if value else "highest")
 
 
-matmul = _Matmul()
+matmul = cuBLASModule()
 _WAYS = {"math": 0, "flash": 1, "mem_efficient": 2, "cudnn": 3}
 
 
@@ -118,6 +121,19 @@ math_sdp_enabled, enable_math_sdp = _functions("math")
 flash_sdp_enabled, enable_flash_sdp = _functions("flash")
 mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _functions("mem_efficient")
 cudnn_sdp_enabled, enable_cudnn_sdp = _functions("cudnn")
+
+
+_half_sums = Kept("set_sdp_use_math", False)
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """Whether attention's kernel "math" may sum in half precision; it never does."""
+    return _half_sums.read()
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Allow or forbid that; RuntimeError for what is no bool."""
+    _half_sums.write(enabled)
 
 
 def sdp_kernel(
@@ -183,4 +199,16 @@ def is_ck_sdpa_available() -> bool:
     return False
 
 
-__getattr__ = attributes(__name__, {"SDPBackend": "..nn.attention"})
+_CHOICES = (
+    "blas_workspace_size cuFFTPlanCache cuFFTPlanCacheAttrContextProp"
+    " cuFFTPlanCacheManager cublas_workspace_size cublaslt_workspace_size"
+    " cufft_plan_cache preferred_blas_library preferred_linalg_library"
+    " preferred_rocm_fa_library"
+)
+__getattr__ = attributes(
+    __name__,
+    {
+        "SDPBackend": "..nn.attention",
+        **dict.fromkeys(_CHOICES.split(), "._cuda_choices"),
+    },
+)

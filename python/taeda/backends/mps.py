@@ -24,3 +24,13 @@ def is_macos_or_newer(major: int, minor: int) -> bool:
 def is_macos13_or_newer(minor: int = 0) -> bool:
     """Whether this is macOS 13 of at least this minor version."""
     return is_macos_or_newer(13, minor)
+
+
+def get_name() -> str:
+    """The GPU's name; RuntimeError, there is none."""
+    raise RuntimeError("Cannot execute get_name() without MPS backend.")
+
+
+def get_core_count() -> int:
+    """The number of its cores; RuntimeError, there is none."""
+    raise RuntimeError("Cannot execute get_core_count() without MPS backend.")

@@ -13,6 +13,7 @@ __all__ = [
     "current_device",
     "current_stream",
     "device_count",
+    "get_capabilities",
     "is_available",
     "is_initialized",
     "set_device",
@@ -50,6 +51,22 @@ def set_device(device) -> None:
 
 def synchronize(device=None) -> None:
     """Operators have ended when they return; nothing is waited for."""
+
+
+def get_capabilities() -> dict:
+    """The processor: its name, architecture, instruction sets, cores and caches.
+
+    Returns:
+        A mapping that cannot be written. Names of instruction sets are bool;
+        cache sizes are bytes; what the system does not tell is left out.
+
+    Example:
+        >>> taeda.cpu.get_capabilities()["num_logical_cores"] > 0
+        True
+    """
+    from taeda.cpu._capabilities import capabilities
+
+    return capabilities()
 
 
 def _is_avx2_supported() -> bool:
@@ -122,7 +139,7 @@ class StreamContext:
     def __enter__(self) -> None:
         self._before.append(_current.set(self.stream or _current.get()))
 
-    def __exit__(self, *exc_info) -> None:
+    def __exit__(self, type, value, traceback) -> None:
         _current.reset(self._before.pop())
 
 

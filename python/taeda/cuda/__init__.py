@@ -60,6 +60,7 @@ __all__ = [
 ]
 OutOfMemoryError = _C.OutOfMemoryError
 _TENSORS = "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()
+_STORAGES = [*_TENSORS, "ComplexDouble", "ComplexFloat"]
 _MEMORY = (
     "caching_allocator_alloc caching_allocator_delete change_current_allocator"
     " empty_cache get_allocator_backend get_per_process_memory_fraction"
@@ -71,6 +72,10 @@ _MEMORY = (
     " reset_max_memory_allocated reset_max_memory_cached"
     " reset_peak_host_memory_stats reset_peak_memory_stats"
     " set_per_process_memory_fraction"
+)
+_POOLS = (
+    "CUDAPluggableAllocator MemPool caching_allocator_disabled"
+    " caching_allocator_enable list_gpu_processes use_mem_pool"
 )
 _STREAMS = (
     "Event ExternalStream Stream StreamContext current_stream default_stream"
@@ -87,15 +92,22 @@ _RANDOM = (
     "default_generators get_rng_state get_rng_state_all initial_seed manual_seed"
     " manual_seed_all seed seed_all set_rng_state set_rng_state_all"
 )
+_MODULES = (
+    "amp comm graphs jiterator memory nccl nvtx profiler random sparse streams tunable"
+)
 __getattr__ = attributes(
     __name__,
     {f"{kind}Tensor": "._compat.cuda_types" for kind in _TENSORS}
+    | {f"{kind}Storage": "._compat.cuda_types" for kind in _STORAGES}
+    | dict.fromkeys(_POOLS.split(), "memory")
+    | dict.fromkeys("CUDAGraph GreenContext graph".split(), "graphs")
     | dict.fromkeys(_MEMORY.split(), "memory")
     | dict.fromkeys(_STREAMS.split(), "streams")
     | dict.fromkeys(_RANDOM.split(), "random"),
-    ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "streams"),
+    tuple(_MODULES.split()),
 )
 has_magma = False
+has_half = True
 _lazy_init = init
 
 
@@ -112,6 +124,30 @@ def _absent(name: str):
 
 
 globals().update((name, _absent(name)) for name in _ABSENT.split())
+
+
+class CudaError(RuntimeError):
+    """A failure that CUDA's runtime reports, by its number."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"CUDA's runtime reports error ({code})")
+
+
+class DeferredCudaCallError(Exception):
+    """A call that waited for CUDA to be set up has failed."""
+
+
+class cudaStatus:
+    """Numbers that CUDA's runtime returns."""
+
+    SUCCESS: int = 0
+    ERROR_NOT_READY: int = 34
+
+
+def check_error(res: int) -> None:
+    """Raises CudaError for a number that is not `cudaStatus.SUCCESS`."""
+    if res != cudaStatus.SUCCESS:
+        raise CudaError(res)
 
 
 def is_tf32_supported() -> bool:

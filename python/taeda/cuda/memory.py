@@ -19,6 +19,10 @@ _ABSENT = (
     " get_per_process_memory_fraction reset_accumulated_host_memory_stats"
     " reset_accumulated_memory_stats reset_peak_host_memory_stats"
 )
+_POOL_NAMES = (
+    "CUDAPluggableAllocator MemPool caching_allocator_disabled"
+    " caching_allocator_enable list_gpu_processes use_mem_pool"
+)
 __all__ = [
     *_ABSENT.split(),
     "empty_cache",
@@ -169,8 +173,15 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     functions.set_memory_fraction(fraction, index_of(device))
 
 
-def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
-    """The segments of all GPUs, each with its blocks in order."""
+def memory_snapshot(
+    mempool_id: Any = None, include_traces: bool = True
+) -> list[dict[str, Any]]:
+    """The segments of all GPUs, each with its blocks in order.
+
+    Args:
+        mempool_id: of a pool; there is one.
+        include_traces: ignored, for none are kept.
+    """
     return _driver().segments()
 
 
@@ -210,4 +221,5 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
     return {}
 
 
-__getattr__ = attributes(__name__)
+__all__ += _POOL_NAMES.split()
+__getattr__ = attributes(__name__, dict.fromkeys(_POOL_NAMES.split(), "._pools"))

@@ -17,19 +17,16 @@ class Stream:
     Args:
         device: the GPU; the current one by default.
         priority: smaller numbers go first, within what the device has.
+        kwargs: `stream_id`, `device_index`, `device_type` of a stream that there is.
     """
 
-    def __init__(
-        self,
-        device: Any = None,
-        priority: int = 0,
-        *,
-        stream_id: int | None = None,
-        device_index: int | None = None,
-        device_type: int | None = None,
-    ) -> None:
+    def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
+        unknown = kwargs.keys() - {"stream_id", "device_index", "device_type"}
+        if unknown:
+            raise TypeError(f"Stream() got unexpected arguments {sorted(unknown)}")
         functions = _driver()
-        self.device_index = index_of(device) if device_index is None else device_index
+        given, stream_id = kwargs.get("device_index"), kwargs.get("stream_id")
+        self.device_index = index_of(device) if given is None else given
         if stream_id is None:
             stream_id = functions.new_stream(self.device_index, priority)
         self.stream_id = stream_id
@@ -91,11 +88,11 @@ class Stream:
     def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         self._context.__exit__(type, value, traceback)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Stream):
+    def __eq__(self, o: object) -> bool:
+        if not isinstance(o, Stream):
             return NotImplemented
         mine = (self.device_index, self.stream_id)
-        return mine == (other.device_index, other.stream_id)
+        return mine == (o.device_index, o.stream_id)
 
     def __hash__(self) -> int:
         return hash((self.device_index, self.stream_id))
@@ -153,6 +150,21 @@ class Event:
             RuntimeError: one that was not recorded, or is not passed.
         """
         return self._event.until(end_event._event)
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
+        """The mark of another process, by its handle.
+
+        Raises:
+            AssertionError: there is no GPU.
+            NotImplementedError: there is one; marks are not shared yet.
+        """
+        _driver()
+        raise NotImplementedError("cuda.Event.from_ipc_handle is not there yet")
+
+    def ipc_handle(self) -> bytes:
+        """A handle for other processes; NotImplementedError, marks are not shared."""
+        raise NotImplementedError("cuda.Event.ipc_handle is not there yet")
 
     def __repr__(self) -> str:
         return f"<taeda.cuda.Event {id(self):#x}>"

@@ -19,6 +19,7 @@ from ._types import has_type as isinstance
 
 __all__ = [
     "Attribute",
+    "Error",
     "Final",
     "Future",
     "RecursiveScriptModule",
@@ -61,6 +62,13 @@ class TracerWarning(Warning):
     """What a tracer would have to say: a filter for it catches nothing here."""
 
 
+class Error(Exception):
+    """What running scripted code raises, for programs that catch it."""
+
+
+JITException = Error
+
+
 class ScriptFunction:
     """What `script` makes of a function: it says at its first call that it cannot run.
 
@@ -75,6 +83,26 @@ class ScriptFunction:
         from functools import update_wrapper
 
         update_wrapper(self, function)
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.__name__
+
+    @property
+    def qualified_name(self) -> str:
+        """The same behind its modules."""
+        return f"__torch__.{self.__module__}.{self.__qualname__}"
+
+    @property
+    def schema(self):
+        """Its arguments and results by the annotations; ValueError where one is none
+        of TorchScript's types."""
+        from taeda._infer_schema import infer_schema
+        from taeda._schema import Schema
+
+        function = self.__wrapped__
+        return Schema(infer_schema(function, mutates_args=(), op_name=self.name))
 
     def __call__(self, *args, **kwargs):
         raise _refusal("script", f"cannot call {self.__module__}.{self.__qualname__}")

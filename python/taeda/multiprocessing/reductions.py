@@ -83,6 +83,17 @@ def reduce_typed_storage(storage):
     return rebuild_typed_storage, (storage.untyped(), storage.dtype)
 
 
+def rebuild_typed_storage_child(storage, storage_type):
+    """A storage of an old class, such as `taeda.FloatStorage`, over these bytes."""
+    return storage_type(wrap_storage=storage)
+
+
+def reduce_typed_storage_child(storage):
+    """What to send of a typed storage by the name of its old class."""
+    kind = getattr(taeda, storage.pickle_storage_type())
+    return rebuild_typed_storage_child, (storage.untyped(), kind)
+
+
 # Tensors ------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from taeda.profiler._schedule import schedule
 
 __all__ = [
     "DeviceType",
+    "ExecutionTraceObserver",
     "ProfilerAction",
     "ProfilerActivity",
     "kineto_available",
@@ -26,6 +27,7 @@ __all__ = [
     "tensorboard_trace_handler",
 ]
 _WHERE = {
+    "ExecutionTraceObserver": "_execution_trace",
     "profile": "profiler",
     "_KinetoProfile": "profiler",
     "tensorboard_trace_handler": "profiler",

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from enum import Enum
 
-DeviceType = Enum(
-    "DeviceType",
-    "CPU CUDA MKLDNN OPENGL OPENCL IDEEP HIP FPGA MAIA XLA Vulkan Metal XPU MPS Meta "
-    "HPU VE Lazy IPU MTIA PrivateUse1",
-    module=__name__,
-    start=0,
+from taeda._choice import Choice
+
+_DEVICES = (
+    "CPU CUDA MKLDNN OPENGL OPENCL IDEEP HIP FPGA MAIA XLA Vulkan Metal XPU MPS Meta"
+    " HPU VE Lazy IPU MTIA PrivateUse1"
 )
-DeviceType.__doc__ = "Kinds of devices on which something may run."
+_ACTIVITIES = "CPU XPU CUDA HPU MTIA PrivateUse1"
 
 
-class ProfilerActivity(Enum):
+class DeviceType(Choice):
+    """Kinds of devices."""
+
+    __slots__ = ()
+    _values = {name: i for i, name in enumerate(_DEVICES.split())}
+
+
+class ProfilerActivity(Choice):
     """What is recorded."""
 
-    CPU = 0
-    XPU = 1
-    MTIA = 2
-    CUDA = 3
-    HPU = 4
-    PrivateUse1 = 5
+    __slots__ = ()
+    _values = {name: i for i, name in enumerate(_ACTIVITIES.split())}
 
 
 class ProfilerAction(Enum):

@@ -51,11 +51,7 @@ class _KinetoProfile:
         post_processing_timeout_s: float | None = None,
         **recorded: bool,
     ) -> None:
-        if execution_trace_observer is not None:
-            raise NotImplementedError(
-                "profile: execution_trace_observer is not there; export_chrome_trace "
-                "writes what was recorded"
-            )
+        self.execution_trace_observer = execution_trace_observer
         self.activities = _activities(activities)
         self._options = Options(**recorded)
         self.__dict__.update(self._options._asdict())
@@ -93,11 +89,29 @@ class _KinetoProfile:
 
     def start_trace(self) -> None:
         """Begins to record with the recorder that was prepared."""
-        self._recorder("starting the trace").__enter__()
+        own = self._recorder("starting the trace")
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.start()
+        own.__enter__()
 
     def stop_trace(self) -> None:
         """Ends the recording."""
         self._recorder("stopping the trace").__exit__(None, None, None)
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.stop()
+
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable) -> None:
+        """Lets a recording that is under way pause, or go on.
+
+        Args:
+            enable: whether it goes on.
+            activities: of which kinds; only that of the CPU can be recorded.
+
+        Raises:
+            RuntimeError: nothing is under way.
+        """
+        own = self._recorder("toggling the collection")
+        own.toggle_collection_dynamic(enable, activities)
 
     def _recorder(self, what: str) -> recorder.profile:
         if self.profiler is None:
@@ -131,6 +145,23 @@ class _KinetoProfile:
         the flame graph has Python's frames by `with_stack`.
         """
         self._recorder("exporting a page").export_page(path)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Writes how much memory was in use over time; takes `profile_memory`.
+
+        Args:
+            path: by its ending: `.html` is the page of `export_page`; `.json` and
+                `.json.gz` are [times in microseconds, [[bytes], ...]]; `raw.json.gz` is
+                a list of [nanoseconds, 0 for taken or 3 for given back, bytes, 0].
+            device: whose memory; the CPU's, which is the only one recorded.
+
+        Raises:
+            RuntimeError: nothing was recorded, or memory was not.
+            NotImplementedError: another device.
+        """
+        from taeda.profiler._memory_timeline import write_timeline
+
+        write_timeline(self, path, device)
 
     def key_averages(
         self,
@@ -183,7 +214,9 @@ class profile(_KinetoProfile):
         with_flops (bool): floating-point operations of products and convolutions.
         with_modules (bool): calls of modules by path, as events of traces and pages.
         experimental_config, post_processing_timeout_s: of PyTorch's recorder, ignored.
-        execution_trace_observer: NotImplementedError unless None.
+        execution_trace_observer: an `ExecutionTraceObserver`, which writes its file
+            when a recording ends. It calls operators again under itself, so that they
+            are events within events.
         acc_events (bool): recordings add up in place of replacing each other.
         use_cuda: deprecated, see `activities`.
         custom_trace_id_callback: gives each trace its id.
@@ -250,6 +283,8 @@ class profile(_KinetoProfile):
 
     def __exit__(self, exc_type, exc_val, exc_tb) -> None:
         self.stop()
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
         """Begins with the schedule's step 0, or where `step()` has come to."""

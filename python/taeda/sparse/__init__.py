@@ -6,6 +6,9 @@ from taeda._C import _sparse as _natives
 from taeda._lazy import attributes
 
 __all__ = [
+    "SparseSemiStructuredTensor",
+    "SparseSemiStructuredTensorCUSPARSELT",
+    "SparseSemiStructuredTensorCUTLASS",
     "addmm",
     "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
@@ -15,6 +18,7 @@ __all__ = [
     "softmax",
     "spdiags",
     "sum",
+    "to_sparse_semi_structured",
 ]
 
 mm = _natives._sparse_mm
@@ -29,7 +33,15 @@ _WHERE = {
     "spdiags": "_functions",
     "sum": "_functions",
 }
-__getattr__ = attributes(__name__, _WHERE)
+_SEMI = (
+    "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT"
+    " SparseSemiStructuredTensorCUTLASS to_sparse_semi_structured"
+)
+_WHERE |= dict.fromkeys(_SEMI.split(), "semi_structured")
+_KINDS = "Double Float Half BFloat16 Long Int Short Char Byte"
+_TYPES = {f"{kind}Tensor": "._compat.sparse_types" for kind in _KINDS.split()}
+_TYPES["torch"] = "._self"
+__getattr__ = attributes(__name__, _WHERE | _TYPES, ("semi_structured",))
 
 
 def __dir__():

@@ -23,7 +23,24 @@ _VF = _C._VariableFunctions
 # What these products are called since sparse tensors are tensors.
 dsmm = spmm = _VF.mm
 hsmm = _VF.hspmm
-saddmm = _natives._sparse_addmm
+
+
+def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * (mat1 @ mat2); `sparse.addmm` is the newer name.
+
+    Args:
+        input (Tensor): what is added.
+        mat1, mat2 (Tensor): matrices, of which the first is sparse.
+        beta, alpha (Number): factors.
+        out (Tensor): gets the result, if given; of the result's layout.
+
+    Example:
+        >>> x = taeda.eye(2)
+        >>> taeda.saddmm(x, x.to_sparse(), x).tolist()
+        [[2.0, 0.0], [0.0, 2.0]]
+    """
+    result = _natives._sparse_addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return result if out is None else out.copy_(result)
 
 
 def _indices(given, device):

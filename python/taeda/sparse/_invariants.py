@@ -41,15 +41,15 @@ class check_sparse_tensor_invariants:
         self._before.append(_C._check_sparse_tensor_invariants())
         _C._set_check_sparse_tensor_invariants(self.state)
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, type, value, traceback) -> None:
         _C._set_check_sparse_tensor_invariants(self._before.pop())
 
-    def __call__(self, function):
+    def __call__(self, mth):
         from functools import wraps
 
-        @wraps(function)
+        @wraps(mth)
         def checked(*args, **kwargs):
             with type(self)(self.state):
-                return function(*args, **kwargs)
+                return mth(*args, **kwargs)
 
         return checked

@@ -11,9 +11,12 @@ _MODULES = {
     "_mode_utils",
     "_python_dispatch",
     "_pytree",
+    "backcompat",
+    "backend_registration",
     "benchmark",
     "checkpoint",
     "collect_env",
+    "cpp_backtrace",
     "cpp_extension",
     "data",
     "deterministic",
@@ -34,9 +37,13 @@ cmake_prefix_path = f"{__path__[0].rpartition('/')[0]}/share/cmake"
 __all__ = ["set_module", "swap_tensors"]
 
 
-__getattr__ = attributes(
-    __name__, {"ThroughputBenchmark": "throughput_benchmark"}, _MODULES
-)
+_WHERE = {
+    "ThroughputBenchmark": "throughput_benchmark",
+    "generate_methods_for_privateuse1_backend": "backend_registration",
+    "get_cpp_backtrace": "cpp_backtrace",
+    "rename_privateuse1_backend": "backend_registration",
+}
+__getattr__ = attributes(__name__, _WHERE, _MODULES)
 
 
 def set_module(obj, mod) -> None:

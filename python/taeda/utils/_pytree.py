@@ -80,6 +80,9 @@ class SequenceKey(_Key):
 class MappingKey(_Key):
     """A key of a dictionary."""
 
+    def __init__(self, key) -> None:
+        super().__init__(key)
+
     key = property(lambda self: self.value)
 
 
@@ -397,12 +400,25 @@ class TreeSpec:
 
 
 PyTreeSpec = TreeSpec
-_LEAF = TreeSpec(None, None, ())
 
 
-def LeafSpec() -> TreeSpec:
-    """The shape of a leaf."""
-    return _LEAF
+class LeafSpec(TreeSpec):
+    """The shape of a leaf; there is one."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> LeafSpec:
+        return _LEAF
+
+    def __init__(self) -> None:
+        pass
+
+    def __reduce__(self):
+        return LeafSpec, ()
+
+
+_LEAF = object.__new__(LeafSpec)
+TreeSpec.__init__(_LEAF, None, None, ())
 
 
 def tree_is_leaf(tree, is_leaf=None) -> bool:
@@ -590,9 +606,18 @@ def _namedtuple() -> None:
     """Stands for the type of all named tuples."""
 
 
+_TYPES = (
+    "DumpableContext FlattenFn FromDumpableContextFn ToDumpableContextFn UnflattenFn"
+)
+
+
 def __getattr__(name: str):
     if name in ("register_dataclass", "treespec_dumps", "treespec_loads"):
         from . import _pytree_specs
 
         return getattr(_pytree_specs, name)
+    if name in _TYPES.split():
+        from . import _pytree_types
+
+        return getattr(_pytree_types, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -106,13 +106,20 @@ def _as_data(spec):
     return [_name_of(kind), context, [_as_data(c) for c in spec.children()]]
 
 
-def treespec_dumps(treespec) -> str:
+def treespec_dumps(treespec, protocol: int | None = None) -> str:
     """The shape of a tree as JSON.
 
+    Args:
+        treespec: of a tree.
+        protocol: the version of the text; there is 1, which None means too.
+
     Raises:
+        ValueError: another version.
         NotImplementedError: a type that was registered without a name.
         TypeError: a context that JSON does not hold.
     """
+    if protocol not in (None, 1):
+        raise ValueError(f"treespec_dumps: Unknown protocol {protocol}, there is 1")
     return json.dumps([1, _as_data(treespec)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from weakref import WeakKeyDictionary, ref
 
 import taeda
@@ -62,6 +63,43 @@ def _line() -> str:
     return " <- ".join(reversed(lines[-4:]))
 
 
+class GraphExecGroup:
+    """Backward passes over parts of one checkpoint, which share what it computes again.
+
+    Each value stays until a pass has used it; at the end of the group the others are
+    given up. Without a group they stay until the next computation.
+
+    Raises:
+        RuntimeError: a second group is entered inside of the first.
+
+    Example:
+        >>> x = taeda.ones(2, requires_grad=True)
+        >>> y = taeda.utils.checkpoint.checkpoint(taeda.exp, x, use_reentrant=False)
+        >>> with taeda.utils.checkpoint.GraphExecGroup():
+        ...     y.sum().backward()
+    """
+
+    # The group of each thread and task; written by whoever enters and leaves one.
+    _current: ContextVar = ContextVar("group", default=None)
+
+    def __enter__(self) -> GraphExecGroup:
+        if self._current.get() is not None:
+            raise RuntimeError("GraphExecGroup contexts cannot be nested")
+        self._blocks: set = set()
+        self._token = self._current.set(self)
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self._current.reset(self._token)
+        for block in self._blocks:
+            block.ready.clear()
+        self._blocks.clear()
+
+    @classmethod
+    def _get_current_group(cls) -> GraphExecGroup | None:
+        return cls._current.get()
+
+
 class Block:
     """One call of `checkpoint` without reentrance."""
 
@@ -113,6 +151,9 @@ class Block:
     def _unpack(self, slot: _Slot):
         if slot not in self.ready:
             self._compute_again()
+            group = GraphExecGroup._get_current_group()
+            if group is not None:
+                group._blocks.add(self)
         return self.ready.pop(slot)
 
     def _compute_again(self) -> None:

@@ -50,10 +50,11 @@ class SelectiveCheckpointContext:
 
     Args:
         is_recompute: whether this is the second run.
+        op_output: the operator's result; None in the second run, which may not need it.
     """
 
-    def __init__(self, *, is_recompute: bool) -> None:
-        self.is_recompute = is_recompute
+    def __init__(self, *, is_recompute: bool, op_output=None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
 
 
 class _Kept(NamedTuple):
@@ -77,28 +78,29 @@ class _Mode(TorchDispatchMode):
         super().__init__()
         self.policy_fn = policy_fn
         self.kept = kept
-        self.context = SelectiveCheckpointContext(is_recompute=is_recompute)
+        self.is_recompute = is_recompute
 
-    def saves(self, func, args, kwargs) -> bool:
-        policy = self.policy_fn(self.context, func, *args, **kwargs)
+    def saves(self, func, args, kwargs, result=None) -> bool:
+        """What the policy says."""
+        context = SelectiveCheckpointContext(
+            is_recompute=self.is_recompute, op_output=result
+        )
+        policy = self.policy_fn(context, func, *args, **kwargs)
         if isinstance(policy, bool):
             return policy
         if policy in _OFFLOADS:
             raise NotImplementedError(f"CheckpointPolicy.{policy.name}")
         return policy in _SAVES
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if func in SAC_IGNORED_OPS or not self.saves(func, args, kwargs):
-            return func(*args, **kwargs)
-        return self.chosen(func, args, kwargs)
-
 
 class _Keeping(_Mode):
     """The first run."""
 
-    def chosen(self, func, args, kwargs):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
         result = func(*args, **kwargs)
+        if func in SAC_IGNORED_OPS or not self.saves(func, args, kwargs, result):
+            return result
         kept = _aliases(result)
         versions = tuple(t._version for t in _tensors(kept))
         self.kept[func].append(_Kept(kept, versions))
@@ -117,7 +119,10 @@ class _GivingBack(_Mode):
         self.given.clear()
         return super().__enter__()
 
-    def chosen(self, func, args, kwargs):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in SAC_IGNORED_OPS or not self.saves(func, args, kwargs):
+            return func(*args, **kwargs)
         place = self.given[func]
         if place >= len(self.kept[func]):
             raise RuntimeError(

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 import taeda
 from taeda._lazy import attributes
 from taeda.autograd import Function
-from taeda.utils._recompute import Block, CheckpointError
+from taeda.utils._recompute import Block, CheckpointError, GraphExecGroup
 from taeda.utils._recompute import is_tensor as _is_tensor
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "checkpoint_sequential",
     "CheckpointError",
     "CheckpointFunction",
+    "GraphExecGroup",
     "check_backward_validity",
     "detach_variable",
     "get_device_states",

@@ -32,6 +32,7 @@ __all__ = [
     "library_paths",
     "load",
     "load_inline",
+    "remove_extension_h_precompiler_headers",
     "verify_ninja_availability",
 ]
 
@@ -396,6 +397,13 @@ def load_inline(
         is_python_module=is_python_module,
         keep_intermediates=keep_intermediates,
     )
+
+
+def remove_extension_h_precompiler_headers() -> None:
+    """Takes the precompiled `torch/extension.h` away that `use_pch` makes in PyTorch.
+
+    None is made here (`load_inline` refuses `use_pch`), so that nothing is there.
+    """
 
 
 def _bindings(functions) -> str:

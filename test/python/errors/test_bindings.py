@@ -6,6 +6,7 @@ import pytest
 from refusals import cases, check_refused_as_by, check_refused_otherwise
 
 TABLE = """
+m.classes.nothing.Cls  # it does not exist! Ensure that it is registered
 ones(2, 2).contiguous(memory_format=m.channels_last)\
   # required rank 4 tensor to use channels_last format, got rank 2
 m.empty(1, device='meta').item()  # Tensor.item() cannot be called on meta tensors: they
@@ -182,7 +183,6 @@ m.ops.aten.add.Tensor(ones(1), ones(1), bad=1)\
 m.ops.aten.add('x', 'y')  # TypeError: aten::add(): no overload fits the arguments:
 m.ops.aten._local_scalar_dense(m.empty(1, device='meta'))\
   # NotImplementedError: 'aten::_local_scalar_dense' with arguments from the 'Meta'
-m.classes.nothing  # AttributeError: classes: no namespace 'nothing' is registered
 """
 
 

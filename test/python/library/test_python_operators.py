@@ -213,8 +213,16 @@ def test_opcheck_finds_what_is_wrong(ns: str) -> None:
     assert report["test_schema"] == "SUCCESS"
     assert "requires grad and no result" in str(report["test_autograd_registration"])
     assert "shape" in str(report["test_faketensor"])
-    with pytest.raises(NotImplementedError, match="test_aot_dispatch_dynamic"):
-        opcheck(detaches, (x,), test_utils="test_aot_dispatch_dynamic")
+    calls = []
+
+    @custom_op(f"{ns}::counts", mutates_args=())
+    def counts(x: taeda.Tensor) -> taeda.Tensor:
+        calls.append(1)
+        return x * len(calls)
+
+    counts.register_fake(taeda.empty_like)
+    with pytest.raises(Exception, match="compiled it differs in result or gradient 0"):
+        opcheck(counts, (taeda.ones(2),), test_utils="test_aot_dispatch_dynamic")
     with pytest.raises(ValueError, match="no such test_utils"):
         opcheck(detaches, (x,), test_utils="test_nonsense")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from taeda import _C
+from taeda._choice import Choice
 from taeda._lazy import attributes
-
-from .._choice import Choice
 
 __all__ = [
     "SDPBackend",

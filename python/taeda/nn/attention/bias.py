@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda._choice import Choice
 
 from .. import functional as F
-from .._choice import Choice
 from .._native import warn
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]

@@ -63,6 +63,10 @@ __all__ = sorted(_WHERE)
 
 
 def __getattr__(name: str):
+    if name == "torch":  # as PyTorch's module imports its library
+        import taeda
+
+        return taeda
     file = _WHERE.get(name) or _PRIVATE.get(name)
     if file is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

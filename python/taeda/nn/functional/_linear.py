@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import taeda
 from taeda import Tensor
+from taeda._choice import Choice
 
-from .._choice import Choice
 from .._native import native
 from .._types import MaybeTensor
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._native import dispatch as handle_torch_function
+from taeda.overrides import handle_torch_function
+
 from .._native import overrides_any, overrides_in, overrides_one
 
 __name__ = __package__

@@ -46,10 +46,10 @@ class BackwardHook:
         self.n_inputs = len(args)
         return made
 
-    def setup_output_hook(self, result):
+    def setup_output_hook(self, args):
         """The same for the module's output."""
-        whole = isinstance(result, tuple)
-        outputs = result if whole else (result,)
+        whole = isinstance(args, tuple)
+        outputs = args if whole else (args,)
         made, self.output_index = self._through(self._on_outputs, outputs)
         self.n_outputs = len(outputs)
         return made if whole else made[0]

@@ -9,6 +9,7 @@ _NAMES = {
     " trim_sigfig unit_to_english",
     "compare": "Colorize Compare",
     "fuzzer": "FuzzedParameter FuzzedTensor Fuzzer ParameterAlias",
+    "sparse_fuzzer": "FuzzedSparseTensor",
     "timer": "Language Timer timer",
     "callgrind": "CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts",
 }

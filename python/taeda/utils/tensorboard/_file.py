@@ -81,6 +81,24 @@ class FileWriter:
         """Write an event that holds a summary."""
         self.add_event(messages.Event(summary=summary), global_step, walltime)
 
+    def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
+        """Write a graph and how long its parts took.
+
+        Args:
+            graph_profile: two messages of TensorFlow's, GraphDef and RunMetadata.
+            walltime: seconds since 1970; now by default.
+        """
+        graph, run = graph_profile
+        self.add_onnx_graph(graph, walltime)
+        tagged = messages.TaggedRun(tag="step1", run_metadata=run.SerializeToString())
+        event = messages.Event(tagged_run_metadata=tagged)
+        self.add_event(event, None, walltime)
+
+    def add_onnx_graph(self, graph: Any, walltime: float | None = None) -> None:
+        """Write a graph, a message GraphDef of TensorFlow's."""
+        event = messages.Event(graph_def=graph.SerializeToString())
+        self.add_event(event, None, walltime)
+
     def _on_time(self) -> None:
         with self._lock:
             self._timer = None

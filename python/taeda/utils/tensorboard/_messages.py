@@ -22,8 +22,9 @@ _PACKAGE = "taeda.events"
 # members of a oneof, and a capital a message of this table.
 _TABLE = {
     "Event": "wall_time=1:double step=2:int64 file_version=3:string^what "
-    "summary=5:Summary^what session_log=7:SessionLog^what "
-    "source_metadata=10:SourceMetadata",
+    "graph_def=4:bytes^what summary=5:Summary^what session_log=7:SessionLog^what "
+    "tagged_run_metadata=8:TaggedRun^what source_metadata=10:SourceMetadata",
+    "TaggedRun": "tag=1:string run_metadata=2:bytes",
     "SourceMetadata": "writer=1:string",
     "SessionLog": "status=1:int32 checkpoint_path=2:string msg=3:string",
     "Summary": "value=1:Value*",

@@ -1,0 +1,56 @@
+"""taeda.sparse.FloatTensor and its kin: constructors and types of old programs."""
+
+from __future__ import annotations
+
+import taeda
+from taeda import _C
+
+from .legacy_types import _DTYPES
+
+_SPARSE = {name: dtype for name, dtype in _DTYPES.items() if dtype != "bool"}
+__all__ = list(_SPARSE)
+
+
+class sparsetype(type):
+    """The class of these types: calls make COO tensors, isinstance looks at dtypes."""
+
+    def __call__(cls, *args, device=None):
+        if len(args) in (2, 3) and isinstance(args[0], taeda.Tensor):
+            indices, values, *size = args
+            values = values.to(cls.dtype)
+            return taeda.sparse_coo_tensor(indices, values, *size, device=device)
+        sizes = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
+        if not all(type(size) is int for size in sizes):
+            raise TypeError(
+                f"sparse.{cls.__name__}: expected sizes, or indices and values, got "
+                f"{', '.join(type(a).__name__ for a in args)}"
+            )
+        return taeda.sparse_coo_tensor(
+            tuple(sizes) or (0,), dtype=cls.dtype, device=device
+        )
+
+    def __instancecheck__(cls, instance) -> bool:
+        return (
+            isinstance(instance, taeda.Tensor)
+            and instance.layout is _C.sparse_coo
+            and instance.dtype == cls.dtype
+            and instance.is_cpu
+        )
+
+    def __repr__(cls) -> str:
+        return f"<class '{cls._type_string}'>"
+
+
+for _name, _dtype in _SPARSE.items():
+    globals()[_name] = sparsetype(
+        _name,
+        (),
+        {
+            "dtype": getattr(_C, _dtype),
+            "_type_string": f"taeda.sparse.{_name}",
+            "is_cuda": False,
+            "is_sparse": True,
+            "__module__": "taeda.sparse",
+            "__doc__": f"COO tensors of dtype {_dtype}, under their old name.",
+        },
+    )
