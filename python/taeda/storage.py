@@ -217,6 +217,11 @@ class TypedStorage:
 
     __hash__ = object.__hash__
 
+    def __deepcopy__(self, memo):
+        """A copy that shares its bytes with copies of what shares them."""
+        bytes_ = self._untyped_storage.__deepcopy__(memo)
+        return type(self)(wrap_storage=bytes_, dtype=self.dtype)
+
     def __reduce__(self):
         data = bytes(storage_bytes(self._untyped_storage.cpu()))
         return (_from_bytes, (self.dtype, data))

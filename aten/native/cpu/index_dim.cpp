@@ -187,7 +187,11 @@ void index_add_cpu(const Tensor& self,
   auto at =
       positions("index_add", index, dim, dim_size(self, dim), false, outside);
   if (source.numel() == 0) return;
-  Tensor scaled = alpha.equal(1.0) ? source : ops::mul(source, alpha);
+  // A factor of integers is one: a float loses its fraction.
+  bool whole = is_integral(self.dtype(), true) && alpha.is_floating();
+  Scalar factor =
+      whole ? Scalar(static_cast<int64_t>(alpha.to_double())) : alpha;
+  Tensor scaled = factor.equal(1.0) ? source : ops::mul(source, factor);
   visit_type(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     write_slices<T>(out, dim, at, scaled, [](T& place, T value) {

@@ -183,7 +183,7 @@ void store_number(const Scalar& number,
   ScalarType from = number.is_complex()    ? kComplexDouble
                     : number.is_floating() ? kDouble
                                            : kLong;
-  ScalarType between = is_integral(types.common, false) ? types.common : from;
+  ScalarType between = is_integral(types.common, true) ? types.common : from;
   ConvertFn first = convert_function(from, between);
   ConvertFn second = convert_function(between, want);
   if (number.kind() == Scalar::Kind::UInt || first == nullptr || second == nullptr) {
@@ -405,7 +405,14 @@ void launch_pointwise(const PointwiseOp& op,
   ScalarType inner = type_of(types.compute);
   alignas(16) unsigned char slots[kMaxScalars * kScalarSlot];
   for (size_t i = 0; i < scalars.size(); ++i) {
-    scalars[i].store(inner, slots + i * kScalarSlot);
+    unsigned char* slot = slots + i * kScalarSlot;
+    scalars[i].store(inner, slot);
+    // Parameters are of the tensors' type, which may be narrower: they must fit,
+    // and any number but 0 is true.
+    if (is_integral(plan.common, true) && plan.common != inner) {
+      scalars[i].store(plan.common, slot);
+      Scalar::load(plan.common, slot).store(inner, slot);
+    }
   }
   alignas(16) Numbers numbers;
   if (run_direct<false>(op, types, out, operands, slots, numbers)) return;

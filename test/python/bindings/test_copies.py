@@ -49,3 +49,11 @@ def test_index_put_from_its_own_memory():
     wanted = np.arange(12.0).reshape(4, 3)
     wanted[1:] = wanted[:3].copy()
     assert np.array_equal(x.numpy(), wanted)
+
+
+def test_deepcopy_of_tensors_and_typed_storages_keeps_sharing():
+    x = taeda.zeros(5)
+    tensor, [storage], view = copy.deepcopy([x, [x.storage()], x.view(5)])
+    tensor.add_(1)
+    assert storage.tolist() == view.tolist() == [1.0] * 5
+    assert x.tolist() == [0.0] * 5

@@ -56,3 +56,20 @@ def test_numbers_that_are_no_operands_must_fit():
     ):
         with pytest.raises(RuntimeError, match="without overflow"):
             call()
+
+
+def test_any_number_but_zero_is_true():
+    mask = taeda.tensor([True, False] * 5)
+    filled = taeda.zeros(10, dtype=taeda.bool).masked_fill(mask, 0.3)
+    assert filled.tolist() == mask.tolist()
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_index_add_takes_a_factor_as_an_integer(dtype):
+    found = []
+    for T in (taeda, torch):
+        x = T.zeros(3, 4, dtype=getattr(T, dtype))
+        source = T.arange(20).reshape(5, 4).to(x.dtype)
+        index = T.tensor([0, 2, 1, 2, 0])
+        found.append(x.index_add(0, index, source, alpha=2.5).tolist())
+    assert found[0] == found[1]
