@@ -154,10 +154,11 @@ void check_addcdiv(const Tensor& self,
                    const Scalar& value) {
   (void)self;
   (void)value;
-  TAEDA_CHECK(!integral_pair(tensor1, tensor2),
-              "Integer division with addcdiv is no longer supported; use self + "
-              "value * torch.trunc(tensor1 / tensor2) or, for true division, "
-              "give tensor1 a floating point dtype");
+  TAEDA_CHECK(
+      !integral_pair(tensor1, tensor2),
+      "Integer division with addcdiv is no longer supported; use self + "
+      "value * torch.trunc(tensor1 / tensor2) or, for true division, "
+      "give tensor1 a floating point dtype");
 }
 
 void check_lerp(const Tensor& self, const Tensor& end, const Scalar& weight) {

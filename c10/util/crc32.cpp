@@ -12,8 +12,8 @@ namespace taeda {
 
 namespace {
 
-// The polynomial of ISO 3309 with its bits reversed, as are all remainders here:
-// bit 0 is the coefficient of the highest power.
+// The polynomial of ISO 3309 with its bits reversed, as are all remainders
+// here: bit 0 is the coefficient of the highest power.
 constexpr uint32_t kPolynomial = 0xEDB88320;
 constexpr size_t kSlices = 8;
 using Slices = std::array<std::array<uint32_t, 256>, kSlices>;
@@ -55,9 +55,9 @@ uint32_t by_table(uint32_t r, const unsigned char* p, size_t n) {
 // Note [Folding]
 // Multiplying the 128 bits x of a message by x^(8 d) modulo the polynomial lets
 // them be added to those d bytes on without changing the remainder. So four
-// registers pass over 64 bytes a step. What is left after all, 16 bytes, has the
-// remainder of the message, and the table finishes it. The factors are x^(8 d +
-// 32) and x^(8 d - 32) modulo the polynomial (V. Gopal and others, Fast CRC
+// registers pass over 64 bytes a step. What is left after all, 16 bytes, has
+// the remainder of the message, and the table finishes it. The factors are x^(8
+// d + 32) and x^(8 d - 32) modulo the polynomial (V. Gopal and others, Fast CRC
 // Computation for Generic Polynomials Using PCLMULQDQ Instruction, 2009).
 constexpr size_t kStep = 64;
 

@@ -188,6 +188,15 @@ void add_attributes(py::class_<StorageImpl, SharedStorage>& c) {
   }
 }
 
+namespace {
+uint32_t checksum(const py::buffer& data, uint32_t before) {
+  py::buffer_info bytes = data.request();
+  py::gil_scoped_release threads_run;
+  auto size = static_cast<size_t>(bytes.size * bytes.itemsize);
+  return crc32(before, bytes.ptr, size);
+}
+}  // namespace
+
 void init_storage(PyObject* module) {
   using Self = const SharedStorage&;
   auto* type = reinterpret_cast<PyObject*>(&PyType_Type);
@@ -248,13 +257,7 @@ void init_storage(PyObject* module) {
            })
       .def_property_readonly("_cdata", address);
   add_attributes(c);
-  as_module(module).def(
-      "_crc32", [](const py::buffer& data, uint32_t crc) {
-        py::buffer_info bytes = data.request();
-        py::gil_scoped_release threads_run;
-        return crc32(
-            crc, bytes.ptr, static_cast<size_t>(bytes.size * bytes.itemsize));
-      });
+  as_module(module).def("_crc32", checksum);
   as_module(module).def("_set_tensor", set_from_tensor);
   as_module(module).def("_set_storage",
                         [](const TensorBase& t,

@@ -128,8 +128,8 @@ void release_object(void* object) {
     // A weak reference led to it, past wrap(): a tensor without elements and
     // backend is left, that no operator takes.
     Storage none(make_intrusive<StorageImpl>(0, cpu_allocator(), Device()));
-    self->value = TensorBase(make_intrusive<TensorImpl>(
-        std::move(none), kFloat, DispatchKeySet()));
+    self->value = TensorBase(
+        make_intrusive<TensorImpl>(std::move(none), kFloat, DispatchKeySet()));
     self->value.impl()->set_python_object(self, /*owns=*/false);
     self->counted = true;
   }

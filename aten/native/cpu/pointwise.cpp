@@ -186,7 +186,8 @@ void store_number(const Scalar& number,
   ScalarType between = is_integral(types.common, true) ? types.common : from;
   ConvertFn first = convert_function(from, between);
   ConvertFn second = convert_function(between, want);
-  if (number.kind() == Scalar::Kind::UInt || first == nullptr || second == nullptr) {
+  if (number.kind() == Scalar::Kind::UInt || first == nullptr ||
+      second == nullptr) {
     number.store(want, to);
     return;
   }
@@ -407,8 +408,8 @@ void launch_pointwise(const PointwiseOp& op,
   for (size_t i = 0; i < scalars.size(); ++i) {
     unsigned char* slot = slots + i * kScalarSlot;
     scalars[i].store(inner, slot);
-    // Parameters are of the tensors' type, which may be narrower: they must fit,
-    // and any number but 0 is true.
+    // Parameters are of the tensors' type, which may be narrower: they must
+    // fit, and any number but 0 is true.
     if (is_integral(plan.common, true) && plan.common != inner) {
       scalars[i].store(plan.common, slot);
       Scalar::load(plan.common, slot).store(inner, slot);

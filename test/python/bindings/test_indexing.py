@@ -154,7 +154,8 @@ def test_deleting_items_is_an_error():
 
 def test_masks_of_bytes_warn_once_each():
     x = taeda.ones(3, 4)
-    rows, columns = (taeda.tensor(m, dtype=taeda.uint8) for m in ([1, 0, 1], [1, 0, 0, 1]))
+    rows = taeda.tensor([1, 0, 1], dtype=taeda.uint8)
+    columns = taeda.tensor([1, 0, 0, 1], dtype=taeda.uint8)
     with pytest.warns(UserWarning, match="indexing with dtype torch.uint8") as seen:
         x[rows]
         x[rows] = 2

@@ -23,8 +23,8 @@ void reduce_init(void* acc, int64_t n) {
   for (int64_t i = 0; i < n; ++i) a[i] = P::init();
 }
 
-// All lanes in one, half by half; each half is a constant, so that the loops are
-// vector operations down to the last.
+// All lanes in one, half by half; each half is a constant, so that the loops
+// are vector operations down to the last.
 template <class P, int kCount, class T>
 [[gnu::always_inline]] inline T fold_lanes(T* lanes) {
   if constexpr (kCount == 1) {
