@@ -257,7 +257,8 @@ def _old_class(name: str, dtype_name: str):
 
 
 def __getattr__(name: str):
-    if name == "UntypedStorage":
+    # There is one class of storages; PyTorch's has a base of its own.
+    if name in ("UntypedStorage", "StorageBase"):
         return taeda.UntypedStorage
     if name in STORAGE_DTYPES:
         made = globals()[name] = _old_class(name, STORAGE_DTYPES[name])
