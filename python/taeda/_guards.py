@@ -31,7 +31,8 @@ def detect_fake_mode(inputs=None):
     from taeda._subclasses.fake_tensor import FakeTensor
     from taeda.utils._pytree import tree_leaves
 
-    modes = [leaf.fake_mode for leaf in tree_leaves(inputs) if isinstance(leaf, FakeTensor)]
+    leaves = tree_leaves(inputs)
+    modes = [leaf.fake_mode for leaf in leaves if isinstance(leaf, FakeTensor)]
     if (active := active_fake_mode()) is not None:
         modes.insert(0, active)
     if any(mode is not modes[0] for mode in modes):

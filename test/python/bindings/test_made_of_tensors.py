@@ -38,7 +38,7 @@ def test_hooks_wait_on_tensors_that_take_no_gradient() -> None:
     for library in LIBRARIES:
         seen: list = []
         x = library.ones(2)
-        x._backward_hooks = collections.OrderedDict({0: lambda g: seen.append(g)})
+        x._backward_hooks = collections.OrderedDict({0: seen.append})
         assert list(x._backward_hooks) == [0]
         x.requires_grad_()
         (x * 3).sum().backward()

@@ -9,6 +9,7 @@ import pickle
 import pytest
 import taeda
 import taeda.distributions as D
+import torch
 from distribution_cases import CASES
 from taeda.distributions import constraints
 
