@@ -133,7 +133,8 @@ def _source(own: pathlib.Path, requirement: str) -> pathlib.Path:
         pip = [own, "-m", "pip", "--disable-pip-version-check", "download", "-qq"]
         fresh = folder.with_name(f"{requirement}.part")
         shutil.rmtree(fresh, ignore_errors=True)
-        run([*pip, "--no-deps", "--no-binary", ":all:", "-d", fresh, requirement])
+        name = requirement.partition("==")[0]  # what builds it may be a wheel
+        run([*pip, "--no-deps", "--no-binary", name, "-d", fresh, requirement])
         (archive,) = fresh.glob("*.tar.gz")
         shutil.unpack_archive(archive, fresh, filter="data")
         archive.unlink()
