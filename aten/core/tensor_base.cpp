@@ -120,6 +120,9 @@ TensorBase make(size_t nbytes, ScalarType dtype, Device device) {
   if (device.is_cuda() && !device.has_index()) {
     device.index = static_cast<int8_t>(gpu().current_device());
   }
+  // There is one CPU: what is asked for on "cpu:0" lies beside what is on
+  // "cpu".
+  if (device.is_cpu()) device.index = -1;
   auto storage =
       make_intrusive<StorageImpl>(nbytes, allocator_for(device.type), device);
   auto impl = make_intrusive<TensorImpl>(

@@ -158,6 +158,16 @@ PyObject* backward_hooks(const TensorBase& t) {
   auto* hook = static_cast<PyTensorHook*>(meta->python_hooks.get());
   return Py_NewRef(hook->hooks.get());
 }
+// A pickled parameter that takes no gradient has a dict of hooks too; it waits
+// there until the tensor takes one.
+void hold_hook(const TensorBase& t, std::shared_ptr<PyTensorHook> hook) {
+  if (t.requires_grad()) return autograd::register_hook(t, std::move(hook));
+  autograd::AutogradMeta& meta = autograd::meta_of(t);
+  if (!meta.leaf_hooks) {
+    meta.leaf_hooks = std::make_unique<autograd::LeafHooks>();
+  }
+  meta.leaf_hooks->before.push_back(std::move(hook));
+}
 void set_backward_hooks(const TensorBase& t, PyObject* dict) {
   if (dict == nullptr) dict = Py_None;
   if (autograd::AutogradMeta* meta = autograd::meta_or_null(t)) {
@@ -168,7 +178,7 @@ void set_backward_hooks(const TensorBase& t, PyObject* dict) {
   }
   if (dict == Py_None) return;
   auto hook = std::make_shared<PyTensorHook>(dict);
-  autograd::register_hook(t, hook);
+  hold_hook(t, hook);
   autograd::meta_of(t).python_hooks = std::move(hook);
 }
 PyObject* accumulate_hooks(const TensorBase& t) {

@@ -238,19 +238,14 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// taeda.Tensor(...): numbers are sizes, a tensor is shared, everything else is
-// data. The result has the default dtype, whatever the data are.
+// taeda.Tensor(...): numbers are sizes, a tensor is shared as it is, everything
+// else is data. Sizes and data give the default dtype, whatever the data are.
 TensorBase legacy_value(PyObject* args, ScalarType dtype) {
   Py_ssize_t n = PyTuple_GET_SIZE(args);
   if (n == 0) return make_tensor("Tensor", {0}, dtype);
   PyObject* first = PyTuple_GET_ITEM(args, 0);
   if (n == 1 && is_tensor(first)) {
     const TensorBase& t = unwrap(first);
-    TAEDA_CHECK_AS(
-        Type,
-        t.dtype() == dtype,
-        message(
-            "expected {} (got {})", type_name(dtype), type_name(t.dtype())));
     return TensorBase(t.impl()->shallow_copy(/*share_version=*/true));
   }
   bool is_size = n == 1 && PyTuple_Check(first) && !PyTuple_CheckExact(first);

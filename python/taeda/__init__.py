@@ -107,7 +107,8 @@ _LAZY_NAMES = {
     "_seldom": (
         "AVG AcceleratorError FatalError SUM ccol_indices_copy col_indices_copy"
         " crow_indices_copy indices_copy resize_as_sparse_ row_indices_copy"
-        " values_copy fork wait cudnn_is_acceptable detach_copy eig"
+        " values_copy fork wait _convert_indices_from_csr_to_coo _segment_reduce"
+        " _shape_as_tensor cudnn_is_acceptable detach_copy eig"
         " frobenius_norm get_autocast_ipu_dtype"
         " get_autocast_xla_dtype init_num_threads is_autocast_ipu_enabled"
         " is_autocast_xla_enabled is_distributed is_vulkan_available lstsq nuclear_norm"
@@ -136,8 +137,8 @@ _LAZY_NAMES = {
     "_symbolic": (
         "sym_float sym_int sym_ite sym_max sym_min sym_not"
         " sym_sqrt sym_sum _assert _assert_async _check _check_index _check_is_size"
-        " _check_not_implemented _check_tensor_all _check_type _check_value"
-        " _check_with"
+        " _check_not_implemented _check_tensor_all _check_tensor_all_with _check_type"
+        " _check_value _check_with"
     ),
     "_compat.classes": "classes",
     "_ops": "ops",
@@ -163,7 +164,7 @@ _SUBMODULES = frozenset(
     " mps mtia multiprocessing nested nn onnx optim overrides profiler random"
     " return_types serialization signal sparse special storage testing torch_version"
     " types utils version xpu quasirandom __config__ __future__ _dynamo _logging"
-    " _subclasses _utils _utils_internal _VF".split()
+    " _guards _subclasses _utils _utils_internal _VF".split()
 )
 
 
@@ -197,12 +198,22 @@ def _native_name(name: str):
     return found
 
 
+def _transform_name(name: str):
+    if not name.startswith("__"):
+        from taeda._functorch import nesting
+
+        if name in nesting.__all__:
+            return getattr(nesting, name)
+    raise AttributeError(f"module 'taeda._C._functorch' has no attribute {name!r}")
+
+
 def _first_miss(name: str):
     """Binds what most programs never touch, then looks again."""
     if name.startswith("__"):
         raise AttributeError(name)
     _C._bind_rest()
     _C.__getattr__ = _native_name
+    _C._functorch.__getattr__ = _transform_name
     return getattr(_C, name)
 
 

@@ -11,6 +11,9 @@ __all__ = [
     "AcceleratorError",
     "FatalError",
     "SUM",
+    "_convert_indices_from_csr_to_coo",
+    "_segment_reduce",
+    "_shape_as_tensor",
     "cudnn_is_acceptable",
     "detach_copy",
     "eig",
@@ -39,6 +42,44 @@ class AcceleratorError(RuntimeError):
 
 class FatalError(Exception):
     """A failure that ends the process, for programs that catch it; none is raised."""
+
+
+# Packages name it as it was called before it was public.
+_segment_reduce = taeda.segment_reduce
+
+
+def _shape_as_tensor(self):
+    """The sizes of a tensor as a tensor."""
+    return taeda.tensor(self.shape, dtype=taeda.int64)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices, col_indices, *, out_int32: bool = False, transpose: bool = False
+):
+    """The coordinates of elements that are given by compressed rows.
+
+    Args:
+        crow_indices: (*batch, rows + 1), where each row begins.
+        col_indices: (*batch, elements), the column of each element.
+        out_int32: whether the result is int32, not int64.
+        transpose: whether the columns stand before the rows.
+
+    Returns:
+        (dims, all elements): the coordinates in each batch dim, then row and column.
+
+    Example:
+        >>> starts, columns = taeda.tensor([0, 2, 2, 3]), taeda.tensor([0, 1, 1])
+        >>> taeda._convert_indices_from_csr_to_coo(starts, columns)
+        tensor([[0, 0, 2],
+                [0, 1, 1]])
+    """
+    counts = crow_indices.diff(dim=-1)
+    places = taeda.arange(counts.numel(), device=counts.device)
+    each = places.repeat_interleave(counts.reshape(-1).to(taeda.int64))
+    *batch, row = taeda.unravel_index(each, counts.shape)
+    column = col_indices.reshape(-1).to(row.dtype)
+    found = taeda.stack([*batch, *((column, row) if transpose else (row, column))])
+    return found.to(taeda.int32) if out_int32 else found
 
 
 for _error in (AcceleratorError, FatalError):

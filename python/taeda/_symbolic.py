@@ -121,11 +121,16 @@ def _check_is_size(i, message=None, *, max=None) -> None:
 
 def _check_tensor_all(cond, message=None) -> None:
     """Raises RuntimeError unless all elements of a boolean tensor hold."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all_with(error_type: type, cond, message=None) -> None:
+    """Raises an error of the given type unless all elements hold."""
     if not isinstance(cond, taeda.Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype != taeda.bool:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
-    _check(bool(cond.all()), message)
+    _check_with(error_type, bool(cond.all()), message)
 
 
 def _assert(condition, message) -> None:

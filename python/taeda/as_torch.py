@@ -22,7 +22,7 @@ class _Finder:
     @staticmethod
     def find_spec(name: str, path=None, target=None):
         if name == "functorch":  # the old place of taeda.func
-            own = "taeda.func"
+            own = "taeda._functorch.former_package"
         elif name == "torch" or name.startswith("torch."):
             own = "taeda" + name[len("torch") :]
         else:

@@ -131,6 +131,8 @@ def save(
             f"{type(f).__name__}"
         )
     emit(_writes_all(f.write), "archive")
+    if hasattr(f, "flush"):  # others may read it by its name while it is open here
+        f.flush()
 
 
 def _save_to_path(path, emit) -> None:

@@ -286,7 +286,8 @@ StorageBase.__module__ = "taeda"
 
 
 def __getattr__(name: str):
-    if name == "UntypedStorage":
+    # There is one class of storages; PyTorch's has a base of its own.
+    if name in ("UntypedStorage", "StorageBase"):
         return taeda.UntypedStorage
     if name == "Storage":  # as PyTorch names it, whatever the default dtype
         return taeda.FloatStorage

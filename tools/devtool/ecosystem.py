@@ -1,9 +1,10 @@
 """Other people's packages, unmodified, on this library: `tools/dev test ecosystem`.
 
 The table is test/ecosystem/packages.toml. `--reference` writes what real PyTorch
-prints for its programs, which every other run must print too:
+prints for its programs, which every other run must print too, and shows what the
+named selections of tests come to there:
 
-    python tools/devtool/ecosystem.py --reference [PROGRAM...]
+    python tools/devtool/ecosystem.py --reference [PROGRAM or SELECTION...]
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -124,16 +126,41 @@ def check_programs(own: pathlib.Path, programs: list[dict]) -> list[bool]:
     return verdicts
 
 
+def _source(own: pathlib.Path, requirement: str) -> pathlib.Path:
+    """The unpacked source of a release, for tests that no wheel carries."""
+    folder = HOME / "sources" / requirement
+    if not folder.exists():
+        pip = [own, "-m", "pip", "--disable-pip-version-check", "download", "-qq"]
+        fresh = folder.with_name(f"{requirement}.part")
+        shutil.rmtree(fresh, ignore_errors=True)
+        name = requirement.partition("==")[0]  # what builds it may be a wheel
+        run([*pip, "--no-deps", "--no-binary", name, "-d", fresh, requirement])
+        (archive,) = fresh.glob("*.tar.gz")
+        shutil.unpack_archive(archive, fresh, filter="data")
+        archive.unlink()
+        fresh.rename(folder)
+    (unpacked,) = folder.iterdir()
+    return unpacked
+
+
+def run_tests(own: pathlib.Path, selection: dict, reference: bool) -> dict[str, int]:
+    """The counts that a selection of a package's own tests comes to."""
+    if "source" in selection:
+        site = _source(own, selection["source"])
+    else:
+        site = next((HOME / "env" / "lib").glob("python*/site-packages"))
+    paths = [str(site / path) for path in selection["paths"]]
+    left_out = [f"--deselect={name}" for name in selection.get("left_out", [])]
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={site}"]
+    rest = [*words, *left_out, *paths]
+    return _outcomes(_start(own, rest, reference, selection.get("env", {})))
+
+
 def check_tests(own: pathlib.Path, selections: list[dict]) -> list[bool]:
     """Whether each selection of a package's own tests has its pinned counts."""
-    site = next((HOME / "env" / "lib").glob("python*/site-packages"))
     verdicts = []
     for selection in selections:
-        paths = [str(site / path) for path in selection["paths"]]
-        left_out = [f"--deselect={name}" for name in selection.get("left_out", [])]
-        words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={site}"]
-        env = selection.get("env", {})
-        found = _outcomes(_start(own, [*words, *left_out, *paths], False, env))
+        found = run_tests(own, selection, False)
         verdicts.append(found == selection["counts"])
         say(f"{selection['name']}: {found}, pinned {selection['counts']}")
     return verdicts
@@ -151,6 +178,10 @@ def write_reference(names: list[str]) -> None:
     """Writes what the programs print on real PyTorch."""
     found = table()
     own = environment(found["requirements"])
+    for selection in found["tests"]:
+        if selection["name"] in names:
+            counts = run_tests(own, selection, True)
+            say(f"{selection['name']}: {counts}, pinned {selection['counts']}")
     for program in found["program"]:
         name = program["name"]
         if not names or name in names:

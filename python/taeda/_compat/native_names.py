@@ -30,6 +30,20 @@ def _are_functorch_transforms_active() -> bool:
     return _C._functorch.in_transform()
 
 
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether calls of this thread go through a mode of functions."""
+    from taeda import _C
+
+    return _C._is_torch_function_enabled() and _C._len_torch_function_stack() > 0
+
+
+def _get_accelerator(check: bool | None = None):
+    """The device of the accelerator; the CPU where there is none."""
+    from taeda import accelerator, device
+
+    return accelerator.current_accelerator() or device("cpu")
+
+
 def _add_docstr(obj, doc: str):
     """Gives a function or class a docstring, and returns it."""
     obj.__doc__ = doc

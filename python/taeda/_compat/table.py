@@ -22,6 +22,7 @@ from __future__ import annotations
 __all__ = ["DEVICES", "TABLE"]
 
 TABLE = {
+    "": "qint32 qint8 quint4x2 quint8",
     "_C": "Graph Value",
     "ao.quantization": "DeQuantStub QConfig QuantStub convert() fuse_modules()"
     " fuse_modules_qat() get_default_qat_qconfig() prepare() prepare_qat()",

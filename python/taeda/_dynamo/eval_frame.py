@@ -20,9 +20,8 @@ class OptimizedModule(Module):
 
     def __init__(self, mod: Module, settings: dict | None = None) -> None:
         super().__init__()
-        self._modules["_orig_mod"] = mod
         self.__dict__["_settings"] = settings or {}
-        self._compile_again()
+        self._orig_mod = mod
 
     def _compile_again(self) -> None:
         from taeda.compiler._entry import call_of
@@ -45,7 +44,10 @@ class OptimizedModule(Module):
         return held if name == "_orig_mod" else getattr(held, name)
 
     def __setattr__(self, name: str, value) -> None:
-        if "_modules" in self.__dict__ and "_orig_mod" in self._modules:
+        if name == "_orig_mod":  # packages that wrap modules put theirs in its place
+            self._modules[name] = value
+            self._compile_again()
+        elif "_modules" in self.__dict__ and "_orig_mod" in self._modules:
             setattr(self._modules["_orig_mod"], name, value)
         else:
             super().__setattr__(name, value)

@@ -1,17 +1,24 @@
-"""A function over the elements of a batch."""
+"""A function over the elements of a batch.
+
+What `vmap` does before and after the call stands under PyTorch's private names, read
+when they are called: packages whose containers of tensors have their own way through a
+transform, such as tensordict, put functions of theirs in their place.
+"""
 
 from __future__ import annotations
 
 import functools
 
 import taeda
+from taeda import Tensor
 from taeda._functorch.levels import batch_level
+from taeda._functorch.nesting import _add_batch_dim, _remove_batch_dim, level_at
 from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["vmap"]
 
 
-def _name(func) -> str:
+def _get_name(func) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
@@ -45,9 +52,17 @@ def _expanded(dims, spec, what: str) -> list:
     return found
 
 
-def _in_dims(func, in_dims, args: tuple) -> tuple[list, list, object]:
-    """(leaves of the arguments, the dim of each, their structure), checked."""
-    where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+def _broadcast_to_and_flatten(dims, spec) -> list | None:
+    """The dims of each leaf of a tree; None where they have another structure."""
+    try:
+        return _expanded(dims, spec, "")
+    except ValueError:
+        return None
+
+
+def _process_batched_inputs(in_dims, args: tuple, func) -> tuple:
+    """(elements, the dim of each leaf, the leaves, their structure), checked."""
+    where = f"vmap({_get_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{where}expected `in_dims` to be int or a (potentially nested) tuple "
@@ -55,8 +70,8 @@ def _in_dims(func, in_dims, args: tuple) -> tuple[list, list, object]:
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add "
-            "inputs, or the function has none to be mapped over."
+            f"vmap({_get_name(func)})(<inputs>): got no inputs. Maybe you forgot to "
+            "add inputs, or the function has none to be mapped over."
         )
     leaves, spec = tree_flatten(args)
     dims = _expanded(in_dims, spec, f"{where}in_dims")
@@ -68,7 +83,7 @@ def _in_dims(func, in_dims, args: tuple) -> tuple[list, list, object]:
                 f"{where}Got in_dim={dim} for an input but in_dim must be either an "
                 "integer dimension or None."
             )
-        if not isinstance(leaf, taeda.Tensor):
+        if not isinstance(leaf, Tensor):
             raise ValueError(
                 f"{where}Got in_dim={dim} for an input but the input is of type "
                 f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use "
@@ -82,7 +97,7 @@ def _in_dims(func, in_dims, args: tuple) -> tuple[list, list, object]:
             )
         if dim < 0:
             dims[i] = dim + leaf.dim()
-    return leaves, dims, spec
+    return _batch_size(leaves, dims), dims, leaves, spec
 
 
 def _batch_size(leaves: list, dims: list) -> int:
@@ -101,39 +116,64 @@ def _batch_size(leaves: list, dims: list) -> int:
     return sizes.pop()
 
 
-def _out_dims(func, out_dims, result) -> tuple[list, list, object]:
-    """(leaves of what the function returned, the dim of each, their structure)."""
+def _create_batched_inputs(dims: list, leaves: list, level, spec) -> tuple:
+    """The arguments as the function sees them, their mapped dims hidden."""
+    inside = [
+        leaf if dim is None else _add_batch_dim(leaf, dim, level)
+        for leaf, dim in zip(leaves, dims, strict=True)
+    ]
+    return tree_unflatten(inside, spec)
+
+
+def _out_dims(func, out_dims, result, spec) -> list:
+    """The dim of each leaf of what the function returned."""
     if not isinstance(out_dims, (int, type(None))):
         for dim in tree_flatten(out_dims)[0]:
             if not isinstance(dim, (int, type(None))):
                 raise ValueError(
-                    f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must "
-                    "be an int, None or a python collection of ints representing "
+                    f"vmap({_get_name(func)}, ..., out_dims={out_dims}): `out_dims` "
+                    "must be an int, None or a python collection of ints representing "
                     "where in the outputs the vmapped dimension should appear."
                 )
-    leaves, spec = tree_flatten(result)
     # Of a function with one result the dim may be given as a tuple.
-    if isinstance(result, taeda.Tensor) and isinstance(out_dims, tuple):
+    if isinstance(result, Tensor) and isinstance(out_dims, tuple):
         out_dims = out_dims[0] if len(out_dims) == 1 else out_dims
-    what = f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims"
-    return leaves, _expanded(out_dims, spec, what), spec
+    what = f"vmap({_get_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims"
+    return _expanded(out_dims, spec, what)
 
 
-def _placed(level, func, leaf, dim: int | None):
-    """A result with the mapped dim where it is wanted."""
+def _maybe_remove_batch_dim(name: str, leaf, level, size: int, dim: int | None):
+    """A result with the mapped dim where it is wanted.
+
+    Args:
+        name: the function's, for messages.
+        dim: None for a result that is the same for all elements.
+    """
     if dim is None:
-        if isinstance(leaf, taeda.Tensor) and level.holds(leaf):
+        if isinstance(leaf, Tensor) and level_at(level).holds(leaf):
             raise ValueError(
-                f"vmap({_name(func)}, ...): `{_name(func)}` can not return a "
+                f"vmap({name}, ...): `{name}` can not return a "
                 "BatchedTensor when out_dim is None"
             )
         return leaf
-    if not isinstance(leaf, taeda.Tensor):
+    if not isinstance(leaf, Tensor):
         raise ValueError(
-            f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got "
+            f"vmap({name}, ...): `{name}` must only return Tensors, got "
             f"type {type(leaf)}. Did you mean to set out_dims= to None for output?"
         )
-    return level.unwrap(leaf, dim)
+    return _remove_batch_dim(leaf, level, size, dim)
+
+
+def _unwrap_batched(result, out_dims, level, size: int, func):
+    """What the function returned, its mapped dims shown."""
+    leaves, spec = tree_flatten(result)
+    shown = [
+        _maybe_remove_batch_dim(_get_name(func), leaf, level, size, dim)
+        for leaf, dim in zip(
+            leaves, _out_dims(func, out_dims, result, spec), strict=True
+        )
+    ]
+    return tree_unflatten(shown, spec)
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None):
@@ -174,35 +214,25 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
 
     @functools.wraps(func)
     def mapped(*args, **kwargs):
-        leaves, dims, spec = _in_dims(func, in_dims, args)
-        count = _batch_size(leaves, dims)
+        count, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
 
         def run(leaves, count):
             level = batch_level(count, randomness)
             with level:
-                inside = [
-                    leaf if dim is None else level.wrap(leaf, dim)
-                    for leaf, dim in zip(leaves, dims, strict=True)
-                ]
-                result = func(*tree_unflatten(inside, spec), **kwargs)
-            found, spots, shape = _out_dims(func, out_dims, result)
-            placed = [
-                _placed(level, func, leaf, dim)
-                for leaf, dim in zip(found, spots, strict=True)
-            ]
-            return placed, spots, shape
+                result = func(
+                    *_create_batched_inputs(dims, leaves, level, spec), **kwargs
+                )
+            return _unwrap_batched(result, out_dims, level, count, func)
 
         if chunk_size is None or chunk_size >= count:
-            placed, _, shape = run(leaves, count)
-        else:
-            placed, shape = _in_chunks(run, leaves, dims, count, chunk_size)
-        return tree_unflatten(placed, shape)
+            return run(leaves, count)
+        return _in_chunks(run, leaves, dims, count, chunk_size, out_dims)
 
     return mapped
 
 
-def _in_chunks(run, leaves: list, dims: list, count: int, chunk_size: int) -> tuple:
-    """(leaves, structure) of the results of chunks, one behind the other."""
+def _in_chunks(run, leaves: list, dims: list, count: int, chunk_size: int, out_dims):
+    """The results of chunks, one behind the other."""
     parts = []
     for start in range(0, count, chunk_size):
         size = min(chunk_size, count - start)
@@ -210,10 +240,14 @@ def _in_chunks(run, leaves: list, dims: list, count: int, chunk_size: int) -> tu
             leaf if dim is None else leaf.narrow(dim, start, size)
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
-        parts.append(run(some, size))
-    first, spots, shape = parts[0]
+        parts.append(tree_flatten(run(some, size)))
+    first, spec = parts[0]
+    if isinstance(out_dims, tuple) and spec.is_leaf():
+        (out_dims,) = out_dims
     joined = [
-        leaf if dim is None else taeda.cat([part[0][i] for part in parts], dim)
-        for i, (leaf, dim) in enumerate(zip(first, spots, strict=True))
+        leaf if dim is None else taeda.cat([part[i] for part, _ in parts], dim)
+        for i, (leaf, dim) in enumerate(
+            zip(first, _expanded(out_dims, spec, "vmap: out_dims"), strict=True)
+        )
     ]
-    return joined, shape
+    return tree_unflatten(joined, spec)

@@ -142,11 +142,12 @@ NormalVectors over real_vector: base of normal vectors, from `_distance` and
 `_half_log_det`.
     mean = mode = loc
     log_prob = -_nats(_distance(x - loc))
-    # That of the mean exponent.
-    entropy = _nats(event_shape[0]).expand(batch_shape)
+    # That of the mean exponent. Classes derived from this one may show their vectors in
+    # another `event_shape`, the shape that was given stays their number of dims.
+    entropy = _nats(_event_shape[0]).expand(batch_shape)
     # Minus the logarithm of the density with this term in its exponent.
     _nats(quadratic) = 0.5 * (quadratic + constant) + _half_log_det()
-        constant = event_shape[0] * math.log(2 * math.pi)
+        constant = _event_shape[0] * math.log(2 * math.pi)
 
 MultivariateNormal(NormalVectors, Scattered): normal vectors with a covariance.
     Raises:

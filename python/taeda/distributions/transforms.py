@@ -10,7 +10,7 @@ from taeda.nn.functional import logsigmoid, pad
 from . import constraints
 from ._declare import declare
 from ._transform_base import *  # noqa: F403
-from ._transform_base import Transform, check_rank
+from ._transform_base import Transform, _InverseTransform, check_rank  # noqa: F401
 
 __all__ = """AbsTransform AffineTransform CatTransform ComposeTransform
 CorrCholeskyTransform CumulativeDistributionTransform ExpTransform IndependentTransform

@@ -92,6 +92,11 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> 
     """
     if overrides_one(tensor):
         return relay(uniform_, (tensor,), locals())
+    return _no_grad_uniform_(tensor, a, b, generator)
+
+
+def _no_grad_uniform_(tensor, a, b, generator=None):
+    """`uniform_` under the name that packages fill parameters by."""
     with taeda.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 

@@ -597,6 +597,18 @@ def _dict_unflatten(values, context: list) -> dict:
     return dict(zip(context, values, strict=True))
 
 
+def _list_flatten(d: list) -> tuple[list, None]:
+    return list(d), None
+
+
+def _list_flatten_with_keys(d: list) -> tuple[list, None]:
+    return [(SequenceKey(i), value) for i, value in enumerate(d)], None
+
+
+def _list_unflatten(values, context=None) -> list:
+    return list(values)
+
+
 def _get_node_type(tree):
     kind = _kind_of(tree)
     return _namedtuple if kind is _NAMED else type(tree)

@@ -276,3 +276,10 @@ def test_a_graph_that_must_not_raise() -> None:
     with pytest.raises(TorchDynamoException, match="Unexpected exception") as raised:
         compiled(taeda.ones(3), taeda.tensor([7]))
     assert isinstance(raised.value.__cause__, IndexError)
+
+
+def test_a_compiled_module_takes_another_module() -> None:
+    compiled = taeda.compile(taeda.nn.Linear(2, 3), backend="eager")
+    compiled._orig_mod = other = taeda.nn.Linear(2, 4)
+    assert compiled._orig_mod is other and [*compiled._modules] == ["_orig_mod"]
+    assert taeda.equal(compiled(taeda.ones(2)), other(taeda.ones(2)))

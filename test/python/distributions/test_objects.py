@@ -9,6 +9,7 @@ import pickle
 import pytest
 import taeda
 import taeda.distributions as D
+import torch
 from distribution_cases import CASES
 from taeda.distributions import constraints
 
@@ -318,3 +319,17 @@ def test_samples_under_vmap(name) -> None:
     assert found["same"].shape[:2] == found["different"].shape[:2] == (3, 5)
     assert (found["same"][0] == found["same"][1]).all()
     assert (found["different"][0] != found["different"][1]).all()
+
+
+def test_vectors_shown_as_matrices_keep_their_number_of_dims() -> None:
+    """Packages derive normal matrices from normal vectors in this way."""
+
+    def numbers(library):
+        class Matrices(library.distributions.MultivariateNormal):
+            event_shape = property(lambda self: library.Size([2, 2]))
+
+        vectors = Matrices(library.zeros(4), library.eye(4) * 2)
+        at = library.distributions.MultivariateNormal.log_prob(vectors, vectors.loc)
+        return [vectors.entropy().item(), at.item()]
+
+    assert numbers(taeda) == pytest.approx(numbers(torch), rel=1e-6)

@@ -170,7 +170,6 @@ m._utils._get_device_index(1.5)  # a device with a specified index, but got: 1.5
 
 OWN = """
 m.device('cpu', 300)  # RuntimeError: Device index 300 is too large
-m.Tensor(ones(2).long())  # TypeError: expected Float (got Long)
 memoryview(m.empty(1, device='meta').untyped_storage())\
   # BufferError: only CPU storages have a buffer
 m._C._get_function_stack_at(3)  # IndexError: no mode at that place of the stack

@@ -188,3 +188,12 @@ def test_killed_at_any_moment(tmp_path) -> None:
         state = taeda.load(path)
         assert (state["a"] == state["i"]).all()
         assert state["i"] >= int(finished[-1] if finished else 0)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_is_saved_to_an_open_file_is_there_by_its_name(tmp_path, zipped) -> None:
+    given = {"x": taeda.arange(3)}
+    with open(tmp_path / "held.pt", "wb") as file:
+        taeda.save(given, file, _use_new_zipfile_serialization=zipped)
+        found = taeda.load(tmp_path / "held.pt")
+    assert found["x"].tolist() == [0, 1, 2]

@@ -47,10 +47,10 @@ cpp
 empty_quantized float4_e2m1fn_x2 import_ir_module import_ir_module_from_buffer int1 int2
 int3 int4 int5 int6 int7 int_repr merge_type_from_type_comment mkldnn_rnn_layer parse_ir
 parse_type_comment q_per_channel_axis q_per_channel_scales q_per_channel_zero_points
-q_scale q_zero_point qint32 qint8 quantize_per_channel quantize_per_tensor
+q_scale q_zero_point quantize_per_channel quantize_per_tensor
 quantize_per_tensor_dynamic quantized_batch_norm quantized_gru_cell quantized_lstm_cell
 quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell
-quantized_rnn_tanh_cell quint2x4 quint4x2 quint8 uint1 uint2 uint3 uint4 uint5 uint6
+quantized_rnn_tanh_cell quint2x4 uint1 uint2 uint3 uint4 uint5 uint6
 uint7 unify_type_list
 """,
     "torch.nn.functional": "GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES"

@@ -263,3 +263,66 @@ def test_modules_inside_the_native_one_are_imported() -> None:
     assert done.stdout == "True\n"
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("taeda._C._no_such")
+
+
+def test_a_mode_of_functions_is_seen() -> None:
+    for library in (taeda, torch):
+        is_enabled = library._C._is_torch_function_mode_enabled
+        assert not is_enabled()
+        with library.overrides.BaseTorchFunctionMode():
+            assert is_enabled()
+            with library._C.DisableTorchFunction():
+                assert not is_enabled()
+        assert str(library._C._get_accelerator()) == "cpu"
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
+def test_compressed_rows_give_coordinates(shape) -> None:
+    dense = torch.zeros(shape)
+    for place in ((0, 1), (2, 0), (2, 3)):
+        dense[..., *place] = 1
+    rows = dense.to_sparse_csr()
+    given = rows.crow_indices(), rows.col_indices()
+    own = [taeda.from_numpy(each.numpy()) for each in given]
+    for options in ({}, {"out_int32": True}, {"transpose": True}):
+        wanted = torch._convert_indices_from_csr_to_coo(*given, **options)
+        found = taeda._convert_indices_from_csr_to_coo(*own, **options)
+        assert str(found.dtype).endswith(str(wanted.dtype)[6:])
+        assert found.tolist() == wanted.tolist()
+
+
+def test_old_names_of_functions() -> None:
+    assert taeda._segment_reduce is taeda.segment_reduce
+    assert issubclass(taeda.UntypedStorage, taeda.StorageBase)
+    for library in (taeda, torch):
+        shape = library._shape_as_tensor(library.ones(2, 3))
+        assert shape.dtype == library.int64 and shape.tolist() == [2, 3]
+        filled = library.nn.init._no_grad_uniform_(library.empty(2), 3.0, 3.0)
+        assert filled.tolist() == [3.0, 3.0]
+        check = library._check_tensor_all_with
+        check(ValueError, library.tensor([True]))
+        with pytest.raises(ValueError, match="wrong"):
+            check(ValueError, library.tensor([True, False]), lambda: "wrong")
+        leaves, context = library.utils._pytree._list_flatten([1, 2])
+        assert library.utils._pytree._list_unflatten(leaves, context) == [1, 2]
+        pairs, _ = library.utils._pytree._list_flatten_with_keys([5])
+        assert [(key.idx, value) for key, value in pairs] == [(0, 5)]
+        inverse = library.distributions.transforms._InverseTransform
+        assert isinstance(library.distributions.AbsTransform().inv, inverse)
+
+
+def test_the_mode_of_fake_tensors_is_found() -> None:
+    for library in (taeda, torch):
+        guards = importlib.import_module(f"{library.__name__}._guards")
+        fake = importlib.import_module(f"{library.__name__}._subclasses.fake_tensor")
+        assert guards.active_fake_mode() is None
+        with fake.FakeTensorMode() as mode:
+            assert guards.active_fake_mode() is mode
+            x = library.ones(2)
+        assert guards.active_fake_mode() is None
+        assert guards.detect_fake_mode([1, {"a": x}]) is mode
+        assert guards.detect_fake_mode() is guards.detect_fake_mode([1]) is None
+        with fake.FakeTensorMode():
+            y = library.ones(2)
+        with pytest.raises(AssertionError):
+            guards.detect_fake_mode([x, y])
