@@ -10,19 +10,14 @@ import taeda.distributed as dist
 from ._boxes import is_spread
 from ._nested_dict import unflatten_state_dict
 from .metadata import STATE_DICT_TYPE, TensorStorageMetadata
-from .planner import LoadPlanner
 from .state_dict_loader import _load
-from .storage import StorageReader
 from .utils import Team, default_device
 
 __all__ = ["load_sharded_optimizer_state_dict"]
 
 
 def load_sharded_optimizer_state_dict(
-    model_state_dict: STATE_DICT_TYPE,
-    optimizer_key: str,
-    storage_reader: StorageReader,
-    planner: LoadPlanner | None = None,
+    model_state_dict, optimizer_key, storage_reader, planner=None
 ) -> STATE_DICT_TYPE:
     """Reads an optimizer's state, laid out as the parameters that it belongs to.
 

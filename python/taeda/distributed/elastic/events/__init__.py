@@ -49,22 +49,22 @@ def record_rdzv_event(event: RdzvEvent) -> None:
 
 
 def construct_and_record_rdzv_event(
-    run_id: str,
-    message: str,
-    node_state: NodeState,
-    name: str = "",
-    hostname: str = "",
-    pid: int | None = None,
-    master_endpoint: str = "",
-    local_id: int | None = None,
-    rank: int | None = None,
+    run_id,
+    message,
+    node_state,
+    name="",
+    hostname="",
+    pid=None,
+    master_endpoint="",
+    local_id=None,
+    rank=None,
 ) -> None:
     """Logs an event of this process while nodes meet.
 
     Args:
-        run_id: of the job.
-        message: what happened.
-        node_state: of this node.
+        run_id (str): of the job.
+        message (str): what happened.
+        node_state (NodeState): of this node.
         name: of the event; by default the calling file and function.
         hostname: by default this machine's.
         pid: by default this process's.

@@ -175,11 +175,11 @@ class RendezvousParameters:
     """What a handler is made from.
 
     Args:
-        backend: the name of the kind.
-        endpoint: HOST:PORT where nodes meet.
-        run_id: the job's name.
-        min_nodes: that a round needs.
-        max_nodes: that it takes.
+        backend (str): the name of the kind.
+        endpoint (str): HOST:PORT where nodes meet.
+        run_id (str): the job's name.
+        min_nodes (int): that a round needs.
+        max_nodes (int): that it takes.
         local_addr: where others reach this node.
         kwargs: what else the kind knows.
 
@@ -188,14 +188,7 @@ class RendezvousParameters:
     """
 
     def __init__(
-        self,
-        backend: str,
-        endpoint: str,
-        run_id: str,
-        min_nodes: int,
-        max_nodes: int,
-        local_addr: str | None = None,
-        **kwargs,
+        self, backend, endpoint, run_id, min_nodes, max_nodes, local_addr=None, **kwargs
     ) -> None:
         if not backend:
             raise ValueError("The rendezvous backend name must be a non-empty string.")

@@ -27,17 +27,17 @@ class FuzzedSparseTensor(FuzzedTensor):
 
     def __init__(
         self,
-        name: str,
-        size: tuple[str | int, ...],
-        min_elements: int | None = None,
-        max_elements: int | None = None,
-        dim_parameter: str | None = None,
-        sparse_dim: str | None = None,
-        nnz: str | None = None,
-        density: str | None = None,
-        coalesced: str | None = None,
+        name,
+        size,
+        min_elements=None,
+        max_elements=None,
+        dim_parameter=None,
+        sparse_dim=None,
+        nnz=None,
+        density=None,
+        coalesced=None,
         dtype=taeda.float32,
-        cuda: bool = False,
+        cuda=False,
     ) -> None:
         super().__init__(
             name,
