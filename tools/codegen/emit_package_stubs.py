@@ -58,7 +58,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     # A wrapper is shown in place of the native that has its name.
     wrapped = {name for names in lazy.values() for name in names.split()}
     natives = _natives(operators, "", wrapped)
-    table = {**lazy, "_C": f"TensorBase {_NATIVES} {lazy.get('_C', '')}"}
+    table = {**lazy, "_C": f"{_NATIVES} {lazy.get('_C', '')}"}
     names = [*natives, *_reexports("taeda", table)]
     modules = _submodules("taeda", _words("__init__.py", "_SUBMODULES"))
     _write(out, "__init__", root, _ROOT, *names, *modules)

@@ -55,7 +55,7 @@ def imported(path: pathlib.Path) -> set[str]:
 def third_party(*folders: str) -> dict[str, list[str]]:
     """Distribution to the files that import it, own modules left out."""
     files = sources(*folders)
-    own = {"taeda", "test", "tools", "devtool", "docsite"}
+    own = {"taeda", "test", "tools", "devtool", "docsite", "simulate"}
     own |= {p.stem for p in sources(*DEVELOPMENT)}
     known = importlib.metadata.packages_distributions()
     used: dict[str, list[str]] = {}

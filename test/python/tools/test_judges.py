@@ -119,6 +119,7 @@ def test_absent_baseline_fails(tree) -> None:
     assert done.returncode == 1
     missing = {line.split()[-1] for line in done.stdout.splitlines()}
     names = ("conform", "conform_compiled", "opcheck", "opcheck_further")
+    names += ("opcheck_device",)
     assert missing == {f"test/{name}_baseline.list" for name in names}
 
 
@@ -159,13 +160,16 @@ def judged(tree) -> pathlib.Path:
         (judges / name / "__main__.py").write_text(entry)
     script = JUDGE + "sys.exit(main())"
     (judges / "originality" / "originality.py").write_text(script)
-    for folder in ("test", "build/lib", ".venv/bin"):
+    for folder in ("test", "tools", "build/lib", ".venv/bin"):
         (tree / folder).mkdir(parents=True)
+    runner = tree / "tools" / "dev"  # `tools/dev emulate COMMAND...`
+    runner.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    runner.chmod(0o755)
     lines = "".join(f"{tool} A 1\n" for tool in TOOLS)
     (tree / "test" / "conform_baseline.list").write_text(lines)
     lines = "".join(f"{tool} A 1\n" for tool in COMPILED)
     (tree / "test" / "conform_compiled_baseline.list").write_text(lines)
-    for name in ("opcheck", "opcheck_further"):
+    for name in ("opcheck", "opcheck_further", "opcheck_device"):
         (tree / "test" / f"{name}_baseline.list").write_text("abs/bool/forward\n")
     (tree / "build" / "lib" / "libtaeda.so").write_bytes(b"library")
     # Not a link: Python would take the folder of the link for a bare environment.
@@ -185,9 +189,10 @@ def test_every_judge_is_asked_at_every_level(judged) -> None:
         libraries = [call.split("--lib ")[1].split()[0] for call in asked]
         assert libraries == ["taeda"] + ["compiled_taeda"] * (tool in COMPILED)
     levels = done.stdout.count("TAEDA_CPU_CAPABILITY=")
-    assert words.count(("opcheck", "run")) == levels + 1 > 1
+    assert words.count(("opcheck", "run")) == levels + 2 > 2
     assert all("--baseline" in call for call in calls if call.startswith("opcheck"))
     assert sum("jvp,gradgrad,vmap,meta" in call for call in calls) == 1
+    assert sum("--device cuda" in call for call in calls) == 1
     assert [name for name, *_ in words].count("bench") == 1
 
 

@@ -41,7 +41,11 @@ class MetricData(NamedTuple):
 
 
 class MetricsConfig:
-    """Values by name, for handlers."""
+    """Values by name, for handlers.
+
+    Args:
+        params (dict): what a handler is told, by name.
+    """
 
     __slots__ = ("params",)
 
