@@ -17,7 +17,12 @@ class env(Action):
         required: whether it must be given if neither is there.
 
     Example:
-        >>> parser.add_argument("--nproc-per-node", action=env, default="1")
+        >>> from argparse import ArgumentParser
+        >>> from taeda.distributed.argparse_util import env
+        >>> parser = ArgumentParser()
+        >>> _ = parser.add_argument("--nproc-per-node", action=env, default="1")
+        >>> parser.parse_args([]).nproc_per_node
+        '1'
     """
 
     def __init__(self, dest, default=None, required=False, **kwargs) -> None:

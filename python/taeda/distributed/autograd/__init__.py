@@ -26,11 +26,12 @@ class context:
     Raises:
         RuntimeError: the thread is inside one, or `init_rpc` was not called.
 
-    Example:
-        >>> with dist_autograd.context() as context_id:
-        ...     loss = rpc.rpc_sync("worker1", taeda.mul, args=(x, x)).sum()
-        ...     dist_autograd.backward(context_id, [loss])
-        ...     gradient = dist_autograd.get_gradients(context_id)[x]
+    Example::
+
+        with dist_autograd.context() as context_id:
+            loss = rpc.rpc_sync("worker1", taeda.mul, args=(x, x)).sum()
+            dist_autograd.backward(context_id, [loss])
+            gradient = dist_autograd.get_gradients(context_id)[x]
     """
 
     def __enter__(self) -> int:

@@ -47,11 +47,12 @@ class DistributedOptimizer:
     Raises:
         Exception: what `optimizer_class` raises at a worker.
 
-    Example:
-        >>> with dist_autograd.context() as context_id:
-        ...     loss = model(x).sum()
-        ...     dist_autograd.backward(context_id, [loss])
-        ...     DistributedOptimizer(optim.SGD, rrefs, lr=0.1).step(context_id)
+    Example::
+
+        with dist_autograd.context() as context_id:
+            loss = model(x).sum()
+            dist_autograd.backward(context_id, [loss])
+            DistributedOptimizer(optim.SGD, rrefs, lr=0.1).step(context_id)
     """
 
     def __init__(self, optimizer_class, params_rref, *args, **kwargs) -> None:

@@ -73,11 +73,11 @@ def init_rpc(
             in time.
         TypeError: `backend` or the options are none.
 
-    Example:
-        >>> rpc.init_rpc("worker0", rank=0, world_size=2)
-        >>> rpc.rpc_sync("worker1", taeda.add, args=(taeda.ones(2), 3))
-        tensor([4., 4.])
-        >>> rpc.shutdown()
+    Example::
+
+        rpc.init_rpc("worker0", rank=0, world_size=2)
+        rpc.rpc_sync("worker1", taeda.add, args=(taeda.ones(2), 3))  # tensor([4., 4.])
+        rpc.shutdown()
     """
     from .. import PrefixStore
     from ..autograd import _contexts

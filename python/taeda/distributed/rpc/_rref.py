@@ -23,10 +23,10 @@ class RRef:
         value: what is referred to.
         type_hint: taken for PyTorch's sake; types are those of the values.
 
-    Example:
-        >>> rref = rpc.remote("worker1", taeda.add, args=(taeda.ones(2), 3))
-        >>> rref.to_here()
-        tensor([4., 4.])
+    Example::
+
+        rref = rpc.remote("worker1", taeda.add, args=(taeda.ones(2), 3))
+        rref.to_here()  # tensor([4., 4.])
     """
 
     _number: GloballyUniqueId
@@ -140,8 +140,9 @@ class RRef:
     def rpc_sync(self, timeout: float = _UNSET):
         """The value's methods, called at the owner with their results brought here.
 
-        Example:
-            >>> rref.rpc_sync().size()
+        Example::
+
+            rref.rpc_sync().size()
         """
         return _Methods(self, api.rpc_sync, timeout)
 

@@ -140,9 +140,9 @@ def rpc_sync(
         Exception: what the function raised, of the same class, with its traceback as
             text.
 
-    Example:
-        >>> rpc.rpc_sync("worker1", taeda.add, args=(taeda.ones(2), 3))
-        tensor([4., 4.])
+    Example::
+
+        rpc.rpc_sync("worker1", taeda.add, args=(taeda.ones(2), 3))  # tensor([4., 4.])
     """
     return rpc_async(to, func, args, kwargs, timeout).wait()
 
@@ -179,10 +179,10 @@ def remote(to, func, args=None, kwargs=None, timeout=UNSET_RPC_TIMEOUT):
     Returns:
         An `RRef` to the result, at once.
 
-    Example:
-        >>> rref = rpc.remote("worker1", taeda.add, args=(taeda.ones(2), 3))
-        >>> rref.to_here()
-        tensor([4., 4.])
+    Example::
+
+        rref = rpc.remote("worker1", taeda.add, args=(taeda.ones(2), 3))
+        rref.to_here()  # tensor([4., 4.])
     """
     from ._rref import created_by_call
 

@@ -20,10 +20,11 @@ def async_execution(fn):
     Returns:
         A function with the same arguments.
 
-    Example:
-        >>> @rpc.functions.async_execution
-        ... def add_at(to, x, y):
-        ...     return rpc.rpc_async(to, taeda.add, args=(x, y))
+    Example::
+
+        @rpc.functions.async_execution
+        def add_at(to, x, y):
+            return rpc.rpc_async(to, taeda.add, args=(x, y))
     """
 
     @functools.wraps(fn)

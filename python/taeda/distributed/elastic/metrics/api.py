@@ -137,8 +137,12 @@ def prof(fn=None, group: str = "torchelastic"):
     decorator with and without arguments.
 
     Example:
+        >>> from taeda.distributed.elastic import metrics
         >>> @metrics.prof(group="agent")
-        ... def step(): ...
+        ... def step():
+        ...     return 1
+        >>> step()
+        1
     """
     if fn is None:
         return functools.partial(prof, group=group)

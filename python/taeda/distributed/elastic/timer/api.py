@@ -173,9 +173,10 @@ def expires(
     Raises:
         RuntimeError: there is no client.
 
-    Example:
-        >>> with timer.expires(after=60):
-        ...     dist.barrier()
+    Example::
+
+        with timer.expires(after=60):
+            dist.barrier()
     """
     asked = client or _client
     if asked is None:

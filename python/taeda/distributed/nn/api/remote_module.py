@@ -44,10 +44,10 @@ class RemoteModule(nn.Module):
         ValueError: what `module_cls` makes is no module.
         RuntimeError: `init_rpc` was not called, or the worker is lost.
 
-    Example:
-        >>> linear = RemoteModule("worker1/cpu", nn.Linear, args=(20, 30))
-        >>> linear(taeda.randn(128, 20)).shape
-        torch.Size([128, 30])
+    Example::
+
+        linear = RemoteModule("worker1/cpu", nn.Linear, args=(20, 30))
+        linear(taeda.randn(128, 20)).shape  # torch.Size([128, 30])
     """
 
     on: Any
