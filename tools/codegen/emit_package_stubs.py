@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "python" / "taeda"
 
 # What `taeda` shows of `_C`, beside the functions of the records.
 _NATIVES = (
-    "Generator OutOfMemoryError Size UntypedStorage as_tensor "
+    "OutOfMemoryError Size UntypedStorage as_tensor "
     "default_generator device dtype from_numpy frombuffer get_default_dtype "
     "get_num_threads is_anomaly_check_nan_enabled is_anomaly_enabled "
     "is_grad_enabled is_inference_mode_enabled is_warn_always_enabled "
@@ -59,6 +59,7 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
     wrapped = {name for names in lazy.values() for name in names.split()}
     natives = _natives(operators, "", wrapped)
     table = {**lazy, "_C": f"{_NATIVES} {lazy.get('_C', '')}"}
+    table["_C._native"] = "Generator"
     names = [*natives, *_reexports("taeda", table)]
     modules = _submodules("taeda", _words("__init__.py", "_SUBMODULES"))
     _write(out, "__init__", root, _ROOT, *names, *modules)
