@@ -3,11 +3,16 @@ find_package(GTest REQUIRED)
 enable_testing()
 file(GLOB_RECURSE _tests CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/test/cpp/*_test.cpp")
+# Stores and groups are part of a Python module, so the tests have their own.
+set(_distributed ${TAEDA_DISTRIBUTED_SOURCES})
+list(FILTER _distributed EXCLUDE REGEX "/(bindings|gloo)/")
 if(_tests)
-  add_executable(taeda_tests ${_tests} $<TARGET_OBJECTS:taeda_compiler>)
+  add_executable(taeda_tests
+    ${_tests} ${_distributed} $<TARGET_OBJECTS:taeda_compiler>)
   add_dependencies(taeda_tests taeda_gen)
   target_link_libraries(taeda_tests PRIVATE
-    taeda taeda_flags GTest::gtest GTest::gtest_main fmt::fmt-header-only)
+    taeda taeda_flags GTest::gtest GTest::gtest_main fmt::fmt-header-only
+    ${CMAKE_DL_LIBS})
   set_target_properties(taeda_tests PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   add_test(NAME taeda_tests COMMAND taeda_tests)
 endif()
