@@ -50,6 +50,10 @@ class GroupBackend:
             f"{what}: the backend {self.getBackendName()} does not support it"
         )
 
+    def _unsupported(self, what: str) -> RuntimeError:
+        """What a kind of backend cannot do, by the name that PyTorch gives it."""
+        return RuntimeError(f"Backend {self.getBackendName()} does not support {what}")
+
     def supports_tensor_alloc(self, device) -> bool:
         """Whether tensors can be made in memory that the backend holds: no."""
         return False
@@ -57,27 +61,27 @@ class GroupBackend:
     @property
     def mem_allocator(self):
         """An allocator of the backend's own memory."""
-        raise self._lacks("mem_allocator")
+        raise self._unsupported("getMemAllocator")
 
     def allocate_tensor(self, size: int, *, dtype, device):
         """A tensor in memory that the backend holds."""
-        raise self._lacks("allocate_tensor")
+        raise self._unsupported("allocateTensor")
 
     def memory_stats(self) -> dict[str, int]:
         """What the backend says of its memory."""
-        raise self._lacks("memory_stats")
+        raise self._unsupported("getMemoryStats")
 
     def suspend(self) -> None:
         """Gives the backend's memory back until `resume`."""
-        raise self._lacks("suspend")
+        raise self._unsupported("suspend")
 
     def resume(self) -> None:
         """Undoes `suspend`."""
-        raise self._lacks("resume")
+        raise self._unsupported("resume")
 
     def shrink(self, ranks_to_exclude, shrink_flags: int = 0, opts_override=None):
         """A backend of the other ranks."""
-        raise self._lacks("shrink")
+        raise self._unsupported("shrink")
 
     def allreduce(self, tensors, opts) -> Work:
         raise self._lacks("all_reduce")
