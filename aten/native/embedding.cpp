@@ -29,6 +29,9 @@ void embedding_dense_backward_shape(const Spec<I>& grad_output,
                                     bool,
                                     Plan<I>& plan) {
   check_indices("embedding_dense_backward", indices);
+  TAEDA_CHECK(grad_output.dim() > 0,
+              "embedding_dense_backward: expected grad_output of at least one "
+              "dim, got none");
   plan.set(0,
            {num_weights, grad_output.sizes()[grad_output.dim() - 1]},
            grad_output.dtype());

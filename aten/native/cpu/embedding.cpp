@@ -80,6 +80,13 @@ void embedding_dense_backward_cpu(const Tensor& grad_output,
   Tensor index = contiguous_as(indices, kLong), g = contiguous(grad_output);
   const int64_t* at = index.const_data<int64_t>();
   int64_t count = index.numel(), width = out.sizes()[1];
+  TAEDA_CHECK(
+      g.numel() == count * width,
+      "embedding_dense_backward: expected a row of grad_output for each "
+      "index, got grad_output of ",
+      g.sizes(),
+      " and indices of ",
+      indices.sizes());
   check_in_range(at, count, num_weights);
   std::vector<int64_t> uses;
   if (scale_grad_by_freq) {

@@ -54,3 +54,11 @@ def test_nonzero_as_tuple_takes_no_out() -> None:
         taeda.nonzero(x, as_tuple=True, out=out)
     with pytest.raises(TypeError, match="must be Tensor, not tuple"):
         taeda.nonzero(x, as_tuple=True, out=(out,))
+
+
+def test_gradients_of_embeddings_have_a_row_for_each_index():
+    indices = taeda.tensor([0, 1, 2, 3])
+    with pytest.raises(RuntimeError, match="a row of grad_output for each index"):
+        taeda.ops.aten.embedding_dense_backward(taeda.ones(2, 3), indices, 4, -1, False)
+    with pytest.raises(RuntimeError, match="at least one dim"):
+        taeda.ops.aten.embedding_dense_backward(taeda.ones(()), indices, 4, -1, False)
