@@ -112,21 +112,7 @@ void histc_cpu(const Tensor& self,
     low = *std::min_element(x, x + n);
     high = *std::max_element(x, x + n);
   }
-  if (low == high) {
-    low -= 1;
-    high += 1;
-  }
-  TAEDA_CHECK(low - low == 0 && high - high == 0,
-              "torch.histc: range of [",
-              low,
-              ", ",
-              high,
-              "] is not finite");
-  TAEDA_CHECK(low < high,
-              "torch.histc: max must be larger than min, got ",
-              high,
-              " and ",
-              low);
+  settle_histc_range(low, high);
   int64_t shape[] = {bins};
   Tensor counts = make_tensor("histc", shape, kDouble);
   double* c = counts.mutable_data<double>();

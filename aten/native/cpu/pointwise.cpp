@@ -407,13 +407,11 @@ void launch_pointwise(const PointwiseOp& op,
   alignas(16) unsigned char slots[kMaxScalars * kScalarSlot];
   for (size_t i = 0; i < scalars.size(); ++i) {
     unsigned char* slot = slots + i * kScalarSlot;
-    scalars[i].store(inner, slot);
     // Parameters are of the tensors' type, which may be narrower: they must
     // fit, and any number but 0 is true.
-    if (is_integral(plan.common, true) && plan.common != inner) {
-      scalars[i].store(plan.common, slot);
-      Scalar::load(plan.common, slot).store(inner, slot);
-    }
+    bool narrower = is_integral(plan.common, true) && plan.common != inner;
+    scalars[i].store(narrower ? plan.common : inner, slot);
+    if (narrower) Scalar::load(plan.common, slot).store(inner, slot);
   }
   alignas(16) Numbers numbers;
   if (run_direct<false>(op, types, out, operands, slots, numbers)) return;

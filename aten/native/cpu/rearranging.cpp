@@ -105,14 +105,7 @@ void repeat_cpu(const Tensor& self,
 }
 
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> size) {
-  TAEDA_CHECK(repeats.dim() == 1,
-              "repeat_interleave only accept 1D vector as repeat, got ",
-              repeats);
-  TAEDA_CHECK_AS(
-      NotImplemented,
-      repeats.dtype() == kLong || repeats.dtype() == kInt,
-      "repeat_interleave: repeats has to be Long or Int tensor, got ",
-      repeats.dtype());
+  check_repeats(repeats);
   if (repeats.is_meta() && size) {
     return make_tensor(
         "repeat_interleave", {*size}, repeats.dtype(), repeats.device());

@@ -84,7 +84,7 @@ void fold_inner(const Job& job,
                 int64_t end,
                 Cascade& cascade) {
   alignas(64) char buffer[kWidth * kMaxItem];
-  const int64_t chunk = kWidth * kMaxItem / job.size;
+  const int64_t chunk = std::min(kBlock, kWidth * kMaxItem / job.size);
   OperandWalker walker(space, 0, begin);
   int64_t pending = 0;
   auto fold = [&](const void* in, int64_t n) {

@@ -1,5 +1,6 @@
 // Gradients of sampled images, and histograms.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/counting.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
 #include <taeda/gen/ops/amax.h>
@@ -72,21 +73,7 @@ Tensor histc(const Tensor& self,
     low = item_of(ops::amin(self, IntArrayRef{}));
     high = item_of(ops::amax(self, IntArrayRef{}));
   }
-  if (low == high) {
-    low -= 1;
-    high += 1;
-  }
-  TAEDA_CHECK(low - low == 0 && high - high == 0,
-              "torch.histc: range of [",
-              low,
-              ", ",
-              high,
-              "] is not finite");
-  TAEDA_CHECK(low < high,
-              "torch.histc: max must be larger than min, got ",
-              high,
-              " and ",
-              low);
+  native::settle_histc_range(low, high);
   Tensor counts = make_tensor("histc", {bins}, kLong, self.device());
   fill_with(counts, 0);
   DeviceCall("histc", "counting", "count_at(g, i);")

@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/aten/native/rearranging.h>
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/arange.h>
@@ -174,14 +175,7 @@ Tensor ctc_loss_backward(const Tensor& grad,
 // Waits for the device where nobody says how many results there are.
 Tensor repeat_interleave(const Tensor& repeats,
                          std::optional<int64_t> output_size) {
-  TAEDA_CHECK(repeats.dim() == 1,
-              "repeat_interleave only accept 1D vector as repeat, got ",
-              repeats);
-  TAEDA_CHECK_AS(
-      NotImplemented,
-      repeats.dtype() == kLong || repeats.dtype() == kInt,
-      "repeat_interleave: repeats has to be Long or Int tensor, got ",
-      repeats.dtype());
+  native::check_repeats(repeats);
   int64_t n = repeats.numel(), total = 0;
   Tensor ends = ops::cumsum(repeats, 0, kLong);
   if (output_size) {
