@@ -35,6 +35,29 @@ void put(const Tensor& part, const Tensor& src) {
   ops::copy_(part, src);
 }
 
+// How many elements of memory a tensor reaches over.
+int64_t reach(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t last = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    last += (sizes[d] - 1) * strides[d];
+  }
+  return last + 1;
+}
+
+// The result lies as self does, gaps between its elements included; where
+// elements of self are one in memory, it is dense.
+template <class I>
+void plan_as(const Spec<I>& self, Plan<I>& plan) {
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    auto at = static_cast<size_t>(d);
+    if (self.strides()[at] == 0 && self.sizes()[at] > 1) {
+      return plan.set_like(0, self, self.dtype());
+    }
+  }
+  plan.set(0, self.sizes(), self.strides(), self.dtype());
+}
+
 }  // namespace
 
 template <class I>
@@ -132,7 +155,7 @@ template <class I>
 void select_scatter_shape(
     const Spec<I>& self, const Spec<I>&, int64_t dim, I, Plan<I>& plan) {
   wrap_dim(dim, self.dim());
-  plan.set_like(0, self, self.dtype());
+  plan_as(self, plan);
 }
 TAEDA_SHAPE(select_scatter_shape);
 void select_scatter_into(const Tensor&,
@@ -152,7 +175,7 @@ void slice_scatter_shape(const Spec<I>& self,
                          I,
                          Plan<I>& plan) {
   wrap_dim(dim, self.dim());
-  plan.set_like(0, self, self.dtype());
+  plan_as(self, plan);
 }
 TAEDA_SHAPE(slice_scatter_shape);
 void slice_scatter_into(const Tensor&,
@@ -172,7 +195,7 @@ void diagonal_scatter_shape(const Spec<I>& self,
                             int64_t,
                             int64_t,
                             Plan<I>& plan) {
-  plan.set_like(0, self, self.dtype());
+  plan_as(self, plan);
 }
 TAEDA_SHAPE(diagonal_scatter_shape);
 void diagonal_scatter_into(const Tensor&,
@@ -184,7 +207,6 @@ void diagonal_scatter_into(const Tensor&,
   put(ops::diagonal(out, offset, dim1, dim2), src);
 }
 
-// The copy has self's strides and begins at the start of its storage.
 template <class I>
 void as_strided_scatter_shape(const Spec<I>& self,
                               const Spec<I>&,
@@ -192,7 +214,7 @@ void as_strided_scatter_shape(const Spec<I>& self,
                               ArrayRef<I>,
                               std::optional<I>,
                               Plan<I>& plan) {
-  plan.set(0, self.sizes(), self.strides(), self.dtype());
+  plan_as(self, plan);
 }
 TAEDA_SHAPE(as_strided_scatter_shape);
 void as_strided_scatter_into(const Tensor& self,
@@ -201,9 +223,24 @@ void as_strided_scatter_into(const Tensor& self,
                              ArrayRef<int64_t> stride,
                              std::optional<int64_t> storage_offset,
                              const Tensor& out) {
-  int64_t offset = storage_offset.value_or(self.storage_offset()) -
-                   self.storage_offset() + out.storage_offset();
-  put(ops::as_strided(out, size, stride, offset), src);
+  int64_t offset = storage_offset.value_or(self.storage_offset());
+  int64_t shift = offset - self.storage_offset();
+  bool inside =
+      shift >= 0 && self.strides() == out.strides() &&
+      shift + reach(size, stride) <= reach(self.sizes(), self.strides());
+  if (inside) {
+    put(ops::as_strided(out, size, stride, shift + out.storage_offset()), src);
+    return;
+  }
+  // Places of self's storage that self does not have count too.
+  int64_t all = static_cast<int64_t>(self.storage()->nbytes()) /
+                static_cast<int64_t>(self.itemsize());
+  Tensor whole = ops::clone(ops::as_strided(self, {all}, {1}, 0),
+                            MemoryFormat::Contiguous);
+  put(ops::as_strided(whole, size, stride, offset), src);
+  ops::copy_(out,
+             ops::as_strided(
+                 whole, self.sizes(), self.strides(), self.storage_offset()));
 }
 
 template <class I>
