@@ -222,7 +222,8 @@ OutputTarget OutputTarget::for_out(const Plan<int64_t>& plan,
   PlannedOutput<int64_t> planned = plan[index];
   if (planned.exact_dtype) {
     TAEDA_CHECK(out.dtype() == planned.dtype,
-                "Expected out tensor to have dtype ",
+                plan.op(),
+                ": Expected out tensor to have dtype ",
                 dtype_name(planned.dtype),
                 ", but got ",
                 dtype_name(out.dtype()),

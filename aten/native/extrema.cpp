@@ -121,9 +121,9 @@ void aminmax_out(const Tensor& self,
   for (const Tensor* out : {&min, &max}) {
     TAEDA_CHECK(out->dtype() == self.dtype(),
                 "aminmax: Expected out tensor to have dtype ",
-                self.dtype(),
+                dtype_name(self.dtype()),
                 ", but got ",
-                out->dtype(),
+                dtype_name(out->dtype()),
                 " instead");
   }
   auto [low, high] = aminmax(self, dim, keepdim);

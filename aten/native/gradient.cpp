@@ -124,18 +124,11 @@ DimVector dims_of(const Tensor& self, std::optional<int64_t> dim) {
   return all;
 }
 
-void check_gradient(const Tensor& self,
-                    IntArrayRef dims,
-                    size_t spacings,
-                    int64_t order) {
+void check_gradient(const Tensor& self, IntArrayRef dims, int64_t order) {
   TAEDA_CHECK(order == 1 || order == 2,
               "torch.gradient only supports edge_order=1 and edge_order=2.");
   TAEDA_CHECK(self.dtype() != kByte && self.dtype() != kBool,
               "torch.gradient does not support uint8 input.");
-  TAEDA_CHECK(spacings == 1 || spacings == dims.size(),
-              "torch.gradient expected spacing to be unspecified, a scalar, or "
-              "a list of length equal to the number of dims, got ",
-              spacings);
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t d = wrap_dim(dims[i], self.dim());
     for (size_t j = 0; j < i; ++j) {
@@ -154,7 +147,7 @@ Tensors by_steps(const Tensor& self,
                  ArrayRef<Scalar> spacing,
                  IntArrayRef dims,
                  int64_t order) {
-  check_gradient(self, dims, spacing.size(), order);
+  check_gradient(self, dims, order);
   Tensors found;
   for (size_t i = 0; i < dims.size(); ++i) {
     Spacing h{spacing[spacing.size() == 1 ? 0 : i], {}};
@@ -163,27 +156,44 @@ Tensors by_steps(const Tensor& self,
   return found;
 }
 
-// As many distances as dims, though one would do for all.
+// As many distances as dims, though one would do for all. `named`: the call
+// has dims.
+void check_spacings(const Tensor& self,
+                    size_t spacings,
+                    IntArrayRef dims,
+                    bool named) {
+  if (spacings == dims.size()) return;
+  TAEDA_CHECK(named,
+              "torch.gradient expected spacing to be unspecified, a scalar, or "
+              "a list of length equal to 'self.dim() = ",
+              self.dim(),
+              "', since dim argument was not given, but got a list of length ",
+              spacings);
+  TAEDA_CHECK(false,
+              "torch.gradient expected spacing to be unspecified, a scalar or "
+              "it's spacing and dim arguments to have the same length, but got "
+              "a spacing argument of length ",
+              spacings,
+              " and a dim argument of length ",
+              dims.size());
+}
+
 Tensors by_list(const Tensor& self,
                 ArrayRef<Scalar> spacing,
                 IntArrayRef dims,
+                bool named,
                 int64_t order) {
-  TAEDA_CHECK(spacing.size() == dims.size(),
-              "torch.gradient expected one distance for each dim, got ",
-              spacing.size(),
-              " for ",
-              dims.size(),
-              " dims");
+  check_spacings(self, spacing.size(), dims, named);
   return by_steps(self, spacing, dims, order);
 }
 
 Tensors by_coordinates(const Tensor& self,
                        TensorList spacing,
                        IntArrayRef dims,
+                       bool named,
                        int64_t order) {
-  check_gradient(self, dims, spacing.size(), order);
-  TAEDA_CHECK(spacing.size() == dims.size(),
-              "torch.gradient expected one tensor of coordinates for each dim");
+  check_spacings(self, spacing.size(), dims, named);
+  check_gradient(self, dims, order);
   Tensors found;
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t d = wrap_dim(dims[i], self.dim()), n = self.size(d);
@@ -225,25 +235,26 @@ Tensors gradient(const Tensor& self,
                  ArrayRef<Scalar> spacing,
                  std::optional<int64_t> dim,
                  int64_t order) {
-  return by_list(self, spacing, dims_of(self, dim), order);
+  return by_list(self, spacing, dims_of(self, dim), dim.has_value(), order);
 }
 Tensors gradient(const Tensor& self,
                  ArrayRef<Scalar> spacing,
                  IntArrayRef dim,
                  int64_t order) {
-  return by_list(self, spacing, dim, order);
+  return by_list(self, spacing, dim, true, order);
 }
 Tensors gradient(const Tensor& self,
                  TensorList spacing,
                  std::optional<int64_t> dim,
                  int64_t order) {
-  return by_coordinates(self, spacing, dims_of(self, dim), order);
+  return by_coordinates(
+      self, spacing, dims_of(self, dim), dim.has_value(), order);
 }
 Tensors gradient(const Tensor& self,
                  TensorList spacing,
                  IntArrayRef dim,
                  int64_t order) {
-  return by_coordinates(self, spacing, dim, order);
+  return by_coordinates(self, spacing, dim, true, order);
 }
 
 Tensor renorm(const Tensor& self,

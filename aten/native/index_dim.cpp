@@ -95,13 +95,13 @@ void check_source(const char* op,
   if (!given.empty()) given.erase(given.begin() + dim);
   TAEDA_CHECK(own == given,
               op,
-              "(): Source/destination tensor must have same slice shapes "
-              "except at dimension ",
-              dim,
-              " Destination slice shape: ",
-              ArrayRef<I>(own),
-              " and source slice shape: ",
-              ArrayRef<I>(given));
+              "(): source tensor shape must match self tensor shape, excluding "
+              "the specified dimension. Got self.shape = ",
+              self.sizes(),
+              " source.shape = ",
+              source.sizes(),
+              ", dimension ",
+              dim);
 }
 
 }  // namespace

@@ -202,7 +202,9 @@ PoolOver<I> make_adaptive_pool(std::string_view op,
                 op,
                 ": elements of output_size must be greater than or equal to 0 "
                 "but received ",
-                output_size);
+                output_size,
+                ": Trying to create tensor with negative dimension ",
+                v);
   }
   for (int64_t d = rank - dims; d < rank; ++d) {
     TAEDA_CHECK(input.sizes()[d] != 0,

@@ -198,11 +198,10 @@ void check_masked_fill(const Tensor& self,
               value.dim(),
               " dimension(s).");
   TAEDA_CHECK(self.is_complex() || !value.is_complex(),
-              "masked_fill: value of dtype ",
-              value.dtype(),
-              " cannot be converted to type ",
+              "masked_fill: value cannot be converted to type ",
               self.dtype(),
-              " without overflow");
+              " without overflow, got one of dtype ",
+              value.dtype());
 }
 
 void check_heaviside(const Tensor& self, const Tensor& values) {

@@ -324,8 +324,7 @@ int64_t split_dim(const Tensor& self, const char* op, int64_t rank) {
               op,
               " requires a tensor with at least ",
               rank,
-              rank == 1 ? " dimension, but got a tensor with "
-                        : " dimensions, but got a tensor with ",
+              " dimension, but got a tensor with ",
               self.dim(),
               " dimensions!");
   if (rank == 1) return self.dim() == 1 ? 0 : 1;

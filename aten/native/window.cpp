@@ -84,7 +84,10 @@ TAEDA_SHAPE(window_alpha_beta_shape);
 template <class I>
 void complex_shape(const Spec<I>& a, const Spec<I>& b, Plan<I>& plan) {
   ScalarType t = a.dtype();
-  TAEDA_CHECK(t == kFloat || t == kDouble || t == kHalf,
+  auto fits = [](ScalarType s) {
+    return s == kFloat || s == kDouble || s == kHalf;
+  };
+  TAEDA_CHECK(fits(t) && fits(b.dtype()),
               "Expected both inputs to be Half, Float or Double tensors but "
               "got ",
               a.dtype(),

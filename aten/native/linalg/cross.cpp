@@ -75,36 +75,52 @@ bool is_nowhere_negative(const Tensor& t) {
       ops::bitwise_not(ops::any(ops::lt(t, Scalar(int64_t{0})))));
 }
 
+void check_weight(const char* name,
+                  std::string_view kind,
+                  const std::optional<Tensor>& weights,
+                  int64_t count) {
+  if (!weights || !weights->defined()) return;
+  ScalarType dtype = weights->dtype();
+  bool fits =
+      kind == "integral" ? is_integral(dtype, false) : is_floating(dtype);
+  TAEDA_CHECK(weights->dim() <= 1,
+              "cov(): expected ",
+              name,
+              " to have one or fewer dimensions but got ",
+              name,
+              " with ",
+              weights->dim(),
+              " dimensions");
+  TAEDA_CHECK(fits,
+              "cov(): expected ",
+              name,
+              " to have ",
+              kind,
+              " dtype but got ",
+              name,
+              " with ",
+              dtype,
+              " dtype");
+  TAEDA_CHECK(weights->numel() == count,
+              "cov(): expected ",
+              name,
+              " to have the same numel as there are observations in the input "
+              "but got ",
+              weights->numel(),
+              " != ",
+              count);
+  TAEDA_CHECK(
+      is_nowhere_negative(*weights), "cov(): ", name, " cannot be negative");
+}
+
 Tensor weights_of(const std::optional<Tensor>& fweights,
                   const std::optional<Tensor>& aweights,
                   int64_t count) {
-  if (fweights && fweights->defined()) {
-    TAEDA_CHECK(is_integral(fweights->dtype(), false),
-                "cov(): expected fweights to have integral dtype but got "
-                "fweights with ",
-                fweights->dtype(),
-                " dtype");
-    TAEDA_CHECK(is_nowhere_negative(*fweights),
-                "cov(): fweights cannot be negative");
-  }
-  if (aweights && aweights->defined()) {
-    TAEDA_CHECK(aweights->is_floating_point(),
-                "cov(): expected aweights to have floating point dtype but got "
-                "aweights with ",
-                aweights->dtype(),
-                " dtype");
-    TAEDA_CHECK(is_nowhere_negative(*aweights),
-                "cov(): aweights cannot be negative");
-  }
+  check_weight("fweights", "integral", fweights, count);
+  check_weight("aweights", "floating point", aweights, count);
   Tensor w;
   for (const auto& each : {fweights, aweights}) {
     if (!each || !each->defined()) continue;
-    TAEDA_CHECK(each->dim() <= 1 && each->numel() == count,
-                "cov(): expected weights to have the same numel as there are "
-                "observations in the input tensor but got ",
-                each->numel(),
-                " != ",
-                count);
     w = w.defined() ? ops::mul(w, *each) : *each;
   }
   return w;

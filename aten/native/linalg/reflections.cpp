@@ -15,6 +15,9 @@ void ormqr_shape(const Spec<I>& self,
                  bool left,
                  bool,
                  Plan<I>& plan) {
+  TAEDA_CHECK(self.dim() >= 2,
+              "torch.ormqr: input must have at least 2 dimensions, got ",
+              self.sizes());
   check_matrices("torch.ormqr", self);
   TAEDA_CHECK(other.dim() >= 2,
               "torch.ormqr: other must have at least 2 dimensions.");

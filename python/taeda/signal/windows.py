@@ -45,11 +45,13 @@ def _window(
     if isinstance(M, float):
         raise TypeError(f"{name}: expected M as an integer, got {M}")
     if M < 0:
-        raise ValueError(f"{name}: expected M of at least 0, got {M}")
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout is not taeda.strided:
-        raise ValueError(f"{name}: expected the layout strided, got {layout}")
+        raise ValueError(
+            f"{name} is implemented for strided tensors only, got: {layout}"
+        )
     if dtype not in (taeda.float32, taeda.float64):
-        raise ValueError(f"{name}: expected float32 or float64, got {dtype}")
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     if M < 2:
         weights = taeda.ones(M, dtype=dtype, device=device)
     else:
@@ -91,9 +93,11 @@ def exponential(
     Raises ValueError where tau is not above 0, or a symmetric window has a center.
     """
     if tau <= 0:
-        raise ValueError(f"exponential: expected tau above 0, got {tau}")
+        raise ValueError(f"exponential: Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
-        raise ValueError("exponential: a symmetric window has its center in the middle")
+        raise ValueError(
+            f"exponential: Center must be None for symmetric windows, got: {center}"
+        )
 
     def formula(k: Tensor, steps: float) -> Tensor:
         middle = steps / 2 if center is None else center
@@ -134,7 +138,9 @@ def gaussian(
     Raises ValueError where std is not above 0.
     """
     if std <= 0:
-        raise ValueError(f"gaussian: expected std above 0, got {std}")
+        raise ValueError(
+            f"gaussian: Standard deviation must be positive, got: {std} instead."
+        )
 
     def formula(k: Tensor, steps: float) -> Tensor:
         return taeda.exp(-0.5 * ((k - steps / 2) / std) ** 2)
@@ -157,7 +163,7 @@ def kaiser(
     Raises ValueError where beta is negative.
     """
     if beta < 0:
-        raise ValueError(f"kaiser: expected beta of at least 0, got {beta}")
+        raise ValueError(f"kaiser: beta must be non-negative, got: {beta} instead.")
 
     def formula(k: Tensor, steps: float) -> Tensor:
         bend = taeda.sqrt(4 * k * (steps - k)) / steps
@@ -206,10 +212,12 @@ def general_cosine(
     Raises TypeError where a is no list of numbers, ValueError where it is empty.
     """
     if not isinstance(a, Iterable):
-        raise TypeError(f"general_cosine: expected a list as a, got {type(a)}")
+        raise TypeError(
+            f"general_cosine: Coefficients must be a list/tuple, got {type(a)}"
+        )
     a = list(a)
     if not a:
-        raise ValueError("general_cosine: expected a of at least one number")
+        raise ValueError("general_cosine: Coefficients cannot be empty")
     call = (sym, dtype, layout, device, requires_grad)
     return _cosines("general_cosine", M, a, *call)
 

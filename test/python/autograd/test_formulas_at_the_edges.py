@@ -51,10 +51,18 @@ def test_products_with_zeros_have_second_derivatives(op) -> None:
     assert gradgradcheck(op, (x,))
 
 
-def test_elu_passes_the_gradient_at_nan_on() -> None:
-    x = taeda.full((100,), math.nan).requires_grad_()
-    taeda.nn.functional.elu(x).sum().backward()
-    assert x.grad.tolist() == [1.0] * 100
+@pytest.mark.parametrize("name", ["elu", "celu", "selu"])
+def test_the_gradient_at_nan_is_nan(name: str) -> None:
+    x = taeda.full((128,), math.nan).requires_grad_()
+    getattr(taeda.nn.functional, name)(x).sum().backward()
+    assert x.grad.isnan().all()
+
+
+def test_nextafter_has_no_gradient_where_it_stays() -> None:
+    x = taeda.tensor([1.0, 2.0, 3.0, 0.0], requires_grad=True)
+    y = taeda.tensor([1.0, 3.0, 2.0, -0.0], requires_grad=True)
+    taeda.nextafter(x, y).sum().backward()
+    assert x.grad.tolist() == [0, 1, 1, 0] and y.grad.tolist() == [0] * 4
 
 
 @pytest.mark.parametrize("dtype", [taeda.float16, taeda.bfloat16])

@@ -79,6 +79,10 @@ m.combinations(ones(2, 2))  # Expect a 1D vector, but got shape [2, 2]
 m.combinations(ones(2), -1)  # Expect a non-negative number, but got -1
 m.trace(ones(2))  # trace: expected a matrix, but got tensor with dim 1
 m.nanmean(longs(2))  # expected input to have floating point or complex dtype but got
+m.gradient(ones(3, 3), spacing=[1.0])  # dim argument was not given, but got a list of
+m.gradient(ones(3, 3), spacing=[1.0], dim=(0, 1))  # and dim arguments to have the same
+m.ormqr(T(1.0), T(1.0), T(1.0))  # torch.ormqr: input must have at least 2 dimensions
+m.complex(ones(2), longs(2))  # Expected both inputs to be Half, Float or Double tensors
 m.constant_pad_nd(ones(2), (1,))  # Length of pad must be even but instead it equals 1
 m.constant_pad_nd(ones(2), (1, 1, 1, 1))  # input. Pad length is 4 while the input has 1
 m.cdist(ones(2, 2), ones(2, 2), p=-1)  # only supports non-negative p values, got -1
@@ -205,9 +209,10 @@ m.cholesky_solve(ones(2, 2), ones(2))  # u should have at least 2 dimensions, bu
 m.linalg.cross(ones(3), ones(1, 3))  # linalg.cross: inputs must have the same number of
 m.linalg.cross(ones(2), ones(2))  # inputs dimension -1 must have length 3. Got 2 and 2
 m.cross(ones(2), ones(2))  # no dimension of size 3 in input
-m.cov(ones(2, 2), fweights=longs(3))  # observations in the input tensor but got 3 != 2
+m.cov(ones(2, 2), fweights=longs(3))  # as there are observations in the input but got 3 != 2
 m.cov(ones(2, 2), fweights=ones(2))  # expected fweights to have integral dtype but got
 m.cov(ones(2, 2), aweights=longs(2))  # have floating point dtype but got aweights with
+m.cov(ones(2, 2), fweights=longs(2, 2))  # expected fweights to have one or fewer
 m.cov(ones(2, 2), fweights=-longs(2))  # cov(): fweights cannot be negative
 m.cov(ones(2, 2, 2))  # input to have two or fewer dimensions but got an input with 3
 m.cov(bools(2, 2))  # cov(): bool dtype is not supported for input

@@ -28,7 +28,7 @@ m.index_add(ones(2, 2), 0, ones(1), ones(1, 2))  # dtype int32/int64 for index b
 m.index_add(ones(2, 2), 0, T([0]), doubles(1, 2))  # index_add(): self (Float) and
 m.index_add(ones(2, 2), 1, T([0]), ones(1))  # index_add(): Indexing dim 1 is out of
 m.index_add(ones(2, 2), 0, T([0]), ones(2, 2))  # to source.size(dim): (2), for dim: 0
-m.index_add(ones(2, 2), 0, T([0]), ones(1, 3))  # shape: [2] and source slice shape: [3]
+m.index_add(ones(2, 2), 0, T([0]), ones(1, 3))  # Got self.shape = [2, 2] source.shape
 m.index_copy(ones(2, 2), 0, longs(1, 1), ones(1, 2))\
   # index_copy_(): Index should have dimension 1 or 0 (got 2)
 m.index_copy(ones(2, 2), 0, ones(1), ones(1, 2))  # long tensor for index, but got Float
@@ -87,7 +87,7 @@ m.scatter(ones(2), 0, T([0]), ones(1), reduce='max')\
   # reduce argument must be either add or multiply.
 ones(2).masked_fill(ones(2), 1.0)  # masked_fill_ only supports boolean masks, but got
 ones(2).masked_fill(bools(2), ones(2))  # supports a 0-dimensional value tensor, but got
-ones(2).masked_fill(bools(2), T(1j))  # masked_fill: value of dtype ComplexFloat cannot
+ones(2).masked_fill(bools(2), T(1j))  # value cannot be converted to type Float without
 m.channel_shuffle(ones(2, 2), 2)  # input with > 2 dims, but got input with sizes [2, 2]
 m.channel_shuffle(ones(1, 2, 2), 0)  # channels in must be positive. Value of groups:0
 m.channel_shuffle(ones(1, 3, 2), 2)  # must be divisible by groups. Got 3 channels and 2
