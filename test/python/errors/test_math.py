@@ -209,7 +209,7 @@ m.cholesky_solve(ones(2, 2), ones(2))  # u should have at least 2 dimensions, bu
 m.linalg.cross(ones(3), ones(1, 3))  # linalg.cross: inputs must have the same number of
 m.linalg.cross(ones(2), ones(2))  # inputs dimension -1 must have length 3. Got 2 and 2
 m.cross(ones(2), ones(2))  # no dimension of size 3 in input
-m.cov(ones(2, 2), fweights=longs(3))  # as there are observations in the input but got 3 != 2
+m.cov(ones(2, 2), fweights=longs(3))  # observations in the input but got 3 != 2
 m.cov(ones(2, 2), fweights=ones(2))  # expected fweights to have integral dtype but got
 m.cov(ones(2, 2), aweights=longs(2))  # have floating point dtype but got aweights with
 m.cov(ones(2, 2), fweights=longs(2, 2))  # expected fweights to have one or fewer

@@ -20,12 +20,16 @@ modules nn.Linear 1
 """
 
 
-@pytest.fixture(scope="module")
-def conform():
-    spec = importlib.util.spec_from_file_location("ci_by_name", CI / "by_name.py")
+def _module(name: str):
+    spec = importlib.util.spec_from_file_location(f"ci_{name}", CI / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def conform():
+    return _module("by_name")
 
 
 def _row(unit: str, check: str, status: str = "pass", case: str = "plain", **more):
@@ -120,12 +124,48 @@ def test_absent_baseline_fails(tree) -> None:
     missing = {line.split()[-1] for line in done.stdout.splitlines()}
     names = ("conform", "conform_compiled", "opcheck", "opcheck_further")
     names += ("opcheck_device",)
-    assert missing == {f"test/{name}_baseline.list" for name in names}
+    lists = {f"test/{name}_baseline.list" for name in names}
+    assert missing == lists | {"test/opinfo/known_gaps.toml"}
 
 
 def test_clone_without_judges_says_so(tree) -> None:
     assert _judges(tree, "none").returncode == 0
     assert "none beside this checkout" in _judges(tree, None).stdout
+
+
+def _gap_text(operator: str) -> str:
+    return (
+        f'[[gap]]\nreason = "rounding"\noperators = ["{operator}"]\n'
+        'dtypes = ["bool"]\nchecks = ["forward"]\n'
+    )
+
+
+@pytest.fixture(scope="module")
+def known_gaps():
+    return _module("known_gaps")
+
+
+GAP = {"reason": "why", "operators": ["a", "b"], "dtypes": ["f"], "checks": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("failing", "varies", "errors", "notes"),
+    [
+        ([("a", "f", "x"), ("b", "f", "y")], False, [], []),
+        ([("a", "f", "x")], False, ["b passes: why"], []),
+        ([("a", "f", "x")], True, [], ["b passes: why"]),
+        (
+            [("a", "f", "x"), ("b", "f", "y"), ("b", "g", "y")],
+            False,
+            ["not a known gap: b/g/y"],
+            [],
+        ),
+    ],
+    ids=["all known", "stale", "stale elsewhere", "new"],
+)
+def test_gaps_are_held_both_ways(known_gaps, failing, varies, errors, notes) -> None:
+    found = known_gaps.compare([GAP | {"varies": varies}], {*failing})
+    assert found == (errors, notes)
 
 
 # Stands for every judge: writes one passing check where results are asked for, notes
@@ -141,6 +181,11 @@ def main():
         tool = sys.argv[1]
         row = {"tool": tool, "unit": "A", "case": "c", "check": "k", "status": "pass"}
         pathlib.Path(sys.argv[sys.argv.index("--out") + 1]).write_text(json.dumps(row))
+    if name == "opcheck":
+        row = {"op": "abs", "dtype": "bool", "check": "forward", "status": "fail"}
+        folder = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "results.jsonl").write_text(json.dumps(row))
     failures = here / f"fails-{name}"
     left = int(failures.read_text()) if failures.exists() else 0
     failures.write_text(str(left - 1))
@@ -160,7 +205,7 @@ def judged(tree) -> pathlib.Path:
         (judges / name / "__main__.py").write_text(entry)
     script = JUDGE + "sys.exit(main())"
     (judges / "originality" / "originality.py").write_text(script)
-    for folder in ("test", "tools", "build/lib", ".venv/bin"):
+    for folder in ("test/opinfo", "tools", "build/lib", ".venv/bin"):
         (tree / folder).mkdir(parents=True)
     runner = tree / "tools" / "dev"  # `tools/dev emulate COMMAND...`
     runner.write_text('#!/bin/sh\nshift\nexec "$@"\n')
@@ -171,6 +216,7 @@ def judged(tree) -> pathlib.Path:
     (tree / "test" / "conform_compiled_baseline.list").write_text(lines)
     for name in ("opcheck", "opcheck_further", "opcheck_device"):
         (tree / "test" / f"{name}_baseline.list").write_text("abs/bool/forward\n")
+    (tree / "test" / "opinfo" / "known_gaps.toml").write_text(_gap_text("abs"))
     (tree / "build" / "lib" / "libtaeda.so").write_bytes(b"library")
     # Not a link: Python would take the folder of the link for a bare environment.
     start = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
@@ -228,3 +274,12 @@ def test_a_loss_nearer_to_double_precision(
     record = {"tool": "train", "unit": "cnn.sgd", "detail": detail}
     assert conform.nearer_in_double(record) == excused
     assert not conform.nearer_in_double(record | {"tool": "optim"})
+
+
+def test_a_cell_without_reason_fails(judged) -> None:
+    gaps = judged / "test" / "opinfo" / "known_gaps.toml"
+    gaps.write_text(_gap_text("neg"))
+    done = _judges(judged, "../judges")
+    assert done.returncode == 1
+    assert "not a known gap: abs/bool/forward" in done.stdout
+    assert "neg passes: rounding" in done.stdout
