@@ -95,22 +95,6 @@ void init_errors(PyObject* module) {
   });
 }
 
-void raise_text(PyObject* type, const std::string& message) {
-  PyErr_SetString(type, message.c_str());
-  throw PythonError();
-}
-
-std::string_view utf8(PyObject* text) {
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
-  if (data == nullptr) throw PythonError();
-  return {data, static_cast<size_t>(size)};
-}
-
-std::string repr_of(PyObject* o) {
-  return std::string(utf8(checked(PyObject_Repr(o)).get()));
-}
-
 const char* library_name() { return library().c_str(); }
 void set_library_name(std::string name) { library() = std::move(name); }
 

@@ -3,6 +3,7 @@
 #include <taeda/aten/native/sparse/sparse_tensor.h>
 #include <taeda/aten/settings.h>
 #include <taeda/c10/core/allocator.h>
+#include <taeda/c10/core/gpu.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -66,6 +67,8 @@ void bind_settings(PyObject* module) {
   });
   m.def("_attention_order", attention_order);
   m.def("_reset_cpu_peak", [] { cpu_allocator().reset_peak(); });
+  m.def("_gpu_is_in_use",
+        [] { return gpu_is_loaded() && !gpu_is_lost_in_fork(); });
   // Of the CPU: bytes in use, the most there were, bytes kept, allocations.
   m.def("_cpu_memory", [] {
     AllocatorStats stats = cpu_allocator().stats();

@@ -24,6 +24,14 @@ PyObject* new_symbolic_tuple(ArrayRef<SymInt> values);
 PyObject* new_symbolic_list(ArrayRef<SymInt> values);
 PyObject* new_symbolic_size(ArrayRef<SymInt> sizes);  // taeda.Size
 
+// The nodes of taeda.SymInt belong to the module _shapes, without which nobody
+// has a symbol.
+struct SymbolNodes {
+  SymInt (*value)(PyObject* node);
+  PyObject* (*make)(const SymInt& v);  // a new reference
+};
+SymbolNodes& symbol_nodes();
+
 // Ends the conversion of a call's arguments to integers: call_symbolic makes
 // the call instead.
 struct SymbolicArgument {};

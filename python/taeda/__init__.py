@@ -58,6 +58,7 @@ _LAZY_NAMES = {
         " sparse_bsr_tensor sparse_bsc_tensor dsmm hsmm saddmm spmm"
     ),
     "serialization": "load save",
+    "_buffers": "frombuffer",
     "futures": "Future",
     "_foreign_kernels": (
         "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution"
@@ -113,7 +114,9 @@ _LAZY_NAMES = {
         " get_autocast_xla_dtype init_num_threads is_autocast_ipu_enabled"
         " is_autocast_xla_enabled is_distributed is_vulkan_available lstsq nuclear_norm"
         " set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype"
-        " set_autocast_xla_enabled slice_inverse solve sym_constrain_range"
+        " set_autocast_xla_enabled is_autocast_cpu_enabled get_autocast_cpu_dtype"
+        " set_autocast_cpu_enabled set_autocast_cpu_dtype get_autocast_gpu_dtype"
+        " set_autocast_gpu_dtype slice_inverse solve sym_constrain_range"
         " sym_constrain_range_for_size sym_fresh_size symeig"
     ),
     "_streams": "Event Stream",
@@ -126,10 +129,8 @@ _LAZY_NAMES = {
     "_functorch.vmap": "vmap",
     "_C": (
         "is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled"
-        " is_autocast_enabled is_autocast_cpu_enabled set_autocast_enabled"
-        " get_autocast_dtype set_autocast_dtype get_autocast_cpu_dtype"
-        " get_autocast_gpu_dtype set_autocast_cpu_enabled set_autocast_cpu_dtype"
-        " set_autocast_gpu_dtype"
+        " is_autocast_enabled set_autocast_enabled"
+        " get_autocast_dtype set_autocast_dtype"
         " is_autocast_cache_enabled set_autocast_cache_enabled"
         " clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting"
     ),
@@ -189,9 +190,15 @@ _sys.meta_path.append(_NoFile)
 def _native_name(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
-    from taeda._compat import native_names
+    from taeda import _dispatch
 
-    found = getattr(native_names, name, None)
+    found = getattr(_dispatch, name, None)
+    if name == "_functorch":
+        found.__getattr__ = _transform_name
+    if found is None:
+        from taeda._compat import native_names
+
+        found = getattr(native_names, name, None)
     if found is None:
         found = _placeholder("taeda._C", name)
     setattr(_C, name, found)
@@ -213,7 +220,6 @@ def _first_miss(name: str):
         raise AttributeError(name)
     _C._bind_rest()
     _C.__getattr__ = _native_name
-    _C._functorch.__getattr__ = _transform_name
     return getattr(_C, name)
 
 

@@ -298,7 +298,9 @@ def _shared(obj, dtype):
         return _C._from_dlpack(obj), True
     if isinstance(obj, (list, tuple, str, Size)) or not _has_buffer(obj):
         return None, False
-    return _C.frombuffer(obj, dtype=dtype or _C.get_default_dtype()), True
+    from taeda._buffers import frombuffer
+
+    return frombuffer(obj, dtype=dtype or _C.get_default_dtype()), True
 
 
 def _has_buffer(obj) -> bool:

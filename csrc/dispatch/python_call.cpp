@@ -1,4 +1,4 @@
-#include <taeda/csrc/python/torch_dispatch_call.h>
+#include <taeda/csrc/dispatch/python_call.h>
 
 #include <taeda/csrc/python/boxed_values.h>
 #include <taeda/csrc/python/tensor_type.h>
