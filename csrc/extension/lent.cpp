@@ -48,17 +48,18 @@ ScalarType to_dtype(PyObject* o) { return lent->to_dtype(o); }
 PyObject* new_device(Device d) { return lent->wrap_device(d); }
 Device to_device(PyObject* o) { return lent->to_device(o); }
 
-Kind kind_of(const ArgInfo& value) { return lent->kind_of(value); }
-IValue to_ivalue(PyObject* o, const Kind& kind) {
-  return lent->to_ivalue(o, kind);
+bool is_int_like(PyObject* o) { return lent->is_int_like(o); }
+bool is_scalar_like(PyObject* o) { return lent->is_scalar_like(o); }
+int64_t to_int(PyObject* o) { return lent->to_int(o); }
+double to_double(PyObject* o) { return lent->to_double(o); }
+PyObject* layout_object(Layout l) { return lent->layout_object(l); }
+PyObject* memory_format_object(MemoryFormat f) {
+  return lent->memory_format_object(f);
 }
-Ref to_object(const IValue& v, const Kind& kind) {
-  return lent->to_object(v, kind);
-}
-Ref results_to_object(const Stack& stack, const Kinds& kinds) {
-  return lent->results_to_object(stack, kinds);
-}
+Generator to_generator(PyObject* o) { return lent->to_generator(o); }
+PyObject* wrap(const Generator& g) { return lent->wrap_generator(g); }
 
+bool holds_symbol(PyObject* o) { return Py_TYPE(o) == *lent->sym_int_type; }
 SymInt to_symbol(PyObject* o) { return lent->to_symbol(o); }
 Dims<SymInt> to_symbols(PyObject* o, const char* where) {
   return lent->to_symbols(o, where);

@@ -228,7 +228,7 @@ PYBIND11_MODULE(_cuda, m) {
     return gpu().can_access_peer(device, peer);
   });
   m.def("default_generator", [](int device) {
-    return owned(to_object(gpu().default_generator(device), "G"));
+    return owned(wrap(gpu().default_generator(device)));
   });
   bind_streams(m);
   bind_memory(m);

@@ -34,15 +34,11 @@ PyObject* exception_type(ErrorKind kind) {
 }
 // The exception of PyTorch's name, from where programs catch it.
 void raise_data_dependent(const char* what) {
-  PyObject* module =
-      PyImport_ImportModule("taeda.fx.experimental.symbolic_shapes");
-  if (module == nullptr) return;
-  PyObject* type =
-      PyObject_GetAttrString(module, "GuardOnDataDependentSymNode");
-  Py_DECREF(module);
-  if (type == nullptr) return;
-  PyErr_SetString(type, what);
-  Py_DECREF(type);
+  guarded_status([&] {
+    Ref type = imported("taeda.fx.experimental.symbolic_shapes",
+                        "GuardOnDataDependentSymNode");
+    raise(type.get(), "{}", what);
+  });
 }
 }  // namespace
 

@@ -33,7 +33,6 @@ TAEDA_PARTS(_)
 void bind_autograd_engine(PyObject* module);
 void bind_torch_function(PyObject* module);
 void bind_settings(PyObject* module);
-void bind_dlpack(PyObject* module);
 void bind_return_types(PyObject* module);
 void bind_autocast(PyObject* module);
 void bind_torch_dispatch(PyObject* module);

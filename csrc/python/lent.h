@@ -4,8 +4,8 @@
 #pragma once
 
 #include <taeda/csrc/extension/bridge.h>
-#include <taeda/csrc/python/boxed_values.h>
 #include <taeda/csrc/python/symbolic.h>
+#include <taeda/csrc/python/values.h>
 
 namespace taeda::python {
 
@@ -14,15 +14,23 @@ struct Lent : Bridge {
   PyTypeObject** parameter_class;
   const char* (*library_name)();
   PyObject* (*wrap_as)(TensorBase t, PyTypeObject* type);
-  Kind (*kind_of)(const ArgInfo& value);
-  IValue (*to_ivalue)(PyObject* o, const Kind& kind);
-  Ref (*to_object)(const IValue& v, const Kind& kind);
-  Ref (*results_to_object)(const Stack& stack, const Kinds& kinds);
+  bool (*is_int_like)(PyObject* o);
+  bool (*is_scalar_like)(PyObject* o);
+  int64_t (*to_int)(PyObject* o);
+  double (*to_double)(PyObject* o);
+  PyObject* (*layout_object)(Layout l);
+  PyObject* (*memory_format_object)(MemoryFormat f);
+  Generator (*to_generator)(PyObject* o);
+  PyObject* (*wrap_generator)(const Generator& generator);
+  PyTypeObject** sym_int_type;
   SymInt (*to_symbol)(PyObject* o);
   Dims<SymInt> (*to_symbols)(PyObject* o, const char* where);
   PyObject* (*wrap_symbol)(const SymInt& v);
   SymbolNodes* symbol_nodes;
 };
+
+// is_symbol, in such a module.
+bool holds_symbol(PyObject* o);
 
 // Of a module beside _C: looks the functions up. Before all else of this file.
 void borrow_from_native();

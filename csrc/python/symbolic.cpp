@@ -49,57 +49,31 @@ PyObject* new_symbolic_tuple(ArrayRef<SymInt> values) {
   return new_tuple(values.size(), [&](size_t i) { return wrap(values[i]); })
       .release();
 }
-PyObject* new_symbolic_list(ArrayRef<SymInt> values) {
-  return new_list(values.size(), [&](size_t i) { return wrap(values[i]); })
-      .release();
-}
 
 // The call that Args has bound, made again through the operator's object in
 // Python, which takes symbols. The names of its arguments, as the schema has
-// them, stand behind the signature's text; one that is empty has no place in
-// the schema.
+// them, stand behind the signature's text.
 PyObject* call_symbolic(const Args& args) {
   const Overload& overload = args.overload();
-  const char* text = overload.signature + std::strlen(overload.signature) + 1;
-  auto next = [&] {
-    const char* part = text;
-    text += std::strlen(part) + 1;
-    return part;
-  };
+  const char* text = overload.signature;
+  auto next = [&] { return text += std::strlen(text) + 1; };
   const char* name = next();
   const char* variant = next();
-  Ref keywords = checked(PyDict_New());
-  bool requires_grad = false;
+  py::list rows;
   for (int i = 0; i < overload.count; ++i) {
     const char* argument = next();
     if (args[i] == nullptr) continue;
-    if (*argument == '\0') {
-      bool is_out = std::strcmp(overload.params[i].name, "out") == 0;
-      TAEDA_CHECK_AS(NotImplemented,
-                     !is_out || !args.given(i),
-                     name,
-                     ": out= is not there for calls with symbolic integers");
-      bool grad = std::strcmp(overload.params[i].name, "requires_grad") == 0;
-      requires_grad |= grad && args.flag(i);
-      continue;
-    }
     ArrayRef<PyObject*> list = args.variadic(i);
     Ref value = Ref::borrow(args[i]);
     if (!list.empty()) {
       value =
           new_tuple(list.size(), [&](size_t k) { return Py_NewRef(list[k]); });
     }
-    check_status(PyDict_SetItemString(keywords.get(), argument, value.get()));
+    rows.append(
+        py::make_tuple(overload.params[i].name, argument, owned(value)));
   }
-  Ref operation = checked(PyObject_CallFunction(
-      imported("taeda._ops", "overload_of").get(), "ss", name, variant));
-  Ref none_of_it = checked(PyTuple_New(0));
-  Ref out =
-      checked(PyObject_Call(operation.get(), none_of_it.get(), keywords.get()));
-  if (requires_grad) {
-    checked(PyObject_CallMethod(out.get(), "requires_grad_", nullptr));
-  }
-  return out.release();
+  py::object call = owned(imported("taeda._symbols", "call_operator"));
+  return call(name, variant, rows).release().ptr();
 }
 
 SymbolNodes& symbol_nodes() {

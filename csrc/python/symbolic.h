@@ -21,7 +21,6 @@ Dims<SymInt> to_symbols(PyObject* o, const char* where);
 // An int where it is no symbol.
 PyObject* wrap(const SymInt& v);
 PyObject* new_symbolic_tuple(ArrayRef<SymInt> values);
-PyObject* new_symbolic_list(ArrayRef<SymInt> values);
 PyObject* new_symbolic_size(ArrayRef<SymInt> sizes);  // taeda.Size
 
 // The nodes of taeda.SymInt belong to the module _shapes, without which nobody

@@ -40,7 +40,7 @@ PyObject* wrap_for(TensorBase t, PyTypeObject* type) {
   // A handler's own tensor stays what it is.
   if (t.impl()->python_object() != nullptr) return wrap(std::move(t));
   if (has_torch_dispatch(type)) {
-    imported("taeda._dispatch", "__name__");  // has the kernel of the key
+    imported("taeda._boxed", "__name__");  // has the kernel of the key
     t.impl()->add_key(DispatchKey::Python);
   } else {
     t.impl()->remove_key(DispatchKey::Python);

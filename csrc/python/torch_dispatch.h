@@ -1,5 +1,5 @@
 // __torch_dispatch__: classes of tensors that compute operators below autograd;
-// how is csrc/dispatch's, see Note [Python dispatch] there.
+// how is csrc/boxed's, see Note [Python dispatch] there.
 #pragma once
 
 #include <taeda/csrc/python/tensor_type.h>

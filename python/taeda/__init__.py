@@ -58,6 +58,10 @@ _LAZY_NAMES = {
         " sparse_bsr_tensor sparse_bsc_tensor dsmm hsmm saddmm spmm"
     ),
     "serialization": "load save",
+    "_autocast_names": (
+        "is_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_enabled"
+        " set_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_gpu_dtype"
+    ),
     "_buffers": "frombuffer",
     "futures": "Future",
     "_foreign_kernels": (
@@ -114,9 +118,7 @@ _LAZY_NAMES = {
         " get_autocast_xla_dtype init_num_threads is_autocast_ipu_enabled"
         " is_autocast_xla_enabled is_distributed is_vulkan_available lstsq nuclear_norm"
         " set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype"
-        " set_autocast_xla_enabled is_autocast_cpu_enabled get_autocast_cpu_dtype"
-        " set_autocast_cpu_enabled set_autocast_cpu_dtype get_autocast_gpu_dtype"
-        " set_autocast_gpu_dtype slice_inverse solve sym_constrain_range"
+        " set_autocast_xla_enabled slice_inverse solve sym_constrain_range"
         " sym_constrain_range_for_size sym_fresh_size symeig"
     ),
     "_streams": "Event Stream",
@@ -190,9 +192,9 @@ _sys.meta_path.append(_NoFile)
 def _native_name(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
-    from taeda import _dispatch
+    from taeda import _boxed
 
-    found = getattr(_dispatch, name, None)
+    found = getattr(_boxed, name, None)
     if name == "_functorch":
         found.__getattr__ = _transform_name
     if found is None:
@@ -238,8 +240,15 @@ for _space in ("_nn", "_linalg", "_special", "_fft", "_sparse", "_nested"):
     _sys.modules.setdefault(f"taeda._C.{_space}", getattr(_C, _space))
 _attach(_C.UntypedStorage)
 for _owner, _names in (
-    (_C.dtype, "abbr"),
-    (_C.Generator, "get_offset set_offset graphsafe_get_state graphsafe_set_state"),
+    (_C.dtype, "abbr to_real to_complex __copy__ __deepcopy__"),
+    (_C.layout, "__copy__ __deepcopy__"),
+    (_C.memory_format, "__copy__ __deepcopy__"),
+    (_C.device, "__enter__ __exit__ __call__ __reduce__"),
+    (_C.Size, "numel __reduce__"),
+    (
+        _C.Generator,
+        "get_offset set_offset graphsafe_get_state graphsafe_set_state __reduce__",
+    ),
     (_C.UntypedStorage, "hpu mps"),
 ):
     for _name in _names.split():

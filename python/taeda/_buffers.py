@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from taeda import _C
+from taeda._C import dtype as _dtype
+from taeda._tensor import Tensor
 
 __all__ = ["frombuffer"]
 
 
 def frombuffer(
-    buffer, *, dtype=None, count: int = -1, offset: int = 0, requires_grad: bool = False
-):
+    buffer: Any,
+    *,
+    dtype: _dtype | None = None,
+    count: int = -1,
+    offset: int = 0,
+    requires_grad: bool = False,
+) -> Tensor:
     """A 1-D tensor over the memory of an object with Python's buffer protocol.
 
     Args:

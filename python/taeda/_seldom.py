@@ -271,46 +271,34 @@ def init_num_threads() -> None:
     """The number of threads is settled when the library is loaded; nothing changes."""
 
 
-def _autocast(old: str, device: str, settings: str) -> None:
-    """Old functions that have a device in their names.
+def _autocast(device: str):
+    """The four old settings of autocast for one kind of device."""
 
-    Args:
-        old: the device as the names have it. Those of "cpu" and "gpu" warn.
-        device: as the functions have it that take it as an argument.
-        settings: which of them there are.
-    """
-    for setting in settings.split():
-        verb, what = setting.split("_")
-        now, full = f"{verb}_autocast_{what}", f"{verb}_autocast_{old}_{what}"
+    def enabled() -> bool:
+        return _C.is_autocast_enabled(device)
 
-        def function(*args, _now=now, _full=full):
-            if old in ("cpu", "gpu"):
-                _warn_of_old(_full, _now, device)
-            return getattr(_C, _now)(device, *args)
+    def set_enabled(enabled: bool) -> None:
+        _C.set_autocast_enabled(device, enabled)
 
+    def dtype():
+        return _C.get_autocast_dtype(device)
+
+    def set_dtype(dtype) -> None:
+        _C.set_autocast_dtype(device, dtype)
+
+    names = ("is_{}_enabled", "set_{}_enabled", "get_{}_dtype", "set_{}_dtype")
+    for name, function in zip(
+        names, (enabled, set_enabled, dtype, set_dtype), strict=True
+    ):
+        full = name.format(f"autocast_{device}")
         function.__name__ = function.__qualname__ = full
-        function.__doc__ = f"As `{now}` with '{device}' before its arguments."
+        function.__doc__ = f"As the function of autocast with '{device}' before it."
         globals()[full] = function
         __all__.append(full)
 
 
-def _warn_of_old(old: str, now: str, device: str) -> None:
-    import warnings
-
-    value = {"set_autocast_enabled": "enabled", "set_autocast_dtype": "dtype"}.get(now)
-    given, more = (value, f", {value}") if value else ("", "")
-    warnings.warn(
-        f"taeda.{old}({given}) is deprecated. Please use taeda.{now}('{device}'{more}) "
-        "instead.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
-
-
-_autocast("cpu", "cpu", "is_enabled set_enabled get_dtype set_dtype")
-_autocast("gpu", "cuda", "get_dtype set_dtype")
-for _name in ("ipu", "xla"):
-    _autocast(_name, _name, "is_enabled set_enabled get_dtype set_dtype")
+_autocast("ipu")
+_autocast("xla")
 
 
 # Sizes that depend on values ---------------------------------------------------

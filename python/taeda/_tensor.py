@@ -97,7 +97,9 @@ class Tensor(_C.TensorBase):
             raise BufferError(f"__dlpack__: cannot export to the device {dl_device}")
         source = self.clone() if copy else self
         versioned = max_version is not None and max_version[0] >= 1
-        return _C._to_dlpack(source, versioned, bool(copy))
+        from taeda import _dlpack
+
+        return _dlpack.to_dlpack(source, versioned, bool(copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if _overrides(self):

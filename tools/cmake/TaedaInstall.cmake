@@ -37,7 +37,7 @@ foreach(_layer c10 aten csrc)
     PATTERN "csrc/python" EXCLUDE
     PATTERN "csrc/compiler" EXCLUDE
     PATTERN "csrc/distributed" EXCLUDE
-    PATTERN "csrc/dispatch" EXCLUDE
+    PATTERN "csrc/boxed" EXCLUDE
     PATTERN "plugin" EXCLUDE)
 endforeach()
 install(FILES ${TAEDA_FRONT_HEADERS} DESTINATION taeda/include/taeda)

@@ -22,7 +22,7 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
   # that bring its whole run time into each object. Such sources are compiled in
   # batches, by subject; sources that are not listed are compiled on their own.
   set(_batch_engine arg_error autocast autograd_engine return_types torch_function)
-  set(_batch_values boxed_values common dlpack symbolic)
+  set(_batch_values common symbolic)
   set(_batch_state numpy settings state storage torch_dispatch)
   foreach(_batch engine values state)
     list(TRANSFORM _batch_${_batch} PREPEND csrc/python/)

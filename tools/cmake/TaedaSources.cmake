@@ -21,10 +21,11 @@ list(FILTER TAEDA_DISTRIBUTED_SOURCES INCLUDE REGEX "^csrc/distributed/")
 list(FILTER TAEDA_SOURCES EXCLUDE REGEX "^csrc/distributed/")
 
 # An extension module of its own each: what it is for is its folder's.
-set(TAEDA_BINDINGS _dispatch _shapes _cuda _profiler)
-set(TAEDA_FOLDER_dispatch csrc/dispatch)
+set(TAEDA_BINDINGS _boxed _shapes _cuda _profiler _dlpack)
+set(TAEDA_FOLDER_boxed csrc/boxed)
 set(TAEDA_FOLDER_shapes csrc/symbolic)
 set(TAEDA_FOLDER_cuda csrc/gpu)
+set(TAEDA_FOLDER_dlpack csrc/dlpack)
 set(TAEDA_FOLDER_profiler csrc/profiler/bindings)
 foreach(_module IN LISTS TAEDA_BINDINGS)
   set(TAEDA_SOURCES${_module} ${TAEDA_SOURCES})

@@ -20,6 +20,10 @@ def __getattr__(name: str):
         from taeda import _dispatch_keys
 
         return getattr(_dispatch_keys, name)
+    from taeda import _autocast_names
+
+    if name in _autocast_names.__all__:
+        return getattr(_autocast_names, name)
     raise AttributeError(name)
 
 

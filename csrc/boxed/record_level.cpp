@@ -1,7 +1,7 @@
 // A level whose calls a function in Python sees, composites as a whole.
 #include <taeda/aten/core/level.h>
-#include <taeda/csrc/dispatch/module.h>
-#include <taeda/csrc/dispatch/python_call.h>
+#include <taeda/csrc/boxed/module.h>
+#include <taeda/csrc/boxed/python_call.h>
 
 namespace taeda::python {
 

@@ -1,8 +1,8 @@
-// The parts of the extension module taeda._dispatch.
+// The parts of the extension module taeda._boxed.
 #pragma once
 
 #include <taeda/aten/core/ivalue.h>
-#include <taeda/csrc/python/boxed_values.h>
+#include <taeda/csrc/boxed/boxed_values.h>
 #include <taeda/csrc/python/casters.h>
 
 namespace taeda::python {

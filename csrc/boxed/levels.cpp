@@ -1,6 +1,6 @@
 // taeda.func's transforms: levels of the interceptor stack as contexts.
 #include <taeda/csrc/autograd/variable.h>
-#include <taeda/csrc/dispatch/module.h>
+#include <taeda/csrc/boxed/module.h>
 #include <taeda/csrc/functorch/batch_level.h>
 #include <taeda/csrc/functorch/dual_level.h>
 #include <taeda/csrc/functorch/functional_forms.h>

@@ -3,7 +3,7 @@
 #include <taeda/aten/core/library.h>
 #include <taeda/aten/core/observe.h>
 #include <taeda/aten/record_json.h>
-#include <taeda/csrc/dispatch/module.h>
+#include <taeda/csrc/boxed/module.h>
 
 namespace taeda::python {
 

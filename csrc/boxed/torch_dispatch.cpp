@@ -1,5 +1,5 @@
-#include <taeda/csrc/dispatch/module.h>
-#include <taeda/csrc/dispatch/python_call.h>
+#include <taeda/csrc/boxed/module.h>
+#include <taeda/csrc/boxed/python_call.h>
 
 #include <taeda/aten/iter/symbolic.h>
 
