@@ -6,11 +6,6 @@
 
 #include <taeda/aten/core/tensor_base.h>
 
-namespace taeda {
-class IValue;
-struct ArgInfo;
-}  // namespace taeda
-
 namespace taeda::python {
 
 // Functions of Python objects need the GIL. They throw what `translate` turns
@@ -18,7 +13,7 @@ namespace taeda::python {
 struct Bridge {
   static constexpr const char* kName = "taeda._C._bridge";
   // Of the library whose headers these are; extensions compare it.
-  static constexpr int kLayout = 1;
+  static constexpr int kLayout = 2;
 
   int layout;
   PyTypeObject* tensor_type;
@@ -31,8 +26,6 @@ struct Bridge {
   ScalarType (*to_dtype)(PyObject* o);
   PyObject* (*wrap_device)(Device d);
   Device (*to_device)(PyObject* o);
-  // An argument of a boxed call, of the kind that its schema says.
-  PyObject* (*to_object)(const IValue& v, const ArgInfo& info);
 };
 
 }  // namespace taeda::python

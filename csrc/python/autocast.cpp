@@ -6,15 +6,7 @@
 namespace taeda::python {
 
 namespace {
-constexpr DeviceType kCpu = DeviceType::CPU;
 constexpr DeviceType kCuda = DeviceType::CUDA;
-
-// Functions that name their device are those of old programs.
-void deprecated(std::string_view old, std::string_view now) {
-  std::string text =
-      message("taeda.{} is deprecated. Please use taeda.{} instead.", old, now);
-  check_status(PyErr_WarnEx(PyExc_DeprecationWarning, text.c_str(), 1));
-}
 
 // (device_type, enabled), or (enabled) for CUDA.
 void set_enabled(py::object first, std::optional<bool> enabled) {
@@ -79,52 +71,12 @@ void bind_cache(py::module_ m) {
         autocast::decrement_nesting,
         "Leaves a scope; returns how many are left.");
 }
-
-void bind_deprecated(py::module_ m) {
-  m.def("is_autocast_cpu_enabled", [] {
-    deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')");
-    return autocast::is_enabled(kCpu);
-  });
-  m.def(
-      "set_autocast_cpu_enabled",
-      [](bool on) {
-        deprecated("set_autocast_cpu_enabled(enabled)",
-                   "set_autocast_enabled('cpu', enabled)");
-        autocast::set_enabled(kCpu, on);
-      },
-      py::arg("enabled"));
-  m.def("get_autocast_cpu_dtype", [] {
-    deprecated("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')");
-    return autocast::dtype_of(kCpu);
-  });
-  m.def("get_autocast_gpu_dtype", [] {
-    deprecated("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')");
-    return autocast::dtype_of(kCuda);
-  });
-  m.def(
-      "set_autocast_cpu_dtype",
-      [](ScalarType t) {
-        deprecated("set_autocast_cpu_dtype(dtype)",
-                   "set_autocast_dtype('cpu', dtype)");
-        autocast::set_dtype(kCpu, t);
-      },
-      py::arg("dtype"));
-  m.def(
-      "set_autocast_gpu_dtype",
-      [](ScalarType t) {
-        deprecated("set_autocast_gpu_dtype(dtype)",
-                   "set_autocast_dtype('cuda', dtype)");
-        autocast::set_dtype(kCuda, t);
-      },
-      py::arg("dtype"));
-}
 }  // namespace
 
 void bind_autocast(PyObject* module) {
   py::module_ m = as_module(module);
   bind_state(m);
   bind_cache(m);
-  bind_deprecated(m);
 }
 
 }  // namespace taeda::python

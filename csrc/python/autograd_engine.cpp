@@ -1,6 +1,6 @@
 // What the Python side of autograd calls: the engine, hooks, anomaly mode.
 #include <taeda/aten/core/level.h>
-#include <taeda/csrc/python/autograd_common.h>
+#include <taeda/csrc/python/autograd_function.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -224,6 +224,10 @@ void bind_autograd_engine(PyObject* module) {
     return node_object(IntrusivePtr<Node>::share(node));
   });
   m.def("_delayed_error", delayed_error);
+  m.def("_apply_function",
+        [](PyObject* cls, PyObject* args, PyObject* forward) {
+          return owned(apply_function(cls, args, forward));
+        });
   m.def("_bump_version", [](const TensorBase& t) { t.impl()->bump_version(); });
   m.def("_add_node_hooks", add_node_hooks);
   m.def("_push_saved_tensors_hooks", push_saved_hooks);

@@ -34,15 +34,11 @@ PyObject* exception_type(ErrorKind kind) {
 }
 // The exception of PyTorch's name, from where programs catch it.
 void raise_data_dependent(const char* what) {
-  PyObject* module =
-      PyImport_ImportModule("taeda.fx.experimental.symbolic_shapes");
-  if (module == nullptr) return;
-  PyObject* type =
-      PyObject_GetAttrString(module, "GuardOnDataDependentSymNode");
-  Py_DECREF(module);
-  if (type == nullptr) return;
-  PyErr_SetString(type, what);
-  Py_DECREF(type);
+  guarded_status([&] {
+    Ref type = imported("taeda.fx.experimental.symbolic_shapes",
+                        "GuardOnDataDependentSymNode");
+    raise(type.get(), "{}", what);
+  });
 }
 }  // namespace
 
@@ -93,22 +89,6 @@ void init_errors(PyObject* module) {
       translate_exception();
     }
   });
-}
-
-void raise_text(PyObject* type, const std::string& message) {
-  PyErr_SetString(type, message.c_str());
-  throw PythonError();
-}
-
-std::string_view utf8(PyObject* text) {
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
-  if (data == nullptr) throw PythonError();
-  return {data, static_cast<size_t>(size)};
-}
-
-std::string repr_of(PyObject* o) {
-  return std::string(utf8(checked(PyObject_Repr(o)).get()));
 }
 
 const char* library_name() { return library().c_str(); }

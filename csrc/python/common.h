@@ -55,7 +55,10 @@ inline Ref checked(PyObject* owned) {
 inline void check_status(int status) {
   if (status < 0) throw PythonError();
 }
-[[noreturn]] void raise_text(PyObject* type, const std::string& message);
+[[noreturn]] inline void raise_text(PyObject* type, const std::string& text) {
+  PyErr_SetString(type, text.c_str());
+  throw PythonError();
+}
 // raise(PyExc_TypeError, "expected a dtype, got {}", type_name_of(o));
 template <class... Values>
 [[noreturn]] void raise(PyObject* type,
@@ -88,12 +91,19 @@ int guarded_status(F&& f) {
 }
 
 // UTF-8 of a str; valid as long as the object.
-std::string_view utf8(PyObject* text);
+inline std::string_view utf8(PyObject* text) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
+  if (data == nullptr) throw PythonError();
+  return {data, static_cast<size_t>(size)};
+}
 inline Ref new_text(std::string_view s) {
   return checked(
       PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
 }
-std::string repr_of(PyObject* o);
+inline std::string repr_of(PyObject* o) {
+  return std::string(utf8(checked(PyObject_Repr(o)).get()));
+}
 // "taeda", or "torch" for a program that runs under as_torch.
 const char* library_name();
 void set_library_name(std::string name);

@@ -70,39 +70,6 @@ PyObject* get_index(PyObject* self, void*) {
   Device d = value_of<Device>(self);
   return d.has_index() ? PyLong_FromLong(d.index) : none();
 }
-PyObject* reduce(PyObject* self, PyObject*) {
-  Device d = value_of<Device>(self);
-  std::string name(device_type_name(d.type));
-  if (!d.has_index()) return Py_BuildValue("O(s)", device_type, name.c_str());
-  return Py_BuildValue(
-      "O(si)", device_type, name.c_str(), static_cast<int>(d.index));
-}
-
-// `with taeda.device(...)`: new tensors are made there. The devices to return
-// to form a stack, for one device object may be entered twice.
-std::vector<Device>& entered() {
-  static std::vector<Device> stack;
-  return stack;
-}
-PyObject* enter(PyObject* self, PyObject*) {
-  entered().push_back(default_device());
-  set_default_device(value_of<Device>(self));
-  return Py_NewRef(self);
-}
-PyObject* leave(PyObject*, PyObject*) {
-  set_default_device(entered().back());
-  entered().pop_back();
-  return none();
-}
-// As a decorator.
-PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    Ref f = imported("taeda.utils._device", "device_decorator");
-    Ref function = checked(PySequence_GetItem(args, 0));
-    return PyObject_CallFunctionObjArgs(f.get(), self, function.get(), nullptr);
-  });
-}
-
 PyGetSetDef getset[] = {
     {"type", get_type, nullptr, "The kind of device, a str.", nullptr},
     {"index",
@@ -111,12 +78,6 @@ PyGetSetDef getset[] = {
      "Which one of its kind, an int; None for the current one.",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-PyMethodDef methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
-    {"__enter__", enter, METH_NOARGS, nullptr},
-    {"__exit__", leave, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
 };
 }  // namespace
 
@@ -141,9 +102,7 @@ void init_device(PyObject* module) {
                           slot(Py_tp_str, str),
                           slot(Py_tp_hash, hash),
                           slot(Py_tp_richcompare, compare),
-                          slot(Py_tp_call, call),
                           {Py_tp_getset, getset},
-                          {Py_tp_methods, methods},
                           doc_slot("Where a tensor's memory is.")});
 }
 

@@ -25,7 +25,6 @@ struct Kind {
   static PyObject* reduce(PyObject* self, PyObject*) {
     return new_text(Name(value_of<T>(self))).release();
   }
-  static PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
   static PyObject* get_module(PyObject*, void*) {
     return new_text(library_name()).release();
   }
@@ -42,8 +41,6 @@ struct Kind {
     };
     static PyMethodDef methods[] = {
         {"__reduce__", reduce, METH_NOARGS, nullptr},
-        {"__copy__", same, METH_NOARGS, nullptr},
-        {"__deepcopy__", same, METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
     PyTypeObject* type = add_type(module,
@@ -74,14 +71,6 @@ PyObject* fact(PyObject* self, void*) {
 PyObject* get_itemsize(PyObject* self, void*) {
   return PyLong_FromSize_t(element_size(type_of(self)));
 }
-PyObject* to_real(PyObject* self, PyObject*) {
-  return Py_NewRef(dtype_object(real_type_of(type_of(self))));
-}
-PyObject* to_complex(PyObject* self, PyObject*) {
-  return guarded(
-      [&] { return Py_NewRef(dtype_object(complex_type_of(type_of(self)))); });
-}
-
 PyGetSetDef dtype_getset[] = {
     {"is_floating_point", fact<is_floating>, nullptr, nullptr, nullptr},
     {"is_complex", fact<is_complex>, nullptr, nullptr, nullptr},
@@ -89,12 +78,6 @@ PyGetSetDef dtype_getset[] = {
     {"itemsize", get_itemsize, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
-PyMethodDef dtype_methods[] = {
-    {"to_real", to_real, METH_NOARGS, "The dtype of the real part."},
-    {"to_complex", to_complex, METH_NOARGS, "The complex dtype of that width."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 constexpr std::pair<const char*, ScalarType> kOtherNames[] = {
     {"float", kFloat},
     {"double", kDouble},
@@ -134,7 +117,8 @@ ScalarType to_dtype(PyObject* o) {
 void init_dtype(PyObject* module) {
   dtype_type = Kind<ScalarType, dtype_name>::add(
       module, "taeda.dtype", "The element type of a tensor.", dtypes);
-  add_members(dtype_type, dtype_methods, dtype_getset);
+  static PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
+  add_members(dtype_type, no_methods, dtype_getset);
   for (const auto& [name, type] : kOtherNames) {
     add_object(module, name, dtype_object(type));
   }

@@ -1,4 +1,3 @@
-#include <taeda/csrc/python/symbolic_indexing.h>
 #include <taeda/csrc/python/tensor_functions.h>
 
 #include <taeda/aten/iter/copy.h>
@@ -305,6 +304,14 @@ bool has_symbol(PyObject* key) {
   ArrayRef<PyObject*> items = items_of(key);
   return std::any_of(items.begin(), items.end(), has_symbol);
 }
+// self[key] as views that keep the symbols; a null reference where the key has
+// more than numbers, slices, None and `...`.
+Ref symbolic_item(PyObject* self, PyObject* key) {
+  Ref item = imported("taeda._symbolic_indexing", "item");
+  Ref view =
+      checked(PyObject_CallFunctionObjArgs(item.get(), self, key, nullptr));
+  return view.get() == Py_None ? Ref() : view;
+}
 bool is_symbolic(const TensorBase& t, PyObject* key) {
   if (TAEDA_LIKELY(!t.impl()->is_symbolic() && sym_int_type == nullptr)) {
     return false;
@@ -315,9 +322,7 @@ bool is_symbolic(const TensorBase& t, PyObject* key) {
 PyObject* get_item(PyObject* self, PyObject* key) {
   const TensorBase& t = unwrap(self);
   if (TAEDA_UNLIKELY(is_symbolic(t, key))) {
-    if (std::optional<TensorBase> view = symbolic_item(t, key)) {
-      return wrap(*std::move(view));
-    }
+    if (Ref view = symbolic_item(self, key)) return view.release();
   }
   Plan plan(t);
   plan.parse(key);
@@ -335,9 +340,10 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
     return;
   }
   if (TAEDA_UNLIKELY(is_symbolic(t, key))) {
-    if (std::optional<TensorBase> view = symbolic_item(t, key)) {
+    if (Ref item = symbolic_item(self, key)) {
+      const TensorBase& view = unwrap(item.get());
       TensorBase source = assigned(t, value);
-      ops::copy_(*view, without_leading_ones(source, view->dim()), false);
+      ops::copy_(view, without_leading_ones(source, view.dim()), false);
       return;
     }
   }

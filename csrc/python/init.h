@@ -33,13 +33,10 @@ TAEDA_PARTS(_)
 void bind_autograd_engine(PyObject* module);
 void bind_torch_function(PyObject* module);
 void bind_settings(PyObject* module);
-void bind_dlpack(PyObject* module);
-void bind_library(PyObject* module);
-void bind_functorch(PyObject* module);
+void bind_return_types(PyObject* module);
 void bind_autocast(PyObject* module);
 void bind_torch_dispatch(PyObject* module);
 void bind_symbolic(PyObject* module);
 void bind_shared_memory(PyObject* module);
-void bind_cuda(PyObject* module);
 
 }  // namespace taeda::python

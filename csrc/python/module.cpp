@@ -1,10 +1,8 @@
 // PyInit__C: the types first, then the operators.
 #include <taeda/aten/iter/output.h>
-#include <taeda/csrc/extension/bridge.h>
 #include <taeda/csrc/python/arg_parser.h>
-#include <taeda/csrc/python/boxed_values.h>
 #include <taeda/csrc/python/init.h>
-#include <taeda/csrc/python/profiler.h>
+#include <taeda/csrc/python/lent.h>
 #include <taeda/csrc/python/values.h>
 
 #include <cstring>
@@ -74,15 +72,11 @@ PyObject* bind_rest(PyObject* module, PyObject*) {
     for (auto* bind : {bind_autograd_engine,
                        bind_torch_function,
                        bind_settings,
-                       bind_dlpack,
-                       bind_library,
-                       bind_functorch,
+                       bind_return_types,
                        bind_autocast,
                        bind_torch_dispatch,
                        bind_symbolic,
-                       bind_shared_memory,
-                       bind_cuda,
-                       bind_profiler}) {
+                       bind_shared_memory}) {
       bind(fresh.get());
     }
     PyObject* found = PyModule_GetDict(fresh.get());
@@ -95,29 +89,44 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// See bridge.h.
+// See lent.h.
 void add_bridge(PyObject* module) {
-  static const Bridge bridge{
-      .layout = Bridge::kLayout,
-      .tensor_type = tensor_base_type,
-      .wrap = [](TensorBase t) { return wrap(std::move(t)); },
-      .translate = translate_exception,
-      .unwrap = [](PyObject* o) -> const TensorBase& {
-        return unwrap_checked(o, "argument");
-      },
-      .wrap_number = [](const Scalar& v) { return wrap(v); },
-      .to_number = [](PyObject* o) { return to_scalar(o); },
-      .wrap_dtype = [](ScalarType t) { return wrap(t); },
-      .to_dtype = to_dtype,
-      .wrap_device = new_device,
-      .to_device = to_device,
-      .to_object =
-          [](const IValue& v, const ArgInfo& info) {
-            return to_object(v, kind_of(info)).release();
+  static const Lent lent{
+      {
+          .layout = Bridge::kLayout,
+          .tensor_type = tensor_base_type,
+          .wrap = [](TensorBase t) { return wrap(std::move(t)); },
+          .translate = translate_exception,
+          .unwrap = [](PyObject* o) -> const TensorBase& {
+            return unwrap_checked(o, "argument");
           },
-  };
+          .wrap_number = [](const Scalar& v) { return wrap(v); },
+          .to_number = [](PyObject* o) { return to_scalar(o); },
+          .wrap_dtype = [](ScalarType t) { return wrap(t); },
+          .to_dtype = to_dtype,
+          .wrap_device = new_device,
+          .to_device = to_device,
+      },
+      &tensor_class,
+      &parameter_class,
+      library_name,
+      wrap_as,
+      is_int_like,
+      is_scalar_like,
+      to_int,
+      to_double,
+      layout_object,
+      memory_format_object,
+      to_generator,
+      wrap,
+      &sym_int_type,
+      to_symbol,
+      to_symbols,
+      wrap,
+      &symbol_nodes()};
+  const Bridge* bridge = &lent;
   Ref capsule = checked(PyCapsule_New(
-      const_cast<Bridge*>(&bridge), Bridge::kName, /*destructor=*/nullptr));
+      const_cast<Bridge*>(bridge), Bridge::kName, /*destructor=*/nullptr));
   add_object(module, "_bridge", capsule.get());
 }
 

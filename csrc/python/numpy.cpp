@@ -3,7 +3,6 @@
 #include <taeda/aten/core/memory.h>
 #include <taeda/aten/settings.h>
 #include <taeda/c10/core/kept_forms.h>
-#include <taeda/csrc/autograd/variable.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 #include <taeda/csrc/python/tensor_functions.h>
@@ -128,80 +127,17 @@ void release_buffer(void* buffer, size_t) {
   delete view;
 }
 
-int64_t checked_count(int64_t count,
-                      int64_t offset,
-                      int64_t size,
-                      int64_t length) {
-  TAEDA_CHECK_AS(Value,
-                 length > 0 && count != 0,
-                 message("both buffer length ({}) and count ({}) must not be 0",
-                         length,
-                         count));
-  TAEDA_CHECK_AS(Value,
-                 offset >= 0 && offset < length,
-                 message("offset ({} bytes) must be non-negative and no "
-                         "greater than buffer length ({} bytes) minus 1",
-                         offset,
-                         length));
-  TAEDA_CHECK_AS(Value,
-                 count > 0 || (length - offset) % size == 0,
-                 message("buffer length ({} bytes) after offset ({} bytes) "
-                         "must be a multiple of element size ({})",
-                         length - offset,
-                         offset,
-                         size));
-  if (count < 0) count = (length - offset) / size;
-  TAEDA_CHECK_AS(
-      Value,
-      count <= (length - offset) / size,
-      message("requested buffer length ({} * {} bytes) after offset ({} bytes) "
-              "must not be greater than actual buffer length ({} bytes)",
-              count,
-              size,
-              offset,
-              length));
-  return count;
-}
-
-TensorBase frombuffer(py::handle buffer,
-                      std::optional<ScalarType> given,
-                      int64_t count,
-                      int64_t offset,
-                      bool requires_grad) {
-  if (!given) {
-    raise(PyExc_TypeError,
-          "frombuffer() missing 1 required keyword argument: 'dtype'");
-  }
-  ScalarType dtype = *given;
-  // First as writable memory. A read-only buffer is taken, too, with a warning,
-  // for tensors have no such state.
+// Over the elements of a buffer whose length was checked (taeda/_buffers.py).
+TensorBase over_buffer(py::handle buffer,
+                       ScalarType dtype,
+                       int64_t count,
+                       int64_t offset) {
   auto view = std::make_unique<Py_buffer>();
-  if (PyObject_GetBuffer(buffer.ptr(), view.get(), PyBUF_WRITABLE) < 0) {
-    PyErr_Clear();
-    if (PyObject_GetBuffer(buffer.ptr(), view.get(), PyBUF_SIMPLE) < 0) {
-      PyErr_Clear();
-      raise(PyExc_ValueError,
-            "could not retrieve buffer from object of type {}",
-            type_name_of(buffer.ptr()));
-    }
-    check_status(PyErr_WarnEx(PyExc_UserWarning,
-                              "The given buffer is not writable, and tensors "
-                              "have no read-only state: do not write to it.",
-                              1));
-  }
-  auto size = static_cast<int64_t>(element_size(dtype));
-  try {
-    count = checked_count(count, offset, size, view->len);
-  } catch (...) {
-    PyBuffer_Release(view.get());
-    throw;
-  }
+  check_status(PyObject_GetBuffer(buffer.ptr(), view.get(), PyBUF_SIMPLE));
   char* data = static_cast<char*>(view->buf) + offset;
-  auto bytes = static_cast<size_t>(count * size);
+  size_t bytes = static_cast<size_t>(count) * element_size(dtype);
   DataPtr memory{data, view.release(), release_buffer};
-  TensorBase t = over_memory(std::move(memory), bytes, dtype, {count}, {1});
-  if (requires_grad) autograd::set_requires_grad(t, true);
-  return t;
+  return over_memory(std::move(memory), bytes, dtype, {count}, {1});
 }
 
 TensorBase from_numpy(py::handle array) {
@@ -307,17 +243,8 @@ void init_numpy(PyObject* module) {
   m.def("from_numpy",
         from_numpy,
         "from_numpy(ndarray) -> Tensor\n\nA tensor over the array's memory.");
-  m.def("frombuffer",
-        frombuffer,
-        "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) "
-        "-> Tensor\n\nA 1-D tensor over the memory of an object with Python's "
-        "buffer protocol.",
-        py::arg("buffer"),
-        py::kw_only(),
-        py::arg("dtype") = py::none(),
-        py::arg("count") = -1,
-        py::arg("offset") = 0,
-        py::arg("requires_grad") = false);
+  m.def("_over_buffer", over_buffer);
+  m.def("_element_size", [](ScalarType t) { return element_size(t); });
 }
 
 }  // namespace taeda::python

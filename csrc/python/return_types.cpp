@@ -1,8 +1,10 @@
 #include <taeda/csrc/python/return_types.h>
 
-#include <taeda/csrc/python/arg_parser.h>
+#include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/init.h>
 
 #include <cstring>
+#include <map>
 
 namespace taeda::python {
 
@@ -24,16 +26,31 @@ PyObject* repr(PyObject* self) {
         .release();
   });
 }
-}  // namespace
 
-std::vector<StructType*> struct_types() {
-  std::vector<StructType*> out;
+// Those of all operators, by name.
+std::map<std::string_view, StructType*> struct_types() {
+  std::map<std::string_view, StructType*> out;
   for (auto* const* shard = function_shards; *shard != nullptr; ++shard) {
     StructType* const* s = (*shard)->structs;
-    while (*s != nullptr) out.push_back(*s++);
+    for (; *s != nullptr; ++s) out.emplace((*s)->name, *s);
   }
   return out;
 }
+
+// The type of an operator's results.
+py::object return_type(std::string_view name) {
+  auto all = struct_types();
+  auto found = all.find(name);
+  if (found == all.end()) raise(PyExc_KeyError, "{}", name);
+  return py::reinterpret_borrow<py::object>(
+      reinterpret_cast<PyObject*>(struct_type(*found->second)));
+}
+std::vector<std::string_view> return_type_names() {
+  std::vector<std::string_view> out;
+  for (const auto& [name, type] : struct_types()) out.push_back(name);
+  return out;
+}
+}  // namespace
 
 PyTypeObject* struct_type(StructType& type) {
   if (type.type != nullptr) return type.type;
@@ -66,6 +83,12 @@ PyObject* wrap_struct(StructType& type, PyObject* sequence) {
     PyStructSequence_SetItem(out.get(), i++, Py_NewRef(item));
   }
   return out.release();
+}
+
+void bind_return_types(PyObject* module) {
+  py::module_ m = as_module(module);
+  m.def("_return_type", return_type);
+  m.def("_return_type_names", return_type_names);
 }
 
 }  // namespace taeda::python

@@ -11,8 +11,6 @@ struct StructType {
   PyTypeObject* type;  // made when first needed
 };
 
-// Those of all operators.
-std::vector<StructType*> struct_types();
 PyTypeObject* struct_type(StructType& type);
 // Takes over a sequence of the fields; a new reference to the named tuple.
 PyObject* wrap_struct(StructType& type, PyObject* sequence);

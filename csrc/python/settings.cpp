@@ -3,6 +3,7 @@
 #include <taeda/aten/native/sparse/sparse_tensor.h>
 #include <taeda/aten/settings.h>
 #include <taeda/c10/core/allocator.h>
+#include <taeda/c10/core/gpu.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
 
@@ -20,27 +21,18 @@ Attention to_way(int64_t way) {
   return static_cast<Attention>(way);
 }
 
-std::vector<int64_t> attention_order() {
-  auto order = settings::attention_order();
-  std::vector<int64_t> out;
-  for (Attention way : order) out.push_back(static_cast<int64_t>(way));
+using Ways = std::array<int64_t, settings::kAttentionWays>;
+Ways attention_order() {
+  Ways out;
+  std::ranges::transform(settings::attention_order(),
+                         out.begin(),
+                         [](Attention a) { return static_cast<int64_t>(a); });
   return out;
 }
-// Takes a permutation of all ways: a list of their numbers.
-void set_attention_order(const std::vector<int64_t>& ways) {
+// A permutation of all ways.
+void set_attention_order(const Ways& ways) {
   settings::AttentionOrder order;
-  unsigned seen = 0;
-  TAEDA_CHECK_AS(
-      Value,
-      ways.size() == order.size(),
-      message("attention: the order is a list of {} kernels", order.size()));
-  for (size_t i = 0; i < order.size(); ++i) {
-    order[i] = to_way(ways[i]);
-    seen |= 1U << static_cast<unsigned>(order[i]);
-  }
-  TAEDA_CHECK_AS(Value,
-                 seen == (1U << order.size()) - 1,
-                 "attention: the order names a kernel twice");
+  std::ranges::transform(ways, order.begin(), to_way);
   settings::set_attention_order(order);
 }
 
@@ -64,8 +56,12 @@ void bind_settings(PyObject* module) {
   m.def("_enable_attention", [](int64_t way, bool on) {
     settings::enable_attention(to_way(way), on);
   });
+  m.def("_real_type", real_type_of);
+  m.def("_complex_type", complex_type_of);
   m.def("_attention_order", attention_order);
   m.def("_reset_cpu_peak", [] { cpu_allocator().reset_peak(); });
+  m.def("_gpu_is_in_use",
+        [] { return gpu_is_loaded() && !gpu_is_lost_in_fork(); });
   // Of the CPU: bytes in use, the most there were, bytes kept, allocations.
   m.def("_cpu_memory", [] {
     AllocatorStats stats = cpu_allocator().stats();

@@ -71,24 +71,6 @@ PyObject* repr(PyObject* self) {
   });
 }
 
-PyObject* numel(PyObject* self, PyObject*) {
-  Ref product(PyLong_FromLong(1));
-  for (Py_ssize_t i = 0; product && i < PyTuple_GET_SIZE(self); ++i) {
-    product = Ref(PyNumber_Multiply(product.get(), PyTuple_GET_ITEM(self, i)));
-  }
-  return product.release();
-}
-
-// The items as a tuple that is no Size.
-Ref plain(PyObject* self) {
-  return new_tuple(static_cast<size_t>(PyTuple_GET_SIZE(self)),
-                   [&](size_t i) { return Py_NewRef(items_of(self)[i]); });
-}
-PyObject* reduce(PyObject* self, PyObject*) {
-  return guarded(
-      [&] { return Py_BuildValue("(O(O))", size_type, plain(self).get()); });
-}
-
 PyObject* concat(PyObject* a, PyObject* b) {
   if (!PyTuple_Check(a) || !PyTuple_Check(b)) {
     PyErr_Format(PyExc_TypeError,
@@ -114,12 +96,6 @@ PyObject* subscript(PyObject* self, PyObject* index) {
   PyObject* out = PyTuple_Type.tp_as_mapping->mp_subscript(self, index);
   return PySlice_Check(index) ? as_size(out) : out;
 }
-
-PyMethodDef methods[] = {
-    {"numel", numel, METH_NOARGS, "The number of elements of that shape."},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
 }  // namespace
 
 PyObject* new_size(IntArrayRef sizes) {
@@ -147,7 +123,6 @@ void init_size(PyObject* module) {
                         slot(Py_nb_add, add),
                         slot(Py_sq_repeat, repeat),
                         slot(Py_mp_subscript, subscript),
-                        {Py_tp_methods, methods},
                         doc_slot("The shape of a tensor.")},
                        0,
                        &PyTuple_Type);

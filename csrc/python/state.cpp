@@ -93,12 +93,6 @@ SharedGenerator set_state(const SharedGenerator& g, const TensorBase& t) {
   g->set_state(t.const_data<uint8_t>(), static_cast<size_t>(t.numel()));
   return g;
 }
-
-py::tuple reduce(const SharedGenerator& g) {
-  py::object rebuild = owned(imported("taeda.random", "_rebuild_generator"));
-  return py::make_tuple(rebuild,
-                        py::make_tuple(g->device().str(), get_state(g)));
-}
 }  // namespace
 
 Generator to_generator(PyObject* o) {
@@ -120,7 +114,6 @@ void init_generator(PyObject* module) {
       .def("get_state", get_state, "The state as a uint8 tensor.")
       .def("set_state", set_state, "Goes back to a saved state.")
       .def("clone_state", clone_state, "A generator that draws alike.")
-      .def("__reduce__", reduce)
       .def_property_readonly(
           "device",
           [](const SharedGenerator& g) { return g->device(); },

@@ -21,8 +21,15 @@ Dims<SymInt> to_symbols(PyObject* o, const char* where);
 // An int where it is no symbol.
 PyObject* wrap(const SymInt& v);
 PyObject* new_symbolic_tuple(ArrayRef<SymInt> values);
-PyObject* new_symbolic_list(ArrayRef<SymInt> values);
 PyObject* new_symbolic_size(ArrayRef<SymInt> sizes);  // taeda.Size
+
+// The nodes of taeda.SymInt belong to the module _shapes, without which nobody
+// has a symbol.
+struct SymbolNodes {
+  SymInt (*value)(PyObject* node);
+  PyObject* (*make)(const SymInt& v);  // a new reference
+};
+SymbolNodes& symbol_nodes();
 
 // Ends the conversion of a call's arguments to integers: call_symbolic makes
 // the call instead.

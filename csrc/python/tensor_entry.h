@@ -2,8 +2,8 @@
 // way to __torch_function__, then runs its body with errors translated.
 #pragma once
 
-#include <taeda/csrc/python/tensor_docs.h>
 #include <taeda/csrc/python/torch_function.h>
+#include <taeda/gen/python/tensor_docs.h>
 
 namespace taeda::python {
 
@@ -60,6 +60,17 @@ PyObject* to_object(T v) {
   } else {
     return wrap(std::move(v));
   }
+}
+
+// The text of a name in tensor_docs.yaml, found when the tables are compiled. A
+// method without one does not compile; names that begin with an underscore need
+// none.
+consteval const char* tensor_doc(std::string_view name) {
+  for (const TensorDoc& doc : kTensorDocs) {
+    if (doc.name == name) return doc.text;
+  }
+  if (name.front() != '_') throw "tensor_docs.yaml has no text for this name";
+  return nullptr;
 }
 
 // Rows whose result is an expression of the tensor `t`.

@@ -1,8 +1,7 @@
-// __torch_dispatch__: classes of tensors and modes that compute operators below
-// autograd, see Note [Python dispatch] in torch_dispatch.cpp.
+// __torch_dispatch__: classes of tensors that compute operators below autograd;
+// how is csrc/boxed's, see Note [Python dispatch] there.
 #pragma once
 
-#include <taeda/aten/core/ivalue.h>
 #include <taeda/csrc/python/tensor_type.h>
 
 namespace taeda::python {
@@ -15,9 +14,5 @@ void settle_protocols(PyTypeObject* type);
 // As wrap_as, for classes that programs name; the tensor gets into the hands of
 // such a class, or out of them.
 PyObject* wrap_for(TensorBase t, PyTypeObject* type);
-
-// Runs linear and matmul, which are kernels here for the sake of quick calls,
-// as the views and products that Python sees of them; false for all others.
-bool run_parts(const OperatorEntry& op, Stack& stack);
 
 }  // namespace taeda::python

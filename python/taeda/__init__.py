@@ -58,6 +58,11 @@ _LAZY_NAMES = {
         " sparse_bsr_tensor sparse_bsc_tensor dsmm hsmm saddmm spmm"
     ),
     "serialization": "load save",
+    "_autocast_names": (
+        "is_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_enabled"
+        " set_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_gpu_dtype"
+    ),
+    "_buffers": "frombuffer",
     "futures": "Future",
     "_foreign_kernels": (
         "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution"
@@ -126,10 +131,8 @@ _LAZY_NAMES = {
     "_functorch.vmap": "vmap",
     "_C": (
         "is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled"
-        " is_autocast_enabled is_autocast_cpu_enabled set_autocast_enabled"
-        " get_autocast_dtype set_autocast_dtype get_autocast_cpu_dtype"
-        " get_autocast_gpu_dtype set_autocast_cpu_enabled set_autocast_cpu_dtype"
-        " set_autocast_gpu_dtype"
+        " is_autocast_enabled set_autocast_enabled"
+        " get_autocast_dtype set_autocast_dtype"
         " is_autocast_cache_enabled set_autocast_cache_enabled"
         " clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting"
     ),
@@ -189,9 +192,15 @@ _sys.meta_path.append(_NoFile)
 def _native_name(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
-    from taeda._compat import native_names
+    from taeda import _boxed
 
-    found = getattr(native_names, name, None)
+    found = getattr(_boxed, name, None)
+    if name == "_functorch":
+        found.__getattr__ = _transform_name
+    if found is None:
+        from taeda._compat import native_names
+
+        found = getattr(native_names, name, None)
     if found is None:
         found = _placeholder("taeda._C", name)
     setattr(_C, name, found)
@@ -213,7 +222,6 @@ def _first_miss(name: str):
         raise AttributeError(name)
     _C._bind_rest()
     _C.__getattr__ = _native_name
-    _C._functorch.__getattr__ = _transform_name
     return getattr(_C, name)
 
 
@@ -232,8 +240,15 @@ for _space in ("_nn", "_linalg", "_special", "_fft", "_sparse", "_nested"):
     _sys.modules.setdefault(f"taeda._C.{_space}", getattr(_C, _space))
 _attach(_C.UntypedStorage)
 for _owner, _names in (
-    (_C.dtype, "abbr"),
-    (_C.Generator, "get_offset set_offset graphsafe_get_state graphsafe_set_state"),
+    (_C.dtype, "abbr to_real to_complex __copy__ __deepcopy__"),
+    (_C.layout, "__copy__ __deepcopy__"),
+    (_C.memory_format, "__copy__ __deepcopy__"),
+    (_C.device, "__enter__ __exit__ __call__ __reduce__"),
+    (_C.Size, "numel __reduce__"),
+    (
+        _C.Generator,
+        "get_offset set_offset graphsafe_get_state graphsafe_set_state __reduce__",
+    ),
     (_C.UntypedStorage, "hpu mps"),
 ):
     for _name in _names.split():

@@ -202,7 +202,9 @@ def get_device_module(device=None):
 
 def to_dlpack(tensor: Tensor):
     """A DLPack capsule over the tensor's memory."""
-    return _C._to_dlpack(tensor)
+    from taeda import _dlpack
+
+    return _dlpack.to_dlpack(tensor)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
@@ -220,8 +222,10 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
         >>> taeda.from_dlpack(taeda.arange(3)).tolist()
         [0, 1, 2]
     """
+    from taeda import _dlpack
+
     if not hasattr(ext_tensor, "__dlpack__"):
-        return _C._from_dlpack(ext_tensor)
+        return _dlpack.from_dlpack(ext_tensor)
     options = {}
     if copy is not None:
         options["copy"] = copy
@@ -229,7 +233,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
         capsule = ext_tensor.__dlpack__(max_version=(1, 0), **options)
     except TypeError:
         capsule = ext_tensor.__dlpack__(**options)
-    found = _C._from_dlpack(capsule)
+    found = _dlpack.from_dlpack(capsule)
     return found if device is None else found.to(device)
 
 
@@ -295,10 +299,12 @@ def _shared(obj, dtype):
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj), True
     if type(obj).__name__ == "PyCapsule":
-        return _C._from_dlpack(obj), True
+        return from_dlpack(obj), True
     if isinstance(obj, (list, tuple, str, Size)) or not _has_buffer(obj):
         return None, False
-    return _C.frombuffer(obj, dtype=dtype or _C.get_default_dtype()), True
+    from taeda._buffers import frombuffer
+
+    return frombuffer(obj, dtype=dtype or _C.get_default_dtype()), True
 
 
 def _has_buffer(obj) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from taeda import _C
 
 __all__ = ["MEMBERS"]
@@ -20,6 +22,59 @@ def abbr(self) -> str:
     if kind in _LETTERS:
         return _LETTERS[kind] + name[len(kind) :]
     return name.replace("float8_", "f8")
+
+
+def to_real(self):
+    """The dtype of the real part."""
+    return _C._real_type(self)
+
+
+def to_complex(self):
+    """The complex dtype of that width; RuntimeError where there is none."""
+    return _C._complex_type(self)
+
+
+def __copy__(self):
+    return self
+
+
+def __deepcopy__(self, memo):
+    return self
+
+
+# `with taeda.device(...)`: new tensors are made there. The devices to return to form a
+# stack, for one device object may be entered twice.
+_left: list = []
+
+
+def __enter__(self):
+    _left.append(_C._get_default_device())
+    _C._set_default_device(self)
+    return self
+
+
+def __exit__(self, *error) -> None:
+    _C._set_default_device(_left.pop())
+
+
+def __call__(self, function):
+    """As a decorator: calls of the function make new tensors there."""
+    from taeda.utils._contextlib import context_decorator
+
+    return context_decorator(self, function)
+
+
+def _reduce_device(self):
+    return _C.device, (self.type,) if self.index is None else (self.type, self.index)
+
+
+def numel(self) -> int:
+    """The number of elements of that shape."""
+    return math.prod(self)
+
+
+def _reduce_size(self):
+    return _C.Size, (tuple(self),)
 
 
 def get_offset(self) -> int:
@@ -56,6 +111,12 @@ def graphsafe_set_state(self, _new_state):
     )
 
 
+def _reduce_generator(self):
+    from taeda.random import _rebuild_generator
+
+    return _rebuild_generator, (str(self.device), self.get_state())
+
+
 def hpu(self, device=None, non_blocking: bool = False):
     """A copy on a Habana device.
 
@@ -70,11 +131,20 @@ def mps(self):
     raise RuntimeError("taeda.UntypedStorage(): Storage device not recognized: mps")
 
 
+def _named(*functions) -> dict:
+    return {f.__name__: f for f in functions}
+
+
+_COPIES = _named(__copy__, __deepcopy__)
 MEMBERS = {
-    _C.dtype: {"abbr": abbr},
+    _C.dtype: {"abbr": abbr, **_named(to_real, to_complex), **_COPIES},
+    _C.layout: _COPIES,
+    _C.memory_format: _COPIES,
+    _C.device: {"__reduce__": _reduce_device, **_named(__enter__, __exit__, __call__)},
+    _C.Size: {"__reduce__": _reduce_size, "numel": numel},
     _C.Generator: {
-        f.__name__: f
-        for f in (get_offset, set_offset, graphsafe_get_state, graphsafe_set_state)
+        "__reduce__": _reduce_generator,
+        **_named(get_offset, set_offset, graphsafe_get_state, graphsafe_set_state),
     },
-    _C.UntypedStorage: {f.__name__: f for f in (hpu, mps)},
+    _C.UntypedStorage: _named(hpu, mps),
 }

@@ -6,7 +6,7 @@ what a call needs is kept; alias annotations are recognised and remembered as `w
 
 from __future__ import annotations
 
-# Letters of the native side (csrc/python/library.cpp, Note [Kinds]).
+# Letters of the native side (csrc/boxed/boxed_values.h, Note [Kinds]).
 _LETTERS = {
     "Tensor": "T",
     "int": "i",

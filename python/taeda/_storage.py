@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import taeda
 from taeda import _C
 
@@ -200,13 +202,98 @@ def pin_memory(self, device=None):
     return _seen(self).pin_memory().untyped_storage()
 
 
+def cpu(self):
+    """The storage in the CPU's memory: itself where it is there already."""
+    return self.to(device="cpu")
+
+
+def untyped(self):
+    """The storage itself, as the method of typed ones gives what they hold."""
+    return self
+
+
+def element_size(self) -> int:
+    """The size of a byte: 1."""
+    return 1
+
+
+def get_device(self) -> int:
+    """The index of the device; -1 on the CPU."""
+    return -1 if self.device.index is None else self.device.index
+
+
+@property
+def is_cuda(self) -> bool:
+    """Whether the memory is a GPU's."""
+    return self.device.type == "cuda"
+
+
+@property
+def is_hpu(self) -> bool:
+    """False: no such memory here."""
+    return False
+
+
+is_sparse = is_hpu
+
+
+def tolist(self) -> list[int]:
+    """Its bytes as a list of ints."""
+    return list(memoryview(self.cpu()))
+
+
 def __iter__(self):
     return iter(self.tolist())
 
 
+def __deepcopy__(self, memo):
+    if self._cdata not in memo:
+        memo[self._cdata] = self.clone()
+    return memo[self._cdata]
+
+
+def __sizeof__(self) -> int:
+    return object.__sizeof__(self) + self.nbytes()
+
+
+def _part(self, index):
+    """A byte or a slice, over the same memory."""
+    size = len(self)
+    if isinstance(index, slice):
+        start, stop, step = index.indices(size)
+        if step != 1:
+            raise RuntimeError(f"slices of storages must have step 1, got {step}")
+        return self._slice(start, max(0, stop - start))
+    index = operator.index(index)
+    if not -size <= index < size:
+        raise IndexError(f"index {index} out of range for storage of size {size}")
+    return self._slice(index % size, 1)
+
+
+def __getitem__(self, index):
+    part = _part(self, index)
+    return part if isinstance(index, slice) else part.tolist()[0]
+
+
+def __setitem__(self, index, byte) -> None:
+    _part(self, index).fill_(byte)
+
+
+_init = _C.UntypedStorage.__init__
+
+
+def __init__(self, size=0, device=None) -> None:
+    if isinstance(size, int):
+        _init(self, size, device)
+        return
+    _init(self, len(size), device)
+    memoryview(self)[:] = bytes(int(byte) & 255 for byte in size)
+
+
 _METHODS = (
     "share_memory_ is_shared filename byteswap to cuda type new is_pinned pin_memory"
-    " __iter__"
+    " cpu untyped element_size get_device is_cuda is_hpu is_sparse tolist"
+    " __iter__ __deepcopy__ __sizeof__ __getitem__ __setitem__ __init__"
 )
 
 

@@ -408,3 +408,30 @@ _fill_float()
 for _class in (SymBool, SymFloat, SymInt):
     _class.__module__ = "taeda"
 _C._set_sym_int_type(SymInt)
+
+
+def call_operator(name: str, variant: str, rows):
+    """A call that has symbols among its arguments, made by the operator's object.
+
+    Args:
+        name, variant: the overload's.
+        rows: of each argument the parameter's name, the schema's, which is empty where
+            the schema has none, and the value.
+
+    Raises:
+        NotImplementedError: there is an `out`.
+    """
+    from taeda._ops import overload_of
+
+    arguments, extra = {}, {}
+    for parameter, argument, value in rows:
+        if argument:
+            arguments[argument] = value
+        else:
+            extra[parameter] = value
+    if extra.get("out") is not None:
+        raise NotImplementedError(
+            f"{name}: out= is not there for calls with symbolic integers"
+        )
+    made = overload_of(name, variant)(**arguments)
+    return made.requires_grad_() if extra.get("requires_grad") else made

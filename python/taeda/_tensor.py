@@ -97,7 +97,9 @@ class Tensor(_C.TensorBase):
             raise BufferError(f"__dlpack__: cannot export to the device {dl_device}")
         source = self.clone() if copy else self
         versioned = max_version is not None and max_version[0] >= 1
-        return _C._to_dlpack(source, versioned, bool(copy))
+        from taeda import _dlpack
+
+        return _dlpack.to_dlpack(source, versioned, bool(copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if _overrides(self):
@@ -334,7 +336,11 @@ class Tensor(_C.TensorBase):
 
     def is_pinned(self, device=None) -> bool:
         """Whether the memory is page-locked, so that a GPU copies it by itself."""
-        return _C._cuda.is_pinned(self)
+        if not _C._gpu_is_in_use():
+            return False
+        from taeda import _cuda
+
+        return _cuda.is_pinned(self)
 
     def pin_memory(self, device=None) -> Tensor:
         """The same elements in page-locked memory; `self` where it lies there already.
@@ -344,15 +350,15 @@ class Tensor(_C.TensorBase):
         Raises:
             RuntimeError: there is no GPU, or the tensor lies on one.
         """
-        if _C._cuda.is_pinned(self):
+        if self.is_pinned():
             return self
-        from taeda import cuda
+        from taeda import _cuda, cuda
 
         if not cuda.is_available():
             raise RuntimeError(
                 "Cannot access accelerator device when none is available."
             )
-        return _C._cuda.pinned_like(self).copy_(self)
+        return _cuda.pinned_like(self).copy_(self)
 
     def share_memory_(self):
         """Move the memory where other processes can see it.

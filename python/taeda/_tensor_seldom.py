@@ -66,7 +66,9 @@ def record_stream(self, s) -> None:
     if not isinstance(s, kinds):
         raise TypeError(f"record_stream: expected a stream, got {type(s).__name__}")
     if self.is_cuda:
-        _C._cuda.record_stream(self, s.device_index, s.stream_id)
+        from taeda import _cuda
+
+        _cuda.record_stream(self, s.device_index, s.stream_id)
 
 
 def _repr_html_(self) -> str:

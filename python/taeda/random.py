@@ -36,7 +36,7 @@ def manual_seed(seed: int) -> Generator:
 def _each_gpu(name: str, *args):
     """A function of `cuda.random`, where GPUs are in use: others have no generator
     yet, and take the CPU's seed when they get it."""
-    if _C._cuda.is_loaded() and not _C._cuda.is_lost_in_fork():
+    if _C._gpu_is_in_use():
         from taeda.cuda import random
 
         return getattr(random, name)(*args)

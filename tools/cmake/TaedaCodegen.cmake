@@ -23,6 +23,7 @@ file(GLOB_RECURSE _codegen_inputs CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/tools/codegen/*.py"
   "${PROJECT_SOURCE_DIR}/tools/codegen/*.tmpl"
   "${PROJECT_SOURCE_DIR}/tools/codegen/stubs/*.pyi"
+  "${PROJECT_SOURCE_DIR}/csrc/python/tensor_docs.yaml"
   # Tables of names, for the stubs of packages.
   "${PROJECT_SOURCE_DIR}/python/taeda/__init__.py"
   "${PROJECT_SOURCE_DIR}/python/taeda/_compat/table.py"

@@ -6,7 +6,7 @@ install(TARGETS taeda EXPORT TaedaTargets LIBRARY DESTINATION ${TAEDA_LIBDIR})
 if(TARGET _C)
   install(TARGETS _C LIBRARY DESTINATION taeda)
 endif()
-foreach(_module _capture _compiler _distributed)
+foreach(_module _capture _compiler _distributed ${TAEDA_BINDINGS})
   if(TARGET ${_module})
     install(TARGETS ${_module} LIBRARY DESTINATION taeda)
   endif()
@@ -37,6 +37,7 @@ foreach(_layer c10 aten csrc)
     PATTERN "csrc/python" EXCLUDE
     PATTERN "csrc/compiler" EXCLUDE
     PATTERN "csrc/distributed" EXCLUDE
+    PATTERN "csrc/boxed" EXCLUDE
     PATTERN "plugin" EXCLUDE)
 endforeach()
 install(FILES ${TAEDA_FRONT_HEADERS} DESTINATION taeda/include/taeda)

@@ -21,9 +21,9 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
   # pybind11 alone costs every source that includes it four seconds: it defines tables
   # that bring its whole run time into each object. Such sources are compiled in
   # batches, by subject; sources that are not listed are compiled on their own.
-  set(_batch_engine autocast autograd_engine functorch torch_function)
-  set(_batch_values boxed_values common cuda dlpack library symbolic)
-  set(_batch_state numpy profiler settings state storage torch_dispatch)
+  set(_batch_engine arg_error autocast autograd_engine return_types torch_function)
+  set(_batch_values common symbolic)
+  set(_batch_state numpy settings state storage torch_dispatch)
   foreach(_batch engine values state)
     list(TRANSFORM _batch_${_batch} PREPEND csrc/python/)
     list(TRANSFORM _batch_${_batch} APPEND .cpp)
@@ -34,6 +34,24 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
     UNITY_BUILD_MODE GROUP
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")
+endif()
+
+# Bindings beside their features, loaded when these are first used. They have no
+# symbols of _C, whose functions they get by a table (csrc/python/lent.h).
+if(TARGET _C)
+  add_library(taeda_lent OBJECT csrc/extension/lent.cpp)
+  add_dependencies(taeda_lent taeda_gen)
+  target_link_libraries(taeda_lent PRIVATE
+    taeda taeda_flags pybind11::headers Python::Module)
+  foreach(_module IN LISTS TAEDA_BINDINGS)
+    Python_add_library(${_module} MODULE WITH_SOABI
+      ${TAEDA_SOURCES${_module}} $<TARGET_OBJECTS:taeda_lent>)
+    add_dependencies(${_module} taeda_gen)
+    target_link_libraries(${_module} PRIVATE taeda taeda_flags pybind11::headers)
+    set_target_properties(${_module} PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
+      INSTALL_RPATH "$ORIGIN/lib")
+  endforeach()
 endif()
 
 # _compiler: the graph compiler, which is loaded when something is compiled.

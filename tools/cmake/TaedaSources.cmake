@@ -20,6 +20,20 @@ set(TAEDA_DISTRIBUTED_SOURCES ${TAEDA_SOURCES})
 list(FILTER TAEDA_DISTRIBUTED_SOURCES INCLUDE REGEX "^csrc/distributed/")
 list(FILTER TAEDA_SOURCES EXCLUDE REGEX "^csrc/distributed/")
 
+# An extension module of its own each: what it is for is its folder's.
+set(TAEDA_BINDINGS _boxed _shapes _cuda _profiler _dlpack)
+set(TAEDA_FOLDER_boxed csrc/boxed)
+set(TAEDA_FOLDER_shapes csrc/symbolic)
+set(TAEDA_FOLDER_cuda csrc/gpu)
+set(TAEDA_FOLDER_dlpack csrc/dlpack)
+set(TAEDA_FOLDER_profiler csrc/profiler/bindings)
+foreach(_module IN LISTS TAEDA_BINDINGS)
+  set(TAEDA_SOURCES${_module} ${TAEDA_SOURCES})
+  list(FILTER TAEDA_SOURCES${_module} INCLUDE REGEX "^${TAEDA_FOLDER${_module}}/")
+  list(FILTER TAEDA_SOURCES EXCLUDE REGEX "^${TAEDA_FOLDER${_module}}/")
+endforeach()
+list(FILTER TAEDA_SOURCES EXCLUDE REGEX "^csrc/extension/")
+
 file(GLOB TAEDA_PLUGINS CONFIGURE_DEPENDS
   RELATIVE "${PROJECT_SOURCE_DIR}"
   "${PROJECT_SOURCE_DIR}/aten/native/*/CMakeLists.txt")

@@ -38,7 +38,8 @@ def emit(operators: Iterable[Operator], out: Output) -> None:
 # One overload -----------------------------------------------------------------
 
 
-def _c_text(text: str) -> str:
+def c_text(text: str) -> str:
+    """A text as C++ writes it."""
     for old, new in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n")):
         text = text.replace(old, new)
     return f'"{text}"'
@@ -305,8 +306,8 @@ def _function(function: PyFunction, structs: dict[str, list[str]]) -> list[str]:
         rows.append(
             f"{{{table}, {len(signature.params)}, {signature.self_index}, "
             f"{' | '.join(flags) or '0'}, call_{ident}, "
-            f"{_c_text(signature.shown(method=False))}{_operator_of(signature)}, "
-            f"{_c_text(signature.shown(method=True))}}}"
+            f"{c_text(signature.shown(method=False))}{_operator_of(signature)}, "
+            f"{c_text(signature.shown(method=True))}}}"
         )
     joined = ",\n    ".join(rows)
     lines.append(f"constexpr Overload overloads_{name}[] = {{\n    {joined}}};")
@@ -325,13 +326,13 @@ def _tables(
     for f in functions:
         for name in all_names(f):
             if f.is_function:
-                doc = _c_text(docstring(f, name))
+                doc = c_text(docstring(f, name))
                 definitions.append(
                     f'TAEDA_PY_FUNCTION("{name}", function_{f.name}, {doc}),'
                 )
                 modules.append(f'"{f.record.python.module}",')
             if f.is_method:
-                doc = _c_text(method_docstring(f, name))
+                doc = c_text(method_docstring(f, name))
                 methods.append(f'TAEDA_PY_METHOD("{name}", function_{f.name}, {doc}),')
     end = "{nullptr, nullptr, 0, nullptr}};"
     pointers = ", ".join([f"&function_{f.name}" for f in functions] + ["nullptr"])

@@ -97,8 +97,7 @@ def _link(link: pathlib.Path, target: pathlib.Path) -> None:
 
 def _native_parts(tree: pathlib.Path) -> dict[str, pathlib.Path]:
     """What of a build belongs into the package: its place there, its file."""
-    names = ("_C", "_capture", "_compiler", "_distributed")
-    modules = [path for name in names for path in tree.glob(f"{name}.*.so")]
+    modules = tree.glob("_*.so")
     parts = {path.name: path for path in modules}
     parts["lib"] = tree / "lib"
     parts["include"] = tree / "include"

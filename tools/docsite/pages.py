@@ -140,5 +140,3 @@ def _signature(entry: Entry) -> str:
     if isinstance(value, type):
         return f"class {entry.path}{shown.removesuffix(' -> None')}"
     return entry.path + shown
-
-

@@ -4,9 +4,8 @@
 Checked for c10, aten and csrc:
 - includes of our own read <taeda/LAYER/...>, name a file that exists, and point to
   the same layer or one below;
-- Python.h and pybind11 only in csrc/python, which nothing below includes, and in
-  csrc/compiler/capture, csrc/compiler/bindings, csrc/distributed/bindings and
-  csrc/extension, which stand beside it;
+- Python.h and pybind11 only in csrc/python, which nothing below includes, and in the
+  folders of BESIDE, the extension modules that stand beside it;
 - fmt in .cpp files only (it costs every includer a quarter of a second);
 - OpenBLAS and oneDNN only in the plugin folders.
 And in python/taeda: no import of torch.
@@ -28,6 +27,11 @@ BESIDE = (
     ("csrc", "compiler", "capture"),
     ("csrc", "compiler", "bindings"),
     ("csrc", "distributed", "bindings"),
+    ("csrc", "profiler", "bindings"),
+    ("csrc", "boxed"),
+    ("csrc", "dlpack"),
+    ("csrc", "gpu"),
+    ("csrc", "symbolic"),
     ("csrc", "extension"),
 )
 BLAS = re.compile(r"(cblas|f77blas|lapacke?|dnnl|openblas)[\w.]*$|^oneapi/")

@@ -39,7 +39,7 @@ bool is_tensor(PyObject* o) {
 Ref wrap_size(const SymInt& v) {
   if (!v.is_symbolic()) return checked(PyLong_FromLongLong(v.plain()));
   Ref shared = checked(PyCapsule_New(v.node(), kNodeName, nullptr));
-  Ref wrap = python::imported("taeda._C", "_shared_symbol");
+  Ref wrap = python::imported("taeda._shapes", "shared_symbol");
   return checked(PyObject_CallOneArg(wrap.get(), shared.get()));
 }
 

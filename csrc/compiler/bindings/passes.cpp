@@ -75,6 +75,14 @@ class PythonCode final : public SegmentCode {
   std::vector<SizeList> strides_;
 };
 
+PyObject* to_object(const IValue& v, const ArgInfo& info) {
+  using Function = PyObject* (*)(const IValue&, const ArgInfo&);
+  static const auto function = reinterpret_cast<Function>(
+      PyCapsule_Import("taeda._boxed._to_object", /*no_block=*/0));
+  if (function == nullptr) throw py::error_already_set();
+  return function(v, info);
+}
+
 // A call as (operator, arguments, numbers of its results). Tensors among the
 // arguments are `mark(number)`.
 py::tuple row_of(const Node& node, const py::object& mark) {
@@ -86,7 +94,7 @@ py::tuple row_of(const Node& node, const py::object& mark) {
     bool many = given[i].is<std::vector<TensorBase>>() ||
                 given[i].is<std::vector<OptionalTensor>>();
     if (!one && !many) {
-      arguments.append(owned(bridge().to_object(given[i], info.values[i])));
+      arguments.append(owned(to_object(given[i], info.values[i])));
       continue;
     }
     size_t count = 1;

@@ -20,6 +20,14 @@ def __getattr__(name: str):
         from taeda import _dispatch_keys
 
         return getattr(_dispatch_keys, name)
+    if name in ("_from_dlpack", "_to_dlpack"):
+        from taeda import _dlpack
+
+        return getattr(_dlpack, name[1:])
+    from taeda import _autocast_names
+
+    if name in _autocast_names.__all__:
+        return getattr(_autocast_names, name)
     raise AttributeError(name)
 
 

@@ -45,7 +45,7 @@ def call(cls, args: tuple):
         )
     level = innermost()
     if level is None:
-        return _C._functorch.apply_function(cls, args, None)[1]
+        return _C._apply_function(cls, args, None)[1]
     apply = {
         "grad": _recorded,
         "dual": _pushed,
@@ -86,12 +86,12 @@ def _recorded(level, cls, args: tuple):
             result = cls.apply(*inside)
         return tree_map(lambda t: outer(t) if _is_tensor(t) else t, result)
 
-    return _C._functorch.apply_function(cls, given, forward)[1]
+    return _C._apply_function(cls, given, forward)[1]
 
 
 def _seen_through(level, cls, args: tuple):
     """What forward calls is recorded; its backward is not part of a graph."""
-    return _C._functorch.apply_function(cls, args, None)[1]
+    return _C._apply_function(cls, args, None)[1]
 
 
 # Without writes ---------------------------------------------------------------------
@@ -100,7 +100,7 @@ def _seen_through(level, cls, args: tuple):
 def _without_writes(level, cls, args: tuple):
     if not level.is_transform:
         # Autograd records wrappers of the level, forward is a program inside of it.
-        return _C._functorch.apply_function(cls, args, None)[1]
+        return _C._apply_function(cls, args, None)[1]
     inside = tuple(level.unwrap(a) if _is_tensor(a) else a for a in args)
     outer = _keeping_identity(args, inside, level.wrap)
     remove = "mutations" if level.keeps_views else "mutations_and_views"
@@ -148,7 +148,7 @@ def _pushed(level, cls, args: tuple):
             with taeda.no_grad():
                 cls.setup_context(ctx, args, result)
         else:
-            ctx, result = _C._functorch.apply_function(cls, args, None)
+            ctx, result = _C._apply_function(cls, args, None)
         given = _with_zeros(ctx, args, tangents)
         moved = cls.jvp(_ForwardContext(ctx), *given)
     _give_tangents(level, cls, ctx, args, result, moved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from taeda import _C
+from taeda import _profiler
 
 
 class ModulePaths:
@@ -53,12 +53,12 @@ class Hooks:
         local = self._local
         if not hasattr(local, "tokens"):
             local.tokens = []
-        local.tokens.append(_C._profiler_begin(name, is_module))
+        local.tokens.append(_profiler.begin(name, is_module))
 
     def _end(self) -> None:
         # None where the block began before the recording.
         if getattr(self._local, "tokens", None):
-            _C._profiler_end(self._local.tokens.pop())
+            _profiler.end(self._local.tokens.pop())
 
     def _add_optimizers(self) -> None:
         from taeda.optim import optimizer

@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import wraps
 from time import perf_counter_ns
 
-from taeda import _C
+from taeda import _profiler
 from taeda._lazy import attributes
 
 __all__ = [
@@ -68,12 +68,12 @@ class record_function:
 
     def __enter__(self) -> record_function:
         if _is_profiler_enabled:
-            self._token = _C._profiler_begin(self.name, False)
+            self._token = _profiler.begin(self.name, False)
         return self
 
     def __exit__(self, exc_type, exc_value, traceback) -> None:
         if self._token:
-            _C._profiler_end(self._token)
+            _profiler.end(self._token)
             self._token = 0
 
     def __call__(self, func):
@@ -205,7 +205,7 @@ class profile:
 
         options = self._options
         shapes = options.record_shapes or options.with_flops
-        _C._profiler_start(shapes, options.profile_memory, options.with_stack)
+        _profiler.start(shapes, options.profile_memory, options.with_stack)
         _is_profiler_enabled = True
         self._hooks = Hooks(options.with_modules)
 
@@ -224,7 +224,7 @@ class profile:
         _is_profiler_enabled = False
         if self.acc_events and self._raw is not None:
             self._earlier += self._done().events
-        self._raw, self._recording = _C._profiler_stop(), None
+        self._raw, self._recording = _profiler.stop(), None
 
     def _done(self):
         """The last recording; what was recorded becomes events when it is asked for."""

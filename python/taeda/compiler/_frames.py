@@ -164,7 +164,7 @@ def _unsafe():
     _marks.DISALLOWED.update(
         _UNSAFE,
         (getattr(_C, name) for name in names.split()),
-        (_C._functorch.apply_function, _C._functorch.loops),
+        (_C._apply_function, _C._functorch.loops),
         (taeda.autograd.backward, taeda.Generator),
     )
     return _marks.DISALLOWED

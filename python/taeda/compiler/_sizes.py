@@ -8,7 +8,7 @@ import operator
 from types import SimpleNamespace
 
 import taeda
-from taeda import _C
+from taeda import _shapes
 from taeda.fx.experimental._sizes import Sizes
 from taeda.fx.experimental.symbolic_shapes import (
     ConstraintViolationError,
@@ -187,7 +187,7 @@ def library_part() -> dict:
         "sym_bool": taeda.SymBool,
         "sym_float": taeda.SymFloat,
         "float_input": FloatInput,
-        "shared_symbol": _C._shared_symbol,
+        "shared_symbol": _shapes.shared_symbol,
         "constraint_error": ConstraintViolationError,
         "data_error": GuardOnDataDependentSymNode,
         "dynamic_settings": _settings,

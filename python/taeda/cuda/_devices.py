@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taeda import _C
+from taeda import _cuda
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def _library_folders() -> list[str]:
 
 
 def _driver() -> Any:
-    """The functions of `_C._cuda`, once there is a driver and a device.
+    """The functions of `_cuda`, once there is a driver and a device.
 
     Raises:
         AssertionError: nothing to run on, with what is missing.
     """
     global _looked
-    functions = _C._cuda
+    functions = _cuda
     if not _looked:
         functions.device_count()
         for folder in _library_folders():
@@ -42,7 +42,7 @@ def _driver() -> Any:
 
 def _is_in_bad_fork() -> bool:
     """Whether this process was forked from one that had used a GPU: it cannot."""
-    return _C._cuda.is_lost_in_fork()
+    return _cuda.is_lost_in_fork()
 
 
 def index_of(device: Any = None, optional: bool = True) -> int:
@@ -86,7 +86,7 @@ def device_count() -> int:
 
 def is_initialized() -> bool:
     """Whether a GPU was used, or asked for, in this process."""
-    return _C._cuda.is_loaded()
+    return _cuda.is_loaded()
 
 
 def init() -> None:

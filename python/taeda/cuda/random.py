@@ -7,7 +7,7 @@ seeds and states for all of them are for none.
 
 from __future__ import annotations
 
-from taeda import _C
+from taeda import _cuda
 from taeda.cuda._devices import device_count, index_of, is_available
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def _generator(device="cuda"):
-    return _C._cuda.default_generator(index_of(device))
+    return _cuda.default_generator(index_of(device))
 
 
 def __getattr__(name: str):

@@ -6,7 +6,7 @@ import linecache
 import os
 
 import taeda
-from taeda import _C
+from taeda import _profiler
 
 __all__ = ["nan_guard"]
 _OWN = os.path.dirname(taeda.__file__) + os.sep
@@ -40,7 +40,7 @@ class nan_guard:
         self._called: list[tuple] = []
 
     def __enter__(self) -> nan_guard:
-        _C._guard_start(self._place, self.infinities)
+        _profiler.guard_start(self._place, self.infinities)
         self._watch_modules()
         return self
 
@@ -48,7 +48,7 @@ class nan_guard:
         from taeda.nn import Module
 
         del Module.__call__  # `Module` itself inherits its own
-        _C._guard_stop()
+        _profiler.guard_stop()
         self._called.clear()
 
     def _watch_modules(self) -> None:
@@ -56,7 +56,7 @@ class nan_guard:
         from taeda.nn import Module
 
         plain = Module.__call__
-        enter, numbers = _C._guard_module, {}
+        enter, numbers = _profiler.guard_module, {}
 
         def first_call(module) -> int:
             outer = enter(-1)

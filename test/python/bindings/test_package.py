@@ -36,15 +36,18 @@ def test_import_loads_only_the_standard_library():
 def test_what_is_seldom_used_is_bound_when_it_is_missed():
     bound = run(
         """
-        import taeda
-        names = "_run_backward _op_call _to_dlpack _dnn_enabled _return_type".split()
+        import sys, taeda
+        names = "_run_backward _map_file _dnn_enabled _return_type".split()
+        parts = "_boxed _cuda _dlpack _profiler _shapes".split()
+        print([name for name in parts if "taeda." + name in sys.modules])
         print([name for name in names if name in vars(taeda._C)])
         print(hasattr(taeda._C, "no_such_name"))
         print([name for name in names if name not in vars(taeda._C)])
         print(taeda.is_anomaly_enabled(), taeda.is_warn_always_enabled())
+        print(taeda._C._op_call is taeda._boxed._op_call)
         """
     )
-    assert bound.split("\n") == ["[]", "False", "[]", "False False"]
+    assert bound.split("\n") == ["[]", "[]", "False", "[]", "False False", "True"]
 
 
 def test_import_stays_small():
@@ -310,3 +313,16 @@ def test_cuda_tensors_are_refused_as_in_a_build_without_cuda():
     for make in (lambda: taeda.zeros(2, device="cuda"), lambda: taeda.zeros(2).cuda()):
         with pytest.raises(AssertionError, match="not compiled with CUDA enabled"):
             make()
+
+
+def test_a_device_decorates_functions():
+    made = run(
+        """
+        import taeda
+        @taeda.device("meta")
+        def make(n):
+            return taeda.ones(n)
+        print(make(2).device, make.__name__, taeda.ones(2).device)
+        """
+    )
+    assert made == "meta make cpu"

@@ -14,7 +14,7 @@ from functools import cache
 
 import taeda
 from all_calls import OVERLOADS, all_calls, overload_of, tensors_in, with_tensors
-from taeda import _C
+from taeda import _shapes
 from taeda.fx.experimental.symbolic_shapes import ShapeEnv, is_symbolic
 
 from tools.codegen.record_types import Kernel, Pointwise, Reduction, View
@@ -107,9 +107,9 @@ def compare(name: str, values: dict) -> tuple[str, bool]:
     wanted = called(name, values, [meta(t.shape, t.stride(), t) for t in tensors])
     symbols = Symbols()
     given = [symbols.tensor(t) for t in tensors]
-    _C._take_symbolic_fallbacks()
+    _shapes.take_symbolic_fallbacks()
     found = called(name, values, given)
-    assert not _C._take_symbolic_fallbacks(), "it was computed without its rule"
+    assert not _shapes.take_symbolic_fallbacks(), "it was computed without its rule"
     if isinstance(wanted, type):
         assert found is wanted, (found, wanted)
         return "error", False

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 import taeda
-from taeda import _C
+from taeda import _shapes
 
 __all__ = [
     "ConstraintViolationError",
@@ -70,7 +70,7 @@ class ShapeEnv:
         allow_scalar_outputs: bool = True,
         allow_dynamic_output_shape_ops: bool = True,
     ) -> None:
-        self._native = _C.ShapeEnv()
+        self._native = _shapes.ShapeEnv()
         self._unnamed = 0
         self._unbacked_floats = 0
         self.allow_scalar_outputs = allow_scalar_outputs

@@ -1,7 +1,7 @@
-#include <taeda/csrc/python/record_level.h>
-
+// A level whose calls a function in Python sees, composites as a whole.
 #include <taeda/aten/core/level.h>
-#include <taeda/csrc/python/torch_dispatch_call.h>
+#include <taeda/csrc/boxed/module.h>
+#include <taeda/csrc/boxed/python_call.h>
 
 namespace taeda::python {
 
@@ -52,7 +52,7 @@ class RecordLevel final : public Level {
 
 }  // namespace
 
-void add_record_level(py::module_ m) {
+void bind_record_level(py::module_ m) {
   auto* type = reinterpret_cast<PyObject*>(&PyType_Type);
   py::class_<RecordLevel, Shared<RecordLevel>, Level>(
       m,

@@ -1,14 +1,11 @@
 // taeda.func's transforms: levels of the interceptor stack as contexts.
-#include <taeda/csrc/python/init.h>
-
+#include <taeda/csrc/autograd/variable.h>
+#include <taeda/csrc/boxed/module.h>
 #include <taeda/csrc/functorch/batch_level.h>
 #include <taeda/csrc/functorch/dual_level.h>
 #include <taeda/csrc/functorch/functional_forms.h>
 #include <taeda/csrc/functorch/functional_level.h>
 #include <taeda/csrc/functorch/grad_level.h>
-#include <taeda/csrc/python/autograd_function.h>
-#include <taeda/csrc/python/casters.h>
-#include <taeda/csrc/python/record_level.h>
 
 #include <memory>
 
@@ -251,8 +248,9 @@ void add_functional_level(py::module_ m) {
         });
 }
 
-// Made when a transform is used for the first time.
-py::module_ make_module() {
+}  // namespace
+
+void bind_levels(py::module_ parent) {
   py::module_ m = py::reinterpret_borrow<py::module_>(
       py::module_::import("types").attr("ModuleType")("taeda._C._functorch"));
   add_level(m);
@@ -260,7 +258,7 @@ py::module_ make_module() {
   add_batch_level(m);
   add_dual_level(m);
   add_functional_level(m);
-  add_record_level(m);
+  bind_record_level(m);
   add_queries(m);
   m.def("loops", &BatchLevel::loops);
   m.def("describe", describe);
@@ -272,17 +270,7 @@ py::module_ make_module() {
     local_state.fw_grad_enabled = on;
     local_state.refresh();
   });
-  m.def("apply_function",
-        [](py::object cls, py::tuple args, py::object forward) {
-          return owned(apply_function(cls.ptr(), args.ptr(), forward.ptr()));
-        });
-  return m;
-}
-
-}  // namespace
-
-void bind_functorch(PyObject* module) {
-  as_module(module).attr("_functorch") = make_module();
+  parent.attr("_functorch") = m;
 }
 
 }  // namespace taeda::python

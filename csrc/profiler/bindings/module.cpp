@@ -1,11 +1,10 @@
-// The profiler's and the guard's bindings, and where a program is: for
-// taeda.profiler and taeda.debug.
-#include <taeda/csrc/python/profiler.h>
-
+// The extension module taeda._profiler: the recorder and the guard, and where a
+// program is; for taeda.profiler and taeda.debug.
 #include <taeda/aten/core/dispatcher.h>
 #include <taeda/csrc/profiler/nan_guard.h>
 #include <taeda/csrc/profiler/recorder.h>
 #include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/lent.h>
 
 #include <unordered_map>
 
@@ -223,24 +222,26 @@ void stop_guard() {
 }
 }  // namespace
 
-void bind_profiler(PyObject* module) {
-  py::module_ m = as_module(module);
-  m.def("_profiler_start", [](bool shapes, bool memory, bool stacks) {
+}  // namespace taeda::python
+
+PYBIND11_MODULE(_profiler, m) {
+  using namespace taeda::python;
+  namespace profiler = taeda::profiler;
+  borrow_from_native();
+  m.def("start", [](bool shapes, bool memory, bool stacks) {
     profiler::capture_stack = capture_place;
     profiler::start_recording({shapes, memory, stacks});
   });
-  m.def("_profiler_stop", stop_recording);
-  m.def("_profiler_enabled", profiler::is_recording);
+  m.def("stop", stop_recording);
+  m.def("enabled", profiler::is_recording);
   // An event around what follows, of a module or of record_function.
-  m.def("_profiler_begin", [](const std::string& name, bool is_module) {
+  m.def("begin", [](const std::string& name, bool is_module) {
     profiler::Kind kind =
         is_module ? profiler::Kind::Module : profiler::Kind::User;
     return profiler::begin_event(kind, name);
   });
-  m.def("_profiler_end", profiler::end_event);
-  m.def("_guard_start", start_guard);
-  m.def("_guard_stop", stop_guard);
-  m.def("_guard_module", profiler::exchange_module);
+  m.def("end", profiler::end_event);
+  m.def("guard_start", start_guard);
+  m.def("guard_stop", stop_guard);
+  m.def("guard_module", profiler::exchange_module);
 }
-
-}  // namespace taeda::python

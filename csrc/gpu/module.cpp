@@ -1,9 +1,10 @@
-// `_C._cuda`: devices, streams, events and memory of GPUs, for taeda/cuda.
+// The extension module taeda._cuda: devices, streams, events and memory of
+// GPUs, for taeda/cuda.
 #include <taeda/aten/core/memory.h>
 #include <taeda/c10/core/gpu.h>
 #include <taeda/c10/core/strides.h>
 #include <taeda/csrc/python/casters.h>
-#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/lent.h>
 
 namespace taeda::python {
 
@@ -206,8 +207,12 @@ void bind_pinned(py::module_& m) {
 
 }  // namespace
 
-void bind_cuda(PyObject* module) {
-  py::module_ m = owned(PyModule_New("taeda._C._cuda")).cast<py::module_>();
+}  // namespace taeda::python
+
+PYBIND11_MODULE(_cuda, m) {
+  using namespace taeda;
+  using namespace taeda::python;
+  borrow_from_native();
   m.def("is_loaded", gpu_is_loaded);
   m.def("is_lost_in_fork", gpu_is_lost_in_fork);
   m.def("add_library_folder",
@@ -223,13 +228,9 @@ void bind_cuda(PyObject* module) {
     return gpu().can_access_peer(device, peer);
   });
   m.def("default_generator", [](int device) {
-    return py::reinterpret_steal<py::object>(
-        wrap(gpu().default_generator(device)));
+    return owned(wrap(gpu().default_generator(device)));
   });
   bind_streams(m);
   bind_memory(m);
   bind_pinned(m);
-  as_module(module).attr("_cuda") = m;
 }
-
-}  // namespace taeda::python

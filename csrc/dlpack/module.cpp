@@ -1,8 +1,9 @@
-// DLPack's capsules "dltensor" and "dltensor_versioned": exchange of memory
-// between array libraries. See aten/core/memory.h.
+// The extension module taeda._dlpack: the capsules "dltensor" and
+// "dltensor_versioned", by which array libraries exchange memory. See
+// aten/core/memory.h.
 #include <taeda/aten/core/memory.h>
 #include <taeda/csrc/python/casters.h>
-#include <taeda/csrc/python/init.h>
+#include <taeda/csrc/python/lent.h>
 
 #include <cstring>
 
@@ -88,14 +89,15 @@ TensorBase from_dlpack(py::handle capsule) {
 }
 }  // namespace
 
-void bind_dlpack(PyObject* module) {
-  py::module_ m = as_module(module);
-  m.def("_from_dlpack", from_dlpack);
-  m.def("_to_dlpack",
+}  // namespace taeda::python
+
+PYBIND11_MODULE(_dlpack, m) {
+  using namespace taeda::python;
+  borrow_from_native();
+  m.def("from_dlpack", from_dlpack);
+  m.def("to_dlpack",
         to_dlpack,
         py::arg("tensor"),
         py::arg("versioned") = false,
         py::arg("copied") = false);
 }
-
-}  // namespace taeda::python

@@ -1,6 +1,6 @@
-#include <taeda/csrc/python/torch_dispatch_call.h>
+#include <taeda/csrc/boxed/python_call.h>
 
-#include <taeda/csrc/python/boxed_values.h>
+#include <taeda/csrc/boxed/boxed_values.h>
 #include <taeda/csrc/python/tensor_type.h>
 
 #include <string_view>

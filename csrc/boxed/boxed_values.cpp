@@ -1,6 +1,7 @@
-#include <taeda/csrc/python/boxed_values.h>
+#include <taeda/csrc/boxed/boxed_values.h>
 
 #include <taeda/csrc/python/casters.h>
+#include <taeda/csrc/python/lent.h>
 
 namespace taeda::python {
 
@@ -45,7 +46,7 @@ IValue list_to_ivalue(PyObject* o, const Kind& kind) {
       return list_of<Scalar>(o, to_scalar);
     default:
       // One number stands for a list of it where the schema gives a length.
-      if (kind[0] == 'i' && is_symbol(o)) {
+      if (kind[0] == 'i' && holds_symbol(o)) {
         return std::vector<SymInt>(1, to_symbol(o));
       }
       if (kind[0] == 'i' && is_int_like(o)) {
@@ -66,16 +67,14 @@ int64_t dtype_number(PyObject* o) {
 }
 
 py::object int_to_python(int64_t v, char kind) {
-  auto enumerator = [](PyObject* borrowed) {
-    return py::reinterpret_borrow<py::object>(borrowed);
-  };
   switch (kind) {
     case 't':
-      return enumerator(dtype_object(static_cast<ScalarType>(v)));
+      return py::cast(static_cast<ScalarType>(v));
     case 'l':
-      return enumerator(layout_object(static_cast<Layout>(v)));
+      return owned(Ref::borrow(layout_object(static_cast<Layout>(v))));
     case 'm':
-      return enumerator(memory_format_object(static_cast<MemoryFormat>(v)));
+      return owned(
+          Ref::borrow(memory_format_object(static_cast<MemoryFormat>(v))));
     case 'b':
       return py::bool_(v != 0);
     case 'f':
@@ -101,10 +100,10 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
   switch (kind[0]) {
     case 'T':
       // SymbolicGrad makes a tensor of it (spell_out_numbers).
-      if (is_symbol(o)) return to_symbol(o);
+      if (holds_symbol(o)) return to_symbol(o);
       return tensor_of(o);
     case 'i':
-      if (is_symbol(o)) return to_symbol(o);
+      if (holds_symbol(o)) return to_symbol(o);
       return to_int(o);
     case 'f':
       return to_double(o);
@@ -113,7 +112,7 @@ IValue to_ivalue(PyObject* o, const Kind& kind) {
     case 's':
       return std::string(utf8(o));
     case 'S':
-      if (is_symbol(o)) return to_symbol(o);
+      if (holds_symbol(o)) return to_symbol(o);
       return IValue(to_scalar(o));
     case 't':
       return dtype_number(o);
@@ -143,7 +142,8 @@ Ref to_object(const IValue& v, const Kind& kind) {
         } else if constexpr (std::is_same_v<V, SymInt>) {
           return owned(wrap(x));
         } else if constexpr (std::is_same_v<V, std::vector<SymInt>>) {
-          return owned(new_symbolic_list(x));
+          return owned(
+              new_list(x.size(), [&](size_t i) { return wrap(x[i]); }));
         } else if constexpr (std::is_same_v<V, std::monostate> ||
                              std::is_same_v<V, IntrusivePtr<IntrusiveTarget>>) {
           return py::none();

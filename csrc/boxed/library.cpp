@@ -3,10 +3,7 @@
 #include <taeda/aten/core/library.h>
 #include <taeda/aten/core/observe.h>
 #include <taeda/aten/record_json.h>
-#include <taeda/csrc/python/boxed_values.h>
-#include <taeda/csrc/python/casters.h>
-#include <taeda/csrc/python/init.h>
-#include <taeda/csrc/python/return_types.h>
+#include <taeda/csrc/boxed/module.h>
 
 namespace taeda::python {
 
@@ -135,24 +132,9 @@ bool op_has_kernel(std::string_view name,
          observe::kernel_at(op, k) != nullptr;
 }
 
-// The type of an operator's results; KeyError if it has none.
-py::object return_type(std::string_view name) {
-  for (StructType* s : struct_types()) {
-    if (name != s->name) continue;
-    return py::reinterpret_borrow<py::object>(
-        reinterpret_cast<PyObject*>(struct_type(*s)));
-  }
-  raise(PyExc_KeyError, "{}", name);
-}
-std::vector<const char*> return_type_names() {
-  std::vector<const char*> out;
-  for (StructType* s : struct_types()) out.push_back(s->name);
-  return out;
-}
 }  // namespace
 
-void bind_library(PyObject* module) {
-  py::module_ m = as_module(module);
+void bind_library(py::module_ m) {
   m.def("_library_def",
         [](const char* ns, const char* schema) { Library(ns).def(schema); });
   m.def("_library_impl", library_impl);
@@ -171,8 +153,6 @@ void bind_library(PyObject* module) {
   m.def("_op_record", [](std::string_view name, std::string_view overload) {
     return record_json(entry_of(name, overload));
   });
-  m.def("_return_type", return_type);
-  m.def("_return_type_names", return_type_names);
 }
 
 }  // namespace taeda::python

@@ -1,6 +1,6 @@
 // Products that have a kernel of their own here and are made of others in what
 // programs expect to see of __torch_dispatch__.
-#include <taeda/csrc/python/torch_dispatch.h>
+#include <taeda/csrc/boxed/module.h>
 
 #include <taeda/aten/core/level.h>
 #include <taeda/gen/ops/_unsafe_view.h>
