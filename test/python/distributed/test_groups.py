@@ -9,7 +9,7 @@ from ranks import run
 from taeda import _distributed
 
 WORLD = 3
-ROUTES = ["shared"] + (["gloo"] if _distributed.has_gloo() else [])
+ROUTES = ["shared", "mpi"] + (["gloo"] if _distributed.has_gloo() else [])
 
 
 @pytest.mark.parametrize("route", ROUTES)
