@@ -366,6 +366,11 @@ void bind_mpi(py::module_& m) {
 }
 
 void bind_flight_record(py::module_& m) {
+  py::dict kinds;
+  for (int k = 0; k <= static_cast<int>(Kind::Receive); ++k) {
+    kinds[name_of(static_cast<Kind>(k))] = k;
+  }
+  m.attr("KINDS") = kinds;
   m.def(
       "flight_record",
       [] {
@@ -391,6 +396,41 @@ void bind_flight_record(py::module_& m) {
         return list;
       },
       "The last collectives and messages of this process, oldest first.");
+  // For backends whose work is not a Group's.
+  m.def(
+      "begin_flight",
+      [](const std::string& group,
+         int kind,
+         uint64_t sequence,
+         uint64_t bytes,
+         int peer,
+         Millis limit) {
+        FlightEntry entry;
+        entry.group = group;
+        entry.place = caller();
+        entry.head.kind = static_cast<Kind>(kind);
+        entry.head.sequence = sequence;
+        entry.head.bytes = bytes;
+        entry.peer = peer;
+        entry.limit = limit;
+        auto& record = FlightRecord::instance();
+        const uint64_t id = record.add(std::move(entry));
+        record.start(id);
+        return id;
+      },
+      py::arg("group"),
+      py::arg("kind"),
+      py::arg("sequence"),
+      py::arg("bytes"),
+      py::arg("peer"),
+      py::arg("timeout"),
+      "Enters a collective or message that has begun; its number.");
+  m.def(
+      "end_flight",
+      [](uint64_t id, bool well) { FlightRecord::instance().end(id, well); },
+      py::arg("id"),
+      py::arg("well"),
+      "Enters the end of one.");
   m.def(
       "reset_flight_record",
       [](size_t most) { FlightRecord::instance().reset(most); },

@@ -236,9 +236,18 @@ def init_process_group(
 
 def _known(config: BackendConfig) -> None:
     for name in config.get_device_backend_map().values():
+        if name == Backend.NCCL:
+            from ._nccl_library import library
+
+            library()
         plugin = Backend._plugins.get(name.upper())
-        if plugin is None and name not in (Backend.GLOO, Backend.FAKE, Backend.MPI):
-            if name in (Backend.NCCL, Backend.UCC, Backend.XCCL):
+        if plugin is None and name not in (
+            Backend.GLOO,
+            Backend.FAKE,
+            Backend.MPI,
+            Backend.NCCL,
+        ):
+            if name in (Backend.UCC, Backend.XCCL):
                 raise RuntimeError(
                     f"Distributed package doesn't have {name.upper()} built in"
                 )
@@ -316,6 +325,12 @@ def _make_backend(kind, store, rank, ranks, timeout, name, options):
         from ._mpi import ProcessGroupMPI
 
         return ProcessGroupMPI(ranks, rank, timeout, group_name=name)
+    if kind == Backend.NCCL:
+        from ._nccl import NCCL_LIMIT, ProcessGroupNCCL
+
+        options = options or ProcessGroupNCCL.Options()
+        options._timeout = NCCL_LIMIT if timeout is default_pg_timeout else timeout
+        return ProcessGroupNCCL(store, rank, len(ranks), options, group_name=name)
     from ._gloo import ProcessGroupGloo
 
     return ProcessGroupGloo(store, rank, len(ranks), timeout, group_name=name)
@@ -415,6 +430,8 @@ def _limit_of(pg: ProcessGroup) -> timedelta:
         native = getattr(backend, "_native", None)
         if native is not None:
             return native.timeout
+        if isinstance(getattr(backend, "_timeout", None), timedelta):
+            return backend._timeout
     return default_pg_timeout
 
 

@@ -31,7 +31,8 @@ def run(
         name: the function; "module.function" of one that is not in `programs`.
         world: how many ranks.
         args: what it is given.
-        route: "gloo" sends bytes through Gloo, "mpi" through MPI, under its mpiexec.
+        route: "gloo" sends bytes through Gloo, "mpi" through MPI, under its mpiexec,
+            "nccl" through NCCL, on emulated devices.
         limit: seconds; who has not ended by then fails the test.
     """
     env = {
@@ -44,6 +45,8 @@ def run(
         "OMP_NUM_THREADS": "1",
         "TAEDA_TEST_ROUTE": route,
     }
+    if route == "nccl":
+        env |= _emulated()
     with open(folder / "arguments", "wb") as file:
         pickle.dump((name, world, args), file)
     command = [sys.executable, __file__, str(folder)]
@@ -70,6 +73,16 @@ def run(
             process.kill()
             process.wait()
     return results
+
+
+def _emulated() -> dict[str, str]:
+    """The devices and the NCCL of test/emulator."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from devtool import emulate
+
+    found = emulate.environment()
+    del found["PYTHONPATH"]
+    return found
 
 
 def mpiexec(world: int, *command: str) -> list[str]:
@@ -100,11 +113,12 @@ def join(folder: str, rank: int, world: int, seconds: float = 20.0) -> None:
     """Makes the default group over a file."""
     import taeda.distributed as dist
 
-    if os.environ["TAEDA_TEST_ROUTE"] == "mpi":
+    route = os.environ["TAEDA_TEST_ROUTE"]
+    if route == "mpi":
         dist.init_process_group("mpi", timeout=timedelta(seconds=seconds))
         return
     dist.init_process_group(
-        "gloo",
+        "nccl" if route == "nccl" else "gloo",
         store=dist.FileStore(os.path.join(folder, "meeting"), world),
         rank=rank,
         world_size=world,
