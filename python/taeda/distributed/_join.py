@@ -59,6 +59,17 @@ def _group_or_default(group) -> ProcessGroup:
     return group
 
 
+def own_device(group):
+    """The device of tensors that a group's bookkeeping sends, the CPU if it can."""
+    import taeda
+
+    kinds = _group_or_default(group)._backends
+    if not kinds or "cpu" in kinds:
+        return taeda.device("cpu")
+    kind = next(iter(kinds))
+    return taeda.device(kind, taeda.cuda.current_device() if kind == "cuda" else 0)
+
+
 def _not_in_group(group) -> bool:
     """Whether this rank is outside of the group."""
     return isinstance(group, int) and group == GroupMember.NON_GROUP_MEMBER

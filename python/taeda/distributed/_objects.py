@@ -20,7 +20,7 @@ from ._collectives import (
     gather,
     scatter,
 )
-from ._join import _group_or_default, get_world_size
+from ._join import _group_or_default, get_world_size, own_device
 from ._messages import recv, send
 
 __all__ = [
@@ -33,22 +33,12 @@ __all__ = [
 ]
 
 
-def _place(group) -> taeda.device:
-    """The device on which a group's objects travel, the CPU where it serves that."""
-    kinds = _group_or_default(group)._backends
-    if not kinds or "cpu" in kinds:
-        return taeda.device("cpu")
-    kind = next(iter(kinds))
-    index = taeda.cuda.current_device() if kind == "cuda" else 0
-    return taeda.device(kind, index)
-
-
 def _object_to_tensor(obj: Any, device=None, group=None):
     """An object's bytes and their number, as tensors."""
     file = io.BytesIO()
     pickle.Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(obj)
     data = taeda.frombuffer(bytearray(file.getbuffer()), dtype=taeda.uint8)
-    place = device or _place(group)
+    place = device or own_device(group)
     size = taeda.tensor([data.numel()], dtype=taeda.int64)
     return data.to(place), size.to(place)
 
@@ -60,7 +50,7 @@ def _tensor_to_object(tensor, size: int, group=None) -> Any:
 
 def _gather_sizes(size, group) -> list[int]:
     sizes = [
-        taeda.zeros(1, dtype=taeda.int64, device=_place(group))
+        taeda.zeros(1, dtype=taeda.int64, device=own_device(group))
         for _ in range(get_world_size(group))
     ]
     all_gather(sizes, size, group=group)
@@ -87,7 +77,7 @@ def all_gather_object(object_list: list, obj: Any, group=None) -> None:
     sizes = _gather_sizes(size, group)
     longest = max(sizes)
     parts = [
-        taeda.empty(longest, dtype=taeda.uint8, device=_place(group)) for _ in sizes
+        taeda.empty(longest, dtype=taeda.uint8, device=own_device(group)) for _ in sizes
     ]
     all_gather(parts, _padded(data, longest), group=group)
     for i, (part, length) in enumerate(zip(parts, sizes, strict=True)):
@@ -125,7 +115,7 @@ def gather_object(
     sizes = _gather_sizes(size, group)
     longest = max(sizes)
     parts = [
-        taeda.empty(longest, dtype=taeda.uint8, device=_place(group)) for _ in sizes
+        taeda.empty(longest, dtype=taeda.uint8, device=own_device(group)) for _ in sizes
     ]
     outputs = parts if is_root else None
     gather(_padded(data, longest), outputs, group=group, group_dst=root)
@@ -138,7 +128,7 @@ def gather_object(
 def _joined(objects: list, group):
     """The bytes of several objects, one after the other, and how many each has."""
     pairs = [_object_to_tensor(obj, group=group) for obj in objects]
-    none = taeda.empty(0, device=_place(group))
+    none = taeda.empty(0, device=own_device(group))
     data = taeda.cat([d for d, _ in pairs]) if pairs else none
     return data, taeda.cat([s for _, s in pairs])
 
@@ -175,10 +165,14 @@ def broadcast_object_list(
     if group.rank() == root:
         data, sizes = _joined(object_list, group)
     else:
-        sizes = taeda.zeros(len(object_list), dtype=taeda.int64, device=_place(group))
+        sizes = taeda.zeros(
+            len(object_list), dtype=taeda.int64, device=own_device(group)
+        )
     broadcast(sizes, group=group, group_src=root)
     if group.rank() != root:
-        data = taeda.empty(int(sizes.sum()), dtype=taeda.uint8, device=_place(group))
+        data = taeda.empty(
+            int(sizes.sum()), dtype=taeda.uint8, device=own_device(group)
+        )
     broadcast(data, group=group, group_src=root)
     if group.rank() != root:
         _part(object_list, data, sizes)
@@ -213,7 +207,7 @@ def scatter_object_list(
         src = 0
     root = _rank_in_group(group, src, group_src)
     parts = lengths = None
-    longest = taeda.zeros(1, dtype=taeda.int64, device=_place(group))
+    longest = taeda.zeros(1, dtype=taeda.int64, device=own_device(group))
     if group.rank() == root:
         pairs = [
             _object_to_tensor(obj, group=group)
@@ -223,9 +217,9 @@ def scatter_object_list(
         parts = [_padded(d, int(longest)) for d, _ in pairs]
         lengths = [s for _, s in pairs]
     broadcast(longest, group=group, group_src=root)
-    part = taeda.empty(int(longest), dtype=taeda.uint8, device=_place(group))
+    part = taeda.empty(int(longest), dtype=taeda.uint8, device=own_device(group))
     scatter(part, parts, group=group, group_src=root)
-    length = taeda.zeros(1, dtype=taeda.int64, device=_place(group))
+    length = taeda.zeros(1, dtype=taeda.int64, device=own_device(group))
     scatter(length, lengths, group=group, group_src=root)
     outputs[0] = _tensor_to_object(part, int(length))
 
@@ -280,9 +274,9 @@ def recv_object_list(
     """
     if _outside(group, "recv_object_list"):
         return -1
-    sizes = taeda.zeros(len(object_list), dtype=taeda.int64, device=_place(group))
+    sizes = taeda.zeros(len(object_list), dtype=taeda.int64, device=own_device(group))
     source = recv(sizes, src, group=group, group_src=group_src)
-    data = taeda.empty(int(sizes.sum()), dtype=taeda.uint8, device=_place(group))
+    data = taeda.empty(int(sizes.sum()), dtype=taeda.uint8, device=own_device(group))
     recv(data, source, group=group)
     _part(object_list, data, sizes)
     return source

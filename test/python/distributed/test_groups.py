@@ -47,6 +47,16 @@ def test_messages_of_one_tag_keep_their_order(tmp_path, route):
 
 
 @pytest.mark.parametrize("route", ROUTES)
+def test_messages_of_another_size_are_errors(tmp_path, route):
+    # Through Gloo a longer one ended the process.
+    _, got = run(tmp_path, "wrong_sizes", 2, route=route)
+    assert got[3] == [3, 3, 3], got
+    for text, size in zip(got, (40, 16, 800_000), strict=False):
+        told = f"expected 24 bytes, got a message of {size} bytes from rank 0"
+        assert told in text, got
+
+
+@pytest.mark.parametrize("route", ROUTES)
 def test_movements(tmp_path, route):
     results = run(tmp_path, "movements", WORLD, route=route)
     for rank, got in enumerate(results):
