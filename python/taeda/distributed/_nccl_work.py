@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import sys
+import tempfile
 import threading
 import time
 import weakref
@@ -214,5 +215,6 @@ class Watchdog:
             return
         name = "NCCL_DEBUG_INFO_TEMP_FILE"
         path = os.environ.get(f"TAEDA_{name}") or os.environ.get(f"TORCH_{name}")
-        with open(f"{path or '/tmp/nccl_trace_rank_'}{self._place[0]}", "wb") as file:
+        path = path or os.path.join(tempfile.gettempdir(), "nccl_trace_rank_")
+        with open(f"{path}{self._place[0]}", "wb") as file:
             pickle.dump({"entries": native.flight_record()}, file)
