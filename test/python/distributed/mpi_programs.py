@@ -62,16 +62,20 @@ def _messages(rank: int, found: dict) -> None:
         found["received"] = x.tolist()
 
 
-def killed(rank: int, world: int, victim: int) -> str:
-    """One rank dies between collectives; the others return what they raise."""
-    join(".", rank, world, 3.0)
+def stopped(rank: int, world: int, victim: int) -> str:
+    """One rank stops between collectives until all others have raised."""
+    join(".", rank, world, 2.0)
+    if rank == victim:
+        Path("pid").write_text(str(os.getpid()))
     try:
         for turn in range(1000):
             if rank == victim and turn == 3:
-                Path("dying").touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), signal.SIGSTOP)
             dist.all_reduce(taeda.ones(1000))
     except dist.DistBackendError as error:
+        Path(f"raised.{rank}").touch()
+        if len(list(Path(".").glob("raised.*"))) == world - 1:
+            os.kill(int(Path("pid").read_text()), signal.SIGCONT)
         return str(error)
     return "nothing was raised"
 

@@ -85,17 +85,15 @@ def _emulated() -> dict[str, str]:
     return found
 
 
-def mpiexec(world: int, *command: str) -> list[str]:
-    """The command under the mpiexec of this environment's MPI."""
-    # One that ends badly does not end the others.
-    options = ["-disable-auto-cleanup", "-n", str(world)]
-    return [str(Path(sys.prefix) / "bin" / "mpiexec"), *options, *command]
+def mpiexec() -> str:
+    """The launcher of this environment's MPI."""
+    return str(Path(sys.prefix) / "bin" / "mpiexec")
 
 
 def _run_by_mpi(command, folder: Path, world: int, env, limit: float) -> list:
-    process = subprocess.Popen(
-        mpiexec(world, *command), env=env, stderr=subprocess.PIPE, text=True
-    )
+    # A rank that ends without an end of MPI does not end the others.
+    command = [mpiexec(), "-disable-auto-cleanup", "-n", str(world), *command]
+    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
     try:
         told = process.communicate(timeout=limit)[1]
     finally:
@@ -103,9 +101,9 @@ def _run_by_mpi(command, folder: Path, world: int, env, limit: float) -> list:
     results = []
     for rank in range(world):
         path = folder / f"result.{rank}"
-        if not path.exists() and not (folder / "dying").exists():
+        if not path.exists():
             raise Failed(told)
-        results.append(pickle.loads(path.read_bytes()) if path.exists() else None)
+        results.append(pickle.loads(path.read_bytes()))
     return results
 
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from programs import training
-from ranks import ROOT, run
+from ranks import ROOT, mpiexec, run
 
 
 @pytest.mark.parametrize("world", [2, 4])
@@ -53,10 +53,27 @@ def test_late_rank_is_named(tmp_path):
     assert "timed out after 1000 ms; not there: rank 1" in told
 
 
-def test_killed_rank(tmp_path):
-    results = run(tmp_path, "mpi_programs.killed", 3, 1, route="mpi", limit=30)
+def test_stopped_rank_is_named(tmp_path):
+    results = run(tmp_path, "mpi_programs.stopped", 3, 1, route="mpi", limit=30)
     for rank in (0, 2):
-        assert "all_reduce #" in results[rank] and "rank 1" in results[rank], results
+        assert "all_reduce #4" in results[rank], results
+        assert "not there: rank 1" in results[rank], results
+    assert "has failed: all_reduce #4" in results[1], results
+
+
+def test_killed_rank_ends_the_job():
+    text = """
+import os, signal, taeda, taeda.distributed as dist
+dist.init_process_group("mpi")
+dist.barrier()
+if dist.get_rank() == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+dist.all_reduce(taeda.ones(3))
+"""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    command = [mpiexec(), "-n", "3", sys.executable, "-c", text]
+    done = subprocess.run(command, env=env, capture_output=True, timeout=30)
+    assert done.returncode != 0
 
 
 def test_a_rank_that_does_not_join(tmp_path):
