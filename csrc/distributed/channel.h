@@ -11,7 +11,7 @@ struct Place {
   int rank = 0;
   int size = 1;
   std::string group;
-  std::vector<int> members;  // global ranks, where the channel wants them
+  std::vector<int> members = {};  // global ranks, where the channel wants them
 };
 
 // Collectives are called by one thread at a time, in the order that all ranks

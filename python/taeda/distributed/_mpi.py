@@ -133,6 +133,8 @@ def meet(timeout: timedelta) -> Store:
 class ProcessGroupMPI(CpuBackend):
     """Collectives and messages of CPU tensors through an MPI library.
 
+    `init_process_group("mpi")` makes it, under `mpiexec -n 2 python train.py`.
+
     Args:
         ranks: the group's members as ranks of MPI's world, in the group's order.
         rank: this process's place in `ranks`.
@@ -141,10 +143,6 @@ class ProcessGroupMPI(CpuBackend):
 
     Raises:
         DistBackendError: there is no MPI library, or members do not come in time.
-
-    Example:
-        >>> # mpiexec -n 2 python train.py
-        >>> dist.init_process_group("mpi")  # doctest: +SKIP
     """
 
     def __init__(

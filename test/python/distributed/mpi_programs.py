@@ -43,6 +43,7 @@ def groups(rank: int, world: int) -> dict:
     if rank == 0:
         store.set("key", "told")
     found["store"] = store.get("key")
+    dist.barrier()  # rank 0 has the store's server
     dist.destroy_process_group()
     return found
 
