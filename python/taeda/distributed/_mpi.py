@@ -124,8 +124,8 @@ def meet(timeout: timedelta) -> Store:
         text[: len(told)] = taeda.tensor(list(told), dtype=taeda.uint8)
     first.broadcast(text, 0, False, timeout)
     if store is None:
-        told = bytes(text.tolist()).rstrip(b"\0").decode()
-        host, _, port = told.rpartition(":")
+        address = bytes(text.tolist()).rstrip(b"\0").decode()
+        host, _, port = address.rpartition(":")
         store = TCPStore(host, int(port), size, False, timeout, wait_for_workers=False)
     return PrefixStore("default_pg", store)
 

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from typing import Any
 
 import taeda
 from taeda._distributed import DistBackendError
@@ -120,10 +121,14 @@ class NcclLibrary:
         self._last = handle.ncclGetLastError
         self._last.argtypes, self._last.restype = [c_void_p], c_char_p
 
+    def __getattr__(self, name: str) -> Any:
+        # Type checkers learn of the functions here; all that are there were set.
+        raise AttributeError(f"NCCL: {name} is not among the functions that are used")
+
     def version(self) -> tuple[int, int, int]:
         """The library's version."""
         number = c_int()
-        self.check("ncclGetVersion", self.ncclGetVersion(byref(number)))  # type: ignore[attr-defined]
+        self.check("ncclGetVersion", self.ncclGetVersion(byref(number)))
         return number.value // 10000, number.value // 100 % 100, number.value % 100
 
     def check(self, what: str, status: int) -> None:
