@@ -11,6 +11,7 @@ struct Place {
   int rank = 0;
   int size = 1;
   std::string group;
+  std::vector<int> members = {};  // global ranks, where the channel wants them
 };
 
 // Collectives are called by one thread at a time, in the order that all ranks
@@ -67,6 +68,8 @@ std::unique_ptr<Channel> open_shared_channel(const Place& place,
 std::unique_ptr<Channel> open_gloo_channel(const Place& place,
                                            Store& store,
                                            Millis limit);
+// Through the MPI library that was opened (mpi/library.h); all members call it.
+std::unique_ptr<Channel> open_mpi_channel(const Place& place, Millis limit);
 // Whether the library of gloo/ can be opened.
 bool has_gloo();
 

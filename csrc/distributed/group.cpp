@@ -8,6 +8,7 @@ std::unique_ptr<Channel> open_channel(const Place& place,
                                       Store& store,
                                       Millis limit,
                                       Route route) {
+  if (route == Route::Mpi) return open_mpi_channel(place, limit);
   if (route != Route::Gloo) {
     if (auto channel = open_shared_channel(place, store, limit)) return channel;
     if (route == Route::SharedMemory) {

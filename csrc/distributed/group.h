@@ -10,7 +10,7 @@
 
 namespace taeda::distributed {
 
-enum class Route : uint8_t { Any, SharedMemory, Gloo };
+enum class Route : uint8_t { Any, SharedMemory, Gloo, Mpi };
 
 class Group {
  public:

@@ -152,6 +152,7 @@ void Mailboxes::begin(int from) {
     if (it->data.bytes != in.head.bytes) {
       end(it->work, wrong_size(it->data.bytes, in.head.bytes, from));
       receives_.erase(it);
+      in.refused = true;
       break;
     }
     in.target.splice(in.target.end(), receives_, it);
@@ -173,6 +174,7 @@ bool Mailboxes::pull(int from) {
         bytes, size, at, reinterpret_cast<char*>(&in.head), sizeof(Letter));
     at += sizeof(Letter), there -= sizeof(Letter);
     in.begun = true;
+    in.refused = false;
     in.done = 0;
     begin(from);
   } else if (there == 0) {
@@ -198,7 +200,7 @@ void Mailboxes::end_message(int from) {
   Incoming& in = incoming_[from];
   in.begun = false;
   if (in.target.empty()) {
-    in.kept.emplace_back(in.head.tag, std::move(in.aside));
+    if (!in.refused) in.kept.emplace_back(in.head.tag, std::move(in.aside));
     in.aside.clear();
     return;
   }

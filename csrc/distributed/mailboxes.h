@@ -55,6 +55,7 @@ class Mailboxes {
   // What arrives from one rank.
   struct Incoming {
     bool begun = false;
+    bool refused = false;  // its receiver expected another size
     Letter head;
     size_t done = 0;
     std::list<Receiving> target;  // one, or none: it is kept aside

@@ -394,6 +394,12 @@ EXPORT cuEventCreate(Event** out, unsigned) {
 EXPORT cuEventDestroy_v2(Event* event) {
   Guard guard(machine().mutex);
   machine().run_until([&] { return event->passed == event->recorded; });
+  // Streams that were to wait for it need not any more.
+  for (Stream* stream : machine().streams) {
+    for (Work& work : stream->queue) {
+      if (work.event == event) work.event = nullptr;
+    }
+  }
   delete event;
   return 0;
 }

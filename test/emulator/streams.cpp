@@ -1,6 +1,8 @@
 #include "emulator.h"
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace emulator {
@@ -43,7 +45,9 @@ Result Machine::enqueue(void* handle, Work work) {
   return 0;
 }
 
-// One piece of work of a stream that can go on; false where none can.
+// One piece of work of a stream that can go on; false where none can. What
+// waits for another process is not ready, and stays; others may use the machine
+// meanwhile.
 bool Machine::run_one() {
   std::vector<Stream*> ready;
   for (Stream* s : streams) {
@@ -59,6 +63,13 @@ bool Machine::run_one() {
   now += 0.001;
   if (work.run) {
     Result result = work.run();
+    if (result == taeda::cuda::kNotReady) {
+      chosen->queue.push_front(std::move(work));
+      mutex.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      mutex.lock();
+      return true;
+    }
     if (result != 0 && failed == 0) failed = result;
   }
   return true;

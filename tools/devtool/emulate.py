@@ -45,6 +45,7 @@ def environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(places),
         "TAEDA_CUDA_DRIVER": path,
         "TAEDA_CUDA_NVRTC": path,
+        "TAEDA_NCCL_LIBRARY": path,
         "TAEDA_CACHE_DIR": os.environ.get("TAEDA_CACHE_DIR", str(cache)),
     }
 

@@ -20,6 +20,7 @@ py::object exception_object(std::exception_ptr error);
 void bind_errors(py::module_& m);
 void bind_stores(py::module_& m);
 void bind_groups(py::module_& m);
+void bind_mpi(py::module_& m);
 void bind_flight_record(py::module_& m);
 
 using Released = py::call_guard<py::gil_scoped_release>;

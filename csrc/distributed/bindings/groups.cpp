@@ -1,6 +1,7 @@
 #include <taeda/aten/core/tensor_base.h>
 #include <taeda/csrc/distributed/bindings/bindings.h>
 #include <taeda/csrc/distributed/group.h>
+#include <taeda/csrc/distributed/mpi/library.h>
 
 namespace taeda::distributed {
 
@@ -303,22 +304,26 @@ void bind_groups(py::module_& m) {
                        std::string name,
                        std::shared_ptr<Store> store,
                        Millis timeout,
-                       const std::string& route) {
+                       const std::string& route,
+                       std::vector<int> members) {
              const Route way = route == "gloo"     ? Route::Gloo
+                               : route == "mpi"    ? Route::Mpi
                                : route == "shared" ? Route::SharedMemory
                                                    : Route::Any;
              py::gil_scoped_release release;
-             return std::make_shared<Group>(Place{rank, size, std::move(name)},
-                                            std::move(store),
-                                            timeout,
-                                            way);
+             return std::make_shared<Group>(
+                 Place{rank, size, std::move(name), std::move(members)},
+                 std::move(store),
+                 timeout,
+                 way);
            }),
            py::arg("rank"),
            py::arg("size"),
            py::arg("name"),
            py::arg("store"),
            py::arg("timeout"),
-           py::arg("route") = "")
+           py::arg("route") = "",
+           py::arg("members") = std::vector<int>())
       .def("all_reduce", with_asked<&all_reduce, Object, int>())
       .def("reduce", with_asked<&reduce_to, Object, int, int>())
       .def("broadcast", with_asked<&broadcast, Object, int>())
@@ -338,7 +343,34 @@ void bind_groups(py::module_& m) {
       .def_property_readonly("channel", &Group::channel_name);
 }
 
+void bind_mpi(py::module_& m) {
+  m.def(
+      "open_mpi",
+      [](const std::vector<std::string>& paths) {
+        auto& mpi = mpi::Library::open(paths);
+        mpi.begin();
+        int rank = 0, size = 0;
+        mpi.check("MPI_Comm_rank", mpi.rank(mpi.world, &rank));
+        mpi.check("MPI_Comm_size", mpi.size(mpi.world, &size));
+        return std::make_tuple(rank, size, mpi.describe());
+      },
+      py::arg("paths"),
+      Released(),
+      "Opens the first library that can be and begins MPI; this process's "
+      "rank, how many there are, and the library's name.");
+  m.def(
+      "end_mpi",
+      [] { mpi::Library::get().end(); },
+      Released(),
+      "Ends MPI where it was begun here and no group has failed.");
+}
+
 void bind_flight_record(py::module_& m) {
+  py::dict kinds;
+  for (int k = 0; k <= static_cast<int>(Kind::Receive); ++k) {
+    kinds[name_of(static_cast<Kind>(k))] = k;
+  }
+  m.attr("KINDS") = kinds;
   m.def(
       "flight_record",
       [] {
@@ -364,6 +396,41 @@ void bind_flight_record(py::module_& m) {
         return list;
       },
       "The last collectives and messages of this process, oldest first.");
+  // For backends whose work is not a Group's.
+  m.def(
+      "begin_flight",
+      [](const std::string& group,
+         int kind,
+         uint64_t sequence,
+         uint64_t bytes,
+         int peer,
+         Millis limit) {
+        FlightEntry entry;
+        entry.group = group;
+        entry.place = caller();
+        entry.head.kind = static_cast<Kind>(kind);
+        entry.head.sequence = sequence;
+        entry.head.bytes = bytes;
+        entry.peer = peer;
+        entry.limit = limit;
+        auto& record = FlightRecord::instance();
+        const uint64_t id = record.add(std::move(entry));
+        record.start(id);
+        return id;
+      },
+      py::arg("group"),
+      py::arg("kind"),
+      py::arg("sequence"),
+      py::arg("bytes"),
+      py::arg("peer"),
+      py::arg("timeout"),
+      "Enters a collective or message that has begun; its number.");
+  m.def(
+      "end_flight",
+      [](uint64_t id, bool well) { FlightRecord::instance().end(id, well); },
+      py::arg("id"),
+      py::arg("well"),
+      "Enters the end of one.");
   m.def(
       "reset_flight_record",
       [](size_t most) { FlightRecord::instance().reset(most); },

@@ -109,5 +109,6 @@ PYBIND11_MODULE(_distributed, m) {
   bind_errors(m);
   bind_stores(m);
   bind_groups(m);
+  bind_mpi(m);
   bind_flight_record(m);
 }

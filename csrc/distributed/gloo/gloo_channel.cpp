@@ -18,6 +18,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <set>
 #include <thread>
 
 namespace taeda::distributed {
@@ -240,15 +242,21 @@ class GlooChannel : public Channel {
             int to,
             uint64_t tag,
             TimePoint end) override {
+    auto size = std::make_shared<Sized>(*this, data.bytes);
     auto shared = shared_buffer(data);
     const std::string what = str_cat("send to rank ", to);
     auto wait = [=] {
-      if (!shared->waitSend(left_until(end))) {
+      if (!size->buffer->waitSend(left_until(end)) ||
+          !shared->waitSend(left_until(end))) {
         fail(Fault::Backend, what, ": it was aborted");
       }
       return -1;
     };
-    start(work, what, [&] { shared->send(to, tag); }, wait);
+    auto post = [&] {
+      size->buffer->send(to, tag ^ kSizes);
+      shared->send(to, tag);
+    };
+    start(work, what, post, wait);
   }
 
   void receive(std::shared_ptr<Work> work,
@@ -256,24 +264,50 @@ class GlooChannel : public Channel {
                int from,
                uint64_t tag,
                TimePoint end) override {
-    auto shared = shared_buffer(data);
+    auto size = std::make_shared<Sized>(*this, 0);
     std::vector<int> sources;
     for (int r = 0; r < place_.size; ++r) {
       if (r != place_.rank) sources.push_back(r);
     }
     const std::string what =
         from < 0 ? "recv from any rank" : str_cat("recv from rank ", from);
+    const Key key{from, tag};
+    const uint64_t turn = take_turn(key);
     auto post = [&] {
       if (from >= 0) {
-        shared->recv(from, tag);
+        size->buffer->recv(from, tag ^ kSizes);
       } else {
-        shared->recv(sources, tag);
+        size->buffer->recv(sources, tag ^ kSizes);
       }
     };
-    auto wait = [=] {
+    auto turns = std::shared_ptr<void>(
+        nullptr, [this, key, turn](void*) { leave_turn(key, turn); });
+    auto wait = [=, this]() mutable {
       int source = from;
-      if (!shared->waitRecv(&source, left_until(end))) {
+      if (!size->buffer->waitRecv(&source, left_until(end))) {
         fail(Fault::Backend, what, ": it was aborted");
+      }
+      std::string aside;
+      Span to = data;
+      if (size->bytes != data.bytes) {
+        aside.resize(size->bytes);
+        to = {aside.data(), aside.size()};
+      }
+      auto shared = shared_buffer(to);
+      await_turn(key, turn, end);
+      shared->recv(source, tag);
+      turns.reset();
+      if (!shared->waitRecv(nullptr, left_until(end))) {
+        fail(Fault::Backend, what, ": it was aborted");
+      }
+      if (to.data != data.data) {
+        fail(Fault::Backend,
+             "recv: expected ",
+             data.bytes,
+             " bytes, got a message of ",
+             to.bytes,
+             " bytes from rank ",
+             source);
       }
       return source;
     };
@@ -288,6 +322,42 @@ class GlooChannel : public Channel {
   const char* name() const override { return "gloo"; }
 
  private:
+  // Note [Sizes before messages]
+  // Gloo ends the process where a message is longer than its receiver's buffer.
+  // So a message's size goes ahead, under another tag, and what has another
+  // size than was expected is taken aside. Contents of one sender and tag are
+  // asked for in the order in which their sizes were, by turns.
+  static constexpr uint64_t kSizes = uint64_t{1} << 62;
+  struct Sized {
+    Sized(GlooChannel& channel, size_t n) : bytes(n) {
+      buffer = channel.shared_buffer(
+          {reinterpret_cast<char*>(&bytes), sizeof(bytes)});
+    }
+    uint64_t bytes;
+    std::shared_ptr<::gloo::transport::UnboundBuffer> buffer;
+  };
+  using Key = std::pair<int, uint64_t>;  // who sends, and the tag
+
+  uint64_t take_turn(const Key& key) {
+    std::lock_guard lock(mutex_);
+    turns_[key].insert(++last_turn_);
+    return last_turn_;
+  }
+  void await_turn(const Key& key, uint64_t turn, TimePoint end) {
+    std::unique_lock lock(mutex_);
+    auto is_first = [&] { return *turns_[key].begin() == turn; };
+    if (!turned_.wait_until(lock, end, is_first)) {
+      fail(Fault::Backend, "recv: an earlier message did not come in time");
+    }
+  }
+  void leave_turn(const Key& key, uint64_t turn) {
+    std::lock_guard lock(mutex_);
+    auto found = turns_.find(key);
+    found->second.erase(turn);
+    if (found->second.empty()) turns_.erase(found);
+    turned_.notify_all();
+  }
+
   template <class F>
   void guarded(const std::string& what, F&& f) {
     {
@@ -397,11 +467,13 @@ class GlooChannel : public Channel {
       std::lock_guard lock(mutex_);
       waiting_ += 1;
     }
-    std::thread([this, work, what, wait] {
+    std::thread([this, work, what, wait]() mutable {
       std::exception_ptr error;
       int source = -1;
       try {
-        guarded(what, [&] { source = wait(); });
+        // What it holds is let go of while the channel is there for certain.
+        auto own = std::move(wait);
+        guarded(what, [&] { source = own(); });
       } catch (...) {
         error = std::current_exception();
       }
@@ -416,8 +488,11 @@ class GlooChannel : public Channel {
   std::shared_ptr<::gloo::transport::Device> device_;
   std::shared_ptr<::gloo::Context> context_;
   std::mutex mutex_;  // guards all below
-  std::condition_variable idle_;
+  std::condition_variable idle_, turned_;
   int waiting_ = 0;
+  // Receives whose content has not been asked for yet.
+  std::map<Key, std::set<uint64_t>> turns_;
+  uint64_t last_turn_ = 0;
   std::string reason_;
 };
 

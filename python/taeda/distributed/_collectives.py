@@ -516,13 +516,13 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks: bool = False) ->
 
     Raises:
         RuntimeError: names the missing ranks, at rank 0.
-        ValueError: the backend is not gloo.
+        ValueError: the backend is neither gloo nor mpi.
     """
     from ._join import get_backend
 
     if _outside(group, "monitored_barrier"):
         return
     group = _group_or_default(group)
-    if get_backend(group) != Backend.GLOO:
+    if get_backend(group) not in (Backend.GLOO, Backend.MPI):
         raise ValueError("monitored_barrier is only implemented for GLOO backend.")
     group.monitored_barrier(timeout, wait_all_ranks)

@@ -22,7 +22,7 @@ _ALL_RANKS = "same as size of the process group"
 
 def _check(condition: bool, where: str, text: str) -> None:
     if not condition:
-        raise RuntimeError(f"ProcessGroupGloo::{where}: {text}")
+        raise RuntimeError(f"{where}: {text}")
 
 
 def _single(tensors, where: str):
@@ -83,40 +83,21 @@ def _same_as(tensor, others, where: str) -> None:
         )
 
 
-class ProcessGroupGloo(GroupBackend):
-    """Collectives of CPU tensors: through shared memory on one host, else Gloo.
+class CpuBackend(GroupBackend):
+    """Collectives and messages of CPU tensors over a `taeda._distributed.Group`.
 
     Args:
-        store: where the ranks meet.
+        native: this process's part in the group.
         rank: this process's number.
         size: how many ranks there are.
-        timeout: of each operation.
-        group_name: what errors and the flight record call the group.
-        route: "shared" or "gloo" for that way alone.
-
-    Raises:
-        DistStoreError: ranks do not come in time.
-        DistBackendError: the ranks are on several hosts and there is no Gloo.
     """
 
     supports_coalescing = True
 
-    def __init__(
-        self,
-        store,
-        rank: int,
-        size: int,
-        timeout: timedelta = default_pg_timeout,
-        *,
-        group_name: str = "",
-        route: str = "",
-    ) -> None:
+    def __init__(self, native, rank: int, size: int) -> None:
         super().__init__(rank, size)
-        self._native = native.Group(rank, size, group_name, store, timeout, route)
+        self._native = native
         self._monitored = 0
-
-    def getBackendName(self) -> str:
-        return "gloo"
 
     def _root(self, root: int, where: str) -> int:
         inside = 0 <= root < self._size
@@ -429,3 +410,36 @@ class ProcessGroupGloo(GroupBackend):
 
     def _get_sequence_number_for_group(self) -> int:
         return self._native.sequence
+
+
+class ProcessGroupGloo(CpuBackend):
+    """Collectives of CPU tensors: through shared memory on one host, else Gloo.
+
+    Args:
+        store: where the ranks meet.
+        rank: this process's number.
+        size: how many ranks there are.
+        timeout: of each operation.
+        group_name: what errors and the flight record call the group.
+        route: "shared" or "gloo" for that way alone.
+
+    Raises:
+        DistStoreError: ranks do not come in time.
+        DistBackendError: the ranks are on several hosts and there is no Gloo.
+    """
+
+    def __init__(
+        self,
+        store,
+        rank: int,
+        size: int,
+        timeout: timedelta = default_pg_timeout,
+        *,
+        group_name: str = "",
+        route: str = "",
+    ) -> None:
+        group = native.Group(rank, size, group_name, store, timeout, route)
+        super().__init__(group, rank, size)
+
+    def getBackendName(self) -> str:
+        return "gloo"

@@ -59,6 +59,17 @@ def _group_or_default(group) -> ProcessGroup:
     return group
 
 
+def own_device(group):
+    """The device of tensors that a group's bookkeeping sends, the CPU if it can."""
+    import taeda
+
+    kinds = _group_or_default(group)._backends
+    if not kinds or "cpu" in kinds:
+        return taeda.device("cpu")
+    kind = next(iter(kinds))
+    return taeda.device(kind, taeda.cuda.current_device() if kind == "cuda" else 0)
+
+
 def _not_in_group(group) -> bool:
     """Whether this rank is outside of the group."""
     return isinstance(group, int) and group == GroupMember.NON_GROUP_MEMBER
@@ -187,8 +198,8 @@ def init_process_group(
     """Joins the default group; returns when all ranks have come.
 
     Args:
-        backend: "gloo", one that was registered, or "cpu:gloo,cuda:..."; by default
-            that of each device of this build.
+        backend: "gloo", "mpi" under `mpiexec`, one that was registered, or
+            "cpu:gloo,cuda:..."; by default that of each device of this build.
         init_method: where ranks meet; by default "env://", which the launcher sets.
         timeout: of joining, and of each collective; half an hour by default.
         world_size: how many ranks there are, where `init_method` does not tell.
@@ -213,6 +224,12 @@ def init_process_group(
     name = Backend(backend) if backend else Backend("undefined")
     limit = _checked_timeout(timeout)
     _known(BackendConfig(name))
+    if name == Backend.MPI:
+        from . import _mpi
+
+        rank, world_size = _mpi.place(rank, world_size)
+        if store is None and init_method is None and "MASTER_ADDR" not in os.environ:
+            store = _mpi.meet(limit)
     if store is None:
         from ._rendezvous import rendezvous
 
@@ -230,9 +247,18 @@ def init_process_group(
 
 def _known(config: BackendConfig) -> None:
     for name in config.get_device_backend_map().values():
+        if name == Backend.NCCL:
+            from ._nccl_library import library
+
+            library()
         plugin = Backend._plugins.get(name.upper())
-        if plugin is None and name not in (Backend.GLOO, Backend.FAKE):
-            if name in (Backend.NCCL, Backend.MPI, Backend.UCC, Backend.XCCL):
+        if plugin is None and name not in (
+            Backend.GLOO,
+            Backend.FAKE,
+            Backend.MPI,
+            Backend.NCCL,
+        ):
+            if name in (Backend.UCC, Backend.XCCL):
                 raise RuntimeError(
                     f"Distributed package doesn't have {name.upper()} built in"
                 )
@@ -306,6 +332,16 @@ def _make_backend(kind, store, rank, ranks, timeout, name, options):
         from ._fake import FakeBackend
 
         return FakeBackend(rank, len(ranks), name)
+    if kind == Backend.MPI:
+        from ._mpi import ProcessGroupMPI
+
+        return ProcessGroupMPI(ranks, rank, timeout, group_name=name)
+    if kind == Backend.NCCL:
+        from ._nccl import NCCL_LIMIT, ProcessGroupNCCL
+
+        options = options or ProcessGroupNCCL.Options()
+        options._timeout = NCCL_LIMIT if timeout is default_pg_timeout else timeout
+        return ProcessGroupNCCL(store, rank, len(ranks), options, group_name=name)
     from ._gloo import ProcessGroupGloo
 
     return ProcessGroupGloo(store, rank, len(ranks), timeout, group_name=name)
@@ -405,6 +441,8 @@ def _limit_of(pg: ProcessGroup) -> timedelta:
         native = getattr(backend, "_native", None)
         if native is not None:
             return native.timeout
+        if isinstance(getattr(backend, "_timeout", None), timedelta):
+            return backend._timeout
     return default_pg_timeout
 
 

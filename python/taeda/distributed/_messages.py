@@ -166,11 +166,24 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     group = p2p_op_list[0].group
     if any(op.group is not group for op in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
+    batch = _batching(group, p2p_op_list[0].tensor.device)
+    if batch is not None:
+        batch.start_coalescing()
     works = [
         op.op(op.tensor, group=op.group, tag=op.tag, **_end_of(op))
         for op in p2p_op_list
     ]
+    if batch is not None:
+        return [batch.end_coalescing()]
     return [work for work in works if work is not None]
+
+
+def _batching(group, device):
+    """The backend that moves messages all at once, None where each goes alone."""
+    if _outside(group, "batch_isend_irecv"):
+        return None
+    backend = _group_or_default(group)._backends.get(device.type)
+    return backend if hasattr(backend, "start_coalescing") else None
 
 
 def _end_of(op: P2POp) -> dict[str, int]:

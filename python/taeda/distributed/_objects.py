@@ -20,7 +20,7 @@ from ._collectives import (
     gather,
     scatter,
 )
-from ._join import _group_or_default, get_world_size
+from ._join import _group_or_default, get_world_size, own_device
 from ._messages import recv, send
 
 __all__ = [
@@ -38,22 +38,27 @@ def _object_to_tensor(obj: Any, device=None, group=None):
     file = io.BytesIO()
     pickle.Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(obj)
     data = taeda.frombuffer(bytearray(file.getbuffer()), dtype=taeda.uint8)
-    return data, taeda.tensor([data.numel()], dtype=taeda.int64)
+    place = device or own_device(group)
+    size = taeda.tensor([data.numel()], dtype=taeda.int64)
+    return data.to(place), size.to(place)
 
 
 def _tensor_to_object(tensor, size: int, group=None) -> Any:
     """The object of some bytes, of which there may be more than `size`."""
-    return pickle.loads(tensor[: int(size)].numpy().tobytes())
+    return pickle.loads(tensor[: int(size)].cpu().numpy().tobytes())
 
 
 def _gather_sizes(size, group) -> list[int]:
-    sizes = [taeda.zeros(1, dtype=taeda.int64) for _ in range(get_world_size(group))]
+    sizes = [
+        taeda.zeros(1, dtype=taeda.int64, device=own_device(group))
+        for _ in range(get_world_size(group))
+    ]
     all_gather(sizes, size, group=group)
     return [int(s) for s in sizes]
 
 
 def _padded(data, length: int):
-    room = taeda.zeros(length, dtype=taeda.uint8)
+    room = data.new_zeros(length)
     room[: data.numel()] = data
     return room
 
@@ -68,10 +73,12 @@ def all_gather_object(object_list: list, obj: Any, group=None) -> None:
     """
     if _outside(group, "all_gather_object"):
         return
-    data, size = _object_to_tensor(obj)
+    data, size = _object_to_tensor(obj, group=group)
     sizes = _gather_sizes(size, group)
     longest = max(sizes)
-    parts = [taeda.empty(longest, dtype=taeda.uint8) for _ in sizes]
+    parts = [
+        taeda.empty(longest, dtype=taeda.uint8, device=own_device(group)) for _ in sizes
+    ]
     all_gather(parts, _padded(data, longest), group=group)
     for i, (part, length) in enumerate(zip(parts, sizes, strict=True)):
         object_list[i] = _tensor_to_object(part, length)
@@ -104,10 +111,12 @@ def gather_object(
         raise ValueError(
             "Argument ``object_gather_list`` must be specified on destination rank."
         )
-    data, size = _object_to_tensor(obj)
+    data, size = _object_to_tensor(obj, group=group)
     sizes = _gather_sizes(size, group)
     longest = max(sizes)
-    parts = [taeda.empty(longest, dtype=taeda.uint8) for _ in sizes]
+    parts = [
+        taeda.empty(longest, dtype=taeda.uint8, device=own_device(group)) for _ in sizes
+    ]
     outputs = parts if is_root else None
     gather(_padded(data, longest), outputs, group=group, group_dst=root)
     if is_root:
@@ -116,10 +125,11 @@ def gather_object(
             object_gather_list[i] = _tensor_to_object(part, length)
 
 
-def _joined(objects: list):
+def _joined(objects: list, group):
     """The bytes of several objects, one after the other, and how many each has."""
-    pairs = [_object_to_tensor(obj) for obj in objects]
-    data = taeda.cat([d for d, _ in pairs]) if pairs else taeda.empty(0)
+    pairs = [_object_to_tensor(obj, group=group) for obj in objects]
+    none = taeda.empty(0, device=own_device(group))
+    data = taeda.cat([d for d, _ in pairs]) if pairs else none
     return data, taeda.cat([s for _, s in pairs])
 
 
@@ -153,12 +163,16 @@ def broadcast_object_list(
         src = 0
     root = _rank_in_group(group, src, group_src)
     if group.rank() == root:
-        data, sizes = _joined(object_list)
+        data, sizes = _joined(object_list, group)
     else:
-        sizes = taeda.zeros(len(object_list), dtype=taeda.int64)
+        sizes = taeda.zeros(
+            len(object_list), dtype=taeda.int64, device=own_device(group)
+        )
     broadcast(sizes, group=group, group_src=root)
     if group.rank() != root:
-        data = taeda.empty(int(sizes.sum()), dtype=taeda.uint8)
+        data = taeda.empty(
+            int(sizes.sum()), dtype=taeda.uint8, device=own_device(group)
+        )
     broadcast(data, group=group, group_src=root)
     if group.rank() != root:
         _part(object_list, data, sizes)
@@ -193,16 +207,19 @@ def scatter_object_list(
         src = 0
     root = _rank_in_group(group, src, group_src)
     parts = lengths = None
-    longest = taeda.zeros(1, dtype=taeda.int64)
+    longest = taeda.zeros(1, dtype=taeda.int64, device=own_device(group))
     if group.rank() == root:
-        pairs = [_object_to_tensor(obj) for obj in scatter_object_input_list or []]
+        pairs = [
+            _object_to_tensor(obj, group=group)
+            for obj in scatter_object_input_list or []
+        ]
         longest.fill_(max(int(s) for _, s in pairs))
         parts = [_padded(d, int(longest)) for d, _ in pairs]
         lengths = [s for _, s in pairs]
     broadcast(longest, group=group, group_src=root)
-    part = taeda.empty(int(longest), dtype=taeda.uint8)
+    part = taeda.empty(int(longest), dtype=taeda.uint8, device=own_device(group))
     scatter(part, parts, group=group, group_src=root)
-    length = taeda.zeros(1, dtype=taeda.int64)
+    length = taeda.zeros(1, dtype=taeda.int64, device=own_device(group))
     scatter(length, lengths, group=group, group_src=root)
     outputs[0] = _tensor_to_object(part, int(length))
 
@@ -229,7 +246,7 @@ def send_object_list(
         return
     group = _group_or_default(group)
     peer = _rank_in_group(group, dst, group_dst)
-    data, sizes = _joined(object_list)
+    data, sizes = _joined(object_list, group)
     send(sizes, group=group, group_dst=peer)
     send(data, group=group, group_dst=peer)
 
@@ -257,9 +274,9 @@ def recv_object_list(
     """
     if _outside(group, "recv_object_list"):
         return -1
-    sizes = taeda.zeros(len(object_list), dtype=taeda.int64)
+    sizes = taeda.zeros(len(object_list), dtype=taeda.int64, device=own_device(group))
     source = recv(sizes, src, group=group, group_src=group_src)
-    data = taeda.empty(int(sizes.sum()), dtype=taeda.uint8)
+    data = taeda.empty(int(sizes.sum()), dtype=taeda.uint8, device=own_device(group))
     recv(data, source, group=group)
     _part(object_list, data, sizes)
     return source

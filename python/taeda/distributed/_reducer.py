@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import taeda
 
+from ._join import own_device
 from ._types import AllreduceOptions, ReduceOp
 
 __all__ = ["GradBucket", "Reducer"]
@@ -303,9 +304,10 @@ class Reducer:
             return everything
         flags = taeda.ones(len(self.parameters), dtype=taeda.int32)
         flags[sorted(self.missing)] = 0
-        options = AllreduceOptions()
-        self.group.allreduce([flags], options).wait()
-        return {i for i in everything if int(flags[i])}
+        flags = flags.to(own_device(self.group))
+        self.group.allreduce([flags], AllreduceOptions()).wait()
+        used = flags.tolist()
+        return {i for i in everything if used[i]}
 
     def _receive(self, bucket: _Bucket, used: set[int]) -> None:
         if bucket.future is not None:
@@ -343,8 +345,9 @@ class Reducer:
         self._is_first_order = False
         order = self.arrivals + sorted(set(range(len(self.parameters))) - self.seen)
         order += [i for i in range(len(self.parameters)) if i not in set(order)]
-        agreed = taeda.tensor(order, dtype=taeda.int64)
         from ._collectives import broadcast
+
+        agreed = taeda.tensor(order, dtype=taeda.int64).to(own_device(self.group))
 
         broadcast(agreed, group=self.group, group_src=0)
         before = [b.numbers for b in self.buckets]

@@ -134,9 +134,7 @@ def _get_process_group_store(pg: ProcessGroup):
 
 def _get_pg_default_device(group: ProcessGroup | None = None):
     """The device of tensors that a group's own bookkeeping uses."""
-    pg = group or _get_default_group()
-    kinds = list(pg._backends)
-    return taeda.device("cpu" if not kinds or "cpu" in kinds else kinds[0])
+    return taeda.device(_join.own_device(group).type)
 
 
 def _get_object_coll_device(group: ProcessGroup | None = None) -> str:

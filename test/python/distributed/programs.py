@@ -156,6 +156,25 @@ def groups(rank: int, world: int) -> dict:
     return found
 
 
+def wrong_sizes(rank: int, world: int) -> list:
+    """Messages that are longer and shorter than their receiver's tensor."""
+    join(".", rank, world)
+    found: list = []
+    if rank == 0:
+        for size in (5, 2, 100_000, 3):
+            dist.isend(taeda.full((size,), size), 1)
+    else:
+        for _ in range(4):
+            x = taeda.zeros(3, dtype=taeda.int64)
+            try:
+                dist.recv(x, 0)
+                found.append(x.tolist())
+            except dist.DistBackendError as error:
+                found.append(str(error))
+    dist.barrier()
+    return found
+
+
 def killed(rank: int, world: int, victim: int) -> str:
     """One rank dies between collectives; the others return what they raise."""
     join(".", rank, world)

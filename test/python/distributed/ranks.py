@@ -31,7 +31,8 @@ def run(
         name: the function; "module.function" of one that is not in `programs`.
         world: how many ranks.
         args: what it is given.
-        route: "gloo" sends bytes through Gloo.
+        route: "gloo" sends bytes through Gloo, "mpi" through MPI, under its mpiexec,
+            "nccl" through NCCL, on emulated devices.
         limit: seconds; who has not ended by then fails the test.
     """
     env = {
@@ -42,10 +43,15 @@ def run(
         "TAEDA_SHARED_MEMORY": "0" if route == "gloo" else "1",
         "GLOO_SOCKET_IFNAME": "lo",
         "OMP_NUM_THREADS": "1",
+        "TAEDA_TEST_ROUTE": route,
     }
+    if route == "nccl":
+        env |= _emulated()
     with open(folder / "arguments", "wb") as file:
         pickle.dump((name, world, args), file)
     command = [sys.executable, __file__, str(folder)]
+    if route == "mpi":
+        return _run_by_mpi(command, folder, world, env, limit)
     ranks = [
         subprocess.Popen([*command, str(r)], env=env, stderr=subprocess.PIPE)
         for r in range(world)
@@ -69,12 +75,48 @@ def run(
     return results
 
 
+def _emulated() -> dict[str, str]:
+    """The devices and the NCCL of test/emulator."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from devtool import emulate
+
+    found = emulate.environment()
+    del found["PYTHONPATH"]
+    return found
+
+
+def mpiexec() -> str:
+    """The launcher of this environment's MPI."""
+    return str(Path(sys.prefix) / "bin" / "mpiexec")
+
+
+def _run_by_mpi(command, folder: Path, world: int, env, limit: float) -> list:
+    # A rank that ends without an end of MPI does not end the others.
+    command = [mpiexec(), "-disable-auto-cleanup", "-n", str(world), *command]
+    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        told = process.communicate(timeout=limit)[1]
+    finally:
+        process.kill()
+    results = []
+    for rank in range(world):
+        path = folder / f"result.{rank}"
+        if not path.exists():
+            raise Failed(told)
+        results.append(pickle.loads(path.read_bytes()))
+    return results
+
+
 def join(folder: str, rank: int, world: int, seconds: float = 20.0) -> None:
     """Makes the default group over a file."""
     import taeda.distributed as dist
 
+    route = os.environ["TAEDA_TEST_ROUTE"]
+    if route == "mpi":
+        dist.init_process_group("mpi", timeout=timedelta(seconds=seconds))
+        return
     dist.init_process_group(
-        "gloo",
+        "nccl" if route == "nccl" else "gloo",
         store=dist.FileStore(os.path.join(folder, "meeting"), world),
         rank=rank,
         world_size=world,
@@ -85,7 +127,8 @@ def join(folder: str, rank: int, world: int, seconds: float = 20.0) -> None:
 def _main() -> None:
     from importlib import import_module
 
-    folder, rank = Path(sys.argv[1]), int(sys.argv[2])
+    folder = Path(sys.argv[1])
+    rank = int(sys.argv[2] if len(sys.argv) > 2 else os.environ["PMI_RANK"])
     name, world, args = pickle.loads((folder / "arguments").read_bytes())
     os.chdir(folder)
     try:

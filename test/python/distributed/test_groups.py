@@ -9,7 +9,7 @@ from ranks import run
 from taeda import _distributed
 
 WORLD = 3
-ROUTES = ["shared"] + (["gloo"] if _distributed.has_gloo() else [])
+ROUTES = ["shared", "mpi"] + (["gloo"] if _distributed.has_gloo() else [])
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -44,6 +44,16 @@ def test_messages_of_one_tag_keep_their_order(tmp_path, route):
     # Through Gloo each was posted by a thread of its own.
     sent, received = run(tmp_path, "in_order", 2, route=route)
     assert sent == [] and received == [1 + i * 7919 % 2000 for i in range(200)]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_messages_of_another_size_are_errors(tmp_path, route):
+    # Through Gloo a longer one ended the process.
+    _, got = run(tmp_path, "wrong_sizes", 2, route=route)
+    assert got[3] == [3, 3, 3], got
+    for text, size in zip(got, (40, 16, 800_000), strict=False):
+        told = f"expected 24 bytes, got a message of {size} bytes from rank 0"
+        assert told in text, got
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -16,6 +16,7 @@ from devtool.shell import ROOT
 PROGRAMS = {
     "clang-format": ("tools/lint/format.py", '"clang-format"'),
     "pytest-xdist": ("tools/devtool/checks.py", '"--dist=loadfile"'),
+    "mpich": ("test/python/distributed/ranks.py", '"mpiexec"'),
     "mypy": ("tools/devtool/checks.py", 'tool("mypy")'),
     "ruff": ("tools/devtool/checks.py", 'tool("ruff")'),
 }

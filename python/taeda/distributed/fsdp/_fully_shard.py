@@ -269,6 +269,7 @@ def share_comm_ctx(modules: list) -> None:
             raise ValueError(f"Expects list of FSDPModules but got {type(module)}")
     if not modules:
         return
-    shared = unit_of(modules[0]).join_tree().traffic
+    first = unit_of(modules[0]).join_tree()
     for module in modules[1:]:
-        unit_of(module).join_tree().traffic = shared
+        tree = unit_of(module).join_tree()
+        tree.traffic, tree.copying = first.traffic, first.copying

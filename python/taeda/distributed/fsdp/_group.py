@@ -326,8 +326,31 @@ class Group:
         hook(state, packed, out)
         return out, None, 1.0
 
+    def sum_copies(self) -> bool:
+        """Waits for the sums over a row; whether those over copies are under way."""
+        reduction = self.reduction
+        if reduction is None:
+            return False
+        if reduction.work is not None:
+            reduction.work.wait()
+            reduction.work = None
+        if self.partial is not None:
+            with taeda.no_grad():
+                reduction.out.add_(self.partial)
+            self.partial = None
+        if self.ranks.copies is None or self.ranks.copies.size() == 1:
+            return False
+        if not self.all_reduce:
+            self.partial, self.reduction = reduction.out, None
+            return False
+        if self.comm_hook is None or self.ranks.world > 1:
+            reduction.work = collectives.all_reduce(
+                reduction.out, group=self.ranks.copies, async_op=True
+            )
+        return reduction.work is not None
+
     def finish_reduce(self) -> None:
-        """Waits for the sums; they become the gradients of the parts."""
+        """Waits for what `sum_copies` began; the sums become the parts' gradients."""
         reduction, self.reduction = self.reduction, None
         if reduction is None:
             return
@@ -335,15 +358,6 @@ class Group:
             reduction.work.wait()
         out = reduction.out
         with taeda.no_grad():
-            if self.partial is not None:
-                out.add_(self.partial)
-                self.partial = None
-            if self.ranks.copies is not None and self.ranks.copies.size() > 1:
-                if not self.all_reduce:
-                    self.partial = out
-                    return
-                if self.comm_hook is None or self.ranks.world > 1:
-                    collectives.all_reduce(out, group=self.ranks.copies)
             if reduction.after != 1.0:
                 out.div_(reduction.after)
             if self.all_reduce_hook is not None:

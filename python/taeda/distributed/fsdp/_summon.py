@@ -51,6 +51,7 @@ class Opening:
                     pieces[number] = True
             has = taeda.zeros(len(layout.slots), dtype=taeda.int32)
             has[list(pieces)] = 1
+            has = has.to(row.device)
             gathered = row
             if group.ranks.world > 1:
                 from taeda.distributed import _collectives as collectives

@@ -66,6 +66,7 @@ class Tree:
         self.units: list = []
         self.is_active = False
         self.traffic: list = []  # groups whose gradients are under way, in order
+        self.copying: list = []  # one of them at most, whose copies are being summed
         self.is_last_backward = True
         self.event: Any = None  # of the optimizer's step, on a GPU
 
@@ -102,23 +103,37 @@ class Tree:
             unit.end_backward()
         if self.is_last_backward:
             self.wait_for_reduction()
+            self.wait_for_copies()
         self.order.clear()
 
     def start_reduce(self, group) -> None:
         """Sends a group's gradients; few are under way at once, to bound the memory."""
         self.wait_for_reduction(group.in_flight - 1)
+        if group in self.copying:
+            self.wait_for_copies()
         if group.start_reduce():
             self.traffic.append(group)
 
     def wait_for_reduction(self, left: int = 0) -> None:
         """Until no more than `left` groups' gradients are under way."""
         while len(self.traffic) > left:
-            self.traffic.pop(0).finish_reduce()
+            group = self.traffic.pop(0)
+            if group.sum_copies():
+                self.wait_for_copies()
+                self.copying.append(group)
+            else:
+                group.finish_reduce()
+
+    def wait_for_copies(self) -> None:
+        """Until no group's sums over copies are under way."""
+        while self.copying:
+            self.copying.pop().finish_reduce()
 
     def reset(self) -> None:
         """Forgets a forward or backward pass that ended by an exception."""
         self.is_active = False
         self.traffic.clear()
+        self.copying.clear()
         self.touched.clear()
         self.order.clear()
         for unit in self.units:
