@@ -62,3 +62,10 @@ def test_a_pack_hook_that_writes_to_what_it_gets_is_an_error():
         pytest.raises(RuntimeError, match="pack hook is modifying its input in place"),
     ):
         x.exp()
+
+
+def test_the_edge_of_a_single_number_needs_no_gradient():
+    x = taeda.ones(3, requires_grad=True)
+    edge = taeda.autograd.graph.get_gradient_edge((x * 2).sum())
+    taeda.autograd.backward(edge)
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
