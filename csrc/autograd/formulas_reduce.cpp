@@ -15,7 +15,9 @@
 #include <taeda/gen/ops/isnan.h>
 #include <taeda/gen/ops/log.h>
 #include <taeda/gen/ops/log1p.h>
+#include <taeda/gen/ops/logical_and.h>
 #include <taeda/gen/ops/logical_not.h>
+#include <taeda/gen/ops/logical_or.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/mean.h>
 #include <taeda/gen/ops/mul.h>
@@ -121,8 +123,13 @@ Tensor extremum_grad(const Tensor& grad,
                      const Tensor& result,
                      OptionalDims dims,
                      bool keepdim) {
-  Tensor mask =
-      ops::eq(self, unreduce(result, symbolic_sizes(self), dims, keepdim));
+  Tensor found = unreduce(result, symbolic_sizes(self), dims, keepdim);
+  Tensor mask = ops::eq(self, found);
+  // Of all elements a NaN is the result too, and equals nothing.
+  if (!dims && is_floating(self.dtype())) {
+    Tensor both = ops::logical_and(ops::isnan(self), ops::isnan(found));
+    mask = ops::logical_or(mask, both);
+  }
   std::optional<IntArrayRef> all;
   Tensor count = ops::sum(mask, dims ? dims : all, /*keepdim=*/true);
   Tensor share =

@@ -75,7 +75,12 @@ void SavedVariable::pack_with(SavedTensorHooks& hooks) {
   // Hooks compute on values; nothing of that is recorded.
   GradModeGuard off(false);
   Tensor plain = is_output_ ? data_ : detach(data_);
+  uint32_t before = plain.version();
   packed_ = hooks.pack(plain);
+  TAEDA_CHECK(plain.version() == before,
+              "A saved tensor pack hook is modifying its input in place. What "
+              "is saved is in use elsewhere too, so a hook may only read it; "
+              "change a clone instead.");
   data_.reset();
 }
 

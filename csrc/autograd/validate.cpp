@@ -46,8 +46,8 @@ void fit_grad(const OutputInfo& info, Tensor& grad, const std::string& what) {
     grad = sum_to(grad, wanted);
   }
   if (TAEDA_UNLIKELY(grad.dtype() != info.dtype)) {
-    TAEDA_CHECK(is_floating(grad.dtype()) || is_complex(grad.dtype()) ||
-                    !is_floating(info.dtype),
+    bool inexact = is_floating(grad.dtype()) || is_complex(grad.dtype());
+    TAEDA_CHECK(inexact || !is_complex(info.dtype),
                 what,
                 " - expected a floating dtype compatible with ",
                 dtype_name(info.dtype),

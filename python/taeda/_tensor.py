@@ -227,8 +227,9 @@ class Tensor(_C.TensorBase):
             other (Tensor): the loaded tensor.
             assign: whether `other` itself is wanted.
         """
-        if _overrides(self):
-            return _override(Tensor.module_load, (self, other), self, other)
+        named = (self, other)
+        if _C._has_torch_function(named):
+            return _override(Tensor.module_load, named, *named, assign=assign)
         return other.detach() if assign else self.detach().copy_(other)
 
     # Functions with arguments that need work ----------------------------------

@@ -78,7 +78,9 @@ class tensortype(type):
                     f"expected {cls.__name__} (got {args[0].type().rpartition('.')[2]})"
                 )
             return args[0].detach()
-        sizes = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
+        if len(args) == 1 and isinstance(args[0], _C.Size):
+            return taeda.empty(args[0], dtype=cls.dtype, device=device)
+        sizes = args
         if all(type(size) is int for size in sizes):
             return taeda.empty(tuple(sizes) or (0,), dtype=cls.dtype, device=device)
         return taeda.tensor(args[0], dtype=cls.dtype, device=device)

@@ -12,7 +12,7 @@ import warnings
 import taeda
 from taeda._functorch.modules import stack_module_state
 from taeda.nn import Module
-from taeda.nn.utils.stateless import functional_call
+from taeda.nn.utils.stateless import _functional_call
 
 __all__ = [
     "FunctionalModule",
@@ -38,7 +38,7 @@ class FunctionalModule(Module):
     def forward(self, params, *args, **kwargs):
         """What the module gives for these parameters and arguments."""
         tensors = dict(zip(self.param_names, params, strict=True))
-        return functional_call(self.stateless_model, tensors, args, kwargs)
+        return _functional_call(self.stateless_model, tensors, args, kwargs)
 
 
 class FunctionalModuleWithBuffers(Module):
@@ -62,7 +62,7 @@ class FunctionalModuleWithBuffers(Module):
         """What the module gives for these parameters, buffers and arguments."""
         names = self.param_names + self.buffer_names
         tensors = dict(zip(names, (*params, *buffers), strict=True))
-        return functional_call(self.stateless_model, tensors, args, kwargs)
+        return _functional_call(self.stateless_model, tensors, args, kwargs)
 
 
 def _warn(name: str, instead: str) -> None:

@@ -62,7 +62,7 @@ def functional_call(
                     "of functional call is ambiguous"
                 )
             tensors.update(part)
-    return stateless.functional_call(
+    return stateless._functional_call(
         module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict
     )
 

@@ -192,7 +192,7 @@ def grad(
         )
     if materialize_grads:
         found = tuple(
-            _zeros_like(i) if g is None else g
+            _zeros_like(i, create_graph) if g is None else g
             for g, i in zip(found, inputs, strict=True)
         )
     return found
@@ -242,14 +242,14 @@ def _check_batched(outputs, grads) -> None:
         )
 
 
-def _zeros_like(tensor):
+def _zeros_like(tensor, requires_grad: bool):
     if not isinstance(tensor, _C.TensorBase):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
     import taeda
 
-    return taeda.zeros_like(tensor)
+    return taeda.zeros_like(tensor, requires_grad=requires_grad)
 
 
 # What the module `variable` says when it is called: it was a function once.

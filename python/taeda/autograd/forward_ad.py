@@ -31,6 +31,12 @@ class _Current(threading.local):
 _current = _Current()
 
 
+def __getattr__(name: str) -> int:
+    if name == "_current_level":
+        return -1 if _current.level is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def enter_dual_level() -> int:
     """Begins a level; the number 0, for there is one at a time.
 

@@ -113,11 +113,15 @@ class FunctionMeta(type):
         if has_vjp and "backward" not in attrs:
             cls.backward = staticmethod(cls.vjp)
         elif has_vjp:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not "
-                "allowed. You should only implement one of them."
-            )
+            cls.backward = staticmethod(_refuse_both)
         super().__init__(name, bases, attrs)
+
+
+def _refuse_both(ctx, *grad_outputs):
+    raise RuntimeError(
+        "Implementing both 'backward' and 'vjp' for a custom Function is not "
+        "allowed. You should only implement one of them."
+    )
 
 
 def _is_setup_context_defined(cls) -> bool:

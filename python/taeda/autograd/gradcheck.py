@@ -88,19 +88,18 @@ def _numerical(func: Callable, inputs, index: int, tensor, output, eps: float) -
     """
     rows: list[list] = [[] for _ in range(2 if output.is_complex() else 1)]
     data = tensor.data  # its changes do not count as changes of the tensor
-    with taeda.autograd.no_grad():
-        for place in _places(tensor):
-            along = _differences(func, inputs, index, data, place, eps)
-            parts = _real_parts(along, output.is_complex())
-            if tensor.is_complex():
-                across = _differences(func, inputs, index, data, place, eps * 1j)
-                other = _real_parts(across, output.is_complex())
-                parts = [
-                    [complex(x, y) for x, y in zip(p, q, strict=True)]
-                    for p, q in zip(parts, other, strict=True)
-                ]
-            for row, part in zip(rows, parts, strict=True):
-                row.append(part)
+    for place in _places(tensor):
+        along = _differences(func, inputs, index, data, place, eps)
+        parts = _real_parts(along, output.is_complex())
+        if tensor.is_complex():
+            across = _differences(func, inputs, index, data, place, eps * 1j)
+            other = _real_parts(across, output.is_complex())
+            parts = [
+                [complex(x, y) for x, y in zip(p, q, strict=True)]
+                for p, q in zip(parts, other, strict=True)
+            ]
+        for row, part in zip(rows, parts, strict=True):
+            row.append(part)
     return rows
 
 
@@ -243,14 +242,13 @@ def _directional(func, inputs, index: int, tensor, u: list, eps: float) -> list:
     data = tensor.data  # its changes do not count as changes of the tensor
     before = data.clone()
     step = _like([z * eps for z in u], tensor)
-    with taeda.autograd.no_grad():
-        try:
-            data.copy_(before + step)
-            above = _values(func, inputs, index)
-            data.copy_(before - step)
-            below = _values(func, inputs, index)
-        finally:
-            data.copy_(before)
+    try:
+        data.copy_(before + step)
+        above = _values(func, inputs, index)
+        data.copy_(before - step)
+        below = _values(func, inputs, index)
+    finally:
+        data.copy_(before)
     return [(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)]
 
 

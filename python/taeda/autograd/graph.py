@@ -262,5 +262,3 @@ def region_activation_memory_budget(budget: float):
 _LATER = {"allow_mutation_on_saved_tensors": "._mutation"}
 __all__ += list(_LATER)
 __getattr__ = attributes(__name__, _LATER)
-_C._NodeBase.register_hook = _register_hook
-_C._NodeBase.register_prehook = _register_prehook

@@ -151,10 +151,11 @@ class RuleOptimizer(Optimizer):
         raise NotImplementedError
 
     def __setstate__(self, state: dict) -> None:
+        options = set(state["defaults"] if "defaults" in state else self.defaults)
         super().__setstate__(state)
         for group in self.param_groups:
             for name, value in _LATER_OPTIONS.items():
-                if name in self.defaults:
+                if name in options:
                     group.setdefault(name, value)
             for p in group["params"]:
                 known = self.state.get(p)

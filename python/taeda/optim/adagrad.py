@@ -75,7 +75,7 @@ class Adagrad(RuleOptimizer):
         rate = as_scalar(group["lr"]) / (1 + (t - 1) * group["lr_decay"])
         if not g.is_sparse:
             total.addcmul_(g, g, value=1)
-            add_quotient(x, g, total.sqrt().add_(eps), -rate)
+            add_quotient(x, g, keep(total.sqrt()).add_(eps), -rate)
             return
         # The root is taken of sums, so equal indices must be added first.
         g = g.coalesce()

@@ -23,7 +23,7 @@ class RemovableHandle:
     next_id: int = 0
 
     def __init__(self, hooks_dict, *, extra_dict=None) -> None:
-        extra = extra_dict or ()
+        extra = () if extra_dict is None else extra_dict
         self.extra_dict_ref = tuple(
             _refer(d) for d in ((extra,) if isinstance(extra, dict) else extra)
         )

@@ -113,3 +113,15 @@ def test_variable_stays_callable_beside_its_module() -> None:
     importlib.import_module("taeda.autograd.variable")
     with pytest.raises(RuntimeError, match=r"variable\(\.\.\.\) is deprecated"):
         taeda.autograd.variable(1)
+
+
+def test_gradcheck_calls_functions_that_use_the_graph():
+    def function(a):
+        out = a * a
+        out.register_hook(lambda grad: grad)
+        (inner,) = taeda.autograd.grad(out.sum(), a, create_graph=True)
+        return inner * a
+
+    x = taeda.randn(3, dtype=taeda.float64, requires_grad=True)
+    assert taeda.autograd.gradcheck(function, (x,))
+    assert taeda.autograd.gradcheck(function, (x,), fast_mode=True)

@@ -197,3 +197,10 @@ def test_out_is_refused() -> None:
     with fwd.dual_level(), pytest.raises(NotImplementedError, match="out="):
         dual = fwd.make_dual(x, x)
         taeda.add(dual, dual, out=taeda.zeros(2))
+
+
+def test_the_current_level_is_minus_one_outside_of_a_level():
+    assert fwd._current_level == -1
+    with fwd.dual_level():
+        assert fwd._current_level == 0
+    assert fwd._current_level == -1

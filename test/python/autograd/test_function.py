@@ -282,3 +282,23 @@ def test_gradients_are_reduced_to_the_input():
     x = leaf(1)
     Sum.apply(x).sum().backward()
     assert x.grad.tolist() == [3]
+
+
+def test_a_function_with_backward_and_vjp_fails_in_backward_only():
+    class Both(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+        @staticmethod
+        def vjp(ctx, grad):
+            return grad
+
+    y = Both.apply(taeda.ones(2, requires_grad=True))
+    assert y.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="both 'backward' and 'vjp'"):
+        y.sum().backward()

@@ -30,6 +30,11 @@ function().vmap(None, (), None)  # To use autograd.Function with vmap, you must 
 function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: g, vjp=lambda ctx, g: \
 g).apply(Leaf(1)).sum().backward()\
   # Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You
+m.autograd.backward([m.autograd.graph.get_gradient_edge(Leaf(2))])\
+  # grad can be implicitly created only for
+function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
+g.real.long()).apply(Leaf(1) + 0j).sum().abs().backward()\
+  # 0 - expected a floating dtype compatible with complex64 but got
 function(forward=lambda ctx, x: ctx.save_for_backward(1) or x * 1).apply(Leaf(1))\
   # save_for_backward can only save variables, but argument 0 is of type int
 function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
@@ -137,16 +142,11 @@ x.add_(Leaf(2)))\
 """
 
 OWN = """
-m.autograd.backward([m.autograd.graph.get_gradient_edge(Leaf(1))])\
-  # RuntimeError: element 0 of tensors is a GradientEdge: its gradient must be given
 function(forward=lambda ctx, x: setattr(ctx, 'to_save', 1) or x * 1).apply(Leaf(1))\
   # TypeError: saved_tensors must be a tuple, got int
 function(forward=lambda ctx, x: (ctx.mark_dirty(x), ctx.mark_non_differentiable(x), \
 x)[2]).apply(Leaf(1) * 2)\
   # RuntimeError: a tensor that is marked dirty cannot be marked non-
-function(forward=lambda ctx, x: x * 1, backward=lambda ctx, g: \
-g.long()).apply(Leaf(1)).sum().backward()\
-  # RuntimeError: 0 - expected a floating dtype compatible with float32 but got
 (keep := [], f := function(forward=lambda ctx, x: (keep.append(ctx), \
 ctx.save_for_backward(x), x * 1)[2]), f.apply(Leaf(1)) and None, \
 keep[0].saved_tensors)\

@@ -157,3 +157,10 @@ def test_groups_of_products_and_scans() -> None:
 
 def test_every_listed_name_is_there() -> None:
     assert [name for name in dir(taeda) if not hasattr(taeda, name)] == []
+
+
+def test_new_of_an_empty_size_has_no_dims():
+    x = taeda.ones(3)
+    assert x.new(taeda.Size([])).shape == ()
+    assert x.new(taeda.Size([2, 0])).shape == (2, 0)
+    assert x.new().shape == (0,)

@@ -152,3 +152,11 @@ def test_compile_runs_the_compiled_call():
     layer._compiled_call_impl = lambda x: "compiled"
     assert layer(1) == "compiled"
     assert "_compiled_call_impl" not in layer.__getstate__()
+
+
+def test_a_removed_pre_hook_leaves_no_flag_behind():
+    layer = nn.Identity()
+    handle = layer.register_forward_pre_hook(lambda m, a, k: None, with_kwargs=True)
+    assert handle.id in layer._forward_pre_hooks_with_kwargs
+    handle.remove()
+    assert not layer._forward_pre_hooks_with_kwargs

@@ -241,3 +241,29 @@ def test_data_parallel_without_devices():
     net = nn.DataParallel(nn.Linear(2, 1))
     assert list(net.state_dict()) == ["module.weight", "module.bias"]
     assert tuple(net(taeda.ones(3, 2)).shape) == (3, 1)
+
+
+def test_the_old_functional_call_names_the_new_one():
+    layer = nn.Linear(1, 1, bias=False)
+    new = {"weight": taeda.full((1, 1), 3.0)}
+    with pytest.warns(FutureWarning, match="func.functional_call"):
+        assert stateless.functional_call(layer, new, taeda.ones(1)).item() == 3
+
+
+class Loads(taeda.Tensor):
+    seen: list = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is taeda.Tensor.module_load:
+            cls.seen.append((kwargs or {}).get("assign"))
+            return args[1].detach()
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_loaded_subclass_decides_how_it_is_put_in_place(assign):
+    Loads.seen.clear()
+    value = taeda.ones(2).as_subclass(Loads)
+    assert type(taeda.nn.Parameter(taeda.ones(2)).module_load(value, assign)) is Loads
+    assert Loads.seen == [assign]

@@ -71,3 +71,22 @@ def test_a_subclass_has_its_own_constructor() -> None:
 
     optimizer = Slow([taeda.nn.Parameter(taeda.ones(1))])
     assert optimizer.defaults["lr"] == 1e-4 and optimizer.unrelated == 3
+
+
+@pytest.mark.parametrize("kind", ["Adafactor", "SparseAdam"])
+def test_loading_a_state_adds_no_option_that_the_optimizer_lacks(kind):
+    optimizer = getattr(taeda.optim, kind)([taeda.nn.Parameter(taeda.ones(2))])
+    before = set(optimizer.param_groups[0])
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert set(optimizer.param_groups[0]) == before
+
+
+def test_a_differentiable_step_of_adagrad_has_a_gradient():
+    p = taeda.ones(2, dtype=taeda.float64, requires_grad=True)
+    g = taeda.tensor([1.0, 2.0], dtype=taeda.float64, requires_grad=True)
+    moved = p.clone()
+    moved.grad = g
+    taeda.optim.Adagrad([moved], lr=0.1, eps=0.5, differentiable=True).step()
+    (grad,) = taeda.autograd.grad(moved.sum(), g)
+    # d/dg of -lr g / (|g| + eps) is -lr eps / (|g| + eps)^2.
+    assert grad.tolist() == pytest.approx([-0.05 / 1.5**2, -0.05 / 2.5**2])

@@ -29,6 +29,7 @@ def functional_call(
 
     Raises:
         TypeError: `kwargs` is no dictionary.
+        FutureWarning: always; `taeda.func.functional_call` is the name to use.
         ValueError: tied names with different values.
         RuntimeError: names that are missing or unknown, when strict.
 
@@ -38,13 +39,34 @@ def functional_call(
         >>> f(layer, {"weight": taeda.full((1, 1), 3.0)}, taeda.ones(1))
         tensor([3.])
     """
+    import warnings
+
+    warnings.warn(
+        "`taeda.nn.utils.stateless.functional_call` is deprecated. Please use "
+        "`torch.func.functional_call` (here `taeda.func.functional_call`)",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _functional_call(
+        module,
+        parameters_and_buffers,
+        args,
+        kwargs,
+        tie_weights=tie_weights,
+        strict=strict,
+    )
+
+
+def _functional_call(
+    module, tensors, args=None, kwargs=None, *, tie_weights=True, strict=False
+):
     if kwargs is not None and not isinstance(kwargs, dict):
         raise TypeError(f"kwargs should be a dict, got {type(kwargs).__name__}")
     if args is None:
         args = ()
     elif not isinstance(args, tuple):
         args = (args,)
-    with swapped(module, parameters_and_buffers, tie_weights, strict):
+    with swapped(module, tensors, tie_weights, strict):
         return module(*args, **(kwargs or {}))
 
 
