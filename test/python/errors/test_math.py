@@ -93,7 +93,7 @@ m.addr(ones(2, 2), ones(2, 2), ones(2))  # addr: Expected 1-D argument vec1, but
 m.addr(ones(2, 2), ones(2), ones(2, 2))  # addr: Expected 1-D argument vec2, but got 2-D
 m.addr(ones(2, 2), ones(2), ones(2), beta=True)  # addr: Boolean beta only supported for
 m.addr(ones(2, 2), ones(2), ones(2), alpha=1j)  # addr: alpha: value cannot be converted
-m.addr(longs(2, 2), longs(2), longs(2), alpha=1.5)  # argument alpha must not be a floating
+m.addr(longs(2, 2), longs(2), longs(2), alpha=1.5)  # alpha must not be a floating
 m.addbmm(ones(2, 2), ones(2, 2), ones(1, 2, 2))  # batch1 must be a 3D tensor, got [2,
 m.addbmm(ones(2, 2), ones(1, 2, 2), ones(2, 2))  # batch2 must be a 3D tensor, got [2,
 m.addbmm(ones(2, 2), ones(1, 2, 2), ones(2, 2, 2))  # number of batches, got 1 and 2

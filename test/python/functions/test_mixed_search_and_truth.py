@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import torch
-
 import taeda
+import torch
 
 SEARCHES = [
     ([1.5, 3.7], "float32", [1, 2, 3], "int64"),
@@ -63,3 +62,17 @@ def test_truth_along_no_dims_of_symbolic_sizes():
     rows = {"x": {0: taeda.export.Dim("rows")}}
     program = taeda.export.export(Each(), (taeda.ones(2, 3),), dynamic_shapes=rows)
     assert program.module()(taeda.zeros(4, 3)).tolist() == [[False] * 3] * 4
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 3)])
+def test_truth_along_no_dims_of_a_batch(shape):
+    def each(x):
+        return taeda.any(x, dim=[])
+
+    assert taeda.vmap(each)(taeda.ones(shape)).shape == shape
+
+
+def test_compiled_truth_along_no_dims():
+    compiled = taeda.compile(lambda x: taeda.all(x > 0, dim=[]))
+    for _ in range(3):
+        assert compiled(taeda.ones(2, 2)).tolist() == [[True, True], [True, True]]
