@@ -2,6 +2,7 @@
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/launch.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/iter/reduction_mask.h>
 
 #include <algorithm>
 
@@ -40,7 +41,7 @@ TensorBase reduce(const ReduceOp& op,
                   const ReduceArgs& args,
                   std::initializer_list<Scalar> scalars) {
   ReducePlan plan{plan_reduction(op.name, op.types, input.dtype(), args.dtype),
-                  dim_mask(args.dims, input.dim())};
+                  reduction_mask(op.types, args.dims, input.dim())};
   DimVector shape = reduced_shape(input.sizes(), plan.mask, args.keepdim);
   if (!op.has_identity && input.numel() == 0) {
     for (int64_t d = 0; d < std::max<int64_t>(input.dim(), 1); ++d) {

@@ -2,7 +2,7 @@
 
 #include <taeda/aten/core/observe.h>
 #include <taeda/aten/iter/derived.h>
-#include <taeda/aten/iter/reduce.h>
+#include <taeda/aten/iter/reduction_mask.h>
 #include <taeda/c10/symbolic/shape_env.h>
 
 #include <algorithm>
@@ -163,7 +163,9 @@ uint64_t reduced_dims(const OperatorEntry& op,
   const IValue* dim = argument(op, arguments, "dim");
   if (dim == nullptr || dim->is_none()) return dim_mask(std::nullopt, rank);
   if (dim->is<int64_t>()) return dim_mask(IntArrayRef(dim->to_int()), rank);
-  return dim_mask(IntArrayRef(dim->get<std::vector<int64_t>>()), rank);
+  return reduction_mask(op.info->record->dtypes,
+                        IntArrayRef(dim->get<std::vector<int64_t>>()),
+                        rank);
 }
 
 void plan_reduction(const OperatorEntry& op,

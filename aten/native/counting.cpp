@@ -1,5 +1,6 @@
 // searchsorted, bucketize, histc, bincount: shapes.
 #include <taeda/aten/core/dtype_rule.h>
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/counting.h>
 #include <taeda/aten/native/dim_rules.h>
 #include <taeda/gen/native/bucketize.h>
@@ -46,13 +47,6 @@ void plan_search(const Spec<I>& sequence,
       sequence.sizes(),
       " and input value tensor ",
       self.sizes());
-  TAEDA_CHECK(sequence.dtype() == self.dtype() || self.dim() == 0,
-              "torch.searchsorted(): input value tensor and boundaries tensor "
-              "should have same dtype, but got dtype ",
-              self.dtype(),
-              " for input and ",
-              sequence.dtype(),
-              " for boundaries");
   plan.set(0, self.sizes(), out_int32 ? kInt : kLong);
   if (!sorter.defined()) return;
   TAEDA_CHECK(sorter.sizes() == sequence.sizes(),
@@ -67,8 +61,10 @@ void plan_search(const Spec<I>& sequence,
               sorter.dtype());
 }
 
+// A number keeps its kind: 1.5 lies between the integers 1 and 2.
 Tensor number(const Scalar& s, const Tensor& like) {
-  return ops::scalar_tensor(s, like.dtype(), {}, like.device(), {});
+  ScalarType type = s.is_integral() ? kLong : result_type(like, s);
+  return ops::scalar_tensor(s, type, {}, like.device(), {});
 }
 
 }  // namespace

@@ -45,6 +45,32 @@ Tensor outer(const Tensor& self, const Tensor& vec2) {
   return ops::mul(ops::unsqueeze(self, 1), vec2);
 }
 
+namespace {
+
+// The factor must be of a kind that the result can hold.
+void check_factor(std::string_view name, const Scalar& s, ScalarType result) {
+  TAEDA_CHECK(!s.is_bool() || result == kBool,
+              "addr: Boolean ",
+              name,
+              " only supported for Boolean results, got a result of ",
+              result);
+  TAEDA_CHECK(is_floating(result) || is_complex(result) || s.is_integral() ||
+                  s.is_bool(),
+              "addr: For integral input tensors, argument ",
+              name,
+              " must not be a floating point number, got ",
+              s);
+  TAEDA_CHECK(is_complex(result) || !s.is_complex(),
+              "addr: ",
+              name,
+              ": value cannot be converted to type ",
+              result,
+              " without overflow, got ",
+              s);
+}
+
+}  // namespace
+
 Tensor addr(const Tensor& self,
             const Tensor& vec1,
             const Tensor& vec2,
@@ -62,6 +88,8 @@ Tensor addr(const Tensor& self,
   if (self.sizes() != IntArrayRef(sizes)) ops::expand(self, sizes, false);
   ScalarType type =
       promote_types(self.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
+  check_factor("beta", given_beta, type);
+  check_factor("alpha", given_alpha, type);
   if (ScalarType wide_type = compute_type(type); wide_type != type) {
     // 16-bit results, and gradients, which are sums, are rounded once.
     auto wide = [&](const Tensor& t) { return ops::_to_copy(t, wide_type); };

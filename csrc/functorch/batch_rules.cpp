@@ -91,6 +91,12 @@ std::vector<int64_t> dims_in(const IValue& v) {
   return {v.to_int()};
 }
 
+// `any` and `all` of an empty list of dims, see reduction_mask.
+bool reduces_nothing(const RecordInfo& record, const IValue& dim) {
+  return record.dtypes.out == OutKind::Bool && !dim.is_none() &&
+         dims_in(dim).empty();
+}
+
 // The overload that takes the place of a reduction of everything.
 const OperatorEntry* with_dim(const OperatorEntry& op) {
   for (const OperatorEntry* other : Dispatcher::get().all()) {
@@ -160,6 +166,11 @@ std::optional<Stack> reduction_batch(BatchCall& call) {
   int64_t rank = self.dim();
   Stack stack(call.args.begin(), call.args.end());
   TensorBase value = call.level.inside(self);
+  if (reduces_nothing(*call.op.info->record, stack[static_cast<size_t>(dim)])) {
+    stack[0] = value;
+    call_operator(call.op, stack);
+    return stack;
+  }
   if (rank == 0) value = ops::unsqueeze(value, 1);
   stack[0] = value;
   IValue& chosen = stack[static_cast<size_t>(dim)];

@@ -1,5 +1,6 @@
 // searchsorted, bucketize, histc, bincount.
 #include <taeda/aten/core/dtype_rule.h>
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/native/counting.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/count_integers.h>
@@ -48,9 +49,11 @@ void find_places(const Tensor& sequence,
                  const OptionalTensor& sorter,
                  const Tensor& out) {
   int64_t n = sequence.sizes()[sequence.dim() - 1];
-  ScalarType type = wide_type(sequence.dtype());
-  Tensor rows = contiguous_as(sequence, type);
-  Tensor values = contiguous_as(self, type);
+  // Values of another dtype are compared in the common one.
+  ScalarType common = result_type(self, sequence);
+  ScalarType type = wide_type(common);
+  Tensor rows = contiguous_as(contiguous_as(sequence, common), type);
+  Tensor values = contiguous_as(contiguous_as(self, common), type);
   bool given = sorter && sorter->defined();
   Tensor order = given ? contiguous(*sorter) : Tensor();
   const int64_t* places = given ? order.const_data<int64_t>() : nullptr;

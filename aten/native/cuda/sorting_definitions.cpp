@@ -1,7 +1,9 @@
 // Order along a dim, and what follows from it.
+#include <taeda/aten/core/promotion.h>
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/cuda/given.h>
 #include <taeda/aten/native/cuda/kernels.h>
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/amax.h>
 #include <taeda/gen/ops/argmax.h>
@@ -126,12 +128,18 @@ Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
   return {ops::squeeze(value, dim), ops::squeeze(index, dim)};
 }
 
-Tensor searchsorted(const Tensor& sorted,
-                    const Tensor& self,
+Tensor searchsorted(const Tensor& given_sorted,
+                    const Tensor& given_self,
                     bool out_int32,
                     bool right,
                     std::optional<std::string_view> side,
                     const OptionalTensor& sorter) {
+  // Values of another dtype are compared in the common one.
+  ScalarType common = result_type(given_self, given_sorted);
+  auto in_common = [&](const Tensor& t) {
+    return t.dtype() == common ? t : Tensor(ops::_to_copy(t, common));
+  };
+  Tensor sorted = in_common(given_sorted), self = in_common(given_self);
   bool behind = right || (side && *side == "right");
   Tensor out = make_tensor(
       "searchsorted", self.sizes(), out_int32 ? kInt : kLong, self.device());

@@ -95,6 +95,9 @@ m.outer(ones(2, 2), ones(2))  # outer: Expected 1-D argument self, but got 2-D
 m.outer(ones(2), ones(2, 2))  # outer: Expected 1-D argument vec2, but got 2-D
 m.addr(ones(2, 2), ones(2, 2), ones(2))  # addr: Expected 1-D argument vec1, but got 2-D
 m.addr(ones(2, 2), ones(2), ones(2, 2))  # addr: Expected 1-D argument vec2, but got 2-D
+m.addr(ones(2, 2), ones(2), ones(2), beta=True)  # addr: Boolean beta only supported for
+m.addr(ones(2, 2), ones(2), ones(2), alpha=1j)  # addr: alpha: value cannot be converted
+m.addr(longs(2, 2), longs(2), longs(2), alpha=1.5)  # alpha must not be a floating
 m.addbmm(ones(2, 2), ones(2, 2), ones(1, 2, 2))  # batch1 must be a 3D tensor, got [2,
 m.addbmm(ones(2, 2), ones(1, 2, 2), ones(2, 2))  # batch2 must be a 3D tensor, got [2,
 m.addbmm(ones(2, 2), ones(1, 2, 2), ones(2, 2, 2))  # number of batches, got 1 and 2
@@ -238,7 +241,6 @@ m.cov(ones(2, 2), aweights=-ones(2))  # cov(): aweights cannot be negative
 """
 
 OWN = """
-m.searchsorted(ones(2), doubles(2))  # RuntimeError: but got dtype Double for input and
 m.empty(2, layout=m.sparse_coo)\
   # NotImplementedError: empty: layout sparse_coo is not supported yet
 m.trapezoid(ones(2), T(1.0))  # RuntimeError: trapezoid: There must be one `x` value for
