@@ -49,7 +49,10 @@ struct Pool {
 
 class MemoryOfDevice {
  public:
-  explicit MemoryOfDevice(int device) : device_(device) {}
+  explicit MemoryOfDevice(int device) : device_(device) {
+    if (driver().red_zone == nullptr) return;
+    check(driver().red_zone(&red_zone_), "taedaRedZone");
+  }
 
   Block* allocate(size_t nbytes, GpuStream stream);
   void free(Block* block);
@@ -86,6 +89,7 @@ class MemoryOfDevice {
   mutable std::mutex mutex_;
   int device_;
   size_t limit_ = SIZE_MAX;
+  size_t red_zone_ = 0;  // bytes behind each block that nobody may touch
   // Pools stay where they are: segments and blocks refer to them.
   std::map<std::pair<int64_t, bool>, Pool> pools_;
   std::list<Waiting> waiting_;
@@ -192,7 +196,7 @@ void MemoryOfDevice::split(Block* block, size_t size) {
 }
 
 Block* MemoryOfDevice::allocate(size_t nbytes, GpuStream stream) {
-  size_t size = rounded_up(std::max<size_t>(nbytes, 1), kUnit);
+  size_t size = rounded_up(std::max<size_t>(nbytes, 1) + red_zone_, kUnit);
   use_context(device_);
   std::lock_guard guard(mutex_);
   collect(/*all=*/false);
@@ -215,6 +219,9 @@ Block* MemoryOfDevice::allocate(size_t nbytes, GpuStream stream) {
   count(stats_.requested_bytes, pool, static_cast<int64_t>(nbytes));
   count(stats_.allocations, pool, 1);
   count(stats_.active_blocks, pool, 1);
+  if (driver().block_taken != nullptr) {
+    driver().block_taken(block->address, nbytes, handle_of(pool.stream));
+  }
   return block;
 }
 
@@ -249,6 +256,10 @@ void MemoryOfDevice::give_back(Block* block) {
   Pool& pool = block->segment->pool();
   count(stats_.active_bytes, pool, -static_cast<int64_t>(block->size));
   count(stats_.active_blocks, pool, -1);
+  if (driver().block_freed != nullptr) {
+    use_context(device_);
+    driver().block_freed(block->address, block->size, handle_of(pool.stream));
+  }
   auto is_free = [](Block* b) {
     return b != nullptr && !b->used && b->waits == 0;
   };

@@ -236,7 +236,7 @@ void launch_reduce(const ReduceOp& op,
                    shape.columns ? 1 : 0}) {
     key.add(part);
   }
-  FunctionHandle function = program(key, [&] {
+  FunctionHandle function = program(op.kernel, key, [&] {
     return text_of_call(
         op, plan, shape, self.dtype(), out.dtype(), scalars.size());
   });
