@@ -104,10 +104,12 @@ void MemoryOfDevice::count(GpuMemoryStats::Pools& pools,
 }
 
 Pool& MemoryOfDevice::pool_of(GpuStream stream, bool large) {
-  Pool& pool = pools_[{stream.id, large}];
-  pool.stream = stream;
-  pool.large = large;
-  return pool;
+  auto [found, made] = pools_.try_emplace({stream.id, large});
+  if (made) {  // read without the lock by who holds a block of it
+    found->second.stream = stream;
+    found->second.large = large;
+  }
+  return found->second;
 }
 
 bool MemoryOfDevice::within_limit(size_t more) const {

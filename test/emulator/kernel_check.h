@@ -8,15 +8,12 @@
 #include <cstdint>
 #include <cstring>
 
-#define TAEDA_UNCHECKED __attribute__((no_sanitize("kernel-address")))
-
 namespace kernel_check {
 
 using emulator::ByteState;
 using emulator::CheckedMemory;
 
-// Set before each launch; kernels run one at a time. Before it, nothing is
-// checked.
+// Kernels run one at a time. Before the first, nothing is checked.
 inline CheckedMemory nothing;
 inline CheckedMemory* memory = &nothing;
 
@@ -55,6 +52,24 @@ TAEDA_UNCHECKED inline void write(uintptr_t at, size_t bytes) {
     }
     states[i] = ByteState::kWritten;
   }
+}
+
+// An atomic operation's word, of which a part is enough.
+TAEDA_UNCHECKED inline void word(const void* word, size_t bytes) {
+  auto at = reinterpret_cast<uintptr_t>(word);
+  uintptr_t place = at - memory->begin;
+  if (place >= memory->bytes) return;
+  const unsigned char* states = memory->states + place;
+  for (size_t i = 0; i < bytes; ++i) {
+    if (states[i] == ByteState::kWritten) return;
+  }
+  report(at, bytes, /*writes=*/false);
+}
+
+// Before each launch of the library's kernels.
+inline void begin(CheckedMemory* checked) {
+  memory = checked;
+  host_device::check_word = &word;
 }
 
 }  // namespace kernel_check

@@ -70,6 +70,7 @@ std::string command_for(const std::string& inputs) {
 void precompile() {
   fs::path header = folder() / "include" / "all.h";
   if (fs::exists(header)) return;
+  fs::create_directories(header.parent_path());
   {
     std::ofstream out(header);
     out << "#include <cstdint>\n#include \"host_device.h\"\n"
@@ -120,7 +121,7 @@ std::string host_text(const std::string& text) {
     out << "extern \"C\" void emulated_" << name
         << "(unsigned x, unsigned y, unsigned threads, int backwards, void** "
            "p, emulator::CheckedMemory* memory) {\n"
-           "  kernel_check::memory = memory;\n  host_device::"
+           "  kernel_check::begin(memory);\n  host_device::"
         << launch << "(&taeda::" << name
         << ", {x, y}, threads, backwards != 0, p);\n}\n"
         << "extern \"C\" const size_t* emulated_" << name

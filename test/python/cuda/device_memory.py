@@ -113,7 +113,8 @@ def test_streams_have_blocks_of_their_own() -> None:
 
 def test_a_recorded_stream_keeps_the_block() -> None:
     other = cuda.Stream()
-    x = on_device(4 * MIB)
+    x = on_device(4 * MIB).zero_()
+    cuda.synchronize()
     address = x.data_ptr()
     with cuda.stream(other):
         for _ in range(50):
