@@ -47,6 +47,12 @@ struct Pool {
   std::list<std::unique_ptr<Segment>> segments;
 };
 
+// What one place of the program holds.
+struct Holding {
+  uint32_t origin = 0;
+  size_t bytes = 0, blocks = 0;
+};
+
 class MemoryOfDevice {
  public:
   explicit MemoryOfDevice(int device) : device_(device) {
@@ -82,7 +88,9 @@ class MemoryOfDevice {
   void collect(bool all);
   void release_cached();
   bool within_limit(size_t more) const;
-  [[noreturn]] void out_of_memory(size_t size);
+  std::string out_of_memory(size_t size, const Pool& pool);
+  size_t largest_that_fits(const Pool& pool) const;
+  std::vector<Holding> holdings() const;
   void count(GpuMemoryStats::Pools& pools, const Pool& pool, int64_t n);
   Pool& pool_of(GpuStream stream, bool large);
 
@@ -197,10 +205,51 @@ void MemoryOfDevice::split(Block* block, size_t size) {
   pool.free.insert(behind);
 }
 
+namespace {
+
+std::string bytes_text(size_t n) {
+  constexpr std::pair<size_t, const char*> kUnits[] = {
+      {size_t{1} << 30, " GiB"}, {size_t{1} << 20, " MiB"}};
+  for (auto [unit, name] : kUnits) {
+    if (n < unit) continue;
+    size_t hundredths = (n * 100 + unit / 2) / unit;
+    size_t rest = hundredths % 100;
+    return str_cat(hundredths / 100, rest < 10 ? ".0" : ".", rest, name);
+  }
+  return str_cat(n, " bytes");
+}
+
+// The places that hold most, a line each; without bindings there are none.
+std::string text_of(const std::vector<Holding>& held) {
+  constexpr size_t kMost = 8;
+  if (gpu_origins.describe == nullptr) return "";
+  std::string text;
+  for (size_t i = 0; i < std::min(held.size(), kMost); ++i) {
+    const Holding& h = held[i];
+    text += str_cat("\n  ",
+                    bytes_text(h.bytes),
+                    h.blocks == 1 ? " in 1 block: "
+                                  : str_cat(" in ", h.blocks, " blocks: "),
+                    h.origin == 0 ? "small tensors, and what no line of Python "
+                                    "took"
+                                  : gpu_origins.describe(h.origin));
+  }
+  if (held.size() > kMost) {
+    text += str_cat("\n  ... and ", held.size() - kMost, " more places");
+  }
+  return text.empty() ? "" : "\nMemory is held by what was made at" + text;
+}
+
+}  // namespace
+
 Block* MemoryOfDevice::allocate(size_t nbytes, GpuStream stream) {
   size_t size = rounded_up(std::max<size_t>(nbytes, 1) + red_zone_, kUnit);
   use_context(device_);
-  std::lock_guard guard(mutex_);
+  // Before the lock: this may wait for the GIL.
+  uint32_t origin = nbytes > kSmall && gpu_origins.capture != nullptr
+                        ? gpu_origins.capture()
+                        : 0;
+  std::unique_lock guard(mutex_);
   collect(/*all=*/false);
   Pool& pool = pool_of(stream, size > kSmall);
   Block* block = take(pool, size);
@@ -211,9 +260,15 @@ Block* MemoryOfDevice::allocate(size_t nbytes, GpuStream stream) {
     block = extend(pool, size);
     if (block == nullptr) block = take(pool, size);
   }
-  if (block == nullptr) out_of_memory(nbytes);
+  if (block == nullptr) {
+    std::string text = out_of_memory(nbytes, pool);
+    std::vector<Holding> held = holdings();
+    guard.unlock();
+    throw_error(ErrorKind::OutOfMemory, text + text_of(held));
+  }
   split(block, size);
   block->used = true;
+  block->origin = origin;
   block->requested = nbytes;
   auto bytes = static_cast<int64_t>(block->size);
   count(stats_.allocated_bytes, pool, bytes);
@@ -359,31 +414,51 @@ void MemoryOfDevice::reset_peak() {
   }
 }
 
-namespace {
 
-std::string bytes_text(size_t n) {
-  constexpr std::pair<size_t, const char*> kUnits[] = {
-      {size_t{1} << 30, " GiB"}, {size_t{1} << 20, " MiB"}};
-  for (auto [unit, name] : kUnits) {
-    if (n < unit) continue;
-    size_t hundredths = (n * 100 + unit / 2) / unit;
-    size_t rest = hundredths % 100;
-    return str_cat(hundredths / 100, rest < 10 ? ".0" : ".", rest, name);
+// By the place that took it, the most first.
+std::vector<Holding> MemoryOfDevice::holdings() const {
+  std::map<uint32_t, Holding> by_origin;
+  for (const auto& [key, pool] : pools_) {
+    for (const auto& segment : pool.segments) {
+      for (Block* b = segment->first; b != nullptr; b = b->after) {
+        if (!b->used) continue;
+        Holding& held = by_origin[b->origin];
+        held.origin = b->origin;
+        held.bytes += b->size;
+        ++held.blocks;
+      }
+    }
   }
-  return str_cat(n, " bytes");
+  std::vector<Holding> all;
+  for (const auto& [origin, held] : by_origin) all.push_back(held);
+  std::sort(all.begin(), all.end(), [](const Holding& a, const Holding& b) {
+    return a.bytes > b.bytes;
+  });
+  return all;
 }
 
-}  // namespace
+// The most bytes that the pool could have given: of its free blocks, or by
+// growing behind the last one.
+size_t MemoryOfDevice::largest_that_fits(const Pool& pool) const {
+  size_t most = pool.free.empty() ? 0 : (*pool.free.rbegin())->size;
+  size_t free = 0, total = 0;
+  driver().memory_info(&free, &total);
+  auto reserved = static_cast<size_t>(stats_.reserved_bytes[0].current);
+  free = std::min(free, limit_ - std::min(limit_, reserved));
+  size_t page = pool.large ? kLargePage : kSmallPage;
+  for (const auto& segment : pool.segments) {
+    const Block* end = segment->last;
+    bool ends_free = end != nullptr && !end->used && end->waits == 0;
+    size_t more = free / page * page + (ends_free ? end->size : 0);
+    if (segment->grows()) most = std::max(most, more);
+  }
+  return most - std::min(most, red_zone_);
+}
 
-void MemoryOfDevice::out_of_memory(size_t size) {
+std::string MemoryOfDevice::out_of_memory(size_t size, const Pool& pool) {
   ++stats_.out_of_memory;
   size_t free = 0, total = 0;
   driver().memory_info(&free, &total);
-  size_t largest = 0;
-  for (auto& [key, pool] : pools_) {
-    if (!pool.free.empty())
-      largest = std::max(largest, (*pool.free.rbegin())->size);
-  }
   auto now = [](const GpuMemoryStats::Pools& pools) {
     return static_cast<size_t>(pools[0].current);
   };
@@ -400,14 +475,13 @@ void MemoryOfDevice::out_of_memory(size_t size) {
                              bytes_text(used),
                              " is allocated by Taeda, and ",
                              bytes_text(now(stats_.reserved_bytes) - used),
-                             " is reserved by Taeda but unallocated; the "
-                             "largest block of that has ",
-                             bytes_text(largest),
-                             ".");
+                             " is reserved by Taeda but unallocated. ",
+                             bytes_text(largest_that_fits(pool)),
+                             " would have fitted.");
   if (limit_ != SIZE_MAX) {
     text += str_cat(" ", bytes_text(limit_), " allowed.");
   }
-  throw_error(ErrorKind::OutOfMemory, std::move(text));
+  return text;
 }
 
 void MemoryOfDevice::list_segments(std::vector<GpuSegment>* out) const {
@@ -423,7 +497,12 @@ void MemoryOfDevice::list_segments(std::vector<GpuSegment>* out) const {
                        {}};
       for (Block* b = segment->first; b != nullptr; b = b->after) {
         shown.blocks.push_back(
-            {b->size, b->requested, b->address, b->used, b->waits > 0});
+            {b->size,
+             b->requested,
+             b->address,
+             b->used,
+             b->waits > 0,
+             b->used ? b->origin : 0});
       }
       out->push_back(std::move(shown));
     }

@@ -86,7 +86,7 @@ py::dict describe(const GpuBlock& block) {
   out["state"] = block.used    ? "active_allocated"
                  : block.waits ? "active_pending_free"
                                : "inactive";
-  out["frames"] = py::list();
+  out["origin"] = block.origin;
   return out;
 }
 

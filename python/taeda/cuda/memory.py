@@ -5,6 +5,7 @@ Without a GPU counts are zero, and what would change something refuses.
 
 from __future__ import annotations
 
+from taeda import _C
 from taeda._lazy import attributes
 from taeda.cuda._devices import _driver, index_of, is_initialized
 
@@ -181,8 +182,19 @@ def memory_snapshot(
     Args:
         mempool_id: of a pool; there is one.
         include_traces: ignored, for none are kept.
+
+    Returns:
+        A dict for each segment. Its `blocks` of more than 1 MiB have `frames`: where
+        the program took them, innermost first.
     """
-    return _driver().segments()
+    segments = _driver().segments()
+    for segment in segments:
+        for block in segment["blocks"]:
+            block["frames"] = [
+                {"filename": file, "line": line, "name": name}
+                for file, line, name in _C._gpu_origin(block.pop("origin"))
+            ]
+    return segments
 
 
 def _in_units(count: int) -> str:

@@ -61,6 +61,26 @@ def test_pinned_memory_is_kept_until_copies_are_done() -> None:
         assert there.unique().tolist() == [value]
 
 
+def test_factories_pin() -> None:
+    made = [
+        taeda.ones(3, pin_memory=True),
+        taeda.arange(5, pin_memory=True),
+        taeda.empty(2, 3, pin_memory=True),
+        taeda.tensor([1.0, 2.0], pin_memory=True, requires_grad=True),
+        taeda.zeros_like(taeda.ones(2, 3).t(), pin_memory=True),
+        taeda.ones(4).new_full((2,), 7.0, pin_memory=True),
+        taeda.empty(0, pin_memory=True),
+    ]
+    assert all(t.is_pinned() and t.device.type == "cpu" for t in made[:-1])
+    assert made[0].tolist() == [1, 1, 1] and made[1].tolist() == [0, 1, 2, 3, 4]
+    assert made[3].tolist() == [1, 2] and made[3].requires_grad
+    assert made[4].stride() == (1, 3) and made[5].tolist() == [7, 7]
+    assert not taeda.ones(3, pin_memory=False).is_pinned()
+    for make in (taeda.ones, taeda.empty):
+        with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
+            make(3, device="cuda", pin_memory=True)
+
+
 def test_batches_are_pinned() -> None:
     data = taeda.utils.data.TensorDataset(taeda.arange(8.0))
     batches = taeda.utils.data.DataLoader(data, batch_size=4, pin_memory=True)
@@ -134,6 +154,49 @@ def test_running_out_says_what_there_is() -> None:
     assert "total capacity of 512.00 MiB" in text and "GPU 0" in text
     assert cuda.memory_stats()["num_ooms"] >= 1
     assert on_device(MIB).fill_(1).cpu().sum() == MIB
+
+
+class Widening(taeda.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = taeda.nn.Linear(4, 1 << 20, device="cuda")
+
+    def forward(self, x: taeda.Tensor) -> taeda.Tensor:
+        wide = self.up(x)
+        return wide * 2
+
+
+def test_running_out_says_who_holds_what() -> None:
+    with taeda.no_grad():
+        net = Widening()
+        kept = [net(taeda.zeros(8, 4, device="cuda")) for _ in range(3)]
+        with pytest.raises(cuda.OutOfMemoryError) as error:
+            on_device(1 << 40)
+    first, *places = str(error.value).split("\n")
+    assert "would have fitted" in first
+    assert "held by what was made at" in places[0]
+    product = next(line for line in places if "wide * 2" in line)
+    assert "96.00 MiB in 3 blocks" in product and "device_memory.py:" in product
+    assert "in Widening.forward: wide * 2; in modules Widening" in product
+    weights = next(line for line in places if "Linear(4, 1 << 20" in line)
+    assert "in Widening.__init__" in weights and "; operator " in weights
+    blocks = [b for s in cuda.memory_snapshot() for b in s["blocks"]]
+    frames = [b["frames"][0] for b in blocks if b["frames"]]
+    assert any(f["name"] == "Widening.forward" for f in frames)
+    assert all(t.numel() == 1 << 23 for t in kept)
+
+
+def test_what_would_have_fitted_fits() -> None:
+    kept = on_device(100 * MIB)
+    with pytest.raises(cuda.OutOfMemoryError) as error:
+        on_device(500 * MIB)
+    said = str(error.value).split(" would have fitted")[0].rpartition(". ")[2]
+    number, unit = said.split()
+    assert unit == "MiB"
+    size = int(float(number) * MIB)
+    assert 300 * MIB < size < 420 * MIB
+    assert on_device(size).numel() == size
+    assert kept.numel() == 100 * MIB
 
 
 def test_cached_memory_is_given_up_for_others() -> None:
