@@ -110,10 +110,12 @@ class TAEDA_API Gpu {
   virtual GpuMemoryStats memory_stats(int device) = 0;
   virtual std::vector<GpuSegment> segments() = 0;
   virtual void reset_peak(int device) = 0;
+  virtual void reset_totals(int device) = 0;
   virtual void empty_cache() = 0;
   // Free and total bytes of the device.
   virtual std::array<size_t, 2> memory_info(int device) = 0;
   virtual void set_memory_fraction(double fraction, int device) = 0;
+  virtual double memory_fraction(int device) = 0;
   // A block that `stream` uses too: when freed, it waits for that stream.
   virtual void record_stream(const void* data, GpuStream stream) = 0;
   // On the current stream; memory of one device.

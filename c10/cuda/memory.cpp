@@ -70,7 +70,9 @@ class MemoryOfDevice {
     std::lock_guard guard(mutex_);
     return stats_;
   }
+  double fraction() const;
   void reset_peak();
+  void reset_totals();
   void list_segments(std::vector<GpuSegment>* out) const;
 
  private:
@@ -97,6 +99,7 @@ class MemoryOfDevice {
   mutable std::mutex mutex_;
   int device_;
   size_t limit_ = SIZE_MAX;
+  double fraction_ = 1;  // that the limit was made of
   size_t red_zone_ = 0;  // bytes behind each block that nobody may touch
   // Pools stay where they are: segments and blocks refer to them.
   std::map<std::pair<int64_t, bool>, Pool> pools_;
@@ -399,19 +402,40 @@ void MemoryOfDevice::limit(double fraction) {
   auto total = static_cast<double>(properties_of(device_).total_memory);
   std::lock_guard guard(mutex_);
   limit_ = static_cast<size_t>(total * fraction);
+  fraction_ = fraction;
 }
+
+double MemoryOfDevice::fraction() const {
+  std::lock_guard guard(mutex_);
+  return fraction_;
+}
+
+namespace {
+
+template <class F>
+void for_each_count(GpuMemoryStats& stats, F f) {
+  for (auto* pools : {&stats.allocated_bytes,
+                      &stats.reserved_bytes,
+                      &stats.active_bytes,
+                      &stats.requested_bytes,
+                      &stats.allocations,
+                      &stats.segments,
+                      &stats.active_blocks}) {
+    for (GpuCount& count : *pools) f(count);
+  }
+}
+
+}  // namespace
 
 void MemoryOfDevice::reset_peak() {
   std::lock_guard guard(mutex_);
-  for (auto* pools : {&stats_.allocated_bytes,
-                      &stats_.reserved_bytes,
-                      &stats_.active_bytes,
-                      &stats_.requested_bytes,
-                      &stats_.allocations,
-                      &stats_.segments,
-                      &stats_.active_blocks}) {
-    for (GpuCount& c : *pools) c.peak = c.current;
-  }
+  for_each_count(stats_, [](GpuCount& c) { c.peak = c.current; });
+}
+
+void MemoryOfDevice::reset_totals() {
+  std::lock_guard guard(mutex_);
+  for_each_count(stats_, [](GpuCount& c) { c.taken = c.freed = 0; });
+  stats_.retries = stats_.out_of_memory = 0;
 }
 
 
@@ -583,6 +607,8 @@ std::vector<GpuSegment> memory_segments() {
 }
 
 void reset_peak(int device) { memory_of(device).reset_peak(); }
+void reset_totals(int device) { memory_of(device).reset_totals(); }
+double memory_fraction(int device) { return memory_of(device).fraction(); }
 
 void empty_cache() {
   for (int i = 0; i < device_count(); ++i) memory_of(i).empty_cache();

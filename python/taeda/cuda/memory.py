@@ -17,8 +17,8 @@ _POOLS = ("all", "small_pool", "large_pool")
 _MEASURES = ("current", "peak", "allocated", "freed")
 _ABSENT = (
     "caching_allocator_alloc caching_allocator_delete change_current_allocator"
-    " get_per_process_memory_fraction reset_accumulated_host_memory_stats"
-    " reset_accumulated_memory_stats reset_peak_host_memory_stats"
+    " reset_accumulated_host_memory_stats"
+    " reset_peak_host_memory_stats"
 )
 _POOL_NAMES = (
     "CUDAPluggableAllocator MemPool caching_allocator_disabled"
@@ -28,6 +28,7 @@ __all__ = [
     *_ABSENT.split(),
     "empty_cache",
     "get_allocator_backend",
+    "get_per_process_memory_fraction",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
     "max_memory_allocated",
@@ -41,6 +42,7 @@ __all__ = [
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
+    "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
     "reset_peak_memory_stats",
@@ -152,6 +154,12 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         _driver().reset_peak(index_of(device))
 
 
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Let what was ever taken and given back count from now on."""
+    functions = _driver()
+    functions.reset_totals(index_of(device))
+
+
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
@@ -172,6 +180,12 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
     functions.set_memory_fraction(fraction, index_of(device))
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """The share of a GPU's memory that may be taken; 1.0 where none was set."""
+    functions = _driver()
+    return functions.memory_fraction(index_of(device))
 
 
 def memory_snapshot(

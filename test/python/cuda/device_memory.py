@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import taeda
 from taeda import cuda
@@ -11,6 +13,7 @@ MIB = 1 << 20
 
 @pytest.fixture(autouse=True)
 def nothing_cached():
+    gc.collect()  # errors that a test caught hold what their frames held
     cuda.synchronize()
     cuda.empty_cache()
     cuda.reset_peak_memory_stats()
@@ -214,11 +217,23 @@ def test_a_share_of_memory_is_a_limit() -> None:
     try:
         with pytest.raises(cuda.OutOfMemoryError, match="allowed"):
             on_device(total // 2)
+        assert cuda.memory.get_per_process_memory_fraction() == 0.25
+        assert cuda.memory.get_per_process_memory_fraction(1) == 1.0
     finally:
         cuda.set_per_process_memory_fraction(1.0)
     on_device(total // 2)
     with pytest.raises(ValueError, match="Allowed range"):
         cuda.set_per_process_memory_fraction(2.0)
+
+
+def test_totals_begin_anew() -> None:
+    on_device(MIB)
+    assert cuda.memory_stats()["allocated_bytes.all.allocated"] >= MIB
+    cuda.reset_accumulated_memory_stats()
+    stats = cuda.memory_stats()
+    assert stats["allocated_bytes.all.allocated"] == stats["num_ooms"] == 0
+    assert on_device(1000).numel() == 1000
+    assert cuda.memory_stats()["allocated_bytes.all.allocated"] == 1024
 
 
 def test_each_device_counts_by_itself() -> None:
