@@ -177,9 +177,9 @@ using HostFunction = void (*)(void* context);
 // What a memory checker's driver has and others lack: it is told, in a stream's
 // order, which bytes of the allocator's segments are a block, and says how many
 // bytes behind each block shall be nobody's.
-#define TAEDA_CUDA_CHECKER_FUNCTIONS(X)                                   \
-  X(taedaRedZone, red_zone, (size_t * bytes))                             \
-  X(taedaBlockTaken, block_taken, (Address, size_t bytes, StreamHandle))  \
+#define TAEDA_CUDA_CHECKER_FUNCTIONS(X)                                  \
+  X(taedaRedZone, red_zone, (size_t * bytes))                            \
+  X(taedaBlockTaken, block_taken, (Address, size_t bytes, StreamHandle)) \
   X(taedaBlockFreed, block_freed, (Address, size_t bytes, StreamHandle))
 
 struct Driver {

@@ -438,7 +438,6 @@ void MemoryOfDevice::reset_totals() {
   stats_.retries = stats_.out_of_memory = 0;
 }
 
-
 // By the place that took it, the most first.
 std::vector<Holding> MemoryOfDevice::holdings() const {
   std::map<uint32_t, Holding> by_origin;
@@ -520,13 +519,12 @@ void MemoryOfDevice::list_segments(std::vector<GpuSegment>* out) const {
                        segment->grows(),
                        {}};
       for (Block* b = segment->first; b != nullptr; b = b->after) {
-        shown.blocks.push_back(
-            {b->size,
-             b->requested,
-             b->address,
-             b->used,
-             b->waits > 0,
-             b->used ? b->origin : 0});
+        shown.blocks.push_back({b->size,
+                                b->requested,
+                                b->address,
+                                b->used,
+                                b->waits > 0,
+                                b->used ? b->origin : 0});
       }
       out->push_back(std::move(shown));
     }

@@ -285,9 +285,8 @@ void bind_profiler(PyObject* module) {
   m.def("_guard_stop", stop_guard);
   m.def("_guard_module", profiler::exchange_module);
   gpu_origins = {capture_origin, describe_origin};
-  m.def("_gpu_origin", [](uint32_t origin) {
-    return origins().frames(origin);
-  });
+  m.def("_gpu_origin",
+        [](uint32_t origin) { return origins().frames(origin); });
 }
 
 }  // namespace taeda::python

@@ -21,13 +21,11 @@ std::string place_of(Address at) {
   auto [begin, bytes] = *std::prev(next);
   size_t place = at - begin;
   if (place < bytes) {
-    return "at byte " + std::to_string(place) + " of " +
-           block_text(bytes);
+    return "at byte " + std::to_string(place) + " of " + block_text(bytes);
   }
   constexpr size_t kNear = 4096;
   if (place - bytes < kNear) {
-    return std::to_string(place - bytes) + " bytes behind " +
-           block_text(bytes);
+    return std::to_string(place - bytes) + " bytes behind " + block_text(bytes);
   }
   return "in no block: freed, or never given away";
 }

@@ -91,9 +91,8 @@ struct Watched {
 
 Result copy_now(void* to, const void* from, size_t bytes) {
   Opened opened;
-  Arena::get().copy_states(reinterpret_cast<Address>(to),
-                           reinterpret_cast<Address>(from),
-                           bytes);
+  Arena::get().copy_states(
+      reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes);
   std::memcpy(to, from, bytes);
   return 0;
 }
@@ -423,8 +422,8 @@ EXPORT cuEventQuery(Event* event) {
 }
 EXPORT cuEventSynchronize(Event* event) {
   Guard guard(machine().mutex);
-  return machine().waited(machine().run_until(
-      [&] { return event->passed == event->recorded; }));
+  return machine().waited(
+      machine().run_until([&] { return event->passed == event->recorded; }));
 }
 EXPORT cuEventElapsedTime_v2(float* ms, Event* from, Event* to) {
   *ms = static_cast<float>(to->milliseconds - from->milliseconds);

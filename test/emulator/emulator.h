@@ -44,9 +44,7 @@ struct Arena {
   void mark(Address at, size_t bytes, ByteState state);
   // What is copied is as written as its source is.
   void copy_states(Address to, Address from, size_t bytes);
-  bool holds(Address at) const {
-    return at - checked.begin < checked.bytes;
-  }
+  bool holds(Address at) const { return at - checked.begin < checked.bytes; }
 
   CheckedMemory checked;
   std::map<Address, size_t> blocks;  // given away by the allocator

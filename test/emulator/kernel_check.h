@@ -74,14 +74,14 @@ inline void begin(CheckedMemory* checked) {
 
 }  // namespace kernel_check
 
-#define TAEDA_CHECKS(bytes)                                                   \
-  extern "C" TAEDA_UNCHECKED __attribute__((used)) inline void                \
-  __asan_load##bytes##_noabort(uintptr_t at) {                                \
-    kernel_check::read(at, bytes);                                            \
-  }                                                                           \
-  extern "C" TAEDA_UNCHECKED __attribute__((used)) inline void                \
-  __asan_store##bytes##_noabort(uintptr_t at) {                               \
-    kernel_check::write(at, bytes);                                           \
+#define TAEDA_CHECKS(bytes)                                            \
+  extern "C" TAEDA_UNCHECKED __attribute__((                           \
+      used)) inline void __asan_load##bytes##_noabort(uintptr_t at) {  \
+    kernel_check::read(at, bytes);                                     \
+  }                                                                    \
+  extern "C" TAEDA_UNCHECKED __attribute__((                           \
+      used)) inline void __asan_store##bytes##_noabort(uintptr_t at) { \
+    kernel_check::write(at, bytes);                                    \
   }
 TAEDA_CHECKS(1)
 TAEDA_CHECKS(2)

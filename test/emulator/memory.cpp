@@ -37,8 +37,8 @@ Arena& Arena::get() {
 Arena::Arena() {
   checked.begin = reinterpret_cast<Address>(map_lazily(kArena, PROT_NONE));
   checked.bytes = kArena;
-  checked.states = static_cast<unsigned char*>(
-      map_lazily(kArena, PROT_READ | PROT_WRITE));
+  checked.states =
+      static_cast<unsigned char*>(map_lazily(kArena, PROT_READ | PROT_WRITE));
   checked.machine = nullptr;
   checked.report = [](void*, const BadAccess& access) {
     Machine::get().report(access);

@@ -52,8 +52,9 @@ void write_headers(const Program& program) {
 }
 
 // Every access calls the checker (kernel_check.h), also where a sanitizer's
-// library has functions of the same names. Shared memory is a static variable of an inline function, which all libraries
-// with a function of that name would share without -fno-gnu-unique.
+// library has functions of the same names. Shared memory is a static variable
+// of an inline function, which all libraries with a function of that name would
+// share without -fno-gnu-unique.
 std::string command_for(const std::string& inputs) {
   const char* compiler = std::getenv("CXX");
   return std::string(compiler == nullptr ? "g++" : compiler) +

@@ -200,8 +200,8 @@ Three unique2(const Tensor& self, bool, bool inverse, bool counts) {
   if (inverse || counts) {
     // `order` names each place once, so that nothing of what is scattered into
     // stays.
-    back = ops::reshape(ops::scatter(order, 0, order, runs.of_each),
-                        self.sizes());
+    back =
+        ops::reshape(ops::scatter(order, 0, order, runs.of_each), self.sizes());
   }
   return {ops::index_select(values, 0, runs.first),
           inverse ? back : none(self),

@@ -231,7 +231,8 @@ void launch_reduce(const ReduceOp& op,
   int64_t groups = (call.points + shape.points - 1) / shape.points;
   Scratch parts;
   use_context();
-  if (call.splits > 1) parts.memory = scratch(call, groups, element_size(element));
+  if (call.splits > 1)
+    parts.memory = scratch(call, groups, element_size(element));
   ProgramKey key;
   key.formula = op.tables[0];
   for (int part : {static_cast<int>(plan.types.compute),

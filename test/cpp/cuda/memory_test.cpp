@@ -70,10 +70,8 @@ void fill(const Memory& memory, size_t bytes, int value, GpuStream stream) {
 bool all_are(const Memory& memory, size_t bytes, int value, GpuStream stream) {
   std::vector<unsigned char> host(bytes);
   use_context(stream.device);
-  check(driver().to_host(host.data(),
-                         address_of(memory),
-                         bytes,
-                         handle_of(stream)),
+  check(driver().to_host(
+            host.data(), address_of(memory), bytes, handle_of(stream)),
         "cuMemcpyDtoHAsync");
   wait_for(stream);
   return std::all_of(

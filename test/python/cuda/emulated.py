@@ -53,6 +53,8 @@ def run(name: str, share: tuple[int, int] = (0, 1), **settings: str) -> None:
         found = reports.read_text().splitlines() if reports.exists() else []
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     # What the memory checker found, besides what a test is about.
-    assert [line for line in found if not line.startswith(EXPECTED.get(name, "-"))] == []
+    assert [
+        line for line in found if not line.startswith(EXPECTED.get(name, "-"))
+    ] == []
     passed = [word for word in done.stdout.split() if word.isdigit()]
     assert passed and int(passed[-1]) >= FILES[name] // share[1], done.stdout[-300:]

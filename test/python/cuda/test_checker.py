@@ -48,7 +48,8 @@ assert found == 0
 def launch(to, origin, count):
     given = Call(to.value, origin.value, count)
     parameters = (pointer * 1)(ctypes.addressof(given))
-    assert call("cuLaunchKernel", kernel, 2, 1, 1, 8, 1, 1, 0, None, parameters, None) == 0
+    shape = (2, 1, 1, 8, 1, 1, 0, None)
+    assert call("cuLaunchKernel", kernel, *shape, parameters, None) == 0
     text = ctypes.c_char_p()
     status = call("cuCtxSynchronize")
     call("cuGetErrorString", status, ctypes.byref(text))
@@ -95,7 +96,7 @@ def test_accesses_within_blocks_are_right(tmp_path: Path) -> None:
 )
 def test_what_is_out_of_bounds_is_named(body: str, what: str, tmp_path: Path) -> None:
     wrong, _ = tried(body, FILLED.format(10), tmp_path)
-    assert wrong.startswith("700 an illegal memory access was encountered: tried_kernel")
+    assert wrong.startswith("700 an illegal memory access was encountered: tried_k")
     assert what in wrong
     if "+ 1]" in body:
         assert "block (1, 0), thread 1 " in wrong
