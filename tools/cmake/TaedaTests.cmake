@@ -14,6 +14,9 @@ add_dependencies(emulated_cuda taeda_gen)
 target_compile_definitions(emulated_cuda PRIVATE EMULATOR_VERSION=1
   EMULATOR_INCLUDE="${PROJECT_SOURCE_DIR}/test/python/cuda"
   EMULATOR_SOURCES="${PROJECT_SOURCE_DIR}/test/emulator")
+set_target_properties(emulated_cuda PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulator/tests")
+target_include_directories(emulated_cuda PRIVATE "${TAEDA_INCLUDE_DIR}")
 target_link_libraries(emulated_cuda PRIVATE taeda_flags ${CMAKE_DL_LIBS})
 if(_tests)
   add_executable(taeda_tests
