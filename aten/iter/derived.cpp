@@ -1,5 +1,10 @@
 #include <taeda/aten/iter/derived.h>
 
+#include <taeda/aten/core/memory.h>
+#include <taeda/c10/core/gpu.h>
+
+#include <cstring>
+
 namespace taeda::derived {
 
 std::vector<TensorBase> allocate_all(const Plan<int64_t>& plan, Device device) {
@@ -23,11 +28,38 @@ void refuse_inference_tensor() {
               "allowed. Change a clone of it instead.");
 }
 
-void check_pinned(std::string_view op, Device device) {
-  TAEDA_CHECK(!device.is_cpu(),
-              op,
-              ": pin_memory=True requires a CUDA or other accelerator backend, "
-              "which this build does not have");
+namespace {
+
+bool gpu_is_there() {
+  try {
+    gpu();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool pins(std::string_view op, Device device) {
+  if (device.is_cpu()) {
+    TAEDA_CHECK(gpu_is_there(),
+                op,
+                ": pin_memory=True requires a CUDA or other accelerator "
+                "backend, which this build does not have");
+    return true;
+  }
+  TAEDA_CHECK(!device.is_cuda(), op, ": Only dense CPU tensors can be pinned");
+  return false;
+}
+
+TensorBase pinned(const TensorBase& t) {
+  size_t bytes = t.storage() ? t.storage()->nbytes() : 0;
+  void* data = gpu().allocate_host(bytes);
+  if (bytes > 0) std::memcpy(data, t.storage()->data(), bytes);
+  auto free = [](void* block, size_t) { gpu().free_host(block); };
+  return over_memory(
+      DataPtr{data, data, free}, bytes, t.dtype(), t.sizes(), t.strides());
 }
 
 void check_inplace(std::string_view op,

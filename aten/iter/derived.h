@@ -71,10 +71,12 @@ inline void check_writable(const TensorBase& t) {
   }
 }
 
-// What was asked for with pin_memory=True: an error on the CPU, for no
-// accelerator is there whose copies page-locked memory would serve. On other
-// devices the option means nothing.
-TAEDA_API void check_pinned(std::string_view op, Device device);
+// What pin_memory=True asks for: page-locked memory of the CPU, for which there
+// must be a GPU; another device's memory cannot be that. The meta device has
+// none, so that the option means nothing there.
+TAEDA_API bool pins(std::string_view op, Device device);
+// The same elements in page-locked memory, with the same strides.
+TAEDA_API TensorBase pinned(const TensorBase& t);
 
 TAEDA_API void check_inplace(std::string_view op,
                              const TensorBase& computed,

@@ -63,6 +63,8 @@ Gpu& gpu() {
   return *loaded.load();
 }
 
+GpuOrigins gpu_origins;
+
 bool gpu_is_loaded() {
   return loaded.load(std::memory_order_acquire) != nullptr;
 }

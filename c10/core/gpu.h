@@ -59,6 +59,7 @@ struct GpuBlock {
   size_t size = 0, requested = 0;
   uint64_t address = 0;
   bool used = false, waits = false;  // waits: freed, in use by a stream
+  uint32_t origin = 0;               // of a large block; see GpuOrigins
 };
 struct GpuSegment {
   GpuStream stream;
@@ -67,6 +68,16 @@ struct GpuSegment {
   bool large = false, expandable = false;
   std::vector<GpuBlock> blocks;
 };
+
+// Where the program took its large blocks, for errors and snapshots. Set by the
+// bindings before anything is allocated; both take the GIL, so that who calls
+// them holds no lock.
+struct GpuOrigins {
+  // A number for where this thread's program is, 0 for nowhere.
+  uint32_t (*capture)() = nullptr;
+  std::string (*describe)(uint32_t origin) = nullptr;
+};
+extern TAEDA_API GpuOrigins gpu_origins;
 
 class TAEDA_API Gpu {
  public:
@@ -99,10 +110,12 @@ class TAEDA_API Gpu {
   virtual GpuMemoryStats memory_stats(int device) = 0;
   virtual std::vector<GpuSegment> segments() = 0;
   virtual void reset_peak(int device) = 0;
+  virtual void reset_totals(int device) = 0;
   virtual void empty_cache() = 0;
   // Free and total bytes of the device.
   virtual std::array<size_t, 2> memory_info(int device) = 0;
   virtual void set_memory_fraction(double fraction, int device) = 0;
+  virtual double memory_fraction(int device) = 0;
   // A block that `stream` uses too: when freed, it waits for that stream.
   virtual void record_stream(const void* data, GpuStream stream) = 0;
   // On the current stream; memory of one device.

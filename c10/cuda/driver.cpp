@@ -42,6 +42,7 @@ Loaded load() {
   d.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #symbol));
   TAEDA_CUDA_FUNCTIONS(TAEDA_FIND)
   TAEDA_CUDA_LATER_FUNCTIONS(TAEDA_FIND)
+  TAEDA_CUDA_CHECKER_FUNCTIONS(TAEDA_FIND)
 #undef TAEDA_FIND
 #define TAEDA_NEED(symbol, name, parameters)                               \
   if (d.name == nullptr) {                                                 \

@@ -174,10 +174,19 @@ using HostFunction = void (*)(void* context);
     granularity,                                                               \
     (size_t*, const AllocationProperties*, int which))
 
+// What a memory checker's driver has and others lack: it is told, in a stream's
+// order, which bytes of the allocator's segments are a block, and says how many
+// bytes behind each block shall be nobody's.
+#define TAEDA_CUDA_CHECKER_FUNCTIONS(X)                                  \
+  X(taedaRedZone, red_zone, (size_t * bytes))                            \
+  X(taedaBlockTaken, block_taken, (Address, size_t bytes, StreamHandle)) \
+  X(taedaBlockFreed, block_freed, (Address, size_t bytes, StreamHandle))
+
 struct Driver {
 #define TAEDA_MEMBER(symbol, name, parameters) Result(*name) parameters;
   TAEDA_CUDA_FUNCTIONS(TAEDA_MEMBER)
   TAEDA_CUDA_LATER_FUNCTIONS(TAEDA_MEMBER)
+  TAEDA_CUDA_CHECKER_FUNCTIONS(TAEDA_MEMBER)
 #undef TAEDA_MEMBER
 };
 

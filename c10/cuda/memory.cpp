@@ -47,9 +47,18 @@ struct Pool {
   std::list<std::unique_ptr<Segment>> segments;
 };
 
+// What one place of the program holds.
+struct Holding {
+  uint32_t origin = 0;
+  size_t bytes = 0, blocks = 0;
+};
+
 class MemoryOfDevice {
  public:
-  explicit MemoryOfDevice(int device) : device_(device) {}
+  explicit MemoryOfDevice(int device) : device_(device) {
+    if (driver().red_zone == nullptr) return;
+    check(driver().red_zone(&red_zone_), "taedaRedZone");
+  }
 
   Block* allocate(size_t nbytes, GpuStream stream);
   void free(Block* block);
@@ -61,7 +70,9 @@ class MemoryOfDevice {
     std::lock_guard guard(mutex_);
     return stats_;
   }
+  double fraction() const;
   void reset_peak();
+  void reset_totals();
   void list_segments(std::vector<GpuSegment>* out) const;
 
  private:
@@ -79,13 +90,17 @@ class MemoryOfDevice {
   void collect(bool all);
   void release_cached();
   bool within_limit(size_t more) const;
-  [[noreturn]] void out_of_memory(size_t size);
+  std::string out_of_memory(size_t size, const Pool& pool);
+  size_t largest_that_fits(const Pool& pool) const;
+  std::vector<Holding> holdings() const;
   void count(GpuMemoryStats::Pools& pools, const Pool& pool, int64_t n);
   Pool& pool_of(GpuStream stream, bool large);
 
   mutable std::mutex mutex_;
   int device_;
   size_t limit_ = SIZE_MAX;
+  double fraction_ = 1;  // that the limit was made of
+  size_t red_zone_ = 0;  // bytes behind each block that nobody may touch
   // Pools stay where they are: segments and blocks refer to them.
   std::map<std::pair<int64_t, bool>, Pool> pools_;
   std::list<Waiting> waiting_;
@@ -100,10 +115,12 @@ void MemoryOfDevice::count(GpuMemoryStats::Pools& pools,
 }
 
 Pool& MemoryOfDevice::pool_of(GpuStream stream, bool large) {
-  Pool& pool = pools_[{stream.id, large}];
-  pool.stream = stream;
-  pool.large = large;
-  return pool;
+  auto [found, made] = pools_.try_emplace({stream.id, large});
+  if (made) {  // read without the lock by who holds a block of it
+    found->second.stream = stream;
+    found->second.large = large;
+  }
+  return found->second;
 }
 
 bool MemoryOfDevice::within_limit(size_t more) const {
@@ -191,10 +208,51 @@ void MemoryOfDevice::split(Block* block, size_t size) {
   pool.free.insert(behind);
 }
 
+namespace {
+
+std::string bytes_text(size_t n) {
+  constexpr std::pair<size_t, const char*> kUnits[] = {
+      {size_t{1} << 30, " GiB"}, {size_t{1} << 20, " MiB"}};
+  for (auto [unit, name] : kUnits) {
+    if (n < unit) continue;
+    size_t hundredths = (n * 100 + unit / 2) / unit;
+    size_t rest = hundredths % 100;
+    return str_cat(hundredths / 100, rest < 10 ? ".0" : ".", rest, name);
+  }
+  return str_cat(n, " bytes");
+}
+
+// The places that hold most, a line each; without bindings there are none.
+std::string text_of(const std::vector<Holding>& held) {
+  constexpr size_t kMost = 8;
+  if (gpu_origins.describe == nullptr) return "";
+  std::string text;
+  for (size_t i = 0; i < std::min(held.size(), kMost); ++i) {
+    const Holding& h = held[i];
+    text += str_cat("\n  ",
+                    bytes_text(h.bytes),
+                    h.blocks == 1 ? " in 1 block: "
+                                  : str_cat(" in ", h.blocks, " blocks: "),
+                    h.origin == 0 ? "small tensors, and what no line of Python "
+                                    "took"
+                                  : gpu_origins.describe(h.origin));
+  }
+  if (held.size() > kMost) {
+    text += str_cat("\n  ... and ", held.size() - kMost, " more places");
+  }
+  return text.empty() ? "" : "\nMemory is held by what was made at" + text;
+}
+
+}  // namespace
+
 Block* MemoryOfDevice::allocate(size_t nbytes, GpuStream stream) {
-  size_t size = rounded_up(std::max<size_t>(nbytes, 1), kUnit);
+  size_t size = rounded_up(std::max<size_t>(nbytes, 1) + red_zone_, kUnit);
   use_context(device_);
-  std::lock_guard guard(mutex_);
+  // Before the lock: this may wait for the GIL.
+  uint32_t origin = nbytes > kSmall && gpu_origins.capture != nullptr
+                        ? gpu_origins.capture()
+                        : 0;
+  std::unique_lock guard(mutex_);
   collect(/*all=*/false);
   Pool& pool = pool_of(stream, size > kSmall);
   Block* block = take(pool, size);
@@ -205,9 +263,15 @@ Block* MemoryOfDevice::allocate(size_t nbytes, GpuStream stream) {
     block = extend(pool, size);
     if (block == nullptr) block = take(pool, size);
   }
-  if (block == nullptr) out_of_memory(nbytes);
+  if (block == nullptr) {
+    std::string text = out_of_memory(nbytes, pool);
+    std::vector<Holding> held = holdings();
+    guard.unlock();
+    throw_error(ErrorKind::OutOfMemory, text + text_of(held));
+  }
   split(block, size);
   block->used = true;
+  block->origin = origin;
   block->requested = nbytes;
   auto bytes = static_cast<int64_t>(block->size);
   count(stats_.allocated_bytes, pool, bytes);
@@ -215,6 +279,9 @@ Block* MemoryOfDevice::allocate(size_t nbytes, GpuStream stream) {
   count(stats_.requested_bytes, pool, static_cast<int64_t>(nbytes));
   count(stats_.allocations, pool, 1);
   count(stats_.active_blocks, pool, 1);
+  if (driver().block_taken != nullptr) {
+    driver().block_taken(block->address, nbytes, handle_of(pool.stream));
+  }
   return block;
 }
 
@@ -249,6 +316,10 @@ void MemoryOfDevice::give_back(Block* block) {
   Pool& pool = block->segment->pool();
   count(stats_.active_bytes, pool, -static_cast<int64_t>(block->size));
   count(stats_.active_blocks, pool, -1);
+  if (driver().block_freed != nullptr) {
+    use_context(device_);
+    driver().block_freed(block->address, block->size, handle_of(pool.stream));
+  }
   auto is_free = [](Block* b) {
     return b != nullptr && !b->used && b->waits == 0;
   };
@@ -331,46 +402,86 @@ void MemoryOfDevice::limit(double fraction) {
   auto total = static_cast<double>(properties_of(device_).total_memory);
   std::lock_guard guard(mutex_);
   limit_ = static_cast<size_t>(total * fraction);
+  fraction_ = fraction;
 }
 
-void MemoryOfDevice::reset_peak() {
+double MemoryOfDevice::fraction() const {
   std::lock_guard guard(mutex_);
-  for (auto* pools : {&stats_.allocated_bytes,
-                      &stats_.reserved_bytes,
-                      &stats_.active_bytes,
-                      &stats_.requested_bytes,
-                      &stats_.allocations,
-                      &stats_.segments,
-                      &stats_.active_blocks}) {
-    for (GpuCount& c : *pools) c.peak = c.current;
-  }
+  return fraction_;
 }
 
 namespace {
 
-std::string bytes_text(size_t n) {
-  constexpr std::pair<size_t, const char*> kUnits[] = {
-      {size_t{1} << 30, " GiB"}, {size_t{1} << 20, " MiB"}};
-  for (auto [unit, name] : kUnits) {
-    if (n < unit) continue;
-    size_t hundredths = (n * 100 + unit / 2) / unit;
-    size_t rest = hundredths % 100;
-    return str_cat(hundredths / 100, rest < 10 ? ".0" : ".", rest, name);
+template <class F>
+void for_each_count(GpuMemoryStats& stats, F f) {
+  for (auto* pools : {&stats.allocated_bytes,
+                      &stats.reserved_bytes,
+                      &stats.active_bytes,
+                      &stats.requested_bytes,
+                      &stats.allocations,
+                      &stats.segments,
+                      &stats.active_blocks}) {
+    for (GpuCount& count : *pools) f(count);
   }
-  return str_cat(n, " bytes");
 }
 
 }  // namespace
 
-void MemoryOfDevice::out_of_memory(size_t size) {
+void MemoryOfDevice::reset_peak() {
+  std::lock_guard guard(mutex_);
+  for_each_count(stats_, [](GpuCount& c) { c.peak = c.current; });
+}
+
+void MemoryOfDevice::reset_totals() {
+  std::lock_guard guard(mutex_);
+  for_each_count(stats_, [](GpuCount& c) { c.taken = c.freed = 0; });
+  stats_.retries = stats_.out_of_memory = 0;
+}
+
+// By the place that took it, the most first.
+std::vector<Holding> MemoryOfDevice::holdings() const {
+  std::map<uint32_t, Holding> by_origin;
+  for (const auto& [key, pool] : pools_) {
+    for (const auto& segment : pool.segments) {
+      for (Block* b = segment->first; b != nullptr; b = b->after) {
+        if (!b->used) continue;
+        Holding& held = by_origin[b->origin];
+        held.origin = b->origin;
+        held.bytes += b->size;
+        ++held.blocks;
+      }
+    }
+  }
+  std::vector<Holding> all;
+  for (const auto& [origin, held] : by_origin) all.push_back(held);
+  std::sort(all.begin(), all.end(), [](const Holding& a, const Holding& b) {
+    return a.bytes > b.bytes;
+  });
+  return all;
+}
+
+// The most bytes that the pool could have given: of its free blocks, or by
+// growing behind the last one.
+size_t MemoryOfDevice::largest_that_fits(const Pool& pool) const {
+  size_t most = pool.free.empty() ? 0 : (*pool.free.rbegin())->size;
+  size_t free = 0, total = 0;
+  driver().memory_info(&free, &total);
+  auto reserved = static_cast<size_t>(stats_.reserved_bytes[0].current);
+  free = std::min(free, limit_ - std::min(limit_, reserved));
+  size_t page = pool.large ? kLargePage : kSmallPage;
+  for (const auto& segment : pool.segments) {
+    const Block* end = segment->last;
+    bool ends_free = end != nullptr && !end->used && end->waits == 0;
+    size_t more = free / page * page + (ends_free ? end->size : 0);
+    if (segment->grows()) most = std::max(most, more);
+  }
+  return most - std::min(most, red_zone_);
+}
+
+std::string MemoryOfDevice::out_of_memory(size_t size, const Pool& pool) {
   ++stats_.out_of_memory;
   size_t free = 0, total = 0;
   driver().memory_info(&free, &total);
-  size_t largest = 0;
-  for (auto& [key, pool] : pools_) {
-    if (!pool.free.empty())
-      largest = std::max(largest, (*pool.free.rbegin())->size);
-  }
   auto now = [](const GpuMemoryStats::Pools& pools) {
     return static_cast<size_t>(pools[0].current);
   };
@@ -387,14 +498,13 @@ void MemoryOfDevice::out_of_memory(size_t size) {
                              bytes_text(used),
                              " is allocated by Taeda, and ",
                              bytes_text(now(stats_.reserved_bytes) - used),
-                             " is reserved by Taeda but unallocated; the "
-                             "largest block of that has ",
-                             bytes_text(largest),
-                             ".");
+                             " is reserved by Taeda but unallocated. ",
+                             bytes_text(largest_that_fits(pool)),
+                             " would have fitted.");
   if (limit_ != SIZE_MAX) {
     text += str_cat(" ", bytes_text(limit_), " allowed.");
   }
-  throw_error(ErrorKind::OutOfMemory, std::move(text));
+  return text;
 }
 
 void MemoryOfDevice::list_segments(std::vector<GpuSegment>* out) const {
@@ -409,8 +519,12 @@ void MemoryOfDevice::list_segments(std::vector<GpuSegment>* out) const {
                        segment->grows(),
                        {}};
       for (Block* b = segment->first; b != nullptr; b = b->after) {
-        shown.blocks.push_back(
-            {b->size, b->requested, b->address, b->used, b->waits > 0});
+        shown.blocks.push_back({b->size,
+                                b->requested,
+                                b->address,
+                                b->used,
+                                b->waits > 0,
+                                b->used ? b->origin : 0});
       }
       out->push_back(std::move(shown));
     }
@@ -491,6 +605,8 @@ std::vector<GpuSegment> memory_segments() {
 }
 
 void reset_peak(int device) { memory_of(device).reset_peak(); }
+void reset_totals(int device) { memory_of(device).reset_totals(); }
+double memory_fraction(int device) { return memory_of(device).fraction(); }
 
 void empty_cache() {
   for (int i = 0; i < device_count(); ++i) memory_of(i).empty_cache();

@@ -30,10 +30,12 @@ Allocator& device_allocator();
 GpuMemoryStats memory_stats(int device);
 std::vector<GpuSegment> memory_segments();
 void reset_peak(int device);
+void reset_totals(int device);
 // Gives the driver back what is cached: whole segments, and free pages at the
 // end of those that grow.
 void empty_cache();
 void set_memory_fraction(double fraction, int device);
+double memory_fraction(int device);
 void record_stream(const void* data, GpuStream stream);
 
 // Page-locked, from and for all devices; freed blocks are kept by size.

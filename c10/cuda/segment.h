@@ -16,6 +16,7 @@ struct Block {
   Address address = 0;
   size_t size = 0;
   size_t requested = 0;
+  uint32_t origin = 0;  // of who took it; see GpuOrigins
   bool used = false;
   int waits = 0;            // events until it is free
   Block* before = nullptr;  // neighbours in the segment

@@ -87,7 +87,7 @@ py::dict describe(const GpuBlock& block) {
   out["state"] = block.used    ? "active_allocated"
                  : block.waits ? "active_pending_free"
                                : "inactive";
-  out["frames"] = py::list();
+  out["origin"] = block.origin;
   return out;
 }
 
@@ -165,6 +165,9 @@ void bind_memory(py::module_& m) {
   m.def("memory_stats", stats);
   m.def("segments", segments);
   m.def("reset_peak", [](int device) { gpu().reset_peak(device); });
+  m.def("reset_totals", [](int device) { gpu().reset_totals(device); });
+  m.def("memory_fraction",
+        [](int device) { return gpu().memory_fraction(device); });
   m.def("empty_cache", [] { gpu().empty_cache(); }, Release());
   m.def("memory_info", [](int device) {
     auto [free, total] = gpu().memory_info(device);

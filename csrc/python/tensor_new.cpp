@@ -147,6 +147,7 @@ TensorBase filled(PyObject* data, const DataOptions& options) {
 // data are in.
 struct Options : DataOptions {
   PyObject* object;
+  bool pins = false;
 };
 constexpr Signature kCopying(
     "(object data, *, taeda.dtype dtype = None, taeda.device device = None, "
@@ -168,9 +169,8 @@ Options options_of(const char* name,
   out.device = a.maybe<Device>(2);
   int count = a.overload().count;
   out.requires_grad = count > 3 && a.flag(3);
-  if (count > 4 && a.flag(4)) {
-    derived::check_pinned(name, out.device.value_or(default_device()));
-  }
+  out.pins = count > 4 && a.flag(4) &&
+             derived::pins(name, out.device.value_or(default_device()));
   return out;
 }
 
@@ -192,7 +192,9 @@ TensorBase lifted(TensorBase t) {
 }
 
 PyObject* made(const Options& o) {
-  return finish_factory(lifted(tensor_from_data(o.object, o)), o.requires_grad);
+  TensorBase t = tensor_from_data(o.object, o);
+  return finish_factory(lifted(o.pins ? derived::pinned(t) : std::move(t)),
+                        o.requires_grad);
 }
 
 PyObject* tensor(const Options& o) {

@@ -1,60 +1,178 @@
-"""The accelerator in use, whichever it is: none in this build."""
+"""The accelerator in use, whichever it is: CUDA, where there is a GPU.
+
+Without one, what asks for it refuses, and what counts it says 0.
+"""
 
 from __future__ import annotations
 
 from taeda._compat.unmade import unmade_class
 
-_REFUSED = (
-    "current_device_idx current_device_index current_stream empty_cache"
-    " empty_host_cache get_device_capability get_memory_info max_memory_allocated"
-    " max_memory_reserved memory_allocated memory_reserved memory_stats"
-    " reset_accumulated_memory_stats reset_peak_memory_stats set_device_idx"
-    " set_device_index set_stream synchronize"
-)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "Graph",
     "current_accelerator",
+    "current_device_idx",
+    "current_device_index",
+    "current_stream",
     "device_count",
     "device_index",
+    "empty_cache",
+    "empty_host_cache",
+    "get_device_capability",
+    "get_memory_info",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
+    "set_device_idx",
+    "set_device_index",
+    "set_stream",
+    "synchronize",
 ]
-__all__ += _REFUSED.split()
+
+
+def _cuda() -> Any:
+    """`taeda.cuda`, where it has a GPU.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    from taeda import cuda
+
+    if not cuda.is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return cuda
 
 
 def is_available() -> bool:
     """Whether there is one."""
-    return False
+    return device_count() > 0
 
 
 def device_count() -> int:
     """How many there are."""
-    return 0
+    from taeda import cuda
+
+    return cuda.device_count()
 
 
-def current_accelerator(check_available: bool = False):
-    """Its device; None."""
-    return None
+def current_accelerator(check_available: bool = False) -> Any:
+    """The device, without a number; None where there is none."""
+    import taeda
+
+    return taeda.device("cuda") if is_available() else None
 
 
-def _no_accelerator():
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+def current_device_index() -> int:
+    """The number of the thread's current device."""
+    return _cuda().current_device()
 
 
-def _refusing(name: str):
-    """A function of the accelerator, of which there is none."""
-
-    def refuse(*args, **kwargs):
-        _no_accelerator()
-
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "Raises RuntimeError: there is no accelerator."
-    return refuse
+current_device_idx = current_device_index
 
 
-globals().update((name, _refusing(name)) for name in _REFUSED.split())
+def set_device_index(device: Any, /) -> None:
+    """Make a device the thread's current one."""
+    _cuda().set_device(device)
 
 
-Graph = unmade_class("accelerator.Graph", _no_accelerator)
+set_device_idx = set_device_index
+
+
+def current_stream(device: Any = None, /) -> Any:
+    """The thread's current stream of a device."""
+    return _cuda().current_stream(device)
+
+
+def set_stream(stream: Any) -> None:
+    """Make a stream the current one, and its device too."""
+    cuda = _cuda()
+    cuda.set_device(stream.device_index)
+    cuda.set_stream(stream)
+
+
+def synchronize(device: Any = None, /) -> None:
+    """Wait for all work on a device."""
+    _cuda().synchronize(device)
+
+
+def get_device_capability(device: Any = None, /) -> dict[str, Any]:
+    """What a device computes with: `supported_dtypes`."""
+    import taeda
+
+    _cuda().get_device_properties(device)
+    every = (getattr(taeda, name) for name in dir(taeda))
+    return {"supported_dtypes": {d for d in every if isinstance(d, taeda.dtype)}}
+
+
+def empty_cache() -> None:
+    """Give the driver back what no tensor uses."""
+    _cuda().empty_cache()
+
+
+def empty_host_cache() -> None:
+    """Give back page-locked memory that no tensor uses.
+
+    Raises:
+        NotImplementedError: it is kept until the process ends.
+    """
+    _cuda()
+    raise NotImplementedError("accelerator.empty_host_cache is not there yet")
+
+
+def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
+    """Free and total bytes of a device."""
+    return _cuda().mem_get_info(device_index)
+
+
+def memory_stats(device_index: Any = None, /) -> dict[str, Any]:
+    """Counts of blocks, segments and their bytes; see `taeda.cuda.memory_stats`."""
+    return _cuda().memory_stats(device_index)
+
+
+def memory_allocated(device_index: Any = None, /) -> int:
+    """Bytes that tensors use."""
+    return _cuda().memory_allocated(device_index)
+
+
+def max_memory_allocated(device_index: Any = None, /) -> int:
+    """The most bytes that tensors used at a time."""
+    return _cuda().max_memory_allocated(device_index)
+
+
+def memory_reserved(device_index: Any = None, /) -> int:
+    """Bytes that were taken from the driver, used or not."""
+    return _cuda().memory_reserved(device_index)
+
+
+def max_memory_reserved(device_index: Any = None, /) -> int:
+    """The most bytes that were taken from the driver at a time."""
+    return _cuda().max_memory_reserved(device_index)
+
+
+def reset_peak_memory_stats(device_index: Any = None, /) -> None:
+    """Let the largest uses count from now on."""
+    _cuda().reset_peak_memory_stats(device_index)
+
+
+def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
+    """Let the totals count from now on; see `taeda.cuda`."""
+    _cuda().memory.reset_accumulated_memory_stats(device_index)
+
+
+def _no_graph(*args: Any, **kwargs: Any) -> None:
+    _cuda()
+    raise NotImplementedError("accelerator.Graph is not there yet")
+
+
+Graph = unmade_class("accelerator.Graph", _no_graph)
 
 
 class device_index:
@@ -66,10 +184,13 @@ class device_index:
 
     def __init__(self, device: int | None, /) -> None:
         self.idx = device
+        self._before = -1
 
     def __enter__(self) -> None:
         if self.idx is not None:
-            _no_accelerator()
+            self._before = current_device_index()
+            set_device_index(self.idx)
 
-    def __exit__(self, *exc_info) -> None:
-        return None
+    def __exit__(self, *exc_info: Any) -> None:
+        if self.idx is not None:
+            set_device_index(self._before)

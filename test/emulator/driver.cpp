@@ -28,8 +28,12 @@ struct Module {
   void* library;
   int file;
 };
-using Launch = void (*)(
-    unsigned x, unsigned y, unsigned threads, int backwards, void** parameters);
+using Launch = void (*)(unsigned x,
+                        unsigned y,
+                        unsigned threads,
+                        int backwards,
+                        void** parameters,
+                        CheckedMemory* memory);
 using Sizes = const size_t* (*)(size_t* count);
 struct Function {
   std::string name;
@@ -87,6 +91,8 @@ struct Watched {
 
 Result copy_now(void* to, const void* from, size_t bytes) {
   Opened opened;
+  Arena::get().copy_states(
+      reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes);
   std::memcpy(to, from, bytes);
   return 0;
 }
@@ -120,7 +126,7 @@ EXPORT cuGetErrorString(Result status, const char** text) {
       *text = "no CUDA-capable device is detected";
       break;
     case kNotMapped:
-      *text = "an illegal memory access was encountered";
+      *text = machine().failure.c_str();
       break;
     case 35:
       *text = "CUDA driver version is insufficient for CUDA runtime version";
@@ -198,7 +204,7 @@ EXPORT cuCtxSetCurrent(void* context) {
 }
 EXPORT cuCtxSynchronize() {
   Guard guard(machine().mutex);
-  return machine().finish_all(current_device);
+  return machine().waited(machine().finish_all(current_device));
 }
 EXPORT cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
@@ -315,7 +321,7 @@ EXPORT cuMemcpyDtoHAsync_v2(void* to,
   Result result = machine().enqueue(
       stream, {"copy", [=] { return copy_now(to, source, bytes); }});
   if (result != 0 || machine().is_pinned(to, bytes)) return result;
-  return machine().finish(machine().stream(stream));
+  return machine().waited(machine().finish(machine().stream(stream)));
 }
 EXPORT cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* s) {
   Guard guard(machine().mutex);
@@ -341,6 +347,7 @@ EXPORT cuMemsetD8Async(Address to,
   return machine().enqueue(stream, {"set", [=]() -> Result {
                                       Opened opened;
                                       std::memset(target, value, count);
+                                      Arena::get().mark(to, count, kWritten);
                                       return 0;
                                     }});
 }
@@ -373,7 +380,7 @@ EXPORT cuStreamQuery(void* stream) {
 }
 EXPORT cuStreamSynchronize(void* stream) {
   Guard guard(machine().mutex);
-  return machine().finish(machine().stream(stream));
+  return machine().waited(machine().finish(machine().stream(stream)));
 }
 EXPORT cuStreamWaitEvent(void* stream, Event* event, unsigned) {
   Guard guard(machine().mutex);
@@ -421,11 +428,39 @@ EXPORT cuEventQuery(Event* event) {
 }
 EXPORT cuEventSynchronize(Event* event) {
   Guard guard(machine().mutex);
-  return machine().run_until([&] { return event->passed == event->recorded; });
+  return machine().waited(
+      machine().run_until([&] { return event->passed == event->recorded; }));
 }
 EXPORT cuEventElapsedTime_v2(float* ms, Event* from, Event* to) {
   *ms = static_cast<float>(to->milliseconds - from->milliseconds);
   return 0;
+}
+
+// What the allocator tells; see Note [Checked memory].
+EXPORT taedaRedZone(size_t* bytes) {
+  *bytes = setting("TAEDA_EMULATOR_RED_ZONE", 512);
+  return 0;
+}
+EXPORT taedaBlockTaken(Address at, size_t bytes, void* stream) {
+  Guard guard(machine().mutex);
+  auto take = [=]() -> Result {
+    Memory* memory = machine().memory_at(at, bytes);
+    if (memory == nullptr) return kInvalid;
+    memory->poison(at, bytes);
+    Arena::get().mark(at, bytes, kTaken);
+    Arena::get().blocks[at] = bytes;
+    return 0;
+  };
+  return machine().enqueue(stream, {"take", take, nullptr, 0, true});
+}
+EXPORT taedaBlockFreed(Address at, size_t bytes, void* stream) {
+  Guard guard(machine().mutex);
+  auto free = [=]() -> Result {
+    Arena::get().mark(at, bytes, kNobodys);
+    Arena::get().blocks.erase(at);
+    return 0;
+  };
+  return machine().enqueue(stream, {"free", free, nullptr, 0, true});
 }
 
 // The image is a shared library, behind 8 bytes that say its size.
@@ -502,7 +537,15 @@ EXPORT cuLaunchKernel(Function* function,
     }
     Opened opened;
     Watched watched(function->name.c_str());
-    function->launch(grid_x, grid_y, block_x, /*backwards=*/0, given.data());
+    machine().running = function->name;
+    machine().reported = false;
+    function->launch(grid_x,
+                     grid_y,
+                     block_x,
+                     machine().drawn_order(),
+                     given.data(),
+                     &Arena::get().checked);
+    machine().running.clear();
     return 0;
   };
   (void)device_of(stream);

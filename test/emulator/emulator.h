@@ -1,6 +1,8 @@
 // Devices that exist in memory of the host alone.
 #pragma once
 
+#include "checked_memory.h"
+
 #include <taeda/c10/cuda/driver.h>
 
 #include <cstddef>
@@ -24,8 +26,34 @@ inline constexpr Result kNotMapped = 700;  // an illegal address
 // Note [Emulated memory]
 // Device memory is mapped without any right of access. Work on the device is
 // done between open() and close(), which grant and take it, so that a CPU
-// kernel that gets a device's pointer faults at once. New memory is filled with
-// a pattern that is NaN as a float and a large number as an integer.
+// kernel that gets a device's pointer faults at once. Blocks are filled with a
+// pattern that is NaN as a float and a large number as an integer, each time
+// that they are given away.
+//
+// Note [Checked memory]
+// All devices' memory lies in one arena, beside which lies a state for each of
+// its bytes. The allocator tells which bytes are a block (taken, freed; both
+// in the order of the block's stream), and leaves a red zone behind each. The
+// kernels' every access asks for the states (kernel_check.h), copies write
+// them. What is wrong goes to stderr and to TAEDA_EMULATOR_REPORTS, with the
+// kernel and the thread, and is the next wait's error.
+struct Arena {
+  static Arena& get();
+  // Addresses without memory, which nobody had before; 0 where none are left.
+  Address take(size_t bytes);
+  void mark(Address at, size_t bytes, ByteState state);
+  // What is copied is as written as its source is.
+  void copy_states(Address to, Address from, size_t bytes);
+  bool holds(Address at) const { return at - checked.begin < checked.bytes; }
+
+  CheckedMemory checked;
+  std::map<Address, size_t> blocks;  // given away by the allocator
+
+ private:
+  Arena();
+  Address next_ = 0;
+};
+
 class Memory {
  public:
   Result allocate(Address* out, size_t bytes);
@@ -39,13 +67,16 @@ class Memory {
   Result unmap(Address at, size_t bytes);
   // Whether all of it is mapped.
   bool holds(Address at, size_t bytes) const;
+  // Fills it with the pattern.
+  void poison(Address at, size_t bytes);
   void open();
   void close();
 
   size_t total = 0, used = 0;
 
  private:
-  void poison(Address at, size_t bytes);
+  // Takes the memory behind addresses away.
+  void give_up(Address at, size_t bytes);
   void add_range(Address at, size_t bytes);
   void remove_range(Address at, size_t bytes);
 
@@ -67,6 +98,7 @@ struct Work {
   std::function<Result()> run;  // empty for a wait
   Event* event = nullptr;       // waits until it has passed `count`
   uint64_t count = 0;
+  bool instant = false;  // takes no time: done as soon as it comes to the front
 };
 
 struct Stream {
@@ -90,6 +122,11 @@ class Machine {
   std::map<const char*, size_t> pinned;
   Result failed = 0;  // of work that ran late: all calls return it from then on
   std::string failure;
+  // What the checker found since somebody last waited, of which one error is
+  // made; and who runs.
+  std::string found;
+  std::string running;
+  bool reported = false;  // of the kernel that runs
 
   Stream* stream(void* handle);
   Result enqueue(void* stream, Work work);
@@ -99,14 +136,23 @@ class Machine {
   Result finish_all(int device);
   bool is_pinned(const void* data, size_t bytes) const;
   Memory* memory_at(Address at, size_t bytes);
+  void report(const BadAccess& access);
+  // Whether a kernel's threads run from the last to the first.
+  bool drawn_order() { return draw_() % 2 == 1; }
+  // Status of a wait that ended.
+  Result waited(Result status);
   double now = 0;  // milliseconds of the devices' clock
 
  private:
   Machine();
   bool run_one();
+  void run_instant(Stream* stream);
   std::mt19937 draw_;
 };
 
 extern thread_local int current_device;
+
+// A number of the environment.
+uint64_t setting(const char* name, uint64_t otherwise);
 
 }  // namespace emulator

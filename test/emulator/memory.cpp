@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace emulator {
@@ -13,24 +15,70 @@ constexpr unsigned char kPattern = 0xff;
 
 size_t pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-Result map_nothing(Address* out, size_t bytes) {
-  void* at = mmap(nullptr,
-                  bytes,
-                  PROT_NONE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                  -1,
-                  0);
-  if (at == MAP_FAILED) return taeda::cuda::kOutOfMemory;
-  *out = reinterpret_cast<Address>(at);
-  return 0;
+constexpr size_t kArena = size_t{1} << 38;
+
+void* map_lazily(size_t bytes, int rights) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* at = mmap(nullptr, bytes, rights, flags, -1, 0);
+  if (at == MAP_FAILED) {
+    std::perror("emulator: mmap");
+    std::abort();
+  }
+  return at;
 }
 
 }  // namespace
+
+Arena& Arena::get() {
+  static auto& arena = *new Arena;
+  return arena;
+}
+
+Arena::Arena() {
+  checked.begin = reinterpret_cast<Address>(map_lazily(kArena, PROT_NONE));
+  checked.bytes = kArena;
+  checked.states =
+      static_cast<unsigned char*>(map_lazily(kArena, PROT_READ | PROT_WRITE));
+  checked.machine = nullptr;
+  checked.report = [](void*, const BadAccess& access) {
+    Machine::get().report(access);
+  };
+  next_ = checked.begin;
+}
+
+// Behind what was taken is a page that nobody may touch.
+Address Arena::take(size_t bytes) {
+  size_t taken = pages(bytes) + kPage;
+  if (next_ + taken > checked.begin + checked.bytes) return 0;
+  Address at = next_;
+  next_ += taken;
+  return at;
+}
+
+void Arena::mark(Address at, size_t bytes, ByteState state) {
+  if (!holds(at)) return;
+  std::memset(checked.states + (at - checked.begin), state, bytes);
+}
+
+void Arena::copy_states(Address to, Address from, size_t bytes) {
+  if (!holds(from)) return mark(to, bytes, kWritten);
+  if (!holds(to)) return;
+  std::memmove(checked.states + (to - checked.begin),
+               checked.states + (from - checked.begin),
+               bytes);
+}
 
 void Memory::poison(Address at, size_t bytes) {
   open();
   std::memset(reinterpret_cast<void*>(at), kPattern, bytes);
   close();
+}
+
+void Memory::give_up(Address at, size_t bytes) {
+  void* start = reinterpret_cast<void*>(at);
+  madvise(start, bytes, MADV_DONTNEED);
+  mprotect(start, bytes, PROT_NONE);
+  Arena::get().mark(at, bytes, kNobodys);
 }
 
 void Memory::add_range(Address at, size_t bytes) {
@@ -54,11 +102,11 @@ void Memory::remove_range(Address at, size_t bytes) {
   if (at + bytes < end) ranges_.emplace(at + bytes, end - at - bytes);
 }
 
-// What lies behind the last byte of a block is a page that nobody may touch.
 Result Memory::allocate(Address* out, size_t bytes) {
   if (bytes == 0) return kInvalid;
   if (used + bytes > total) return taeda::cuda::kOutOfMemory;
-  if (Result r = map_nothing(out, pages(bytes) + kPage)) return r;
+  *out = Arena::get().take(bytes);
+  if (*out == 0) return taeda::cuda::kOutOfMemory;
   used += bytes;
   blocks_.emplace(*out, bytes);
   add_range(*out, pages(bytes));
@@ -71,19 +119,17 @@ Result Memory::free(Address at) {
   if (found == blocks_.end()) return kInvalid;
   used -= found->second;
   remove_range(at, pages(found->second));
-  munmap(reinterpret_cast<void*>(at), pages(found->second) + kPage);
+  give_up(at, pages(found->second));
   blocks_.erase(found);
   return 0;
 }
 
 Result Memory::reserve(Address* out, size_t bytes) {
-  return map_nothing(out, bytes);
+  *out = Arena::get().take(bytes);
+  return *out == 0 ? taeda::cuda::kOutOfMemory : 0;
 }
 
-Result Memory::unreserve(Address at, size_t bytes) {
-  munmap(reinterpret_cast<void*>(at), bytes);
-  return 0;
-}
+Result Memory::unreserve(Address, size_t) { return 0; }
 
 Result Memory::create(uint64_t* out, size_t bytes) {
   if (used + bytes > total) return taeda::cuda::kOutOfMemory;
@@ -112,9 +158,7 @@ Result Memory::map(Address at, size_t bytes, uint64_t handle) {
 Result Memory::unmap(Address at, size_t bytes) {
   if (!holds(at, bytes)) return kInvalid;
   remove_range(at, bytes);
-  void* start = reinterpret_cast<void*>(at);
-  madvise(start, bytes, MADV_DONTNEED);
-  mprotect(start, bytes, PROT_NONE);
+  give_up(at, bytes);
   return 0;
 }
 

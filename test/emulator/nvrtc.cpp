@@ -51,13 +51,18 @@ void write_headers(const Program& program) {
   }
 }
 
-// Shared memory is a static variable of an inline function, which all libraries
-// with a function of that name would share without -fno-gnu-unique.
+// Every access calls the checker (kernel_check.h), also where a sanitizer's
+// library has functions of the same names. Shared memory is a static variable
+// of an inline function, which all libraries with a function of that name would
+// share without -fno-gnu-unique.
 std::string command_for(const std::string& inputs) {
   const char* compiler = std::getenv("CXX");
   return std::string(compiler == nullptr ? "g++" : compiler) +
-         " -std=c++20 -O1 -fPIC -fwrapv -fno-gnu-unique -w -I" EMULATOR_INCLUDE
-         " -I" +
+         " -std=c++20 -O1 -fPIC -fwrapv -fno-gnu-unique -w"
+         " -fsanitize=kernel-address -Wl,-Bsymbolic"
+         " --param asan-instrumentation-with-call-threshold=0"
+         " --param asan-stack=0 --param asan-globals=0"
+         " -I" EMULATOR_INCLUDE " -I" EMULATOR_SOURCES " -I" +
          (folder() / "include").string() + " " + inputs;
 }
 
@@ -66,9 +71,11 @@ std::string command_for(const std::string& inputs) {
 void precompile() {
   fs::path header = folder() / "include" / "all.h";
   if (fs::exists(header)) return;
+  fs::create_directories(header.parent_path());
   {
     std::ofstream out(header);
-    out << "#include <cstdint>\n#include \"host_device.h\"\n";
+    out << "#include <cstdint>\n#include \"host_device.h\"\n"
+           "#include \"kernel_check.h\"\n";
     for (const char* name :
          {"pointwise", "reduce", "indexing", "layers", "random", "sorting"}) {
       std::string path = std::string("taeda/aten/native/cuda/") + name + ".cuh";
@@ -114,7 +121,8 @@ std::string host_text(const std::string& text) {
     std::string name = (*at)[1];
     out << "extern \"C\" void emulated_" << name
         << "(unsigned x, unsigned y, unsigned threads, int backwards, void** "
-           "p) {\n  host_device::"
+           "p, emulator::CheckedMemory* memory) {\n"
+           "  kernel_check::begin(memory);\n  host_device::"
         << launch << "(&taeda::" << name
         << ", {x, y}, threads, backwards != 0, p);\n}\n"
         << "extern \"C\" const size_t* emulated_" << name
@@ -128,7 +136,7 @@ std::string host_text(const std::string& text) {
 
 EXPORT nvrtcVersion(int* major, int* minor) {
   *major = 0;  // no number of NVIDIA's
-  *minor = 1;
+  *minor = EMULATOR_VERSION;
   return 0;
 }
 EXPORT nvrtcCreateProgram(Program** out,

@@ -7,14 +7,10 @@
 
 namespace emulator {
 
-namespace {
-
 uint64_t setting(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
-
-}  // namespace
 
 thread_local int current_device = 0;
 
@@ -41,8 +37,17 @@ Stream* Machine::stream(void* handle) {
 
 Result Machine::enqueue(void* handle, Work work) {
   if (failed != 0) return failed;
-  stream(handle)->queue.push_back(std::move(work));
+  Stream* s = stream(handle);
+  s->queue.push_back(std::move(work));
+  run_instant(s);
   return 0;
+}
+
+void Machine::run_instant(Stream* s) {
+  while (!s->queue.empty() && s->queue.front().instant) {
+    s->queue.front().run();
+    s->queue.pop_front();
+  }
 }
 
 // One piece of work of a stream that can go on; false where none can. What
@@ -72,6 +77,7 @@ bool Machine::run_one() {
     }
     if (result != 0 && failed == 0) failed = result;
   }
+  run_instant(chosen);
   return true;
 }
 

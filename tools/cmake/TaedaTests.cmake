@@ -6,9 +6,24 @@ file(GLOB_RECURSE _tests CONFIGURE_DEPENDS
 # Stores and groups are part of a Python module, so the tests have their own.
 set(_distributed ${TAEDA_DISTRIBUTED_SOURCES})
 list(FILTER _distributed EXCLUDE REGEX "/(bindings|gloo)/")
+# Likewise what runs on GPUs, whose driver is the emulator's.
+file(GLOB _cuda CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/c10/cuda/*.cpp")
+file(GLOB _emulator CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/test/emulator/*.cpp")
+add_library(emulated_cuda MODULE ${_emulator})
+add_dependencies(emulated_cuda taeda_gen)
+target_compile_definitions(emulated_cuda PRIVATE EMULATOR_VERSION=1
+  EMULATOR_INCLUDE="${PROJECT_SOURCE_DIR}/test/python/cuda"
+  EMULATOR_SOURCES="${PROJECT_SOURCE_DIR}/test/emulator")
+set_target_properties(emulated_cuda PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulator/tests")
+target_include_directories(emulated_cuda PRIVATE "${TAEDA_INCLUDE_DIR}")
+target_link_libraries(emulated_cuda PRIVATE taeda_flags ${CMAKE_DL_LIBS})
 if(_tests)
   add_executable(taeda_tests
-    ${_tests} ${_distributed} $<TARGET_OBJECTS:taeda_compiler>)
+    ${_tests} ${_distributed} ${_cuda} $<TARGET_OBJECTS:taeda_compiler>)
+  add_dependencies(taeda_tests emulated_cuda)
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/test/cpp/cuda/memory_test.cpp"
+    APPEND PROPERTY COMPILE_DEFINITIONS EMULATED_CUDA="$<TARGET_FILE:emulated_cuda>")
   add_dependencies(taeda_tests taeda_gen)
   target_link_libraries(taeda_tests PRIVATE
     taeda taeda_flags GTest::gtest GTest::gtest_main fmt::fmt-header-only

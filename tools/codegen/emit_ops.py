@@ -294,15 +294,17 @@ def _backend(op: Operator) -> list[str]:
 
 
 def _pinning(op: Operator) -> list[str]:
-    """Refuses page-locked memory where the result would be on the CPU."""
+    """Page-locked memory: a copy in it of what the function makes without."""
     if op.form != "functional" or not op.schema.makes_memory:
         return []
     like_self = any(a.name == "self" for a in op.schema.tensor_args)
     otherwise = "self.device()" if like_self else "default_device()"
     device = f"device ? *device : {otherwise}"
+    plain = op.names().replace("pin_memory", "std::nullopt")
     return [
-        "if (TAEDA_UNLIKELY(pin_memory.value_or(false))) {",
-        f'  derived::check_pinned("{op.record.name}", {device});',
+        "if (TAEDA_UNLIKELY(pin_memory.value_or(false)) &&",
+        f'    derived::pins("{op.record.name}", {device})) {{',
+        f"  return {op.result}(derived::pinned({op.ident}__backend({plain})));",
         "}",
     ]
 

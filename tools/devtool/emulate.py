@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
+import zlib
 from collections.abc import Sequence
 
 from devtool import cmake
@@ -19,14 +20,18 @@ def library() -> pathlib.Path:
     tree = cmake.build_dir()
     made = tree / "emulator" / "libemulated_cuda.so"
     sources = sorted(SOURCES.glob("*.cpp"))
-    inputs = [*sources, *SOURCES.glob("*.h"), ROOT / "c10" / "cuda" / "driver.h"]
+    headers = sorted([*SOURCES.glob("*.h"), *DEVICE_TEXT.glob("host_*.h")])
+    inputs = [*sources, *headers, ROOT / "c10" / "cuda" / "driver.h"]
     newest = max(path.stat().st_mtime for path in inputs)
     if made.exists() and made.stat().st_mtime > newest:
         return made
     made.parent.mkdir(parents=True, exist_ok=True)
     flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra"]
     flags += ["-Wno-unused-parameter", f"-I{tree / 'include'}"]
-    flags += [f'-DEMULATOR_INCLUDE="{DEVICE_TEXT}"']
+    flags += [f'-DEMULATOR_INCLUDE="{DEVICE_TEXT}"', f'-DEMULATOR_SOURCES="{SOURCES}"']
+    # Kept programs are of the text that surrounded them.
+    version = zlib.crc32(b"".join(path.read_bytes() for path in inputs)) >> 1
+    flags += [f"-DEMULATOR_VERSION={version}"]
     beside = made.with_suffix(f".{os.getpid()}.so")
     compiler = os.environ.get("CXX", "c++")
     run([compiler, *flags, *map(str, sources), "-o", str(beside), "-ldl"])

@@ -198,9 +198,10 @@ Three unique2(const Tensor& self, bool, bool inverse, bool counts) {
   Runs runs = runs_of(run_starts(values));
   Tensor back = none(self);
   if (inverse || counts) {
-    Tensor places = empty({self.numel()}, kLong, self);
-    back = ops::reshape(ops::scatter(places, 0, order, runs.of_each),
-                        self.sizes());
+    // `order` names each place once, so that nothing of what is scattered into
+    // stays.
+    back =
+        ops::reshape(ops::scatter(order, 0, order, runs.of_each), self.sizes());
   }
   return {ops::index_select(values, 0, runs.first),
           inverse ? back : none(self),
@@ -235,8 +236,7 @@ Three unique_runs(const Tensor& self,
   Runs runs = runs_of(starts);
   Tensor back = none(self);
   if (inverse) {
-    Tensor places = empty({order.numel()}, kLong, self);
-    back = ops::scatter(places, 0, order, runs.of_each);
+    back = ops::scatter(order, 0, order, runs.of_each);
   }
   return {ops::index_select(sorted, dim, runs.first),
           back,

@@ -308,8 +308,9 @@ void run_elementwise(const Elementwise& what,
                    " elements is too long for a CUDA kernel");
   }
   Form form = form_of(what, space, out, operands, numbers, scalars);
-  FunctionHandle function =
-      program(key_of(what, form), [&] { return text_of_call(what, form); });
+  FunctionHandle function = program(what.functor, key_of(what, form), [&] {
+    return text_of_call(what, form);
+  });
   CallBytes call = bytes_of(form, space, out, operands, numbers);
   int64_t work = (space.numel() + form.pack - 1) / form.pack;
   int64_t blocks = (work + kThreads - 1) / kThreads;

@@ -100,6 +100,14 @@ struct Numbers {
   __device__ inline double real(Long i) const { return slot.reals[i]; }
 };
 
+#ifdef __CUDACC__
+// What is changed by atomic operations, read from memory each time.
+template <class Word>
+__device__ inline Word read_word(const Word* at) {
+  return *reinterpret_cast<const volatile Word*>(at);
+}
+#endif
+
 // Gives *at the value f(*at), whatever other threads do to it.
 template <class S, class F>
 __device__ inline void change(S* at, F f) {
@@ -109,7 +117,7 @@ __device__ inline void change(S* at, F f) {
   auto address = reinterpret_cast<unsigned long long>(at);
   Word* word = reinterpret_cast<Word*>(address / kWord * kWord);
   const int shift = static_cast<int>(address % kWord) * 8;
-  Word seen = *reinterpret_cast<volatile Word*>(word);
+  Word seen = read_word(word);
   for (;;) {
     S old, now;
     Word part = seen >> shift;

@@ -204,7 +204,7 @@ void run_given(const GivenCall& call) {
     fill(bytes.slots[i], call.slots[i], call.op);
   }
   FunctionHandle function =
-      program(key_of(call), [&] { return text_of_call(call); });
+      program(call.op, key_of(call), [&] { return text_of_call(call); });
   int64_t blocks = (call.count + kThreads - 1) / kThreads;
   int64_t most =
       kMostBlocksPerProcessor * properties_of(current_device()).multiprocessors;

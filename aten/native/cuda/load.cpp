@@ -67,6 +67,7 @@ class CudaGpu final : public Gpu {
   }
   std::vector<GpuSegment> segments() override { return memory_segments(); }
   void reset_peak(int device) override { cuda::reset_peak(device); }
+  void reset_totals(int device) override { cuda::reset_totals(device); }
   void empty_cache() override { cuda::empty_cache(); }
   std::array<size_t, 2> memory_info(int device) override {
     use_context(device);
@@ -76,6 +77,9 @@ class CudaGpu final : public Gpu {
   }
   void set_memory_fraction(double fraction, int device) override {
     cuda::set_memory_fraction(fraction, device);
+  }
+  double memory_fraction(int device) override {
+    return cuda::memory_fraction(device);
   }
   void record_stream(const void* data, GpuStream stream) override {
     cuda::record_stream(data, stream);

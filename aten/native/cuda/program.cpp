@@ -2,7 +2,9 @@
 #include <taeda/aten/native/cuda/program_files.h>
 #include <taeda/aten/native/cuda/texts.h>
 
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -58,7 +60,25 @@ std::string architecture_of(int device) {
   return str_cat("sm_", p.major, p.minor, p.major >= 9 ? "a" : "");
 }
 
-FunctionHandle load(const std::string& text, int device) {
+// The kernel of a text gets its operator's name, which profilers and memory
+// checkers show.
+std::string kernel_name(std::string_view op) {
+  std::string name(op.starts_with("k_") ? op.substr(2) : op);
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name + "_kernel";
+}
+std::string named(std::string text, const std::string& name) {
+  constexpr std::string_view kBefore = "__global__ void ";
+  size_t at = text.find(str_cat(kBefore, "kernel("));
+  TAEDA_INTERNAL_ASSERT(at != text.npos, name, ": a text without a kernel");
+  return text.replace(at + kBefore.size(), std::strlen("kernel"), name);
+}
+
+FunctionHandle load(const char* op, std::string text, int device) {
+  const std::string name = kernel_name(op);
+  text = named(std::move(text), name);
   std::string architecture = architecture_of(device);
   ProgramFile file(text, architecture);
   std::string code = file.read();
@@ -78,7 +98,7 @@ FunctionHandle load(const std::string& text, int device) {
   check(status, "cuModuleLoadData");
   if (!known) file.write(code);
   FunctionHandle function = nullptr;
-  check(driver().function_get(&function, module, "kernel"),
+  check(driver().function_get(&function, module, name.c_str()),
         "cuModuleGetFunction");
   return function;
 }
@@ -95,7 +115,8 @@ bool launches_wait() {
 
 }  // namespace
 
-FunctionHandle program(const ProgramKey& key,
+FunctionHandle program(const char* op,
+                       const ProgramKey& key,
                        const std::function<std::string()>& text) {
   int device = current_device();
   auto at = static_cast<size_t>(device);
@@ -103,7 +124,7 @@ FunctionHandle program(const ProgramKey& key,
   Program& found = find(key);
   std::call_once(found.once[at], [&] {
     use_context(device);
-    found.functions[at] = load(text(), device);
+    found.functions[at] = load(op, text(), device);
   });
   return found.functions[at];
 }

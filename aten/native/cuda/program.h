@@ -21,9 +21,10 @@ struct ProgramKey {
   bool operator==(const ProgramKey&) const = default;
 };
 
-// The kernel named `kernel` of the text, on the current device. Texts are made
-// and compiled once.
-FunctionHandle program(const ProgramKey& key,
+// The kernel named `kernel` of the text, on the current device, where it is
+// named after the operator. Texts are made and compiled once.
+FunctionHandle program(const char* op,
+                       const ProgramKey& key,
                        const std::function<std::string()>& text);
 
 struct Grid {

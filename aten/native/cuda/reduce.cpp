@@ -171,6 +171,12 @@ extern "C" __global__ void kernel(ReduceCall call) {{
 }
 
 // Memory for the parts of split points, and their tickets, which begin at 0.
+struct Scratch {
+  DataPtr memory;
+  ~Scratch() {
+    if (memory.deleter != nullptr) memory.deleter(memory.context, 0);
+  }
+};
 DataPtr scratch(ReduceCall& call, int64_t groups, size_t element) {
   size_t parts = static_cast<size_t>(call.points * call.splits) * element;
   parts = (parts + 15) / 16 * 16;
@@ -223,9 +229,10 @@ void launch_reduce(const ReduceOp& op,
   }
   call.splits = splits_of(shape, call.points, call.count);
   int64_t groups = (call.points + shape.points - 1) / shape.points;
-  DataPtr memory;
+  Scratch parts;
   use_context();
-  if (call.splits > 1) memory = scratch(call, groups, element_size(element));
+  if (call.splits > 1)
+    parts.memory = scratch(call, groups, element_size(element));
   ProgramKey key;
   key.formula = op.tables[0];
   for (int part : {static_cast<int>(plan.types.compute),
@@ -236,7 +243,7 @@ void launch_reduce(const ReduceOp& op,
                    shape.columns ? 1 : 0}) {
     key.add(part);
   }
-  FunctionHandle function = program(key, [&] {
+  FunctionHandle function = program(op.kernel, key, [&] {
     return text_of_call(
         op, plan, shape, self.dtype(), out.dtype(), scalars.size());
   });
@@ -246,7 +253,6 @@ void launch_reduce(const ReduceOp& op,
   grid.y = static_cast<unsigned>(call.splits);
   grid.threads = static_cast<unsigned>(shape.lanes * shape.points);
   launch(op.name, function, grid, &call);
-  if (memory.deleter != nullptr) memory.deleter(memory.context, 0);
 }
 
 }  // namespace taeda::cuda

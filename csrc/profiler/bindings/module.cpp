@@ -1,6 +1,7 @@
 // The extension module taeda._profiler: the recorder and the guard, and where a
 // program is; for taeda.profiler and taeda.debug.
 #include <taeda/aten/core/dispatcher.h>
+#include <taeda/c10/core/gpu.h>
 #include <taeda/csrc/profiler/nan_guard.h>
 #include <taeda/csrc/profiler/recorder.h>
 #include <taeda/csrc/python/casters.h>
@@ -53,6 +54,17 @@ class Places {
     }
     return out;
   }
+  // The same as (code, offset of the instruction).
+  py::list codes(uint32_t place) const {
+    py::list out;
+    while (place != 0 && place <= all_.size()) {
+      const Place& p = all_[place - 1];
+      py::handle code(reinterpret_cast<PyObject*>(p.code));
+      out.append(py::make_tuple(code, p.next));
+      place = p.caller;
+    }
+    return out;
+  }
   void clear() {
     for (const Place& p : all_) Py_DECREF(p.code);
     all_.clear();
@@ -68,9 +80,7 @@ Places& places() {
   return *all;
 }
 
-uint32_t capture_place() {
-  if (!Py_IsInitialized()) return 0;
-  GilAcquire gil;
+uint32_t place_in(Places& table) {
   constexpr size_t kMost = 128;
   std::pair<PyCodeObject*, int> seen[kMost];
   size_t count = 0;
@@ -85,10 +95,43 @@ uint32_t capture_place() {
   Py_XDECREF(frame);
   uint32_t place = 0;
   for (size_t i = count; i-- > 0;) {
-    place = places().number(place, seen[i].first, seen[i].second);
+    place = table.number(place, seen[i].first, seen[i].second);
     Py_DECREF(seen[i].first);
   }
   return place;
+}
+
+uint32_t capture_place() {
+  if (!Py_IsInitialized()) return 0;
+  GilAcquire gil;
+  return place_in(places());
+}
+
+// Where the program took memory of GPUs. Kept for as long as the process lives,
+// since memory is: a program has so many places and no more.
+Places& origins() {
+  static auto* all = new Places;
+  return *all;
+}
+uint32_t capture_origin() {
+  // Threads that have never run Python have no place in it.
+  if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == nullptr) {
+    return 0;
+  }
+  GilAcquire gil;
+  return place_in(origins());
+}
+// For an error, which nothing that goes wrong here may hide.
+std::string describe_origin(uint32_t origin) {
+  if (!Py_IsInitialized()) return "";
+  GilAcquire gil;
+  try {
+    py::object describe =
+        py::module_::import("taeda.cuda._origins").attr("describe");
+    return py::cast<std::string>(describe(origins().codes(origin)));
+  } catch (py::error_already_set& e) {
+    return str_cat("(", e.what(), ")");
+  }
 }
 
 // What was recorded -----------------------------------------------------------
@@ -244,4 +287,7 @@ PYBIND11_MODULE(_profiler, m) {
   m.def("guard_start", start_guard);
   m.def("guard_stop", stop_guard);
   m.def("guard_module", profiler::exchange_module);
+  gpu_origins = {capture_origin, describe_origin};
+  m.def("gpu_origin",
+        [](uint32_t origin) { return origins().frames(origin); });
 }

@@ -5,6 +5,7 @@ Without a GPU counts are zero, and what would change something refuses.
 
 from __future__ import annotations
 
+from taeda import _profiler
 from taeda._lazy import attributes
 from taeda.cuda._devices import _driver, index_of, is_initialized
 
@@ -16,8 +17,8 @@ _POOLS = ("all", "small_pool", "large_pool")
 _MEASURES = ("current", "peak", "allocated", "freed")
 _ABSENT = (
     "caching_allocator_alloc caching_allocator_delete change_current_allocator"
-    " get_per_process_memory_fraction reset_accumulated_host_memory_stats"
-    " reset_accumulated_memory_stats reset_peak_host_memory_stats"
+    " reset_accumulated_host_memory_stats"
+    " reset_peak_host_memory_stats"
 )
 _POOL_NAMES = (
     "CUDAPluggableAllocator MemPool caching_allocator_disabled"
@@ -27,6 +28,7 @@ __all__ = [
     *_ABSENT.split(),
     "empty_cache",
     "get_allocator_backend",
+    "get_per_process_memory_fraction",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
     "max_memory_allocated",
@@ -40,6 +42,7 @@ __all__ = [
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
+    "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
     "reset_peak_memory_stats",
@@ -151,6 +154,12 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         _driver().reset_peak(index_of(device))
 
 
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Let what was ever taken and given back count from now on."""
+    functions = _driver()
+    functions.reset_totals(index_of(device))
+
+
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
@@ -173,6 +182,12 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     functions.set_memory_fraction(fraction, index_of(device))
 
 
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """The share of a GPU's memory that may be taken; 1.0 where none was set."""
+    functions = _driver()
+    return functions.memory_fraction(index_of(device))
+
+
 def memory_snapshot(
     mempool_id: Any = None, include_traces: bool = True
 ) -> list[dict[str, Any]]:
@@ -181,8 +196,19 @@ def memory_snapshot(
     Args:
         mempool_id: of a pool; there is one.
         include_traces: ignored, for none are kept.
+
+    Returns:
+        A dict for each segment. Its `blocks` of more than 1 MiB have `frames`: where
+        the program took them, innermost first.
     """
-    return _driver().segments()
+    segments = _driver().segments()
+    for segment in segments:
+        for block in segment["blocks"]:
+            block["frames"] = [
+                {"filename": file, "line": line, "name": name}
+                for file, line, name in _profiler.gpu_origin(block.pop("origin"))
+            ]
+    return segments
 
 
 def _in_units(count: int) -> str:

@@ -74,6 +74,28 @@ def test_no_compiler_is_one_sentence() -> None:
     assert "install the package nvidia-cuda-nvrtc" in done.stderr
 
 
+def test_kernels_that_do_not_compile_leave_the_rest_usable() -> None:
+    text = """
+import os, taeda
+x = taeda.zeros(3, device="cuda")
+before = taeda.cuda.memory_allocated()
+os.environ["CXX"] = "false"
+for call in (lambda: x + 1, lambda: x.cumsum(0), lambda: x.expand(1 << 16, 3).sum()):
+    try:
+        call()
+    except RuntimeError as error:
+        print(str(error).split(":")[0])
+taeda.cuda.synchronize()
+print(taeda.cuda.memory_allocated() == before, x.cpu().tolist())
+del os.environ["CXX"]
+print((x + 1).cpu().tolist())
+"""
+    done = run(text, TAEDA_CACHE_DIR="/nonexistent")
+    *refused, kept, last = done.stdout.splitlines()
+    assert len(refused) == 3 and len(set(refused)) == 1, done.stdout + done.stderr
+    assert kept == "True [0.0, 0.0, 0.0]" and last == "[1.0, 1.0, 1.0]"
+
+
 def test_damaged_programs_are_compiled_again(tmp_path) -> None:
     text = "import taeda; print((taeda.zeros(3, device='cuda') + 5).cpu().tolist())"
     folder = str(tmp_path)

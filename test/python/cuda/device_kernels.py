@@ -44,7 +44,11 @@ def test_results_lie_as_the_rule_plans(x: Tensor) -> None:
     with pytest.raises(RuntimeError, match="single memory location"):
         taeda.cumsum(x.cuda(), 0, out=taeda.empty(1, device="cuda").expand(4, 5))
     with pytest.raises(RuntimeError, match="can't be cast"):
-        taeda.mm(x.cuda(), x.t().cuda(), out=taeda.empty(4, 4, device="cuda").int())
+        taeda.mm(
+            x.cuda(),
+            x.t().cuda(),
+            out=taeda.empty(4, 4, device="cuda", dtype=taeda.int32),
+        )
 
 
 def test_rules_refuse_as_on_the_cpu(x: Tensor) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import taeda
 from taeda import cuda
@@ -11,6 +13,7 @@ MIB = 1 << 20
 
 @pytest.fixture(autouse=True)
 def nothing_cached():
+    gc.collect()  # errors that a test caught hold what their frames held
     cuda.synchronize()
     cuda.empty_cache()
     cuda.reset_peak_memory_stats()
@@ -59,6 +62,26 @@ def test_pinned_memory_is_kept_until_copies_are_done() -> None:
         # The next block may be the same one.
         taeda.full((1000,), -1.0).pin_memory()
         assert there.unique().tolist() == [value]
+
+
+def test_factories_pin() -> None:
+    made = [
+        taeda.ones(3, pin_memory=True),
+        taeda.arange(5, pin_memory=True),
+        taeda.empty(2, 3, pin_memory=True),
+        taeda.tensor([1.0, 2.0], pin_memory=True, requires_grad=True),
+        taeda.zeros_like(taeda.ones(2, 3).t(), pin_memory=True),
+        taeda.ones(4).new_full((2,), 7.0, pin_memory=True),
+        taeda.empty(0, pin_memory=True),
+    ]
+    assert all(t.is_pinned() and t.device.type == "cpu" for t in made[:-1])
+    assert made[0].tolist() == [1, 1, 1] and made[1].tolist() == [0, 1, 2, 3, 4]
+    assert made[3].tolist() == [1, 2] and made[3].requires_grad
+    assert made[4].stride() == (1, 3) and made[5].tolist() == [7, 7]
+    assert not taeda.ones(3, pin_memory=False).is_pinned()
+    for make in (taeda.ones, taeda.empty):
+        with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
+            make(3, device="cuda", pin_memory=True)
 
 
 def test_batches_are_pinned() -> None:
@@ -113,7 +136,8 @@ def test_streams_have_blocks_of_their_own() -> None:
 
 def test_a_recorded_stream_keeps_the_block() -> None:
     other = cuda.Stream()
-    x = on_device(4 * MIB)
+    x = on_device(4 * MIB).zero_()
+    cuda.synchronize()
     address = x.data_ptr()
     with cuda.stream(other):
         for _ in range(50):
@@ -135,6 +159,49 @@ def test_running_out_says_what_there_is() -> None:
     assert on_device(MIB).fill_(1).cpu().sum() == MIB
 
 
+class Widening(taeda.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = taeda.nn.Linear(4, 1 << 20, device="cuda")
+
+    def forward(self, x: taeda.Tensor) -> taeda.Tensor:
+        wide = self.up(x)
+        return wide * 2
+
+
+def test_running_out_says_who_holds_what() -> None:
+    with taeda.no_grad():
+        net = Widening()
+        kept = [net(taeda.zeros(8, 4, device="cuda")) for _ in range(3)]
+        with pytest.raises(cuda.OutOfMemoryError) as error:
+            on_device(1 << 40)
+    first, *places = str(error.value).split("\n")
+    assert "would have fitted" in first
+    assert "held by what was made at" in places[0]
+    product = next(line for line in places if "wide * 2" in line)
+    assert "96.00 MiB in 3 blocks" in product and "device_memory.py:" in product
+    assert "in Widening.forward: wide * 2; in modules Widening" in product
+    weights = next(line for line in places if "Linear(4, 1 << 20" in line)
+    assert "in Widening.__init__" in weights and "; operator " in weights
+    blocks = [b for s in cuda.memory_snapshot() for b in s["blocks"]]
+    frames = [b["frames"][0] for b in blocks if b["frames"]]
+    assert any(f["name"] == "Widening.forward" for f in frames)
+    assert all(t.numel() == 1 << 23 for t in kept)
+
+
+def test_what_would_have_fitted_fits() -> None:
+    kept = on_device(100 * MIB)
+    with pytest.raises(cuda.OutOfMemoryError) as error:
+        on_device(500 * MIB)
+    said = str(error.value).split(" would have fitted")[0].rpartition(". ")[2]
+    number, unit = said.split()
+    assert unit == "MiB"
+    size = int(float(number) * MIB)
+    assert 300 * MIB < size < 420 * MIB
+    assert on_device(size).numel() == size
+    assert kept.numel() == 100 * MIB
+
+
 def test_cached_memory_is_given_up_for_others() -> None:
     free, _ = cuda.mem_get_info()
     parts = [on_device(free // 4) for _ in range(3)]
@@ -150,11 +217,23 @@ def test_a_share_of_memory_is_a_limit() -> None:
     try:
         with pytest.raises(cuda.OutOfMemoryError, match="allowed"):
             on_device(total // 2)
+        assert cuda.memory.get_per_process_memory_fraction() == 0.25
+        assert cuda.memory.get_per_process_memory_fraction(1) == 1.0
     finally:
         cuda.set_per_process_memory_fraction(1.0)
     on_device(total // 2)
     with pytest.raises(ValueError, match="Allowed range"):
         cuda.set_per_process_memory_fraction(2.0)
+
+
+def test_totals_begin_anew() -> None:
+    on_device(MIB)
+    assert cuda.memory_stats()["allocated_bytes.all.allocated"] >= MIB
+    cuda.reset_accumulated_memory_stats()
+    stats = cuda.memory_stats()
+    assert stats["allocated_bytes.all.allocated"] == stats["num_ooms"] == 0
+    assert on_device(1000).numel() == 1000
+    assert cuda.memory_stats()["allocated_bytes.all.allocated"] == 1024
 
 
 def test_each_device_counts_by_itself() -> None:

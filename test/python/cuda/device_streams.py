@@ -71,8 +71,13 @@ def test_without_an_event_there_is_no_order() -> None:
                 x.add_(1)
         with cuda.stream(second):
             y = x * 2
-        cuda.synchronize()
-        wrong += y.cpu().unique().tolist() != [20]
+        try:
+            cuda.synchronize()
+            wrong += y.cpu().unique().tolist() != [20]
+        except RuntimeError as error:  # what the checker says of it
+            assert "mul_kernel, block (0, 0)" in str(error)
+            assert "which nothing has written" in str(error)
+            wrong += 1
     assert wrong > 0
 
 
@@ -119,3 +124,25 @@ def test_copies_between_devices_wait() -> None:
         x.add_(100)
         assert y.device.index == 1
         assert y.cpu().unique().tolist() == [11]
+
+
+def test_the_accelerator_is_the_gpu() -> None:
+    accelerator = taeda.accelerator
+    assert accelerator.is_available() and accelerator.device_count() == 2
+    assert accelerator.current_accelerator() == taeda.device("cuda")
+    assert accelerator.current_device_index() == 0
+    with accelerator.device_index(1):
+        assert cuda.current_device() == accelerator.current_device_index() == 1
+    assert cuda.current_device() == 0
+    stream = cuda.Stream(device=1)
+    accelerator.set_stream(stream)
+    try:
+        assert cuda.current_device() == 1 and accelerator.current_stream() == stream
+    finally:
+        accelerator.set_stream(cuda.default_stream(1))
+        accelerator.set_device_index(0)
+    x = taeda.ones(1000, device="cuda")
+    accelerator.synchronize()
+    assert accelerator.memory_allocated() == cuda.memory_allocated() >= x.nbytes
+    assert accelerator.get_memory_info() == cuda.mem_get_info()
+    assert taeda.bfloat16 in accelerator.get_device_capability()["supported_dtypes"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -32,12 +33,28 @@ def environment() -> dict[str, str]:
     return os.environ | emulate.environment()
 
 
+# Counts of bytes are those of blocks without red zones.
+SETTINGS = {"device_memory.py": {"TAEDA_EMULATOR_RED_ZONE": "0"}}
+
+# A test reads what another stream has not yet written.
+EXPECTED = {"device_streams.py": "mul_kernel, block (0, 0)"}
+
+
 def run(name: str, share: tuple[int, int] = (0, 1), **settings: str) -> None:
     """All tests of a file, or share `(i, n)` of them: each n-th from the i-th on."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += ["-p", "no:xdist", str(HERE / name)]
-    taken = environment() | settings | {"TAEDA_TEST_SHARE": f"{share[0]}/{share[1]}"}
-    done = subprocess.run(command, env=taken, capture_output=True, text=True)
+    taken = environment() | SETTINGS.get(name, {}) | settings
+    taken["TAEDA_TEST_SHARE"] = f"{share[0]}/{share[1]}"
+    with tempfile.TemporaryDirectory() as folder:
+        reports = Path(folder, "reports")
+        taken["TAEDA_EMULATOR_REPORTS"] = str(reports)
+        done = subprocess.run(command, env=taken, capture_output=True, text=True)
+        found = reports.read_text().splitlines() if reports.exists() else []
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    # What the memory checker found, besides what a test is about.
+    assert [
+        line for line in found if not line.startswith(EXPECTED.get(name, "-"))
+    ] == []
     passed = [word for word in done.stdout.split() if word.isdigit()]
     assert passed and int(passed[-1]) >= FILES[name] // share[1], done.stdout[-300:]

@@ -226,18 +226,34 @@ const size_t* parameter_sizes(void (*)(P...), size_t* count) {
 
 }  // namespace host_device
 
-// Blocks run one after the other, so each add is whole by itself.
+// Atomic operations are of whole words, of which a value may be a part; so they
+// have a check of their own where accesses are checked.
+#define TAEDA_UNCHECKED __attribute__((no_sanitize("kernel-address")))
+namespace host_device {
+inline void (*check_word)(const void* word, size_t bytes) = nullptr;
 template <class T>
-T atomicAdd(T* at, T value) {
-  T before = *at;
+TAEDA_UNCHECKED T word_at(const volatile T* at) {
+  if (check_word != nullptr) check_word(const_cast<const T*>(at), sizeof(T));
+  return *at;
+}
+}  // namespace host_device
+
+// Blocks run one after the other, so each operation is whole by itself.
+template <class T>
+TAEDA_UNCHECKED T atomicAdd(T* at, T value) {
+  T before = host_device::word_at(at);
   *at = before + value;
   return before;
 }
 template <class T>
-T atomicCAS(T* at, T expected, T value) {
-  T before = *at;
+TAEDA_UNCHECKED T atomicCAS(T* at, T expected, T value) {
+  T before = host_device::word_at(at);
   if (before == expected) *at = value;
   return before;
+}
+template <class T>
+TAEDA_UNCHECKED T read_word(const T* at) {
+  return host_device::word_at(at);
 }
 // The thread does no more.
 [[noreturn]] inline void end_thread() { throw host_device::Ended(); }
