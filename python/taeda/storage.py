@@ -33,8 +33,8 @@ class TypedStorage:
             self._untyped_storage = wrap_storage
             return
         given = args[0] if args else 0
-        if isinstance(given, int):
-            tensor = taeda.empty(given, dtype=self.dtype, device=device)
+        if hasattr(given, "__index__") and not hasattr(given, "__len__"):
+            tensor = taeda.empty(int(given), dtype=self.dtype, device=device)
         else:
             tensor = taeda.tensor(list(given), dtype=self.dtype, device=device)
         self._untyped_storage = tensor.untyped_storage()

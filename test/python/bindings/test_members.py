@@ -103,6 +103,7 @@ def test_typed_storages_read_buffers_and_files(tmp_path):
     made = taeda.DoubleStorage.from_buffer(data.tobytes(), "native")
     assert made.dtype == taeda.float64
     assert made.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert taeda.FloatStorage(np.int16(3)).size() == 3
     mapped = taeda.DoubleStorage.from_file(str(tmp_path / "numbers"), True, 4)
     mapped[1] = 7.0
     assert np.fromfile(tmp_path / "numbers").tolist() == [0.0, 7.0, 2.0, 3.0]
