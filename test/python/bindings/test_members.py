@@ -144,3 +144,10 @@ def test_warn_only_is_kept_while_nothing_is_asked():
     finally:
         taeda.use_deterministic_algorithms(False)
     assert not taeda.is_deterministic_algorithms_warn_only_enabled()
+
+
+def test_take_along_dim_takes_int64_alone():
+    x, places = taeda.zeros(2, 3), taeda.zeros(2, 3, dtype=taeda.int32)
+    with pytest.raises(RuntimeError, match="should be Long but got Int"):
+        taeda.take_along_dim(x, places, 0)
+    assert taeda.take_along_dim(x, places.long(), 0).shape == (2, 3)
