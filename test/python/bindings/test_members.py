@@ -146,6 +146,15 @@ def test_warn_only_is_kept_while_nothing_is_asked():
     assert not taeda.is_deterministic_algorithms_warn_only_enabled()
 
 
+def test_arrays_are_shared_on_a_device_that_is_named():
+    array = np.ones(2)
+    shared = taeda.asarray(array, copy=False, device="cpu")
+    shared[0] = 4.0
+    assert array.tolist() == [4.0, 1.0]
+    with pytest.raises(ValueError, match="can't alias"):
+        taeda.asarray(array, copy=False, dtype=taeda.float32, device="cpu")
+
+
 def test_take_along_dim_takes_int64_alone():
     x, places = taeda.zeros(2, 3), taeda.zeros(2, 3, dtype=taeda.int32)
     with pytest.raises(RuntimeError, match="should be Long but got Int"):
