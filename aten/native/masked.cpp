@@ -142,7 +142,7 @@ Tensor take_along_dim(const Tensor& self,
                       const Tensor& indices,
                       std::optional<int64_t> dim) {
   TAEDA_CHECK(
-      indices.dtype() == kLong || indices.dtype() == kInt,
+      indices.dtype() == kLong,
       "torch.take_along_dim(): dtype of indices should be Long but got ",
       indices.dtype());
   // Those below 0 count from the end, which gather does not know.

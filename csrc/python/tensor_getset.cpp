@@ -76,7 +76,8 @@ TensorBase imag(const TensorBase& t) {
 }
 void copy_part(const TensorBase& part, PyObject* value) {
   Ref target(wrap(part));
-  checked(PyObject_CallMethod(target.get(), "copy_", "O", value));
+  const char* method = is_tensor(value) ? "copy_" : "fill_";
+  checked(PyObject_CallMethod(target.get(), method, "O", value));
 }
 void set_real(const TensorBase& t, PyObject* value) {
   copy_part(real(t), value);

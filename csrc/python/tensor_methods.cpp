@@ -63,6 +63,8 @@ PyObject* data_pointer(const TensorBase& t) {
               "its layout is ",
               t.layout());
   if (t.storage()) show_memory(*t.storage());
+  // What has no elements has no address, whatever memory it is a view of.
+  if (t.numel() == 0) return PyLong_FromLong(0);
   return PyLong_FromVoidPtr(t.impl()->address());
 }
 

@@ -60,7 +60,10 @@ void store_float(double v, ScalarType dtype, void* out) {
     return;
   }
   auto single = static_cast<float>(v);
-  convert_function(kFloat, dtype)(&single, 0, out, 0, 1);
+  // Floats of 8 bits have no conversion of many elements.
+  ConvertFn convert = convert_function(kFloat, dtype);
+  if (convert == nullptr) return Scalar(single).store(dtype, out);
+  convert(&single, 0, out, 0, 1);
 }
 
 // Writes nested sequences in row-major order into a tensor whose shape the

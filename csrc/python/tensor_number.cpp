@@ -65,10 +65,21 @@ PyObject* unary(PyObject* self) {
   });
 }
 
+// NumPy leaves `tensor == array` to the tensor, which reads the array as one.
+PyObject* equal(PyObject* a, PyObject* b) {
+  if (TAEDA_LIKELY(is_tensor(b) || !is_numpy_array(b))) {
+    return call_method<"eq">(a, b);
+  }
+  PyObject* other = guarded([&] { return wrap(tensor_from_numpy(b, false)); });
+  if (other == nullptr) return nullptr;
+  Ref owned(other);
+  return call_method<"eq">(a, other);
+}
+
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   static constexpr binaryfunc kByOp[] = {call_method<"lt">,
                                          call_method<"le">,
-                                         call_method<"eq">,
+                                         equal,
                                          call_method<"ne">,
                                          call_method<"gt">,
                                          call_method<"ge">};

@@ -55,7 +55,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """The `warn_only` of the last `use_deterministic_algorithms`."""
-    return _state["deterministic"] and _state["warn_only"]
+    return _state["warn_only"]
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:

@@ -272,7 +272,8 @@ def asarray(
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         found = _C.tensor(obj, dtype=dtype, device=device)
     elif copy is False and not (
-        dtype in (None, found.dtype) and device in (None, found.device)
+        dtype in (None, found.dtype)
+        and (device is None or _C.device(device) == found.device)
     ):
         raise ValueError(f"can't alias tensor of dtype {found.dtype} as {dtype}")
     else:

@@ -87,6 +87,12 @@ class Tensor(_C.TensorBase):
     def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
         if _overrides(self):
             return _override(Tensor.__dlpack__, (self,), self, stream=stream)
+        if stream is not None and type(stream) is not int:
+            raise TypeError(
+                f"stream must be ``int`` or ``none``, got {type(stream).__name__}"
+            )
+        if self.is_cpu and stream not in (None, -1):
+            raise AssertionError(f"stream should be None on cpu, got {stream}")
         if self.requires_grad:
             raise BufferError(
                 "a tensor that requires grad is not exported: use tensor.detach()"
@@ -308,8 +314,10 @@ class Tensor(_C.TensorBase):
         pairs = zip(self.reshape(-1).tolist(), others, strict=True)
         return _refill(self, [callable(a, b) for a, b in pairs])
 
-    def new(self, *args, device=None):
+    def new(self, *args, device=None, size=None):
         """A tensor of self's dtype: of some sizes, or of given data."""
+        if size is not None:
+            args = (*args, _C.Size(size))
         from taeda._compat import legacy_types as types
 
         for name in types.__all__:
@@ -322,12 +330,27 @@ class Tensor(_C.TensorBase):
         """Gone from the interface; `taeda.distributions` has log_prob instead."""
         raise RuntimeError("reinforce() was removed; use distributions' log_prob")
 
-    def dim_order(self, ambiguity_check=False) -> tuple[int, ...]:
-        """The dims from the outermost in memory to the innermost."""
-        if ambiguity_check:
-            raise NotImplementedError("dim_order: ambiguity_check is not implemented")
-        strides = self.stride()
-        return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
+    def dim_order(self, *, ambiguity_check=False) -> tuple[int, ...]:
+        """The dims from the outermost in memory to the innermost.
+
+        Args:
+            ambiguity_check: True refuses dims whose order the strides do not tell
+                (a size of 1, or equal strides); a list of memory formats refuses what
+                has not exactly one of these.
+
+        Raises:
+            RuntimeError: there are several orders that fit.
+            TypeError: it is no bool and no list of memory formats.
+
+        Example:
+            >>> taeda.empty(2, 3, 5, 7).to(
+            ...     memory_format=taeda.channels_last).dim_order()
+            (0, 2, 3, 1)
+        """
+        from taeda._dim_order import check_dim_order, dim_order
+
+        check_dim_order(self, ambiguity_check)
+        return dim_order(self)
 
     # Memory -------------------------------------------------------------------
 

@@ -146,6 +146,11 @@ def set_memory(tensor, source, offset: int, size, stride):
         return tensor
     storage = source.untyped_storage() if is_tensor else source
     if not isinstance(storage, _C.UntypedStorage):
+        if storage.dtype != tensor.dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {tensor.dtype} or an UntypedStorage, but "
+                f"got type {storage.dtype} for argument 1 'storage'"
+            )
         storage = storage._untyped_storage
     if size is None:
         size = (storage.nbytes() // tensor.itemsize,)

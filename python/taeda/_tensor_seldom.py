@@ -10,8 +10,9 @@ __all__ = ["METHODS", "bound"]
 
 def is_set_to(self, tensor) -> bool:
     """Whether both show the same memory with the same sizes and strides."""
+    ours, theirs = self.untyped_storage(), tensor.untyped_storage()
     return (
-        self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        ours._cdata == theirs._cdata
         and self.storage_offset() == tensor.storage_offset()
         and self.shape == tensor.shape
         and self.stride() == tensor.stride()

@@ -292,9 +292,9 @@ def _load_zip(source, mapped_path, map_location, machine, allowance):
 def _map(path):
     import mmap
 
-    with open(path, "rb") as file:
-        shared = _options["mmap_flags"] == getattr(mmap, "MAP_SHARED", 1)
-        access = mmap.ACCESS_READ if shared else mmap.ACCESS_COPY
+    shared = _options["mmap_flags"] == getattr(mmap, "MAP_SHARED", 1)
+    with open(path, "r+b" if shared else "rb") as file:
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
         return mmap.mmap(file.fileno(), 0, access=access)
 
 
@@ -422,7 +422,7 @@ def get_default_mmap_options() -> int:
 
 
 class set_default_mmap_options:
-    """Choose how load(mmap=True) maps: writes stay private, or are refused.
+    """Choose how load(mmap=True) maps: writes stay private, or go to the file.
 
     Example:
         >>> import mmap

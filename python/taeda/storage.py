@@ -33,8 +33,8 @@ class TypedStorage:
             self._untyped_storage = wrap_storage
             return
         given = args[0] if args else 0
-        if isinstance(given, int):
-            tensor = taeda.empty(given, dtype=self.dtype, device=device)
+        if hasattr(given, "__index__") and not hasattr(given, "__len__"):
+            tensor = taeda.empty(int(given), dtype=self.dtype, device=device)
         else:
             tensor = taeda.tensor(list(given), dtype=self.dtype, device=device)
         self._untyped_storage = tensor.untyped_storage()
@@ -75,7 +75,12 @@ class TypedStorage:
         """Address of the first byte."""
         return self._untyped_storage.data_ptr()
 
+    def _readable(self) -> None:
+        if self.device.type == "meta":
+            raise NotImplementedError("TypedStorage: not available for 'meta' device")
+
     def __getitem__(self, idx):
+        self._readable()
         value = self._tensor()[idx]
         if value.dim() == 0:
             return value.item()
@@ -84,6 +89,7 @@ class TypedStorage:
         )
 
     def __setitem__(self, idx, value) -> None:
+        self._readable()
         self._tensor()[idx] = value
 
     def __iter__(self):
@@ -261,8 +267,25 @@ def _old_class(name: str, dtype_name: str):
     def make(cls, *args, **kwargs):
         return TypedStorage(*args, dtype=cls.dtype, **kwargs)
 
-    doc = f"A TypedStorage of {dtype_name}."
-    return _Kind(name, (), {"__new__": make, "__doc__": doc, "__module__": "taeda"})
+    def buffered(cls, buffer, byte_order=None, count=-1, offset=0) -> TypedStorage:
+        """A storage with a copy of a buffer's elements."""
+        return TypedStorage.from_buffer(
+            buffer, byte_order, count, offset, dtype=cls.dtype
+        )
+
+    def of_file(cls, filename, shared: bool = False, size: int = 0) -> TypedStorage:
+        """A storage over the first elements of a file."""
+        made = from_file(filename, shared, size, dtype=cls.dtype)
+        return TypedStorage(wrap_storage=made.untyped_storage(), dtype=cls.dtype)
+
+    body = {
+        "__new__": make,
+        "__doc__": f"A TypedStorage of {dtype_name}.",
+        "__module__": "taeda",
+        "from_buffer": classmethod(buffered),
+        "from_file": classmethod(of_file),
+    }
+    return _Kind(name, (), body)
 
 
 class _AnyStorage(type):

@@ -51,7 +51,8 @@ def tensor_as(tensor, wanted):
     """
     if isinstance(wanted, _C.dtype) or wanted in (bool, int, float, complex):
         return tensor.to(wanted)
-    name = getattr(wanted, "_type_string", wanted)
+    name = "Tensor" if wanted is taeda.Tensor else wanted
+    name = getattr(name, "_type_string", name)
     if not isinstance(name, str):
         raise TypeError(
             "type(): dtype must be a type, str, or dtype object, got "

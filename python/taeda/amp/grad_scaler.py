@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
@@ -226,6 +228,16 @@ class GradScaler:
 
     def _fused_step(self, optimizer, state, args, kwargs):
         """The step of an optimizer that unscales and skips in its own kernel."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to "
+                "the passed optimizer. In the near future GradScaler registers "
+                "`grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer "
+                "and let the optimizer use them directly.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
         unscaled = state["stage"] is OptState.UNSCALED
         if not unscaled:
             self._check_inf_per_device(optimizer)

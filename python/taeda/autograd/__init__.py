@@ -149,7 +149,8 @@ def grad(
         >>> taeda.autograd.grad((x**2).sum(), x)
         (tensor([2., 4.]),)
     """
-    named = (*_as_tuple(outputs), *_as_tuple(inputs))
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    named = (*outputs, *inputs)
     if _C._has_torch_function(named):
         return _C._handle_torch_function(
             grad,
@@ -179,7 +180,6 @@ def grad(
             "materialize_grads=True, but got: allow_unused=False."
         )
     unused = materialize_grads if allow_unused is None else allow_unused
-    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if not inputs:
         raise RuntimeError("grad: `inputs` must not be empty")
     grads = _make_grads(outputs, _as_tuple(grad_outputs))

@@ -224,3 +224,20 @@ def test_wrong_arguments(text):
     for m in (taeda, torch):
         with pytest.raises(RuntimeError, match=text):
             MISTAKES[text](m)
+
+
+def test_a_step_that_asks_for_the_scaler_gets_it():
+    class Asks(taeda.optim.SGD):
+        _step_supports_amp_scaling = True
+
+        def step(self, closure=None, *, grad_scaler=None):
+            self.given = grad_scaler
+            self.factors = hasattr(self, "grad_scale"), hasattr(self, "found_inf")
+
+    weight = taeda.ones(2, requires_grad=True)
+    optimizer, scaler = Asks([weight]), taeda.amp.GradScaler("cpu", init_scale=2.0)
+    scaler.scale(weight.sum()).backward()
+    with pytest.warns(FutureWarning, match="stop passing itself"):
+        scaler.step(optimizer)
+    assert optimizer.given is scaler
+    assert optimizer.factors == (False, False)
