@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taeda import _cuda
+from taeda import _profiler as _profiler  # names the lines that take memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
