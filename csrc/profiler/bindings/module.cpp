@@ -288,6 +288,5 @@ PYBIND11_MODULE(_profiler, m) {
   m.def("guard_stop", stop_guard);
   m.def("guard_module", profiler::exchange_module);
   taeda::gpu_origins = {capture_origin, describe_origin};
-  m.def("gpu_origin",
-        [](uint32_t origin) { return origins().frames(origin); });
+  m.def("gpu_origin", [](uint32_t origin) { return origins().frames(origin); });
 }
