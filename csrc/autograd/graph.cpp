@@ -4,6 +4,7 @@
 
 #include <taeda/csrc/autograd/formulas.h>
 #include <taeda/csrc/autograd/validate.h>
+#include <taeda/gen/ops/ones.h>
 #include <taeda/gen/ops/ones_like.h>
 
 namespace taeda::autograd {
@@ -24,6 +25,24 @@ Tensor one_like(const Tensor& t) {
   return one;
 }
 }  // namespace
+
+Root root_of(Edge edge, Tensor grad) {
+  if (grad.defined()) return {std::move(edge), std::move(grad)};
+  TAEDA_CHECK(edge.input_nr < edge.node->num_outputs(),
+              "the node of a GradientEdge has no output ",
+              edge.input_nr);
+  const OutputInfo& info = edge.node->output(edge.input_nr);
+  TAEDA_CHECK(info.known && info.symbols.empty() &&
+                  std::ranges::count(info.sizes, 1) == std::ssize(info.sizes) &&
+                  !is_complex(info.dtype),
+              "grad can be implicitly created only for real scalar outputs");
+  Tensor one = ops::ones(IntArrayRef(info.sizes),
+                         info.dtype,
+                         Layout::Strided,
+                         info.device,
+                         std::nullopt);
+  return {std::move(edge), std::move(one)};
+}
 
 Root root_of(const Tensor& t, const Tensor& grad, size_t index) {
   TAEDA_CHECK(t.defined() && t.requires_grad(),

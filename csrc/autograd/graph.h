@@ -15,6 +15,9 @@ struct Root {
 // A root for a tensor. Without a gradient the tensor must have one element, and
 // 1 is taken. The gradient must have the tensor's shape.
 TAEDA_API Root root_of(const Tensor& t, const Tensor& grad, size_t index);
+// Of an output that no tensor stands for; without a gradient it is a single
+// real number.
+TAEDA_API Root root_of(Edge edge, Tensor grad);
 
 // Adds to the grad of the leaves (of `inputs` alone, if given).
 TAEDA_API void backward(TensorList tensors,

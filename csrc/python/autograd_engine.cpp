@@ -3,9 +3,7 @@
 #include <taeda/csrc/python/autograd_function.h>
 #include <taeda/csrc/python/casters.h>
 #include <taeda/csrc/python/init.h>
-#include <taeda/gen/ops/ones.h>
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -32,31 +30,13 @@ Place place_of(PyObject* o, const char* what) {
         type_name_of(o));
 }
 
-// The gradient of a single real number that an edge stands for.
-TensorBase implicit_one(const Edge& edge) {
-  TAEDA_CHECK(
-      edge.input_nr < edge.node->num_outputs(),
-      message("the node of a GradientEdge has no output {}", edge.input_nr));
-  const autograd::OutputInfo& info = edge.node->output(edge.input_nr);
-  TAEDA_CHECK(info.known && info.symbols.empty() &&
-                  std::ranges::count(info.sizes, 1) == std::ssize(info.sizes) &&
-                  !is_complex(info.dtype),
-              "grad can be implicitly created only for real scalar outputs");
-  return ops::ones(IntArrayRef(info.sizes),
-                   info.dtype,
-                   Layout::Strided,
-                   info.device,
-                   std::nullopt);
-}
-
 autograd::Root root_from(PyObject* o, PyObject* grad, size_t index) {
   Place place = place_of(o, "backward");
   TensorBase given = optional_tensor(grad, "backward");
   if (place.tensor.defined()) {
     return autograd::root_of(place.tensor, given, index);
   }
-  if (!given.defined()) given = implicit_one(place.edge);
-  return {std::move(place.edge), std::move(given)};
+  return autograd::root_of(std::move(place.edge), given);
 }
 
 Edge input_edge(PyObject* o, bool accumulate) {

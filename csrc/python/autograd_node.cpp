@@ -140,20 +140,6 @@ PyObject* input_metadata(const Node& node) {
   return out.release();
 }
 
-// Python keeps the dict of hooks. Its module comes with the first hook.
-PyObject* add_hook(const char* name, PyObject* node, PyObject* hook) {
-  return guarded([&] {
-    Ref add = imported("taeda.autograd.graph", name);
-    return PyObject_CallFunctionObjArgs(add.get(), node, hook, nullptr);
-  });
-}
-PyObject* register_hook(PyObject* node, PyObject* hook) {
-  return add_hook("_register_hook", node, hook);
-}
-PyObject* register_prehook(PyObject* node, PyObject* hook) {
-  return add_hook("_register_prehook", node, hook);
-}
-
 PyObject* name(const Node& node) { return new_text(node.name()).release(); }
 uint64_t sequence_nr(const Node& node) { return node.sequence_nr(); }
 }  // namespace
@@ -203,14 +189,6 @@ PyGetSetDef node_getset[] = {
 
 PyMethodDef node_methods[] = {
     {"name", of_node<name>, METH_NOARGS, "The name of the node."},
-    {"register_hook",
-     register_hook,
-     METH_O,
-     "hook(grad_inputs, grad_outputs), called after the node ran."},
-    {"register_prehook",
-     register_prehook,
-     METH_O,
-     "hook(grad_outputs), called before the node runs."},
     {"_sequence_nr", of_node<sequence_nr>, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -16,6 +16,12 @@ const Function& function() {
 }
 
 template <FixedName Name>
+PyObject* unary(PyObject* self) {
+  return guarded([&] {
+    return call_function({&function<Name>(), self, nullptr, 0, nullptr});
+  });
+}
+template <FixedName Name>
 PyObject* call_method(PyObject* self, PyObject* other) {
   return guarded([&] {
     return call_operator({&function<Name>(), self, &other, 1, nullptr});
@@ -45,12 +51,8 @@ PyObject* subtract(PyObject* a, PyObject* b) {
 PyObject* true_divide(PyObject* a, PyObject* b) {
   if (is_tensor(a)) return call_method<"div">(a, b);
   if (!is_scalar_like(a)) Py_RETURN_NOTIMPLEMENTED;
-  PyObject* inverse = guarded([&] {
-    return call_function({&function<"reciprocal">(), b, nullptr, 0, nullptr});
-  });
-  if (inverse == nullptr) return nullptr;
-  Ref owned(inverse);
-  return call_method<"mul">(inverse, a);
+  Ref inverse(unary<"reciprocal">(b));
+  return inverse ? call_method<"mul">(inverse.get(), a) : nullptr;
 }
 PyObject* power(PyObject* a, PyObject* b, PyObject*) {
   return ordered<"pow">(a, b);
@@ -58,22 +60,16 @@ PyObject* power(PyObject* a, PyObject* b, PyObject*) {
 PyObject* power_inplace(PyObject* a, PyObject* b, PyObject*) {
   return call_method<"pow_">(a, b);
 }
-template <FixedName Name>
-PyObject* unary(PyObject* self) {
-  return guarded([&] {
-    return call_function({&function<Name>(), self, nullptr, 0, nullptr});
-  });
-}
 
 // NumPy leaves `tensor == array` to the tensor, which reads the array as one.
 PyObject* equal(PyObject* a, PyObject* b) {
   if (TAEDA_LIKELY(is_tensor(b) || !is_numpy_array(b))) {
     return call_method<"eq">(a, b);
   }
-  PyObject* other = guarded([&] { return wrap(tensor_from_numpy(b, false)); });
-  if (other == nullptr) return nullptr;
-  Ref owned(other);
-  return call_method<"eq">(a, other);
+  return guarded([&] {
+    Ref other(wrap(tensor_from_numpy(b, false)));
+    return call_method<"eq">(a, other.get());
+  });
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
@@ -86,11 +82,9 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   return kByOp[op](a, b);
 }
 
-// Numbers
-// ----------------------------------------------------------------------
+// Numbers --------------------------------------------------------------------
 
-// A slot that gives an object, of the tensor or of whoever overrides the
-// method.
+// A slot that gives an object, of the tensor or of whoever overrides it.
 template <FixedName Name, PyObject* (*Body)(const TensorBase&)>
 PyObject* object_slot(PyObject* self) {
   return query_entry<Name, Body>(self, nullptr);
@@ -177,8 +171,6 @@ PyObject* iterate(const TensorBase& t) {
   });
   return PyObject_GetIter(list.get());
 }
-
-Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
 }  // namespace
 
 std::vector<PyType_Slot> tensor_number_slots() {
@@ -220,7 +212,7 @@ std::vector<PyType_Slot> tensor_number_slots() {
       slot(Py_mp_subscript, subscript),
       slot(Py_mp_ass_subscript, assign_subscript),
       slot(Py_tp_iter, object_slot<"__iter__", iterate>),
-      slot(Py_tp_hash, hash),
+      slot(Py_tp_hash, PyBaseObject_Type.tp_hash),
       slot(Py_tp_richcompare, compare),
       slot(Py_tp_new, legacy_new),
   };

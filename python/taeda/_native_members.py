@@ -131,6 +131,20 @@ def mps(self):
     raise RuntimeError("taeda.UntypedStorage(): Storage device not recognized: mps")
 
 
+def register_hook(self, hook):
+    """hook(grad_inputs, grad_outputs), called after the node ran."""
+    from taeda.autograd.graph import _register_hook
+
+    return _register_hook(self, hook)
+
+
+def register_prehook(self, hook):
+    """hook(grad_outputs), called before the node runs."""
+    from taeda.autograd.graph import _register_prehook
+
+    return _register_prehook(self, hook)
+
+
 def _named(*functions) -> dict:
     return {f.__name__: f for f in functions}
 
@@ -147,4 +161,5 @@ MEMBERS = {
         **_named(get_offset, set_offset, graphsafe_get_state, graphsafe_set_state),
     },
     _C.UntypedStorage: _named(hpu, mps),
+    _C._NodeBase: _named(register_hook, register_prehook),
 }
