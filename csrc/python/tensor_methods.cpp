@@ -64,7 +64,7 @@ PyObject* data_pointer(const TensorBase& t) {
               t.layout());
   if (t.storage()) show_memory(*t.storage());
   // What has no elements has no address, whatever memory it is a view of.
-  if (t.numel() == 0) return PyLong_FromLong(0);
+  if (!t.impl()->is_symbolic() && t.numel() == 0) return PyLong_FromLong(0);
   return PyLong_FromVoidPtr(t.impl()->address());
 }
 
