@@ -69,8 +69,8 @@ struct GpuSegment {
   std::vector<GpuBlock> blocks;
 };
 
-// Where the program took its large blocks, for errors and snapshots. Set by the
-// bindings before anything is allocated; both take the GIL, so that who calls
+// Where the program took its large blocks, for errors and snapshots. Set when
+// Python loads taeda.cuda, null before; both take the GIL, so that who calls
 // them holds no lock.
 struct GpuOrigins {
   // A number for where this thread's program is, 0 for nowhere.
