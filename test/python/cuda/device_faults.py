@@ -64,17 +64,18 @@ def test_a_driver_that_is_missing_or_old_or_empty() -> None:
     assert none.stdout == "False\n" and "no device" in none.stderr
 
 
-def test_no_compiler_is_one_sentence() -> None:
+def test_no_compiler_is_one_sentence(tmp_path) -> None:
     text = (
         "import taeda; x = taeda.zeros(3, device='cuda'); print(x.cpu().tolist())\n"
         "x + 1"
     )
-    done = run(text, TAEDA_CUDA_NVRTC="/nonexistent.so", TAEDA_CACHE_DIR="/nonexistent")
+    empty = str(tmp_path)  # no program of another run is found
+    done = run(text, TAEDA_CUDA_NVRTC="/nonexistent.so", TAEDA_CACHE_DIR=empty)
     assert done.stdout == "[0.0, 0.0, 0.0]\n"
     assert "install the package nvidia-cuda-nvrtc" in done.stderr
 
 
-def test_kernels_that_do_not_compile_leave_the_rest_usable() -> None:
+def test_kernels_that_do_not_compile_leave_the_rest_usable(tmp_path) -> None:
     text = """
 import os, taeda
 x = taeda.zeros(3, device="cuda")
@@ -90,7 +91,7 @@ print(taeda.cuda.memory_allocated() == before, x.cpu().tolist())
 del os.environ["CXX"]
 print((x + 1).cpu().tolist())
 """
-    done = run(text, TAEDA_CACHE_DIR="/nonexistent")
+    done = run(text, TAEDA_CACHE_DIR=str(tmp_path))
     *refused, kept, last = done.stdout.splitlines()
     assert len(refused) == 3 and len(set(refused)) == 1, done.stdout + done.stderr
     assert kept == "True [0.0, 0.0, 0.0]" and last == "[1.0, 1.0, 1.0]"
