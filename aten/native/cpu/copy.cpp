@@ -48,6 +48,20 @@ ScalarType carrier(ScalarType t) {
   }
 }
 
+// A directly supported type as wide as the others: copies look at no value.
+ScalarType bits_of(ScalarType t) {
+  switch (element_size(t)) {
+    case 1:
+      return kByte;
+    case 2:
+      return kShort;
+    case 4:
+      return kInt;
+    default:
+      return kLong;
+  }
+}
+
 // To or from the types without direct loops, one element at a time. Through
 // Scalar the range checks would throw, so the element goes by its carrier.
 template <class T>
@@ -119,8 +133,11 @@ struct Conversion {
 
   Conversion(ScalarType f, ScalarType t)
       : from(f), to(t), direct(convert_function(f, t)), same(f == t) {
-    if (direct != nullptr || same) return;
-    direct = nullptr;
+    if (direct == nullptr && same) {
+      ScalarType bits = bits_of(f);
+      direct = convert_function(bits, bits);
+    }
+    if (direct != nullptr) return;
     load = rare_function(from,
                          [](auto v) -> OneFn { return &widen<decltype(v)>; });
     store =
@@ -138,10 +155,6 @@ struct Conversion {
  private:
   ConvertFn middle = nullptr;
   void one(const char* src, char* dst) {
-    if (same) {
-      std::memcpy(dst, src, element_size(from));
-      return;
-    }
     alignas(16) char a[16], b[16];
     const void* in = src;
     if (load != nullptr) {
@@ -307,35 +320,15 @@ void zero_block(const TensorBase& dst) {
   });
 }
 
-// Bits is an unsigned integer as wide as an element.
-template <class Bits>
-void fill_block(char* to, const char* element, int64_t count) {
-  Bits value;
-  std::memcpy(&value, element, sizeof(Bits));
-  parallel_for(0, count, kCopyGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(to + i * int64_t{sizeof(Bits)}, &value, sizeof(Bits));
-    }
-  });
-}
-
 // The elements of a dense tensor are one block, whatever the order of its dims.
-// False where they have a width of no integer.
-bool fill_dense(const TensorBase& dst, const char* element) {
+void fill_block(const TensorBase& dst, const char* element) {
+  if (is_zero(element, dst.itemsize())) return zero_block(dst);
+  Conversion copy(dst.dtype(), dst.dtype());
   char* to = static_cast<char*>(dst.mutable_raw_data());
-  if (is_zero(element, dst.itemsize())) return zero_block(dst), true;
-  switch (dst.itemsize()) {
-    case 1:
-      return fill_block<uint8_t>(to, element, dst.numel()), true;
-    case 2:
-      return fill_block<uint16_t>(to, element, dst.numel()), true;
-    case 4:
-      return fill_block<uint32_t>(to, element, dst.numel()), true;
-    case 8:
-      return fill_block<uint64_t>(to, element, dst.numel()), true;
-    default:
-      return false;
-  }
+  auto size = static_cast<int64_t>(dst.itemsize());
+  parallel_for(0, dst.numel(), kCopyGrain, [&](int64_t begin, int64_t end) {
+    copy.run(element, 0, to + begin * size, size, end - begin);
+  });
 }
 
 }  // namespace
@@ -353,7 +346,7 @@ namespace native {
 void launch_fill(const TensorBase& dst, const Scalar& value) {
   alignas(16) char element[16];
   value.store(dst.dtype(), element);
-  if (dst.is_non_overlapping_and_dense() && fill_dense(dst, element)) return;
+  if (dst.is_non_overlapping_and_dense()) return fill_block(dst, element);
   DimVector ds;
   byte_strides(dst, ds);
   DimVector zero(ds.size(), 0);
