@@ -10,7 +10,12 @@ namespace taeda {
 // apart.
 using ChunkFn = void (*)(void* const* ptrs, const void* scalars, int64_t n);
 inline constexpr int kScalarSlot = 16;
-using ChunkTable = ChunkFn[kNumCompute];
+// Where a record is little arithmetic on two tensors, `single[i]` are the loops
+// for a first (0) or second (1) operand that is one value, in float and double.
+struct ChunkTable {
+  ChunkFn each[kNumCompute];
+  ChunkFn single[2][2];
+};
 
 struct PointwiseOp {
   const char* name;

@@ -88,15 +88,16 @@ TAEDA_FN T copysign(T magnitude, T sign) {
   return with_sign(magnitude, sign);
 }
 
+// What may be a number is tested last: its test then leaves the loop.
 template <typename T>
 TAEDA_FN T maximum(T a, T b) {
-  const T larger = a > b ? a : b;  // b where either is NaN
-  return a != a ? a : larger;
+  const T larger = a < b ? b : a;  // a where either is NaN
+  return b != b ? b : larger;
 }
 template <typename T>
 TAEDA_FN T minimum(T a, T b) {
-  const T smaller = a < b ? a : b;
-  return a != a ? a : smaller;
+  const T smaller = a > b ? b : a;
+  return b != b ? b : smaller;
 }
 template <typename T>
 TAEDA_FN T fmax(T a, T b) {
@@ -109,10 +110,15 @@ TAEDA_FN T fmin(T a, T b) {
   return b != b ? a : smaller;
 }
 
-// high where low > high; NaN where any argument is.
+// high where low > high; NaN where any argument is. Both bounds are compared
+// with x itself: g++ splits a chain of choices into paths, which costs masks.
 template <typename T>
 TAEDA_FN T clamp(T x, T low, T high) {
-  return minimum(maximum(x, low), high);
+  const T bottom = low > high ? high : low;
+  const T capped = x > high ? high : x;
+  const T inside = x < bottom ? bottom : capped;
+  const bool ordered = low == low && high == high;
+  return ordered ? inside : low + high;
 }
 
 // The neighbour of a towards b.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .expr import Call, Expr, cpp_block, walk
+from .expr import Binary, Call, Expr, Literal, Name, cpp_block, walk
 from .model import Operator, shard_of
 from .pointwise import KIND_OF_COMPUTE, PointwiseKernel, backward_of, kernels_of
 from .record_types import Pointwise, Reduction
@@ -79,36 +79,59 @@ def _file(kernels: dict[str, list[str]]) -> str:
 
 
 def kernel_functions(kernel: PointwiseKernel) -> list[str]:
-    """A loop template for each kind of compute type."""
+    """A loop template for each kind of compute type, and those for single values."""
     lines: list[str] = []
-    for kind, expr in kernel.exprs.items():
-        lines += ["template <class T>"]
-        lines += [
-            f"void {kernel.name}_{kind}("
-            "void* const* p_, const void* s_, int64_t n_) {",
-            "  using R [[maybe_unused]] = RealOf<T>;",
-        ]
-        result = RESULT[kernel.out_kind]
-        lines.append(f"  {result}* out_ = static_cast<{result}*>(p_[0]);")
-        loads = []
-        for i, name in enumerate(kernel.operands, start=1):
-            stored = "bool" if name in kernel.conditions else "T"
-            lines.append(
-                f"  const {stored}* in{i}_ = static_cast<const {stored}*>(p_[{i}]);"
-            )
-            loads.append(f"    const {stored} {name} = element(in{i}_, i_);")
-        for i, name in enumerate(kernel.scalars):
-            lines.append(f"  const T {name} = scalar<T>(s_, {i});")
-        kinds = {
-            name: "bool" if name in kernel.conditions else kind
-            for name in (*kernel.operands, *kernel.scalars)
-        }
-        want = wanted_kind(kind, kernel.out_kind)
-        statements, value = print_expr(expr, kind, kinds, want)
-        store = f"out_[i_] = static_cast<{result}>({value});"
-        body = [*loads, *(f"    {s}" for s in [*statements, store])]
-        lines += _loops(expr, kind, kinds, loads, body) + ["}"]
+    for kind in kernel.exprs:
+        lines += _kernel_function(kernel, kind)
+    for name in kernel.operands if may_be_single(kernel) else ():
+        lines += _kernel_function(kernel, "float", name)
     return lines
+
+
+def may_be_single(kernel: PointwiseKernel) -> bool:
+    """Whether the loop is so short that filling a row with one value would show."""
+    expr = kernel.exprs.get("float")
+    if expr is None or len(kernel.operands) != 2 or kernel.conditions:
+        return False
+    parts = [e for e in walk(expr) if not isinstance(e, (Name, Literal))]
+    return len(parts) <= 2 and all(isinstance(e, Binary) for e in parts)
+
+
+def _kernel_function(
+    kernel: PointwiseKernel, kind: str, single: str | None = None
+) -> list[str]:
+    """One loop template; the operand `single` is one value for all elements."""
+    suffix = "" if single is None else f"_single_{single}"
+    lines = [
+        "template <class T>",
+        f"void {kernel.name}_{kind}{suffix}("
+        "void* const* p_, const void* s_, int64_t n_) {",
+        "  using R [[maybe_unused]] = RealOf<T>;",
+    ]
+    result = RESULT[kernel.out_kind]
+    lines.append(f"  {result}* out_ = static_cast<{result}*>(p_[0]);")
+    loads = []
+    for i, name in enumerate(kernel.operands, start=1):
+        stored = "bool" if name in kernel.conditions else "T"
+        if name == single:
+            lines.append(f"  const T {name} = *static_cast<const T*>(p_[{i}]);")
+            continue
+        lines.append(
+            f"  const {stored}* in{i}_ = static_cast<const {stored}*>(p_[{i}]);"
+        )
+        loads.append(f"    const {stored} {name} = element(in{i}_, i_);")
+    for i, name in enumerate(kernel.scalars):
+        lines.append(f"  const T {name} = scalar<T>(s_, {i});")
+    kinds = {
+        name: "bool" if name in kernel.conditions else kind
+        for name in (*kernel.operands, *kernel.scalars)
+    }
+    want = wanted_kind(kind, kernel.out_kind)
+    expr = kernel.exprs[kind]
+    statements, value = print_expr(expr, kind, kinds, want)
+    store = f"out_[i_] = static_cast<{result}>({value});"
+    body = [*loads, *(f"    {s}" for s in [*statements, store])]
+    return [*lines, *_loops(expr, kind, kinds, loads, body), "}"]
 
 
 def any_argument(line: str) -> str:
@@ -180,7 +203,22 @@ def _table(kernel: PointwiseKernel) -> str:
             entries.append(f"&{kernel.name}_{kind}<{CPP_TYPE[name]}>")
         else:
             entries.append("nullptr")
-    return f"extern const ChunkTable {kernel.name} = {{{', '.join(entries)}}};"
+    each = ", ".join(entries)
+    single = ""
+    if may_be_single(kernel):
+        single = ", {" + ", ".join(_singles(kernel, n) for n in kernel.operands) + "}"
+    return f"extern const ChunkTable {kernel.name} = {{{{{each}}}{single}}};"
+
+
+def _singles(kernel: PointwiseKernel, operand: str) -> str:
+    """The table's loops for one value of an operand, in float and double."""
+    loops = (
+        f"&{kernel.name}_float_single_{operand}<{CPP_TYPE[name]}>"
+        if name in kernel.compute
+        else "nullptr"
+        for name in ("f32", "f64")
+    )
+    return "{" + ", ".join(loops) + "}"
 
 
 def _reduction(kernel: ReductionKernel) -> list[str]:

@@ -24,6 +24,18 @@ const ChunkTable& table_of(const PointwiseOp& op) {
 
 // What a call computes in, with the kernel for it.
 struct TypePlan : DtypePlan {
+  TypePlan(const DtypePlan& plan, const ChunkTable& loops)
+      : DtypePlan(plan), table(loops), fn(loops.each[int(plan.compute)]) {}
+
+  // The kernel for calls in which operand k, from 1, is one value; may be null.
+  ChunkFn single(int k) const {
+    if (k > 2 || (compute != Compute::F32 && compute != Compute::F64)) {
+      return nullptr;
+    }
+    return table.single[k - 1][compute == Compute::F64];
+  }
+
+  const ChunkTable& table;
   ChunkFn fn;
 };
 
@@ -49,6 +61,7 @@ struct Call {
   const unsigned char* scalars;
   bool row_by_row = false;  // no chunk goes over the end of a row
   int64_t chunk = kChunk;   // elements that are gathered at a time
+  int single = 0;  // the operand of which the kernel takes one value a chunk
 };
 
 // Whether two positions of the output may be one element of memory, as in an
@@ -100,7 +113,7 @@ void run_range(const Call& call,
                int64_t end) {
   alignas(64) unsigned char buffers[kMaxOperands][kChunk * 16];
   void* ptrs[kMaxOperands];
-  bool chunked = false;
+  bool chunked = call.row_by_row;
   std::optional<OperandWalker> walkers[kMaxOperands];
   for (int k = 0; k < call.count; ++k) {
     const Access& a = call.access[k];
@@ -109,10 +122,11 @@ void run_range(const Call& call,
       continue;
     }
     ptrs[k] = buffers[k];
-    chunked = true;
+    chunked = chunked || k != call.single;
     walkers[k].emplace(space, k, begin);
     if (!a.constant) continue;
-    gather(a, *walkers[k], std::min(call.chunk, end - begin), buffers[k]);
+    int64_t n = k == call.single ? 1 : std::min(call.chunk, end - begin);
+    gather(a, *walkers[k], n, buffers[k]);
     walkers[k].reset();
   }
   if (!chunked) {
@@ -127,6 +141,10 @@ void run_range(const Call& call,
       const Access& a = call.access[k];
       if (a.one_a_row && column > 0 && i > begin) {
         walkers[k]->advance_row(n, [](int64_t, int64_t, int64_t) {});
+      } else if (k == call.single && walkers[k]) {
+        walkers[k]->advance_row(n, [&](int64_t offset, int64_t, int64_t) {
+          a.convert(a.base + offset, 0, buffers[k], 0, 1);
+        });
       } else if (a.by_row) {
         walkers[k]->advance_row(n, [&](int64_t offset, int64_t, int64_t) {
           ptrs[k] = a.base + offset;
@@ -239,6 +257,7 @@ bool run_direct(const PointwiseOp& op,
   if (numel != 1 && !out.is_contiguous()) return false;
   void* ptrs[kMaxOperands];
   int64_t itemsizes[kMaxOperands];
+  ChunkFn fn = types.fn;
   [[maybe_unused]] Repeated<kRepeat> repeated;
   ptrs[0] = out.mutable_raw_data();
   itemsizes[0] = static_cast<int64_t>(out.itemsize());
@@ -254,7 +273,11 @@ bool run_direct(const PointwiseOp& op,
       }
     }
     if (o.number != nullptr) {
-      if (numel != 1) return false;
+      if (numel != 1) {
+        if (fn != types.fn) return false;  // another one is a number too
+        fn = types.single(static_cast<int>(k));
+        if (fn == nullptr) return false;
+      }
       store_number(*o.number, types, want, numbers[k]);
       ptrs[k] = numbers[k];
       itemsizes[k++] = 0;
@@ -268,7 +291,7 @@ bool run_direct(const PointwiseOp& op,
     itemsizes[k++] = static_cast<int64_t>(t.itemsize());
   }
   if (numel <= kGrain) {
-    types.fn(ptrs, scalars, numel);
+    fn(ptrs, scalars, numel);
     return true;
   }
   parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
@@ -276,7 +299,7 @@ bool run_direct(const PointwiseOp& op,
     for (size_t i = 0; i < k; ++i) {
       part[i] = static_cast<char*>(ptrs[i]) + begin * itemsizes[i];
     }
-    types.fn(part, scalars, end - begin);
+    fn(part, scalars, end - begin);
   });
   return true;
 }
@@ -316,9 +339,9 @@ Call make_call(const PointwiseOp& op,
 // Whether rows are long enough to be read and written where they lie, and which
 // operands then are.
 bool find_rows(Call& call, const IterationSpace& space) {
-  constexpr int64_t kLongRow = kChunk / 2;
-  if (space.size(0) < kLongRow && !call.row_by_row) return false;
-  bool found = false;
+  const int64_t long_row = call.single > 0 ? kChunk / 8 : kChunk / 2;
+  if (space.size(0) < long_row && !call.row_by_row) return false;
+  bool found = call.single > 0 && !call.access[call.single].constant;
   for (int k = 0; k < call.count; ++k) {
     Access& a = call.access[k];
     if (a.linear || a.constant) continue;
@@ -330,6 +353,27 @@ bool find_rows(Call& call, const IterationSpace& space) {
     a.one_a_row = !a.linear && !a.constant && space.stride(k, 0) == 0;
   }
   return found;
+}
+
+// The only operand that is one value for a row or for all, if the kernel has a
+// loop for it.
+void find_single(Call& call, const IterationSpace& space) {
+  for (int k = 1; k < call.count; ++k) {
+    const Access& a = call.access[k];
+    if (a.linear || (!a.constant && space.stride(k, 0) != 0)) continue;
+    bool first = call.single == 0 && call.types.single(k) != nullptr;
+    call.single = first ? k : kMaxOperands;
+  }
+  if (call.single == kMaxOperands) call.single = 0;
+}
+
+// Whether some operand goes through a buffer.
+bool is_buffered(const Call& call) {
+  for (int k = 0; k < call.count; ++k) {
+    const Access& a = call.access[k];
+    if (k != call.single && !a.linear && !a.by_row) return true;
+  }
+  return false;
 }
 
 // Chunks of whole periods, so that what comes again is gathered once. Periods
@@ -382,10 +426,16 @@ void run_gathered(const PointwiseOp& op,
   }
   call.row_by_row =
       !call.access[0].linear && may_overlap(space, call.access[0].itemsize);
+  find_single(call, space);
   if (find_rows(call, space)) {
     call.row_by_row = true;
-  } else if (!call.row_by_row) {
-    find_periods(call, space);
+  } else {
+    if (call.single > 0 && !call.access[call.single].constant) call.single = 0;
+    if (!call.row_by_row) find_periods(call, space);
+  }
+  if (call.single > 0) {
+    call.types.fn = call.types.single(call.single);
+    if (!is_buffered(call)) call.chunk = out.numel();
   }
   parallel_for(0, out.numel(), kGrain, [&](int64_t b, int64_t e) {
     run_range(call, space, b, e);
@@ -401,7 +451,7 @@ void launch_pointwise(const PointwiseOp& op,
                       const TensorBase& out,
                       Operands operands,
                       ArrayRef<Scalar> scalars) {
-  TypePlan types{plan, table_of(op)[static_cast<int>(plan.compute)]};
+  TypePlan types(plan, table_of(op));
   int64_t numel = out.numel();
   ScalarType inner = type_of(types.compute);
   alignas(16) unsigned char slots[kMaxScalars * kScalarSlot];

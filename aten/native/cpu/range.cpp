@@ -1,6 +1,8 @@
 // Factories of sequences: arange, linspace and their relatives.
 #include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/ramp.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/range.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -12,6 +14,7 @@
 #include <taeda/gen/native/triu_indices.h>
 #include <taeda/gen/ops/item.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace taeda::native {
@@ -47,18 +50,45 @@ void generate(const Tensor& out, F&& value) {
   });
 }
 
+// The loop of a type in the kernels' table; null where it has none.
+template <class T, class V>
+RampFn<T, V> ramp_of() {
+  const RampTable& table = TAEDA_ISA_TABLE(kRampTable);
+  if constexpr (std::is_same_v<T, int64_t>) return table.i64;
+  if constexpr (std::is_same_v<T, int32_t>) return table.i32;
+  if constexpr (std::is_same_v<T, double>) return table.f64;
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<V, float>) {
+    return table.f32;
+  }
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<V, double>) {
+    return table.f32_by_f64;
+  }
+  return nullptr;
+}
+
+// out[i] = base + step i.
+template <class T, class V>
+void ramp(const Tensor& out, V base, V step) {
+  RampFn<T, V> fill = ramp_of<T, V>();
+  if (fill == nullptr) {
+    generate<T>(out, [=](int64_t i) { return base + static_cast<V>(i) * step; });
+    return;
+  }
+  T* data = out.mutable_data<T>();
+  parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    fill(data + begin, begin, end - begin, base, step);
+  });
+}
+
 void fill_steps(const Tensor& out, const Scalar& start, const Scalar& step) {
   visit_type(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_integral_v<T>) {
-      int64_t first = start.to<int64_t>(), by = step.to<int64_t>();
-      generate<T>(out, [=](int64_t i) { return first + i * by; });
+      ramp<T>(out, start.to<int64_t>(), step.to<int64_t>());
     } else if constexpr (kIsComplex<T>) {
       not_implemented_for("arange", out.dtype());
     } else {
-      double first = start.to_double(), by = step.to_double();
-      generate<T>(
-          out, [=](int64_t i) { return first + static_cast<double>(i) * by; });
+      ramp<T>(out, start.to_double(), step.to_double());
     }
   });
 }
@@ -159,6 +189,20 @@ auto position_of(V start, V end, int64_t steps) {
   };
 }
 
+// The same by the loops of the kernels.
+template <class T>
+void halves(const Tensor& out, double start, double end, int64_t steps) {
+  const T first = T(start), last = T(end);
+  const T step = T(last - first) / T(static_cast<double>(steps - 1));
+  const RampFn<T, T> fill = ramp_of<T, T>();
+  T* data = out.mutable_data<T>();
+  parallel_for(0, steps, kGrain, [&](int64_t begin, int64_t to) {
+    const int64_t middle = std::clamp(steps / 2, begin, to);
+    fill(data + begin, begin, middle - begin, first, step);
+    fill(data + middle, middle + 1 - steps, to - middle, last, step);
+  });
+}
+
 template <class Map>
 void space(const Scalar& start,
            const Scalar& end,
@@ -183,6 +227,9 @@ void space(const Scalar& start,
                                      kIsFloat<T>,
                                  T,
                                  V>;
+    if constexpr (std::is_same_v<P, T> && std::is_floating_point_v<T>) {
+      return halves<T>(out, first, last, steps);
+    }
     auto at = position_of(P(first), P(last), steps);
     generate<T>(out, [&](int64_t i) { return map(at(i)); });
   });

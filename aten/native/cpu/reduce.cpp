@@ -6,6 +6,7 @@
 #include <taeda/aten/parallel/parallel.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace taeda::native {
@@ -39,12 +40,21 @@ struct Job {
 // Accumulators of `width` columns at every level.
 class Cascade {
  public:
-  Cascade(const Job& job, int64_t width) : job_(job), width_(width) {
-    size_t bytes = static_cast<size_t>(width * job.size);
-    storage_.resize(bytes * kLevels / sizeof(Slot) + 1);
-    job.kernel.init(level(0), width);
+  // For widths up to `most`. Levels are written before they are read, so that
+  // their memory needs no value.
+  Cascade(const Job& job, int64_t most) : job_(job) {
+    if (most == 1) return;
+    auto bytes = static_cast<size_t>(most * job.size) * kLevels;
+    many_ = std::make_unique_for_overwrite<Slot[]>(bytes / sizeof(Slot) + 1);
+    levels_ = many_[0].bytes;
   }
-  void* level(int l) { return storage_[0].bytes + l * width_ * job_.size; }
+  void start(int64_t width) {
+    width_ = width;
+    blocks_ = 0;
+    used_ = 1;
+    job_.kernel.init(level(0), width);
+  }
+  void* level(int l) { return levels_ + l * width_ * job_.size; }
   // One block has been folded into level 0.
   void block_done() {
     ++blocks_;
@@ -65,14 +75,16 @@ class Cascade {
 
  private:
   const Job& job_;
-  int64_t width_;
+  int64_t width_ = 0;
   int64_t blocks_ = 0;
   int used_ = 1;  // levels that hold an accumulator
   // Kernels load accumulators as aligned ones, complex128 too.
   struct alignas(kMaxItem) Slot {
     char bytes[kMaxItem];
   };
-  SmallVector<Slot, kLevels + 1> storage_;
+  Slot one_[kLevels];
+  std::unique_ptr<Slot[]> many_;
+  char* levels_ = one_[0].bytes;
 };
 
 // Folds positions [begin, end) of the reduced space, at `base`, into a cascade
@@ -128,11 +140,16 @@ struct Sink {
              int64_t first,
              int64_t n,
              int64_t count) const {
+    char* to = base + first * itemsize;
+    if (dtype == inner) {
+      job.kernel.finish(acc, to, n, count, job.scalars);
+      return;
+    }
     alignas(64) char buffer[kWidth * kMaxItem];
     job.kernel.finish(acc, buffer, n, count, job.scalars);
     convert(buffer,
             static_cast<int64_t>(element_size(inner)),
-            base + first * itemsize,
+            to,
             itemsize,
             n);
   }
@@ -147,6 +164,7 @@ void reduce_all(const Job& job, const IterationSpace& space, const Sink& sink) {
   parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       Cascade cascade(job, 1);
+      cascade.start(1);
       int64_t stop = std::min(n, (p + 1) * kPart);
       fold_inner(job, space, job.base, p * kPart, stop, cascade);
       std::copy_n(static_cast<char*>(cascade.collect()),
@@ -196,6 +214,7 @@ void reduce_rows(const Job& job,
                    reduced.numel() <= kBlock;
   parallel_for(0, kept.numel(), grain, [&](int64_t begin, int64_t end) {
     OperandWalker walker(kept, 0, begin);
+    Cascade cascade(job, 1);
     int64_t at = begin;
     walker.advance(end - begin, [&](int64_t offset, int64_t stride, int64_t n) {
       if (one_block) {
@@ -206,7 +225,7 @@ void reduce_rows(const Job& job,
       }
       for (int64_t i = 0; i < n; ++i, ++at) {
         const char* base = job.base + offset + i * stride;
-        Cascade cascade(job, 1);
+        cascade.start(1);
         fold_inner(job, reduced, base, 0, reduced.numel(), cascade);
         sink.store(job, cascade.collect(), at, 1, reduced.numel());
       }
@@ -223,9 +242,10 @@ void reduce_columns(const Job& job,
   parallel_for(0, kept.numel(), grain, [&](int64_t begin, int64_t end) {
     alignas(64) char buffer[kWidth * kMaxItem];
     OperandWalker walker(kept, 0, begin);
+    Cascade cascade(job, std::min(kWidth, end - begin));
     int64_t at = begin;
     auto columns = [&](const char* base, int64_t stride, int64_t n) {
-      Cascade cascade(job, n);
+      cascade.start(n);
       OperandWalker rows(reduced, 0, 0);
       int64_t row = 0;
       rows.advance(reduced.numel(),
@@ -313,6 +333,7 @@ void launch_reduce(const ReduceOp& op,
       std::llabs(kept.stride(0, 0)) < std::llabs(reduced.stride(0, 0));
   if (reduced.numel() == 0) {
     Cascade cascade(job, 1);
+    cascade.start(1);
     for (int64_t k = 0; k < out.numel(); ++k) {
       sink.store(job, cascade.level(0), k, 1, 0);
     }

@@ -8,6 +8,7 @@
 #include <taeda/gen/native/hann_window.h>
 #include <taeda/gen/native/kaiser_window.h>
 #include <taeda/gen/native/polar.h>
+#include <taeda/gen/ops/cos.h>
 
 #include <cmath>
 
@@ -19,13 +20,35 @@ constexpr double kPi = 3.14159265358979323846;
 
 // value(x) for the positions x = 0 ... 1 of a window.
 template <class F>
-void window(int64_t length, bool periodic, const Tensor& out, F&& value) {
+Tensor at_positions(int64_t length, bool periodic, F&& value) {
   Tensor exact = make_tensor("window", {length}, kDouble);
   double* data = exact.mutable_data<double>();
   double last = static_cast<double>(periodic ? length : length - 1);
   for (int64_t i = 0; i < length; ++i) {
-    data[i] = length == 1 ? 1.0 : value(static_cast<double>(i) / last);
+    data[i] = value(static_cast<double>(i) / last);
   }
+  return exact;
+}
+
+// A window of one point is 1.
+template <class F>
+void window(int64_t length, bool periodic, const Tensor& out, F&& value) {
+  if (length == 1) return fill_with(out, 1.0);
+  copy_into(out, at_positions(length, periodic, value));
+}
+
+// value(cos(2 pi x)) for the positions.
+template <class F>
+void cosine_window(int64_t length,
+                   bool periodic,
+                   const Tensor& out,
+                   F&& value) {
+  if (length == 1) return fill_with(out, 1.0);
+  Tensor exact =
+      at_positions(length, periodic, [](double x) { return 2 * kPi * x; });
+  ops::cos_(exact);
+  double* data = exact.mutable_data<double>();
+  for (int64_t i = 0; i < length; ++i) data[i] = value(data[i]);
   copy_into(out, exact);
 }
 
@@ -34,9 +57,8 @@ void cosine_window(int64_t length,
                    double alpha,
                    double beta,
                    const Tensor& out) {
-  window(length, periodic, out, [=](double x) {
-    return alpha - beta * std::cos(2 * kPi * x);
-  });
+  cosine_window(
+      length, periodic, out, [=](double c) { return alpha - beta * c; });
 }
 
 // The modified Bessel function I0 by its power series, whose terms all have one
@@ -118,8 +140,9 @@ void bartlett(int64_t length, bool periodic, const Tensor& out) {
 }
 
 void blackman(int64_t length, bool periodic, const Tensor& out) {
-  window(length, periodic, out, [](double x) {
-    return 0.42 - 0.5 * std::cos(2 * kPi * x) + 0.08 * std::cos(4 * kPi * x);
+  // The cosine of the doubled angle is 2 c^2 - 1.
+  cosine_window(length, periodic, out, [](double c) {
+    return 0.34 - 0.5 * c + 0.16 * c * c;
   });
 }
 

@@ -53,7 +53,7 @@ ChunkFn loop_of(std::string_view record, int operands, Compute type) {
   for (auto i = first; i != last; ++i) {
     const PointwiseOp& op = *i->second;
     if (op.operands != operands || !takes_no_numbers(op)) continue;
-    return (*op.tables[level])[static_cast<int>(type)];
+    return op.tables[level]->each[static_cast<int>(type)];
   }
   return nullptr;
 }

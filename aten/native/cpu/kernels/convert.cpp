@@ -1,6 +1,7 @@
 // Conversion loops between the directly supported types, per ISA level.
 #include <taeda/aten/native/cpu/kernels/convert.h>
 #include <taeda/aten/native/cpu/kernels/isa.h>
+#include <taeda/aten/native/cpu/kernels/lanes.h>
 #include <taeda/aten/native/cpu/kernels/pointwise.h>
 
 TAEDA_ISA_BEGIN
@@ -45,6 +46,12 @@ template <class To, class From>
   }
 }
 
+// g++ 12 has no loop of the instructions for halves.
+template <class From, class To>
+constexpr bool kByLanes =
+    (std::is_same_v<From, Half> && std::is_same_v<To, float>) ||
+    (std::is_same_v<From, float> && std::is_same_v<To, Half>);
+
 template <class From, class To>
 void convert_loop(const void* src,
                   int64_t src_stride,
@@ -55,6 +62,11 @@ void convert_loop(const void* src,
   const From* __restrict in = static_cast<const From*>(src);
   To* __restrict out = static_cast<To*>(dst);
   if (src_stride == from_size && dst_stride == to_size) {
+    if constexpr (kByLanes<From, To>) {
+      for_lanes<float>(
+          n, [&](auto load, auto store) { store(out, load(in)); });
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(element(in, i));
     return;
   }

@@ -10,6 +10,10 @@
 #include <cstring>
 #include <type_traits>
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 #define TAEDA_LANES_FN [[gnu::always_inline]] static inline
 
 namespace taeda {
@@ -34,6 +38,39 @@ using lane_sum_t = typename LaneSum<T>::type;
 
 TAEDA_ISA_BEGIN
 
+#ifdef __F16C__
+// 16 halves as floats and back, rounded to the nearest with ties to even.
+typedef float FloatLanes __attribute__((vector_size(64)));
+TAEDA_LANES_FN FloatLanes load_halves(const Half* p) {
+  FloatLanes v;
+#ifdef __AVX512F__
+  __m256i halves;
+  std::memcpy(&halves, p, sizeof(halves));
+  __m512 wide = _mm512_cvtph_ps(halves);
+  std::memcpy(&v, &wide, sizeof(v));
+#else
+  __m128i halves[2];
+  std::memcpy(halves, p, sizeof(halves));
+  __m256 wide[2] = {_mm256_cvtph_ps(halves[0]), _mm256_cvtph_ps(halves[1])};
+  std::memcpy(&v, wide, sizeof(v));
+#endif
+  return v;
+}
+TAEDA_LANES_FN void store_halves(Half* p, FloatLanes v) {
+#ifdef __AVX512F__
+  __m512 wide;
+  std::memcpy(&wide, &v, sizeof(wide));
+  __m256i halves = _mm512_cvtps_ph(wide, _MM_FROUND_TO_NEAREST_INT);
+#else
+  __m256 wide[2];
+  std::memcpy(wide, &v, sizeof(wide));
+  __m128i halves[2] = {_mm256_cvtps_ph(wide[0], _MM_FROUND_TO_NEAREST_INT),
+                       _mm256_cvtps_ph(wide[1], _MM_FROUND_TO_NEAREST_INT)};
+#endif
+  std::memcpy(p, &halves, sizeof(halves));
+}
+#endif
+
 template <class A>
 struct Lanes {
   static constexpr int64_t kCount = 64 / sizeof(A);
@@ -53,6 +90,10 @@ struct Lanes {
       std::memcpy(&h, p, sizeof(H));
       W w = __builtin_convertvector(h, W) << 16;
       std::memcpy(&v, &w, sizeof(V));
+#ifdef __F16C__
+    } else if constexpr (std::is_same_v<T, Half>) {
+      v = load_halves(p);
+#endif
     } else {
       A buffer[kCount];
       for (int64_t i = 0; i < kCount; ++i) buffer[i] = static_cast<A>(p[i]);
@@ -73,6 +114,10 @@ struct Lanes {
   TAEDA_LANES_FN void store(T* p, V v) {
     if constexpr (std::is_same_v<T, A>) {
       std::memcpy(p, &v, sizeof(V));
+#ifdef __F16C__
+    } else if constexpr (std::is_same_v<T, Half>) {
+      store_halves(p, v);
+#endif
     } else {
       store_some(p, v, kCount);
     }

@@ -13,7 +13,10 @@
 namespace taeda {
 
 using ChunkFn = void (*)(void* const* ptrs, const void* scalars, int64_t n);
-using ChunkTable = ChunkFn[10];
+struct ChunkTable {
+  ChunkFn each[10];
+  ChunkFn single[2][2];
+};
 
 // Operands may be the output itself, element for element (in-place forms),
 // which carries nothing from one iteration to the next.
