@@ -5,6 +5,7 @@
 
 #include <taeda/aten/math/compare.h>
 #include <taeda/aten/math/integer_types.h>
+#include <taeda/aten/math/rounding.h>
 
 namespace taeda::math {
 
@@ -40,6 +41,55 @@ TAEDA_FN T floor_divide(T a, T b) {
   const T quotient = div_trunc(a, b);
   const bool adjust = fmod(a, b) != T(0) && ((a < T(0)) != (b < T(0)));
   return static_cast<T>(adjust ? quotient - T(1) : quotient);
+}
+
+// Note [Quotients of near integers]
+// Processors have no vector division of 64-bit integers. Quotients of numbers
+// below 2^51 are those of their doubles: a quotient that is no integer differs
+// from the next one by more than its rounding, and q b is a double. Generated
+// loops ask is_far() of a block first and run the _near forms where nothing
+// in it is; they convert through the mantissa, as only AVX-512 has instructions.
+constexpr long long kNearBound = 1ll << 51;
+constexpr double kIntegerMagic = 0x1.8p52;  // its last bit is worth 1
+
+// Not 0 where the operands of a division must take the long way.
+template <Integer T>
+TAEDA_FN BitsOf<double> is_far(T a, T b) {
+  using Bits = BitsOf<double>;
+  constexpr auto bound = static_cast<Bits>(kNearBound);
+  const Bits far = (static_cast<Bits>(a) + bound) |
+                   (static_cast<Bits>(b) + bound);
+  return (far >> 52) | (b == T(0) ? Bits(1) : Bits(0));
+}
+
+TAEDA_FN double near_to_double(long long a) {
+  const auto bits = static_cast<BitsOf<double>>(a);
+  return from_bits(bits + to_bits(kIntegerMagic)) - kIntegerMagic;
+}
+TAEDA_FN long long double_to_near(double a) {
+  return static_cast<long long>(to_bits(a + kIntegerMagic) -
+                              to_bits(kIntegerMagic));
+}
+
+template <Integer T>
+TAEDA_FN T div_trunc_near(T a, T b) {
+  return static_cast<T>(
+      double_to_near(trunc(near_to_double(a) / near_to_double(b))));
+}
+template <Integer T>
+TAEDA_FN T floor_divide_near(T a, T b) {
+  return static_cast<T>(
+      double_to_near(floor(near_to_double(a) / near_to_double(b))));
+}
+template <Integer T>
+TAEDA_FN T fmod_near(T a, T b) {
+  const double x = near_to_double(a), y = near_to_double(b);
+  return static_cast<T>(double_to_near(x - trunc(x / y) * y));
+}
+template <Integer T>
+TAEDA_FN T remainder_near(T a, T b) {
+  const double x = near_to_double(a), y = near_to_double(b);
+  return static_cast<T>(double_to_near(x - floor(x / y) * y));
 }
 
 // By squaring, wrapping. Negative exponents give 0 but for bases 1 and -1.

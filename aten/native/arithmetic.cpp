@@ -17,6 +17,7 @@
 #include <taeda/gen/native/rsub.h>
 #include <taeda/gen/native/sub.h>
 #include <taeda/gen/ops/_cube.h>
+#include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/mul.h>
 #include <taeda/gen/ops/pow.h>
@@ -77,26 +78,11 @@ void refuse_bool(std::string_view op, bool one, bool both) {
               "`logical_not()` operator instead.");
 }
 
-template <class T>
-bool any_zero(const T* p, int64_t n) {
-  bool found = false;
-  for (int64_t i = 0; i < n; ++i) found |= p[i] == T(0);
-  return found;
-}
-
 // Integers have no infinity to answer with. Elsewhere than on the CPU looking
 // would wait for the device, whose quotients by 0 are any numbers.
 void refuse_zero(std::string_view op, const Tensor& divisor) {
-  if (!divisor.is_cpu() || divisor.numel() == 0) return;
-  Tensor plain = contiguous(divisor);
-  bool zero = false;
-  visit_type(plain.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    if constexpr (std::is_integral_v<T>) {
-      zero = any_zero(plain.const_data<T>(), plain.numel());
-    }
-  });
-  TAEDA_CHECK(!zero, op, ": ZeroDivisionError (an integer divisor is 0)");
+  if (!divisor.is_cpu()) return;
+  TAEDA_CHECK(*ops::all(divisor).const_data<bool>(), op, ": ZeroDivisionError (an integer divisor is 0)");
 }
 
 bool integral_pair(const Tensor& a, const Tensor& b) {

@@ -134,22 +134,35 @@ def _kernel_function(
     return [*lines, *_loops(expr, kind, kinds, loads, body), "}"]
 
 
+# Functions with a quick form for limited arguments, which a loop asks a block of
+# them for: Note [Huge arguments of sin] in aten/math/trig.h, and Note [Quotients of
+# near integers] in aten/math/integer.h.
+_LIMITED = {
+    "float": ("sin", "cos", "tan"),
+    "int": ("div_trunc", "floor_divide", "fmod", "remainder"),
+}
+_LIMITED_CALL = {
+    kind: re.compile(rf"\bmath::({'|'.join(names)})\(")
+    for kind, names in _LIMITED.items()
+}
+
+
 def any_argument(line: str) -> str:
     """The line with the forms of sin, cos and tan that take huge arguments."""
-    return _LIMITED_CALL.sub(r"math::\1_any(", line)
+    return _LIMITED_CALL["float"].sub(r"math::\1_any(", line)
 
 
-# See Note [Huge arguments of sin] in aten/math/trig.h.
-_LIMITED = ("sin", "cos", "tan")
-_LIMITED_CALL = re.compile(r"\bmath::(sin|cos|tan)\(")
+def _near_argument(line: str) -> str:
+    return _LIMITED_CALL["int"].sub(r"math::\1_near(", line)
 
 
 def _loops(
     expr: Expr, kind: str, kinds: dict[str, str], loads: list[str], body: list[str]
 ) -> list[str]:
     """The loop over the elements; two loops by blocks where arguments may be huge."""
-    calls = [e for e in walk(expr) if isinstance(e, Call) and e.function in _LIMITED]
-    if kind != "float" or not calls:
+    limited = _LIMITED.get(kind, ())
+    calls = [e for e in walk(expr) if isinstance(e, Call) and e.function in limited]
+    if not calls:
         return [
             "TAEDA_INDEPENDENT",
             "  for (int64_t i_ = 0; i_ < n_; ++i_) {",
@@ -157,14 +170,20 @@ def _loops(
             "  }",
         ]
     test = []
-    for argument in dict.fromkeys(call.args[0] for call in calls):
-        statements, value = print_expr(argument, kind, kinds, kind)
-        test += ["    {", *statements, f"    far_ |= math::is_far({value});", "    }"]
+    for arguments_of in dict.fromkeys(call.args for call in calls):
+        arguments = [print_expr(a, kind, kinds, kind) for a in arguments_of]
+        statements = [line for lines, _ in arguments for line in lines]
+        values = ", ".join(value for _, value in arguments)
+        test += ["    {", *statements, f"    far_ |= math::is_far({values});", "    }"]
+    if kind == "float":
+        bits, near, far = "typename math::FloatTraits<T>::Bits", str, any_argument
+    else:
+        bits, near, far = "math::BitsOf<double>", _near_argument, str
     loop = "  for (int64_t i_ = b_; i_ < e_; ++i_) {"
     return [
         "  for (int64_t b_ = 0, e_; b_ < n_; b_ = e_) {",
         "  e_ = n_ - b_ < 1024 ? n_ : b_ + 1024;",
-        "  typename math::FloatTraits<T>::Bits far_ = 0;",
+        f"  {bits} far_ = 0;",
         loop,
         *loads,
         *test,
@@ -172,11 +191,11 @@ def _loops(
         "  if (far_ == 0) {",
         "TAEDA_INDEPENDENT",
         loop,
-        *body,
+        *map(near, body),
         "  }",
         "  } else {",
         loop,
-        *map(any_argument, body),
+        *map(far, body),
         "  }",
         "  }",
         "  }",

@@ -9,7 +9,6 @@
 #include <taeda/gen/native/linalg_eigvalsh.h>
 #include <taeda/gen/ops/all.h>
 #include <taeda/gen/ops/isfinite.h>
-#include <taeda/gen/ops/linalg_eigh.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -39,14 +38,16 @@ void check_converged(std::string_view op, const Tensor& given) {
                  ").");
 }
 
-// One Hermitian matrix: its eigenvalues go to w, its eigenvectors over it.
+// One Hermitian matrix: its eigenvalues go to w, and over it go its eigenvectors
+// (job V) or anything (job N).
 template <typename T>
-int hermitian_in(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
+int hermitian_in(
+    blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
   using R = real_t<T>;
   Int info = 0, lda = leading(n), query = -1, size = 0, integers = 0;
   T work_size{};
   if constexpr (std::is_same_v<T, R>) {
-    lapack<T>().syevd("V",
+    lapack<T>().syevd(job,
                       uplo,
                       &n,
                       matrix,
@@ -62,7 +63,7 @@ int hermitian_in(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
     size = static_cast<Int>(work_size) + 1;
     std::vector<T> work(static_cast<size_t>(size));
     std::vector<Int> whole(static_cast<size_t>(integers));
-    lapack<T>().syevd("V",
+    lapack<T>().syevd(job,
                       uplo,
                       &n,
                       matrix,
@@ -77,7 +78,7 @@ int hermitian_in(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
                       1);
   } else {
     R real_size{};
-    lapack<T>().syevd("V",
+    lapack<T>().syevd(job,
                       uplo,
                       &n,
                       matrix,
@@ -97,7 +98,7 @@ int hermitian_in(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
     std::vector<T> work(static_cast<size_t>(size));
     std::vector<R> real_work(static_cast<size_t>(reals));
     std::vector<Int> whole(static_cast<size_t>(integers));
-    lapack<T>().syevd("V",
+    lapack<T>().syevd(job,
                       uplo,
                       &n,
                       matrix,
@@ -133,20 +134,21 @@ struct Wider<complex<float>> {
 // Derivatives divide by differences of eigenvalues, which brings out each
 // rounding of the vectors: those of small matrices have one.
 template <typename T>
-int hermitian(blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
+int hermitian(
+    blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
   if constexpr (requires { typename Wider<T>::type; }) {
     if (n <= kSmall) {
       using W = typename Wider<T>::type;
       std::vector<W> wide(matrix, matrix + n * n);
       std::vector<real_t<W>> values(static_cast<size_t>(n));
-      int info = hermitian_in(uplo, n, wide.data(), values.data());
+      int info = hermitian_in(job, uplo, n, wide.data(), values.data());
       auto narrow = [](auto v) { return static_cast<T>(v); };
       std::transform(wide.begin(), wide.end(), matrix, narrow);
       std::copy(values.begin(), values.end(), w);
       return info;
     }
   }
-  return hermitian_in(uplo, n, matrix, w);
+  return hermitian_in(job, uplo, n, matrix, w);
 }
 
 // One matrix of real numbers; no vectors where that is null. LAPACK gives pairs
@@ -247,29 +249,31 @@ void hermitian_all(const Tensor& a,
                    const Tensor& v,
                    const Tensor& w,
                    const Tensor& info,
-                   bool lower) {
+                   bool lower,
+                   bool vectors) {
   MatrixReader<T> reader(a);
   Int n = rows_of(a);
+  blas::CStr job = vectors ? "V" : "N", uplo = lower ? "L" : "U";
   auto one = [&](int64_t i) {
     T* matrix = item<T>(v, i, int64_t{n} * n);
     reader.copy(i, matrix, n, n);
     real_t<T>* values = item<real_t<T>>(w, i, n);
-    *item<int>(info, i, 1) = hermitian<T>(lower ? "L" : "U", n, matrix, values);
+    *item<int>(info, i, 1) = hermitian<T>(job, uplo, n, matrix, values);
   };
   int64_t count = batch_count(a);
   const auto& kernels = TAEDA_ISA_TABLE(kSmallSpectra).of<T>();
   if (!in_lanes(count, n, n, kernels.lanes)) {
     return each_matrix(count, n, n, one);
   }
-  SmallBatch<T> job;
-  job.count = count;
-  job.rows = job.columns = n;
-  job.first = column_major_results<T>(v);
-  job.numbers = w.mutable_data<real_t<T>>();
-  job.report = info.mutable_data<int>();
+  SmallBatch<T> batch;
+  batch.count = count;
+  batch.rows = batch.columns = n;
+  batch.first = column_major_results<T>(v);
+  batch.numbers = w.mutable_data<real_t<T>>();
+  batch.report = info.mutable_data<int>();
   // The upper triangle is the lower one of the adjoint.
   run_in_lanes<T>(
-      kernels.eigh, job, lower ? reader : reader.adjoint(), {}, n, 0, one);
+      kernels.eigh, batch, lower ? reader : reader.adjoint(), {}, n, 0, one);
 }
 
 void check_finite(std::string_view op, const Tensor& self) {
@@ -310,12 +314,39 @@ void general_all(std::string_view op,
 
 }  // namespace
 
+namespace {
+
 template <class I>
-void linalg_eigh_shape(const Spec<I>& a, std::string_view uplo, Plan<I>& plan) {
-  check_square("linalg.eigh", a);
+void check_hermitian(std::string_view op,
+                     const Spec<I>& a,
+                     std::string_view uplo) {
+  check_square(op, a);
   TAEDA_CHECK(uplo == "L" || uplo == "l" || uplo == "U" || uplo == "u",
               "Expected UPLO argument to be 'L' or 'U', but got ",
               uplo);
+}
+
+// `v` has room for the matrices; its values are theirs without `vectors`.
+void hermitian_cpu(std::string_view op,
+                   const Tensor& a,
+                   std::string_view uplo,
+                   const Tensor& w,
+                   const Tensor& v,
+                   bool vectors) {
+  bool lower = uplo == "L" || uplo == "l";
+  if (v.numel() == 0) return;
+  Tensor info = new_infos(op, a), from = readable(a);
+  visit_lapack(a.dtype(), [&](auto t) {
+    hermitian_all<decltype(t)>(from, v, w, info, lower, vectors);
+  });
+  check_converged(op, info);
+}
+
+}  // namespace
+
+template <class I>
+void linalg_eigh_shape(const Spec<I>& a, std::string_view uplo, Plan<I>& plan) {
+  check_hermitian("linalg.eigh", a, uplo);
   I n = a.size(-1);
   plan.set(0, vectors_of(a, n), real_type_of(a.dtype()));
   plan_matrices(plan, 1, batch_sizes(a), n, n, a.dtype());
@@ -326,18 +357,25 @@ void linalg_eigh_cpu(const Tensor& a,
                      std::string_view uplo,
                      const Tensor& w,
                      const Tensor& v) {
-  constexpr std::string_view op = "linalg.eigh";
-  bool lower = uplo == "L" || uplo == "l";
-  if (v.numel() == 0) return;
-  Tensor info = new_infos(op, a), from = readable(a);
-  visit_lapack(a.dtype(), [&](auto t) {
-    hermitian_all<decltype(t)>(from, v, w, info, lower);
-  });
-  check_converged(op, info);
+  hermitian_cpu("linalg.eigh", a, uplo, w, v, /*vectors=*/true);
 }
 
-Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) {
-  return std::get<0>(ops::linalg_eigh(self, uplo));
+template <class I>
+void linalg_eigvalsh_shape(const Spec<I>& a,
+                           std::string_view uplo,
+                           Plan<I>& plan) {
+  check_hermitian("linalg.eigvalsh", a, uplo);
+  plan.set(0, vectors_of(a, a.size(-1)), real_type_of(a.dtype()));
+}
+TAEDA_SHAPE(linalg_eigvalsh_shape);
+
+void linalg_eigvalsh_cpu(const Tensor& a,
+                         std::string_view uplo,
+                         const Tensor& w) {
+  constexpr std::string_view op = "linalg.eigvalsh";
+  int64_t n = a.size(-1);
+  Tensor room = new_matrices(op, batch_sizes(a), n, n, a);
+  hermitian_cpu(op, a, uplo, w, room, /*vectors=*/false);
 }
 
 template <class I>

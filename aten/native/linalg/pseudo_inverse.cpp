@@ -12,7 +12,9 @@
 #include <taeda/gen/ops/gt.h>
 #include <taeda/gen/ops/le.h>
 #include <taeda/gen/ops/linalg_eigh.h>
+#include <taeda/gen/ops/linalg_eigvalsh.h>
 #include <taeda/gen/ops/linalg_svd.h>
+#include <taeda/gen/ops/linalg_svdvals.h>
 #include <taeda/gen/ops/masked_fill.h>
 #include <taeda/gen/ops/matmul.h>
 #include <taeda/gen/ops/maximum.h>
@@ -113,8 +115,8 @@ Tensor rank_of(const Tensor& a,
     fill_with(none, Scalar(0));
     return none;
   }
-  Tensor s = hermitian ? ops::abs(std::get<0>(ops::linalg_eigh(a, "L")))
-                       : std::get<1>(ops::linalg_svd(a, false, std::nullopt));
+  Tensor s = hermitian ? ops::abs(ops::linalg_eigvalsh(a, "L"))
+                       : ops::linalg_svdvals(a, std::nullopt);
   int64_t last[] = {-1};
   return ops::sum(ops::gt(s, limit(s, t)), IntArrayRef(last));
 }

@@ -4,7 +4,6 @@
 #include <taeda/gen/native/linalg_svd.h>
 #include <taeda/gen/native/linalg_svdvals.h>
 #include <taeda/gen/ops/eye.h>
-#include <taeda/gen/ops/linalg_svd.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -17,23 +16,27 @@ using blas::real_t;
 
 namespace {
 
+// U and Vh are undefined where nobody wants them.
 struct Parts {
   Tensor a, u, s, vh;
   bool full;
 };
 
+int64_t numel_of_one(const Tensor& t) { return t.size(-2) * t.size(-1); }
+
 template <typename T>
 int decompose(const Parts& p, int64_t i, T* work, Int size) {
   using R = real_t<T>;
   Int m = rows_of(p.a), n = columns_of(p.a), k = std::min(m, n), info = 0;
-  Int lda = leading(m), ldu = leading(rows_of(p.u));
-  Int ldvt = leading(rows_of(p.vh));
+  const bool vectors = p.u.defined();
+  Int lda = leading(m), ldu = vectors ? leading(rows_of(p.u)) : 1;
+  Int ldvt = vectors ? leading(rows_of(p.vh)) : 1;
   std::vector<Int> integers(static_cast<size_t>(8 * k));
   T* a = item<T>(p.a, i, int64_t{m} * n);
   R* s = item<R>(p.s, i, k);
-  T* u = item<T>(p.u, i, p.u.size(-2) * p.u.size(-1));
-  T* vh = item<T>(p.vh, i, p.vh.size(-2) * p.vh.size(-1));
-  blas::CStr job = p.full ? "A" : "S";
+  T* u = vectors ? item<T>(p.u, i, numel_of_one(p.u)) : nullptr;
+  T* vh = vectors ? item<T>(p.vh, i, numel_of_one(p.vh)) : nullptr;
+  blas::CStr job = !vectors ? "N" : p.full ? "A" : "S";
   if constexpr (std::is_same_v<T, R>) {
     lapack<T>().gesdd(job,
                       &m,
@@ -148,6 +151,16 @@ void check_converged(const Tensor& given) {
                  ").");
 }
 
+template <class I>
+void check_svd(std::string_view op,
+               const Spec<I>& a,
+               std::optional<std::string_view> driver) {
+  check_matrices(op, a);
+  TAEDA_CHECK(!driver,
+              op,
+              ": keyword argument `driver=` is only supported on CUDA inputs");
+}
+
 }  // namespace
 
 template <class I>
@@ -155,11 +168,7 @@ void linalg_svd_shape(const Spec<I>& a,
                       bool full_matrices,
                       std::optional<std::string_view> driver,
                       Plan<I>& plan) {
-  constexpr std::string_view op = "linalg.svd";
-  check_matrices(op, a);
-  TAEDA_CHECK(!driver,
-              op,
-              ": keyword argument `driver=` is only supported on CUDA inputs");
+  check_svd("linalg.svd", a, driver);
   I m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   ArrayRef<I> batch = batch_sizes(a);
   plan_matrices(plan, 0, batch, m, full_matrices ? m : k, a.dtype());
@@ -168,38 +177,59 @@ void linalg_svd_shape(const Spec<I>& a,
 }
 TAEDA_SHAPE(linalg_svd_shape);
 
+namespace {
+
+void svd_cpu(Parts p, const Tensor& a) {
+  constexpr std::string_view op = "linalg.svd";
+  int64_t m = a.size(-2), n = a.size(-1);
+  p.a = new_matrices(op, batch_sizes(a), m, n, a);
+  Tensor info = new_infos(op, a), from = readable(a);
+  visit_lapack(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    int lanes = TAEDA_ISA_TABLE(kSmallSpectra).of<T>().lanes;
+    if (!in_lanes(batch_count(a), m, n, lanes)) {
+      copy_into(p.a, a);
+      decompose_all<T>(p, info);
+      return;
+    }
+    if (!p.u.defined()) {
+      p.u = new_matrices(op, batch_sizes(a), m, std::min(m, n), a);
+      p.vh = new_matrices(op, batch_sizes(a), std::min(m, n), n, a);
+    }
+    decompose_in_lanes<T>(p, from, info);
+  });
+  check_converged(info);
+}
+
+}  // namespace
+
 void linalg_svd_cpu(const Tensor& a,
                     bool full_matrices,
                     std::optional<std::string_view>,
                     const Tensor& u,
                     const Tensor& s,
                     const Tensor& vh) {
-  constexpr std::string_view op = "linalg.svd";
-  int64_t m = a.size(-2), n = a.size(-1);
-  Parts p{new_matrices(op, batch_sizes(a), m, n, a), u, s, vh, full_matrices};
-  if (p.a.numel() == 0) {
-    if (full_matrices) {
-      copy_into(p.u, ops::eye(m, a.dtype()));
-      copy_into(p.vh, ops::eye(n, a.dtype()));
-    }
-    return;
+  if (a.numel() > 0) return svd_cpu({{}, u, s, vh, full_matrices}, a);
+  if (full_matrices) {
+    copy_into(u, ops::eye(a.size(-2), a.dtype()));
+    copy_into(vh, ops::eye(a.size(-1), a.dtype()));
   }
-  Tensor info = new_infos(op, a), from = readable(a);
-  visit_lapack(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    int lanes = TAEDA_ISA_TABLE(kSmallSpectra).of<T>().lanes;
-    if (in_lanes(batch_count(a), m, n, lanes)) {
-      decompose_in_lanes<T>(p, from, info);
-    } else {
-      copy_into(p.a, a);
-      decompose_all<T>(p, info);
-    }
-  });
-  check_converged(info);
 }
 
-Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
-  return std::get<1>(ops::linalg_svd(a, /*full_matrices=*/false, driver));
+template <class I>
+void linalg_svdvals_shape(const Spec<I>& a,
+                          std::optional<std::string_view> driver,
+                          Plan<I>& plan) {
+  check_svd("linalg.svdvals", a, driver);
+  I m = a.size(-2), n = a.size(-1);
+  plan.set(0, vectors_of(a, std::min(m, n)), real_type_of(a.dtype()));
+}
+TAEDA_SHAPE(linalg_svdvals_shape);
+
+void linalg_svdvals_cpu(const Tensor& a,
+                        std::optional<std::string_view>,
+                        const Tensor& s) {
+  if (a.numel() > 0) svd_cpu({{}, {}, s, {}, false}, a);
 }
 
 }  // namespace taeda::native
