@@ -433,10 +433,8 @@ void run_gathered(const PointwiseOp& op,
     if (call.single > 0 && !call.access[call.single].constant) call.single = 0;
     if (!call.row_by_row) find_periods(call, space);
   }
-  if (call.single > 0) {
-    call.types.fn = call.types.single(call.single);
-    if (!is_buffered(call)) call.chunk = out.numel();
-  }
+  if (call.single > 0) call.types.fn = call.types.single(call.single);
+  if (!is_buffered(call)) call.chunk = out.numel();
   parallel_for(0, out.numel(), kGrain, [&](int64_t b, int64_t e) {
     run_range(call, space, b, e);
   });

@@ -1,5 +1,7 @@
 // sort, argsort, topk, kthvalue, median, nanmedian, mode.
 #include <taeda/aten/native/cpu/along_dim.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/extrema.h>
 #include <taeda/aten/native/cpu/radix_sort.h>
 #include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -185,16 +187,82 @@ void sort_cpu(const Tensor& self,
 
 namespace {
 
+template <class T>
+const ExtremumKernels<T>& extremum_kernels() {
+  const ExtremumTable& table = TAEDA_ISA_TABLE(kExtremumTable);
+  if constexpr (std::is_same_v<T, float>) return table.f32;
+  if constexpr (std::is_same_v<T, double>) return table.f64;
+  if constexpr (std::is_same_v<T, int64_t>) return table.i64;
+}
+
+// Of a row only the items that may be among the best k, in their order: those
+// that are better than the worst of the best k before them. Others change
+// nothing in the heap of a partial sort, ties included.
+template <class T, class Before>
+void find_candidates(const T* row,
+                     int64_t n,
+                     int64_t k,
+                     std::vector<Item<T>>& items) {
+  constexpr int64_t kFewLeft = 64;  // a loop over them is over sooner
+  const bool largest = std::is_same_v<Before, Descending<T>>;
+  const auto beyond = extremum_kernels<T>().beyond;
+  items.clear();
+  for (int64_t i = 0; i < k; ++i) items.push_back({row[i], i});
+  std::vector<Item<T>> best = items;  // a heap, the worst in front
+  std::make_heap(best.begin(), best.end(), Before());
+  for (int64_t i = k; i < n; ++i) {
+    const T bound = best.front().value;
+    if (bound == bound && n - i > kFewLeft && i >= kFewLeft) {
+      i += beyond(row + i, n - i, bound, largest);
+      if (i == n) return;
+    }
+    const Item<T> item{row[i], i};
+    if (!Before()(item, best.front())) continue;
+    items.push_back(item);
+    std::pop_heap(best.begin(), best.end(), Before());
+    best.back() = item;
+    std::push_heap(best.begin(), best.end(), Before());
+  }
+}
+
 template <class T, class Before>
 void pick_top(std::vector<Item<T>>& items, int64_t k, bool in_order) {
   auto end = items.begin() + k;
-  if (k * 64 <= static_cast<int64_t>(items.size())) {
-    std::partial_sort(items.begin(), end, items.end(), Before());
-    return;
-  }
   // The last of the picks is in place already; ties fall as in PyTorch.
   std::nth_element(items.begin(), end - 1, items.end(), Before());
   if (in_order) std::sort(items.begin(), end - 1, Before());
+}
+
+template <class T, class Before>
+void top_rows(const Picked& out,
+              const AlongDim& frame,
+              int64_t k,
+              bool in_order) {
+  if (k * 64 > frame.n) {
+    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
+      pick_top<T, Before>(items, k, in_order);
+      put(out, frame, k, row, items.data());
+    });
+    return;
+  }
+  int64_t grain = std::max<int64_t>(1, kGrain / frame.n);
+  parallel_for(0, frame.rows(), grain, [&](int64_t begin, int64_t end) {
+    std::vector<Item<T>> items;
+    std::vector<T> gathered(static_cast<size_t>(frame.inner > 1 ? frame.n : 0));
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = frame.in<T>() + r / frame.inner * frame.n * frame.inner +
+                     r % frame.inner;
+      if (frame.inner > 1) {
+        for (size_t i = 0; i < gathered.size(); ++i) {
+          gathered[i] = row[static_cast<int64_t>(i) * frame.inner];
+        }
+        row = gathered.data();
+      }
+      find_candidates<T, Before>(row, frame.n, k, items);
+      std::partial_sort(items.begin(), items.begin() + k, items.end(), Before());
+      put(out, frame, k, r, items.data());
+    }
+  });
 }
 
 }  // namespace
@@ -212,14 +280,11 @@ void topk_cpu(const Tensor& self,
   AlongDim frame = along_dim(self, at, out.values.dtype());
   visit_sortable(out.values.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    each_row<T>(frame, [&](std::vector<Item<T>>& items, int64_t row) {
-      if (largest) {
-        pick_top<T, Descending<T>>(items, k, in_order);
-      } else {
-        pick_top<T, Ascending<T>>(items, k, in_order);
-      }
-      put(out, frame, k, row, items.data());
-    });
+    if (largest) {
+      top_rows<T, Descending<T>>(out, frame, k, in_order);
+    } else {
+      top_rows<T, Ascending<T>>(out, frame, k, in_order);
+    }
   });
   give(out, values, indices);
 }

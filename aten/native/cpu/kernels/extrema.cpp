@@ -119,10 +119,21 @@ void columns(const T* in,
   }
 }
 
+template <class T>
+int64_t beyond(const T* in, int64_t n, T bound, bool largest) {
+  constexpr int width = 256 / static_cast<int>(sizeof(T));
+  if (largest) {
+    return first<width>(in, n, [=](T v) { return !(v <= bound); });
+  }
+  return first<width>(in, n, [=](T v) { return v < bound; });
+}
+
+template <class T>
+constexpr ExtremumKernels<T> kKernels = {row<T>, columns<T>, beyond<T>};
+
 }  // namespace
 
-extern const ExtremumTable kExtremumTable = {{row<float>, columns<float>},
-                                             {row<double>, columns<double>},
-                                             {row<int64_t>, columns<int64_t>}};
+extern const ExtremumTable kExtremumTable = {
+    kKernels<float>, kKernels<double>, kKernels<int64_t>};
 
 TAEDA_ISA_END

@@ -18,6 +18,9 @@ struct ExtremumKernels {
                   bool largest,
                   T* values,
                   int64_t* indices);
+  // The first place whose value is better than `bound`, which is no NaN; n
+  // where there is none. NaN counts as the largest.
+  int64_t (*beyond)(const T* in, int64_t n, T bound, bool largest);
 };
 
 struct ExtremumTable {
