@@ -47,6 +47,8 @@ struct DtypeRule {
   // The operands before this one are conditions: read as bool, and without a
   // say in the result's dtype.
   uint8_t conditions = 0;
+  // Numbers and 0-dim tensors beside 16-bit floats are not rounded to these.
+  bool exact_numbers = false;
 
   bool computes_in(Compute c) const {
     return (computes >> static_cast<int>(c) & 1) != 0;

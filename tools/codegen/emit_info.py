@@ -89,14 +89,19 @@ def dtype_rule(dtypes: Dtypes, compute: Iterable[str], conditions: int) -> str:
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in compute)
     promote = _PROMOTE.get(dtypes.promote, "Default")
     out = _OUT_KIND.get(dtypes.promote, "Same")
-    return f"{{{accepts}, {bits}, Promote::{promote}, OutKind::{out}, {conditions}}}"
+    exact = str(dtypes.exact_numbers).lower()
+    return (
+        f"{{{accepts}, {bits}, Promote::{promote}, OutKind::{out}, {conditions}, "
+        f"{exact}}}"
+    )
 
 
 def fused_rule(kernel: PointwiseKernel) -> str:
     """The rule of a fused backward kernel: whatever dtype the gradient has."""
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in kernel.compute)
     conditions = len(kernel.conditions)
-    return f"{{~DtypeSet{{0}}, {bits}, Promote::First, OutKind::Same, {conditions}}}"
+    rule = f"{bits}, Promote::First, OutKind::Same, {conditions}, true"
+    return f"{{~DtypeSet{{0}}, {rule}}}"
 
 
 def rule_of(op: Operator) -> str:

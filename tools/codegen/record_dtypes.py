@@ -75,6 +75,9 @@ class Dtypes:
     inputs: tuple[str, ...] = entry(_dtype_set, DTYPE_CLASSES["all"], key="in")
     promote: str = entry(one_of(*PROMOTIONS), "default")
     compute: tuple[str, ...] = entry(list_of(one_of(*COMPUTE_TYPES)), ())
+    # Operands are converted to the common dtype. Of 16-bit floats this rounds numbers
+    # and 0-dim tensors, unless the record keeps these as they are.
+    exact_numbers: bool = entry(boolean, False)
     # Of pointwise records whose rule differs by parameters; the fields above then are
     # the last one's promotion and what any of them takes.
     by_choice: tuple[tuple[When, Dtypes], ...] = ()
@@ -135,5 +138,5 @@ def dtypes_by_choice(node: Node) -> Dtypes:
         tuple(name for name in DTYPES if name in inputs),
         rules[-1].promote,
         tuple(name for name in COMPUTE_TYPES if name in compute),
-        found,
+        by_choice=found,
     )

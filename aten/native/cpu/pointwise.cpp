@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kChunk = 512;
 constexpr int64_t kGrain = 32768;
 constexpr int kMaxScalars = 4;
+constexpr int kNone = -1;
 
 const ChunkTable& table_of(const PointwiseOp& op) {
   static const int level = static_cast<int>(cpu_capability());
@@ -24,8 +25,11 @@ const ChunkTable& table_of(const PointwiseOp& op) {
 
 // What a call computes in, with the kernel for it.
 struct TypePlan : DtypePlan {
-  TypePlan(const DtypePlan& plan, const ChunkTable& loops)
-      : DtypePlan(plan), table(loops), fn(loops.each[int(plan.compute)]) {}
+  TypePlan(const DtypePlan& plan, const ChunkTable& loops, bool exact)
+      : DtypePlan(plan),
+        table(loops),
+        fn(loops.each[static_cast<int>(plan.compute)]),
+        rounds(!exact) {}
 
   // The kernel for calls in which operand k, from 1, is one value; may be null.
   ChunkFn single(int k) const {
@@ -37,7 +41,12 @@ struct TypePlan : DtypePlan {
 
   const ChunkTable& table;
   ChunkFn fn;
+  bool rounds;  // numbers, to a common dtype of 16 bits
 };
+
+bool is_16_bit(const DtypePlan& types) {
+  return types.common == kHalf || types.common == kBFloat16;
+}
 
 // One operand's access: straight from memory, or gathered into a buffer.
 struct Access {
@@ -61,7 +70,8 @@ struct Call {
   const unsigned char* scalars;
   bool row_by_row = false;  // no chunk goes over the end of a row
   int64_t chunk = kChunk;   // elements that are gathered at a time
-  int single = 0;  // the operand of which the kernel takes one value a chunk
+  // The operand of which the kernel takes one value a chunk.
+  int single = kNone;
 };
 
 // Whether two positions of the output may be one element of memory, as in an
@@ -201,7 +211,9 @@ void store_number(const Scalar& number,
   ScalarType from = number.is_complex()    ? kComplexDouble
                     : number.is_floating() ? kDouble
                                            : kLong;
-  ScalarType between = is_integral(types.common, true) ? types.common : from;
+  bool narrow_first =
+      is_integral(types.common, true) || (types.rounds && is_16_bit(types));
+  ScalarType between = narrow_first ? types.common : from;
   ConvertFn first = convert_function(from, between);
   ConvertFn second = convert_function(between, want);
   if (number.kind() == Scalar::Kind::UInt || first == nullptr ||
@@ -339,9 +351,10 @@ Call make_call(const PointwiseOp& op,
 // Whether rows are long enough to be read and written where they lie, and which
 // operands then are.
 bool find_rows(Call& call, const IterationSpace& space) {
-  const int64_t long_row = call.single > 0 ? kChunk / 8 : kChunk / 2;
+  const int64_t long_row = call.single != kNone ? kChunk / 8 : kChunk / 2;
   if (space.size(0) < long_row && !call.row_by_row) return false;
-  bool found = call.single > 0 && !call.access[call.single].constant;
+  bool found =
+      call.single != kNone && !call.access[call.single].constant;
   for (int k = 0; k < call.count; ++k) {
     Access& a = call.access[k];
     if (a.linear || a.constant) continue;
@@ -361,10 +374,12 @@ void find_single(Call& call, const IterationSpace& space) {
   for (int k = 1; k < call.count; ++k) {
     const Access& a = call.access[k];
     if (a.linear || (!a.constant && space.stride(k, 0) != 0)) continue;
-    bool first = call.single == 0 && call.types.single(k) != nullptr;
-    call.single = first ? k : kMaxOperands;
+    if (call.single != kNone || call.types.single(k) == nullptr) {
+      call.single = kNone;
+      return;
+    }
+    call.single = k;
   }
-  if (call.single == kMaxOperands) call.single = 0;
 }
 
 // Whether some operand goes through a buffer.
@@ -430,14 +445,47 @@ void run_gathered(const PointwiseOp& op,
   if (find_rows(call, space)) {
     call.row_by_row = true;
   } else {
-    if (call.single > 0 && !call.access[call.single].constant) call.single = 0;
+    if (call.single != kNone && !call.access[call.single].constant) {
+      call.single = kNone;
+    }
     if (!call.row_by_row) find_periods(call, space);
   }
-  if (call.single > 0) call.types.fn = call.types.single(call.single);
+  if (call.single != kNone) call.types.fn = call.types.single(call.single);
   if (!is_buffered(call)) call.chunk = out.numel();
   parallel_for(0, out.numel(), kGrain, [&](int64_t b, int64_t e) {
     run_range(call, space, b, e);
   });
+}
+
+// Tensors of other dtypes beside 16-bit floats, converted to these: the kernel
+// computes in float, which would hold more of them.
+class Narrowed {
+ public:
+  Narrowed(const PointwiseOp& op, const TypePlan& types, Operands given)
+      : operands_(given.begin(), given.end()) {
+    for (size_t k = op.types.conditions; k < operands_.size(); ++k) {
+      const TensorBase* t = operands_[k].tensor;
+      if (t == nullptr || t->dtype() == types.common) continue;
+      if (!types.rounds && t->dim() == 0) continue;
+      tensors_[k] = contiguous_as(*t, types.common);
+      operands_[k] = tensors_[k];
+    }
+  }
+  Operands operands() const { return operands_; }
+
+ private:
+  SmallVector<Operand, kMaxOperands> operands_;
+  TensorBase tensors_[kMaxOperands];
+};
+
+bool has_other_dtype(const PointwiseOp& op,
+                     const TypePlan& types,
+                     Operands operands) {
+  for (size_t k = op.types.conditions; k < operands.size(); ++k) {
+    const TensorBase* t = operands[k].tensor;
+    if (t != nullptr && t->dtype() != types.common) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -449,7 +497,11 @@ void launch_pointwise(const PointwiseOp& op,
                       const TensorBase& out,
                       Operands operands,
                       ArrayRef<Scalar> scalars) {
-  TypePlan types(plan, table_of(op));
+  TypePlan types(plan, table_of(op), op.types.exact_numbers);
+  std::optional<Narrowed> narrowed;
+  if (is_16_bit(types) && has_other_dtype(op, types, operands)) {
+    operands = narrowed.emplace(op, types, operands).operands();
+  }
   int64_t numel = out.numel();
   ScalarType inner = type_of(types.compute);
   alignas(16) unsigned char slots[kMaxScalars * kScalarSlot];

@@ -1,0 +1,193 @@
+"""Loops with a shorter way for some operands give what the long way gives."""
+
+import itertools
+
+import pytest
+import taeda
+
+NAN = float("nan")
+ARITHMETIC = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+}
+
+
+def _random(*shape, dtype=taeda.float32):
+    return taeda.randn(*shape, generator=taeda.Generator().manual_seed(7)).to(dtype)
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.float16])
+@pytest.mark.parametrize("length", [3, 63, 64, 700])
+def test_one_value_a_row(name, dtype, length):
+    f = ARITHMETIC[name]
+    x = _random(5, length, dtype=dtype)
+    column = _random(5, 1, dtype=dtype) + 2
+    full = column.expand(5, length).contiguous()
+    turned = x.t().contiguous().t()
+    for a in (x, turned, x[:, ::2]):
+        b = full[:, : a.shape[1]]
+        assert taeda.equal(f(a, column), f(a, b))
+        assert taeda.equal(f(column, a), f(b, a))
+    assert taeda.equal(f(x[0], 1.5), f(x[0], taeda.full_like(x[0], 1.5)))
+    out = taeda.empty(length, 5, dtype=dtype).t()
+    getattr(taeda, name)(x, column, out=out)
+    assert taeda.equal(out, f(x, full))
+
+
+def test_two_single_operands():
+    a, b = _random(300, 1), _random(1, 1)
+    assert taeda.equal(a.expand(300, 200) + b, (a + b).expand(300, 200))
+    assert taeda.equal(
+        taeda.minimum(_random(300).half(), taeda.tensor([9])).isnan().any(),
+        taeda.tensor(False),
+    )
+
+
+@pytest.mark.parametrize("dtype", [taeda.float16, taeda.bfloat16])
+def test_numbers_are_rounded_to_halves_but_in_products(dtype):
+    number = 0.5245436828511515
+    x = taeda.linspace(-8, 8, 801).to(dtype)
+    wide, near = x.float(), float(taeda.tensor(number, dtype=dtype))
+    zero_dim = taeda.tensor(number)
+    for f in (ARITHMETIC["add"], ARITHMETIC["sub"], taeda.fmod, taeda.remainder):
+        want = f(wide, near).to(dtype)
+        assert taeda.equal(f(x, number), want) and taeda.equal(f(x, zero_dim), want)
+    for f in (ARITHMETIC["mul"], ARITHMETIC["div"]):
+        want = f(wide, number).to(dtype)
+        assert taeda.equal(f(x, number), want) and taeda.equal(f(x, zero_dim), want)
+    assert bool(taeda.tensor([number], dtype=dtype) == number)
+
+
+def test_integers_are_rounded_to_halves():
+    x = taeda.zeros(3, dtype=taeda.float16)
+    assert (x + taeda.tensor([2049, 2050, 2051])).tolist() == [2048, 2050, 2052]
+
+
+def test_clamp_at_its_edges():
+    x = taeda.tensor([-3.0, 0.5, 4.0, NAN, -0.0])
+    assert taeda.equal(x.clamp(-1, 1)[:3], taeda.tensor([-1.0, 0.5, 1.0]))
+    assert x.clamp(-1, 1).isnan().tolist() == [False, False, False, True, False]
+    assert x.clamp(2, 1)[[0, 1, 2]].tolist() == [1.0, 1.0, 1.0]  # min(max(x, 2), 1)
+    assert x.clamp(NAN, 1).isnan().all() and x.clamp(-1, NAN).isnan().all()
+    hard = taeda.nn.functional.hardtanh(x, -1.0, 1.0)
+    assert hard.isnan().tolist() == x.isnan().tolist()
+    assert taeda.maximum(x, x.flip(0)).isnan().tolist() == [
+        a or b
+        for a, b in zip(x.isnan().tolist(), x.flip(0).isnan().tolist(), strict=True)
+    ]
+
+
+BOUND = 2**51
+EDGES = [1, 2, 3, 7, BOUND - 1, BOUND, BOUND + 1, 2**62 + 1, 2**63 - 1]
+WHOLE = [*EDGES, *(-e for e in EDGES), 0, -(2**63)]
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_quotients_of_integers_near_and_far(near):
+    pairs = [
+        (a, b)
+        for a, b in itertools.product(WHOLE, WHOLE)
+        if b != 0 and (a, b) != (-(2**63), -1)
+    ]
+    if near:
+        pairs = [p for p in pairs if max(map(abs, p)) < BOUND]
+    a = taeda.tensor([p[0] for p in pairs])
+    b = taeda.tensor([p[1] for p in pairs])
+    assert (a // b).tolist() == [p // q for p, q in pairs]
+    assert (a % b).tolist() == [p % q for p, q in pairs]
+    quotients = [abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1) for p, q in pairs]
+    assert taeda.div(a, b, rounding_mode="trunc").tolist() == quotients
+    rests = [p - q * t for (p, q), t in zip(pairs, quotients, strict=True)]
+    assert taeda.fmod(a, b).tolist() == rests
+
+
+def test_division_by_zero_is_refused():
+    ones = taeda.ones(5000, dtype=taeda.int64)
+    zero = ones.clone()
+    zero[4321] = 0
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        ones // zero
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("n,k", [(700, 3), (20_000, 10), (5000, 70), (130, 2)])
+@pytest.mark.parametrize("kind", ["numbers", "ties", "nan", "rising", "columns"])
+def test_topk_of_long_rows(largest, n, k, kind):
+    x = _random(3, n)
+    if kind == "ties":
+        x = (x * 3).round()
+    elif kind == "nan":
+        x[:, ::37] = NAN
+    elif kind == "rising":
+        x = x.sort(1, descending=not largest).values
+    elif kind == "columns":
+        x = x.t().contiguous().t()
+    values, places = x.topk(k, 1, largest)
+    want = x.sort(1, descending=largest).values[:, :k]
+    assert taeda.equal(values.nan_to_num(1e9), want.nan_to_num(1e9))
+    assert taeda.equal(x.gather(1, places).nan_to_num(1e9), want.nan_to_num(1e9))
+    assert all(len(set(row)) == k for row in places.tolist())
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [taeda.uint16, taeda.uint32, taeda.uint64, taeda.float8_e4m3fn, taeda.complex32],
+)
+def test_fills_of_rare_types(dtype):
+    x = taeda.empty(3, 5, dtype=dtype)
+    for t in (x, x.t(), x[:, 1::2]):
+        t.fill_(3)
+        assert (t.to(taeda.complex64) == 3).all()
+    assert taeda.equal(
+        x[:, 1::2].clone().to(taeda.complex64), x[:, 1::2].to(taeda.complex64)
+    )
+
+
+def test_all_and_any_of_other_bytes_than_0_and_1():
+    raw = taeda.tensor([2, 255, 1] * 40, dtype=taeda.uint8)
+    mask = raw.view(taeda.bool)
+    assert mask.all() and mask.view(8, 15).all(1).tolist() == [True] * 8
+    raw[50] = 0
+    assert (
+        not mask.all()
+        and mask.any()
+        and mask.view(8, 15).all(0).tolist().count(False) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype", [taeda.float32, taeda.float64, taeda.int64, taeda.int32]
+)
+def test_ramps(dtype):
+    want = [3 + 2 * i for i in range(1000)]
+    assert taeda.arange(3, 2003, 2, dtype=dtype).tolist() == want
+    assert taeda.linspace(3, 2001, 1000, dtype=dtype).tolist() == want
+    down = taeda.arange(0.5, -2, -0.25, dtype=taeda.float32)
+    assert down.tolist() == [0.5 - 0.25 * i for i in range(10)]
+    ends = taeda.linspace(0.1, 0.7, 33)
+    assert ends[0] == taeda.tensor(0.1) and ends[-1] == taeda.tensor(0.7)
+
+
+def test_windows_from_one_cosine():
+    n = 64
+    x = taeda.arange(n, dtype=taeda.float64) * (2 * taeda.pi / n)
+    hann = taeda.hann_window(n, dtype=taeda.float64)
+    taeda.testing.assert_close(hann, 0.5 - 0.5 * x.cos(), rtol=0, atol=1e-15)
+    blackman = taeda.blackman_window(n, dtype=taeda.float64)
+    want = 0.42 - 0.5 * x.cos() + 0.08 * (2 * x).cos()
+    taeda.testing.assert_close(blackman, want, rtol=0, atol=1e-15)
+    assert taeda.hann_window(1).tolist() == [1.0]
+    assert taeda.hann_window(0).tolist() == []
+
+
+@pytest.mark.parametrize("rows", [1, 8, 40])
+def test_sums_of_columns_start_from_nothing(rows):
+    x = _random(rows, 1300)
+    want = x.double().sum(0)
+    taeda.testing.assert_close(x.sum(0).double(), want, rtol=1e-5, atol=1e-6)
+    taeda.testing.assert_close(
+        x.bfloat16().sum(0).double(), x.bfloat16().double().sum(0), rtol=1e-2, atol=1e-2
+    )
