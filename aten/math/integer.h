@@ -48,7 +48,8 @@ TAEDA_FN T floor_divide(T a, T b) {
 // below 2^51 are those of their doubles: a quotient that is no integer differs
 // from the next one by more than its rounding, and q b is a double. Generated
 // loops ask is_far() of a block first and run the _near forms where nothing
-// in it is; they convert through the mantissa, as only AVX-512 has instructions.
+// in it is; they convert through the mantissa, as only AVX-512 has
+// instructions.
 constexpr long long kNearBound = 1ll << 51;
 constexpr double kIntegerMagic = 0x1.8p52;  // its last bit is worth 1
 
@@ -57,8 +58,8 @@ template <Integer T>
 TAEDA_FN BitsOf<double> is_far(T a, T b) {
   using Bits = BitsOf<double>;
   constexpr auto bound = static_cast<Bits>(kNearBound);
-  const Bits far = (static_cast<Bits>(a) + bound) |
-                   (static_cast<Bits>(b) + bound);
+  const Bits far =
+      (static_cast<Bits>(a) + bound) | (static_cast<Bits>(b) + bound);
   return (far >> 52) | (b == T(0) ? Bits(1) : Bits(0));
 }
 
@@ -68,7 +69,7 @@ TAEDA_FN double near_to_double(long long a) {
 }
 TAEDA_FN long long double_to_near(double a) {
   return static_cast<long long>(to_bits(a + kIntegerMagic) -
-                              to_bits(kIntegerMagic));
+                                to_bits(kIntegerMagic));
 }
 
 template <Integer T>

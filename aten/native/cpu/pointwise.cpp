@@ -182,6 +182,39 @@ void run_range(const Call& call,
   }
 }
 
+// Rows [begin, end), in which the kernel reads and writes all operands where
+// they lie.
+void run_rows(const Call& call,
+              const IterationSpace& space,
+              int64_t begin,
+              int64_t end) {
+  DimVector index(static_cast<size_t>(space.dim()), 0);
+  void* at[kMaxOperands];
+  auto move = [&](int d, int64_t steps) {
+    for (int k = 0; k < call.count; ++k) {
+      at[k] = static_cast<char*>(at[k]) + steps * space.stride(k, d);
+    }
+  };
+  for (int k = 0; k < call.count; ++k) at[k] = call.access[k].base;
+  int64_t left = begin;
+  for (int d = 1; d < space.dim(); ++d, left /= space.size(d - 1)) {
+    index[static_cast<size_t>(d)] = left % space.size(d);
+    move(d, left % space.size(d));
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    call.types.fn(at, call.scalars, space.size(0));
+    for (int d = 1; d < space.dim(); ++d) {
+      int64_t& i = index[static_cast<size_t>(d)];
+      if (++i < space.size(d)) {
+        move(d, 1);
+        break;
+      }
+      i = 0;
+      move(d, 1 - space.size(d));
+    }
+  }
+}
+
 void fill_access(Call& call, int k, const TensorBase& t, ScalarType inner) {
   Access& a = call.access[k];
   a.base = static_cast<char*>(k == 0 ? t.mutable_raw_data()
@@ -353,8 +386,7 @@ Call make_call(const PointwiseOp& op,
 bool find_rows(Call& call, const IterationSpace& space) {
   const int64_t long_row = call.single != kNone ? kChunk / 8 : kChunk / 2;
   if (space.size(0) < long_row && !call.row_by_row) return false;
-  bool found =
-      call.single != kNone && !call.access[call.single].constant;
+  bool found = call.single != kNone && !call.access[call.single].constant;
   for (int k = 0; k < call.count; ++k) {
     Access& a = call.access[k];
     if (a.linear || a.constant) continue;
@@ -389,6 +421,13 @@ bool is_buffered(const Call& call) {
     if (k != call.single && !a.linear && !a.by_row) return true;
   }
   return false;
+}
+
+bool lies_in_rows(const Call& call) {
+  if (!call.row_by_row || is_buffered(call)) return false;
+  if (call.single == kNone) return true;
+  const Access& single = call.access[call.single];
+  return single.dtype == single.inner;
 }
 
 // Chunks of whole periods, so that what comes again is gathered once. Periods
@@ -452,6 +491,14 @@ void run_gathered(const PointwiseOp& op,
   }
   if (call.single != kNone) call.types.fn = call.types.single(call.single);
   if (!is_buffered(call)) call.chunk = out.numel();
+  if (lies_in_rows(call)) {
+    int64_t length = space.size(0), rows = out.numel() / length;
+    int64_t grain = std::max<int64_t>(1, kGrain / length);
+    parallel_for(0, rows, grain, [&](int64_t b, int64_t e) {
+      run_rows(call, space, b, e);
+    });
+    return;
+  }
   parallel_for(0, out.numel(), kGrain, [&](int64_t b, int64_t e) {
     run_range(call, space, b, e);
   });

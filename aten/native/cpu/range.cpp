@@ -71,7 +71,8 @@ template <class T, class V>
 void ramp(const Tensor& out, V base, V step) {
   RampFn<T, V> fill = ramp_of<T, V>();
   if (fill == nullptr) {
-    generate<T>(out, [=](int64_t i) { return base + static_cast<V>(i) * step; });
+    generate<T>(out,
+                [=](int64_t i) { return base + static_cast<V>(i) * step; });
     return;
   }
   T* data = out.mutable_data<T>();

@@ -147,11 +147,7 @@ struct Sink {
     }
     alignas(64) char buffer[kWidth * kMaxItem];
     job.kernel.finish(acc, buffer, n, count, job.scalars);
-    convert(buffer,
-            static_cast<int64_t>(element_size(inner)),
-            to,
-            itemsize,
-            n);
+    convert(buffer, static_cast<int64_t>(element_size(inner)), to, itemsize, n);
   }
 };
 

@@ -259,7 +259,8 @@ void top_rows(const Picked& out,
         row = gathered.data();
       }
       find_candidates<T, Before>(row, frame.n, k, items);
-      std::partial_sort(items.begin(), items.begin() + k, items.end(), Before());
+      std::partial_sort(
+          items.begin(), items.begin() + k, items.end(), Before());
       put(out, frame, k, r, items.data());
     }
   });

@@ -38,8 +38,8 @@ void check_converged(std::string_view op, const Tensor& given) {
                  ").");
 }
 
-// One Hermitian matrix: its eigenvalues go to w, and over it go its eigenvectors
-// (job V) or anything (job N).
+// One Hermitian matrix: its eigenvalues go to w, and over it go its
+// eigenvectors (job V) or anything (job N).
 template <typename T>
 int hermitian_in(
     blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
@@ -134,8 +134,7 @@ struct Wider<complex<float>> {
 // Derivatives divide by differences of eigenvalues, which brings out each
 // rounding of the vectors: those of small matrices have one.
 template <typename T>
-int hermitian(
-    blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
+int hermitian(blas::CStr job, blas::CStr uplo, Int n, T* matrix, real_t<T>* w) {
   if constexpr (requires { typename Wider<T>::type; }) {
     if (n <= kSmall) {
       using W = typename Wider<T>::type;

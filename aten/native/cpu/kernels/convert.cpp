@@ -63,8 +63,7 @@ void convert_loop(const void* src,
   To* __restrict out = static_cast<To*>(dst);
   if (src_stride == from_size && dst_stride == to_size) {
     if constexpr (kByLanes<From, To>) {
-      for_lanes<float>(
-          n, [&](auto load, auto store) { store(out, load(in)); });
+      for_lanes<float>(n, [&](auto load, auto store) { store(out, load(in)); });
       return;
     }
     for (int64_t i = 0; i < n; ++i) out[i] = convert_one<To>(element(in, i));
