@@ -47,8 +47,11 @@ struct DtypeRule {
   // The operands before this one are conditions: read as bool, and without a
   // say in the result's dtype.
   uint8_t conditions = 0;
-  // Numbers and 0-dim tensors beside 16-bit floats are not rounded to these.
-  bool exact_numbers = false;
+  // Bits of the operands that are not rounded to a common dtype of 16-bit floats
+  // where they are numbers or 0-dim tensors.
+  uint8_t exact = 0;
+
+  bool is_exact(size_t operand) const { return (exact >> operand & 1) != 0; }
 
   bool computes_in(Compute c) const {
     return (computes >> static_cast<int>(c) & 1) != 0;

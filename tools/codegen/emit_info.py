@@ -82,14 +82,18 @@ TYPES_OF_KIND = {
 _NO_RULE = "{}"
 
 
-def dtype_rule(dtypes: Dtypes, compute: Iterable[str], conditions: int) -> str:
+def dtype_rule(
+    dtypes: Dtypes, compute: Iterable[str], kernel: PointwiseKernel | None = None
+) -> str:
     """The DtypeRule of a record as C++ text."""
     kinds = dict.fromkeys(KIND_OF_DTYPE[name] for name in dtypes.inputs)
     accepts = " | ".join(TYPES_OF_KIND[kind] for kind in TYPES_OF_KIND if kind in kinds)
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in compute)
     promote = _PROMOTE.get(dtypes.promote, "Default")
     out = _OUT_KIND.get(dtypes.promote, "Same")
-    exact = str(dtypes.exact_numbers).lower()
+    operands = kernel.operands if kernel else ()
+    conditions = len(kernel.conditions) if kernel else 0
+    exact = sum(1 << i for i, name in enumerate(operands) if name in dtypes.exact)
     return (
         f"{{{accepts}, {bits}, Promote::{promote}, OutKind::{out}, {conditions}, "
         f"{exact}}}"
@@ -100,7 +104,7 @@ def fused_rule(kernel: PointwiseKernel) -> str:
     """The rule of a fused backward kernel: whatever dtype the gradient has."""
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in kernel.compute)
     conditions = len(kernel.conditions)
-    rule = f"{bits}, Promote::First, OutKind::Same, {conditions}, true"
+    rule = f"{bits}, Promote::First, OutKind::Same, {conditions}, 0xff"
     return f"{{~DtypeSet{{0}}, {rule}}}"
 
 
@@ -108,16 +112,15 @@ def rule_of(op: Operator) -> str:
     """The rule of an operator of the pointwise or reduction family."""
     body = op.overload.body
     if isinstance(body, Pointwise):
-        conditions = len(op_kernels(op)[0].conditions)
-        return dtype_rule(body.dtypes, body.dtypes.compute_types, conditions)
+        return dtype_rule(body.dtypes, body.dtypes.compute_types, op_kernels(op)[0])
     assert isinstance(body, Reduction)
-    return dtype_rule(body.dtypes, body.dtypes.compute_types, 0)
+    return dtype_rule(body.dtypes, body.dtypes.compute_types)
 
 
 def kernel_rule(op: Operator, kernel: PointwiseKernel) -> str:
     """The rule of one of a pointwise operator's kernels."""
     dtypes = op.overload.body.dtypes.for_choice(kernel.when)
-    return dtype_rule(dtypes, kernel.compute, len(kernel.conditions))
+    return dtype_rule(dtypes, kernel.compute, kernel)
 
 
 def info_tables(op: Operator) -> list[str]:

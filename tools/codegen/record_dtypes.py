@@ -76,8 +76,8 @@ class Dtypes:
     promote: str = entry(one_of(*PROMOTIONS), "default")
     compute: tuple[str, ...] = entry(list_of(one_of(*COMPUTE_TYPES)), ())
     # Operands are converted to the common dtype. Of 16-bit floats this rounds numbers
-    # and 0-dim tensors, unless the record keeps these as they are.
-    exact_numbers: bool = entry(boolean, False)
+    # and 0-dim tensors, but for these operands.
+    exact: tuple[str, ...] = entry(list_of(text), ())
     # Of pointwise records whose rule differs by parameters; the fields above then are
     # the last one's promotion and what any of them takes.
     by_choice: tuple[tuple[When, Dtypes], ...] = ()

@@ -25,11 +25,10 @@ const ChunkTable& table_of(const PointwiseOp& op) {
 
 // What a call computes in, with the kernel for it.
 struct TypePlan : DtypePlan {
-  TypePlan(const DtypePlan& plan, const ChunkTable& loops, bool exact)
+  TypePlan(const DtypePlan& plan, const ChunkTable& loops)
       : DtypePlan(plan),
         table(loops),
-        fn(loops.each[static_cast<int>(plan.compute)]),
-        rounds(!exact) {}
+        fn(loops.each[static_cast<int>(plan.compute)]) {}
 
   // The kernel for calls in which operand k, from 1, is one value; may be null.
   ChunkFn single(int k) const {
@@ -41,7 +40,6 @@ struct TypePlan : DtypePlan {
 
   const ChunkTable& table;
   ChunkFn fn;
-  bool rounds;  // numbers, to a common dtype of 16 bits
 };
 
 bool is_16_bit(const DtypePlan& types) {
@@ -238,6 +236,7 @@ using Numbers = unsigned char[kMaxOperands][kScalarSlot];
 // in the type that they compute in.
 void store_number(const Scalar& number,
                   const TypePlan& types,
+                  bool exact,
                   ScalarType want,
                   unsigned char* to) {
   alignas(16) unsigned char wide[kScalarSlot], narrow[kScalarSlot];
@@ -245,7 +244,7 @@ void store_number(const Scalar& number,
                     : number.is_floating() ? kDouble
                                            : kLong;
   bool narrow_first =
-      is_integral(types.common, true) || (types.rounds && is_16_bit(types));
+      is_integral(types.common, true) || (!exact && is_16_bit(types));
   ScalarType between = narrow_first ? types.common : from;
   ConvertFn first = convert_function(from, between);
   ConvertFn second = convert_function(between, want);
@@ -260,9 +259,10 @@ void store_number(const Scalar& number,
 }
 
 // Fills `to` with a single value, converted.
-void repeat(std::string_view op,
+void repeat(const PointwiseOp& op,
             const TypePlan& types,
             const Operand& o,
+            size_t place,
             ScalarType want,
             int64_t count,
             unsigned char* to) {
@@ -270,11 +270,11 @@ void repeat(std::string_view op,
   if (o.number == nullptr) {
     const TensorBase& t = *o.tensor;
     auto* from = static_cast<const char*>(t.const_raw_data());
-    conversion(op, t.dtype(), want)(from, 0, to, size, count);
+    conversion(op.name, t.dtype(), want)(from, 0, to, size, count);
     return;
   }
   alignas(16) unsigned char number[kScalarSlot];
-  store_number(*o.number, types, want, number);
+  store_number(*o.number, types, op.types.is_exact(place), want, number);
   convert_function(want, want)(number, 0, to, size, count);
 }
 
@@ -313,7 +313,8 @@ bool run_direct(const PointwiseOp& op,
       if (o.number != nullptr || o.tensor->numel() == 1) {
         ptrs[k] = repeated.buffers[k];
         itemsizes[k] = static_cast<int64_t>(element_size(want));
-        repeat(op.name, types, o, want, numel, repeated.buffers[k++]);
+        repeat(op, types, o, k - 1, want, numel, repeated.buffers[k]);
+        ++k;
         continue;
       }
     }
@@ -323,7 +324,8 @@ bool run_direct(const PointwiseOp& op,
         fn = types.single(static_cast<int>(k));
         if (fn == nullptr) return false;
       }
-      store_number(*o.number, types, want, numbers[k]);
+      store_number(
+          *o.number, types, op.types.is_exact(k - 1), want, numbers[k]);
       ptrs[k] = numbers[k];
       itemsizes[k++] = 0;
       continue;
@@ -365,7 +367,8 @@ Call make_call(const PointwiseOp& op,
     ScalarType want = k - 1 < op.types.conditions ? kBool : inner;
     Access& a = call.access[k];
     if (o.number != nullptr) {
-      store_number(*o.number, types, want, numbers[k]);
+      bool exact = op.types.is_exact(static_cast<size_t>(k - 1));
+      store_number(*o.number, types, exact, want, numbers[k]);
       a = {reinterpret_cast<char*>(numbers[k]),
            0,
            false,
@@ -513,7 +516,7 @@ class Narrowed {
     for (size_t k = op.types.conditions; k < operands_.size(); ++k) {
       const TensorBase* t = operands_[k].tensor;
       if (t == nullptr || t->dtype() == types.common) continue;
-      if (!types.rounds && t->dim() == 0) continue;
+      if (op.types.is_exact(k) && t->dim() == 0) continue;
       tensors_[k] = contiguous_as(*t, types.common);
       operands_[k] = tensors_[k];
     }
@@ -544,7 +547,7 @@ void launch_pointwise(const PointwiseOp& op,
                       const TensorBase& out,
                       Operands operands,
                       ArrayRef<Scalar> scalars) {
-  TypePlan types(plan, table_of(op), op.types.exact_numbers);
+  TypePlan types(plan, table_of(op));
   std::optional<Narrowed> narrowed;
   if (is_16_bit(types) && has_other_dtype(op, types, operands)) {
     operands = narrowed.emplace(op, types, operands).operands();

@@ -228,7 +228,8 @@ void space(const Scalar& start,
                                      kIsFloat<T>,
                                  T,
                                  V>;
-    if constexpr (std::is_same_v<P, T> && std::is_floating_point_v<T>) {
+    if constexpr (std::is_same_v<P, T> && std::is_same_v<Map, Same> &&
+                  std::is_floating_point_v<T>) {
       return halves<T>(out, first, last, steps);
     }
     auto at = position_of(P(first), P(last), steps);

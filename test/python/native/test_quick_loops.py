@@ -58,6 +58,10 @@ def test_numbers_are_rounded_to_halves_but_in_products(dtype):
     for f in (ARITHMETIC["mul"], ARITHMETIC["div"]):
         want = f(wide, number).to(dtype)
         assert taeda.equal(f(x, number), want) and taeda.equal(f(x, zero_dim), want)
+    first = taeda.mul(zero_dim, x)  # only a second operand is taken as it is
+    assert taeda.equal(first, (wide * near).to(dtype))
+    weighed = taeda.lerp(wide, wide * 2, number).to(dtype)
+    assert taeda.equal(taeda.lerp(x, x * 2, number), weighed)
     assert bool(taeda.tensor([number], dtype=dtype) == number)
 
 
