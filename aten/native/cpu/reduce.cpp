@@ -288,6 +288,42 @@ const ReduceKernel& kernel_of(const ReduceOp& op, Compute compute) {
   return (*op.tables[level])[static_cast<int>(compute)];
 }
 
+// Of the dims that are kept those along which all elements of self are one: the
+// results along them are one, too. 0 where there are none.
+uint64_t broadcast_dims(const TensorBase& self, uint64_t reduced) {
+  uint64_t found = 0;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    bool kept = ((reduced >> d) & 1) == 0;
+    if (kept && self.sizes()[d] > 1 && self.strides()[d] == 0) {
+      found |= uint64_t{1} << d;
+    }
+  }
+  return found;
+}
+
+// Computes one result for all that are equal, and copies it to the others.
+void reduce_once(const ReduceOp& op,
+                 const ReducePlan& plan,
+                 const TensorBase& self,
+                 const TensorBase& out,
+                 ArrayRef<Scalar> scalars,
+                 uint64_t equal) {
+  DimVector sizes(self.sizes()), kept, few;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    bool is_kept = ((plan.mask >> d) & 1) == 0;
+    if (is_kept) kept.push_back(sizes[d]);
+    if ((equal >> d) & 1) sizes[d] = 1;
+    if (is_kept) few.push_back(sizes[d]);
+  }
+  TensorBase part =
+      make_view(self, sizes, self.strides(), self.storage_offset());
+  TensorBase found = make_tensor(op.name, few, out.dtype());
+  native::launch_reduce(op, plan, part, found, scalars);
+  copy_into(
+      make_view(out, kept, contiguous_strides(kept), out.storage_offset()),
+      found);
+}
+
 }  // namespace
 
 void launch_reduce(const ReduceOp& op,
@@ -295,6 +331,10 @@ void launch_reduce(const ReduceOp& op,
                    const TensorBase& self,
                    const TensorBase& out,
                    ArrayRef<Scalar> scalars) {
+  uint64_t equal = broadcast_dims(self, plan.mask);
+  if (equal != 0 && self.numel() > 0 && out.is_contiguous()) {
+    return reduce_once(op, plan, self, out, scalars, equal);
+  }
   // What kernels compute in, and what their finish() writes.
   ScalarType element = type_of(plan.types.compute);
   ScalarType result = result_of(op.types.out, element);

@@ -11,7 +11,8 @@
 #include <taeda/gen/native/_softmax_backward_data.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <vector>
 
 namespace taeda::native {
 
@@ -68,11 +69,63 @@ void with_output(const Tensor& out, ScalarType type, F&& f) {
   copy_into(out, work);
 }
 
+using Floats = std::array<const float*, 2>;
+
+// Rows of 16-bit floats that lie one behind the other: widened one at a time,
+// they stay in the nearest cache. `all` says whether the call is about such.
+struct RowsOf16Bits {
+  RowsOf16Bits(int64_t dim, std::initializer_list<Tensor> in, const Tensor& to)
+      : inputs(in), out(to) {
+    auto fits = [&](const Tensor& t) {
+      return t.dtype() == out.dtype() && t.is_contiguous();
+    };
+    bool small = out.dtype() == kHalf || out.dtype() == kBFloat16;
+    bool last = out.dim() > 0 && wrap_dim(dim, out.dim()) == out.dim() - 1;
+    all = small && last && fits(out) && std::ranges::all_of(inputs, fits);
+  }
+
+  template <class F>
+  void run(F&& kernel) const {
+    const ScalarType type = out.dtype();
+    const ConvertFn widen = convert_function(type, kFloat);
+    const ConvertFn narrow = convert_function(kFloat, type);
+    const int64_t n = out.size(-1), rows = out.numel() / n, size = 2;
+    const auto count = static_cast<int64_t>(inputs.size());
+    int64_t grain = std::max<int64_t>(1, kGrain / n);
+    parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+      std::vector<float> room(static_cast<size_t>((count + 1) * n));
+      float* to = room.data() + count * n;
+      for (int64_t at = begin * n * size; at < end * n * size; at += n * size) {
+        Floats in{};
+        for (int64_t k = 0; k < count; ++k) {
+          const Tensor& t = inputs[static_cast<size_t>(k)];
+          auto* from = static_cast<const char*>(t.const_raw_data()) + at;
+          widen(from, size, room.data() + k * n, 4, n);
+          in[static_cast<size_t>(k)] = room.data() + k * n;
+        }
+        kernel(in, to, n);
+        narrow(to, 4, static_cast<char*>(out.mutable_raw_data()) + at, size, n);
+      }
+    });
+  }
+
+  std::vector<Tensor> inputs;
+  Tensor out;
+  bool all;
+};
+
 void softmax_into(const Tensor& self,
                   int64_t dim,
                   const Tensor& out,
                   bool log) {
   if (self.numel() == 0) return;
+  if (RowsOf16Bits rows(dim, {self}, out); rows.all) {
+    auto row = kernels<float>().row;
+    rows.run([&](const Floats& in, float* to, int64_t n) {
+      row(in[0], to, n, log);
+    });
+    return;
+  }
   ScalarType type = wide_type(self.dtype());
   AlongDim f = along_dim(self, dim, type);
   visit_float(type, [&](auto tag) {
@@ -93,18 +146,9 @@ void softmax_into(const Tensor& self,
 // 16-bit probabilities have lost their sum of one to rounding. Given back, it
 // takes what their errors have in common out of the differences of gradients.
 // Rows that are off by more than rounding are not a softmax and stay.
-void restore_sums(const AlongDim& f, float rounding) {
-  float* data = f.data.mutable_data<float>();
-  int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(f.n, 1));
-  parallel_for(0, f.rows(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      float* y = data + r / f.inner * f.n * f.inner + r % f.inner;
-      float sum = 0;
-      for (int64_t i = 0; i < f.n; ++i) sum += y[i * f.inner];
-      if (!(std::fabs(sum - 1) <= rounding)) continue;
-      for (int64_t i = 0; i < f.n; ++i) y[i * f.inner] /= sum;
-    }
-  });
+float rounding_of(ScalarType output) {
+  if (output == kBFloat16) return 0x1p-8f;
+  return output == kHalf ? 0x1p-11f : 0;
 }
 
 void softmax_backward_into(const Tensor& grad,
@@ -114,9 +158,15 @@ void softmax_backward_into(const Tensor& grad,
                            bool log) {
   if (grad.numel() == 0) return;
   ScalarType type = wide_type(grad.dtype());
+  const float rounding = rounding_of(output.dtype());
+  if (RowsOf16Bits rows(dim, {grad, output}, out); rows.all) {
+    auto backward = kernels<float>().row_backward;
+    rows.run([&](const Floats& in, float* to, int64_t n) {
+      backward(in[0], in[1], to, n, log, rounding);
+    });
+    return;
+  }
   AlongDim f = along_dim(output, dim, type);
-  if (!log && output.dtype() == kBFloat16) restore_sums(f, 0x1p-8f);
-  if (!log && output.dtype() == kHalf) restore_sums(f, 0x1p-11f);
   Tensor plain = contiguous_as(grad, type);
   visit_float(type, [&](auto tag) {
     using T = decltype(tag);
@@ -126,9 +176,12 @@ void softmax_backward_into(const Tensor& grad,
     with_output<T>(out, type, [&](T* to) {
       each_row(
           f,
-          [&](int64_t i) { k.row_backward(g + i, y + i, to + i, f.n, log); },
+          [&](int64_t i) {
+            k.row_backward(g + i, y + i, to + i, f.n, log, rounding);
+          },
           [&](int64_t i, int64_t count) {
-            k.columns_backward(g + i, y + i, to + i, f.n, f.inner, count, log);
+            k.columns_backward(
+                g + i, y + i, to + i, f.n, f.inner, count, log, rounding);
           });
     });
   });

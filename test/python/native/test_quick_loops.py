@@ -195,3 +195,37 @@ def test_sums_of_columns_start_from_nothing(rows):
     taeda.testing.assert_close(
         x.bfloat16().sum(0).double(), x.bfloat16().double().sum(0), rtol=1e-2, atol=1e-2
     )
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "prod"])
+@pytest.mark.parametrize("dims", [(0,), (1,), (0, 2), (2,)])
+def test_reductions_of_broadcast_dims(name, dims):
+    for shape in ((4, 1, 6), (1, 5, 1), (1, 1, 1), (4, 5, 1)):
+        x = _random(*shape).expand(4, 5, 6)
+        for keepdim in (False, True):
+            if name == "prod":
+                got, want = (t.prod(dims[0], keepdim) for t in (x, x.contiguous()))
+            else:
+                f = getattr(taeda.Tensor, name)
+                got, want = (f(t, dims, keepdim) for t in (x, x.contiguous()))
+            taeda.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("dtype", [taeda.float16, taeda.bfloat16])
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_softmax_of_16_bits(dtype, log, turned):
+    f = taeda.log_softmax if log else taeda.softmax
+    x = _random(3, 50, dtype=dtype)
+    grad = (_random(50, 3) if turned else _random(3, 50)).to(dtype)
+    if turned:
+        x, grad = x.t().contiguous().t(), grad.t()
+    x.requires_grad_()
+    y = f(x, 1)
+    wide = x.detach().float().requires_grad_()
+    expected = f(wide, 1)
+    near = {"rtol": 2e-2, "atol": 2e-2}
+    taeda.testing.assert_close(y.float(), expected, **near)
+    got = taeda.autograd.grad(y, x, grad)[0].float()
+    want = taeda.autograd.grad(expected, wide, grad.float())[0]
+    taeda.testing.assert_close(got, want, **near)

@@ -94,16 +94,30 @@ void columns(const T* in,
 }
 
 template <class T>
-void row_backward(
-    const T* grad, const T* y, T* __restrict out, int64_t n, bool log) {
+[[gnu::always_inline]] inline T restoring(T sum, T rounding) {
+  return math::abs(sum - T(1)) <= rounding ? T(1) / sum : T(1);
+}
+
+template <class T>
+void row_backward(const T* grad,
+                  const T* y,
+                  T* __restrict out,
+                  int64_t n,
+                  bool log,
+                  T rounding) {
   auto add = [](T a, T b) { return a + b; };
   if (log) {
     T sum = fold(n, T(0), [&](int64_t i) { return grad[i]; }, add);
     for (int64_t i = 0; i < n; ++i) out[i] = grad[i] - math::exp(y[i]) * sum;
     return;
   }
-  T sum = fold(n, T(0), [&](int64_t i) { return grad[i] * y[i]; }, add);
-  for (int64_t i = 0; i < n; ++i) out[i] = (grad[i] - sum) * y[i];
+  T scale = 1;
+  if (rounding > T(0)) {
+    scale = restoring(
+        fold(n, T(0), [&](int64_t i) { return y[i]; }, add), rounding);
+  }
+  T sum = fold(n, T(0), [&](int64_t i) { return grad[i] * y[i]; }, add) * scale;
+  for (int64_t i = 0; i < n; ++i) out[i] = (grad[i] - sum) * (y[i] * scale);
 }
 
 template <class T>
@@ -113,16 +127,25 @@ void columns_backward(const T* grad,
                       int64_t n,
                       int64_t stride,
                       int64_t count,
-                      bool log) {
-  T sum[kSoftmaxColumns];
-  for (int64_t c = 0; c < count; ++c) sum[c] = T(0);
+                      bool log,
+                      T rounding) {
+  T sum[kSoftmaxColumns], scale[kSoftmaxColumns];
+  for (int64_t c = 0; c < count; ++c) sum[c] = T(0), scale[c] = T(1);
+  if (!log && rounding > T(0)) {
+    for (int64_t i = 0; i < n; ++i) {
+      const T* v = y + i * stride;
+      for (int64_t c = 0; c < count; ++c) sum[c] += v[c];
+    }
+    for (int64_t c = 0; c < count; ++c) scale[c] = restoring(sum[c], rounding);
+    for (int64_t c = 0; c < count; ++c) sum[c] = T(0);
+  }
   for (int64_t i = 0; i < n; ++i) {
     const T* g = grad + i * stride;
     const T* v = y + i * stride;
     if (log) {
       for (int64_t c = 0; c < count; ++c) sum[c] += g[c];
     } else {
-      for (int64_t c = 0; c < count; ++c) sum[c] += g[c] * v[c];
+      for (int64_t c = 0; c < count; ++c) sum[c] += g[c] * (v[c] * scale[c]);
     }
   }
   for (int64_t i = 0; i < n; ++i) {
@@ -134,7 +157,9 @@ void columns_backward(const T* grad,
         o[c] = g[c] - math::exp(v[c]) * sum[c];
       }
     } else {
-      for (int64_t c = 0; c < count; ++c) o[c] = (g[c] - sum[c]) * v[c];
+      for (int64_t c = 0; c < count; ++c) {
+        o[c] = (g[c] - sum[c]) * (v[c] * scale[c]);
+      }
     }
   }
 }

@@ -16,14 +16,22 @@ struct SoftmaxKernels {
                   int64_t stride,
                   int64_t columns,
                   bool log);
-  void (*row_backward)(const T* grad, const T* y, T* out, int64_t n, bool log);
+  // Where y, no logarithm, sums to 1 but for `rounding`, it is divided by its
+  // sum first.
+  void (*row_backward)(const T* grad,
+                       const T* y,
+                       T* out,
+                       int64_t n,
+                       bool log,
+                       T rounding);
   void (*columns_backward)(const T* grad,
                            const T* y,
                            T* out,
                            int64_t n,
                            int64_t stride,
                            int64_t columns,
-                           bool log);
+                           bool log,
+                           T rounding);
 };
 
 // Columns that a call may have at most.
