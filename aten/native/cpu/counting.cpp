@@ -4,6 +4,7 @@
 #include <taeda/aten/native/counting.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/count_integers.h>
+#include <taeda/aten/native/cpu/halving.h>
 #include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/bincount.h>
@@ -18,19 +19,13 @@ namespace taeda::native {
 namespace {
 
 // How many of the row's elements come before v (with its equals if `right`).
-// Halves are chosen without branches, which no processor could predict.
 template <class T>
 int64_t place_of(
     const T* row, const int64_t* sorter, int64_t n, T v, bool right) {
-  int64_t low = 0;
-  while (n > 0) {
-    int64_t half = n - n / 2, last = low + half - 1;
-    T x = row[sorter == nullptr ? last : sorter[last]];
-    bool before = right ? !(x > v) : !(x >= v);
-    low += before ? half : 0;
-    n -= half;
-  }
-  return low;
+  return count_before(n, [&](int64_t i) {
+    T x = row[sorter == nullptr ? i : sorter[i]];
+    return right ? !(x > v) : !(x >= v);
+  });
 }
 
 template <class F>

@@ -1,4 +1,5 @@
 #include <taeda/aten/native/cpu/distribution_samplers.h>
+#include <taeda/aten/native/cpu/halving.h>
 #include <taeda/aten/native/cpu/random_draw.h>
 #include <taeda/c10/util/bfloat16.h>
 #include <taeda/c10/util/check.h>
@@ -297,14 +298,11 @@ void fill_multinomial(int64_t* out,
     cumulative[j] = sum;
   }
   TAEDA_CHECK(sum > 0, "multinomial: the weights of a row sum to ", sum);
-  for (C& value : cumulative) value /= sum;
-  // Rounding must not leave a gap below 1 that no category covers.
-  cumulative[categories - 1] = 1;
   for (int64_t i = 0; i < samples; ++i) {
     const double u = draw_uniform(generator);
-    const auto found =
-        std::lower_bound(cumulative.begin(), cumulative.end(), u);
-    out[i] = found - cumulative.begin();
+    // The last covers all up to 1: rounding must leave no gap below.
+    out[i] = count_before(categories - 1,
+                          [&](int64_t j) { return cumulative[j] / sum < u; });
   }
 }
 
