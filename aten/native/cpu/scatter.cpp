@@ -66,15 +66,16 @@ struct Rows {
 void check_positions(const Tensor& index, int64_t dim, int64_t size) {
   const int64_t* p = index.const_data<int64_t>();
   // The sign of either difference tells that one is outside.
-  int64_t n = index.numel();
-  uint64_t last = static_cast<uint64_t>(size) - 1, signs = 0;
-#pragma GCC unroll 4
-  for (int64_t i = 0; i < n; ++i) {
-    uint64_t at = static_cast<uint64_t>(p[i]);
+  typedef uint64_t Two __attribute__((vector_size(16), aligned(8), may_alias));
+  int64_t n = index.numel(), i = 0;
+  const uint64_t last = static_cast<uint64_t>(size) - 1;
+  Two signs = {};
+  for (; i + 2 <= n; i += 2) {
+    Two at = *reinterpret_cast<const Two*>(p + i);
     signs |= at | (last - at);
   }
-  if (signs >> 63 == 0) return;
-  for (int64_t i = 0; i < n; ++i) {
+  if ((signs[0] | signs[1]) >> 63 != 0) i = 0;
+  for (; i < n; ++i) {
     if (p[i] < 0 || p[i] >= size) out_of_bounds(p[i], dim, size);
   }
 }
