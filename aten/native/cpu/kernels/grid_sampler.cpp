@@ -19,13 +19,15 @@ struct Place {
   double at, slope;
 };
 
-Place pixel_of(double coordinate, int64_t size, bool align_corners) {
+[[gnu::always_inline]] inline Place pixel_of(double coordinate,
+                                             int64_t size,
+                                             bool align_corners) {
   double n = static_cast<double>(size);
   if (align_corners) return {(coordinate + 1) / 2 * (n - 1), (n - 1) / 2};
   return {((coordinate + 1) * n - 1) / 2, n / 2};
 }
 
-Place clipped(Place p, int64_t size) {
+[[gnu::always_inline]] inline Place clipped(Place p, int64_t size) {
   double last = static_cast<double>(size - 1);
   if (!(p.at > 0)) return {0.0, 0.0};
   return p.at >= last ? Place{last, 0.0} : p;
@@ -45,7 +47,9 @@ Place reflected(Place p, int64_t low, int64_t high) {
               : Place{span - rest + least, -p.slope * sign};
 }
 
-Place inside(Place p, int64_t size, const Sampling& how) {
+[[gnu::always_inline]] inline Place inside(Place p,
+                                           int64_t size,
+                                           const Sampling& how) {
   if (how.beyond == Sampling::kBorder) {
     p = clipped(p, size);
   } else if (how.beyond == Sampling::kReflection) {
@@ -85,7 +89,9 @@ std::array<double, 2> keys(double x) {
 
 // N is how many elements the interpolation reads: 1, 2 or 4.
 template <class T, size_t N>
-AxisTaps<T, N> axis_taps(double coordinate, int64_t size, const Sampling& how) {
+[[gnu::always_inline]] inline AxisTaps<T, N> axis_taps(double coordinate,
+                                                       int64_t size,
+                                                       const Sampling& how) {
   AxisTaps<T, N> taps;
   Place pixel = pixel_of(coordinate, size, how.align_corners);
   if constexpr (N == 4) {
@@ -130,7 +136,9 @@ struct PlaceTaps {
 };
 
 template <bool kSlopes, class T, size_t N, size_t D>
-void place_taps(const T* place, const GridJob& job, PlaceTaps<T, N, D>& taps) {
+[[gnu::always_inline]] inline void place_taps(const T* place,
+                                              const GridJob& job,
+                                              PlaceTaps<T, N, D>& taps) {
   std::array<AxisTaps<T, N>, D> axes;
   // The grid names the last axis first.
   for (size_t d = 0; d < D; ++d) {
