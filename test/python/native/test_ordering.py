@@ -76,7 +76,8 @@ def test_places_in_sorted_rows(right, count):
         rows = np.sort(draw.integers(0, 20, (3, n)), axis=1)
         values = draw.integers(-1, 21, (3, count))
         side = "right" if right else "left"
-        wanted = [np.searchsorted(*pair, side).tolist() for pair in zip(rows, values)]
+        pairs = zip(rows, values, strict=True)
+        wanted = [np.searchsorted(*pair, side).tolist() for pair in pairs]
         of = taeda.from_numpy
         found = taeda.searchsorted(of(rows), of(values), right=right)
         assert found.tolist() == wanted
