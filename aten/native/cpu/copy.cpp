@@ -3,12 +3,14 @@
 #include <taeda/aten/iter/iteration_space.h>
 #include <taeda/aten/iter/launch.h>
 #include <taeda/aten/native/cpu/copy.h>
+#include <taeda/aten/native/cpu/copy_row.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 #include <taeda/aten/native/cpu/kernels/convert.h>
 #include <taeda/aten/native/cpu/transposed_copy.h>
 #include <taeda/aten/parallel/parallel.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace taeda {
@@ -203,6 +205,68 @@ void expanded_strides(const TensorBase& src,
   }
 }
 
+// Note [Short rows]
+// Rows of few elements (pairs of repeated ones, windows, what stack puts side
+// by side) would take longer to begin than to copy. Rows of bytes are copied in
+// a plain loop; of others the columns are, each a long strided line, for as
+// many rows at a time as the first cache holds.
+constexpr int64_t kShortRow = 32, kColumn = 1024;
+
+// Where rows overlap what is written last stays, so the order counts.
+bool has_short_rows(const IterationSpace& space) {
+  if (space.dim() < 2 || space.size(0) >= kShortRow) return false;
+  int64_t row = space.size(0) * std::abs(space.stride(0, 0));
+  return std::abs(space.stride(0, 1)) >= row &&
+         space.size(1) >= std::max<int64_t>(space.size(0), 8);
+}
+
+void copy_short_rows(const IterationSpace& space,
+                     int64_t rows,
+                     Conversion& conversion,
+                     char* dst,
+                     const char* src) {
+  auto unit = static_cast<int64_t>(element_size(conversion.from));
+  int64_t to = space.stride(0, 1), from = space.stride(1, 1);
+  bool bytes = conversion.same && space.stride(0, 0) == unit &&
+               space.stride(1, 0) == unit;
+  for (int64_t r = 0; bytes && r < rows; ++r) {
+    copy_row(dst + r * to, src + r * from, space.size(0) * unit);
+  }
+  for (int64_t k = 0; !bytes && k < space.size(0); ++k) {
+    conversion.run(src + k * space.stride(1, 0),
+                   from,
+                   dst + k * space.stride(0, 0),
+                   to,
+                   rows);
+  }
+}
+
+void convert_short_rows(const IterationSpace& space,
+                        const Conversion& conversion,
+                        char* dst,
+                        const char* src) {
+  int64_t blocks = (space.size(1) + kColumn - 1) / kColumn;
+  int64_t planes = space.numel() / (space.size(0) * space.size(1));
+  int64_t work = space.size(0) * std::min(space.size(1), kColumn);
+  parallel_for(
+      0, planes * blocks, kCopyGrain / work + 1, [&](int64_t b, int64_t e) {
+        Conversion c = conversion;
+        for (int64_t at = b; at < e; ++at) {
+          int64_t plane = at / blocks, row = at % blocks * kColumn;
+          int64_t to = row * space.stride(0, 1),
+                  from = row * space.stride(1, 1);
+          for (int d = 2; d < space.dim(); ++d) {
+            int64_t index = plane % space.size(d);
+            plane /= space.size(d);
+            to += index * space.stride(0, d);
+            from += index * space.stride(1, d);
+          }
+          int64_t rows = std::min(kColumn, space.size(1) - row);
+          copy_short_rows(space, rows, c, dst + to, src + from);
+        }
+      });
+}
+
 void convert_space(const IterationSpace& space,
                    Conversion conversion,
                    char* dst,
@@ -210,6 +274,9 @@ void convert_space(const IterationSpace& space,
   if (conversion.same &&
       copy_transposed(space, dst, src, element_size(conversion.from))) {
     return;
+  }
+  if (has_short_rows(space)) {
+    return convert_short_rows(space, conversion, dst, src);
   }
   parallel_for(0, space.numel(), kCopyGrain, [&](int64_t begin, int64_t end) {
     OperandWalker in(space, 1, begin);

@@ -4,6 +4,7 @@
 #include <taeda/aten/native/counting.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/count_integers.h>
+#include <taeda/aten/native/cpu/halving.h>
 #include <taeda/aten/native/dim_rules.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/bincount.h>
@@ -17,22 +18,57 @@ namespace taeda::native {
 
 namespace {
 
-// How many of the row's elements come before v (with its equals if `right`).
+// Rows that are searched, and the orders that sort them (null: they are).
 template <class T>
-int64_t place_of(
-    const T* row, const int64_t* sorter, int64_t n, T v, bool right) {
-  int64_t low = 0, high = n;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    T x = row[sorter == nullptr ? middle : sorter[middle]];
-    bool before = right ? !(x > v) : !(x >= v);
-    if (before) {
-      low = middle + 1;
-    } else {
-      high = middle;
+struct Searched {
+  const T* rows;
+  const int64_t* orders;
+  int64_t n;
+  int64_t width;  // values a row is searched for; 0: one row for all
+  bool right;     // equals come before
+};
+
+// How many elements come before each of kLanes values, from v[begin] on.
+template <int kLanes, class T>
+void find_some(const Searched<T>& in,
+               const T* v,
+               int64_t begin,
+               int64_t (&places)[kLanes]) {
+  int64_t first[kLanes];
+  T value[kLanes];
+  for (int l = 0; l < kLanes; ++l) {
+    first[l] = in.width > 0 ? (begin + l) / in.width * in.n : 0;
+    value[l] = v[begin + l];
+  }
+  auto at = [&](int l, int64_t i) {
+    return in
+        .rows[first[l] + (in.orders == nullptr ? i : in.orders[first[l] + i])];
+  };
+  if (in.right) {
+    count_before(
+        in.n, places, [&](int l, int64_t i) { return !(at(l, i) > value[l]); });
+  } else {
+    count_before(in.n, places, [&](int l, int64_t i) {
+      return !(at(l, i) >= value[l]);
+    });
+  }
+}
+
+template <class T, class Place>
+void find_range(
+    const Searched<T>& in, const T* v, int64_t begin, int64_t end, Place* to) {
+  constexpr int kLanes = 8;
+  int64_t places[kLanes], last[1];
+  for (; begin + kLanes <= end; begin += kLanes) {
+    find_some(in, v, begin, places);
+    for (int l = 0; l < kLanes; ++l) {
+      to[begin + l] = static_cast<Place>(places[l]);
     }
   }
-  return low;
+  for (; begin < end; ++begin) {
+    find_some(in, v, begin, last);
+    to[begin] = static_cast<Place>(last[0]);
+  }
 }
 
 template <class F>
@@ -68,14 +104,10 @@ void find_places(const Tensor& sequence,
   auto search = [&]<class Place>(Place* to) {
     visit_real("searchsorted", type, [&](auto tag) {
       using T = decltype(tag);
-      const T* x = rows.const_data<T>();
       const T* v = values.const_data<T>();
+      Searched<T> in{rows.const_data<T>(), places, n, width, right};
       parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          int64_t row = width > 0 ? i / width * n : 0;
-          const int64_t* p = places == nullptr ? nullptr : places + row;
-          to[i] = static_cast<Place>(place_of(x + row, p, n, v[i], right));
-        }
+        find_range(in, v, begin, end, to);
       });
     });
   };

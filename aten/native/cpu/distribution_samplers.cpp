@@ -1,4 +1,5 @@
 #include <taeda/aten/native/cpu/distribution_samplers.h>
+#include <taeda/aten/native/cpu/halving.h>
 #include <taeda/aten/native/cpu/random_draw.h>
 #include <taeda/c10/util/bfloat16.h>
 #include <taeda/c10/util/check.h>
@@ -278,6 +279,22 @@ void fill_standard_gamma(T* out,
   }
 }
 
+// Fills `cumulative` and gives the least weight if that is below zero. Apart
+// from what calls functions, which would keep the sum in memory.
+template <typename T, typename C>
+[[gnu::noinline]] static C cumulate(const T* weights,
+                                    int64_t stride,
+                                    std::vector<C>& cumulative) {
+  C sum = 0, least = 0;
+  for (C& upto : cumulative) {
+    const C weight = *weights;
+    least = weight < least ? weight : least;
+    upto = sum += weight;
+    weights += stride;
+  }
+  return least;
+}
+
 template <typename T>
 void fill_multinomial(int64_t* out,
                       int64_t samples,
@@ -287,24 +304,28 @@ void fill_multinomial(int64_t* out,
                       CpuGeneratorImpl& generator) {
   using C = ComputeType<T>;
   std::vector<C> cumulative(static_cast<size_t>(categories));
-  C sum = 0;
-  for (int64_t j = 0; j < categories; ++j) {
+  const C least = cumulate(weights, weight_stride, cumulative);
+  const C sum = cumulative.empty() ? C(0) : cumulative.back();
+  // A weight that is no number makes the sum none.
+  for (int64_t j = 0; !(least == 0 && sum < INFINITY) && j < categories; ++j) {
     const C weight = weights[j * weight_stride];
     TAEDA_CHECK(weight >= 0 && std::isfinite(weight),
                 "multinomial: expected finite weights >= 0, got ",
                 weight);
-    sum += weight;
-    cumulative[j] = sum;
   }
   TAEDA_CHECK(sum > 0, "multinomial: the weights of a row sum to ", sum);
-  for (C& value : cumulative) value /= sum;
-  // Rounding must not leave a gap below 1 that no category covers.
-  cumulative[categories - 1] = 1;
   for (int64_t i = 0; i < samples; ++i) {
     const double u = draw_uniform(generator);
-    const auto found =
-        std::lower_bound(cumulative.begin(), cumulative.end(), u);
-    out[i] = found - cumulative.begin();
+    // The last covers all up to 1: rounding must leave no gap below. Found by
+    // a product, and corrected by the quotient, which decides.
+    const int64_t last = categories - 1;
+    const double level = u * static_cast<double>(sum);
+    const auto before = [&](int64_t j) { return cumulative[j] / sum < u; };
+    int64_t found =
+        count_before(last, [&](int64_t j) { return cumulative[j] < level; });
+    while (found > 0 && !before(found - 1)) --found;
+    while (found < last && before(found)) ++found;
+    out[i] = found;
   }
 }
 

@@ -1,6 +1,8 @@
 // Rows of a table, joined over bags of indices.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/argument_checks.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/row_sums.h>
 #include <taeda/aten/native/embedding_bag.h>
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -70,25 +72,22 @@ struct BagJob {
   int64_t width, padding;
 };
 
-template <class T, class A>
-int64_t sum_bag(const BagJob<T>& job,
-                int64_t from,
-                int64_t to,
-                T* out,
-                A* __restrict sums) {
-  std::fill(sums, sums + job.width, A(0));
-  int64_t size = 0;
-  for (int64_t i = from; i < to; ++i) {
-    if (job.index[i] == job.padding) continue;
-    const T* __restrict row = job.table + job.index[i] * job.width;
-    A factor = job.factors != nullptr ? static_cast<A>(job.factors[i]) : A(1);
-#pragma omp simd
-    for (int64_t j = 0; j < job.width; ++j) {
-      sums[j] += factor * static_cast<A>(row[j]);
-    }
-    ++size;
-  }
-  for (int64_t j = 0; j < job.width; ++j) out[j] = static_cast<T>(sums[j]);
+template <class T>
+int64_t sum_bag(
+    const BagJob<T>& job, int64_t from, int64_t to, bool mean, T* out) {
+  const int64_t* index = job.index + from;
+  int64_t count = to - from;
+  int64_t size = count - std::count(index, index + count, job.padding);
+  TAEDA_ISA_TABLE(kRowSumTable)
+      .of<T>()
+      .sum_rows(job.table,
+                job.width,
+                index,
+                job.factors == nullptr ? nullptr : job.factors + from,
+                count,
+                job.padding,
+                mean ? std::max<int64_t>(size, 1) : 1,
+                out);
   return size;
 }
 
@@ -138,7 +137,6 @@ void _embedding_bag_cpu(const Tensor& weight,
   if (mode == kMax) fill_with(out3, int64_t{0});
   visit_norm_type("embedding_bag", weight.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    using A = lane_sum_t<T>;
     int64_t width = table.sizes()[1];
     BagJob<T> job{table.const_data<T>(),
                   factors.defined() ? factors.const_data<T>() : nullptr,
@@ -148,7 +146,6 @@ void _embedding_bag_cpu(const Tensor& weight,
     T* out = out0.mutable_data<T>();
     int64_t* where = mode == kMax ? out3.mutable_data<int64_t>() : nullptr;
     parallel_for(0, bags.count(), 64, [&](int64_t begin, int64_t end) {
-      std::vector<A> sums(static_cast<size_t>(width));
       for (int64_t b = begin; b < end; ++b) {
         int64_t from = bags.begin[static_cast<size_t>(b)];
         int64_t to = bags.begin[static_cast<size_t>(b) + 1];
@@ -158,12 +155,7 @@ void _embedding_bag_cpu(const Tensor& weight,
           sizes[b] = max_bag(job, from, to, row, where + b * width);
           continue;
         }
-        sizes[b] = sum_bag(job, from, to, row, sums.data());
-        if (mode == kSum || sizes[b] == 0) continue;
-        A count = static_cast<A>(sizes[b]);
-        for (int64_t j = 0; j < width; ++j) {
-          row[j] = static_cast<T>(sums[static_cast<size_t>(j)] / count);
-        }
+        sizes[b] = sum_bag(job, from, to, mode != kSum, row);
       }
     });
   });

@@ -2,6 +2,7 @@
 // index_add, index_copy, index_fill, index_reduce.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/output.h>
+#include <taeda/aten/native/blas/gemm.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/index_dim.h>
 #include <taeda/aten/native/indexing.h>
@@ -91,7 +92,9 @@ void copy_picked(T* __restrict to,
                  int64_t begin,
                  int64_t end) {
   if (blocks.empty()) {
-    for (int64_t k = begin; k < end; ++k) to[k] = from[at[k]];
+    const int64_t* __restrict places = at.data();
+#pragma GCC unroll 8
+    for (int64_t k = begin; k < end; ++k) to[k] = from[places[k]];
     return;
   }
   auto block = blocks.begin();
@@ -150,24 +153,44 @@ void index_select_cpu(const Tensor& self,
 
 namespace {
 
-// write(place, value) for every element of the slices, in the order of index.
-template <class T, class F>
+// What becomes of a place that gets a value, of one and of rows of them.
+template <class T>
+struct AddTo {
+  static void one(T& to, T value) { to = sum_of<T>(to, value); }
+  static void row(T* to, const T* from, int64_t n) {
+    constexpr int64_t kLong = 16;  // below, the call costs more than it saves
+    if constexpr (std::is_floating_point_v<T>) {
+      if (n >= kLong) return blas::axpy<T>(n, T(1), from, 1, to, 1);
+    }
+    for (int64_t i = 0; i < n; ++i) one(to[i], from[i]);
+  }
+};
+template <class T>
+struct CopyTo {
+  static void one(T& to, T value) { to = value; }
+  static void row(T* to, const T* from, int64_t n) { std::copy_n(from, n, to); }
+};
+
+// Writes every slice, in the order of index.
+template <class Write, class T>
 void write_slices(const Tensor& self,
                   int64_t dim,
                   const std::vector<int64_t>& at,
-                  const Tensor& source,
-                  F&& write) {
+                  const Tensor& source) {
   WorkingCopy work(self);
   Tensor from = contiguous(source);
   AroundDim around(self.sizes(), dim);
   T* to = static_cast<T*>(work.tensor().mutable_raw_data());
   const T* in = static_cast<const T*>(from.const_raw_data());
-  int64_t count = static_cast<int64_t>(at.size());
-  for (int64_t o = 0; o < around.outer; ++o) {
-    for (int64_t k = 0; k < count; ++k) {
-      T* row = to + (o * around.size + at[k]) * around.inner;
-      const T* values = in + (o * count + k) * around.inner;
-      for (int64_t i = 0; i < around.inner; ++i) write(row[i], values[i]);
+  int64_t count = static_cast<int64_t>(at.size()), inner = around.inner;
+  const int64_t* places = at.data();
+  for (int64_t o = 0; o < around.outer; ++o, in += count * inner) {
+    T* slices = to + o * around.size * inner;
+    for (int64_t k = 0; inner == 1 && k < count; ++k) {
+      Write::one(slices[places[k]], in[k]);
+    }
+    for (int64_t k = 0; inner > 1 && k < count; ++k) {
+      Write::row(slices + places[k] * inner, in + k * inner, inner);
     }
   }
   work.finish();
@@ -194,9 +217,7 @@ void index_add_cpu(const Tensor& self,
   Tensor scaled = factor.equal(1.0) ? source : ops::mul(source, factor);
   visit_type(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    write_slices<T>(out, dim, at, scaled, [](T& place, T value) {
-      place = sum_of<T>(place, value);
-    });
+    write_slices<AddTo<T>, T>(out, dim, at, scaled);
   });
 }
 
@@ -210,8 +231,7 @@ void index_copy_cpu(const Tensor& self,
   if (source.numel() == 0) return;
   visit_size(self.itemsize(), [&](auto tag) {
     using T = decltype(tag);
-    write_slices<T>(
-        out, dim, at, source, [](T& place, T value) { place = value; });
+    write_slices<CopyTo<T>, T>(out, dim, at, source);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <taeda/gen/native/cat.h>
 #include <taeda/gen/native/stack.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace taeda::native {
@@ -14,6 +15,7 @@ namespace taeda::native {
 namespace {
 
 constexpr size_t kParallelBytes = 1 << 18;
+constexpr size_t kShortWidth = 64;
 
 // Whether rows of bytes can be copied as they are.
 bool is_plain(const Tensor& t, const Tensor& out) {
@@ -26,10 +28,45 @@ struct Piece {
   size_t bytes;  // of one row
 };
 
-void copy_rows(ArrayRef<Piece> pieces, int64_t rows, size_t width, char* out) {
+// Rows [begin, end) of pieces that are too short for a call each: a block of
+// rows at a time, each piece's elements below each other.
+void copy_columns(ArrayRef<Piece> pieces,
+                  ScalarType unit,
+                  int64_t begin,
+                  int64_t end,
+                  size_t width,
+                  char* out) {
+  constexpr int64_t kBlock = 1024;
+  auto size = static_cast<int64_t>(element_size(unit));
+  for (int64_t row = begin; row < end; row += kBlock) {
+    char* to = out + static_cast<size_t>(row) * width;
+    for (const Piece& p : pieces) {
+      int64_t count = static_cast<int64_t>(p.bytes) / size;
+      int64_t sizes[] = {std::min(kBlock, end - row), count};
+      int64_t to_strides[] = {static_cast<int64_t>(width) / size, 1};
+      int64_t from_strides[] = {count, 1};
+      copy_strided(to,
+                   to_strides,
+                   p.data + static_cast<size_t>(row) * p.bytes,
+                   from_strides,
+                   sizes,
+                   unit);
+      to += p.bytes;
+    }
+  }
+}
+
+void copy_rows(ArrayRef<Piece> pieces,
+               ScalarType unit,
+               int64_t rows,
+               size_t width,
+               char* out) {
   int64_t grain =
       width == 0 ? rows : static_cast<int64_t>(kParallelBytes / width) + 1;
   parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+    if (width < kShortWidth * pieces.size()) {
+      return copy_columns(pieces, unit, begin, end, width, out);
+    }
     for (int64_t row = begin; row < end; ++row) {
       char* to = out + static_cast<size_t>(row) * width;
       for (const Piece& p : pieces) {
@@ -59,6 +96,7 @@ void cat_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
                         t.nbytes() / static_cast<size_t>(rows)});
     }
     copy_rows(pieces,
+              out.dtype(),
               rows,
               out.nbytes() / static_cast<size_t>(rows),
               static_cast<char*>(out.mutable_raw_data()));
@@ -92,6 +130,7 @@ void stack_cpu(TensorList tensors, int64_t dim, const Tensor& out) {
                         t.nbytes() / static_cast<size_t>(rows)});
     }
     copy_rows(pieces,
+              out.dtype(),
               rows,
               out.nbytes() / static_cast<size_t>(rows),
               static_cast<char*>(out.mutable_raw_data()));

@@ -1,5 +1,6 @@
 // A tensor in a frame of one value.
 #include <taeda/aten/iter/copy.h>
+#include <taeda/aten/native/cpu/copy_row.h>
 #include <taeda/aten/native/creation.h>
 #include <taeda/aten/native/indexing.h>
 #include <taeda/aten/parallel/parallel.h>
@@ -35,19 +36,6 @@ SmallVector<Kept, 5> kept_of(const Tensor& self, ArrayRef<int64_t> pad) {
         {std::max<int64_t>(-before, 0), std::max<int64_t>(before, 0), count});
   }
   return all;
-}
-
-// memcpy whose call would cost more than a short row.
-inline void copy_row(char* to, const char* from, int64_t bytes) {
-  constexpr int64_t kStep = 16, kShort = 512;
-  if (bytes < kStep || bytes > kShort) {
-    std::memcpy(to, from, static_cast<size_t>(bytes));
-    return;
-  }
-  for (int64_t i = 0; i + kStep <= bytes; i += kStep) {
-    std::memcpy(to + i, from + i, kStep);
-  }
-  std::memcpy(to + bytes - kStep, from + bytes - kStep, kStep);
 }
 
 // Where in the input the part of a plane (the last two dims) begins that is

@@ -1,7 +1,9 @@
 // Distances between all rows of one or two matrices.
 #include <taeda/aten/core/dtype_rule.h>
 #include <taeda/aten/iter/copy.h>
-#include <taeda/aten/native/argument_checks.h>
+#include <taeda/aten/native/blas/gemm.h>
+#include <taeda/aten/native/cpu/isa_table.h>
+#include <taeda/aten/native/cpu/kernels/distances.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_cdist_backward.h>
 #include <taeda/gen/native/_cdist_forward.h>
@@ -10,96 +12,119 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace taeda::native {
 
 namespace {
 
-// A norm: how a difference joins the sum, what the sum becomes, and the
-// distance's derivative by a difference.
 template <class T>
-struct NormZero {
-  T add(T sum, T d) const { return sum + (d != 0 ? T(1) : T(0)); }
-  T finish(T sum) const { return sum; }
-  T slope(T, T) const { return T(0); }
-};
-template <class T>
-T sign_of(T d) {
-  return static_cast<T>((d > 0) - (d < 0));
+RowDistances<T> rows_of(double p, int64_t width) {
+  NormKind kind = p == 0          ? NormKind::kZero
+                  : p == 1        ? NormKind::kOne
+                  : p == 2        ? NormKind::kTwo
+                  : std::isinf(p) ? NormKind::kMax
+                                  : NormKind::kAny;
+  return {kind, static_cast<T>(p), width, /*pairs=*/false, /*step=*/0};
 }
+
 template <class T>
-struct NormOne {
-  T add(T sum, T d) const { return sum + std::abs(d); }
-  T finish(T sum) const { return sum; }
-  T slope(T d, T) const { return sign_of(d); }
-};
-template <class T>
-struct NormTwo {
-  T add(T sum, T d) const { return sum + d * d; }
-  T finish(T sum) const { return std::sqrt(sum); }
-  T slope(T d, T dist) const { return dist == 0 ? T(0) : d / dist; }
-};
-template <class T>
-struct NormMax {
-  T add(T sum, T d) const { return std::max(sum, std::abs(d)); }
-  T finish(T sum) const { return sum; }
-  T slope(T d, T dist) const { return std::abs(d) == dist ? sign_of(d) : T(0); }
-};
-template <class T>
-struct NormAny {
-  T p;
-  T add(T sum, T d) const { return sum + std::pow(std::abs(d), p); }
-  T finish(T sum) const { return std::pow(sum, 1 / p); }
-  T slope(T d, T dist) const {
-    if (dist == 0 || (p < 1 && d == 0)) return T(0);
-    return sign_of(d) * std::pow(std::abs(d), p - 1) / std::pow(dist, p - 1);
-  }
-};
+const DistanceKernels<T>& kernels() {
+  return TAEDA_ISA_TABLE(kDistanceTable).of(T{});
+}
 
 template <class F>
-void visit_norm(std::string_view op, ScalarType type, double p, F&& f) {
-  auto with = [&](auto tag) {
-    using T = decltype(tag);
-    if (p == 0) return f(tag, NormZero<T>());
-    if (p == 1) return f(tag, NormOne<T>());
-    if (p == 2) return f(tag, NormTwo<T>());
-    if (std::isinf(p)) return f(tag, NormMax<T>());
-    f(tag, NormAny<T>{static_cast<T>(p)});
-  };
-  if (type == kFloat) return with(float{});
-  if (type == kDouble) return with(double{});
+void visit_distances(std::string_view op, ScalarType type, F&& f) {
+  if (type == kFloat) return f(float{});
+  if (type == kDouble) return f(double{});
   not_implemented_for(op, type);
 }
 
-template <class T, class N>
-T distance(const T* a, const T* b, int64_t width, const N& norm) {
-  T sum = 0;
-  for (int64_t j = 0; j < width; ++j) sum = norm.add(sum, a[j] - b[j]);
-  return norm.finish(sum);
-}
-
-// Adds the derivative of a distance to the row it is taken from.
-template <class T, class N>
-void add_slope(
-    const T* a, const T* b, int64_t width, const N& norm, T g, T dist, T* to) {
-  if (g == 0) return;
-  for (int64_t j = 0; j < width; ++j) {
-    to[j] += g * norm.slope(a[j] - b[j], dist);
-  }
-}
-
-struct Pairs {
+struct Matrices {
   int64_t batch = 1, n, m, width;
 };
 
-Pairs pairs_of(const Tensor& x1, const Tensor& x2) {
-  Pairs p{1, x1.size(-2), x2.size(-2), x1.size(-1)};
-  for (int64_t d = 0; d + 2 < x1.dim(); ++d) p.batch *= x1.sizes()[d];
-  return p;
+Matrices matrices_of(const Tensor& x1, const Tensor& x2) {
+  Matrices s{1, x1.size(-2), x2.size(-2), x1.size(-1)};
+  for (int64_t d = 0; d + 2 < x1.dim(); ++d) s.batch *= x1.sizes()[d];
+  return s;
 }
 
 int64_t grain_of(int64_t work) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1));
+}
+
+// Calls f(matrix, begin, end) for rows [begin, end) of each.
+template <class F>
+void for_rows(const Matrices& s, F&& f) {
+  int64_t grain = grain_of(s.m * s.width);
+  parallel_for(0, s.batch * s.n, grain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      int64_t matrix = begin / s.n, row = begin % s.n;
+      int64_t stop = std::min(s.n, row + end - begin);
+      f(matrix, row, stop);
+      begin += stop - row;
+    }
+  });
+}
+
+template <class T>
+void by_differences(
+    double p, const Matrices& s, const T* a, const T* b, T* out) {
+  RowDistances<T> how = rows_of<T>(p, s.width);
+  how.step = s.m;
+  for_rows(s, [&](int64_t matrix, int64_t begin, int64_t end) {
+    kernels<T>().distances(how,
+                           a + matrix * s.n * s.width,
+                           begin,
+                           end,
+                           b + matrix * s.m * s.width,
+                           s.m,
+                           out + matrix * s.n * s.m);
+  });
+}
+
+// Note [Distances by products] in kernels/distances.cpp.
+template <class T>
+void by_products(const Matrices& s, const T* a, const T* b, T* out) {
+  blas::gemm_batched<T>(blas::Op::kNone,
+                        blas::Op::kTrans,
+                        s.batch,
+                        s.n,
+                        s.m,
+                        s.width,
+                        T(-2),
+                        a,
+                        s.width,
+                        b,
+                        s.width,
+                        T(0),
+                        out,
+                        s.m,
+                        {s.n * s.width, s.m * s.width, s.n * s.m});
+  std::vector<T> a2(static_cast<size_t>(s.batch * s.n));
+  std::vector<T> b2(static_cast<size_t>(s.batch * s.m));
+  kernels<T>().squares(a, s.batch * s.n, s.width, a2.data());
+  kernels<T>().squares(b, s.batch * s.m, s.width, b2.data());
+  for_rows(s, [&](int64_t matrix, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t row = matrix * s.n + i;
+      kernels<T>().finish(a + row * s.width,
+                          a2[static_cast<size_t>(row)],
+                          b + matrix * s.m * s.width,
+                          b2.data() + matrix * s.m,
+                          s.m,
+                          s.width,
+                          out + row * s.m);
+    }
+  });
+}
+
+// Below a width the products save no time; PyTorch's modes say when they may.
+bool wants_products(const Matrices& s, double p, int64_t mode) {
+  constexpr int64_t kLeastWidth = 32, kLeastRows = 25;
+  if (p != 2 || s.width < kLeastWidth) return false;
+  return mode == 1 || (mode == 0 && std::max(s.n, s.m) > kLeastRows);
 }
 
 }  // namespace
@@ -107,23 +132,17 @@ int64_t grain_of(int64_t work) {
 void _cdist_forward_cpu(const Tensor& x1,
                         const Tensor& x2,
                         double p,
-                        std::optional<int64_t>,
+                        std::optional<int64_t> mode,
                         const Tensor& out) {
   Tensor a = contiguous(x1), b = contiguous(x2);
-  Pairs s = pairs_of(a, b);
-  visit_norm("cdist", a.dtype(), p, [&](auto tag, auto norm) {
+  Matrices s = matrices_of(a, b);
+  visit_distances("cdist", a.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    T* to = out.mutable_data<T>();
-    int64_t grain = grain_of(s.m * s.width);
-    parallel_for(0, s.batch * s.n, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const T* row = a.const_data<T>() + r * s.width;
-        const T* others = b.const_data<T>() + r / s.n * s.m * s.width;
-        for (int64_t j = 0; j < s.m; ++j) {
-          to[r * s.m + j] = distance(row, others + j * s.width, s.width, norm);
-        }
-      }
-    });
+    const T *from = a.const_data<T>(), *others = b.const_data<T>();
+    if (wants_products(s, p, mode.value_or(0))) {
+      return by_products(s, from, others, out.mutable_data<T>());
+    }
+    by_differences(p, s, from, others, out.mutable_data<T>());
   });
 }
 
@@ -135,24 +154,20 @@ void _cdist_backward_cpu(const Tensor& grad,
                          const Tensor& out) {
   Tensor a = contiguous(x1), b = contiguous(x2);
   Tensor g = contiguous(grad), d = contiguous(cdist);
-  Pairs s = pairs_of(a, b);
-  fill_with(out, int64_t{0});
-  visit_norm("cdist_backward", a.dtype(), p, [&](auto tag, auto norm) {
+  Matrices s = matrices_of(a, b);
+  visit_distances("cdist_backward", a.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    int64_t grain = grain_of(s.m * s.width);
-    parallel_for(0, s.batch * s.n, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const T* row = a.const_data<T>() + r * s.width;
-        const T* others = b.const_data<T>() + r / s.n * s.m * s.width;
-        for (int64_t j = 0; j < s.m; ++j) {
-          add_slope(row,
-                    others + j * s.width,
-                    s.width,
-                    norm,
-                    g.const_data<T>()[r * s.m + j],
-                    d.const_data<T>()[r * s.m + j],
-                    out.mutable_data<T>() + r * s.width);
-        }
+    RowDistances<T> how = rows_of<T>(p, s.width);
+    for_rows(s, [&](int64_t matrix, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t row = matrix * s.n + i;
+        kernels<T>().slopes(how,
+                            a.const_data<T>() + row * s.width,
+                            b.const_data<T>() + matrix * s.m * s.width,
+                            s.m,
+                            g.const_data<T>() + row * s.m,
+                            d.const_data<T>() + row * s.m,
+                            out.mutable_data<T>() + row * s.width);
       }
     });
   });
@@ -161,17 +176,32 @@ void _cdist_backward_cpu(const Tensor& grad,
 void _pdist_forward_cpu(const Tensor& self, double p, const Tensor& out) {
   Tensor x = contiguous(self);
   int64_t n = x.sizes()[0], width = x.sizes()[1];
-  visit_norm("pdist", x.dtype(), p, [&](auto tag, auto norm) {
+  visit_distances("pdist", x.dtype(), [&](auto tag) {
     using T = decltype(tag);
+    RowDistances<T> how = rows_of<T>(p, width);
+    how.pairs = true;
+    how.step = n;
     const T* rows = x.const_data<T>();
     T* to = out.mutable_data<T>();
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = i + 1; j < n; ++j) {
-        *to++ = distance(rows + i * width, rows + j * width, width, norm);
-      }
-    }
+    parallel_for(0, n, grain_of(n * width), [&](int64_t begin, int64_t end) {
+      kernels<T>().distances(how, rows, begin, end, rows, n, to);
+    });
   });
 }
+
+namespace {
+
+// Row i of a symmetric matrix of which the pairs j > i are given.
+template <class T>
+void symmetric_row(const T* pairs, int64_t n, int64_t i, T* row) {
+  for (int64_t j = 0; j < n; ++j) {
+    int64_t low = std::min(i, j), high = std::max(i, j);
+    int64_t at = low * n - low * (low + 3) / 2 - 1 + high;
+    row[j] = i == j ? T(0) : pairs[at];
+  }
+}
+
+}  // namespace
 
 void _pdist_backward_cpu(const Tensor& grad,
                          const Tensor& self,
@@ -180,21 +210,24 @@ void _pdist_backward_cpu(const Tensor& grad,
                          const Tensor& out) {
   Tensor x = contiguous(self), g = contiguous(grad), d = contiguous(pdist);
   int64_t n = x.sizes()[0], width = x.sizes()[1];
-  fill_with(out, int64_t{0});
-  visit_norm("pdist_backward", x.dtype(), p, [&](auto tag, auto norm) {
+  visit_distances("pdist_backward", x.dtype(), [&](auto tag) {
     using T = decltype(tag);
+    RowDistances<T> how = rows_of<T>(p, width);
     const T* rows = x.const_data<T>();
-    const T* slope = g.const_data<T>();
-    const T* dist = d.const_data<T>();
-    T* to = out.mutable_data<T>();
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = i + 1; j < n; ++j, ++slope, ++dist) {
-        const T* a = rows + i * width;
-        const T* b = rows + j * width;
-        add_slope(a, b, width, norm, *slope, *dist, to + i * width);
-        add_slope(b, a, width, norm, *slope, *dist, to + j * width);
+    parallel_for(0, n, grain_of(n * width), [&](int64_t begin, int64_t end) {
+      std::vector<T> slope(static_cast<size_t>(n)), distance(slope);
+      for (int64_t i = begin; i < end; ++i) {
+        symmetric_row(g.const_data<T>(), n, i, slope.data());
+        symmetric_row(d.const_data<T>(), n, i, distance.data());
+        kernels<T>().slopes(how,
+                            rows + i * width,
+                            rows,
+                            n,
+                            slope.data(),
+                            distance.data(),
+                            out.mutable_data<T>() + i * width);
       }
-    }
+    });
   });
 }
 

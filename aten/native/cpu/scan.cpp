@@ -162,11 +162,8 @@ void logcumsumexp_cpu(const Tensor& self, int64_t dim, const Tensor& out) {
 namespace {
 
 // A later element of the same size takes the place; NaN stays.
-template <class T>
-void running_extremum(const AlongDim& f,
-                      bool largest,
-                      T* values,
-                      int64_t* indices) {
+template <bool kLargest, class T>
+void running_extremum(const AlongDim& f, T* values, int64_t* indices) {
   const T* in = f.in<T>();
   parallel_for(0, f.rows(), 1 + kGrain / f.n, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -175,11 +172,9 @@ void running_extremum(const AlongDim& f,
       int64_t place = 0;
       for (int64_t i = 0; i < f.n; ++i, at += f.inner) {
         T v = in[at];
-        bool better = largest ? v >= best : v <= best;
-        if (best == best && (better || v != v)) {
+        bool better = kLargest ? v >= best : v <= best;
+        if (better || v != v) [[unlikely]] {
           best = v;
-          place = i;
-        } else if (v != v) {
           place = i;
         }
         values[at] = best;
@@ -197,17 +192,22 @@ void cumextremum(const Tensor& self,
   if (self.numel() == 0) return;
   ScalarType type = wide_type(self.dtype());
   AlongDim f = along_dim(self, dim, type);
-  Tensor work = make_tensor("cummax", self.sizes(), type);
-  Tensor places = make_tensor("cummax", self.sizes(), kLong);
+  auto room_of = [&](const Tensor& out, ScalarType t) {
+    bool fits = out.dtype() == t && out.is_contiguous();
+    return fits ? out : make_tensor("cummax", self.sizes(), t);
+  };
+  Tensor work = room_of(values, type), places = room_of(indices, kLong);
   visit_wide(type, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_arithmetic_v<T>) {
-      running_extremum<T>(
-          f, largest, work.mutable_data<T>(), places.mutable_data<int64_t>());
+      T* best = work.mutable_data<T>();
+      int64_t* at = places.mutable_data<int64_t>();
+      if (largest) return running_extremum<true>(f, best, at);
+      running_extremum<false>(f, best, at);
     }
   });
-  copy_into(values, work);
-  copy_into(indices, places);
+  if (!work.is_same(values)) copy_into(values, work);
+  if (!places.is_same(indices)) copy_into(indices, places);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 #include <taeda/gen/native/scatter_add.h>
 #include <taeda/gen/native/scatter_reduce.h>
 
-#include <cmath>
+#include <algorithm>
+#include <type_traits>
 #include <vector>
 
 namespace taeda::native {
@@ -64,15 +65,34 @@ struct Rows {
 
 void check_positions(const Tensor& index, int64_t dim, int64_t size) {
   const int64_t* p = index.const_data<int64_t>();
-  for (int64_t i = 0, n = index.numel(); i < n; ++i) {
-    if (static_cast<uint64_t>(p[i]) >= static_cast<uint64_t>(size)) {
-      out_of_bounds(p[i], dim, size);
-    }
+  // The sign of either difference tells that one is outside.
+  typedef uint64_t Two __attribute__((vector_size(16), aligned(8), may_alias));
+  int64_t n = index.numel(), i = 0;
+  const uint64_t last = static_cast<uint64_t>(size) - 1;
+  Two signs = {};
+  for (; i + 2 <= n; i += 2) {
+    Two at = *reinterpret_cast<const Two*>(p + i);
+    signs |= at | (last - at);
+  }
+  if ((signs[0] | signs[1]) >> 63 != 0) i = 0;
+  for (; i < n; ++i) {
+    if (p[i] < 0 || p[i] >= size) out_of_bounds(p[i], dim, size);
   }
 }
 
 int64_t dim_size(IntArrayRef sizes, int64_t dim) {
   return sizes.empty() ? 1 : sizes[dim];
+}
+
+// Calls f(step, along): an element's place is i * step + index * along. Both
+// are constants along the last dim, where no products are left.
+template <class F>
+void visit_steps(int64_t step, int64_t along, F&& f) {
+  using std::integral_constant;
+  if (step == 0 && along == 1) {
+    return f(integral_constant<int64_t, 0>{}, integral_constant<int64_t, 1>{});
+  }
+  f(step, along);
 }
 
 }  // namespace
@@ -98,14 +118,19 @@ void gather_cpu(const Tensor& self,
     parallel_for(
         0, rows.count, kGrain / rows.width + 1, [&](int64_t b, int64_t e) {
           rows.run(b, e, [&](int64_t row, int64_t base, int64_t) {
-            const int64_t* p = positions + row * rows.width;
-            T* line = to + row * rows.width;
-            for (int64_t i = 0; i < rows.width; ++i) {
-              if (static_cast<uint64_t>(p[i]) >= static_cast<uint64_t>(size)) {
-                out_of_bounds(p[i], dim, size);
+            const int64_t* __restrict p = positions + row * rows.width;
+            T* __restrict line = to + row * rows.width;
+            const T* __restrict from_row = in + base;
+            visit_steps(step, along, [&](auto s, auto a) {
+#pragma GCC unroll 4
+              for (int64_t i = 0; i < rows.width; ++i) {
+                if (static_cast<uint64_t>(p[i]) >=
+                    static_cast<uint64_t>(size)) {
+                  out_of_bounds(p[i], dim, size);
+                }
+                line[i] = from_row[i * s + p[i] * a];
               }
-              line[i] = in[base + i * step + p[i] * along];
-            }
+            });
           });
         });
   });
@@ -132,10 +157,14 @@ void scatter_elements(const Tensor& work,
   T* to = static_cast<T*>(work.mutable_raw_data());
   rows.run(0, rows.count, [&](int64_t row, int64_t base, int64_t src_base) {
     const int64_t* p = positions + row * rows.width;
-    for (int64_t i = 0; i < rows.width; ++i) {
-      int64_t place = base + i * step + p[i] * along;
-      write(to[place], in[src_base + i * src_step], place);
-    }
+    const T* value = in + src_base;
+    visit_steps(step, along, [&](auto s, auto a) {
+      for (int64_t i = 0; i < rows.width; ++i) {
+        int64_t place = base + i * s + p[i] * a;
+        write(to[place], *value, place);
+        value += src_step;
+      }
+    });
   });
 }
 
@@ -163,42 +192,45 @@ void assign(const Tensor& self,
   work.finish();
 }
 
+// Without branches; NaN stays.
 template <class T>
 T larger_of(T a, T b) {
-  if constexpr (requires { std::isnan(static_cast<double>(a)); }) {
-    if (!std::is_integral_v<T>) {
-      if (std::isnan(static_cast<double>(a))) return a;
-      if (std::isnan(static_cast<double>(b))) return b;
-    }
-  }
-  return a < b ? b : a;
+  T larger = a < b ? b : a;
+  return b != b ? b : larger;
 }
 template <class T>
 T smaller_of(T a, T b) {
-  if constexpr (requires { std::isnan(static_cast<double>(a)); }) {
-    if (!std::is_integral_v<T>) {
-      if (std::isnan(static_cast<double>(a))) return a;
-      if (std::isnan(static_cast<double>(b))) return b;
-    }
-  }
-  return b < a ? b : a;
+  T smaller = b < a ? b : a;
+  return b != b ? b : smaller;
 }
 
-template <class T>
-T combined(Reduce how, T a, T b) {
+template <Reduce kHow, class T>
+T combined(T a, T b) {
+  if constexpr (kHow == Reduce::Prod) {
+    return product_of<T>(a, b);
+  } else if constexpr (kHow == Reduce::Sum) {
+    return sum_of<T>(a, b);
+  } else if constexpr (requires { a < b; }) {
+    return kHow == Reduce::Max ? larger_of<T>(a, b) : smaller_of<T>(a, b);
+  } else {
+    throw_error(ErrorKind::NotImplemented,
+                "scatter_reduce: complex numbers have no order");
+  }
+}
+
+// Calls f with the reduction as a constant; a mean is a sum first.
+template <class F>
+void visit_reduce(Reduce how, F&& f) {
+  using enum Reduce;
   switch (how) {
-    case Reduce::Prod:
-      return product_of<T>(a, b);
-    case Reduce::Max:
-    case Reduce::Min:
-      if constexpr (requires { a < b; }) {
-        return how == Reduce::Max ? larger_of<T>(a, b) : smaller_of<T>(a, b);
-      } else {
-        throw_error(ErrorKind::NotImplemented,
-                    "scatter_reduce: complex numbers have no order");
-      }
+    case Prod:
+      return f(std::integral_constant<Reduce, Prod>{});
+    case Max:
+      return f(std::integral_constant<Reduce, Max>{});
+    case Min:
+      return f(std::integral_constant<Reduce, Min>{});
     default:
-      return sum_of<T>(a, b);
+      return f(std::integral_constant<Reduce, Sum>{});
   }
 }
 
@@ -233,15 +265,21 @@ void reduce_into(const Tensor& work,
   if (counted) {
     counts.assign(static_cast<size_t>(work.numel()), include_self ? 1 : 0);
   }
-  scatter_elements<T>(
-      work, dim, at, src, one, [&](T& place, T value, int64_t where) {
-        bool fresh = counted && counts[static_cast<size_t>(where)]++ == 0;
-        place = fresh ? value : combined<T>(how, place, value);
-      });
+  visit_reduce(how, [&](auto by) {
+    auto put = [&](T& place, T value, int64_t where) {
+      bool fresh = counted && counts[static_cast<size_t>(where)]++ == 0;
+      place = fresh ? value : combined<by(), T>(place, value);
+    };
+    auto put_all = [&](T& place, T value, int64_t) {
+      place = combined<by(), T>(place, value);
+    };
+    if (counted) return scatter_elements<T>(work, dim, at, src, one, put);
+    scatter_elements<T>(work, dim, at, src, one, put_all);
+  });
   if (how != Reduce::Mean) return;
   T* data = work.mutable_data<T>();
   for (size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 1) data[i] = divided<T>(data[i], counts[i]);
+    data[i] = divided<T>(data[i], std::max<int64_t>(counts[i], 1));
   }
 }
 

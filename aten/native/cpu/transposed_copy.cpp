@@ -180,7 +180,8 @@ bool copy_transposed(const IterationSpace& space,
                      size_t itemsize) {
   int64_t unit = static_cast<int64_t>(itemsize);
   if (space.dim() < 2 || space.stride(0, 0) != unit ||
-      space.stride(1, 0) == unit || space.size(0) < kSmallest) {
+      space.stride(1, 0) == unit || space.stride(1, 0) == 0 ||
+      space.size(0) < kSmallest) {
     return false;
   }
   int across = 1;

@@ -1,4 +1,5 @@
 // unique in its forms: of elements, of slices along a dim, of runs.
+#include <taeda/aten/iter/output.h>
 #include <taeda/aten/iter/pointwise.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/cpu/count_integers.h>
@@ -150,8 +151,7 @@ std::optional<Distinct<int64_t>> distinct_by_table(const int64_t* x,
 }
 
 template <class T>
-Distinct<T> distinct(const T* x, int64_t n, bool in_order, bool inverse) {
-  if (!in_order) return distinct_by_order(x, counting(n));
+Distinct<T> distinct(const T* x, int64_t n, bool inverse) {
   if constexpr (std::is_same_v<T, int64_t>) {
     if (auto found = distinct_by_table(x, n, inverse)) return std::move(*found);
   }
@@ -161,7 +161,6 @@ Distinct<T> distinct(const T* x, int64_t n, bool in_order, bool inverse) {
 
 Three unique_elements(std::string_view op,
                       const Tensor& self,
-                      bool in_order,
                       bool inverse,
                       bool counts) {
   ScalarType type = wide_type(self.dtype());
@@ -169,8 +168,7 @@ Three unique_elements(std::string_view op,
   Three out;
   visit_real(op, type, [&](auto tag) {
     using T = decltype(tag);
-    Distinct<T> found =
-        distinct(flat.const_data<T>(), flat.numel(), in_order, inverse);
+    Distinct<T> found = distinct(flat.const_data<T>(), flat.numel(), inverse);
     int64_t count[] = {static_cast<int64_t>(found.values.size())};
     Tensor values = make_tensor(op, count, type);
     std::copy(
@@ -178,6 +176,69 @@ Three unique_elements(std::string_view op,
     out = {cast(values, self.dtype()),
            inverse ? longs(found.inverse, self.sizes()) : no_longs(),
            counts ? longs(found.counts) : no_longs()};
+  });
+  return out;
+}
+
+// The first of each run of equal neighbours goes to values, its place to
+// starts if that is wanted; how many there are. An element that begins no run
+// is overwritten by the next: without branches.
+template <class T>
+int64_t find_runs(const T* x, int64_t n, T* values, int64_t* starts) {
+  if (n == 0) return 0;
+  values[0] = x[0];
+  int64_t found = 1;
+  if (starts == nullptr) {
+    for (int64_t i = 1; i < n; ++i) {
+      values[found] = x[i];
+      found += !(x[i] == x[i - 1]);
+    }
+    return found;
+  }
+  starts[0] = 0;
+  for (int64_t i = 1; i < n; ++i) {
+    values[found] = x[i];
+    starts[found] = i;
+    found += !(x[i] == x[i - 1]);
+  }
+  return found;
+}
+
+Three unique_runs(std::string_view op,
+                  const Tensor& self,
+                  bool inverse,
+                  bool counts) {
+  ScalarType type = wide_type(self.dtype());
+  Tensor flat = contiguous_as(self, type);
+  int64_t n = flat.numel(), all[] = {n};
+  Three out;
+  visit_real(op, type, [&](auto tag) {
+    using T = decltype(tag);
+    Tensor firsts = make_tensor(op, all, type);
+    std::vector<int64_t> starts(
+        static_cast<size_t>(inverse || counts ? n + 1 : 0));
+    int64_t* at = starts.empty() ? nullptr : starts.data();
+    int64_t found =
+        find_runs(flat.const_data<T>(), n, firsts.mutable_data<T>(), at);
+    int64_t count[] = {found};
+    // What is at least half full is kept, with its memory.
+    Tensor values = firsts;
+    if (found > n / 2) {
+      resize_tensor(values, count);
+    } else {
+      values = make_tensor(op, count, type);
+      std::copy_n(firsts.const_data<T>(), found, values.mutable_data<T>());
+    }
+    Tensor group = inverse ? make_tensor(op, self.sizes(), kLong) : no_longs();
+    Tensor length = counts ? make_tensor(op, count, kLong) : no_longs();
+    int64_t* groups = group.mutable_data<int64_t>();
+    int64_t* lengths = length.mutable_data<int64_t>();
+    if (at != nullptr) at[found] = n;
+    for (int64_t k = 0; at != nullptr && k < found; ++k) {
+      if (inverse) std::fill(groups + at[k], groups + at[k + 1], k);
+      if (counts) lengths[k] = at[k + 1] - at[k];
+    }
+    out = {cast(values, self.dtype()), group, length};
   });
   return out;
 }
@@ -261,14 +322,14 @@ Three _unique2(const Tensor& self,
                bool,
                bool return_inverse,
                bool return_counts) {
-  return unique_elements("unique", self, true, return_inverse, return_counts);
+  return unique_elements("unique", self, return_inverse, return_counts);
 }
 
 std::tuple<Tensor, Tensor> _unique(const Tensor& self,
                                    bool,
                                    bool return_inverse) {
   auto [values, inverse, counts] =
-      unique_elements("unique", self, true, return_inverse, false);
+      unique_elements("unique", self, return_inverse, false);
   return {values, inverse};
 }
 
@@ -296,8 +357,7 @@ Three unique_consecutive(const Tensor& self,
   if (dim) {
     return unique_dim_consecutive(self, *dim, return_inverse, return_counts);
   }
-  return unique_elements(
-      "unique_consecutive", self, false, return_inverse, return_counts);
+  return unique_runs("unique_consecutive", self, return_inverse, return_counts);
 }
 
 }  // namespace taeda::native

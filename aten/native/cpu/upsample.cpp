@@ -46,9 +46,39 @@ struct Slab {
   std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1};
   int64_t slabs = 1, inner = 1;
   std::array<Taps<W>, 3> taps;
+  std::array<bool, 3> picks{};
   int64_t in_size() const { return in[0] * in[1] * in[2] * inner; }
   int64_t out_size() const { return out[0] * out[1] * out[2] * inner; }
 };
+
+// Whether every output is an element as it is.
+template <class W>
+bool only_picks(const Taps<W>& t) {
+  W one = 1;
+  if constexpr (std::is_integral_v<W>) one <<= t.shift;
+  return t.width == 1 &&
+         std::count(t.count.begin(), t.count.end(), 1) == t.out &&
+         std::count(t.weight.begin(), t.weight.end(), one) == t.out;
+}
+
+template <class S, class W>
+void pick_lines(
+    const Taps<W>& t, const S* in, S* out, int64_t outer, int64_t inner) {
+  const int64_t* at = t.at.data();
+  for (int64_t o = 0; o < outer; ++o, in += t.in * inner) {
+    if (inner == 1) {
+      S* __restrict to = out;
+      const S* __restrict from = in;
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < t.out; ++i) to[i] = from[at[i]];
+    } else {
+      for (int64_t i = 0; i < t.out; ++i) {
+        std::copy_n(in + at[i] * inner, inner, out + i * inner);
+      }
+    }
+    out += t.out * inner;
+  }
+}
 
 template <class W>
 W line_sum(
@@ -143,6 +173,7 @@ Slab<W> make_slab(const Request& r,
     LineResize how{r.filter, r.align_corners, r.factors[d]};
     if (!keeps(how, s.in[to], s.out[to])) {
       s.taps[to] = make(how, s.in[to], s.out[to]);
+      s.picks[to] = only_picks(s.taps[to]);
     }
   }
   return s;
@@ -171,7 +202,11 @@ void resize_slab(const Slab<W>& s,
         scratch.resize(static_cast<size_t>(outer * t.out * inner));
         to = scratch.data();
       }
-      resize_lines(t, from, to, outer, inner);
+      if (s.picks[d]) {
+        pick_lines(t, from, to, outer, inner);
+      } else {
+        resize_lines(t, from, to, outer, inner);
+      }
       from = to;
     }
     inner *= s.out[d];

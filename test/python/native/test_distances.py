@@ -59,3 +59,32 @@ def test_errors():
 def test_the_kernel_refuses_rows_of_other_batches():
     with pytest.raises(RuntimeError, match=r"_cdist_forward: .*\[4, 5\].*\[2, 3, 5\]"):
         taeda.ops.aten._cdist_forward(taeda.ones(4, 5), taeda.ones(2, 3, 5), 2.0, None)
+
+
+# Not 0.5: its slopes are so large that sums of 45 cancel to few digits.
+@pytest.mark.parametrize("p", [0, 1, 1.5, 2, 3, math.inf])
+@pytest.mark.parametrize("width", [1, 16, 37])
+def test_rows_that_fill_vectors(same, values, p, width):
+    """Whole and partial panels of rows, of pairs and of two matrices."""
+    a, b = values(45, width), values(2, 27, width, seed=1)
+    same(lambda T, a, b: T.cdist(a, b, p), a, b)
+    same(lambda T, a: T.pdist(a, p), a)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_products_keep_what_they_can_not_hold(mode):
+    """|a|^2 + |b|^2 - 2 ab has no digits left for near rows, and no value for far
+    ones: both are computed from their differences."""
+    how = ["use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist"]
+    how.append("donot_use_mm_for_euclid_dist")
+    rows = 100 + taeda.randn(40, 48, generator=taeda.Generator().manual_seed(1))
+    near = rows + 1e-3
+    found = taeda.cdist(rows, near, compute_mode=how[mode])
+    wanted = (rows.double()[:, None] - near.double()).square().sum(-1).sqrt()
+    assert (found.double() - wanted).abs().max().item() < 1e-5
+    assert taeda.cdist(rows, rows, compute_mode=how[mode]).diagonal().eq(0).all()
+    far = taeda.full((26, 48), 2e19)
+    far[:, 1:] = 0
+    assert taeda.cdist(far, far, compute_mode=how[mode]).eq(0).all()
+    far[0] = math.inf
+    assert taeda.cdist(far, far[1:], compute_mode=how[mode])[0].isinf().all()

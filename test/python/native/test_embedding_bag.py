@@ -38,6 +38,20 @@ def test_weights_of_samples(same, values):
     same(program, values(5, 3), values(8, seed=1), INDICES, OFFSETS)
 
 
+@pytest.mark.parametrize("width", [1, 16, 150])
+def test_wide_rows(same, values, width):
+    """Whole vectors, several of them, and the columns that are left."""
+
+    def program(T, table, factors, indices, offsets):
+        bag = T.nn.functional.embedding_bag
+        mean = bag(indices, table, offsets, mode="mean", padding_idx=1)
+        return mean + bag(
+            indices, table, offsets, mode="sum", per_sample_weights=factors
+        )
+
+    same(program, values(5, width), values(8, seed=1), INDICES, OFFSETS)
+
+
 def test_frequencies_divide_as_in_embedding(values):
     """PyTorch counts other rows here than the one it scales; `embedding` is right."""
     indices, grads = taeda.from_numpy(INDICES), []

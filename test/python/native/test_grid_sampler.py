@@ -24,6 +24,16 @@ def test_modes(same, values, mode, beyond, corners, d):
     same(program, values(2, 3, *(5, 4, 6)[:d]), 1.7 * values(2, *(3, 4, 2)[:d], d))
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_many_channels_and_places(same, values, mode):
+    """Whole blocks of places and channels, and what is left of both."""
+
+    def program(T, x, grid):
+        return T.nn.functional.grid_sample(x, grid, mode, align_corners=False)
+
+    same(program, values(2, 11, 5, 4), values(2, 9, 8, 2))
+
+
 @pytest.mark.parametrize("corners", [False, True])
 @pytest.mark.parametrize("size", [(2, 1, 4, 3), (2, 1, 2, 4, 3)])
 def test_affine_grid(same, values, size, corners):

@@ -67,3 +67,33 @@ def test_attention_keeps_the_memory_order_of_the_query() -> None:
     joined = attend(split, k, k)
     assert joined.stride() == split.stride()
     assert taeda.allclose(plain, joined)
+
+
+@pytest.mark.parametrize("to", [taeda.float32, taeda.int64, taeda.complex64])
+@pytest.mark.parametrize("short", [1, 2, 3, 8, 31])
+def test_copies_of_short_rows(short: int, to: taeda.dtype) -> None:
+    """Whatever order a copy goes in, elements keep their places."""
+    x = taeda.arange(3 * 1030 * short).float()
+    rows = x.view(3, 1030, short)
+    windows = x.as_strided((1030, short), (2, 1))
+    for y in (
+        rows.expand(2, 3, 1030, short),
+        rows.transpose(1, 2)[:, :, ::2],
+        windows,
+        x[:1030, None].expand(1030, short),
+        x[:short].expand(3, 9, short),
+    ):
+        found = taeda.empty(y.shape, dtype=to).copy_(y)
+        indices = taeda.arange(y.numel())
+        places = taeda.zeros_like(indices) + y.storage_offset()
+        for size, stride in zip(reversed(y.shape), reversed(y.stride()), strict=True):
+            places += indices % size * stride
+            indices = indices // size
+        assert found.flatten().tolist() == x[places].to(to).tolist()
+
+
+def test_rows_that_overlap_are_written_in_order() -> None:
+    x = taeda.zeros(21)
+    x.as_strided((10, 3), (2, 1)).copy_(taeda.arange(30.0).view(10, 3))
+    wanted = [v for row in range(10) for v in (3 * row, 3 * row + 1)]
+    assert x.tolist() == [*wanted, 29]

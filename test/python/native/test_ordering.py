@@ -65,3 +65,23 @@ def test_bincount_refuses_negative_numbers() -> None:
     assert taeda.bincount(taeda.tensor([], dtype=taeda.int64)).tolist() == []
     with pytest.raises(RuntimeError, match="non-negative"):
         taeda.bincount(taeda.tensor([1, -3]))
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 21])
+def test_places_in_sorted_rows(right, count):
+    """Values are looked up several at a time, each in its own row."""
+    draw = np.random.default_rng(0)
+    for n in (0, 1, 2, 5, 100):
+        rows = np.sort(draw.integers(0, 20, (3, n)), axis=1)
+        values = draw.integers(-1, 21, (3, count))
+        side = "right" if right else "left"
+        pairs = zip(rows, values, strict=True)
+        wanted = [np.searchsorted(*pair, side).tolist() for pair in pairs]
+        of = taeda.from_numpy
+        found = taeda.searchsorted(of(rows), of(values), right=right)
+        assert found.tolist() == wanted
+        order = draw.permuted(np.tile(np.arange(n), (3, 1)), axis=1)
+        mixed = np.take_along_axis(rows, np.argsort(order, axis=1), axis=1)
+        found = taeda.searchsorted(of(mixed), of(values), right=right, sorter=of(order))
+        assert found.tolist() == wanted

@@ -40,3 +40,17 @@ def test_wide_integers():
     found, places = taeda.from_numpy(array).sort()
     assert np.array_equal(found.numpy(), np.sort(array))
     assert np.array_equal(array[places.numpy()], found.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_runs_of_neighbours(dtype):
+    """Few runs are copied out, many keep the memory that was made for all."""
+    for text in ("", "1", "1 1 1 1 1 1 1 2", "1 2 2 3 1 4 5 5", "0 1 0 1 0 1"):
+        row = np.array([float(v) for v in text.split()]).astype(dtype)
+        x = taeda.from_numpy(row)
+        values, inverse, counts = taeda.unique_consecutive(x, True, True)
+        begins = np.flatnonzero(np.r_[row[:1] == row[:1], row[1:] != row[:-1]])
+        assert values.tolist() == row[begins].tolist()
+        assert counts.tolist() == np.diff(np.r_[begins, len(row)]).tolist()
+        assert values[inverse].tolist() == row.tolist()
+        assert taeda.unique_consecutive(x).tolist() == values.tolist()
