@@ -1,3 +1,5 @@
+#include <taeda/aten/native/cpu/fft_convolution.h>
+#include <taeda/aten/native/cpu/fft_large.h>
 #include <taeda/aten/native/cpu/fft_lines.h>
 #include <taeda/aten/native/cpu/isa_table.h>
 
@@ -25,8 +27,9 @@ template const FftKernels<double>& fft_kernels();
 
 namespace {
 
-// The radices of n, the first stage's first; what is left of n is in `rest`.
-std::vector<int64_t> radices_of(int64_t n, int64_t& rest) {
+// The radices of n up to `most`, the first stage's first; what is left of n is
+// in `rest`.
+std::vector<int64_t> radices_of(int64_t n, int64_t most, int64_t& rest) {
   std::vector<int64_t> found;
   int64_t twos = 0;
   for (; n % 2 == 0; n /= 2) ++twos;
@@ -39,7 +42,7 @@ std::vector<int64_t> radices_of(int64_t n, int64_t& rest) {
   for (int64_t r : {5, 3}) {
     for (; n % r == 0; n /= r) found.push_back(r);
   }
-  for (int64_t r = 7; r <= kMostRadix && n > 1; r += 2) {
+  for (int64_t r = 7; r <= most && n > 1; r += 2) {
     for (; n % r == 0; n /= r) found.push_back(r);
   }
   rest = n;
@@ -58,9 +61,9 @@ FftView<const C> read(const FftView<C>& v) {
 
 }  // namespace
 
-bool has_small_factors(int64_t n) {
+bool has_small_factors(int64_t n, int64_t most) {
   int64_t rest = 1;
-  radices_of(n, rest);
+  radices_of(n, most, rest);
   return rest == 1;
 }
 
@@ -90,58 +93,17 @@ RootsOfUnity::RootsOfUnity(int64_t n)
 }
 
 template <class C>
-struct LineTransform<C>::Chirp {
-  Chirp(int64_t n, bool single);
-
-  int64_t length;
-  LineTransform<C> whole;
-  std::vector<C> re, im;  // exp(-pi i k^2 / n)
-  // The transform of its conjugate, over the length.
-  std::vector<C> filter_re, filter_im;
-};
-
-namespace {
-
-int64_t chirp_length(int64_t n) {
-  int64_t length = 1;
-  while (length < 2 * n - 1) length *= 2;
-  return length;
-}
-
-}  // namespace
-
-template <class C>
-LineTransform<C>::Chirp::Chirp(int64_t n, bool single)
-    : length(chirp_length(n)), whole(length, single) {
-  RootsOfUnity roots(2 * n);
-  auto m = static_cast<size_t>(length);
-  filter_re.resize(m);
-  filter_im.resize(m);
-  int64_t square = 0;  // k^2 modulo 2 n
-  for (int64_t k = 0; k < n; ++k) {
-    auto at = static_cast<size_t>(square), i = static_cast<size_t>(k);
-    re.push_back(static_cast<C>(roots.re[at]));
-    im.push_back(static_cast<C>(roots.im[at]));
-    for (size_t place : {i, (m - i) % m}) {
-      filter_re[place] = re.back() / static_cast<C>(m);
-      filter_im[place] = -im.back() / static_cast<C>(m);
-    }
-    square = (square + 2 * k + 1) % (2 * n);
-  }
-  std::vector<C> scratch(static_cast<size_t>(whole.scratch(1)));
-  FftView<C> line{filter_re.data(), filter_im.data(), 1, 1};
-  whole.run(read(line), line, 1, 1, scratch.data());
-}
-
-template <class C>
 LineTransform<C>::LineTransform(int64_t n, bool single) : n_(n) {
-  if (!has_small_factors(n)) {
-    chirp_ = std::make_shared<const Chirp>(n, single);
+  int64_t most = single ? kMostSmall : kMostRadix;
+  if (!has_small_factors(n, most)) {
+    convolution_ = std::make_shared<const LineConvolution<C>>(n);
     return;
   }
+  if (single) large_ = LargeTransform<C>::of(n);
+  if (large_) return;
   int64_t first = single ? single_radix(n) : 0, rest = 1;
   std::vector<int64_t> radices =
-      radices_of(n / std::max<int64_t>(first, 1), rest);
+      radices_of(n / std::max<int64_t>(first, 1), most, rest);
   if (first > 0) radices.insert(radices.begin(), first);
   add_stages(radices, first > 0);
 }
@@ -199,14 +161,14 @@ FftStage<C> LineTransform<C>::stage_at(const Place& place) const {
 
 template <class C>
 size_t LineTransform<C>::numbers() const {
-  if (!chirp_) return turns_.size();
-  return chirp_->whole.numbers() + 4 * static_cast<size_t>(chirp_->length);
+  if (large_) return large_->numbers();
+  return convolution_ ? convolution_->numbers() : turns_.size();
 }
 
 template <class C>
 int64_t LineTransform<C>::scratch(int64_t lanes) const {
-  if (!chirp_) return 4 * n_ * lanes;
-  return chirp_->whole.scratch(lanes) + 2 * chirp_->length * lanes;
+  if (large_) return 0;
+  return convolution_ ? convolution_->scratch() : 4 * n_ * lanes;
 }
 
 template <class C>
@@ -215,7 +177,8 @@ void LineTransform<C>::run(const FftView<const C>& in,
                            int64_t lanes,
                            double factor,
                            C* scratch) const {
-  if (chirp_) return convolve(in, out, lanes, factor, scratch);
+  if (large_) return large_->run(in, out, factor);
+  if (convolution_) return convolution_->run(in, out, factor, scratch);
   const FftKernels<C>& kernels = fft_kernels<C>();
   FftView<const C> from = in;
   int64_t done = 1, size = n_ * lanes;
@@ -240,51 +203,6 @@ void LineTransform<C>::run(const FftView<const C>& in,
     from = read(to);
     from.row = lanes * done;
   }
-}
-
-namespace {
-
-// Row j of the lines times factor j, and times `scale`.
-template <class C>
-void scale_rows(const FftView<const C>& in,
-                const FftView<C>& out,
-                const std::vector<C>& re,
-                const std::vector<C>& im,
-                int64_t lanes,
-                C scale) {
-  auto rows = static_cast<int64_t>(re.size());
-  for (int64_t j = 0; j < rows; ++j) {
-    C c = re[static_cast<size_t>(j)] * scale,
-      s = im[static_cast<size_t>(j)] * scale;
-    for (int64_t q = 0; q < lanes; ++q) {
-      int64_t at = j * in.row + q * in.unit, to = j * out.row + q * out.unit;
-      C a = in.re[at], b = in.im[at];
-      out.re[to] = a * c - b * s;
-      out.im[to] = a * s + b * c;
-    }
-  }
-}
-
-}  // namespace
-
-template <class C>
-void LineTransform<C>::convolve(const FftView<const C>& in,
-                                const FftView<C>& out,
-                                int64_t lanes,
-                                double factor,
-                                C* scratch) const {
-  const Chirp& c = *chirp_;
-  int64_t size = c.length * lanes;
-  FftView<C> all = rows_of(scratch, size, lanes);
-  C* rest = scratch + 2 * size;
-  scale_rows(in, all, c.re, c.im, lanes, C(1));
-  for (int64_t i = n_ * lanes; i < size; ++i) all.re[i] = all.im[i] = 0;
-  c.whole.run(read(all), all, lanes, 1, rest);
-  scale_rows(read(all), all, c.filter_re, c.filter_im, lanes, C(1));
-  std::swap(all.re, all.im);
-  c.whole.run(read(all), all, lanes, 1, rest);
-  std::swap(all.re, all.im);
-  scale_rows(read(all), out, c.re, c.im, lanes, static_cast<C>(factor));
 }
 
 template class LineTransform<float>;

@@ -20,18 +20,26 @@ template <class C>
 const FftKernels<C>& fft_kernels();
 
 // Note [Transforms of lines]
-// Lengths without a prime factor above kMostRadix are computed by T. Stockham's
-// algorithm (1966) with stages of radix 16, 8, 4, 2, 3, 5 and generic odd ones;
-// others as a convolution with a chirp, by L. Bluestein (1970), whose
-// transforms are of a power of two. Vectors hold neighbours of the innermost
-// dim of each stage: lines that lie side by side, or what earlier stages have
+// Lengths are computed by T. Stockham's algorithm (1966) with stages of radix
+// 16, 8, 4, 2, 3, 5 and generic odd ones; those of prime factors that are too
+// large for a stage as convolutions (fft_convolution.h). Vectors hold
+// neighbours of the innermost dim of each stage: lines that lie side by side,
+// or what earlier stages have
 // made of one line. The first stage of one line has no such neighbours; it
 // takes elements next to each other, has as radix the width of a vector and
-// puts its results in order by a transposition in registers.
+// puts its results in order by a transposition in registers. Long lines are
+// matrices whose columns and then rows are transformed (D. Bailey's four steps,
+// 1990), so that what is worked on stays in the cache.
+template <class C>
+class LineConvolution;
+template <class C>
+class LargeTransform;
+
 template <class C>
 class LineTransform {
  public:
-  // `single`: lines are transformed one at a time.
+  // `single`: lines are transformed one at a time. Without it n has no prime
+  // factor above kMostRadix.
   LineTransform(int64_t n, bool single);
 
   // The radix of the first stage of a line that is alone; 0: there is none.
@@ -52,7 +60,6 @@ class LineTransform {
   size_t numbers() const;
 
  private:
-  struct Chirp;
   struct Place {
     int64_t radix, parts;
     size_t begin;
@@ -60,16 +67,11 @@ class LineTransform {
   };
   void add_stages(const std::vector<int64_t>& radices, bool single);
   FftStage<C> stage_at(const Place& place) const;
-  void convolve(const FftView<const C>& in,
-                const FftView<C>& out,
-                int64_t lanes,
-                double factor,
-                C* scratch) const;
-
   int64_t n_;
   std::vector<Place> places_;
   std::vector<C> turns_;  // the roots of all stages
-  std::shared_ptr<const Chirp> chirp_;
+  std::shared_ptr<const LineConvolution<C>> convolution_;
+  std::shared_ptr<const LargeTransform<C>> large_;
 };
 
 // What transforms of lines of n numbers need. A real line of even length is a
@@ -97,7 +99,11 @@ std::shared_ptr<const LinePlan<C>> line_plan(int64_t n,
                                              bool halved,
                                              bool single);
 
-// Whether `n` has no prime factor above kMostRadix.
-bool has_small_factors(int64_t n);
+// Prime factors up to this one are stages of lines that are alone, and float
+// is as exact as it can be; kMostRadix is the limit of lines side by side.
+inline constexpr int64_t kMostSmall = 61;
+
+// Whether `n` has no prime factor above `most`.
+bool has_small_factors(int64_t n, int64_t most = kMostSmall);
 
 }  // namespace taeda::native

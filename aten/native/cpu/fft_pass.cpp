@@ -63,6 +63,8 @@ class Lines {
 
  private:
   static constexpr bool kSame = std::is_same_v<T, C>;
+  // Convolutions of so few lines are quicker than large radices.
+  static constexpr int64_t kFewLines = 4;
 
   bool from_real() const {
     return pass_.kind == FftKind::kFromReal ||
@@ -80,7 +82,8 @@ class Lines {
   // neighbours and fill vectors, or there is but one.
   bool alone() const {
     if (lanes_ == 1) return true;
-    if (!kSame) return pass_.n > 32;
+    if (!has_small_factors(pass_.n, kMostRadix)) return true;
+    if (!has_small_factors(pass_.n)) return lanes_ < kFewLines;
     bool whole = pass_.kind == FftKind::kComplex || halved_;
     if (!whole || !in_.along() || !out_.along()) return false;
     int64_t length = halved_ ? pass_.n / 2 : pass_.n;
@@ -152,14 +155,15 @@ class Lines {
 
   // The tensor's own memory as a view, where kernels can read or write it.
   template <class P>
-  static bool direct(const Layout& at, int64_t lanes, P* p, FftView<P>& view) {
-    if (lanes == 1) {
-      view = {p, p + at.part, at.row, at.pairs() ? 2 : 1};
-      return true;
-    }
-    if (!at.across()) return false;
+  bool direct(const Layout& at, int64_t lanes, P* p, FftView<P>& view) const {
+    if (!reachable(at, lanes)) return false;
     view = {p, p + at.part, at.row, at.pairs() ? 2 : 1};
     return true;
+  }
+  // A convolution wants the elements of its line side by side.
+  bool reachable(const Layout& at, int64_t lanes) const {
+    if (lanes > 1) return at.across();
+    return at.along() || has_small_factors(pass_.n);
   }
   // Lines whose real parts alone are there, or half of them, are made whole.
   bool whole_in() const { return pass_.kind == FftKind::kComplex || halved_; }
@@ -177,19 +181,29 @@ class Lines {
     }
     int64_t count = whole_in() ? in_count() : pass_.n;
     C* im = room + count * lanes;
-    for (int64_t j = 0; j < count; ++j) {
-      // Of a spectrum that is half there the rest follows by symmetry; what
-      // that makes real is read so.
-      bool back = !whole_in() && to_real() && 2 * j > pass_.n;
-      const T* x = in + (back ? pass_.n - j : j) * in_.row;
-      bool real = !whole_in() && (from_real() || j == 0);
-      C sign = back ? C(-1) : C(1);
-      for (int64_t q = 0; q < lanes; ++q, x += in_.lane) {
-        room[j * lanes + q] = static_cast<C>(x[0]);
-        im[j * lanes + q] = real ? C(0) : sign * static_cast<C>(x[in_.part]);
-      }
+    for (int64_t q = 0; q < lanes; ++q) {
+      gather_line(in + q * in_.lane, count, room + q, im + q, lanes);
     }
     return {room, im, lanes, 1};
+  }
+
+  void gather_line(
+      const T* x, int64_t count, C* re, C* im, int64_t lanes) const {
+    int64_t row = in_.row, part = in_.part, there = count;
+    bool imaginary = whole_in() || to_real();
+    if (!whole_in() && to_real()) there = pass_.n / 2 + 1;
+    for (int64_t j = 0; j < there; ++j) {
+      re[j * lanes] = static_cast<C>(x[j * row]);
+      im[j * lanes] = imaginary ? static_cast<C>(x[j * row + part]) : C(0);
+    }
+    if (there == count) return;
+    // Of a spectrum that is half there the rest follows by symmetry; what that
+    // makes real is read so.
+    im[0] = 0;
+    for (int64_t j = there; j < count; ++j) {
+      re[j * lanes] = re[(count - j) * lanes];
+      im[j * lanes] = -im[(count - j) * lanes];
+    }
   }
 
   // Where results go: the tensor, or a buffer that `scatter` empties.
@@ -202,7 +216,7 @@ class Lines {
   }
   bool direct_out(int64_t lanes) const {
     bool writes_all = from_real() && !halved_;
-    return kSame && whole_out() && !writes_all && (lanes == 1 || out_.across());
+    return kSame && whole_out() && !writes_all && reachable(out_, lanes);
   }
 
   void scatter(T* out, int64_t lanes, const C* room) const {
@@ -214,12 +228,14 @@ class Lines {
       }
     }
     int64_t count = to_real() && !halved_ ? pass_.n : out_count();
-    for (int64_t j = 0; j < count; ++j) {
-      T* y = out + j * out_.row;
-      const C* x = room + 2 * j * lanes;
-      for (int64_t q = 0; q < lanes; ++q, y += out_.lane, x += 2) {
-        y[0] = static_cast<T>(x[0]);
-        if (whole_out()) y[out_.part] = static_cast<T>(x[1]);
+    for (int64_t q = 0; q < lanes; ++q) {
+      T* y = out + q * out_.lane;
+      const C* x = room + 2 * q;
+      int64_t row = out_.row, part = out_.part;
+      bool imaginary = whole_out();
+      for (int64_t j = 0; j < count; ++j) {
+        y[j * row] = static_cast<T>(x[2 * j * lanes]);
+        if (imaginary) y[j * row + part] = static_cast<T>(x[2 * j * lanes + 1]);
       }
     }
   }

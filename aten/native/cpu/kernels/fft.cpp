@@ -286,6 +286,58 @@ void combined(const FftRoots<T>& roots,
     combine_lanes<kJoin, kWidest<T>>(roots, in, out, lanes, k, 0);
 }
 
+template <class T, int W>
+TAEDA_FFT_FN void product_from(const T* re,
+                               const T* im,
+                               const FftView<const T>& in,
+                               const FftView<T>& out,
+                               int64_t n,
+                               int64_t i) {
+  using V = Vector<T, W>;
+  for (; i + W <= n; i += W) {
+    Pair<V> a = load_pair<W>(in, i * in.unit);
+    a = times(a, load<V>(re + i), load<V>(im + i));
+    store_pair<W>(out, i * out.unit, a);
+  }
+  if constexpr (W > 1) {
+    if (i < n) product_from<T, W / 2>(re, im, in, out, n, i);
+  }
+}
+template <class T>
+void product(const T* re,
+             const T* im,
+             const FftView<const T>& in,
+             const FftView<T>& out,
+             int64_t n) {
+  product_from<T, kWidest<T>>(re, im, in, out, n, 0);
+}
+
+template <class T>
+void turn(const T* row,
+          const T* all,
+          const FftView<T>& numbers,
+          int64_t rows,
+          int64_t lanes) {
+  constexpr int W = kWidest<T>;
+  FftView<const T> in{numbers.re, numbers.im, numbers.row, numbers.unit};
+  auto some = [&](int64_t j, int64_t q, auto width)
+      __attribute__((always_inline)) {
+    constexpr int w = decltype(width)::value;
+    using V = Vector<T, w>;
+    int64_t at = j * in.row + q * in.unit;
+    const T* p = all + j * lanes + q;
+    Pair<V> factor{load<V>(p), load<V>(p + rows * lanes)};
+    factor = times(factor, row[j], row[rows + j]);
+    Pair<V> a = load_pair<w>(in, at);
+    store_pair<w>(numbers, at, times(a, factor.re, factor.im));
+  };
+  for (int64_t j = 0; j < rows; ++j) {
+    int64_t q = 0;
+    for (; q + W <= lanes; q += W) some(j, q, std::integral_constant<int, W>{});
+    for (; q < lanes; ++q) some(j, q, std::integral_constant<int, 1>{});
+  }
+}
+
 template <class T>
 void mirror(T* line, int64_t n) {
   constexpr int W = kWidest<T>, count = W / 2;
@@ -347,6 +399,8 @@ constexpr FftKernels<T> kernels_of() {
           first<T, kWidest<T>>,
           combined<T, true>,
           combined<T, false>,
+          product<T>,
+          turn<T>,
           mirror<T>,
           transpose_all<T>};
 }

@@ -5,9 +5,8 @@
 
 namespace taeda {
 
-// Odd factors up to this one are stages; lengths with a larger prime factor are
-// computed as a convolution.
-inline constexpr int64_t kMostRadix = 61;
+// The largest radix of a stage.
+inline constexpr int64_t kMostRadix = 151;
 
 // Rows of complex numbers, whose parts lie in two arrays (`unit` 1) or side by
 // side (`unit` 2): number q of row j is at [j * row + q * unit].
@@ -62,6 +61,19 @@ struct FftKernels {
                 const FftView<const T>& in,
                 const FftView<T>& out,
                 int64_t lanes);
+  // Numbers times those of a table; a row of n.
+  void (*product)(const T* re,
+                  const T* im,
+                  const FftView<const T>& in,
+                  const FftView<T>& out,
+                  int64_t n);
+  // Number q of row j times number j of `row` and number [j * lanes + q] of
+  // `all`, each of which is real parts and then imaginary ones.
+  void (*turn)(const T* row,
+               const T* all,
+               const FftView<T>& numbers,
+               int64_t rows,
+               int64_t lanes);
   // Element n - k of a line of n complex numbers from element k.
   void (*mirror)(T* line, int64_t n);
   // Rows of complex numbers, `in_row` and `out_row` real ones apart, become
