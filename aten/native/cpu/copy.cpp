@@ -286,11 +286,15 @@ void copy_changing_signs(const TensorBase& dst,
   constexpr int64_t kSize = sizeof(Signs);
   auto bytes = static_cast<int64_t>(dst.nbytes());
   parallel_for(0, bytes / kSize, kCopyGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin * kSize; at < end * kSize; at += kSize) {
+    // Stores of characters might change what the lambda refers to.
+    const Signs change = signs;
+    const char* p = from + begin * kSize;
+    char* q = to + begin * kSize;
+    for (int64_t i = begin; i < end; ++i, p += kSize, q += kSize) {
       Signs v;
-      std::memcpy(&v, from + at, kSize);
-      v ^= signs;
-      std::memcpy(to + at, &v, kSize);
+      std::memcpy(&v, p, kSize);
+      v ^= change;
+      std::memcpy(q, &v, kSize);
     }
   });
   for (int64_t at = bytes - bytes % kSize; at < bytes; ++at) {
