@@ -180,6 +180,14 @@ def test_derivatives_to_the_second_order(kind) -> None:
         assert taeda.autograd.gradgradcheck(call, x)
 
 
+def test_derivatives_of_whole_spectra_of_real_numbers() -> None:
+    x = taeda.randn(3, 6, dtype=taeda.float64, requires_grad=True)
+    for call in (taeda.fft.fft, taeda.fft.ifft, taeda.fft.fftn, taeda.fft.ifftn):
+        assert taeda.autograd.gradcheck(call, x, check_forward_ad=True)
+        assert taeda.autograd.gradgradcheck(call, x)
+        assert taeda.allclose(taeda.vmap(call)(x), taeda.stack([call(r) for r in x]))
+
+
 def test_transforms_of_functions() -> None:
     x = taeda.randn(3, 4, 6, dtype=taeda.float64)
     got = taeda.vmap(lambda t: taeda.fft.rfft2(t))(x)
