@@ -21,6 +21,17 @@ void launch_copy(const TensorBase& dst,
     copy_elements(dst, src);
     return;
   }
+  bool same = dst.dtype() == src.dtype() && dst.is_contiguous();
+  if (same && src.is_contiguous() && dst.sizes() == src.sizes() &&
+      has_sign_bits(dst.dtype())) {
+    copy_changing_signs(dst, src, options.conj, options.neg);
+    return;
+  }
+  if (same) {
+    copy_elements(dst, src);
+    apply_lazy_bits(dst, options.conj, options.neg);
+    return;
+  }
   TensorBase temporary = make_tensor("copy_", src.sizes(), src.dtype());
   copy_elements(temporary, src);
   apply_lazy_bits(temporary, options.conj, options.neg);

@@ -243,12 +243,15 @@ Tensor resized(const Tensor& self, const Extent& extent) {
   return longer ? ops::constant_pad_nd(x, pad) : x;
 }
 
+// Spectra of real numbers are computed as such, both halves of them.
 Tensor complex_transform(const Tensor& self,
                          const Extent& extent,
                          Norm norm,
                          bool forward) {
-  Tensor x = resized(promoted(self, true), extent);
   int64_t divisor = divisor_of(norm, forward);
+  bool real = forward && !is_complex(self.dtype()) && !extent.dims.empty();
+  Tensor x = resized(promoted(self, !real), extent);
+  if (real) return ops::_fft_r2c(x, extent.dims, divisor, false);
   return ops::_fft_c2c(x, extent.dims, divisor, forward);
 }
 
@@ -290,7 +293,12 @@ Tensor fft_fft(const Tensor& self, Length n, int64_t dim, Norm norm) {
   return complex_transform(self, extent_of(self, n, dim), norm, true);
 }
 Tensor fft_ifft(const Tensor& self, Length n, int64_t dim, Norm norm) {
-  return complex_transform(self, extent_of(self, n, dim), norm, false);
+  Extent extent = extent_of(self, n, dim);
+  if (is_complex(self.dtype()))
+    return complex_transform(self, extent, norm, false);
+  Tensor x = resized(promoted(self, false), extent);
+  int64_t divisor = divisor_of(norm, false);
+  return ops::conj(ops::_fft_r2c(x, extent.dims, divisor, false));
 }
 Tensor fft_rfft(const Tensor& self, Length n, int64_t dim, Norm norm) {
   return from_real("rfft", self, extent_of(self, n, dim), norm, true);

@@ -320,27 +320,70 @@ void copy_elements(const TensorBase& dst, const TensorBase& src) {
   convert_space(space, Conversion(src.dtype(), dst.dtype()), to, from);
 }
 
+namespace {
+
+typedef uint64_t Signs __attribute__((vector_size(16)));
+
+// The signs that conj and neg change, of the elements in 16 bytes.
+Signs changed_signs(ScalarType t, bool conj, bool neg) {
+  unsigned char bytes[sizeof(Signs)] = {};
+  size_t size = element_size(real_type_of(t));
+  for (size_t i = 0; i < sizeof(Signs); i += size) {
+    bool imaginary = is_complex(t) && i / size % 2 == 1;
+    if (imaginary ? conj != neg : neg) bytes[i + size - 1] = 0x80;
+  }
+  Signs signs;
+  std::memcpy(&signs, bytes, sizeof(Signs));
+  return signs;
+}
+
+}  // namespace
+
+bool has_sign_bits(ScalarType t) {
+  return is_complex(t) || (is_floating(t) && element_size(t) > 1);
+}
+
+void copy_changing_signs(const TensorBase& dst,
+                         const TensorBase& src,
+                         bool conj,
+                         bool neg) {
+  Signs signs = changed_signs(dst.dtype(), conj, neg);
+  char* to = static_cast<char*>(dst.mutable_raw_data());
+  const char* from = static_cast<const char*>(src.const_raw_data());
+  constexpr int64_t kSize = sizeof(Signs);
+  auto bytes = static_cast<int64_t>(dst.nbytes());
+  parallel_for(0, bytes / kSize, kCopyGrain, [&](int64_t begin, int64_t end) {
+    // Stores of characters might change what the lambda refers to.
+    const Signs change = signs;
+    const char* p = from + begin * kSize;
+    char* q = to + begin * kSize;
+    for (int64_t i = begin; i < end; ++i, p += kSize, q += kSize) {
+      Signs v;
+      std::memcpy(&v, p, kSize);
+      v ^= change;
+      std::memcpy(q, &v, kSize);
+    }
+  });
+  for (int64_t at = bytes - bytes % kSize; at < bytes; ++at) {
+    auto sign = reinterpret_cast<const char*>(&signs)[at % kSize];
+    to[at] = static_cast<char>(from[at] ^ sign);
+  }
+}
+
 void apply_lazy_bits(const TensorBase& t, bool conj, bool neg) {
-  if (!conj && !neg) return;
-  TensorBase plain = contiguous_as(t, t.dtype());
+  if (has_sign_bits(t.dtype())) return copy_changing_signs(t, t, conj, neg);
+  if (!neg) return;
   visit_type(t.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    T* p = plain.mutable_data<T>();
-    for (int64_t i = 0, n = plain.numel(); i < n; ++i) {
-      if constexpr (requires { p->imag(); }) {
-        using R = typename T::value_type;
-        auto flip = [](R v) { return R(-static_cast<double>(v)); };
-        R re = p[i].real(), im = p[i].imag();
-        if (conj) im = flip(im);
-        p[i] = neg ? T(flip(re), flip(im)) : T(re, im);
-      } else if constexpr (std::is_floating_point_v<T>) {
-        p[i] = -p[i];
-      } else {
+    T* p = t.mutable_data<T>();
+    for (int64_t i = 0, n = t.numel(); i < n; ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        p[i] = static_cast<T>(-p[i]);
+      } else if constexpr (!requires { p->imag(); }) {
         p[i] = T(-static_cast<float>(p[i]));
       }
     }
   });
-  if (!plain.is_same(t)) copy_elements(t, plain);
 }
 
 ConvertFn convert_function(ScalarType from, ScalarType to) {

@@ -9,7 +9,17 @@ namespace taeda {
 // they are the same elements; lazy bits are not looked at.
 void copy_elements(const TensorBase& dst, const TensorBase& src);
 
-// Lazy conjugation and negation resolved into a copy's own memory.
+// Whether negation is the change of a bit, of the elements or their parts.
+bool has_sign_bits(ScalarType t);
+
+// The elements of src, conjugated, negated or both. Both tensors are of one
+// dtype with sign bits and size, and contiguous; they may be the same.
+void copy_changing_signs(const TensorBase& dst,
+                         const TensorBase& src,
+                         bool conj,
+                         bool neg);
+
+// Lazy conjugation and negation resolved into a contiguous tensor's own memory.
 void apply_lazy_bits(const TensorBase& t, bool conj, bool neg);
 
 }  // namespace taeda

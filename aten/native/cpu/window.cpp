@@ -1,6 +1,7 @@
 // Window functions, and complex numbers of two real tensors.
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/native/creation.h>
+#include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/bartlett_window.h>
 #include <taeda/gen/native/blackman_window.h>
 #include <taeda/gen/native/complex.h>
@@ -9,8 +10,11 @@
 #include <taeda/gen/native/kaiser_window.h>
 #include <taeda/gen/native/polar.h>
 #include <taeda/gen/ops/cos.h>
+#include <taeda/gen/ops/mul.h>
+#include <taeda/gen/ops/sin.h>
 
 #include <cmath>
+#include <cstring>
 
 namespace taeda::native {
 
@@ -221,33 +225,76 @@ void kaiser_window_cpu(int64_t length,
 
 namespace {
 
-// out = make(a, b) for each element.
-template <class F>
-void pairs(const Tensor& a, const Tensor& b, const Tensor& out, F&& make) {
-  Tensor x = make_tensor("complex", out.sizes(), kDouble),
-         y = make_tensor("complex", out.sizes(), kDouble);
-  copy_into(x, a);
-  copy_into(y, b);
-  const double* p = x.const_data<double>();
-  const double* q = y.const_data<double>();
-  Tensor flat = make_tensor("complex", out.sizes(), kComplexDouble);
-  auto* r = flat.mutable_data<taeda::complex<double>>();
-  for (int64_t i = 0, n = x.numel(); i < n; ++i) r[i] = make(p[i], q[i]);
-  copy_into(out, flat);
+// `t` as a dense tensor of sizes and dtype of the parts of `out`.
+Tensor part_of(const Tensor& t, const Tensor& out, ScalarType dtype) {
+  bool lazy = t.is_conj() || t.is_neg();
+  if (t.dtype() == dtype && t.sizes() == out.sizes() && t.is_contiguous() &&
+      !lazy) {
+    return t;
+  }
+  Tensor part = make_tensor("complex", out.sizes(), dtype);
+  copy_into(part, t);
+  return part;
+}
+
+// Numbers of a and b in turns.
+template <class T>
+void alternate(const T* a, const T* b, T* out, int64_t n) {
+  constexpr int kCount = 16 / sizeof(T);
+  typedef T V __attribute__((vector_size(16)));
+  parallel_for(0, n, 32768, [&](int64_t i, int64_t end) {
+    for (; i + kCount <= end; i += kCount) {
+      V x, y;
+      std::memcpy(&x, a + i, sizeof(V));
+      std::memcpy(&y, b + i, sizeof(V));
+      V low, high;
+      if constexpr (kCount == 4) {
+        low = __builtin_shufflevector(x, y, 0, 4, 1, 5);
+        high = __builtin_shufflevector(x, y, 2, 6, 3, 7);
+      } else {
+        low = __builtin_shufflevector(x, y, 0, 2);
+        high = __builtin_shufflevector(x, y, 1, 3);
+      }
+      std::memcpy(out + 2 * i, &low, sizeof(V));
+      std::memcpy(out + 2 * i + kCount, &high, sizeof(V));
+    }
+    for (; i < end; ++i) {
+      out[2 * i] = a[i];
+      out[2 * i + 1] = b[i];
+    }
+  });
 }
 
 }  // namespace
 
 void complex_cpu(const Tensor& real, const Tensor& imag, const Tensor& out) {
-  pairs(real, imag, out, [](double a, double b) {
-    return taeda::complex<double>(a, b);
-  });
+  if (out.dtype() == kComplexHalf || !out.is_contiguous()) {
+    ScalarType wide =
+        out.dtype() == kComplexDouble ? out.dtype() : kComplexFloat;
+    Tensor flat = make_tensor("complex", out.sizes(), wide);
+    complex_cpu(real, imag, flat);
+    return copy_into(out, flat);
+  }
+  ScalarType t = real_type_of(out.dtype());
+  Tensor a = part_of(real, out, t), b = part_of(imag, out, t);
+  int64_t n = out.numel();
+  if (t == kFloat) {
+    alternate(a.const_data<float>(),
+              b.const_data<float>(),
+              out.mutable_data<float>(),
+              n);
+  } else {
+    alternate(a.const_data<double>(),
+              b.const_data<double>(),
+              out.mutable_data<double>(),
+              n);
+  }
 }
 
 void polar_cpu(const Tensor& abs, const Tensor& angle, const Tensor& out) {
-  pairs(abs, angle, out, [](double r, double a) {
-    return taeda::complex<double>(r * std::cos(a), r * std::sin(a));
-  });
+  ScalarType t = out.dtype() == kComplexDouble ? kDouble : kFloat;
+  Tensor r = part_of(abs, out, t), a = part_of(angle, out, t);
+  complex_cpu(ops::mul(r, ops::cos(a)), ops::mul(r, ops::sin(a)), out);
 }
 
 }  // namespace taeda::native

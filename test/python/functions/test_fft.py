@@ -1,5 +1,7 @@
 """Fourier transforms: against their definition, PyTorch's rules, and derivatives."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import taeda
@@ -105,6 +107,66 @@ def test_large_lines_and_batches() -> None:
             )
 
 
+@pytest.mark.parametrize("n", [2**18, 2**19, 360000, 2 * 3**11])
+def test_lines_that_no_cache_holds(n) -> None:
+    for kind in ("fft", "ifft", "rfft", "irfft"):
+        for dtype, tolerance in ((np.complex128, 1e-14), (np.complex64, 2e-6)):
+            x = _input(kind, n, dtype=dtype)
+            got, want = (
+                getattr(t.fft, kind)(t.tensor(x), n, norm="ortho")
+                for t in (taeda, torch)
+            )
+            _close(got, want, tolerance)
+
+
+# More and fewer lines than a vector holds, and lengths whose stages fill vectors,
+# parts of them or none.
+@pytest.mark.parametrize("n", [16, 28, 48, 64, 100, 243, 250, 256, 512, 1000])
+@pytest.mark.parametrize("lines", [1, 3, 16, 37])
+def test_lines_side_by_side(n, lines) -> None:
+    for dtype, tolerance in ((np.complex128, 1e-14), (np.complex64, 1e-6)):
+        for kind in KINDS:
+            x = _input(kind, lines, n, dtype=dtype)
+            for dim in (1, 0):
+                # Lines along memory and across it.
+                for across in (False, True):
+                    a, b = taeda.tensor(x), torch.tensor(x)
+                    if across:
+                        a, b = (t.t().contiguous().t() for t in (a, b))
+                    if a.size(dim) == 1 and kind in ("irfft", "hfft"):
+                        continue
+                    got, want = (
+                        getattr(t.fft, kind)(v, dim=dim)
+                        for t, v in ((taeda, a), (torch, b))
+                    )
+                    _close(got, want, tolerance)
+
+
+def test_both_halves_of_real_spectra() -> None:
+    for shape in [(5,), (6,), (7, 9), (8, 12), (3, 64, 10)]:
+        x = np.random.default_rng(3).normal(size=shape)
+        for name in ("fft", "ifft", "fftn", "ifftn"):
+            for turned in (False, len(shape) > 1):
+                a, b = taeda.tensor(x), torch.tensor(x)
+                a, b = (a.mT, b.mT) if turned else (a, b)
+                got, want = getattr(taeda.fft, name)(a), getattr(torch.fft, name)(b)
+                _close(got, want)
+                assert got.stride() == want.stride()
+                assert got.is_conj() == want.is_conj()
+
+
+def test_plans_are_shared_by_threads() -> None:
+    lengths = [*range(2, 60), 256, 1009, 2**12] * 3
+    values = {n: np.random.default_rng(n).normal(size=(2, n)) for n in lengths}
+
+    def gap(n):
+        got = taeda.fft.rfft(taeda.tensor(values[n])).numpy()
+        return np.abs(got - np.fft.rfft(values[n])).max()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(gap, lengths)) < 1e-11
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_to_the_second_order(kind) -> None:
     for shape, dims in [((2, 5), (1,)), ((2, 6), (1,)), ((3, 4), (1, 0))]:
@@ -116,6 +178,14 @@ def test_derivatives_to_the_second_order(kind) -> None:
 
         assert taeda.autograd.gradcheck(call, x)
         assert taeda.autograd.gradgradcheck(call, x)
+
+
+def test_derivatives_of_whole_spectra_of_real_numbers() -> None:
+    x = taeda.randn(3, 6, dtype=taeda.float64, requires_grad=True)
+    for call in (taeda.fft.fft, taeda.fft.ifft, taeda.fft.fftn, taeda.fft.ifftn):
+        assert taeda.autograd.gradcheck(call, x, check_forward_ad=True)
+        assert taeda.autograd.gradgradcheck(call, x)
+        assert taeda.allclose(taeda.vmap(call)(x), taeda.stack([call(r) for r in x]))
 
 
 def test_transforms_of_functions() -> None:
