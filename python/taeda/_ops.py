@@ -201,6 +201,9 @@ class OpOverloadPacket:
     def __deepcopy__(self, memo=None) -> OpOverloadPacket:
         return self
 
+    def __reduce__(self):
+        return _packet_of, (self._namespace, self.__name__)
+
     def __iter__(self):
         return iter(self.overloads())
 
@@ -209,6 +212,11 @@ class OpOverloadPacket:
 
     def __str__(self) -> str:
         return f"{self._namespace}.{self.__name__}"
+
+
+def _packet_of(namespace: str, name: str) -> OpOverloadPacket:
+    """What a pickled packet is."""
+    return getattr(getattr(taeda.ops, namespace), name)
 
 
 def _placeholder(namespace: str, op: str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pathlib
+import pickle
 import sys
 
 import pytest
@@ -89,6 +90,13 @@ def older_codegens(L):
     return gm.code, type(gm(L.values(2), L.values(2))).__name__
 
 
+def pickled_packets(L):
+    cat = L.ops.aten.cat
+    gm = L.fx.symbolic_trace(lambda x: cat([x, x]))
+    twin = pickle.loads(pickle.dumps(gm))
+    return twin(L.values(2)), twin.code
+
+
 def replicas(L):
     gm = L.fx.symbolic_trace(lambda x: x.relu())
     return gm._replicate_for_data_parallel()(L.values(4))
@@ -103,6 +111,7 @@ def replicas(L):
         copied_proxies,
         stand_ins_keep_what_nodes_have,
         older_codegens,
+        pickled_packets,
         replicas,
     ],
 )
@@ -133,7 +142,13 @@ def test_pass_managers_name_the_pass_that_failed(name) -> None:
     def gives_nothing(gm):
         return None
 
+    class Whole:
+        def __call__(self, gm):
+            raise ValueError("bad")
+
     gm = L.fx.symbolic_trace(lambda x: x + 1)
+    with pytest.raises(Exception, match="Whole"):
+        passes.PassManager([passes.pass_result_wrapper(Whole())])(gm)
     for wrong, cause in ((fails, ValueError), (gives_nothing, TypeError)):
         with pytest.raises(Exception, match=f"{wrong.__name__}.*first") as caught:
             passes.PassManager([first, wrong])(gm)

@@ -19,6 +19,7 @@ def pass_result_wrapper(fn: Callable) -> Callable:
         result = fn(gm)
         return result if isinstance(result, PassResult) else PassResult(gm, True)
 
+    run.__name__ = _name_of(fn)
     return run
 
 
