@@ -103,7 +103,7 @@ class OpOverload:
             return _C._op_call(self._entry, values)
         except TypeError:
             # What is no tensor may stand for one: a proxy of a trace.
-            others = [a for a in (*args, *kwargs.values()) if _overrides(a)]
+            others = _overriding((*args, *kwargs.values()))
             if not others:
                 raise
         return _C._handle_torch_function(self, others, *args, **kwargs)
@@ -141,10 +141,15 @@ class OpOverload:
         return hash(self._native)
 
 
-def _overrides(a) -> bool:
-    if isinstance(a, (list, tuple)):
-        return any(map(_overrides, a))
-    return hasattr(type(a), "__torch_function__") and not isinstance(a, taeda.Tensor)
+def _overriding(values) -> list:
+    """What stands for tensors among arguments, in lists too, and is none itself."""
+    found: list = []
+    for a in values:
+        if isinstance(a, (list, tuple)):
+            found += _overriding(a)
+        elif hasattr(type(a), "__torch_function__") and not isinstance(a, taeda.Tensor):
+            found.append(a)
+    return found
 
 
 class OpOverloadPacket:
@@ -176,6 +181,9 @@ class OpOverloadPacket:
         return self._made[name]
 
     def __call__(self, /, *args, **kwargs):
+        others = _overriding((*args, *kwargs.values()))
+        if others:
+            return _C._handle_torch_function(self, others, *args, **kwargs)
         names = self.overloads()
         if len(names) == 1:
             return getattr(self, names[0])(*args, **kwargs)
@@ -193,6 +201,9 @@ class OpOverloadPacket:
     def __deepcopy__(self, memo=None) -> OpOverloadPacket:
         return self
 
+    def __reduce__(self):
+        return _packet_of, (self._namespace, self.__name__)
+
     def __iter__(self):
         return iter(self.overloads())
 
@@ -201,6 +212,11 @@ class OpOverloadPacket:
 
     def __str__(self) -> str:
         return f"{self._namespace}.{self.__name__}"
+
+
+def _packet_of(namespace: str, name: str) -> OpOverloadPacket:
+    """What a pickled packet is."""
+    return getattr(getattr(taeda.ops, namespace), name)
 
 
 def _placeholder(namespace: str, op: str):

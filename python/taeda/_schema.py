@@ -6,6 +6,8 @@ what a call needs is kept; alias annotations are recognised and remembered as `w
 
 from __future__ import annotations
 
+import re
+
 # Letters of the native side (csrc/boxed/boxed_values.h, Note [Kinds]).
 _LETTERS = {
     "Tensor": "T",
@@ -21,6 +23,7 @@ _LETTERS = {
     "Device": "D",
     "Generator": "G",
 }
+_LENGTH = re.compile(r"\[(\d+)\]")
 _NAMES = {"None": None, "True": True, "False": False, "Mean": 1, "Sum": 2}
 
 
@@ -69,7 +72,13 @@ class Argument(Result):
 
     @property
     def default_value(self):
-        """What it is where a call leaves it out; None without a default."""
+        """What it is where a call leaves it out; None without a default.
+
+        One number that stands for a list of a known length (`int[2] x=0`) is that list.
+        """
+        length = _LENGTH.search(self.type)
+        if length and isinstance(self.default, (int, float)):
+            return [self.default] * int(length[1])
         return self.default
 
     def has_default_value(self) -> bool:

@@ -112,6 +112,18 @@ def _binary(name: str, operation, swapped: bool = False):
     return compute
 
 
+def _bitwise(operation, swapped: bool = False):
+    """Bits have no expression: the numbers are fixed."""
+
+    def compute(self, other):
+        if not _is_int(other):
+            return NotImplemented
+        mine, other = int(self), int(other)
+        return operation(other, mine) if swapped else operation(mine, other)
+
+    return compute
+
+
 class SymInt:
     """An integer that may be an expression over sizes.
 
@@ -156,6 +168,11 @@ class SymInt:
     __rfloordiv__ = _binary("rfloordiv", operator.floordiv, swapped=True)
     __mod__ = _binary("mod", operator.mod)
     __rmod__ = _binary("rmod", operator.mod, swapped=True)
+    __and__, __rand__ = _bitwise(operator.and_), _bitwise(operator.and_)
+    __or__, __ror__ = _bitwise(operator.or_), _bitwise(operator.or_)
+    __xor__, __rxor__ = _bitwise(operator.xor), _bitwise(operator.xor)
+    __rlshift__ = _bitwise(operator.lshift, swapped=True)
+    __rrshift__ = _bitwise(operator.rshift, swapped=True)
     __eq__ = _comparison("eq")
     __lt__ = _comparison("lt")
     __le__ = _comparison("le")
@@ -188,6 +205,15 @@ class SymInt:
 
     def __rpow__(self, other):
         return other ** self.node.fix()
+
+    def __lshift__(self, other):
+        return self * (1 << int(other)) if _is_int(other) else NotImplemented
+
+    def __rshift__(self, other):
+        return self // (1 << int(other)) if _is_int(other) else NotImplemented
+
+    def __invert__(self):
+        return -self - 1
 
     def __divmod__(self, other):
         return self // other, self % other
@@ -313,6 +339,9 @@ class SymFloat:
 
     def __neg__(self):
         return self * -1.0
+
+    def __pos__(self):
+        return self
 
     def __abs__(self):
         return SymFloat(f"Abs({self!r})", abs, self)

@@ -3,6 +3,8 @@
 
 #include <taeda/c10/core/tensor_impl.h>
 
+#include <algorithm>
+
 namespace taeda::capture {
 
 void Capture::load_slot(Shadow& s, PyObject* name) {
@@ -173,10 +175,37 @@ PyObject* Capture::written_to_class(PyTypeObject* type, PyObject* name) {
   return nullptr;
 }
 
+namespace {
+
+bool is_ours(PyObject* module) {
+  const char* name = PyModule_GetName(module);
+  if (name == nullptr) PyErr_Clear();
+  return name != nullptr && strncmp(name, "taeda", 5) == 0;
+}
+
+}  // namespace
+
+// As a global of it is: who reads the one sees the other.
+bool Capture::write_to_module(PyObject* module,
+                              PyObject* name,
+                              PyObject* value) {
+  if (!PyModule_CheckExact(module) || value == nullptr || is_ours(module)) {
+    return false;
+  }
+  kept.push_back(Ref::borrow(name));
+  auto key = std::pair(PyModule_GetDict(module), name);
+  globals[key] = Ref::borrow(value);
+  stored_globals.insert(key);
+  return true;
+}
+
 bool Capture::write_attribute(PyObject* object,
                               PyObject* name,
                               PyObject* value) {
   if (PyType_Check(object) && write_to_class(object, name, value)) return true;
+  if (PyModule_Check(object) && write_to_module(object, name, value)) {
+    return true;
+  }
   if (PyType_Check(object) || PyModule_Check(object) ||
       (PyFunction_Check(object) && !own_functions.contains(object))) {
     break_graph(std::string("an attribute of a ") + Py_TYPE(object)->tp_name +
@@ -257,10 +286,9 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
     return checked(PyObject_GetAttr(object, name));
   }
   if (PyModule_Check(object)) {
-    const char* module = PyModule_GetName(object);
-    if (module == nullptr) PyErr_Clear();
-    bool ours = module != nullptr && strncmp(module, "taeda", 5) == 0;
-    if (!ours) return guarded_attribute(object, name);
+    auto key = std::pair(PyModule_GetDict(object), name);
+    if (stored_globals.contains(key)) return globals.at(key);
+    if (!is_ours(object)) return guarded_attribute(object, name);
   } else if (PyType_Check(object)) {
     auto* type = reinterpret_cast<PyTypeObject*>(object);
     bool user = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !of_library(type);
@@ -276,6 +304,11 @@ Ref Capture::attribute(PyObject* object, PyObject* name) {
         !(own && *own && PyDict_Contains(*own, name) == 1)) {
       return guarded_attribute(type_of(object), name);
     }
+  } else if (PySet_Contains(library().operator_types.get(), type_of(object)) ==
+             1) {
+    // Operators are made when they are first named.
+    Suspended suspended(*this);
+    return checked(PyObject_GetAttr(object, name));
   }
   return checked(PyObject_GetAttr(object, name));
 }
@@ -376,14 +409,20 @@ Ref Capture::call_cached(PyObject* function,
                          PyObject* const* args,
                          size_t count,
                          PyObject* names) {
-  bool shared = names == nullptr;
-  for (size_t i = 0; i < count; ++i) shared = shared && is_shared(args[i]);
+  size_t all_given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+  bool shared = std::all_of(args, args + all_given, is_shared);
+  if (!shared && dynamic.settings.scalar_outputs) {
+    // Whether the cache has it is not known. Where a break is an error it is
+    // worked out, as in PyTorch.
+    Ref whole = python::attribute(function, "__wrapped__");
+    return checked(PyObject_Vectorcall(whole.get(), args, count, names));
+  }
   // If the function has to run, it runs now, and must find things as they are.
   bool written = !stored_globals.empty();
   for (auto [tensor, version] : versions) {
     written |= python::unwrap(tensor).impl()->version() != version;
   }
-  if (!shared || written) break_graph("call of a cached function");
+  if (!shared || names || written) break_graph("call of a cached function");
   Ref all =
       python::new_tuple(count, [&](size_t i) { return Py_NewRef(args[i]); });
   int place = entry.guards.fetch(Do::Called, constant(function), all.get());

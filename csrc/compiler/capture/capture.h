@@ -245,6 +245,7 @@ struct Capture {
   Ref shadow_dict(PyObject* outer, int place);
   Ref shadow_subclass(PyObject* outer, int place);
   void copy_items(PyObject* outer, int place, PyObject* inner);
+  Ref stand_in_of_key(PyObject* key);
   Ref shadow_array(PyObject* outer, int place);
   Ref shadow_set(PyObject* outer, int place);
   Ref shadow_deque(PyObject* outer, int place);
@@ -258,6 +259,7 @@ struct Capture {
   bool is_of_module(int place) const;
   bool is_in_memory_of_input(PyObject* tensor) const;
   Ref with_items(PyObject* value, bool everywhere);
+  Ref factors_with_items(PyObject* kwargs);
   PyObject* record_with_items(PyObject* name,
                               PyObject* function,
                               PyObject* args,
@@ -278,6 +280,7 @@ struct Capture {
   Ref attribute_on_tensor(PyObject* tensor, PyObject* name);
   Ref guarded_attribute(PyObject* object, PyObject* name);
   bool write_to_class(PyObject* type, PyObject* name, PyObject* value);
+  bool write_to_module(PyObject* module, PyObject* name, PyObject* value);
   // What captured code has written to a class or its bases; null for most.
   PyObject* written_to_class(PyTypeObject* type, PyObject* name);
   Shadow* order_of(PyObject* inner);

@@ -104,9 +104,7 @@ Recipe Recipes::describe(PyObject* o) {
     auto* s = reinterpret_cast<PySliceObject*>(o);
     return parts(Recipe::Slice, {s->start, s->stop, s->step});
   }
-  if (PyCFunction_Check(o) && PyCFunction_GET_SELF(o) != nullptr &&
-      !PyModule_Check(PyCFunction_GET_SELF(o)) &&
-      !PyType_Check(PyCFunction_GET_SELF(o))) {
+  if (PyCFunction_Check(o) && is_bound(o)) {
     // A bound method of something that was made inside.
     Ref name = python::attribute(o, "__name__");
     auto* getattr = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");
@@ -175,7 +173,8 @@ Recipe Recipes::of_function(PyObject* o) {
 }
 
 Recipe Recipes::of_instance(PyObject* o) {
-  if (!is_plain_instance(o)) return of_other(o);
+  // A member of an enum is the one object of its kind.
+  if (!is_plain_instance(o) || is_enum(o)) return of_other(o);
   return with_attributes({Recipe::Instance, -1, type(o), {}, {}}, o);
 }
 
@@ -208,7 +207,11 @@ Recipe Recipes::of_other(PyObject* o) {
             {}};
   }
   if (PyGen_Check(o)) break_graph("a generator is alive");
+  // A deque's asks Python code for the names of its slots.
+  int as_it_is = is_deque(o);
+  c_.suspended += as_it_is;
   Ref reduced(PyObject_CallMethod(o, "__reduce__", nullptr));
+  c_.suspended -= as_it_is;
   if (!reduced || !PyTuple_Check(reduced.get())) {
     PyErr_Clear();
     break_graph(std::string("an object of class ") + Py_TYPE(o)->tp_name +

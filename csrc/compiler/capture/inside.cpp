@@ -36,12 +36,7 @@ Ref Capture::realize(PyObject* o, int place) {
   }
   if (shadows.contains(o)) return Ref::borrow(o);
   if (is_tensor(o)) return tensor(o, place);
-  if (PyCFunction_Check(o)) {
-    PyObject* self = PyCFunction_GET_SELF(o);
-    if (self != nullptr && !PyModule_Check(self) && !PyType_Check(self)) {
-      return bound_method(o, place);
-    }
-  }
+  if (PyCFunction_Check(o) && is_bound(o)) return bound_method(o, place);
   if (is_transparent(o) || is_enum(o)) {
     guards.check(Do::CheckIs, place, o);
     return Ref::borrow(o);
@@ -216,18 +211,28 @@ void Capture::copy_items(PyObject* o, int place, PyObject* inner) {
   Guards& guards = entry.guards;
   Ref keys = checked(PyDict_Keys(o));
   keys = checked(PyList_AsTuple(keys.get()));
+  bool replaced = false;
   for (PyObject* key : python::items_of(keys.get())) {
-    if (!is_shared(key)) {
+    if (is_shared(key) || is_tuple_of_values(key)) continue;
+    if (!has_identity(key)) {
       break_graph(std::string("a dict whose keys are of class ") +
                   Py_TYPE(key)->tp_name);
     }
+    replaced = true;
   }
   guards.check(Do::CheckKeys, place, keys.get());
+  if (replaced) checked(PyObject_CallMethod(inner, "clear", nullptr));
   for (PyObject* key : python::items_of(keys.get())) {
     PyObject* each = PyDict_GetItem(o, key);
     Ref value = realize(each, guards.fetch(Do::DictItem, place, key));
-    set_item(inner, key, value.get());
+    set_item(inner, stand_in_of_key(key).get(), value.get());
   }
+}
+
+// That the key is this very object is guarded where it is looked at.
+Ref Capture::stand_in_of_key(PyObject* key) {
+  if (is_shared(key) || is_tuple_of_values(key)) return Ref::borrow(key);
+  return realize(key, constant(key));
 }
 
 Ref Capture::shadow_dict(PyObject* o, int place) {
@@ -240,7 +245,9 @@ Ref Capture::shadow_dict(PyObject* o, int place) {
 Ref Capture::shadow_set(PyObject* o, int place) {
   Ref items = checked(PySequence_List(o));
   for (PyObject* each : python::items_of(items.get())) {
-    if (!is_shared(each)) {
+    bool known = is_shared(each) || is_tuple_of_values(each) ||
+                 (has_identity(each) && !is_tensor(each) && PySet_Check(o));
+    if (!known) {
       break_graph(std::string("a set of objects of class ") +
                   Py_TYPE(each)->tp_name);
     }
@@ -249,8 +256,11 @@ Ref Capture::shadow_set(PyObject* o, int place) {
   Ref copy = checked(PySet_Check(o) ? PySet_New(o) : PyFrozenSet_New(o));
   entry.guards.check(Do::CheckSet, place, copy.get());
   if (!PySet_Check(o)) return Ref::borrow(o);
-  Ref inner = keep(checked(PySet_New(o)), o, place);
-  order_of(inner.get())->before = copy;
+  Ref inner = keep(checked(PySet_New(nullptr)), o, place);
+  for (PyObject* each : python::items_of(items.get())) {
+    python::check_status(PySet_Add(inner.get(), stand_in_of_key(each).get()));
+  }
+  order_of(inner.get())->before = checked(PySet_New(inner.get()));
   return inner;
 }
 

@@ -236,10 +236,10 @@ Argument Capture::object_argument(PyObject* value) {
     bind.args.push_back(object_argument(PyMethod_GET_SELF(value)));
     return {Argument::Node, entry.graph.add_call(std::move(bind)), {}, {}};
   }
-  PyObject* owner =
-      PyCFunction_Check(value) ? PyCFunction_GET_SELF(value) : nullptr;
-  if (owner != nullptr && !PyModule_Check(owner) && !PyType_Check(owner) &&
-      Py_TYPE(owner) != &PyCapsule_Type && !is_shared(owner)) {
+  bool bound = PyCFunction_Check(value) && is_bound(value);
+  PyObject* owner = bound ? PyCFunction_GET_SELF(value) : nullptr;
+  if (owner != nullptr && Py_TYPE(owner) != &PyCapsule_Type &&
+      !is_shared(owner)) {
     Call get;
     get.function = python::attribute(lib.builtins.get(), "getattr");
     get.args.push_back(object_in_closure(owner));

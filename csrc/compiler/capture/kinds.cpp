@@ -1,6 +1,7 @@
 // What kinds of objects there are, by their types alone.
 #include <taeda/csrc/compiler/capture/interpreter.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace taeda::capture {
@@ -62,10 +63,12 @@ bool is_immutable(const char* name) {
 // Objects that are themselves inside too: what they are is known by identity,
 // and an attempt to write to them ends the graph.
 bool is_transparent(PyObject* o) {
-  // A bare object is there to be compared with.
+  // A bare object is there to be compared with; text of a class of its own
+  // (a version) does not change.
   return Py_TYPE(o) == &PyBaseObject_Type || PyType_Check(o) ||
-         PyModule_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) ||
-         PyCode_Check(o) || Py_TYPE(o) == &PyMethodDescr_Type ||
+         PyUnicode_Check(o) || PyModule_Check(o) || PyFunction_Check(o) ||
+         PyCFunction_Check(o) || PyCode_Check(o) ||
+         Py_TYPE(o) == &PyMethodDescr_Type ||
          Py_TYPE(o) == &PyWrapperDescr_Type ||
          Py_TYPE(o) == &PyClassMethodDescr_Type ||
          Py_TYPE(o) == &PyGetSetDescr_Type ||
@@ -176,6 +179,23 @@ Ref interned(PyObject* text) {
   Py_INCREF(text);
   PyUnicode_InternInPlace(&text);
   return Ref(text);
+}
+bool is_bound(PyObject* function) {
+  PyObject* self = PyCFunction_GET_SELF(function);
+  return self != nullptr && !PyModule_Check(self) && !PyType_Check(self) &&
+         strncmp(Py_TYPE(self)->tp_name, "pybind11_", 9) != 0;
+}
+bool has_identity(PyObject* o) {
+  return is_tensor(o) ||
+         (Py_TYPE(o)->tp_hash == PyBaseObject_Type.tp_hash &&
+          Py_TYPE(o)->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+}
+bool is_tuple_of_values(PyObject* o) {
+  if (!PyTuple_CheckExact(o) && !is_size(o)) return false;
+  auto items = python::items_of(o);
+  return std::all_of(items.begin(), items.end(), [](PyObject* each) {
+    return is_shared(each) || is_tuple_of_values(each);
+  });
 }
 bool is_cached(PyObject* o) {
   return strcmp(Py_TYPE(o)->tp_name, "functools._lru_cache_wrapper") == 0;

@@ -51,6 +51,13 @@ void each_slot(PyTypeObject* type, F f) {
     }
   }
 }
+// Whether a function of C's is the method of an object: not a module's, a
+// class's, or one that pybind11 bound.
+bool is_bound(PyObject* function);
+// Whether other objects are equal to it only by being it.
+bool has_identity(PyObject* o);
+// Tuples of values, which are equal where their items are.
+bool is_tuple_of_values(PyObject* o);
 // Functions behind functools.lru_cache.
 bool is_cached(PyObject* o);
 // The function of what `capture` returned, borrowed; null for all else.

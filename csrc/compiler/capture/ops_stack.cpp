@@ -3,6 +3,8 @@
 
 #include <opcode.h>
 
+#include <algorithm>
+
 namespace taeda::capture {
 namespace {
 
@@ -73,7 +75,20 @@ bool jump_asks([[maybe_unused]] Machine& m, [[maybe_unused]] PyObject* o) {
 Flow binary(Machine& m, int i) {
   return replace_two(m, binaries[i](m.f.peek(2), m.f.peek(1)));
 }
+// An array that was made inside takes elements of another one at once, and what
+// stands for that has none.
+void refuse_stand_in(Machine& m, PyObject* array, PyObject* given) {
+  if (m.capture == nullptr || is_array(array)) return;
+  if (strcmp(Py_TYPE(array)->tp_name, "numpy.ndarray") != 0) return;
+  bool found = is_array(given);
+  if (PyTuple_CheckExact(given)) {
+    auto items = python::items_of(given);
+    found = std::any_of(items.begin(), items.end(), is_array);
+  }
+  if (found) break_graph("an array decides about one that was made inside");
+}
 Flow subscript(Machine& m, int) {
+  refuse_stand_in(m, m.f.peek(2), m.f.peek(1));
   return replace_two(m, PyObject_GetItem(m.f.peek(2), m.f.peek(1)));
 }
 // Below the operator stand bits for the interpreter: four in 3.12, and in 3.13
@@ -106,6 +121,8 @@ Flow invert_truth(Machine& m, int) {
 }
 
 Flow store_subscript(Machine& m, int) {
+  refuse_stand_in(m, m.f.peek(2), m.f.peek(1));
+  refuse_stand_in(m, m.f.peek(2), m.f.peek(3));
   python::check_status(PyObject_SetItem(m.f.peek(2), m.f.peek(1), m.f.peek(3)));
   for (int i = 0; i < 3; ++i) m.f.pop();
   return Flow::Next;

@@ -346,6 +346,22 @@ Ref Capture::result_for_stand_ins(PyObject* name,
   throw PythonError();
 }
 
+// Factors, which are numbers in all operators, with their numbers in place of
+// tensors that hold them; null where there is none.
+Ref Capture::factors_with_items(PyObject* kwargs) {
+  Ref out;
+  Ref reader = python::attribute(library().tensor.get(), "item");
+  for (const char* name : {"value", "alpha", "beta"}) {
+    PyObject* each = PyDict_GetItemString(kwargs, name);
+    bool holds = each && is_tensor(each) && python::unwrap(each).dim() == 0;
+    Ref number(holds ? record_item(reader.get(), each) : nullptr);
+    if (!number) continue;
+    if (!out) out = checked(PyDict_Copy(kwargs));
+    python::check_status(PyDict_SetItemString(out.get(), name, number.get()));
+  }
+  return out;
+}
+
 // A call that reads a number off a tensor among its arguments (a size, say):
 // again with the number, if the graph has one.
 PyObject* Capture::record_with_items(PyObject* name,
@@ -360,11 +376,13 @@ PyObject* Capture::record_with_items(PyObject* name,
       bool is_self = i == 0 && !factory;
       return (is_self ? Ref::borrow(each) : with_items(each, true)).release();
     });
+    Ref named = kwargs ? factors_with_items(kwargs) : Ref();
+    bool same = !named;
+    if (!named && kwargs) named = Ref::borrow(kwargs);
     for (size_t i = 0; i < static_cast<size_t>(PyTuple_GET_SIZE(args)); ++i) {
-      if (PyTuple_GET_ITEM(given.get(), i) != PyTuple_GET_ITEM(args, i)) {
-        return record(function, given.get(), kwargs);
-      }
+      same &= PyTuple_GET_ITEM(given.get(), i) == PyTuple_GET_ITEM(args, i);
     }
+    if (!same) return record(function, given.get(), named.get());
   }
   break_graph(std::string("the value of a tensor is read by ") +
               PyUnicode_AsUTF8(name));

@@ -20,6 +20,7 @@ class OptimizedModule(Module):
 
     def __init__(self, mod: Module, settings: dict | None = None) -> None:
         super().__init__()
+        del self.__dict__["training"]  # the module's own is the one
         self.__dict__["_settings"] = settings or {}
         self._orig_mod = mod
 
@@ -51,6 +52,9 @@ class OptimizedModule(Module):
             setattr(self._modules["_orig_mod"], name, value)
         else:
             super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
     def __delattr__(self, name: str) -> None:
         delattr(self._modules["_orig_mod"], name)

@@ -13,6 +13,8 @@ import numpy as np
 import taeda
 from taeda import _capture
 
+from . import _operators
+
 __all__ = ["StandIn", "from_numpy", "of_array", "of_tensor"]
 
 _METHODS = (
@@ -27,13 +29,31 @@ _READERS = (
 
 
 def _plain(value):
-    """A stand-in as the array that it is, in containers too."""
+    """A stand-in as the array that it is, in containers too.
+
+    An array that was made inside is copied: calls on zeros must not write to it.
+    """
     if isinstance(value, StandIn):
         return value.view(np.ndarray)
+    if type(value) is np.ndarray:
+        return value.copy()
     if isinstance(value, (list, tuple)):
         return type(value)(map(_plain, value))
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
+    return value
+
+
+def _fixed(value):
+    """Symbols as their numbers, of which NumPy knows nothing; a guard is left."""
+    if isinstance(value, taeda.SymInt):
+        return int(value)
+    if isinstance(value, taeda.SymFloat):
+        return float(value)
+    if type(value) in (list, tuple):
+        return type(value)(map(_fixed, value))
+    if type(value) is dict:
+        return {key: _fixed(each) for key, each in value.items()}
     return value
 
 
@@ -56,13 +76,18 @@ def _on_zeros(function, args, kwargs):
 
 def _call(function, args, kwargs):
     """A call of NumPy's: run on zeros, and a node."""
+    args, kwargs = _fixed(args), _fixed(kwargs)
     out = kwargs.get("out")
     written = out if isinstance(out, tuple) else (out,)
+    if any(type(each) is np.ndarray for each in written):
+        _capture.break_graph("an array that was made inside is written")
     found = _capture.quiet(_on_zeros, (function, _plain(args), _plain(kwargs)), {})
     if out is not None:
         result = written[0] if len(written) == 1 else written
         _capture.emit(function, args, kwargs, None)
         return result
+    if found is None and type(args[0]) is np.ndarray:
+        _capture.break_graph("an array that was made inside is written")
     result = _wrapped(found, ())
     _capture.emit(function, args, kwargs, result)
     return result
@@ -118,6 +143,40 @@ for _name in _METHODS:
     setattr(StandIn, _name, _method(_name))
 for _name in _READERS:
     setattr(StandIn, _name, _reader(_name))
+
+
+for _name in ("flat", "data", "ctypes", "__array_interface__", "__array_struct__"):
+    setattr(StandIn, _name, property(_reader(_name)))
+
+
+def _holds(value) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds, value))
+    return isinstance(value, StandIn)
+
+
+def _asked(function):
+    """A function in C that reads elements without asking the array's class."""
+
+    def call(*args, **kwargs):
+        if not _holds((*args, *kwargs.values())):
+            return NotImplemented
+        if getattr(function, "__module__", "") == "builtins":
+            _capture.break_graph(f"elements of an array are read by {function}")
+        return _call(function, args, kwargs)
+
+    return call
+
+
+def _functions_in_c() -> list:
+    """NumPy's that are no ufunc and do not dispatch, and the types of its numbers."""
+    kinds = [v for v in vars(np).values() if isinstance(v, type)]
+    numbers = [k for k in kinds if issubclass(k, np.generic)]
+    plain = [v for v in vars(np).values() if type(v) is type(np.array)]
+    return [*numbers, *plain, np.ndarray, memoryview, bytes, bytearray]
+
+
+_operators.HANDLERS.update({f: _asked(f) for f in _functions_in_c()})
 
 
 def of_array(array):

@@ -74,7 +74,7 @@ def graph_module(nodes, outputs, inputs=None, sizes=()):
         if isinstance(entry, int):
             name = _identifier(nodes[entry][0]) or f"arg_{entry}"
             made[entry] = graph.placeholder(name)
-            made[entry].meta["example_value"] = nodes[entry][1]
+            made[entry].meta["example_value"] = _example(nodes[entry][1])
             values.append(nodes[entry][1])
         else:
             name, symbol, number = entry
@@ -98,6 +98,16 @@ def graph_module(nodes, outputs, inputs=None, sizes=()):
         if node.op == "call_function" and node.target is getitem and not node.users:
             graph.erase_node(node)
     return fx.GraphModule(pieces, graph), values
+
+
+def _example(value):
+    """A fake tensor like an input: a graph keeps no memory of the program alive."""
+    plain = type(value) in (taeda.Tensor, taeda.nn.Parameter)
+    if not plain or value.layout != taeda.strided:
+        return value
+    from taeda._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode().from_tensor(value)
 
 
 def _identifier(place: str) -> str:

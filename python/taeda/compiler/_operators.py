@@ -12,7 +12,7 @@ import types
 import taeda
 from taeda import _C, _capture
 from taeda._checks import makes_checks, refuse_any
-from taeda._ops import OpOverload, OpOverloadPacket
+from taeda._ops import OpNamespace, OpOverload, OpOverloadPacket, Ops
 from taeda.library import CustomOpDef
 from taeda.nn.attention.flex_attention import flex_attention
 from taeda.nn.modules.lazy import LazyModuleMixin
@@ -142,11 +142,15 @@ def torch_function(cls, func, types, args=(), kwargs=None):
     return out
 
 
-def type_name(tensor, *args, **kwargs):
-    """`tensor.type()`, of the tensor that it stands for."""
-    if args or kwargs:
+def old_type(tensor, dtype=None, *args, **kwargs):
+    """`tensor.type()`, of the tensor that it stands for, or a conversion."""
+    if dtype is None:
+        return taeda.Tensor.type(taeda.empty(0, dtype=tensor.dtype))
+    if isinstance(dtype, taeda.dtype):
         return NotImplemented
-    return taeda.Tensor.type(taeda.empty(0, dtype=tensor.dtype))
+    from taeda._compat.legacy_types import tensor_as
+
+    return _capture.run(tensor_as, (tensor, dtype), {})
 
 
 def overrides(*values) -> bool:
@@ -251,23 +255,30 @@ def infer_parameters(mixin, module, args, kwargs=None):
     _capture.begin_anew()
 
 
+# What `table` gives; `_arrays` adds NumPy's functions when it is imported, which it is
+# under the lock of the compiler.
+HANDLERS: dict = {}
+
+
 def table() -> dict:
     """The functions above by what they stand for."""
     asked = "unary variadic".split()
     names = ["_has_torch_function", *(f"_has_torch_function_{n}" for n in asked)]
-    return {
+    known = {
         **dict.fromkeys((getattr(_C, name) for name in names), overrides),
         _inherited: torch_function,
         flex_attention: attend,
         taeda.from_numpy: from_numpy,
         taeda.nn.Parameter: parameter,
-        taeda.Tensor.type: type_name,
+        taeda.Tensor.type: old_type,
         RemovableHandle.remove: remove_hook,
         LazyModuleMixin._infer_parameters: infer_parameters,
         _checkpoints.checkpoint: checkpoint,
         **_control.table(),
         taeda.autograd.grad: grad,
     }
+    HANDLERS.update(known)
+    return HANDLERS
 
 
 def level_types() -> set:
@@ -280,6 +291,8 @@ def level_types() -> set:
 def operator_types() -> set:
     """Classes of operators, layouts and memory formats, which are one object each."""
     return {
+        Ops,
+        OpNamespace,
         OpOverload,
         OpOverloadPacket,
         CustomOpDef,

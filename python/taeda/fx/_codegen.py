@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import re
 import types
 import typing
@@ -392,7 +393,11 @@ class _Writer:
     def output(self, node) -> str:
         if node.type is not None:
             self.returned = f" -> {self.type_text(node.type)}"
-        return self.codegen.generate_output(node.args[0], repr_fn=self.value)
+        write = self.codegen.generate_output
+        # Older subclasses print nodes by `repr`, which knows the names too.
+        takes = inspect.signature(write).parameters
+        known = {"repr_fn": self.value} if takes.keys() & {"repr_fn", "kwargs"} else {}
+        return write(node.args[0], **known)
 
 
 def _one_a_line(head: str, free: list[str]) -> str:

@@ -133,7 +133,8 @@ class Inputs:
 def _marked(proxy: Proxy, given) -> Proxy:
     """Gives a placeholder's node what its stand-in knows."""
     if isinstance(given, PHBase):
-        vars(proxy.node).update(vars(given))
+        new = {k: v for k, v in vars(given).items() if not hasattr(proxy.node, k)}
+        vars(proxy.node).update(new)
     return proxy
 
 

@@ -42,6 +42,10 @@ def is_tracing() -> bool:
     return _trace() is not None
 
 
+# What a graph of the compiler captures is not traced: it asks once.
+is_tracing._dynamo_marked_constant = True
+
+
 @functools.wraps(_orig_module_call)
 def _call(module, *args, **kwargs):
     trace = _trace()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 from taeda.utils import _pytree as pytree
 
 __all__ = ["register_pytree_flatten_spec", "tree_flatten_spec"]
@@ -28,7 +30,7 @@ def tree_flatten_spec(tree, spec) -> list:
     if spec.is_leaf():
         return [tree]
     children = _CHILDREN.get(spec.type)
-    if children is None and issubclass(spec.type, (list, tuple)):
+    if children is None and _is_sequence(spec.type):
         found = [tree[i] for i in range(spec.num_children)]
     elif children is not None:
         found = children(tree, spec)
@@ -39,3 +41,7 @@ def tree_flatten_spec(tree, spec) -> list:
         return leaves
     pairs = zip(found, spec.children(), strict=True)
     return [leaf for child, below in pairs for leaf in tree_flatten_spec(child, below)]
+
+
+def _is_sequence(kind) -> bool:
+    return kind is namedtuple or issubclass(kind, (list, tuple))

@@ -63,6 +63,11 @@ def wrap(fn_or_name):
     return fn_or_name
 
 
+def _line_of(fn) -> str:
+    code = fn.__code__
+    return f" from {code.co_filename}:{code.co_firstlineno} in {code.co_name}"
+
+
 class ProxyableClassMeta(type):
     """A metaclass: making an object with a proxy among the arguments is recorded."""
 
@@ -263,6 +268,7 @@ class Tracer(Inputs, TracerBase):
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = dict(_tensors_of(self.root))
         space = fn.__globals__
+        self.graph._traced = _line_of(inspect.unwrap(fn))
         with tracing(self) as trace:
             fn, args = self.create_args_for_root(fn, is_module, concrete_args)
             trace.visit(space)

@@ -20,9 +20,14 @@ _numbers = count()  # of generated files; `next` is one step under the GIL
 GENERATED = "__fx_generated__"
 
 
-def _compiled(source: str, names: dict) -> dict:
-    """The namespace of a generated text, which tracebacks and `inspect` can show."""
-    file = f"<eval_with_key>.{next(_numbers)}"
+def _compiled(source: str, names: dict, traced: str = "") -> dict:
+    """The namespace of a generated text, which tracebacks and `inspect` can show.
+
+    Args:
+        source, names: the text, and what its global names stand for.
+        traced: what file names say of the function from which the text comes.
+    """
+    file = f"<eval_with_key>.{next(_numbers)}{traced}"
     # No time of change: linecache keeps the lines though there is no such file.
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     space = {**names, GENERATED: set()}
@@ -160,7 +165,8 @@ class GraphModule(nn.Module):
             self._out_spec = codegen.pytree_info.out_spec
         written = self._graph.python_code("self")
         self._code = written.src
-        space = _compiled(written.src, written.globals)
+        traced = getattr(self._graph, "_traced", "")
+        space = _compiled(written.src, written.globals, traced)
         type(self).forward = space[codegen._func_name]
         for child in self.children():
             if isinstance(child, GraphModule):
@@ -277,6 +283,12 @@ class GraphModule(nn.Module):
         for hook in self._deepcopy_hooks:
             hook(twin)
         return twin
+
+    def _replicate_for_data_parallel(self):
+        # The replica's class is a new one, which has no forward yet.
+        replica = super()._replicate_for_data_parallel()
+        type(replica).forward = type(self).forward
+        return replica
 
     def __copy__(self) -> GraphModule:
         twin = GraphModule(self, self.graph, type(self).__name__)

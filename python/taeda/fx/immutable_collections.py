@@ -56,9 +56,11 @@ pytree.register_pytree_node(
     immutable_list,
     lambda items: (list(items), None),
     lambda items, context: immutable_list(items),
+    flatten_with_keys_fn=pytree._list_flatten_with_keys,
 )
 pytree.register_pytree_node(
     immutable_dict,
     lambda d: (list(d.values()), list(d)),
     lambda items, keys: immutable_dict(zip(keys, items, strict=True)),
+    flatten_with_keys_fn=pytree._dict_flatten_with_keys,
 )

@@ -37,8 +37,12 @@ def _overloads(op) -> list[OpOverload]:
         if isinstance(op, FunctionType):  # which has a signature of its own
             return []
         name = getattr(op, "__name__", "")
+        space, _, short = name.lstrip("_").partition("_")
         spaces = (taeda, taeda.Tensor, taeda.nn.functional, taeda._C._nn)
-        if not any(getattr(space, name, None) is op for space in spaces):
+        known = any(getattr(space, name, None) is op for space in spaces)
+        # `linalg.det` is named `linalg_det`, as its operator.
+        within = getattr(taeda, space, None) if short else None
+        if not known and getattr(within, short, None) is not op:
             return []
         packet = getattr(taeda.ops.aten, name, None)
     if not isinstance(packet, OpOverloadPacket):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dis
 import enum
 import operator
@@ -254,7 +255,7 @@ class Proxy:
 
     def __deepcopy__(self, memo):
         twin = memo[id(self)] = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
 
     def __call__(self, *args, **kwargs) -> Proxy:

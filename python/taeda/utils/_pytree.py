@@ -5,7 +5,7 @@ A type is a node when it is registered; everything else is a leaf.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 
 __all__ = [
     "arg_tree_leaves",
@@ -163,6 +163,10 @@ _NAMED = _Kind(
 )
 
 
+# Class of named tuples -> its name in the texts of shapes. Written by registration.
+NAMES_OF_NAMEDTUPLES: dict = {}
+
+
 def is_namedtuple_class(cls) -> bool:
     """Is this a class made by namedtuple?"""
     if not (isinstance(cls, type) and issubclass(cls, tuple)):
@@ -247,7 +251,7 @@ def register_pytree_node(
         flatten_with_keys_fn: tree -> (list of (key, child), context).
 
     Raises:
-        ValueError: registered already.
+        ValueError: registered already; only one of the functions of contexts.
 
     Example:
         >>> register_pytree_node(Pair, lambda p: ([p.a, p.b], None),
@@ -261,12 +265,14 @@ def register_pytree_node(
         def keys(tree):
             return [key for key, _ in flatten_with_keys_fn(tree)[0]]
 
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(
+            f"register_pytree_node({cls}): Both to_dumpable_context and "
+            "from_dumpable_context are needed, or none"
+        )
     made = SUPPORTED_NODES[cls] = _Kind(flatten_fn, unflatten_fn, keys)
     made.name = serialized_type_name
     made.dump, made.load = to_dumpable_context, from_dumpable_context
-
-
-_register_pytree_node = register_pytree_node
 
 
 def register_constant(cls) -> None:
@@ -345,7 +351,7 @@ class TreeSpec:
             raise ValueError(
                 f"expected {self!r}, got {type(tree).__name__} {tree!r:.60}"
             )
-        if issubclass(self.type, dict) and self.type is not tuple:
+        if isinstance(self.type, type) and issubclass(self.type, dict):
             children = self._in_order(tree)
         elif context != self.context:
             raise ValueError(f"expected context {self.context}, got {context}")
@@ -375,10 +381,7 @@ class TreeSpec:
         if self.type is None:
             return next(leaves)
         children = [c._build(leaves) for c in self._children]
-        kind = SUPPORTED_NODES.get(self.type)
-        if kind is None or self.context is not None and is_namedtuple(self.context):
-            kind = _NAMED
-        return kind.unflatten(children, self.context)
+        return SUPPORTED_NODES.get(self.type, _NAMED).unflatten(children, self.context)
 
     def __eq__(self, other) -> bool:
         if not isinstance(other, TreeSpec):
@@ -395,7 +398,8 @@ class TreeSpec:
     def __repr__(self, indent: int = 0) -> str:
         if self.type is None:
             return "*"
-        inner = ", ".join(map(repr, self._children))
+        indent += 2
+        inner = f",\n{' ' * indent}".join(c.__repr__(indent) for c in self._children)
         return f"TreeSpec({self.type.__name__}, {self.context}, [{inner}])"
 
 
@@ -433,7 +437,7 @@ def _collect(tree, leaves: list, is_leaf) -> TreeSpec:
         return _LEAF
     children, context = kind.flatten(tree)
     specs = [_collect(child, leaves, is_leaf) for child in children]
-    return TreeSpec(type(tree), context, specs)
+    return TreeSpec(namedtuple if kind is _NAMED else type(tree), context, specs)
 
 
 def tree_flatten(tree, is_leaf=None) -> tuple[list, TreeSpec]:
@@ -611,11 +615,7 @@ def _list_unflatten(values, context=None) -> list:
 
 def _get_node_type(tree):
     kind = _kind_of(tree)
-    return _namedtuple if kind is _NAMED else type(tree)
-
-
-def _namedtuple() -> None:
-    """Stands for the type of all named tuples."""
+    return namedtuple if kind is _NAMED else type(tree)
 
 
 _TYPES = (
@@ -624,9 +624,9 @@ _TYPES = (
 
 
 def __getattr__(name: str):
-    if name in ("register_dataclass", "treespec_dumps", "treespec_loads"):
-        from . import _pytree_specs
+    from . import _pytree_specs
 
+    if name in _pytree_specs.__all__ or name in _pytree_specs.UNLISTED:
         return getattr(_pytree_specs, name)
     if name in _TYPES.split():
         from . import _pytree_types

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import OrderedDict, defaultdict, deque
+import warnings
+from collections import OrderedDict, defaultdict, deque, namedtuple
 
 from . import _pytree
 
-__all__ = ["register_dataclass", "treespec_dumps", "treespec_loads"]
+__all__ = ["register_dataclass", "treespec_dumps", "treespec_leaf", "treespec_loads"]
+# Names of `_pytree` that are not public and that programs use.
+UNLISTED = (
+    "_broadcast_to_and_flatten",
+    "_register_namedtuple",
+    "_register_pytree_node",
+)
 
 _PLAIN = {kind.__name__: kind for kind in (list, tuple, dict, deque)}
 _PLAIN |= {"OrderedDict": OrderedDict, "defaultdict": defaultdict}
@@ -76,6 +83,53 @@ def register_dataclass(
     )
 
 
+def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
+    """Gives a class of named tuples, which is a node, a name in texts of shapes."""
+    _pytree.NAMES_OF_NAMEDTUPLES[cls] = serialized_type_name
+
+
+def _register_pytree_node(cls, flatten_fn, unflatten_fn, **options) -> None:
+    """The older name of `register_pytree_node`, which goes over what is there."""
+    warnings.warn(
+        "torch.utils._pytree._register_pytree_node is deprecated: use "
+        "torch.utils._pytree.register_pytree_node",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if _pytree.SUPPORTED_NODES.pop(cls, None) is not None:
+        warnings.warn(
+            f"{cls} is already registered as pytree node; it is now what was given",
+            stacklevel=2,
+        )
+    _pytree.register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
+
+
+def _broadcast_to_and_flatten(tree, treespec, is_leaf=None) -> list | None:
+    """For each leaf of a shape, the leaf of a tree above or at its place.
+
+    None where the tree is no beginning of the shape.
+    """
+    whole = _pytree.tree_unflatten([0] * treespec.num_leaves, treespec)
+    leaves, spec = _pytree.tree_flatten(tree, is_leaf)
+    try:
+        below = spec.flatten_up_to(whole)
+    except ValueError:
+        return None
+    counts = [_pytree.tree_structure(each, is_leaf).num_leaves for each in below]
+    pairs = zip(leaves, counts, strict=True)
+    return [leaf for leaf, count in pairs for _ in range(count)]
+
+
+def treespec_leaf():
+    """The shape of a leaf.
+
+    Example:
+        >>> taeda.utils._pytree.treespec_leaf()
+        *
+    """
+    return _pytree.LeafSpec()
+
+
 def _name_of(kind: type) -> str:
     name = kind.__name__
     if _PLAIN.get(name) is kind:
@@ -89,12 +143,25 @@ def _name_of(kind: type) -> str:
     return registered.name
 
 
+def _named_tuple_name(cls: type) -> str:
+    if cls not in _pytree.NAMES_OF_NAMEDTUPLES:
+        raise NotImplementedError(
+            f"No registered serialization name for {cls} found. Please register using "
+            "`_register_namedtuple`"
+        )
+    return _pytree.NAMES_OF_NAMEDTUPLES[cls]
+
+
 def _as_data(spec):
     if spec.is_leaf():
         return None
     kind, context = spec.type, spec.context
-    if context is not None and _pytree.is_namedtuple(context):
-        kind, context = context, None
+    if kind is namedtuple:
+        return [
+            _named_tuple_name(context),
+            None,
+            [_as_data(c) for c in spec.children()],
+        ]
     if kind is defaultdict:
         factory, keys = context
         if factory not in (None, *_PLAIN.values(), int, float):
@@ -118,6 +185,8 @@ def treespec_dumps(treespec, protocol: int | None = None) -> str:
         NotImplementedError: a type that was registered without a name.
         TypeError: a context that JSON does not hold.
     """
+    if not isinstance(treespec, _pytree.TreeSpec):
+        raise TypeError(f"treespec_dumps: expected a TreeSpec, got {type(treespec)}")
     if protocol not in (None, 1):
         raise ValueError(f"treespec_dumps: Unknown protocol {protocol}, there is 1")
     return json.dumps([1, _as_data(treespec)])
@@ -132,7 +201,7 @@ def treespec_loads(serialized: str):
     """
     version, data = json.loads(serialized)
     if version != 1:
-        raise ValueError(f"treespec_loads: version {version} is not known")
+        raise ValueError(f"treespec_loads: Unknown protocol {version}, there is 1")
     return _from_data(data)
 
 
@@ -152,10 +221,11 @@ def _from_data(data):
             known = {**_PLAIN, "int": int, "float": float}
             context = [factory and known[factory], keys]
         return _pytree.TreeSpec(kind, context, children)
+    for cls, given in _pytree.NAMES_OF_NAMEDTUPLES.items():
+        if given == name:
+            return _pytree.TreeSpec(namedtuple, cls, children)
     for kind, registered in list(_pytree.SUPPORTED_NODES.items()):
         if registered.name == name:
-            if _pytree.is_namedtuple_class(kind):
-                return _pytree.TreeSpec(tuple, kind, children)
             if registered.load is not None:
                 context = registered.load(context)
             return _pytree.TreeSpec(kind, context, children)

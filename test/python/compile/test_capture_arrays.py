@@ -108,3 +108,50 @@ def test_arrays_of_tensors_with_gradients_are_refused():
     x = taeda.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="requires grad"):
         capture(lambda v: v.numpy())(x)
+
+
+def made_by_c(a):
+    return np.array(a) * 2, np.asarray([a, a]), np.ascontiguousarray(a) + 1
+
+
+def numbers_of_types(a):
+    return np.float32(a.sum()), np.int64(a.max()) + 1
+
+
+def filled_with_elements(a):
+    return np.full(3, a[1]), np.full(2, a.sum()) * a[0]
+
+
+def chosen_and_written(a):
+    made = np.arange(5)
+    total = np.ones(3)
+    total *= a
+    total[0] = a[2]
+    return made[a.astype(int)], total
+
+
+def views_of_elements(a):
+    return list(a.flat), bytes(memoryview(a)), np.ndarray((3,), float, a)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(made_by_c, numbers_of_types, filled_with_elements),
+        *(chosen_and_written, views_of_elements),
+    ],
+)
+def test_what_c_code_reads_of_arrays_is_what_they_hold(function):
+    compiled = capture(function)
+    for scale in (1.0, 1.5):
+        a = (np.arange(3.0) + 1) * scale
+        close(compiled(a), function(a))
+
+
+def test_numbers_that_differ_are_numbers_to_numpy():
+    compiled = capture(lambda a, n: np.where(a > 1, a, n))
+    a = np.arange(3.0)
+    for n in (5, 6, 7):
+        out = compiled(a, n)
+        assert out.dtype == a.dtype
+        np.testing.assert_array_equal(out, np.where(a > 1, a, n))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 
 from .pass_base import PassResult
 
@@ -18,6 +19,7 @@ def pass_result_wrapper(fn: Callable) -> Callable:
         result = fn(gm)
         return result if isinstance(result, PassResult) else PassResult(gm, True)
 
+    run.__name__ = _name_of(fn)
     return run
 
 
@@ -68,7 +70,15 @@ class PassManager:
         self._validated = False
 
     def add_checks(self, check: Callable) -> None:
-        """Adds a function of a module that raises for a fault."""
+        """Adds a function of a module that raises for a fault.
+
+        Raises:
+            TypeError: it is no function, or takes more than the module.
+        """
+        if not callable(check):
+            raise TypeError(f"add_checks: {check!r} is no function")
+        if len(signature(check).parameters) != 1:
+            raise TypeError(f"add_checks: {check} has to take a module and no more")
         self.checks.append(check)
 
     def validate_constraints(self) -> None:
@@ -111,18 +121,35 @@ class PassManager:
                 if not self.suppress_check_failures:
                     raise
 
+    def _run(self, i: int, each: Callable, module) -> PassResult:
+        """What a pass gives; its errors say which passes came before it."""
+        try:
+            result = each(module)
+            if not isinstance(result, PassResult):
+                raise TypeError(f"a pass has to give a PassResult, got {type(result)}")
+        except Exception as error:
+            before = [_name_of(p) for p in self.passes[:i]]
+            raise Exception(
+                f"PassManager: pass {_name_of(each)!r} failed after the passes {before}"
+            ) from error
+        return result
+
     def __call__(self, module) -> PassResult:
+        """Runs the checks and passes.
+
+        Raises:
+            Exception: a pass raised, which is the cause, or gave no PassResult.
+        """
         if not self._validated:
             self.solve_constraints()
         self.check(module)
         changed = False
         for _ in range(self.steps):
             in_this_round = False
-            for each in self.passes:
-                result = each(module)
-                if isinstance(result, PassResult):
-                    module = result.graph_module
-                    in_this_round |= result.modified
+            for i, each in enumerate(self.passes):
+                result = self._run(i, each, module)
+                module = result.graph_module
+                in_this_round |= result.modified
                 if self.run_checks_after_each_pass:
                     self.check(module)
             changed |= in_this_round
@@ -130,3 +157,7 @@ class PassManager:
                 break
         self.check(module)
         return PassResult(module, changed)
+
+
+def _name_of(a_pass: Callable) -> str:
+    return getattr(a_pass, "__name__", type(a_pass).__name__)
