@@ -8,8 +8,8 @@ namespace taeda::native {
 
 // For each lane l, how many of n places come before: before(l, place) is true
 // up to some place. Halves are chosen without branches, which no processor
-// could predict (a conditional expression becomes one); searches that go on
-// side by side do not wait for each other's loads.
+// could predict; searches that go on side by side do not wait for each other's
+// loads.
 template <int kLanes, class Before>
 void count_before(int64_t n, int64_t (&low)[kLanes], Before&& before) {
   for (int64_t& at : low) at = 0;
