@@ -16,6 +16,9 @@ PoolOver<I> make_fractional_pool(std::string_view op,
                                  int64_t dims,
                                  IntArrayRef kernel,
                                  IntArrayRef output_size) {
+  TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == dims,
+              op,
+              ": output_size must either be a single Int or tuple of Ints");
   auto p = make_adaptive_pool<I>(op, self, dims, dims_of<I>(output_size));
   TAEDA_CHECK(static_cast<int64_t>(kernel.size()) == dims,
               op,

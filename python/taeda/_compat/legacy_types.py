@@ -110,5 +110,12 @@ def _make(name: str, dtype: str) -> tensortype:
     return tensortype(name, (), space)
 
 
+def type_of(dtype) -> tensortype:
+    """The old type of a dtype; one without a public name is made for the call."""
+    short = repr(dtype).rpartition(".")[2]
+    name = _NAMES.get(short, short)
+    return globals().get(name) or _make(name, short)
+
+
 for _name, _dtype in _DTYPES.items():
     globals()[_name] = _make(_name, _dtype)
