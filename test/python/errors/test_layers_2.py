@@ -134,7 +134,7 @@ F.max_unpool2d(ones(1, 1, 2, 2), longs(1, 1, 2, 2), 2, output_size=(-1, 4))\
   # invalid output_size "(-1, 4)" (dim 0 must be between 2 and 6)
 F.fractional_max_pool2d(ones(1, 4, 4), 2)  # fractional_max_pool2d requires specifying
 F.fractional_max_pool2d(ones(1, 4, 4), 2, output_ratio=(0.5, 0.5, 0.5))\
-  # fractional_max_pool2d requires output_ratio to be one or 2 numbers
+  # be a single Int or tuple of Ints. It takes one or 2, got (0.5, 0.5, 0.5)
 F.embedding_bag(longs(2, 2), ones(2, 2), per_sample_weights=ones(2, 2), mode='mean')\
   # per_sample_weights is only supported for mode='sum' (got mode='mean')
 F.embedding_bag(longs(2, 2), ones(2, 2), per_sample_weights=ones(3, 2), mode='sum')\
