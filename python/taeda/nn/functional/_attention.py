@@ -361,7 +361,7 @@ def _fused(q, k, v, mask, dropout_p, num_heads, is_causal):
         if mask.size(0) == 1:
             mask = mask.unsqueeze(0)
         else:
-            mask = mask.view(batch, num_heads, target, source)
+            mask = mask.view(batch, num_heads, mask.size(1), source)
     q, k, v = (
         x.view(batch, num_heads, n, width)
         for x, n in ((q, target), (k, source), (v, source))
