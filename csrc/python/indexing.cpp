@@ -336,10 +336,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   const TensorBase& t = unwrap(self);
   // x[True] is all of x, x[False] nothing.
   if (key == Py_True) key = Py_Ellipsis;
-  if (key == Py_False) {
-    assigned(t, value);
-    return;
-  }
+  if (key == Py_False) return static_cast<void>(assigned(t, value));
   if (TAEDA_UNLIKELY(is_symbolic(t, key))) {
     if (Ref item = symbolic_item(self, key)) {
       const TensorBase& view = unwrap(item.get());

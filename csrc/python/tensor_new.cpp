@@ -97,20 +97,23 @@ class Filler {
   }
 
  private:
-  // A tensor beside sequences has to have their shape; beside numbers it is one.
+  // A tensor beside sequences has to have their shape; beside numbers it is
+  // one.
   void fill_tensor(const TensorBase& t, size_t dim) {
     IntArrayRef rest = IntArrayRef(sizes_).slice(dim);
-    TAEDA_CHECK_AS(Value,
-                   t.sizes() == rest || (rest.empty() && t.numel() == 1),
-                   message("only one element tensors can be converted to "
-                           "Python scalars (expected shape {}, got {})",
-                           rest,
-                           t.sizes()));
-    if (is_integral(dtype_, false) && !is_integral(t.dtype(), true)) {
+    bool one = rest.empty() && t.numel() == 1;
+    bool whole = is_integral(t.dtype(), true) && (one || !rest.empty());
+    if (is_integral(dtype_, false) && !whole) {
       raise(PyExc_TypeError,
             "only integer tensors of a single element can be converted to an "
             "index");
     }
+    TAEDA_CHECK_AS(Value,
+                   t.sizes() == rest || one,
+                   message("only one element tensors can be converted to "
+                           "Python scalars (expected shape {}, got {})",
+                           rest,
+                           t.sizes()));
     BelowAutograd guard;
     TensorBase same = contiguous_as(t, dtype_);
     std::memcpy(next_, same.const_raw_data(), same.nbytes());
@@ -272,9 +275,7 @@ TensorBase legacy_value(PyObject* args, ScalarType dtype) {
 ScalarType inferred_dtype(PyObject* o) {
   if (PyFloat_Check(o)) return default_dtype();
   if (PyBool_Check(o)) return kBool;
-  if (PyLong_Check(o)) {
-    return kLong;
-  }
+  if (PyLong_Check(o)) return kLong;
   if (PyComplex_Check(o)) return default_complex_dtype();
   if (is_tensor(o)) return unwrap(o).dtype();
   if (is_numpy_array(o)) return tensor_from_numpy(o, false).dtype();

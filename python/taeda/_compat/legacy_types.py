@@ -84,6 +84,10 @@ class tensortype(type):
         sizes = args
         if all(type(size) is int for size in sizes):
             return taeda.empty(tuple(sizes) or (0,), dtype=cls.dtype, device=device)
+        if len(sizes) != 1:
+            raise TypeError(
+                f"new(): expected sizes, or data alone, got {len(sizes)} arguments"
+            )
         return taeda.tensor(args[0], dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, instance) -> bool:

@@ -59,3 +59,10 @@ def test_errors():
 def test_the_kernel_refuses_rows_of_other_batches():
     with pytest.raises(RuntimeError, match=r"_cdist_forward: .*\[4, 5\].*\[2, 3, 5\]"):
         taeda.ops.aten._cdist_forward(taeda.ones(4, 5), taeda.ones(2, 3, 5), 2.0, None)
+
+
+@pytest.mark.parametrize("kinds", [("int8", "float32"), ("float64", "bool")], ids=str)
+def test_cosine_of_whole_numbers(kinds):
+    a, b = (taeda.ones(3, dtype=getattr(taeda, kind)) for kind in kinds)
+    found = taeda.nn.functional.cosine_similarity(a, b, dim=0)
+    assert found.dtype == taeda.result_type(a, b) and abs(found.item() - 1) < 1e-6
