@@ -32,7 +32,7 @@ m.Tensor(1, 2, 'x')  # expected tuple of ints, but found element of type str at 
 m.FloatTensor(longs(2))  # expected FloatTensor (got LongTensor)
 m.tensor([[1, 2], 3])  # not a sequence at dim 1
 (l := [], l.append(l), m.tensor(l))  # new(): self-referential lists
-m.tensor([ones(2), ones(3)])  # to Python scalars (expected shape [2], got [3])
+m.tensor([ones(2), ones(3)])  # to Python scalars (expected shape [], got [2])
 m.tensor(1, device=1.5)  # argument 'device' must be taeda.device, not float
 m.iinfo()  # iinfo() missing 1 required argument: 'type'
 m.UntypedStorage(-1)  # UntypedStorage: negative size -1
