@@ -121,7 +121,8 @@ class NamedMemberAccessor:
         for end, part in enumerate(parts, 1):
             inside = getattr(module, part, _MISSING)
             if inside is _MISSING:
-                raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+                owner = type(module).__name__
+                raise AttributeError(f"{owner} has no attribute `{part}`")
             if not isinstance(inside, Module):
                 raise TypeError(
                     f"submodule `{'.'.join(parts[:end])}`: {inside} is not an instance "

@@ -117,9 +117,9 @@ class swapped:
             if names
         ]
         if lines:
+            owner = type(self.accessor.module).__name__
             raise RuntimeError(
-                f"Error(s) in reparametrizing for {type(self.accessor.module).__name__}:"
-                + "".join(lines)
+                f"Error(s) in reparametrizing for {owner}:" + "".join(lines)
             )
 
     def __enter__(self) -> None:
