@@ -16,6 +16,7 @@
 #include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
+#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/lift_fresh.h>
 #include <taeda/gen/ops/reflection_pad1d.h>
@@ -165,7 +166,10 @@ Tensor framed(const char* op,
       at[k] = source_of(mode, k - before, size);
     out = ops::index_select(out, d, ops::lift_fresh(beside(self, index)));
   }
-  return out.is_same(self) ? ops::clone(self) : out;
+  if (out.is_same(self)) return ops::clone(self);
+  MemoryFormat format = self.suggest_memory_format();
+  return format == MemoryFormat::Contiguous ? out
+                                            : ops::contiguous(out, format);
 }
 
 }  // namespace

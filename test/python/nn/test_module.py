@@ -254,3 +254,16 @@ def test_tables_of_hooks_may_be_deleted():
     del layer._forward_pre_hooks, layer._state_dict_hooks
     del layer._non_persistent_buffers_set
     assert len(pickle.loads(pickle.dumps(layer))) == 1
+
+
+def test_first_memory_makes_new_parameters():
+    import torch
+
+    for library in (taeda, torch):
+        layer = library.nn.BatchNorm1d(2, device="meta")
+        before = list(layer.parameters())
+        layer.to_empty(device="cpu")
+        after = layer.parameters()
+        assert all(a is not b for a, b in zip(before, after, strict=True))
+        weight = layer.weight
+        assert layer.double().weight is weight and weight.dtype == library.float64
