@@ -104,6 +104,8 @@ void check_divisor(std::string_view op, std::optional<int64_t> divisor) {
       const Spec<I>& self, ArrayRef<I> output_size, Plan<I>& plan) {          \
     auto p =                                                                  \
         make_adaptive_pool("adaptive_avg_pool" #D "d", self, D, output_size); \
+    if (D == 3)                                                               \
+      check_not_empty("adaptive_avg_pool3d", "input", self.sizes(), 1);       \
     plan_average(self, p, D, plan);                                           \
   }                                                                           \
   TAEDA_SHAPE(_adaptive_avg_pool##D##d_shape);                                \
@@ -112,6 +114,7 @@ void check_divisor(std::string_view op, std::optional<int64_t> divisor) {
       const Spec<I>& grad_output, const Spec<I>& self, Plan<I>& plan) {       \
     const char* op = "adaptive_avg_pool" #D "d_backward";                     \
     auto p = make_adaptive_pool(op, self, D, last_sizes(op, grad_output, D)); \
+    check_not_empty(op, "grad_output", grad_output.sizes(), 1);               \
     plan_spread(op, grad_output, self, p, D, plan);                           \
   }                                                                           \
   TAEDA_SHAPE(_adaptive_avg_pool##D##d_backward_shape);

@@ -119,7 +119,9 @@ Tensor with_probabilities(const Tensor& self,
   }
   Tensor sum = ops::neg(ops::sum(terms));
   if (reduction != kMeanReduction) return sum;
-  return share_of(sum, sym_numel(*logs.impl()) / SymInt(classes));
+  // Without classes nothing is counted, which gives NaN.
+  SymInt all = sym_numel(*logs.impl());
+  return share_of(sum, classes == 0 ? all : all / SymInt(classes));
 }
 
 // The sum of the weights of the targets that count.

@@ -15,6 +15,7 @@
 #include <taeda/gen/ops/pairwise_distance.h>
 #include <taeda/gen/ops/sub.h>
 #include <taeda/gen/ops/sum.h>
+#include <taeda/gen/ops/to.h>
 
 #include <algorithm>
 
@@ -41,7 +42,11 @@ Tensor cosine_similarity(const Tensor& x1,
       is_floating(type) || is_complex(type),
       "expected common dtype to be floating point, yet common dtype is ",
       type);
-  std::vector<Tensor> both = ops::broadcast_tensors({x1, x2});
+  auto floating = [&](const Tensor& t) {
+    return is_integral(t.dtype(), true) ? ops::to(t, type) : t;
+  };
+  std::vector<Tensor> both =
+      ops::broadcast_tensors({floating(x1), floating(x2)});
   auto unit = [&](const Tensor& t) {
     Tensor norm = ops::linalg_vector_norm(
         t, Scalar(int64_t{2}), IntArrayRef{dim}, true, std::nullopt);

@@ -32,7 +32,8 @@ void check_weights(const T& weight,
               mode,
               ").");
   TAEDA_CHECK(factors.dtype() == weight.dtype(),
-              "embedding_bag: expected per_sample_weights of the table's type ",
+              "embedding_bag: expected per_sample_weights to have the same "
+              "type as weight, ",
               weight.dtype(),
               ", got ",
               factors.dtype());
@@ -89,11 +90,13 @@ void _embedding_bag_shape(const Spec<I>& weight,
                           bool include_last_offset,
                           int64_t,
                           Plan<I>& plan) {
-  TAEDA_CHECK(indices.dim() == 1 && offsets.dim() == 1,
-              "embedding_bag: input and offsets have to be a 1D Tensor, but "
-              "got Tensors of dimension ",
-              indices.dim(),
-              " and ",
+  TAEDA_CHECK(indices.dim() == 1,
+              "embedding_bag: input has to be a 1D or 2D Tensor, the latter "
+              "in nn.functional alone, but got Tensor of dimension ",
+              indices.dim());
+  TAEDA_CHECK(offsets.dim() == 1,
+              "embedding_bag: offsets has to be a 1D Tensor, but got Tensor "
+              "of dimension ",
               offsets.dim());
   TAEDA_CHECK(weight.dim() == 2,
               "embedding_bag: weight has to be a 2D Tensor, but got ",

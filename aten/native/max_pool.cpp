@@ -90,6 +90,7 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
       const Spec<I>& self, ArrayRef<int64_t> output_size, Plan<I>& plan) { \
     auto p = make_adaptive_pool<I>(                                        \
         "adaptive_max_pool" #D "d", self, D, dims_of<I>(output_size));     \
+    check_not_empty("adaptive_max_pool" #D "d", "input", self.sizes(), 1); \
     plan_max_pool(self, p, D, self.suggest_memory_format(), plan);         \
   }                                                                        \
   TAEDA_SHAPE(adaptive_max_pool##D##d_shape);                              \
@@ -98,12 +99,9 @@ DimVector pair_of(IntArrayRef one, int64_t first) {
                                               const Spec<I>& self,         \
                                               const Spec<I>& indices,      \
                                               Plan<I>& plan) {             \
-    scatter_planes_shape("adaptive_max_pool" #D "d_backward",              \
-                         grad_output,                                      \
-                         self,                                             \
-                         indices,                                          \
-                         D,                                                \
-                         plan);                                            \
+    const char* op = "adaptive_max_pool" #D "d_backward";                  \
+    scatter_planes_shape(op, grad_output, self, indices, D, plan);         \
+    check_not_empty(op, "grad_output", grad_output.sizes(), 1);            \
   }                                                                        \
   TAEDA_SHAPE(adaptive_max_pool##D##d_backward_shape);
 TAEDA_MAX_POOL(2)
@@ -155,6 +153,8 @@ std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self,
               "adaptive_max_pool1d(): Expected 2D or 3D tensor, but got ",
               self.sizes());
   check_one_size("adaptive_max_pool1d", output_size);
+  ArrayRef<SymInt> sizes = symbolic_sizes(self);
+  check_not_empty("adaptive_max_pool1d", "input", sizes, 1);
   auto [out, indices] =
       ops::adaptive_max_pool2d(with_height(self), pair_of(output_size, 1));
   return {without_height(out), without_height(indices)};

@@ -14,7 +14,9 @@
 #include <taeda/gen/native/replication_pad3d.h>
 #include <taeda/gen/ops/_pad_circular.h>
 #include <taeda/gen/ops/_to_copy.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/constant_pad_nd.h>
+#include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/index_select.h>
 #include <taeda/gen/ops/lift_fresh.h>
 #include <taeda/gen/ops/reflection_pad1d.h>
@@ -164,7 +166,10 @@ Tensor framed(const char* op,
       at[k] = source_of(mode, k - before, size);
     out = ops::index_select(out, d, ops::lift_fresh(beside(self, index)));
   }
-  return out;
+  if (out.is_same(self)) return ops::clone(self);
+  MemoryFormat format = self.suggest_memory_format();
+  return format == MemoryFormat::Contiguous ? out
+                                            : ops::contiguous(out, format);
 }
 
 }  // namespace
@@ -225,7 +230,7 @@ Tensor _pad_circular(const Tensor& self, ArrayRef<int64_t> pad) {
     }
     out = ops::index_select(out, d, ops::lift_fresh(beside(self, index)));
   }
-  return out;
+  return out.is_same(self) ? ops::clone(self) : out;
 }
 
 namespace {

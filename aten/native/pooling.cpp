@@ -178,6 +178,26 @@ PoolOver<I> make_pool(std::string_view op,
 }
 
 template <class I>
+void check_not_empty(std::string_view op,
+                     const char* what,
+                     ArrayRef<I> sizes,
+                     int64_t from) {
+  for (size_t d = static_cast<size_t>(from); d < sizes.size(); ++d) {
+    TAEDA_CHECK(sizes[d] != 0,
+                op,
+                "(): Expected ",
+                what,
+                " to have non-zero size for non-batch dimensions, but ",
+                what,
+                " has sizes ",
+                sizes,
+                " with dimension ",
+                d,
+                " being empty");
+  }
+}
+
+template <class I>
 PoolOver<I> make_adaptive_pool(std::string_view op,
                                const Spec<I>& input,
                                int64_t dims,
@@ -206,16 +226,7 @@ PoolOver<I> make_adaptive_pool(std::string_view op,
                 ": Trying to create tensor with negative dimension ",
                 v);
   }
-  for (int64_t d = rank - dims; d < rank; ++d) {
-    TAEDA_CHECK(input.sizes()[d] != 0,
-                op,
-                "(): Expected input to have non-zero size for non-batch "
-                "dimensions, but input has sizes ",
-                input.sizes(),
-                " with dimension ",
-                d,
-                " being empty");
-  }
+  check_not_empty(op, "input", input.sizes(), rank - dims);
   Dims<I> sizes(input.sizes());
   for (int64_t d = 0; d < dims; ++d) {
     sizes[static_cast<size_t>(rank - dims + d)] =
@@ -249,18 +260,20 @@ Dims<I> pooled_sizes(const Spec<I>& input, const PoolOver<I>& p, int64_t dims) {
   return sizes;
 }
 
-#define TAEDA_POOL(I)                                          \
-  template PoolOver<I> make_pool(std::string_view,             \
-                                 const Spec<I>&,               \
-                                 int64_t,                      \
-                                 IntArrayRef,                  \
-                                 IntArrayRef,                  \
-                                 IntArrayRef,                  \
-                                 IntArrayRef,                  \
-                                 bool);                        \
-  template PoolOver<I> make_adaptive_pool(                     \
-      std::string_view, const Spec<I>&, int64_t, ArrayRef<I>); \
-  template Dims<I> pooled_sizes(const Spec<I>&, const PoolOver<I>&, int64_t);
+#define TAEDA_POOL(I)                                                         \
+  template PoolOver<I> make_pool(std::string_view,                            \
+                                 const Spec<I>&,                              \
+                                 int64_t,                                     \
+                                 IntArrayRef,                                 \
+                                 IntArrayRef,                                 \
+                                 IntArrayRef,                                 \
+                                 IntArrayRef,                                 \
+                                 bool);                                       \
+  template PoolOver<I> make_adaptive_pool(                                    \
+      std::string_view, const Spec<I>&, int64_t, ArrayRef<I>);                \
+  template Dims<I> pooled_sizes(const Spec<I>&, const PoolOver<I>&, int64_t); \
+  template void check_not_empty(                                              \
+      std::string_view, const char*, ArrayRef<I>, int64_t);
 TAEDA_POOL(int64_t)
 TAEDA_POOL(SymInt)
 #undef TAEDA_POOL

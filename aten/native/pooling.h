@@ -40,6 +40,12 @@ PoolOver<I> make_adaptive_pool(std::string_view op,
                                const Spec<I>& input,
                                int64_t dims,
                                ArrayRef<I> output_size);
+// Refuses a size of 0 in dims beginning with `from`, those that are no batch.
+template <class I>
+void check_not_empty(std::string_view op,
+                     const char* what,
+                     ArrayRef<I> sizes,
+                     int64_t from);
 // The input's sizes with the pool's outputs as last dims.
 template <class I>
 Dims<I> pooled_sizes(const Spec<I>& input, const PoolOver<I>& p, int64_t dims);

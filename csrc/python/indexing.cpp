@@ -4,6 +4,7 @@
 #include <taeda/aten/iter/derived.h>
 #include <taeda/gen/ops/alias.h>
 #include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/index.h>
 #include <taeda/gen/ops/index_put.h>
 #include <taeda/gen/ops/select.h>
@@ -335,10 +336,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   const TensorBase& t = unwrap(self);
   // x[True] is all of x, x[False] nothing.
   if (key == Py_True) key = Py_Ellipsis;
-  if (key == Py_False) {
-    assigned(t, value);
-    return;
-  }
+  if (key == Py_False) return static_cast<void>(assigned(t, value));
   if (TAEDA_UNLIKELY(is_symbolic(t, key))) {
     if (Ref item = symbolic_item(self, key)) {
       const TensorBase& view = unwrap(item.get());
@@ -360,6 +358,10 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   TensorBase source = assigned(t, value);
   if (!plan.advanced()) {
     source = without_leading_ones(source, view.dim());
+    // An element of what is written may be repeated over it.
+    if (is_plain(source) && source.storage().get() == view.storage().get()) {
+      source = ops::expand(source, view.sizes());
+    }
     ops::copy_(view, source, false);
     return;
   }

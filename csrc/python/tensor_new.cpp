@@ -28,15 +28,12 @@ Ref sequence_of(PyObject* o) {
   return checked(PySequence_Fast(o, "not a sequence"));
 }
 
-// The shape by the first elements; fill() checks that the others agree.
+// The shape by the first elements, of which a tensor counts as a number; fill()
+// checks that the others agree.
 DimVector shape_of(PyObject* data) {
   DimVector sizes;
   Ref current = Ref::borrow(data);
-  while (is_nested(current.get()) || is_tensor(current.get())) {
-    if (is_tensor(current.get())) {
-      for (int64_t s : unwrap(current.get()).sizes()) sizes.push_back(s);
-      return sizes;
-    }
+  while (is_nested(current.get())) {
     Py_ssize_t n = PySequence_Size(current.get());
     if (n < 0) throw PythonError();
     sizes.push_back(n);
@@ -100,22 +97,23 @@ class Filler {
   }
 
  private:
-  // A tensor among sequences has to have the shape that is left at its depth;
-  // one of one element may stand for a number.
+  // A tensor beside sequences has to have their shape; beside numbers it is
+  // one.
   void fill_tensor(const TensorBase& t, size_t dim) {
     IntArrayRef rest = IntArrayRef(sizes_).slice(dim);
-    if (t.dim() > 0 && rest.empty() && t.numel() == 1) {
-      return copy_elements(t);
+    bool one = rest.empty() && t.numel() == 1;
+    bool whole = is_integral(t.dtype(), true) && (one || !rest.empty());
+    if (is_integral(dtype_, false) && !whole) {
+      raise(PyExc_TypeError,
+            "only integer tensors of a single element can be converted to an "
+            "index");
     }
     TAEDA_CHECK_AS(Value,
-                   t.sizes() == rest,
+                   t.sizes() == rest || one,
                    message("only one element tensors can be converted to "
                            "Python scalars (expected shape {}, got {})",
                            rest,
                            t.sizes()));
-    copy_elements(t);
-  }
-  void copy_elements(const TensorBase& t) {
     BelowAutograd guard;
     TensorBase same = contiguous_as(t, dtype_);
     std::memcpy(next_, same.const_raw_data(), same.nbytes());
@@ -277,9 +275,7 @@ TensorBase legacy_value(PyObject* args, ScalarType dtype) {
 ScalarType inferred_dtype(PyObject* o) {
   if (PyFloat_Check(o)) return default_dtype();
   if (PyBool_Check(o)) return kBool;
-  if (PyLong_Check(o)) {
-    return kLong;
-  }
+  if (PyLong_Check(o)) return kLong;
   if (PyComplex_Check(o)) return default_complex_dtype();
   if (is_tensor(o)) return unwrap(o).dtype();
   if (is_numpy_array(o)) return tensor_from_numpy(o, false).dtype();

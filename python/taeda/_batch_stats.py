@@ -58,7 +58,15 @@ def batch_norm_update_stats(input, running_mean, running_var, momentum: float):
         running_mean, running_var (Tensor or None): (C), written; the variance that
             goes in is the unbiased one.
         momentum: the share of the new values.
+
+    Raises:
+        RuntimeError: `input` has no elements.
     """
+    if input.numel() == 0:
+        raise RuntimeError(
+            "batch_norm_update_stats: input tensor must have at least one element, but "
+            f"got input_sizes = {list(input.shape)}"
+        )
     var, mean = taeda.var_mean(_sums(input), _others(input), correction=0)
     count = input.numel() // input.size(1)
     _move(running_mean, running_var, mean, var, count, momentum)

@@ -320,11 +320,7 @@ class Tensor(_C.TensorBase):
             args = (*args, _C.Size(size))
         from taeda._compat import legacy_types as types
 
-        for name in types.__all__:
-            kind = getattr(types, name)
-            if kind.dtype == self.dtype:
-                return kind(*args, device=device or self.device)
-        raise TypeError(f"new(): no old tensor type has dtype {self.dtype}")
+        return types.type_of(self.dtype)(*args, device=device or self.device)
 
     def reinforce(self, reward):
         """Gone from the interface; `taeda.distributions` has log_prob instead."""

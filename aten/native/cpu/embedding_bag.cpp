@@ -23,7 +23,10 @@ struct Bags {
   int64_t count() const { return static_cast<int64_t>(begin.size()) - 1; }
 };
 
-Bags make_bags(const Tensor& offsets, int64_t count, bool include_last) {
+Bags make_bags(const Tensor& offsets,
+               int64_t count,
+               bool include_last,
+               bool pads) {
   Tensor at = contiguous_as(offsets, kLong);
   const int64_t* from = at.const_data<int64_t>();
   int64_t bags = bags_of(offsets, include_last);
@@ -40,7 +43,9 @@ Bags make_bags(const Tensor& offsets, int64_t count, bool include_last) {
                 found.begin.back());
   }
   found.begin.resize(static_cast<size_t>(bags) + 1);
-  if (!include_last) found.begin.back() = count;
+  // With a padding index the last bag runs to the end in PyTorch, whatever the
+  // last offset says.
+  if (!include_last || (pads && bags > 0)) found.begin.back() = count;
   for (size_t b = 0; b < static_cast<size_t>(bags); ++b) {
     TAEDA_CHECK(found.begin[b] <= found.begin[b + 1],
                 "embedding_bag: offsets must not fall, got ",
@@ -123,7 +128,8 @@ void _embedding_bag_cpu(const Tensor& weight,
                         const Tensor& out1,
                         const Tensor& out2,
                         const Tensor& out3) {
-  Bags bags = make_bags(offsets, indices.numel(), include_last_offset);
+  Bags bags = make_bags(
+      offsets, indices.numel(), include_last_offset, padding_idx >= 0);
   Tensor table = contiguous(weight), index = contiguous_as(indices, kLong);
   Tensor factors;
   if (per_sample_weights) factors = contiguous(*per_sample_weights);

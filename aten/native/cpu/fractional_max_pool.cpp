@@ -62,6 +62,7 @@ void fractional_max_pool(std::string_view op,
                          const Tensor& samples,
                          const Tensor& out,
                          const Tensor& indices) {
+  if (out.numel() == 0) return;
   std::vector<int64_t> starts = all_starts(p, samples, dims);
   int64_t each = p.out[0] + p.out[1] + p.out[2];
   const int64_t before[3] = {0, p.out[0], p.out[0] + p.out[1]};

@@ -203,7 +203,22 @@ Tensor matmul_sparse(const Tensor& self, const Tensor& other) {
   if (self.dim() == 1 && other.dim() == 2) {
     return mv_sparse(ops::t(other), self);
   }
+  if (!is_sparse(self) && self.dim() > 2 && other.dim() == 2) {
+    DimVector sizes(self.sizes());
+    int64_t k = sizes.back();
+    Tensor rows =
+        ops::reshape(self, {self.numel() / std::max<int64_t>(k, 1), k});
+    sizes.back() = other.size(1);
+    return ops::reshape(mm_sparse(rows, other), sizes);
+  }
   return bmm_sparse(self, other);
+}
+
+Tensor linear_sparse(const Tensor& input,
+                     const Tensor& weight,
+                     const OptionalTensor& bias) {
+  Tensor out = matmul_sparse(input, ops::t(weight));
+  return bias ? ops::add(out, *bias) : out;
 }
 
 }  // namespace
@@ -348,6 +363,7 @@ void add_products(Library& m) {
   m.impl("addmv", addmv_sparse);
   m.impl("bmm", bmm_sparse);
   m.impl("matmul", matmul_sparse);
+  m.impl("linear", linear_sparse);
 }
 
 }  // namespace taeda::native

@@ -19,6 +19,7 @@
 #include <taeda/gen/ops/any.h>
 #include <taeda/gen/ops/arange.h>
 #include <taeda/gen/ops/clamp_min.h>
+#include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/coalesce.h>
 #include <taeda/gen/ops/diff.h>
 #include <taeda/gen/ops/div.h>
@@ -355,8 +356,9 @@ Tensor embedding_sparse_backward(const Tensor& grad,
               "embedding_backward: scale_grad_by_freq not supported with "
               "sparse gradients");
   int64_t width = grad.size(-1);
-  Tensor rows = ops::to(ops::reshape(indices, {-1}), kLong);
-  Tensor values = ops::reshape(grad, {-1, width});
+  // A copy: the indices may change while the gradient is kept.
+  Tensor rows = ops::clone(ops::to(ops::reshape(indices, {-1}), kLong));
+  Tensor values = ops::reshape(grad, {rows.numel(), width});
   if (padding_idx != -1) {
     Tensor kept =
         ops::reshape(ops::nonzero(ops::ne(rows, Scalar(padding_idx))), {-1});

@@ -84,6 +84,10 @@ class tensortype(type):
         sizes = args
         if all(type(size) is int for size in sizes):
             return taeda.empty(tuple(sizes) or (0,), dtype=cls.dtype, device=device)
+        if len(sizes) != 1:
+            raise TypeError(
+                f"new(): expected sizes, or data alone, got {len(sizes)} arguments"
+            )
         return taeda.tensor(args[0], dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, instance) -> bool:
@@ -108,6 +112,13 @@ def _make(name: str, dtype: str) -> tensortype:
         "__doc__": f"Tensors of dtype {dtype} on the CPU, under their old name.",
     }
     return tensortype(name, (), space)
+
+
+def type_of(dtype) -> tensortype:
+    """The old type of a dtype; one without a public name is made for the call."""
+    short = repr(dtype).rpartition(".")[2]
+    name = _NAMES.get(short, short)
+    return globals().get(name) or _make(name, short)
 
 
 for _name, _dtype in _DTYPES.items():

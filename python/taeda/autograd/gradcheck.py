@@ -284,7 +284,6 @@ def _check_inputs(inputs: tuple) -> None:
                 "numerical gradients correctly. You should call .contiguous on the "
                 "input before passing it to gradcheck."
             )
-        tensor.retain_grad()
 
 
 def _check_undefined(func: Callable, inputs: tuple) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ContextDecorator
 from types import ModuleType
 
 __all__ = ["Kept", "Precision", "Scope", "flag_functions", "own_precision"]
@@ -51,11 +52,17 @@ def properties(module: str, **switches) -> None:
     sys.modules[module].__class__ = type("switches", (ModuleType,), space)
 
 
-class Scope:
-    """Flags that hold within a `with` block: `set_flags` gives the old ones back."""
+class Scope(ContextDecorator):
+    """Flags that hold within a `with` block, or in the calls of a function.
+
+    `set_flags` gives the old ones back.
+    """
 
     def __init__(self, set_flags, values: tuple) -> None:
         self.set_flags, self.values = set_flags, values
+
+    def _recreate_cm(self) -> Scope:
+        return Scope(self.set_flags, self.values)
 
     def __enter__(self) -> None:
         self.before = self.set_flags(*self.values)

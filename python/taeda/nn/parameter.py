@@ -179,9 +179,7 @@ class UninitializedTensorMixin:
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        allowed = func in cls._allowed_methods
-        allowed |= func is getattr(taeda, "_has_compatible_shallow_copy_type", None)
-        if allowed or type(func).__name__ == "method-wrapper":
+        if func in cls._allowed_methods or type(func).__name__ == "method-wrapper":
             return super().__torch_function__(func, types, args, kwargs or {})
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}: run the lazy "

@@ -299,3 +299,15 @@ def test_warnings_can_come_every_time() -> None:
         taeda.set_warn_always(False)
     with pytest.raises(RuntimeError):
         taeda.set_warn_always(1)
+
+
+def test_flags_decorate_functions():
+    before = backends.mkldnn.enabled
+
+    @backends.mkldnn.flags(enabled=not before)
+    def depth(n):
+        inside = backends.mkldnn.enabled
+        return [inside, *(depth(n - 1) if n else [])]
+
+    for _ in range(2):
+        assert depth(1) == [not before] * 2 and backends.mkldnn.enabled == before

@@ -166,3 +166,13 @@ def test_masks_of_bytes_warn_once_each():
 def test_no_index_fits_a_dim_without_elements():
     with pytest.raises(IndexError, match="for dimension with size 0"):
         taeda.empty(10, 0)[:, [0, 1]]
+
+
+def test_an_element_is_repeated_over_its_own_row():
+    x = taeda.arange(6.0).reshape(2, 3)
+    x[1] = x[1][1]
+    assert x.tolist() == [[0, 1, 2], [4, 4, 4]]
+    x[:, :2] = x[0, 1:2]
+    assert x.tolist() == [[1, 1, 2], [1, 1, 4]]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[0, 1:] = x[0, :2]

@@ -51,3 +51,36 @@ def test_a_parameter_without_gradient_is_pickled() -> None:
         held._backward_hooks = collections.OrderedDict()
         again = pickle.loads(pickle.dumps(held))
         assert not again.requires_grad and again.tolist() == [1.0, 1.0]
+
+
+DATA = {
+    "one each": lambda t: [t.ones(1), t.ones(1, 1)],
+    "beside numbers": lambda t: [t.ones(1, dtype=t.int64), 2.5],
+    "nested": lambda t: [[t.ones(1), 2], [3, t.tensor(4.0)]],
+    "rows": lambda t: [[1, 2], t.ones(2)],
+    "several": lambda t: [t.ones(2)],
+    "none": lambda t: [t.ones(0)],
+    "fractions": lambda t: [[1, 2], t.ones(2)],
+}
+
+
+@pytest.mark.parametrize("case", DATA)
+@pytest.mark.parametrize("dtype", [None, "int64"])
+def test_a_tensor_among_data_is_a_number(case, dtype) -> None:
+    found = []
+    for library in LIBRARIES:
+        kind = dtype and getattr(library, dtype)
+        try:
+            made = library.tensor(DATA[case](library), dtype=kind)
+            found.append((made.tolist(), str(made.dtype).rpartition(".")[2]))
+        except (TypeError, ValueError) as error:
+            found.append(type(error))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "uint16", "float8_e4m3fn"])
+def test_new_of_dtypes_without_an_old_type(dtype) -> None:
+    for library in LIBRARIES:
+        x = library.ones(2).to(getattr(library, dtype))
+        assert x.new(2, 3).shape == (2, 3) and x.new(2, 3).dtype == x.dtype
+        assert x.new([1, 0]).float().tolist() == [1, 0]

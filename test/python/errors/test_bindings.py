@@ -32,7 +32,7 @@ m.Tensor(1, 2, 'x')  # expected tuple of ints, but found element of type str at 
 m.FloatTensor(longs(2))  # expected FloatTensor (got LongTensor)
 m.tensor([[1, 2], 3])  # not a sequence at dim 1
 (l := [], l.append(l), m.tensor(l))  # new(): self-referential lists
-m.tensor([ones(2), ones(3)])  # to Python scalars (expected shape [2], got [3])
+m.tensor([ones(2), ones(3)])  # to Python scalars (expected shape [], got [2])
 m.tensor(1, device=1.5)  # argument 'device' must be taeda.device, not float
 m.iinfo()  # iinfo() missing 1 required argument: 'type'
 m.UntypedStorage(-1)  # UntypedStorage: negative size -1
@@ -67,7 +67,7 @@ made(m.overrides.TorchFunctionMode)().__torch_function__(1, ())\
 m.asarray(1, copy=False)  # can't alias arbitrary sequence into a tensor.
 m.asarray(ones(2), dtype=m.float64, copy=False)  # dtype taeda.float32 as taeda.float64
 ones(2).reinforce(1)  # reinforce() was removed; use distributions' log_prob
-ones(1, dtype=m.complex64).new(1, 'x')  # no old tensor type has dtype taeda.complex64
+ones(1, dtype=m.complex64).new(1, 'x')  # expected sizes, or data alone, got 2 arguments
 m.empty_strided((2,), (-1,))  # empty_strided: strides must not be negative, got [-1]
 m.max(ones(2), 0, out=(ones(1), longs(1), 1))  # expected tuple of 2 elements but got 3
 m.Size([1]) + 'x'  # can only concatenate tuple (not str) to taeda.Size

@@ -109,7 +109,7 @@ m.embedding_bag(ones(2, 2), longs(2), m.zeros(0).long(), include_last_offset=Tru
 m.embedding_bag(ones(2, 2), longs(2), T([0]), mode=1, per_sample_weights=ones(2))\
   # was not None. per_sample_weights is only supported for mode='sum' (got mode=1).
 m.embedding_bag(ones(2, 2), longs(2), T([0]), per_sample_weights=doubles(2))\
-  # embedding_bag: expected per_sample_weights of the table's type Float, got Double
+  # per_sample_weights to have the same type as weight, Float, got Double
 m.embedding_bag(ones(2, 2), longs(2), T([0]), per_sample_weights=ones(3))\
   # embedding_bag: expected per_sample_weights of size [2], got [3]
 m.embedding_bag(ones(2, 2), longs(2), T([0, 5]))  # length(2) but got offsets[-1] of 5
@@ -121,7 +121,7 @@ m._foreach_norm([longs(2)])  # _foreach_norm: expected floating-point tensors, g
 F.fractional_max_pool2d(ones(1, 4, 4), (2, 2, 2), output_size=2)\
   # fractional_max_pool2d: kernel_size must either be a single Int or tuple of Ints
 F.fractional_max_pool2d(ones(1, 4, 4), 2, output_size=5)\
-  # fractional_max_pool2d: pool size [2, 2] too large relative to input of size [1,
+  # fractional_max_pool2d(): pool height 2 too large relative to input height 4
 F.fractional_max_pool2d(ones(1, 4, 4), 2, output_size=2, _random_samples=ones(1, 2, \
 2))\
   # fractional_max_pool2d: Expect _random_samples of shape [1, 1, 2], got [1, 2, 2]

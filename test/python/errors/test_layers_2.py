@@ -134,7 +134,7 @@ F.max_unpool2d(ones(1, 1, 2, 2), longs(1, 1, 2, 2), 2, output_size=(-1, 4))\
   # invalid output_size "(-1, 4)" (dim 0 must be between 2 and 6)
 F.fractional_max_pool2d(ones(1, 4, 4), 2)  # fractional_max_pool2d requires specifying
 F.fractional_max_pool2d(ones(1, 4, 4), 2, output_ratio=(0.5, 0.5, 0.5))\
-  # fractional_max_pool2d requires output_ratio to be one or 2 numbers
+  # be a single Int or tuple of Ints. It takes one or 2, got (0.5, 0.5, 0.5)
 F.embedding_bag(longs(2, 2), ones(2, 2), per_sample_weights=ones(2, 2), mode='mean')\
   # per_sample_weights is only supported for mode='sum' (got mode='mean')
 F.embedding_bag(longs(2, 2), ones(2, 2), per_sample_weights=ones(3, 2), mode='sum')\
@@ -224,11 +224,11 @@ OWN = """
 m.ctc_loss(ones(2, 1, 3), ones(1, 2), [2], [2])\
   # RuntimeError: ctc_loss: expected targets of type Long or Int, got Float
 m.embedding_bag(ones(2, 2), longs(2, 2), T([0]))\
-  # RuntimeError: and offsets have to be a 1D Tensor, but got Tensors of dimension 2
+  # RuntimeError: 1D or 2D Tensor, the latter in nn.functional alone, but got Tensor of
 m._foreach_norm([ones(2)], -inf)\
   # NotImplementedError: _foreach_norm: order -inf is not implemented
-F.fractional_max_pool2d(ones(1, 4, 4), 2, output_size=0)\
-  # RuntimeError: kernel_size and output_size must be positive, got [2, 2] and [0,
+F.fractional_max_pool2d(ones(1, 4, 4), (2, 0), output_size=0)\
+  # RuntimeError: fractional_max_pool2d(): kernel_size must be positive, got [2, 0]
 F.pad(ones(1, 1, 2), (-2, 1), mode='circular')\
   # RuntimeError: negative padding [-2, 1] leaves nothing to repeat of dimension 2
 F.adaptive_avg_pool2d(ones(1, 0, 4), 1)\

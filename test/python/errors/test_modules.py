@@ -170,7 +170,7 @@ nn.Linear(1, 1).load_state_dict(1)  # state_dict to be dict-like, got <class 'in
 nn.Linear(1, 1).get_buffer('weight')  # `weight` is not a buffer
 nn.Linear(1, 1).get_extra_state()  # Linear defines no get_extra_state()
 nn.Linear(1, 1).to(m.int64)  # or complex dtypes, but got desired dtype=taeda.int64
-nn.Linear(1, 1).to(1, 2, 3, 4, 5)  # non_blocking), got also int, int, non_blocking=2
+nn.Linear(1, 1).to(1, 2, 3, 4, 5)  # non_blocking), got dtype=2, non_blocking=3, copy=4
 (l := nn.Linear(2, 2), l.register_backward_hook(print), \
 l.register_full_backward_hook(print))\
   # Cannot use both regular backward hooks and full backward hooks on a single

@@ -88,3 +88,10 @@ def test_products_keep_what_they_can_not_hold(mode):
     assert taeda.cdist(far, far, compute_mode=how[mode]).eq(0).all()
     far[0] = math.inf
     assert taeda.cdist(far, far[1:], compute_mode=how[mode])[0].isinf().all()
+
+
+@pytest.mark.parametrize("kinds", [("int8", "float32"), ("float64", "bool")], ids=str)
+def test_cosine_of_whole_numbers(kinds):
+    a, b = (taeda.ones(3, dtype=getattr(taeda, kind)) for kind in kinds)
+    found = taeda.nn.functional.cosine_similarity(a, b, dim=0)
+    assert found.dtype == taeda.result_type(a, b) and abs(found.item() - 1) < 1e-6

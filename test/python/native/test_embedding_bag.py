@@ -81,3 +81,12 @@ def test_errors():
         bag(taeda.tensor([[0, 2]]), table)
     with pytest.raises(RuntimeError, match=r"offsets\[0\] has to be 0"):
         bag(taeda.tensor([0, 1]), table, taeda.tensor([1]))
+
+
+def test_the_last_bag_with_padding_runs_to_the_end(same, values):
+    def program(T, table, indices, offsets):
+        options = {"include_last_offset": True, "padding_idx": 3}
+        return T.nn.functional.embedding_bag(indices, table, offsets, **options)
+
+    for last in (3, 5, 8):
+        same(program, values(5, 3), INDICES, np.array([0, 3, last]))

@@ -88,3 +88,59 @@ def test_lu_with_infos_is_a_named_tuple() -> None:
         assert type(found).__name__ == "_lu_with_info"
         assert found.LU is found[0] and found.info is found[2]
         assert type(taeda.lu(taeda.eye(3, device=device))) is tuple
+
+
+def _pool(name: str, d: int, shape: tuple, *args, **options):
+    """A pool's result and gradient, or the class of its error."""
+
+    def run(t):
+        x = t.ones(shape, requires_grad=True)
+        try:
+            out = getattr(t.nn.functional, f"{name}{d}d")(x, *args, **options)
+            out.sum().backward()
+        except RuntimeError as error:
+            return type(error)
+        return tuple(out.shape), tuple(x.grad.shape)
+
+    return run
+
+
+EMPTY_POOLS = {
+    f"{name}{d}d {shape} {size}": _pool(name, d, (*shape, *(6,) * d), size)
+    for name in ("adaptive_max_pool", "adaptive_avg_pool")
+    for d in (1, 2, 3)
+    for shape in ((0, 2), (1, 0), (0,), (1, 2))
+    for size in (0, 2)
+} | {
+    f"fractional_max_pool{d}d {shape} {size}": _pool(
+        "fractional_max_pool", d, (*shape, *(6,) * d), 2, output_size=size
+    )
+    for d in (2, 3)
+    for shape in ((0, 2), (1, 0), (1, 2))
+    for size in (0, 2, 6)
+}
+
+
+@pytest.mark.parametrize("case", EMPTY_POOLS)
+def test_pools_of_and_to_nothing(case) -> None:
+    assert EMPTY_POOLS[case](taeda) == EMPTY_POOLS[case](torch)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_without_classes(reduction, smoothing) -> None:
+    found = []
+    for t in (taeda, torch):
+        loss = t.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)
+        found.append(loss(t.ones(5, 0), t.ones(5, 0)).tolist())
+    assert numpy.array_equal(*found, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_layers_of_an_empty_batch(kind) -> None:
+    layer = getattr(taeda.nn, kind)(3, 4, num_layers=2, bidirectional=True)
+    out, state = layer(taeda.zeros(5, 0, 3))
+    state = state[0] if kind == "LSTM" else state
+    assert out.shape == (5, 0, 8) and state.shape == (4, 0, 4)
+    out.sum().backward()
+    assert layer.weight_ih_l0.grad.count_nonzero() == 0

@@ -6,6 +6,7 @@ import math
 import random
 
 import pytest
+import taeda
 
 DTYPES = ("float32", "int64", "uint8", "bool", "float16", "complex128")
 
@@ -57,3 +58,17 @@ def test_shuffled_pixels_are_a_copy(torch, name):
     for T in (torch, taeda):
         x = T.ones(1, 1, 2, 2)
         assert getattr(T, name)(x, 1).data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_no_frame_is_a_copy(mode):
+    x = taeda.zeros(1, 2, 3, 3)
+    taeda.nn.functional.pad(x, (0, 0, 0, 0), mode=mode).fill_(1)
+    assert x.count_nonzero() == 0
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_frames_keep_channels_last(mode):
+    x = taeda.zeros(2, 3, 4, 5).to(memory_format=taeda.channels_last)
+    out = taeda.nn.functional.pad(x, (1, 1, 1, 1), mode=mode)
+    assert out.is_contiguous(memory_format=taeda.channels_last)

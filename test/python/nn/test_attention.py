@@ -112,3 +112,24 @@ def test_block_mask_is_torchs(torch):
         counts = getattr(want, name)
         assert getattr(have, name).tolist() == counts.tolist(), name
     assert have.to_string() == want.to_string()
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 8), (4, 0, 8), (0, 0, 8)], ids=str)
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_attention_over_nothing(shape, batch_first):
+    x = taeda.ones(shape, requires_grad=True)
+    layer = taeda.nn.TransformerEncoderLayer(8, 2, 16, batch_first=batch_first)
+    layer(x).sum().backward()
+    assert x.grad.shape == shape
+    attention = taeda.nn.MultiheadAttention(8, 2, batch_first=batch_first)
+    out, weights = attention(x, x, x)
+    batch, length = shape[:2] if batch_first else shape[1::-1]
+    assert out.shape == shape and weights.shape == (batch, length, length)
+
+
+def test_a_padding_mask_has_one_row_for_all_queries():
+    layer = taeda.nn.MultiheadAttention(8, 2, batch_first=True)
+    x, masked = taeda.randn(2, 3, 8), taeda.tensor([[False, False, True]] * 2)
+    with_weights, _ = layer(x, x, x, masked)
+    without, _ = layer(x, x, x, masked, need_weights=False)
+    assert taeda.allclose(with_weights, without, atol=1e-6)

@@ -210,3 +210,60 @@ def test_call_super_init():
         call_super_init = True
 
     assert Mixed(5).value == 5
+
+
+TO = [
+    lambda m, T: m.to("cpu", True),
+    lambda m, T: m.to(None, True),
+    lambda m, T: m.to("cpu", T.tensor(3), non_blocking=True),
+    lambda m, T: m.to("cpu", device="cpu"),
+    lambda m, T: m.to([]),
+    lambda m, T: m.to(other=T.ones(1)),
+    lambda m, T: m.to("cpu", copy=True),
+    lambda m, T: m.to(float),
+    lambda m, T: m.to("cpu", dtype=complex),
+    lambda m, T: m.to(T.ones(1, dtype=T.float64), memory_format=T.channels_last),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", range(len(TO)))
+def test_forms_of_to(case):
+    import torch
+
+    found = []
+    for library in (taeda, torch):
+        try:
+            moved = TO[case](library.nn.Linear(1, 1), library)
+            found.append(str(moved.weight.dtype).rpartition(".")[2])
+        except (TypeError, RuntimeError) as error:
+            found.append(type(error))
+    assert found[0] == found[1]
+
+
+def test_a_conversion_may_change_the_layout():
+    layer = nn.Linear(3, 2)
+    layer.weight.grad = taeda.ones(2, 3)
+    layer._apply(lambda t: t.to_sparse())
+    assert layer.weight.is_sparse and layer.weight.grad.is_sparse
+    assert isinstance(layer.weight, nn.Parameter)
+
+
+def test_tables_of_hooks_may_be_deleted():
+    layer = nn.ParameterList([taeda.ones(1)])
+    del layer._forward_pre_hooks, layer._state_dict_hooks
+    del layer._non_persistent_buffers_set
+    assert len(pickle.loads(pickle.dumps(layer))) == 1
+
+
+def test_first_memory_makes_new_parameters():
+    import torch
+
+    for library in (taeda, torch):
+        layer = library.nn.BatchNorm1d(2, device="meta")
+        before = list(layer.parameters())
+        layer.to_empty(device="cpu")
+        after = layer.parameters()
+        assert all(a is not b for a, b in zip(before, after, strict=True))
+        weight = layer.weight
+        assert layer.double().weight is weight and weight.dtype == library.float64

@@ -83,3 +83,12 @@ def test_every_public_layer_and_function_is_documented():
             shown = getattr(space, name)
             if callable(shown) and not name.startswith("Broadcasting"):
                 assert shown.__doc__, f"{space.__name__}.{name}"
+
+
+def test_the_functions_show_the_gradients():
+    functions = taeda.nn.functional
+    assert functions.grad is taeda.nn.grad
+    found = functions.grad.conv1d_weight(
+        taeda.ones(1, 1, 3), (1, 1, 2), taeda.ones(1, 1, 2)
+    )
+    assert found.tolist() == [[[2, 2]]]

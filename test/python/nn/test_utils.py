@@ -115,6 +115,36 @@ def test_functional_call_ties_weights():
     assert float(stateless.functional_call(net, three, taeda.ones(1))) == 9
 
 
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", taeda.zeros(1))
+        self.width = 3
+
+    def forward(self, x):
+        self.seen = self.seen + 1
+        return x * self.seen if self.seen.item() < 9 else x * self.extra
+
+
+def test_functional_call_gives_back_what_was_assigned():
+    net, given = Counting(), {"seen": taeda.full((1,), 2.0)}
+    assert taeda.func.functional_call(net, given, taeda.ones(1)).item() == 3
+    assert given["seen"].item() == 3 and net.seen.item() == 0
+
+
+def test_functional_call_with_a_new_name():
+    net, nine = Counting(), taeda.full((1,), 9.0)
+    call = taeda.func.functional_call
+    assert call(net, {"seen": nine, "extra": nine}, taeda.ones(1)).item() == 9
+    assert not hasattr(net, "extra")
+    for name, error in ("width", TypeError), ("gone.x", AttributeError):
+        with pytest.raises(error, match=name.partition(".")[0]):
+            call(net, {name: nine}, taeda.ones(1))
+    with pytest.raises(TypeError, match="text is not an instance"):
+        call(net, {"seen": "text"}, taeda.ones(1))
+    assert net.seen.item() == 0 and net.width == 3
+
+
 class Symmetric(nn.Module):
     def forward(self, x):
         return x.triu() + x.triu(1).transpose(-1, -2)

@@ -248,3 +248,32 @@ def test_gradcheck_finds_wrong_gradients() -> None:
     x = taeda.eye(2, dtype=taeda.float64).to_sparse().requires_grad_()
     with pytest.raises(RuntimeError, match="mismatch"):
         check(lambda x: x.to_dense() + x.detach().to_dense(), (x,), masked=True)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+@pytest.mark.parametrize("shape", [(4,), (2, 4), (3, 2, 4)], ids=str)
+def test_linear_layers_of_sparse_weights(layout: str, shape: tuple) -> None:
+    layer = taeda.nn.Linear(4, 5)
+    dense = layer.weight.detach().clone().requires_grad_()
+    layer.weight = taeda.nn.Parameter(getattr(layer.weight, f"to_sparse_{layout}")())
+    x = taeda.arange(float(np.prod(shape))).reshape(shape).requires_grad_()
+    ours, wanted = layer(x), taeda.nn.functional.linear(x, dense, layer.bias)
+    assert ours.layout == taeda.strided and taeda.allclose(ours, wanted)
+    leaves = ([x, layer.weight, layer.bias], [x, dense, layer.bias])
+    for got, want in zip(
+        taeda.autograd.grad(ours.sum(), leaves[0]),
+        taeda.autograd.grad(wanted.sum(), leaves[1]),
+        strict=True,
+    ):
+        assert taeda.allclose(got.to_dense(), want)
+
+
+def test_a_sparse_gradient_keeps_its_indices() -> None:
+    layer = taeda.nn.Embedding(9, 2, sparse=True)
+    index = taeda.tensor([7, 1])
+    layer(index).sum().backward()
+    index[0] = 8
+    assert layer.weight.grad._indices().tolist() == [[7, 1]]
+    narrow = taeda.nn.Embedding(3, 0, sparse=True)
+    narrow(taeda.tensor([0, 2])).sum().backward()
+    assert narrow.weight.grad.shape == (3, 0)

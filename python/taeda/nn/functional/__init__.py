@@ -67,6 +67,10 @@ def __getattr__(name: str):
         import taeda
 
         return taeda
+    if name == "grad":
+        from taeda.nn import grad
+
+        return grad
     file = _WHERE.get(name) or _PRIVATE.get(name)
     if file is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

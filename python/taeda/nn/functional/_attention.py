@@ -270,7 +270,7 @@ def multi_head_attention_forward(
         mask = padding if mask is None else mask + padding
     dropout_p = dropout_p if training else 0.0
     attend = _weighted_sum if need_weights else _fused
-    output, weights = attend(q, k, v, mask, dropout_p, batch, is_causal)
+    output, weights = attend(q, k, v, mask, dropout_p, num_heads, is_causal)
     output = _linear(output, out_proj_weight, out_proj_bias)
     output = output.view(target, batch, output.size(1))
     if weights is not None and average_attn_weights:
@@ -335,9 +335,10 @@ def _per_head(padding, batch, num_heads, source):
     return wide.reshape(batch * num_heads, 1, source)
 
 
-def _weighted_sum(q, k, v, mask, dropout_p, batch, is_causal):
+def _weighted_sum(q, k, v, mask, dropout_p, num_heads, is_causal):
     """Step by step, keeping the weights."""
     heads, target, width = q.shape
+    batch = heads // num_heads
     _require(
         mask is not None or not is_causal, "is_causal needs its mask for the weights"
     )
@@ -347,22 +348,23 @@ def _weighted_sum(q, k, v, mask, dropout_p, batch, is_causal):
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = _dropout(weights, dropout_p, True)
-    output = _bmm(weights, v).transpose(0, 1).reshape(target * batch, -1)
-    return output, weights.view(batch, heads // batch, target, k.size(1))
+    output = _bmm(weights, v).transpose(0, 1).reshape(target * batch, num_heads * width)
+    return output, weights.view(batch, num_heads, target, k.size(1))
 
 
-def _fused(q, k, v, mask, dropout_p, batch, is_causal):
+def _fused(q, k, v, mask, dropout_p, num_heads, is_causal):
     """In one kernel, without weights."""
     heads, target, width = q.shape
+    batch = heads // num_heads
     source = k.size(1)
     if mask is not None:
         if mask.size(0) == 1:
             mask = mask.unsqueeze(0)
         else:
-            mask = mask.view(batch, heads // batch, -1, source)
+            mask = mask.view(batch, num_heads, mask.size(1), source)
     q, k, v = (
-        x.view(batch, heads // batch, n, width)
+        x.view(batch, num_heads, n, width)
         for x, n in ((q, target), (k, source), (v, source))
     )
     output = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    return output.permute(2, 0, 1, 3).reshape(batch * target, -1), None
+    return output.permute(2, 0, 1, 3).reshape(batch * target, num_heads * width), None

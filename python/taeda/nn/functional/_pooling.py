@@ -451,7 +451,10 @@ def _fractional_pool(shown, d, input, window, size, ratio, want, samples):
             )
         ratio = _times(ratio, d)
         if len(ratio) != d:
-            raise ValueError(f"{name} requires output_ratio to be one or {d} numbers")
+            raise ValueError(
+                f"{name} requires output_ratio to either be a single Int or tuple of "
+                f"Ints. It takes one or {d}, got {ratio}"
+            )
         size = [int(n * r) for n, r in zip(input.shape[-d:], ratio, strict=False)]
     if samples is None:
         n = 1 if input.dim() == d + 1 else input.size(0)

@@ -16,12 +16,12 @@ _renorm = native("embedding_renorm_")
 _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
-def padding_row(index: int, rows: int) -> int:
+def padding_row(index: int, rows: int, name: str = "Padding_idx") -> int:
     """`index` counted from the front; 0 is taken of an empty table as well."""
     if 0 <= index < max(rows, 1):
         return index
     if not -rows <= index < 0:
-        raise AssertionError("Padding_idx must be within num_embeddings")
+        raise AssertionError(f"{name} must be within num_embeddings")
     return index + rows
 
 

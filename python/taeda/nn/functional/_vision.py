@@ -283,7 +283,8 @@ def affine_grid(theta: Tensor, size, align_corners: Flag = None) -> Tensor:
     if align_corners and min(size[2:]) == 1:
         warn(
             "affine_grid: with align_corners=True a size of 1 gives the centre (since "
-            "1.3.0), for which align_corners was not made"
+            "1.3.0), for which align_corners was not made. See the documentation of "
+            "affine_grid for details."
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

@@ -285,37 +285,42 @@ def _step(module, name):
     return getattr(module, name)
 
 
+_KINDS = {
+    "device": (taeda.device, str, int),
+    "dtype": (taeda.dtype, type),
+    "tensor": Tensor,
+    "memory_format": taeda.memory_format,
+    "non_blocking": bool,
+    "copy": bool,
+}
+
+
 def conversion(args, kwargs):
     """(device, dtype, non_blocking, memory_format) of a call of `to`."""
-    device = kwargs.pop("device", None)
-    dtype = kwargs.pop("dtype", None)
-    tensor = kwargs.pop("tensor", None)
-    layout = kwargs.pop("memory_format", None)
-    flags = list(args)
-    if flags and isinstance(flags[0], Tensor):
-        tensor = flags.pop(0)
-    elif flags:
-        if isinstance(flags[0], taeda.dtype):
-            dtype = flags.pop(0)
-        else:
-            device = flags.pop(0)
-            if flags and (flags[0] is None or isinstance(flags[0], taeda.dtype)):
-                dtype = flags.pop(0)
-    if tensor is not None:
-        device, dtype = tensor.device, tensor.dtype
-    non_blocking = kwargs.pop("non_blocking", flags.pop(0) if flags else False)
-    kwargs.pop("copy", None)
-    wrong = [type(f).__name__ for f in flags[1:]] + list(kwargs)
-    if not isinstance(non_blocking, bool):
-        wrong.append(f"non_blocking={non_blocking!r}")
-    if dtype is not None and not isinstance(dtype, taeda.dtype):
-        wrong.append(f"dtype={dtype!r}")
-    if wrong:
+    names = ["device", "dtype", "non_blocking", "copy"]
+    if args and isinstance(args[0], (taeda.dtype, type)):
+        names = names[1:]
+    elif args and isinstance(args[0], Tensor):
+        names = ["tensor", *names[2:]]
+    given = dict(zip(names, args, strict=False)) | kwargs
+    wrong = [name for name in given if name not in _KINDS]
+    for name, value in given.items():
+        optional = value is None and _KINDS.get(name) is not bool
+        if name in _KINDS and not (optional or isinstance(value, _KINDS[name])):
+            wrong.append(f"{name}={value!r}")
+    if wrong or len(given) != len(args) + len(kwargs):
         raise TypeError(
             "to() received an invalid combination of arguments: expected (device, "
             "dtype, non_blocking), (dtype, non_blocking) or (tensor, non_blocking), "
-            f"got also {', '.join(wrong)}"
+            f"got {', '.join(wrong) or 'too many'}"
         )
-    if device is not None and not isinstance(device, taeda.device):
+    if given.get("copy"):
+        raise RuntimeError("Module.to: .to() does not accept copy argument")
+    device, dtype = given.get("device"), given.get("dtype")
+    if (like := given.get("tensor")) is not None:
+        device, dtype = like.device, like.dtype
+    if isinstance(dtype, type):
+        dtype = taeda.empty(0, dtype=dtype).dtype
+    if device is not None:
         device = taeda.device(device)
-    return device, dtype, non_blocking, layout
+    return device, dtype, given.get("non_blocking", False), given.get("memory_format")

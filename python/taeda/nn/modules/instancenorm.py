@@ -81,8 +81,8 @@ class _InstanceNorm(_NormBase):
                     f"({self.num_features}), but got: {channels}."
                 )
             warn(
-                f"input's size at dim={at} does not match num_features, which has no "
-                "effect as affine=False; leave it out to silence this"
+                f"input's size at dim={at} does not match num_features, which is not "
+                "used because affine=False; leave it out to silence this"
             )
         if at == 0:
             return self._normalize(input.unsqueeze(0)).squeeze(0)

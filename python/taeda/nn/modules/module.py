@@ -304,6 +304,8 @@ class Module(Hooks, State, Tree, Convert):
                 del table[name]
                 self.__dict__.get("_non_persistent_buffers_set", set()).discard(name)
                 return
+        # What is made when it is first read may not be there yet.
+        getattr(self, name, None)
         object.__delattr__(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:

@@ -17,12 +17,15 @@ __all__ = ["Embedding", "EmbeddingBag"]
 class _Table(Module):
     """The table and its first values."""
 
+    _padding_name = "Padding_idx"
+
     def _make(self, padding_idx, given, freeze, device, dtype) -> None:
         from ..functional._sparse import padding_row
 
         shape = (self.num_embeddings, self.embedding_dim)
         if padding_idx is not None:
-            padding_idx = padding_row(padding_idx, shape[0])
+            name = self._padding_name
+            padding_idx = padding_row(padding_idx, shape[0], name)
         self.padding_idx = padding_idx
         table = given
         if given is None:
@@ -173,6 +176,7 @@ class EmbeddingBag(_Table):
         (1, 3)
     """
 
+    _padding_name = "padding_idx"
     __constants__ = [
         "num_embeddings",
         "embedding_dim",

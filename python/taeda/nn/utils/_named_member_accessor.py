@@ -60,10 +60,8 @@ def swap_tensor(module, name: str, tensor, allow_missing: bool = False):
     old = getattr(module, name, _MISSING)
     if old is _MISSING and not allow_missing:
         raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-    if old is not _MISSING and not isinstance(old, Tensor):
-        raise TypeError(
-            f"attribute `{name}`: `{old}` is not an instance of torch.Tensor"
-        )
+    if old is not _MISSING and not isinstance(old, (Tensor, type(None))):
+        raise TypeError(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
     if tensor is not _MISSING:
         setattr(module, name, tensor)
     elif old is not _MISSING:
@@ -111,8 +109,27 @@ class NamedMemberAccessor:
         return self.get_submodule(path), short
 
     def get_submodule(self, name: str):
-        """The module at a path, this one for ""."""
-        return self.module.get_submodule(name)
+        """The module at a path, this one for "".
+
+        Raises:
+            AttributeError: a part of the path is not there.
+            TypeError: a part of the path is no module.
+        """
+        from taeda.nn import Module
+
+        module, parts = self.module, name.split(".") if name else []
+        for end, part in enumerate(parts, 1):
+            inside = getattr(module, part, _MISSING)
+            if inside is _MISSING:
+                owner = type(module).__name__
+                raise AttributeError(f"{owner} has no attribute `{part}`")
+            if not isinstance(inside, Module):
+                raise TypeError(
+                    f"submodule `{'.'.join(parts[:end])}`: {inside} is not an instance "
+                    "of torch.nn.Module"
+                )
+            module = inside
+        return module
 
     def swap_submodule(self, path: str, value):
         """See the function of this name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._named_member_accessor import NamedMemberAccessor
+
 __all__ = ["functional_call"]
 
 
@@ -18,7 +20,8 @@ def functional_call(
 
     Args:
         module: not changed.
-        parameters_and_buffers: dotted names to tensors; others stay.
+        parameters_and_buffers: dotted names to tensors; others stay. It holds what
+            the module had in their place at the end of the call.
         args: a tuple of arguments, or a single one.
         kwargs: named arguments.
         tie_weights: one name of a tied tensor stands for all of them.
@@ -98,52 +101,31 @@ class swapped:
     """Within this context a module has other tensors."""
 
     def __init__(self, module, tensors, tie_weights=True, strict=False) -> None:
-        self.module = module
+        self.accessor = NamedMemberAccessor(module)
+        self.given = tensors
         self.tensors = _with_ties(module, tensors) if tie_weights else dict(tensors)
         if strict:
-            self._check(tensors)
+            self._check()
 
-    def _check(self, given) -> None:
-        known = {
-            name for name, _ in self.module.named_parameters(remove_duplicate=False)
-        }
-        known |= {name for name, _ in self.module.named_buffers(remove_duplicate=False)}
-        missing, unknown = known - self.tensors.keys(), given.keys() - known
-        if missing or unknown:
-            named = (("Unexpected", unknown), ("Missing", missing))
-            lines = [
-                f"\n\t{what} key(s): {', '.join(map(repr, sorted(names)))}."
-                for what, names in named
-                if names
-            ]
+    def _check(self) -> None:
+        missing, _ = self.accessor.check_keys(self.tensors)
+        _, unknown = self.accessor.check_keys(self.given)
+        named = (("Unexpected", unknown), ("Missing", missing))
+        lines = [
+            f"\n\t{what} key(s): {', '.join(map(repr, names))}."
+            for what, names in named
+            if names
+        ]
+        if lines:
+            owner = type(self.accessor.module).__name__
             raise RuntimeError(
-                f"Error(s) in reparametrizing for {type(self.module).__name__}:"
-                + "".join(lines)
+                f"Error(s) in reparametrizing for {owner}:" + "".join(lines)
             )
 
     def __enter__(self) -> None:
-        self.old = {}
-        try:
-            for path, tensor in self.tensors.items():
-                self.old[path] = self._put(path, tensor)
-        except BaseException:
-            self.__exit__()
-            raise
+        self.old, _ = self.accessor.swap_tensors_dict(self.tensors, allow_missing=True)
 
     def __exit__(self, *error) -> None:
-        for path, tensor in reversed(list(self.old.items())):
-            self._put(path, tensor)
-
-    def _put(self, path, tensor):
-        """Put a tensor in place without any check; returns what was there."""
-        where, _, name = path.rpartition(".")
-        module = self.module.get_submodule(where)
-        for table in (module._parameters, module._buffers):
-            if name in table:
-                before, table[name] = table[name], tensor
-                return before
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        before = getattr(module, name)
-        setattr(module, name, tensor)
-        return before
+        # What the module assigned meanwhile is what the caller's dictionary holds then.
+        new, _ = self.accessor.swap_tensors_dict(self.old, allow_missing=True)
+        self.given.update({name: new[name] for name in self.given if name in new})
