@@ -31,6 +31,20 @@ void plan_scan(std::string_view op,
   plan.set(0, self.sizes(), type);
 }
 
+// Without a dtype the scan is done in that of `out`.
+ScalarType type_of_scan(std::string_view op,
+                        std::optional<ScalarType> dtype,
+                        const Tensor& out) {
+  TAEDA_CHECK(!dtype || *dtype == out.dtype(),
+              op,
+              ": Expected out tensor to have dtype ",
+              dtype.value_or(out.dtype()),
+              ", but got ",
+              out.dtype(),
+              " instead");
+  return out.dtype();
+}
+
 }  // namespace
 
 template <class I>
@@ -58,19 +72,18 @@ void cumprod_shape(const Spec<I>& self,
 }
 TAEDA_SHAPE(cumprod_shape);
 
-// Without a dtype the scan is done in that of `out`.
 void cumsum_out(const Tensor& self,
                 int64_t dim,
                 std::optional<ScalarType> dtype,
                 const Tensor& out) {
-  ScalarType type = dtype ? *dtype : out.dtype();
+  ScalarType type = type_of_scan("cumsum", dtype, out);
   write_out("cumsum", ops::cumsum(self, dim, type), out);
 }
 void cumprod_out(const Tensor& self,
                  int64_t dim,
                  std::optional<ScalarType> dtype,
                  const Tensor& out) {
-  ScalarType type = dtype ? *dtype : out.dtype();
+  ScalarType type = type_of_scan("cumprod", dtype, out);
   write_out("cumprod", ops::cumprod(self, dim, type), out);
 }
 

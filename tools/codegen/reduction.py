@@ -110,7 +110,8 @@ def reduction_call(op: Operator, kernel: ReductionKernel) -> list[str]:
     if op.form == "inplace":
         return [f'write_inplace("{op.record.name}", {call}, self);']
     out = op.schema.mutable_args[0].name
-    return [f'write_out("{op.record.name}", {call}, {out});']
+    write = "write_truth" if kernel.out_kind == "Bool" else "write_out"
+    return [f'{write}("{op.record.name}", {call}, {out});']
 
 
 def _reduce_expression(op: Operator, kernel: ReductionKernel) -> str:

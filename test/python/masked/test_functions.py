@@ -148,3 +148,15 @@ def test_refusals():
         taeda.masked.sum(x, 1)
     with pytest.raises(ValueError, match="no fully masked out rows"):
         taeda.masked.median(x.long(), mask=taeda.zeros(3, dtype=taeda.bool))
+
+
+def test_products_of_no_dims_are_the_elements():
+    x, mask = taeda.arange(4.0).reshape(2, 2), taeda.tensor([True, False])
+    out = taeda.masked.prod(x, dim=[], mask=mask)
+    assert out.tolist() == [[0, 1], [2, 1]]
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "median", "softmax"])
+def test_functions_along_a_dim_need_one(name):
+    with pytest.raises(IndexError):
+        getattr(taeda.masked, name)(taeda.ones(2, 2), dim=[])
