@@ -151,11 +151,12 @@ void check_edges(const Tensor& self, const Tensor& edges, size_t d) {
               edges.dim(),
               " dimensions in the bins tensor for dimension ",
               d);
-  TAEDA_CHECK(edges.numel() > 0,
-              kName,
-              ": bins tensor should have at least 1 element, but got 0 elements "
-              "in the bins tensor for dimension ",
-              d);
+  TAEDA_CHECK(
+      edges.numel() > 0,
+      kName,
+      ": bins tensor should have at least 1 element, but got 0 elements "
+      "in the bins tensor for dimension ",
+      d);
   TAEDA_CHECK(edges.numel() > 1,
               "torch.histogram(): bins must be > 0, but got ",
               edges.numel() - 1,

@@ -19,7 +19,6 @@ void int_mm_shape(const Spec<I>& self, const Spec<I>& mat2, Plan<I>& plan) {
               mat2.dtype());
   check_inner_sizes(self, mat2);
   plan.set(0, {self.sizes()[0], mat2.sizes()[1]}, kInt);
-  plan.refuse_other_dtypes(0);
 }
 TAEDA_SHAPE(int_mm_shape);
 

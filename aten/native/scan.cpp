@@ -1,5 +1,6 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin: shapes.
 #include <taeda/aten/core/dtype_rule.h>
+#include <taeda/aten/iter/exact_out.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/dim_rules.h>
@@ -31,20 +32,6 @@ void plan_scan(std::string_view op,
   plan.set(0, self.sizes(), type);
 }
 
-// Without a dtype the scan is done in that of `out`.
-ScalarType type_of_scan(std::string_view op,
-                        std::optional<ScalarType> dtype,
-                        const Tensor& out) {
-  TAEDA_CHECK(!dtype || *dtype == out.dtype(),
-              op,
-              ": Expected out tensor to have dtype ",
-              dtype.value_or(out.dtype()),
-              ", but got ",
-              out.dtype(),
-              " instead");
-  return out.dtype();
-}
-
 }  // namespace
 
 template <class I>
@@ -72,18 +59,19 @@ void cumprod_shape(const Spec<I>& self,
 }
 TAEDA_SHAPE(cumprod_shape);
 
+// Without a dtype the scan is done in that of `out`.
 void cumsum_out(const Tensor& self,
                 int64_t dim,
                 std::optional<ScalarType> dtype,
                 const Tensor& out) {
-  ScalarType type = type_of_scan("cumsum", dtype, out);
+  ScalarType type = derived::dtype_into("cumsum", dtype, out);
   write_out("cumsum", ops::cumsum(self, dim, type), out);
 }
 void cumprod_out(const Tensor& self,
                  int64_t dim,
                  std::optional<ScalarType> dtype,
                  const Tensor& out) {
-  ScalarType type = type_of_scan("cumprod", dtype, out);
+  ScalarType type = derived::dtype_into("cumprod", dtype, out);
   write_out("cumprod", ops::cumprod(self, dim, type), out);
 }
 

@@ -59,3 +59,57 @@ def test_product_with_an_activation(use_gelu):
         return lib._addmm_activation(bias, a, b, **options)
 
     assert product(taeda).numpy() == pytest.approx(product(torch).numpy(), rel=1e-5)
+
+
+DTYPES = ["float32", "float16", "bfloat16"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weights_of_8_bits(dtype):
+    def product(lib):
+        kind = getattr(lib, dtype)
+        x = (lib.arange(3 * 32).reshape(3, 32) % 7 - 3).to(kind)
+        w = (lib.arange(16 * 32).reshape(16, 32) % 255 - 127).to(lib.int8)
+        return lib._weight_int8pack_mm(x, w, (lib.arange(16) / 64 + 0.25).to(kind))
+
+    ours, theirs = product(taeda), product(torch)
+    assert str(ours.dtype)[6:] == dtype
+    rel = 1e-2 if ours.element_size() == 2 else 1e-5
+    assert ours.float().numpy() == pytest.approx(theirs.float().numpy(), rel=rel)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [16, 32, 48])
+@pytest.mark.parametrize("group", [32, 64])
+def test_weights_of_4_bits(dtype, rows, group):
+    def product(lib):
+        kind = getattr(lib, dtype)
+        numbers = (lib.arange(rows * 64).reshape(rows, 64) * 7 % 16).to(lib.int32)
+        packed = lib._convert_weight_to_int4pack_for_cpu(numbers, 2)
+        assert packed.dtype is lib.uint8 and packed.shape == (rows, 32)
+        x = (lib.arange(3 * 64).reshape(3, 64) % 5 - 2).to(kind)
+        groups = lib.arange(64 // group * rows * 2).reshape(-1, rows, 2) % 4
+        groups = (groups / 4 + 0.25).to(kind)
+        return lib._weight_int4pack_mm_for_cpu(x, packed, group, groups)
+
+    ours, theirs = (product(lib).float().numpy() for lib in (taeda, torch))
+    assert ours == pytest.approx(
+        theirs, rel=2e-2, abs=0.5 if dtype != "float32" else 1e-3
+    )
+
+
+def test_weights_that_do_not_fit_are_refused():
+    x, w = taeda.ones(2, 32), taeda.ones(16, 32, dtype=taeda.int8)
+    with pytest.raises(RuntimeError, match="of int8"):
+        taeda._weight_int8pack_mm(x, w.int(), taeda.ones(16))
+    with pytest.raises(RuntimeError, match="16 scales"):
+        taeda._weight_int8pack_mm(x, w, taeda.ones(15))
+    with pytest.raises(RuntimeError, match="float32, float16 or bfloat16"):
+        taeda._weight_int8pack_mm(x.double(), w, taeda.ones(16).double())
+    with pytest.raises(RuntimeError, match="matrix of int32"):
+        taeda._convert_weight_to_int4pack_for_cpu(w, 2)
+    packed = taeda._convert_weight_to_int4pack_for_cpu(w.int(), 2)
+    with pytest.raises(RuntimeError, match="qGroupSize"):
+        taeda._weight_int4pack_mm_for_cpu(x, packed, 16, taeda.ones(2, 16, 2))
+    with pytest.raises(RuntimeError, match=r"\[1, 16, 2\]"):
+        taeda._weight_int4pack_mm_for_cpu(x, packed, 32, taeda.ones(2, 16, 2))
