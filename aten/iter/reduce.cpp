@@ -62,4 +62,14 @@ TensorBase reduce(const ReduceOp& op,
   return out;
 }
 
+void write_truth(std::string_view op,
+                 const TensorBase& computed,
+                 const TensorBase& out) {
+  TAEDA_CHECK(out.dtype() == kBool || out.dtype() == kByte,
+              op,
+              " only supports bool tensor for result, got: ",
+              out.dtype());
+  write_out(op, cast(computed, out.dtype()), out);
+}
+
 }  // namespace taeda

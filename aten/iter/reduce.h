@@ -26,6 +26,11 @@ TAEDA_API TensorBase reduce(const ReduceOp& op,
                             const ReduceArgs& args,
                             std::initializer_list<Scalar> scalars = {});
 
+// The out= form of reductions to truth values, which also fit into bytes.
+TAEDA_API void write_truth(std::string_view op,
+                           const TensorBase& computed,
+                           const TensorBase& out);
+
 // Which dims are reduced, as bits; checks range and repetition.
 TAEDA_API uint64_t dim_mask(std::optional<IntArrayRef> dims, int64_t rank);
 TAEDA_API DimVector reduced_shape(IntArrayRef sizes,

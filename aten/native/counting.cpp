@@ -115,10 +115,12 @@ Tensor bucketize(const Scalar& self,
 template <class I>
 void histc_shape(const Spec<I>& self,
                  int64_t bins,
-                 const Scalar&,
-                 const Scalar&,
+                 const Scalar& min,
+                 const Scalar& max,
                  Plan<I>& plan) {
   TAEDA_CHECK(bins > 0, "torch.histc(): bins must be > 0, but got ", bins);
+  double low = min.to<double>(), high = max.to<double>();
+  settle_histc_range(low, high);
   if (!self.is_floating_point()) not_implemented_for("histc", self.dtype());
   plan.set(0, {I(bins)}, self.dtype());
 }

@@ -26,6 +26,10 @@ void plan_place(std::string_view op,
                 bool keepdim,
                 Plan<I>& plan) {
   if (dim) wrap_dim(*dim, self.dim());
+  TAEDA_CHECK(self.dim() <= 64,
+              op,
+              ": only tensors with up to 64 dims are supported, got ",
+              self.dim());
   refuse_unordered(op, self.dtype());
   if (dim) {
     check_not_empty(op, self, *dim);

@@ -15,6 +15,7 @@
 #include <taeda/gen/ops/contiguous.h>
 #include <taeda/gen/ops/diff.h>
 #include <taeda/gen/ops/div.h>
+#include <taeda/gen/ops/flatten.h>
 #include <taeda/gen/ops/ge.h>
 #include <taeda/gen/ops/index_add.h>
 #include <taeda/gen/ops/item.h>
@@ -135,12 +136,6 @@ std::vector<Tensor> _histogramdd_bin_edges(
 namespace {
 
 void check_edges(const Tensor& self, const Tensor& edges, size_t d) {
-  TAEDA_CHECK(edges.dim() == 1,
-              kName,
-              ": bins tensor should have one dimension, but got ",
-              edges.dim(),
-              " dimensions in the bins tensor for dimension ",
-              d);
   TAEDA_CHECK(edges.dtype() == self.dtype(),
               kName,
               ": input tensor and bins tensors should have the same dtype, but "
@@ -150,6 +145,18 @@ void check_edges(const Tensor& self, const Tensor& edges, size_t d) {
               d,
               " with dtype ",
               edges.dtype());
+  TAEDA_CHECK(edges.dim() == 1,
+              kName,
+              ": bins tensor should have one dimension, but got ",
+              edges.dim(),
+              " dimensions in the bins tensor for dimension ",
+              d);
+  TAEDA_CHECK(
+      edges.numel() > 0,
+      kName,
+      ": bins tensor should have at least 1 element, but got 0 elements "
+      "in the bins tensor for dimension ",
+      d);
   TAEDA_CHECK(edges.numel() > 1,
               "torch.histogram(): bins must be > 0, but got ",
               edges.numel() - 1,
@@ -187,7 +194,11 @@ Tensor _histogramdd_from_bin_tensors(const Tensor& self,
   check_points(self);
   check_bins(self, bins.size());
   if (weight && weight->defined()) check_weight(self, *weight);
-  Tensor points = ops::reshape(self, {-1, self.size(-1)});
+  if (self.size(-1) == 0) {  // one bin without sides, in which nothing lies
+    Tensor hist = ops::zeros({}, self.dtype(), std::nullopt, self.device());
+    return density ? ops::div(hist, hist) : hist;
+  }
+  Tensor points = ops::flatten(self, 0, -2);
   Tensor place, inside, volume;
   DimVector sizes;
   int64_t all = 1;

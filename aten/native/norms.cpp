@@ -79,6 +79,26 @@ Tensor checked_norm(std::string_view op,
   return ops::linalg_vector_norm(self, order, dims, keepdim, dtype);
 }
 
+// Norms of negative and infinite order of no elements are none.
+void check_has_identity(const Tensor& self, double order, const Dims& dims) {
+  if (order >= 0 && std::isfinite(order)) return;
+  bool all = !dims || dims->empty();
+  TAEDA_CHECK(!all,
+              "linalg.vector_norm cannot compute the ",
+              order,
+              " norm on an empty tensor because the operation does not have an "
+              "identity");
+  for (int64_t d : *dims) {
+    TAEDA_CHECK(self.size(d) != 0,
+                "linalg.vector_norm cannot compute the ",
+                order,
+                " norm on the dimension ",
+                d,
+                " because this dimension is empty and the operation does not "
+                "have an identity");
+  }
+}
+
 Scalar order_or_two(const Order& p) { return p ? *p : Scalar(2.0); }
 
 }  // namespace
@@ -88,8 +108,13 @@ void check_vector_norm(const Tensor& self,
                        Dims dim,
                        bool keepdim,
                        std::optional<ScalarType> dtype) {
-  (void)ord, (void)dim, (void)keepdim;
+  (void)keepdim;
   check_norm_dtype("linalg.vector_norm", self, dtype);
+  TAEDA_CHECK(!ord.is_complex(),
+              "linalg.vector_norm: Expected a non-complex scalar as the order "
+              "of norm, got ",
+              ord);
+  if (self.numel() == 0) check_has_identity(self, ord.to<double>(), dim);
 }
 
 Tensor norm(const Tensor& self, const Scalar& p) {

@@ -180,7 +180,6 @@ void multinomial_shape(const Spec<I>& self,
   Dims<I> shape(self.sizes());
   shape.back() = num_samples;
   plan.set(0, shape, kLong);
-  plan.refuse_other_dtypes(0);
 }
 TAEDA_SHAPE(multinomial_shape);
 

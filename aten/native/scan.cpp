@@ -1,5 +1,6 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin: shapes.
 #include <taeda/aten/core/dtype_rule.h>
+#include <taeda/aten/iter/exact_out.h>
 #include <taeda/aten/native/argument_checks.h>
 #include <taeda/aten/native/cpu/along_dim.h>
 #include <taeda/aten/native/dim_rules.h>
@@ -63,14 +64,14 @@ void cumsum_out(const Tensor& self,
                 int64_t dim,
                 std::optional<ScalarType> dtype,
                 const Tensor& out) {
-  ScalarType type = dtype ? *dtype : out.dtype();
+  ScalarType type = derived::dtype_into("cumsum", dtype, out);
   write_out("cumsum", ops::cumsum(self, dim, type), out);
 }
 void cumprod_out(const Tensor& self,
                  int64_t dim,
                  std::optional<ScalarType> dtype,
                  const Tensor& out) {
-  ScalarType type = dtype ? *dtype : out.dtype();
+  ScalarType type = derived::dtype_into("cumprod", dtype, out);
   write_out("cumprod", ops::cumprod(self, dim, type), out);
 }
 

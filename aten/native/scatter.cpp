@@ -71,7 +71,6 @@ void gather_shape(const Spec<I>& self,
     }
   }
   plan.set(0, index.sizes(), self.dtype());
-  plan.refuse_other_dtypes(0);
   plan.refuse_overlap(1);
 }
 TAEDA_SHAPE(gather_shape);

@@ -84,6 +84,7 @@ void kthvalue_shape(
     const Spec<I>& self, I k, int64_t dim, bool keepdim, Plan<I>& plan) {
   int64_t at = wrap_dim(dim, self.dim());
   I n = self.dim() == 0 ? I(1) : self.sizes()[at];
+  check_not_empty("kthvalue", self, at);
   TAEDA_CHECK(k >= 1 && k <= n,
               "kthvalue(): selected number k out of range for dimension ",
               at,

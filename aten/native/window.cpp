@@ -100,7 +100,6 @@ void complex_shape(const Spec<I>& a, const Spec<I>& b, Plan<I>& plan) {
               b.dtype(),
               " for second argument");
   plan_pairs(plan, a, b, complex_type_of(t));
-  plan.refuse_other_dtypes(0);
 }
 TAEDA_SHAPE(complex_shape);
 

@@ -27,13 +27,14 @@ def svd_lowrank(A, q: int | None = 6, niter: int | None = 2, M=None) -> tuple:
         A: (..., m, n).
         q: the number of columns of U and V.
         niter: how often the random subspace is refined.
-        M: subtracted from A first.
+        M: subtracted from A first; a sparse A becomes strided then.
     """
-    a = A if M is None else A - M
+    a = A if M is None else A.to_dense() - M
     wide = a.shape[-2] < a.shape[-1]
     tall = a.mH if wide else a
     basis = _basis(tall, 6 if q is None else q, 2 if niter is None else niter)
-    u, s, vh = taeda.linalg.svd(basis.mH @ tall, full_matrices=False)
+    # A sparse factor stands on the left.
+    u, s, vh = taeda.linalg.svd((tall.mH @ basis).mH, full_matrices=False)
     u, v = basis @ u, vh.mH
     return (v, s, u) if wide else (u, s, v)
 
@@ -59,5 +60,7 @@ def pca_lowrank(A, q: int | None = None, center: bool = True, niter: int = 2) ->
         )
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
-    mean = A.mean(dim=-2, keepdim=True) if center else None
-    return svd_lowrank(A, q, niter=niter, M=mean)
+    if center:
+        A = A.to_dense()
+        A = A - A.mean(dim=-2, keepdim=True)
+    return svd_lowrank(A, q, niter=niter)

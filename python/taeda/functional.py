@@ -151,6 +151,8 @@ def einsum(*args):
         equation, operands = args[0], _as_list(args[1:])
     else:
         equation, operands = _equation_of(args)
+    if len(operands) == 0:
+        raise ValueError("einsum(): must specify at least one operand, got none")
     if _overrides_in(operands):
         return _override(einsum, operands, equation, *operands)
     path = None

@@ -207,6 +207,7 @@ def _shard(index: int, ops: list[Operator]) -> str:
         "#include <taeda/aten/iter/copy.h>",
         "#include <taeda/aten/iter/output.h>",
         "#include <taeda/aten/iter/derived.h>",
+        "#include <taeda/aten/iter/exact_out.h>",
         "#include <taeda/aten/iter/foreach.h>",
         "#include <taeda/aten/iter/pointwise.h>",
         "#include <taeda/aten/iter/reduce.h>",
@@ -458,12 +459,15 @@ def _derived(op: Operator, composite: bool) -> list[str]:
     if op.schema.mutable_args[0].type.is_list:
         return [f'derived::write_out_list("{name}", {call}, {given[0]});']
     laid = "contiguous({})" if op.overload.forms.row_major else "{}"
+    body = op.overload.body
+    exact = isinstance(body, Composite) and not body.casts_out
+    write = "derived::write_exact" if exact else "write_out"
     if len(given) == 1:
-        return [f'write_out("{name}", {laid.format(call)}, {given[0]});']
+        return [f'{write}("{name}", {laid.format(call)}, {given[0]});']
     lines = [f"auto results = {call};"]
     for i, target in enumerate(given):
         result = laid.format(f"std::get<{i}>(results)")
-        lines.append(f'write_out("{name}", {result}, {target});')
+        lines.append(f'{write}("{name}", {result}, {target});')
     return lines
 
 

@@ -63,6 +63,13 @@ def _plan(op: Operator) -> list[str]:
     ]
 
 
+def _checked_plan(op: Operator, body: Kernel) -> list[str]:
+    """The plan of a form that writes into the caller's tensors."""
+    if op.form == "inplace" or body.casts_out:
+        return _plan(op)
+    return [*_plan(op), "derived::refuse_other_dtypes(plan);"]
+
+
 def planned_functional(op: Operator, body: Kernel) -> list[str]:
     outs = output_names(op.schema)
     lines = _plan(op)
@@ -92,7 +99,7 @@ def planned_writing(op: Operator, body: Kernel) -> list[str]:
     read = ", ".join(a.name for a in op.schema.tensor_args)
     inputs = f"derived::tensors_of({read})"
     targets = {a.name: f"target{i}.tensor()" for i, a in enumerate(outs)}
-    lines = _plan(op)
+    lines = _checked_plan(op, body)
     for i, a in enumerate(outs):
         make = f"OutputTarget::for_out(plan, {i}, {a.name}, {inputs})"
         lines.append(f"OutputTarget target{i} = {make};")
@@ -123,7 +130,7 @@ def _device(op: Operator) -> str:
 
 
 def planned_derived(op: Operator, body: Kernel) -> list[str]:
-    lines = _plan(op)
+    lines = _checked_plan(op, body)
     outs = output_names(op.functional)
     given = [a.name for a in op.schema.mutable_args]
     inputs = ", ".join(a.name for a in op.functional.tensor_args)

@@ -115,10 +115,12 @@ class Composite:
     """In terms of other operators, which record their own derivatives.
 
     `call` is C++ text (`return ops::mul(self, self);`) or the name of a function in
-    taeda::native that takes the arguments.
+    taeda::native that takes the arguments. With `casts_out` an out= tensor may have any
+    dtype that the result can be cast to.
     """
 
     call: Text = entry(text)
+    casts_out: bool = entry(boolean, True)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
 
 
@@ -150,6 +152,8 @@ class Kernel:
     `means` is its definition by other operators, written as in composites: what it is
     differentiated and mapped by where its record says nothing nearer.
     `takes` are the dtypes beyond which the kernel, meta and graphs refuse a call.
+    An out= tensor has the planned dtype; with `casts_out` it may have any that the
+    results can be cast to.
     """
 
     shape: Text | None = entry(text, None)
@@ -159,6 +163,7 @@ class Kernel:
     axes: Axes | None = entry(_axes, None)
     means: Text | None = entry(text, None)
     takes: Taken = entry(struct(Taken, "takes"), Taken())
+    casts_out: bool = entry(boolean, False)
     dtypes: Dtypes = entry(struct(Dtypes, "dtypes"), Dtypes())
 
 

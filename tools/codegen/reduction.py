@@ -110,7 +110,8 @@ def reduction_call(op: Operator, kernel: ReductionKernel) -> list[str]:
     if op.form == "inplace":
         return [f'write_inplace("{op.record.name}", {call}, self);']
     out = op.schema.mutable_args[0].name
-    return [f'write_out("{op.record.name}", {call}, {out});']
+    write = "write_truth" if kernel.out_kind == "Bool" else "derived::write_exact"
+    return [f'{write}("{op.record.name}", {call}, {out});']
 
 
 def _reduce_expression(op: Operator, kernel: ReductionKernel) -> str:
@@ -123,7 +124,12 @@ def _reduce_expression(op: Operator, kernel: ReductionKernel) -> str:
     if "keepdim" in arguments:
         fields.append(".keepdim = keepdim")
     if "dtype" in arguments:
-        fields.append(".dtype = dtype")
+        given = "dtype"
+        if op.form == "out" and kernel.out_kind == "Same":
+            # What is not said is the dtype of the result.
+            out = op.schema.mutable_args[0].name
+            given = f'derived::dtype_into("{op.record.name}", dtype, {out})'
+        fields.append(f".dtype = {given}")
     scalars = ", ".join(kernel.scalars)
     parts = ", ".join(fields)
     return f"reduce(op_{kernel.name}, self, {{{parts}}}, {{{scalars}}})"

@@ -44,7 +44,7 @@ def _overload(view: Overload, name: Text) -> Overload:
         family="composite",
         schema=schema,
         derived={"out": out_schema(schema)},
-        body=Composite(call=Text(_text(view.schema), view.location)),
+        body=Composite(call=Text(_text(view.schema), view.location), casts_out=False),
         forms=Forms({"out": None}),
         variants=("function",),
         tags=("view_copy",),

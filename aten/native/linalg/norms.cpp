@@ -84,6 +84,10 @@ Tensor linalg_matrix_norm(const Tensor& self,
                           bool keepdim,
                           std::optional<ScalarType> dtype) {
   Pair p = matrix_dims(self, dim);
+  TAEDA_CHECK(!ord.is_complex(),
+              kName,
+              ": Expected a non-complex scalar as the order of norm, got ",
+              ord);
   double order = ord.to<double>();
   double size = std::abs(order);
   TAEDA_CHECK(size == 1 || size == 2 || std::isinf(order),

@@ -5,6 +5,7 @@
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/cat.h>
 #include <taeda/gen/ops/clone.h>
+#include <taeda/gen/ops/conj_physical.h>
 #include <taeda/gen/ops/div.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/index.h>
@@ -184,6 +185,10 @@ Tensor div_sparse(const Tensor& self, const Tensor& other) {
               " for divisor)");
   return with_values(self, ops::div(parts_of(self).values, other));
 }
+// At once: the parts of a sparse tensor are never conjugated lazily.
+Tensor conj_sparse(const Tensor& self) {
+  return with_values(self, ops::conj_physical(parts_of(self).values));
+}
 Tensor neg_sparse(const Tensor& self) {
   return with_values(self, ops::neg(parts_of(self).values));
 }
@@ -213,6 +218,7 @@ void add_arithmetic(Library& m) {
   m.impl("mul.Scalar", mul_number);
   m.impl("div.Tensor", div_sparse);
   m.impl("div.Scalar", div_number);
+  m.impl("_conj", conj_sparse);
   m.impl("neg", neg_sparse);
   m.impl("pow.Tensor_Scalar", pow_number);
   m.impl("add.Scalar", add_number);

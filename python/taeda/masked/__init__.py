@@ -13,11 +13,13 @@ _LAZY_NAMES = {
     "_moments": "mean var std",
     "maskedtensor": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
 }
+_PRIVATE = "_canonical_dim _input_mask _output_mask _reduction_identity"
 _WHERE = {n: module for module, names in _LAZY_NAMES.items() for n in names.split()}
 __all__ = sorted(_WHERE)
+_WHERE |= dict.fromkeys(_PRIVATE.split(), "_sample_masks")
 
 __getattr__ = attributes(__name__, _WHERE, frozenset(("maskedtensor",)))
 
 
 def __dir__():
-    return sorted({*globals(), *_WHERE, "maskedtensor"})
+    return sorted({*globals(), *__all__, "maskedtensor"})

@@ -51,6 +51,13 @@ def dims_of(dim: _Dims, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def place_of(dim: _Dims, ndim: int) -> int:
+    """The first of the dims, which a scan goes along."""
+    if dim is not None and not isinstance(dim, int) and len(dim) == 0:
+        raise IndexError("expected a dim, got ()")
+    return dims_of(dim, ndim)[0]
+
+
 def sum(
     input: Tensor,
     dim: _Dims = None,
@@ -80,7 +87,8 @@ def prod(
 ) -> Tensor:
     """Products of the elements that are not masked out; 1 where there are none."""
     data = filled("prod", input, mask)
-    dims = dims_of(dim, data.ndim)
+    # Products of no dims are the elements: unlike sums, they go dim by dim.
+    dims = dims_of(dim, data.ndim) if dim not in ((), []) else ()
     if dtype is None and not (data.is_floating_point() or data.is_complex()):
         dtype = taeda.int64
     out = data if dtype is None else data.to(dtype=dtype)
@@ -92,7 +100,7 @@ def prod(
 def _scan(name: str, input: Tensor, dim: int, dtype, mask) -> Tensor:
     data = filled(name, input, mask)
     dtype = dtype or data.dtype
-    place = dims_of(dim, data.ndim)[0]
+    place = place_of(dim, data.ndim)
     return getattr(taeda, name)(data, place, dtype=dtype).to(dtype=dtype)
 
 
@@ -181,7 +189,7 @@ def median(
 
     data, mask = parts(input, mask)
     dtype = dtype or data.dtype
-    place = dims_of(dim, data.ndim)[0]
+    place = place_of(dim, data.ndim)
     floating = data.is_floating_point()
     values = data if floating else data.to(dtype=taeda.float32)
     if mask is not None:
@@ -245,7 +253,7 @@ def norm(
 def _softmax(name: str, input: Tensor, dim: int, dtype, mask) -> Tensor:
     data = filled(name, input, mask)
     function = getattr(taeda.nn.functional, name)
-    return function(data, dims_of(dim, data.ndim)[0], dtype=dtype or data.dtype)
+    return function(data, place_of(dim, data.ndim), dtype=dtype or data.dtype)
 
 
 def softmax(

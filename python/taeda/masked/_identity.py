@@ -8,7 +8,7 @@ from math import inf
 import taeda
 from taeda import Tensor
 
-__all__ = ["filled", "identity", "identity_text", "input_mask", "parts"]
+__all__ = ["filled", "has_identity", "identity", "identity_text", "input_mask", "parts"]
 
 # Functions whose masked elements are those of another operator's reduction: scans and
 # normalisations fold as they go, places are found by the values at them.
@@ -71,6 +71,11 @@ def identity_text(name: str, kind: str, order=2.0) -> str | None:
     """The text of the identity in the record; None where there is none."""
     fitting = [(k, text) for k, choice, text in _inits(name) if _fits(choice, order)]
     return dict(reversed(fitting)).get(kind, fitting[0][1] if fitting else None)
+
+
+def has_identity(name: str) -> bool:
+    """Whether one element can stand for a masked one, whatever the input is."""
+    return bool(_inits(name))
 
 
 def _kind(dtype) -> str:

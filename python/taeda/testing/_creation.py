@@ -71,7 +71,8 @@ def _bounds(dtype, low, high) -> tuple[float, float]:
     high = default[1] if high is None else high
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low >= high:
+    whole = not (dtype.is_floating_point or dtype.is_complex)
+    if low > high or (whole and low == high):
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     if low >= ceiling or high <= floor:
         raise ValueError(

@@ -180,3 +180,10 @@ def test_as_tensor_takes_dtype_and_device_by_position() -> None:
     assert taeda.as_tensor([1], device="cpu", dtype=taeda.int8).dtype is taeda.int8
     with pytest.raises(TypeError):
         taeda.as_tensor([1], requires_grad=True)
+
+
+def test_none_stands_for_an_empty_list_that_is_the_default():
+    x = taeda.arange(4.0).reshape(1, 2, 2)
+    assert taeda.amax(x, dim=None).item() == x.amax(None).item() == 3
+    assert taeda.roll(x, 1, None).flatten().tolist() == [3, 0, 1, 2]
+    assert taeda._C._nn.avg_pool2d(x, 2, None).item() == 1.5

@@ -133,3 +133,42 @@ def test_small_functions() -> None:
             taeda.renorm(taeda.ones(2, 2), *bad)
     with pytest.raises(RuntimeError):
         taeda.mvlgamma(taeda.ones(2), 0)
+
+
+def test_histograms_without_sides() -> None:
+    for density in (False, True):
+        results = [t.histogramdd(t.ones(3, 0), [], density=density) for t in BOTH]
+        _same(*(r.hist for r in results))
+        assert [len(r.bin_edges) for r in results] == [0, 0]
+
+
+def test_histograms_that_cannot_be() -> None:
+    x = taeda.ones(3)
+    with pytest.raises(RuntimeError, match="should have the same dtype"):
+        taeda.histogram(x, taeda.ones((), dtype=taeda.float64))
+    with pytest.raises(RuntimeError, match="should have at least 1 element"):
+        taeda.histogram(x, taeda.ones(0))
+    for dtype in ("float32", "int32"):
+        with pytest.raises(RuntimeError, match="max must be larger than min"):
+            taeda.histc(x.to(getattr(taeda, dtype)), min=3, max=1)
+
+
+@pytest.mark.parametrize("order", [float("inf"), -float("inf"), -1, -2.5])
+def test_norms_of_no_elements(order) -> None:
+    for call in ("norm(t.ones(0), o)", "linalg.vector_norm(t.ones(5, 0), o, 1)"):
+        for t in BOTH:
+            with pytest.raises(RuntimeError, match="does not have an identity"):
+                eval(f"t.{call}", {"t": t, "o": order})
+    assert taeda.linalg.vector_norm(taeda.ones(5, 0), order, 0).shape == (0,)
+    with pytest.raises(RuntimeError, match="non-complex scalar"):
+        taeda.linalg.vector_norm(taeda.ones(2), 1j)
+    with pytest.raises(RuntimeError, match="non-complex scalar"):
+        taeda.linalg.matrix_norm(taeda.ones(2, 2), 1j)
+
+
+def test_smallest_of_no_elements() -> None:
+    for t in BOTH:
+        with pytest.raises(IndexError, match="non-zero size"):
+            t.kthvalue(t.ones(2, 0), 1, 1)
+    with pytest.raises(RuntimeError, match="up to 64 dims"):
+        taeda.argmax(taeda.ones([1] * 65), 0)

@@ -76,3 +76,21 @@ def test_compiled_truth_along_no_dims():
     compiled = taeda.compile(lambda x: taeda.all(x > 0, dim=[]))
     for _ in range(3):
         assert compiled(taeda.ones(2, 2)).tolist() == [[True, True], [True, True]]
+
+
+@pytest.mark.parametrize("name", ["all", "any"])
+@pytest.mark.parametrize("options", [{}, {"dim": 0}, {"dim": (0, 1)}, {"dim": []}])
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_truth_is_written_into_bools_and_bytes_alone(name, options, dtype):
+    def written(lib, out):
+        x = lib.tensor([[1, 0], [2, 3]], dtype=getattr(lib, dtype))
+        out = lib.empty(0, dtype=getattr(lib, out))
+        return getattr(lib, name)(x, out=out, **options)
+
+    for out in ("bool", "uint8"):
+        ours, theirs = written(taeda, out), written(torch, out)
+        assert ours.tolist() == theirs.tolist()
+        assert str(ours.dtype)[6:] == str(theirs.dtype)[6:]
+    for out in ("float32", "int64", "int8"):
+        with pytest.raises(RuntimeError, match=f"{name} only supports bool"):
+            written(taeda, out)

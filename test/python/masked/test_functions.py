@@ -148,3 +148,47 @@ def test_refusals():
         taeda.masked.sum(x, 1)
     with pytest.raises(ValueError, match="no fully masked out rows"):
         taeda.masked.median(x.long(), mask=taeda.zeros(3, dtype=taeda.bool))
+
+
+def test_products_of_no_dims_are_the_elements():
+    x, mask = taeda.arange(4.0).reshape(2, 2), taeda.tensor([True, False])
+    out = taeda.masked.prod(x, dim=[], mask=mask)
+    assert out.tolist() == [[0, 1], [2, 1]]
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "median", "softmax"])
+def test_functions_along_a_dim_need_one(name):
+    with pytest.raises(IndexError):
+        getattr(taeda.masked, name)(taeda.ones(2, 2), dim=[])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "complex64"])
+def test_identities_and_masks_by_private_names(dtype):
+    def identities(lib):
+        x = lib.ones(2, dtype=getattr(lib, dtype))
+        for (
+            name
+        ) in "masked.sum cumprod amin argmax logsumexp norm mean std median".split():
+            try:
+                found = lib.masked._reduction_identity(name, x)
+            except (NotImplementedError, TypeError):
+                found = "none"
+            yield found if found in (None, "none") else (found.item(), found.dtype)
+
+    ours, theirs = (repr([*identities(lib)])[1:-1] for lib in (taeda, torch))
+    assert ours == theirs.replace("torch", "taeda")
+
+
+def test_masks_of_results_by_private_names():
+    def masks(lib):
+        x, mask = lib.ones(2, 3), lib.tensor([True, False, False])
+        m, find = lib.masked, lib.masked._output_mask
+        yield find(m.sum, x, mask=mask)
+        yield find(m.norm, x, 2, 1, mask=mask)
+        yield find(m.var, x, dim=(0, -1), keepdim=True, mask=mask)
+        yield find(m.softmax, x, dim=1, mask=mask)
+        yield m._input_mask(x, mask=mask)
+
+    ours, theirs = ([t.tolist() for t in masks(lib)] for lib in (taeda, torch))
+    assert ours == theirs
+    assert taeda.masked._canonical_dim((1, -2), 2) == (0, 1)

@@ -182,3 +182,13 @@ def test_the_place_of_the_kth_of_equal_elements(dtype):
             )
             assert got[1].tolist() == want[1].tolist()
             assert str(got[0].tolist()) == str(want[0].tolist())
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_scans_of_a_dtype_write_into_that_dtype_alone(name):
+    scan, x = getattr(taeda, name), taeda.arange(1, 4)
+    out = taeda.empty(3, dtype=taeda.int8)
+    assert scan(x, 0, dtype=taeda.int8, out=out) is out
+    assert scan(x, 0, out=out).tolist() == scan(x, 0).tolist()
+    with pytest.raises(RuntimeError, match="Long, but got Char"):
+        scan(x, 0, dtype=taeda.int64, out=out)

@@ -256,3 +256,20 @@ def test_pickles_and_copies() -> None:
             assert taeda.equal(again.to_dense(), made.to_dense())
         again._values().mul_(2)
         assert not taeda.equal(again.to_dense(), made.to_dense())
+
+
+def test_decompositions_of_low_rank():
+    dense = taeda.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [4.0, 0.0, 0.0]])
+    for a in (dense, dense * (1 + 2j)):
+        u, s, v = taeda.svd_lowrank(a.to_sparse(), q=3)
+        assert taeda.allclose((u * s) @ v.mH, a, atol=1e-4)
+    u, s, v = taeda.pca_lowrank(dense.to_sparse(), q=3)
+    assert taeda.allclose((u * s) @ v.mH, dense - dense.mean(0), atol=1e-4)
+
+
+def test_conjugates():
+    x = taeda.tensor([[1 + 2j, 0], [0, 3 - 1j]]).to_sparse().requires_grad_()
+    assert x.mH.to_dense().tolist() == x.detach().to_dense().mH.tolist()
+    assert not x.conj().is_conj()
+    x.conj().to_dense().imag.sum().backward()
+    assert x.grad.to_dense().tolist() == [[-1j, 0], [0, -1j]]
