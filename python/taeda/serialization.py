@@ -121,7 +121,9 @@ def save(
             return
         from taeda._io.reader import write_zip
 
-        write_zip(write, root, pickled, collector.storages, _options["crc32"])
+        tells = not _disable_byteorder_record
+        sums = _options["crc32"]
+        write_zip(write, root, pickled, collector.storages, sums, tells)
 
     if isinstance(f, (str, os.PathLike)):
         _save_to_path(f, emit)
