@@ -101,7 +101,7 @@ int64_t Args::checked_int(PyObject* o, int i, size_t at) const {
 
 DimVector Args::ints(int i, std::initializer_list<int64_t> otherwise) const {
   PyObject* o = slots_[i];
-  if (o == nullptr) return DimVector(otherwise);
+  if (!given(i)) return DimVector(otherwise);
   DimVector out;
   int64_t product = 1;
   auto add = [&](PyObject* item) {

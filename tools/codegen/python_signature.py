@@ -184,7 +184,8 @@ def _param(argument: Argument, record: Record) -> PyParam:
         name = "input"
     aliases = _KEYWORD_ALIASES.get(name, ())
     aliases += tuple(k for k, v in record.python.arg_aliases.items() if v == name)
-    none_default = argument.has_default and argument.default is None
+    # An empty list is what None stands for, too.
+    none_default = argument.has_default and argument.default in (None, ())
     return PyParam(
         name=name,
         type=param_type(argument.type),
