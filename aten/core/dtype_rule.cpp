@@ -33,7 +33,8 @@ Compute choose_compute(const char* op,
                        Compute compute) {
   bool whole = is_integral(common, /*include_bool=*/true);
   if (!rule.computes_in(compute) && whole) compute = Compute::I64;
-  if (!rule.takes(common) || !rule.computes_in(compute)) not_implemented_for(op, common);
+  if (!rule.takes(common) || !rule.computes_in(compute))
+    not_implemented_for(op, common);
   return compute;
 }
 

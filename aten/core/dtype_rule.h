@@ -58,8 +58,7 @@ struct DtypeRule {
   static_assert(kNumCompute < 15);
 
   bool takes(ScalarType t) const {
-    return is_rare(t) ? (computes & kRare) != 0
-                      : (accepts & dtype_bit(t)) != 0;
+    return is_rare(t) ? (computes & kRare) != 0 : (accepts & dtype_bit(t)) != 0;
   }
   bool computes_in(Compute c) const {
     return (computes >> static_cast<int>(c) & 1) != 0;

@@ -117,7 +117,7 @@ class PySignature:
 
     @property
     def gives_list(self) -> bool:
-        """In place over lists: the list is returned, though the schema has no result."""
+        """In place over lists: they return the list, of which the schema is silent."""
         op = self.operator
         return isinstance(op.overload.body, Foreach) and bool(op.schema.mutable_args)
 
