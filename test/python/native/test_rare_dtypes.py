@@ -39,6 +39,7 @@ def test_the_largest_values_are_told_apart(name: str) -> None:
         False,
         True,
     ]
+    assert (a == top).tolist() == [True, True, False]
     # Products keep their low bits, as PyTorch's do.
     theirs = torch.tensor([top, top, 1], dtype=getattr(torch, name))
     assert (a * a).tolist() == (theirs * theirs).tolist()
