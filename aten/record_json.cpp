@@ -140,9 +140,7 @@ std::string dtypes_json(const DtypeRule& rule) {
   Json accepts('['), computes('['), out('{');
   for (int i = 0; i < kNumScalarTypes; ++i) {
     auto type = static_cast<ScalarType>(i);
-    if ((rule.accepts & dtype_bit(type)) != 0) {
-      accepts.add(quoted(dtype_name(type)));
-    }
+    if (rule.takes(type)) accepts.add(quoted(dtype_name(type)));
   }
   for (int i = 0; i < kNumCompute; ++i) {
     auto type = static_cast<Compute>(i);

@@ -33,8 +33,8 @@ Compute choose_compute(const char* op,
                        Compute compute) {
   bool whole = is_integral(common, /*include_bool=*/true);
   if (!rule.computes_in(compute) && whole) compute = Compute::I64;
-  bool accepted = (rule.accepts & dtype_bit(common)) != 0;
-  if (!accepted || !rule.computes_in(compute)) not_implemented_for(op, common);
+  if (!rule.takes(common) || !rule.computes_in(compute))
+    not_implemented_for(op, common);
   return compute;
 }
 
@@ -96,9 +96,9 @@ Compute compute_of(ScalarType t) {
     case kShort:
       return Compute::I16;
     case kInt:
-    case kUInt16:
       return Compute::I32;
     case kLong:
+    case kUInt16:
     case kUInt32:
     case kUInt64:
       return Compute::I64;

@@ -39,9 +39,15 @@ inline constexpr DtypeSet kFloatTypes =
 inline constexpr DtypeSet kComplexTypes =
     dtype_set(kComplexHalf, kComplexFloat, kComplexDouble);
 
+// Integers and 8-bit floats that few operators take: each is computed in a type
+// that holds its values (those of uint64 keep their bits).
+constexpr bool is_rare(ScalarType t) {
+  return t == kUInt16 || t == kUInt32 || t == kUInt64 || is_float8(t);
+}
+
 struct DtypeRule {
   DtypeSet accepts = ~DtypeSet{0};
-  uint16_t computes = 0;  // bits by Compute
+  uint16_t computes = 0;  // bits by Compute, and kRare
   Promote promote = Promote::Default;
   OutKind out = OutKind::Same;
   // The operands before this one are conditions: read as bool, and without a
@@ -53,6 +59,12 @@ struct DtypeRule {
 
   bool is_exact(size_t operand) const { return (exact >> operand & 1) != 0; }
 
+  static constexpr uint16_t kRare = 1 << 15;  // is_rare dtypes are taken
+  static_assert(kNumCompute < 15);
+
+  bool takes(ScalarType t) const {
+    return is_rare(t) ? (computes & kRare) != 0 : (accepts & dtype_bit(t)) != 0;
+  }
   bool computes_in(Compute c) const {
     return (computes >> static_cast<int>(c) & 1) != 0;
   }

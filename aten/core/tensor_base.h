@@ -144,8 +144,9 @@ SmallVector<Int, 5> broadcast_shapes(std::string_view op,
                                      ArrayRef<Int> b) {
   size_t rank = std::max(a.size(), b.size());
   SmallVector<Int, 5> out(rank);
-  for (size_t i = 0; i < rank; ++i) {
-    size_t from_end = rank - i;
+  // From the last dim on: of several that do not fit, the last one is named.
+  for (size_t from_end = 1; from_end <= rank; ++from_end) {
+    size_t i = rank - from_end;
     Int x = from_end <= a.size() ? a[a.size() - from_end] : Int(1);
     Int y = from_end <= b.size() ? b[b.size() - from_end] : Int(1);
     TAEDA_CHECK(x == y || x == 1 || y == 1,

@@ -293,6 +293,7 @@ OutputTarget OutputTarget::for_inplace(const Plan<int64_t>& plan,
   bool direct = self.dtype() == plan[0].dtype && !self.is_conj() &&
                 !self.is_neg() && self.sizes() == IntArrayRef(plan[0].sizes);
   for (const TensorBase& other : others) {
+    check_no_overlap(plan.op(), self, other);
     direct = direct && overlap_of(self, other) == Overlap::None;
   }
   if (!direct) return for_inplace(plan, self);

@@ -227,6 +227,11 @@ void pointwise_out(const PointwiseOp& op,
   if (resize_output(out, shape) && !all_row_major(operands)) {
     resize_tensor_strided(out, shape, output_strides(shape, operands));
   }
+  // A wider `out` gets values as they are in the operands' type.
+  if (out.dtype() != types.out && type_of(types.compute) != types.common) {
+    copy_into(out, computed(op, types, operands, scalars));
+    return;
+  }
   write(op, types, out, operands, scalars);
 }
 

@@ -300,9 +300,7 @@ ScalarType inferred_dtype(PyObject* o) {
   // Numbers of NumPy know their dtype: through a 0-d array it is told as for
   // arrays.
   if (is_scalar_like(o)) {
-    Ref dtype(PyObject_GetAttrString(o, "dtype"));
-    if (!dtype) PyErr_Clear();
-    if (dtype) {
+    if (PyObject_HasAttrString(o, "dtype") == 1) {
       Ref array = checked(PyObject_CallMethod(o, "__array__", nullptr));
       if (is_numpy_array(array.get())) return inferred_dtype(array.get());
     }
@@ -358,6 +356,12 @@ TensorBase tensor_from_data(PyObject* data, const DataOptions& options) {
   if (!placed.device) placed.device = default_device();
   if (is_numpy_array(data)) {
     return plain_copy(tensor_from_numpy(data, !options.copy), placed);
+  }
+  // The memory of a storage, seen as that dtype.
+  if (options.dtype && PyObject_HasAttrString(data, "untyped") == 1) {
+    Ref empty(wrap(make_tensor("tensor", {0}, *options.dtype)));
+    Ref t = checked(PyObject_CallMethod(empty.get(), "set_", "O", data));
+    return plain_copy(unwrap(t.get()), placed);
   }
   if (!is_nested(data) || PyList_Check(data) || PyTuple_Check(data)) {
     return filled(data, options);

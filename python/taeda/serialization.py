@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from _pickle import UnpicklingError
+from functools import cache
 
 from taeda._io import names
 from taeda._io.location import (
@@ -55,6 +56,7 @@ class StorageType(names.StorageKind):
     """A storage class by name; `dtype` is that of its elements."""
 
 
+@cache
 def _load_endianness():
     from enum import Enum
 
@@ -72,8 +74,7 @@ def _load_endianness():
 
 def __getattr__(name: str):
     if name == "LoadEndianness":
-        value = globals()[name] = _load_endianness()
-        return value
+        return _load_endianness()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -120,7 +121,9 @@ def save(
             return
         from taeda._io.reader import write_zip
 
-        write_zip(write, root, pickled, collector.storages, _options["crc32"])
+        tells = not _disable_byteorder_record
+        sums = _options["crc32"]
+        write_zip(write, root, pickled, collector.storages, sums, tells)
 
     if isinstance(f, (str, os.PathLike)):
         _save_to_path(f, emit)
@@ -385,8 +388,7 @@ def normalize_storage_type(storage_type):
 
 def set_default_load_endianness(endianness) -> None:
     """Choose the byte order of files that do not say theirs (None: this machine's)."""
-    kind = __getattr__("LoadEndianness")
-    if endianness is not None and not isinstance(endianness, kind):
+    if endianness is not None and not isinstance(endianness, _load_endianness()):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     _options["endianness"] = endianness
 

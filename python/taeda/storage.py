@@ -43,6 +43,10 @@ class TypedStorage:
         """The bytes."""
         return self._untyped_storage
 
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
     def _tensor(self):
         empty = taeda.empty(0, dtype=self.dtype, device=self.device)
         return empty.set_(self._untyped_storage, 0, (self.size(),), (1,))

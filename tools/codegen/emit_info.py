@@ -80,6 +80,7 @@ TYPES_OF_KIND = {
     "complex": "kComplexTypes",
 }
 _NO_RULE = "{}"
+_RARE = 1 << 15  # DtypeRule::kRare
 
 
 def dtype_rule(
@@ -89,6 +90,7 @@ def dtype_rule(
     kinds = dict.fromkeys(KIND_OF_DTYPE[name] for name in dtypes.inputs)
     accepts = " | ".join(TYPES_OF_KIND[kind] for kind in TYPES_OF_KIND if kind in kinds)
     bits = sum(1 << COMPUTE_ORDER.index(name) for name in compute)
+    bits |= _RARE if "u64" in dtypes.inputs else 0
     promote = _PROMOTE.get(dtypes.promote, "Default")
     out = _OUT_KIND.get(dtypes.promote, "Same")
     operands = kernel.operands if kernel else ()

@@ -137,13 +137,7 @@ def planned_derived(op: Operator, body: Kernel) -> list[str]:
     tensors = f"derived::tensors_of({inputs})"
     for i, (_, target) in enumerate(zip(outs, given, strict=True)):
         if op.form == "inplace":
-            others = ", ".join(
-                a.name for a in op.functional.tensor_args if a.name != body.updates
-            )
-            make = f"OutputTarget::for_inplace(plan, {target}"
-            if body.updates:
-                make += f", derived::tensors_of({others})"
-            make += ")"
+            make = _inplace_target(op, body, target)
         else:
             make = f"OutputTarget::for_out(plan, {i}, {target}, {tensors})"
         lines.append(f"OutputTarget target{i} = {make};")
@@ -153,6 +147,20 @@ def planned_derived(op: Operator, body: Kernel) -> list[str]:
         lines.append(f"  target0.begin_with({body.updates});")
     lines += [f"  native::{body.cpu or body.any}({', '.join(call)});", "}"]
     return lines + [f"target{i}.finish();" for i in range(len(outs))]
+
+
+def _inplace_target(op: Operator, body: Kernel, target: str) -> str:
+    """What the kernel of an in-place form writes to."""
+    copy = f"OutputTarget::for_inplace(plan, {target})"
+    if not body.updates:
+        return copy
+    others = [a.name for a in op.functional.tensor_args if a.name != body.updates]
+    given = f"derived::tensors_of({', '.join(others)})"
+    same = f"OutputTarget::for_inplace(plan, {target}, {given})"
+    if not body.overlaps:
+        return same
+    tests = [f"overlap_of({target}, {name}) != Overlap::None" for name in others]
+    return f"{' || '.join(tests)} ? {copy} : {same}"
 
 
 def functional_arguments(op: Operator) -> list[str]:

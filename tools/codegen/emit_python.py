@@ -268,7 +268,7 @@ def _mutated_result(signature: PySignature) -> str:
         for i, p in enumerate(signature.params)
         if p.argument is not None and p.argument.is_mutable
     ]
-    if len(returns) == 1 and written:
+    if written and (len(returns) == 1 or signature.gives_list):
         return f"return a.object({written[0]});"
     return "return none();"
 

@@ -153,7 +153,7 @@ def _result(function: PyFunction, signature: PySignature) -> str:
         text = _RETURNS[r.type.base]
         kinds.append(f"tuple[{text}, ...]" if r.type.is_list else text)
     if not kinds:
-        return "None"
+        return "Sequence[Tensor]" if signature.gives_list else "None"
     return kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]"
 
 

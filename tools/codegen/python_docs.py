@@ -8,7 +8,7 @@ from .python_signature import PyFunction, PySignature
 def _result(signature: PySignature) -> str:
     returns = signature.operator.schema.returns
     if not returns:
-        return "None"
+        return "list of Tensors" if signature.gives_list else "None"
     texts = []
     for r in returns:
         kind = {"Scalar": "Number", "SymInt": "int", "ScalarType": "dtype"}.get(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from .model import Operator
 from .python_overloads import DEPRECATED, INPLACE_FUNCTIONS, overload_order
-from .record_types import Record
+from .record_types import Foreach, Record
 from .schema import Argument, Type, format_default, parse_schema, parse_type
 from .schema_types import TENSOR_OPTIONS
 
@@ -114,6 +114,12 @@ class PySignature:
     self_index: int  # of the method's object, -1 for functions only
     deprecated: bool = False
     hidden: bool = False
+
+    @property
+    def gives_list(self) -> bool:
+        """In place over lists: they return the list, of which the schema is silent."""
+        op = self.operator
+        return isinstance(op.overload.body, Foreach) and bool(op.schema.mutable_args)
 
     def shown(self, method: bool) -> str:
         """`(Tensor input, *, Number alpha = 1)`."""

@@ -32,6 +32,7 @@ DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
     "int": _INT,
     "int_bool": ("bool", *_INT),
     "bool": ("bool",),
+    # With those that have no loops of their own, 8-bit floats among them.
     "storage": DTYPES,
 }
 PROMOTIONS = (

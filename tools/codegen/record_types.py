@@ -148,7 +148,8 @@ class Kernel:
     they make their results themselves (sizes that depend on data, views), or write into
     their arguments; where these have a `shape`, it checks the arguments and plans what
     an out= tensor becomes. `updates` names the argument whose values the output begins
-    with.
+    with; its in-place form refuses other arguments that share memory with it, or works
+    on a copy then if `overlaps`.
     `means` is its definition by other operators, written as in composites: what it is
     differentiated and mapped by where its record says nothing nearer.
     `takes` are the dtypes beyond which the kernel, meta and graphs refuse a call.
@@ -160,6 +161,7 @@ class Kernel:
     cpu: Text | None = entry(text, None)
     any: Text | None = entry(text, None)
     updates: Text | None = entry(text, None)
+    overlaps: bool = entry(boolean, False)
     axes: Axes | None = entry(_axes, None)
     means: Text | None = entry(text, None)
     takes: Taken = entry(struct(Taken, "takes"), Taken())

@@ -39,7 +39,6 @@ ScalarType carrier(ScalarType t) {
   if (direct_index(t) >= 0) return t;
   switch (t) {
     case kUInt16:
-      return kInt;
     case kUInt32:
     case kUInt64:  // bits survive the round trip
       return kLong;
@@ -69,9 +68,7 @@ ScalarType bits_of(ScalarType t) {
 template <class T>
 void widen(const void* in, void* out) {
   T v = *static_cast<const T*>(in);
-  if constexpr (std::is_same_v<T, uint16_t>) {
-    *static_cast<int32_t*>(out) = v;
-  } else if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_integral_v<T>) {
     *static_cast<int64_t*>(out) = static_cast<int64_t>(v);
   } else if constexpr (std::is_same_v<T, complex<Half>>) {
     *static_cast<complex<float>*>(out) = {static_cast<float>(v.real()),
@@ -82,9 +79,7 @@ void widen(const void* in, void* out) {
 }
 template <class T>
 void narrow(const void* in, void* out) {
-  if constexpr (std::is_same_v<T, uint16_t>) {
-    *static_cast<T*>(out) = static_cast<T>(*static_cast<const int32_t*>(in));
-  } else if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_integral_v<T>) {
     *static_cast<T*>(out) = static_cast<T>(*static_cast<const int64_t*>(in));
   } else if constexpr (std::is_same_v<T, complex<Half>>) {
     auto c = *static_cast<const complex<float>*>(in);
@@ -101,8 +96,8 @@ void convert_each(
   char* to = static_cast<char*>(dst);
   for (int64_t i = 0; i < n; ++i, from += ss, to += ds) kOne(from, to);
 }
-template <class F>
-OneFn rare_function(ScalarType t, F&& pick) {
+template <class Fn, class F>
+Fn rare_function(ScalarType t, F&& pick) {
   switch (t) {
     case kUInt16:
       return pick(uint16_t{});
@@ -140,10 +135,10 @@ struct Conversion {
       direct = convert_function(bits, bits);
     }
     if (direct != nullptr) return;
-    load = rare_function(from,
-                         [](auto v) -> OneFn { return &widen<decltype(v)>; });
-    store =
-        rare_function(to, [](auto v) -> OneFn { return &narrow<decltype(v)>; });
+    load = rare_function<OneFn>(
+        from, [](auto v) -> OneFn { return &widen<decltype(v)>; });
+    store = rare_function<OneFn>(
+        to, [](auto v) -> OneFn { return &narrow<decltype(v)>; });
     middle = convert_function(carrier(from), carrier(to));
   }
   void run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
@@ -387,15 +382,18 @@ void apply_lazy_bits(const TensorBase& t, bool conj, bool neg) {
 }
 
 ConvertFn convert_function(ScalarType from, ScalarType to) {
-  // Pointwise operators compute with complex halves in float.
-  using Rare = complex<Half>;
-  if (from == kComplexHalf && to == kComplexFloat) {
-    return &convert_each<&widen<Rare>>;
-  }
-  if (from == kComplexFloat && to == kComplexHalf) {
-    return &convert_each<&narrow<Rare>>;
-  }
   int f = direct_index(from), t = direct_index(to);
+  // Pointwise operators compute with these in their carriers.
+  if (f < 0 && to == carrier(from)) {
+    return rare_function<ConvertFn>(from, [](auto v) -> ConvertFn {
+      return &convert_each<&widen<decltype(v)>>;
+    });
+  }
+  if (t < 0 && from == carrier(to)) {
+    return rare_function<ConvertFn>(to, [](auto v) -> ConvertFn {
+      return &convert_each<&narrow<decltype(v)>>;
+    });
+  }
   if (f < 0 || t < 0) return nullptr;
   static const ConvertTable& table = TAEDA_ISA_TABLE(kConvertTable);
   return table[f][t];

@@ -250,7 +250,8 @@ void store_number(const Scalar& number,
   ConvertFn second = convert_function(between, want);
   if (number.kind() == Scalar::Kind::UInt || first == nullptr ||
       second == nullptr) {
-    number.store(want, to);
+    // Of uint64 the bits are computed with.
+    number.store(types.common == kUInt64 ? kUInt64 : want, to);
     return;
   }
   number.store(from, wide);

@@ -28,14 +28,20 @@ FORMAT_VERSION = b"3\n"
 
 
 def write_zip(
-    write, root: str, pickled: bytes, storages: dict, checksums: bool = True
+    write,
+    root: str,
+    pickled: bytes,
+    storages: dict,
+    checksums: bool = True,
+    tells_order: bool = True,
 ) -> None:
     """Write a checkpoint's records, in PyTorch's order and with its names."""
     archive = ZipWriter(write, root, checksums)
     archive.add("data.pkl", pickled)
     archive.add(".format_version", b"1")
     archive.add(".storage_alignment", b"64")
-    archive.add("byteorder", sys.byteorder.encode())
+    if tells_order:
+        archive.add("byteorder", sys.byteorder.encode())
     for key, storage in storages.items():
         storage = on_cpu(storage)
         archive.add(f"data/{key}", storage_bytes(storage))

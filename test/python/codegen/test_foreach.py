@@ -126,3 +126,16 @@ def test_the_field_says_which_overloads_and_names() -> None:
 def test_mistakes_have_their_line(field: str, message: str) -> None:
     with pytest.raises(CodegenErrors, match=message):
         load_text(TWICE.replace("FIELD", field), "a.yaml")
+
+
+def test_what_is_done_in_place_is_returned() -> None:
+    tensors = [taeda.ones(2), taeda.ones(3)]
+    assert taeda._foreach_add_(tensors, 1) is tensors
+    assert taeda._foreach_zero_(self=tensors) is tensors
+    assert taeda._foreach_copy_(tensors, [taeda.ones(2), taeda.ones(3)]) is tensors
+    pair = tuple(tensors)
+    assert taeda._foreach_lerp_(pair, tensors, 0.5) is pair
+    assert taeda.ops.aten._foreach_add_.Scalar(tensors, 1) is None
+    assert taeda._foreach_add_.__doc__.startswith("_foreach_add_(self")
+    first = taeda._foreach_add_.__doc__.splitlines()[0]
+    assert first.endswith("-> list of Tensors")

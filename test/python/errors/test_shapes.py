@@ -180,6 +180,7 @@ m._pack_padded_sequence(ones(2, 2, 1), T([1, 2]), False)\
 m.gather(ones(2, 2), 0, ones(2, 2))  # gather(): Expected dtype int32/int64 for index
 m.scatter(ones(2, 2), 0, longs(1, 3), ones(1, 3))  # 3] to be no larger than self [2, 2]
 m.scatter(ones(2), 0, T([5]), 1.0)  # 5 is out of bounds for dimension 0 with size 2
+m.add(ones(3, 4), ones(2, 5))  # a (4) must match the size of tensor b (5) at non-singl
 ones(2).expand(-3)  # (2) at non-singleton dimension 0.  Target sizes: [-3].  Tensor
 m.narrow(ones(2), 0, 0, -1)  # narrow(): length must be non-negative.
 m.narrow(ones(2), 0, 1, 2)  # start (1) + length (2) exceeds dimension size (2).
