@@ -21,8 +21,9 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path=None, target=None):
-        if name == "functorch":  # the old place of taeda.func
-            own = "taeda._functorch.former_package"
+        if name == "functorch" or name.startswith("functorch."):
+            # The old place of taeda.func.
+            own = "taeda._functorch.former_package" + name[len("functorch") :]
         elif name == "torch" or name.startswith("torch."):
             own = "taeda" + name[len("torch") :]
         else:
@@ -100,7 +101,7 @@ def uninstall() -> None:
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
     taeda.__name__ = "taeda"
     taken = ("torch", "functorch")
-    for name in [n for n in sys.modules if n in taken or n.startswith("torch.")]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
         module = sys.modules[name]
         if getattr(module, "__name__", "").startswith("taeda"):
             del sys.modules[name]
