@@ -84,7 +84,7 @@ def install() -> None:
         )
     if not any(finder is _Finder for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder)
-    taeda._C._set_library_name("torch")
+    _name_library("torch")
     taeda.torch, taeda.__name__ = taeda, "torch"
     from taeda import optim, version
     from taeda.torch_version import TorchVersion
@@ -92,6 +92,14 @@ def install() -> None:
     for name in optim.__all__:  # libraries look for optimizers in its __dict__
         getattr(optim, name)
     taeda.__version__ = version.__version__ = TorchVersion(_INTERFACE)
+
+
+def _name_library(name: str) -> None:
+    import taeda
+
+    taeda._C._set_library_name(name)
+    for kind in (taeda.dtype, taeda.layout, taeda.memory_format):
+        kind.__module__ = name  # their objects are pickled as globals of it
 
 
 def uninstall() -> None:
@@ -105,7 +113,7 @@ def uninstall() -> None:
         module = sys.modules[name]
         if getattr(module, "__name__", "").startswith("taeda"):
             del sys.modules[name]
-    taeda._C._set_library_name("taeda")
+    _name_library("taeda")
     vars(taeda).pop("torch", None)
     from taeda import version
 
