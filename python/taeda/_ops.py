@@ -11,7 +11,6 @@ import taeda
 from taeda import _C
 from taeda._schema import Mismatch, Schema
 
-
 # Of operators that `library` declared: tags by name and overload. Each entry is
 # written by one dict operation.
 user_tags: dict[tuple[str, str], list] = {}

@@ -60,6 +60,7 @@ def _function(target, backward, setup):
             flat, form = tree_flatten(result)
             shape.append(form)
             ctx._structure_of_call = spec, form
+            ctx._tensors_of_call = [_has_tensors(a) for a in args]
             return flat[0] if form.is_leaf() else tuple(flat)
 
         @staticmethod
@@ -74,10 +75,16 @@ def _function(target, backward, setup):
             given = given if isinstance(given, tuple) else (given,)
             found = backward(ctx, *given)
             found = found if isinstance(found, tuple) else (found,)
+            # What has no tensor needs no gradient, and none to be given.
+            found += (None,) * ctx._tensors_of_call[len(found) :].count(False)
             return (None, None, None, *_by_leaf(target, found, spec))
 
     UserOperator.__name__ = f"GeneratedBackwardFor_{str(target).replace('.', '_')}"
     return UserOperator
+
+
+def _has_tensors(value) -> bool:
+    return any(isinstance(t, taeda.Tensor) for t in tree_leaves(value))
 
 
 def _by_leaf(target, found: tuple, spec) -> list:
@@ -177,7 +184,7 @@ class CustomOpDef:
             )
 
     def _kernel(self, name: str | None, function):
-        """A function as a kernel whose results share no memory and whose writes count."""
+        """A function as a kernel: its results are new, and its writes count."""
 
         def kernel(*args, **kwargs):
             chosen = self._init_fn if name in self._disabled else function
@@ -322,6 +329,6 @@ def _check_written(text: str, mutates_args) -> None:
     if mutates_args != "unknown" and written != set(mutates_args):
         raise ValueError(
             f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
-            f"`schema={text}`. The schema suggests that the op mutates {written or '{}'}"
-            ", which is different from what was provided in `mutates_args`."
+            f"`schema={text}`. The schema suggests that the op mutates {written}, "
+            "which is different from what was provided in `mutates_args`."
         )

@@ -289,9 +289,14 @@ def test_what_custom_operators_lack_is_said(ns: str) -> None:
         scaled(taeda.ones(2, device="meta"))
     scaled.register_fake(lambda x, by=2.0: taeda.empty_like(x))
     assert scaled(taeda.ones(2, device="meta")).is_meta
-    scaled.register_autograd(lambda ctx, grad: grad)
+    scaled.register_autograd(lambda ctx, grad: grad * 3)
+    scaled(x).sum().backward()
+    assert x.grad.tolist() == [3, 3]  # of a number no gradient is asked
+    sum_of = "(Tensor x, Tensor y) -> Tensor"
+    both = custom_op(f"{ns}::both", taeda.add, mutates_args=(), schema=sum_of)
+    both.register_autograd(lambda ctx, grad: grad)
     with pytest.raises(RuntimeError, match=r"number of gradients .expected 2, got 1"):
-        scaled(x).sum().backward()
+        both(x, x).sum().backward()
     same = custom_op(f"{ns}::same", lambda x: x[0], mutates_args=(), schema=ONE)
     with pytest.raises(RuntimeError, match="may not alias any inputs"):
         same(x.detach())
@@ -299,9 +304,9 @@ def test_what_custom_operators_lack_is_said(ns: str) -> None:
 
 ONE = "(Tensor x) -> Tensor"
 WRONG_OPERATORS = {
-    "written": dict(schema="(Tensor(a!) x) -> ()"),
-    "by name": dict(schema="(Tensor x, *, Tensor y) -> Tensor"),
-    "no device": dict(schema="() -> Tensor", device_types="cpu"),
+    "written": {"schema": "(Tensor(a!) x) -> ()"},
+    "by name": {"schema": "(Tensor x, *, Tensor y) -> Tensor"},
+    "no device": {"schema": "() -> Tensor", "device_types": "cpu"},
 }
 
 
@@ -378,7 +383,7 @@ def test_signatures_with_dtypes_have_a_text() -> None:
 
     def function(d: taeda.dtype, m: taeda.memory_format) -> taeda.layout: ...
 
-    function.__annotations__ = dict(d=taeda.dtype, m=taeda.memory_format)
+    function.__annotations__ = {"d": taeda.dtype, "m": taeda.memory_format}
     assert str(inspect.signature(function)) == (
         "(d: taeda.dtype, m: taeda.memory_format)"
     )
