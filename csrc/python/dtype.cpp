@@ -36,13 +36,12 @@ struct Kind {
         {"__reduce__", reduce, METH_NOARGS, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
-    PyTypeObject* type = add_type(module,
-                                  name,
-                                  sizeof(PyValue<T>),
-                                  {slot(Py_tp_repr, repr),
-                                   {Py_tp_methods, methods},
-                                   doc_slot(doc)},
-                                  Py_TPFLAGS_DISALLOW_INSTANTIATION);
+    PyTypeObject* type = add_type(
+        module,
+        name,
+        sizeof(PyValue<T>),
+        {slot(Py_tp_repr, repr), {Py_tp_methods, methods}, doc_slot(doc)},
+        Py_TPFLAGS_DISALLOW_INSTANTIATION);
     for (size_t i = 0; i < N; ++i) {
       auto value = static_cast<T>(i);
       if (Name(value) == "undefined") continue;
