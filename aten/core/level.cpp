@@ -31,6 +31,11 @@ void refresh_included() {
   }
 }
 
+// What the elements mean is a fact of a wrapper too, since composites ask for
+// it. A call meets Wrapped before these keys.
+constexpr DispatchKeySet kMeaning{DispatchKey::Conjugate,
+                                  DispatchKey::Negative};
+
 // Wrappers whose level has ended are replaced by the value inside.
 void unwrap_ended(const OperatorEntry& op, Stack& stack) {
   each_tensor(arguments_on(op, stack), [&](TensorBase& t) {
@@ -166,7 +171,8 @@ TensorBase make_wrapper(LevelPtr level,
   auto impl = make_intrusive<TensorImpl>(
       empty.storage(),
       inner.dtype(),
-      DispatchKeySet{DispatchKey::Wrapped, DispatchKey::Intercept});
+      DispatchKeySet{DispatchKey::Wrapped, DispatchKey::Intercept} |
+          (value.keys() & kMeaning));
   impl->is_wrapped_number = inner.is_wrapped_number;
   impl->set_version_counter(value.impl()->share_version());
   impl->set_sizes_and_strides(sizes, strides);
@@ -185,6 +191,7 @@ void set_wrapped(const TensorBase& wrapper,
   TensorImpl& impl = *wrapper.impl();
   LevelPtr level = wrapped_or_null(wrapper)->level;
   impl.set_dtype(value.dtype());
+  impl.set_keys((impl.keys() - kMeaning) | (value.keys() & kMeaning));
   impl.set_sizes_and_strides(sizes, strides);
   impl.set_storage_offset(value.storage_offset());
   impl.extra().wrapped =

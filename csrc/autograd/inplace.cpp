@@ -6,6 +6,7 @@
 #include <taeda/gen/ops/as_strided.h>
 #include <taeda/gen/ops/clone.h>
 #include <taeda/gen/ops/copy_.h>
+#include <taeda/gen/ops/fill.h>
 #include <taeda/gen/ops/zeros.h>
 
 namespace taeda::autograd {
@@ -231,9 +232,9 @@ Tensor AsStridedBackward::scatter_strided(const Tensor& grad,
                            as_symbolic(view.strides),
                            view.storage_offset);
   }
-  Tensor zero =
-      ops::zeros({}, grad.dtype(), grad.layout(), grad.device(), std::nullopt);
-  Tensor shaped = laid_out_like(base, zero);
+  // Beside the gradient, which may be a batch of them.
+  Tensor shaped = empty_beside(grad, base.sizes, base.strides);
+  ops::fill_(shaped, 0);
   ops::copy_(slice_of(shaped, base.storage_offset, view, nullptr), grad);
   return shaped;
 }

@@ -1,5 +1,6 @@
 #include <taeda/csrc/autograd/variable.h>
 
+#include <taeda/aten/core/level.h>
 #include <taeda/csrc/autograd/accumulate_grad.h>
 #include <taeda/csrc/autograd/inplace.h>
 #include <taeda/gen/ops/detach.h>
@@ -214,6 +215,12 @@ struct RetainGrad final : TensorHook {
 void retain_grad(const Tensor& t) {
   TAEDA_CHECK(t.requires_grad(),
               "can't retain_grad on Tensor that has requires_grad=False");
+  TAEDA_CHECK(!in_transform(),
+              "You are attempting to call Tensor.retain_grad() inside of a "
+              "function being transformed by a functorch transform (shape ",
+              t.sizes(),
+              "). Please use the transforms (grad, vjp, jacrev, jacfwd, "
+              "hessian) or call retain_grad() outside of the function.");
   if (is_leaf(t)) return;
   AutogradMeta& meta = meta_of(t);
   if (meta.retains_grad) return;

@@ -21,12 +21,9 @@ struct Kind {
     return new_text(str_cat(library_name(), ".", Name(value_of<T>(self))))
         .release();
   }
-  // Pickled as the global taeda.NAME.
+  // Pickled as the global NAME of the type's module (as_torch names it anew).
   static PyObject* reduce(PyObject* self, PyObject*) {
     return new_text(Name(value_of<T>(self))).release();
-  }
-  static PyObject* get_module(PyObject*, void*) {
-    return new_text(library_name()).release();
   }
 
   // The type, and its objects under their names. Not all numbers are values.
@@ -35,22 +32,16 @@ struct Kind {
                            const char* name,
                            const char* doc,
                            PyObject* (&objects)[N]) {
-    static PyGetSetDef getset[] = {
-        {"__module__", get_module, nullptr, nullptr, nullptr},
-        {nullptr, nullptr, nullptr, nullptr, nullptr},
-    };
     static PyMethodDef methods[] = {
         {"__reduce__", reduce, METH_NOARGS, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
-    PyTypeObject* type = add_type(module,
-                                  name,
-                                  sizeof(PyValue<T>),
-                                  {slot(Py_tp_repr, repr),
-                                   {Py_tp_methods, methods},
-                                   {Py_tp_getset, getset},
-                                   doc_slot(doc)},
-                                  Py_TPFLAGS_DISALLOW_INSTANTIATION);
+    PyTypeObject* type = add_type(
+        module,
+        name,
+        sizeof(PyValue<T>),
+        {slot(Py_tp_repr, repr), {Py_tp_methods, methods}, doc_slot(doc)},
+        Py_TPFLAGS_DISALLOW_INSTANTIATION);
     for (size_t i = 0; i < N; ++i) {
       auto value = static_cast<T>(i);
       if (Name(value) == "undefined") continue;

@@ -19,8 +19,9 @@ def infer_schema(
         tags: none.
 
     Raises:
-        ValueError: a parameter without an annotation, or with one that has no type of
-            schemas.
+        ValueError: a parameter or the result without an annotation, or with one that
+            has no type of schemas; parameters that are no arguments by name; names in
+            mutates_args that no parameter has.
         NotImplementedError: tags, by which aliases would be inferred.
     """
     if tags:
@@ -29,31 +30,69 @@ def infer_schema(
     import typing
 
     signature = inspect.signature(prototype_function)
+    about = f"Got func with signature {signature})"
     hints = typing.get_type_hints(prototype_function)
     parts, keyword_only = [], False
     for parameter in signature.parameters.values():
+        if parameter.kind not in (
+            parameter.KEYWORD_ONLY,
+            parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            raise ValueError(
+                "infer_schema(func): We do not support positional-only args, varargs, "
+                f"or varkwargs. {about}"
+            )
         if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
             keyword_only = True
             parts.append("*")
         if parameter.name not in hints:
             raise ValueError(
                 f"infer_schema(func): Parameter {parameter.name} must have a type "
-                f"annotation. Got func with signature {signature})"
+                f"annotation. {about}"
             )
-        text = _type_text(hints[parameter.name], parameter.name)
-        if parameter.name in mutates_args and mutates_args != "unknown":
-            text = text.replace("Tensor", f"Tensor(a{len(parts)}!)", 1)
+        what = f"Parameter {parameter.name}"
+        text = _type_text(hints[parameter.name], what)
+        if mutates_args == "unknown" or parameter.name in mutates_args:
+            written = len(parts) - keyword_only
+            text = text.replace("Tensor", f"Tensor(a{written}!)", 1)
         default = ""
         if parameter.default is not parameter.empty:
-            default = f"={_default_text(parameter.default)}"
+            default = f"={_default_text(parameter.default, what, about)}"
         parts.append(f"{text} {parameter.name}{default}")
-    returns = hints.get("return", type(None))
-    body = f"({', '.join(parts)}) -> {_return_text(returns)}"
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that "
+            f"are mutated or the string 'unknown', got {mutates_args!r}"
+        )
+    strangers = set(mutates_args) - set(signature.parameters)
+    if mutates_args != "unknown" and strangers:
+        raise ValueError(
+            f"infer_schema(func): {strangers} in mutates_args were not found in the "
+            f"custom op's signature. {about}"
+        )
+    if signature.return_annotation is signature.empty:
+        raise ValueError(
+            "infer_schema(func): No return type annotation was provided. Please add "
+            f"one. {about}"
+        )
+    body = f"({', '.join(parts)}) -> {_return_text(hints['return'])}"
     return f"{op_name}{body}" if op_name else body
 
 
-def _default_text(value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value).removeprefix("taeda.")
+def _default_text(value, what: str, about: str) -> str:
+    if value is None or isinstance(value, (bool, int, float)):
+        return str(value)
+    if isinstance(value, (str, taeda.device)):
+        return f'"{value}"'
+    if isinstance(value, taeda.dtype):
+        return str(value).partition(".")[2]
+    raise ValueError(
+        f"infer_schema(func): {what} has an unsupported default value type "
+        f"{type(value)}. {about}"
+    )
+
+
+_RESULTS = ("Tensor", "Tensor[]", "SymInt", "float", "bool", "Scalar")
 
 
 def _return_text(hint) -> str:
@@ -62,8 +101,15 @@ def _return_text(hint) -> str:
     if hint is type(None):
         return "()"
     if typing.get_origin(hint) is tuple:
-        return f"({', '.join(_type_text(t, 'return') for t in typing.get_args(hint))})"
-    return _type_text(hint, "return")
+        parts = typing.get_args(hint)
+        if Ellipsis not in parts:
+            return f"({', '.join(map(_return_text, parts))})"
+    elif (text := _type_text(hint, "Return")) in _RESULTS:
+        return text
+    raise ValueError(
+        f"infer_schema(func): Return has unsupported type {hint}. The valid types are: "
+        f"{', '.join(_RESULTS)}, tuples of them and None"
+    )
 
 
 def _type_text(hint, name: str) -> str:
@@ -87,12 +133,12 @@ def _type_text(hint, name: str) -> str:
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType) and type(None) in parts:
         inner = [p for p in parts if p is not type(None)]
-        if len(inner) == 1:
+        if len(inner) == 1 and not _type_text(inner[0], name).startswith("Tensor["):
             return _type_text(inner[0], name) + "?"
     if origin in (list, collections.abc.Sequence):
         return _type_text(parts[0], name) + "[]"
     raise ValueError(
-        f"infer_schema(func): Parameter {name} has unsupported type {hint}. "
+        f"infer_schema(func): {name} has unsupported type {hint}. "
         "The valid types are: Tensor, int, float, bool, str, dtype, device, Generator, "
         "optionals and lists of them"
     )

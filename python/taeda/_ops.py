@@ -11,6 +11,10 @@ import taeda
 from taeda import _C
 from taeda._schema import Mismatch, Schema
 
+# Of operators that `library` declared: tags by name and overload. Each entry is
+# written by one dict operation.
+user_tags: dict[tuple[str, str], list] = {}
+
 
 class _Doc:
     """`__doc__` of a class, and of its instances that of their operator's record."""
@@ -88,6 +92,8 @@ class OpOverload:
         """The `taeda.Tag`s that the operator has."""
         from taeda._tags import Tag
 
+        if self._native in user_tags:
+            return list(user_tags[self._native])
         return [Tag[name] for name in self.record.tags]
 
     def __call__(self, /, *args, **kwargs):

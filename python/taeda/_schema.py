@@ -213,4 +213,8 @@ def _literal(text: str) -> object:
     try:
         return float(text)
     except ValueError:
-        return None  # a named constant such as contiguous_format: the native default
+        # A dtype; of other named constants (contiguous_format) the native default.
+        import taeda
+
+        named = getattr(taeda, text.removeprefix("torch."), None)
+        return named if isinstance(named, taeda.dtype) else None

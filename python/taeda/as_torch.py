@@ -21,8 +21,9 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path=None, target=None):
-        if name == "functorch":  # the old place of taeda.func
-            own = "taeda._functorch.former_package"
+        if name == "functorch" or name.startswith("functorch."):
+            # The old place of taeda.func.
+            own = "taeda._functorch.former_package" + name[len("functorch") :]
         elif name == "torch" or name.startswith("torch."):
             own = "taeda" + name[len("torch") :]
         else:
@@ -83,7 +84,7 @@ def install() -> None:
         )
     if not any(finder is _Finder for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder)
-    taeda._C._set_library_name("torch")
+    _name_library("torch")
     taeda.torch, taeda.__name__ = taeda, "torch"
     from taeda import optim, version
     from taeda.torch_version import TorchVersion
@@ -93,6 +94,14 @@ def install() -> None:
     taeda.__version__ = version.__version__ = TorchVersion(_INTERFACE)
 
 
+def _name_library(name: str) -> None:
+    import taeda
+
+    taeda._C._set_library_name(name)
+    for kind in (taeda.dtype, taeda.layout, taeda.memory_format):
+        kind.__module__ = name  # their objects are pickled as globals of it
+
+
 def uninstall() -> None:
     """Undo `install`; modules imported meanwhile keep what they have."""
     import taeda
@@ -100,11 +109,11 @@ def uninstall() -> None:
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
     taeda.__name__ = "taeda"
     taken = ("torch", "functorch")
-    for name in [n for n in sys.modules if n in taken or n.startswith("torch.")]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
         module = sys.modules[name]
         if getattr(module, "__name__", "").startswith("taeda"):
             del sys.modules[name]
-    taeda._C._set_library_name("taeda")
+    _name_library("taeda")
     vars(taeda).pop("torch", None)
     from taeda import version
 

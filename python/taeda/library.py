@@ -14,8 +14,14 @@ import taeda
 from taeda import _C, _autocast_kernels
 from taeda._infer_schema import infer_schema
 from taeda._lazy import attributes
-from taeda._ops import OpOverload, OpOverloadPacket
+from taeda._ops import OpOverload, OpOverloadPacket, user_tags
 from taeda._schema import Schema
+from taeda._user_operators import (
+    CustomOpDef,
+    autograd_kernel,
+    custom_op,
+    refuse_keyword_tensors,
+)
 
 __all__ = [
     "CustomOpDef",
@@ -83,10 +89,11 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags=()) -> str:
         """Declares an operator by its schema; returns its name.
 
-        Raises:
-            NotImplementedError: tags, which nothing would read.
+        Args:
+            schema: with the operator's name.
+            alias_analysis: changes nothing: the schema says what shares memory.
+            tags: a `taeda.Tag` or several, which the overload's `tags` lists.
         """
-        _no_tags("Library.define", tags)
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         _C._library_def(self.ns, schema)
@@ -95,6 +102,7 @@ class Library:
         name = parsed.name.split("::")[-1]
         full = f"{name}.{parsed.overload_name}" if parsed.overload_name else name
         self._op_defs.add(f"{self.ns}::{full}")
+        user_tags[f"{self.ns}::{name}", parsed.overload_name] = _sorted_tags(tags)
         return full
 
     def impl(
@@ -157,6 +165,7 @@ def _take_back(kernels: list[int], definitions: set[str]) -> None:
     while definitions:
         name, _, overload = definitions.pop().partition(".")
         _C._library_withdraw(name, overload)
+        user_tags.pop((name, overload), None)
         _forget(*name.split("::"))
 
 
@@ -204,9 +213,20 @@ def _forget(ns: str, name: str) -> None:
     namespace.__dict__.pop(name.split("::")[-1], None)
 
 
-def _no_tags(where: str, tags) -> None:
-    if tags:
-        raise NotImplementedError(f"library: {where}: tags are not implemented")
+def _sorted_tags(tags) -> list:
+    from taeda._tags import Tag
+
+    chosen = {tags} if isinstance(tags, Tag) else set(tags)
+    return sorted(chosen, key=int)
+
+
+def _of_operator(qualname: str) -> Library:
+    """The library of a custom operator; the one of its earlier definition ends."""
+    earlier = _of_operators.pop(qualname, None)
+    if earlier is not None:
+        earlier._destroy()
+    library = _of_operators[qualname] = Library(qualname.partition("::")[0], "FRAGMENT")
+    return library
 
 
 def _overload_of(op, ns: str = "") -> OpOverload:
@@ -225,33 +245,65 @@ def _overload_of(op, ns: str = "") -> OpOverload:
     return getattr(packet, overload or "default")
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags=()) -> None:
+def define(qualname, schema: str = "", alias_analysis="", *, lib=None, tags=()):
     """Declares `ns::name`; `schema` is the part from the parenthesis on.
+
+    Args:
+        qualname: the name. A `Library` in the old way: `schema` has the name then, and
+            a decorator is returned for a kernel of all devices.
+        schema, alias_analysis, tags: as `Library.define` takes them.
+        lib: with which the operator goes away.
 
     Raises:
         ValueError: when the name has no namespace.
     """
+    if isinstance(qualname, Library):
+        library, name = qualname, qualname.define(schema, alias_analysis, tags=tags)
+
+        def register(fn):
+            library.impl(name, fn)
+            return fn
+
+        return register
     if not isinstance(qualname, str):
         raise ValueError(
             "define(qualname, schema): expected qualname to be instance of str, "
             f"got {type(qualname)}"
         )
-    ns, scope, name = qualname.partition("::")
-    if not scope:
-        raise ValueError(f"expected a qualified name `ns::name`, got {qualname!r}")
+    ns, name = _parts_of(qualname)
     if not schema.lstrip().startswith("("):
         raise ValueError(
-            f"define(qualname, schema): expected (arguments) -> returns, got {schema!r}"
+            "define(qualname, schema): expected schema to look like e.g. "
+            f'"(Tensor x) -> Tensor" but got {schema!r}'
         )
-    (lib or _lasting(ns, "FRAGMENT")).define(name + schema, tags=tags)
+    library = lib or _lasting(ns, "FRAGMENT")
+    library.define(name + schema, alias_analysis, tags=tags)
+    return None
 
 
-def impl(qualname: str, types, func=None, *, lib: Library | None = None):
-    """Registers a kernel of an operator for device types ("cpu", "cuda", "default")."""
+def _parts_of(qualname: str) -> tuple[str, str]:
+    ns, scope, name = qualname.partition("::")
+    if not (ns and scope and name):
+        raise ValueError(
+            'Expected `qualname` to be of the form "namespace::name", but got '
+            f"{qualname!r}"
+        )
+    return ns, name
+
+
+def impl(qualname, types, func=None, *, lib: Library | None = None):
+    """Registers a kernel of an operator for device types ("cpu", "cuda", "default").
+
+    In the old way `qualname` is a `Library`, `types` the operator's name and `func` a
+    dispatch key or nothing.
+    """
+    if isinstance(qualname, Library):
+        return lambda fn: qualname.impl(types, fn, func or "") or fn
 
     def register(fn):
+        ns, _ = _parts_of(qualname)
         for key in _keys_of(types):
-            (lib or _lasting(qualname.split("::")[0], "IMPL")).impl(qualname, fn, key)
+            (lib or _lasting(ns, "IMPL")).impl(qualname, fn, key)
         return fn
 
     return register if func is None else register(func)
@@ -295,7 +347,9 @@ def register_fake(
 
     def register(fn):
         library = lib or _lasting(target.namespace, "IMPL")
-        library.impl(target, fn, "Meta", allow_override=allow_override)
+        # What a custom operator has without one is none.
+        anew = allow_override or target.needs_fake
+        library.impl(target, fn, "Meta", allow_override=anew)
         target.needs_fake = False
         return fn
 
@@ -383,6 +437,7 @@ def register_vmap(op, func=None, /, *, lib: Library | None = None):
     if not isinstance(op, (str, OpOverload, CustomOpDef)):
         raise ValueError(f"register_vmap({op}): got unexpected type for op: {type(op)}")
     target = _overload_of(op)
+    refuse_keyword_tensors(target._schema)
 
     def register(rule):
         target.vmap_rule = rule
@@ -403,48 +458,19 @@ def register_autograd(
 
     Raises:
         RuntimeError: when the operator writes its arguments or returns views.
+        NotImplementedError: it has tensors that are given by name alone.
     """
     target = _overload_of(op)
     schema = target._schema
     if any(a.written for a in schema.arguments):
         raise RuntimeError(
-            f"Cannot register autograd formula for non-functional operator {target} "
+            f"Cannot register autograd formula for non-functional operator {op} "
             f"with schema {schema}. Please create a functional operator and register "
             "an autograd formula for that."
         )
-    function = _autograd_function(target, backward, setup_context)
-
-    def kernel(*args, **keywords):
-        return function.apply(*args, *keywords.values())
-
+    refuse_keyword_tensors(schema)
+    kernel = autograd_kernel(target, backward, setup_context)
     (lib or _lasting(target.namespace, "IMPL")).impl(target, kernel, "Autograd")
-
-
-def _autograd_function(target: OpOverload, backward, setup):
-    keyword_only = any(a.kwarg_only for a in target._schema.arguments)
-    names = [a.name for a in target._schema.arguments]
-
-    class UserOperator(taeda.autograd.Function):
-        """Grad mode is off inside forward, so the call goes below autograd."""
-
-        @staticmethod
-        def forward(ctx, *args):
-            positional = len(args) - sum(a.kwarg_only for a in target._schema.arguments)
-            keywords = dict(zip(names[positional:], args[positional:], strict=True))
-            result = target(*args[:positional], **keywords)
-            if setup is not None:
-                extra = {"keyword_only_inputs": keywords} if keyword_only else {}
-                setup(ctx=ctx, inputs=args[:positional], output=result, **extra)
-            return result
-
-        @staticmethod
-        def backward(ctx, *grads):
-            found = backward(ctx, *grads)
-            found = found if isinstance(found, tuple) else (found,)
-            return found + (None,) * (len(names) - len(found))
-
-    UserOperator.__name__ = f"{target._packet.__name__}_autograd"
-    return UserOperator
 
 
 def register_autocast(
@@ -477,86 +503,6 @@ def register_autocast(
     rule = _autocast_kernels.casting(target, device_type, cast_inputs)
     library = lib or _lasting(target.namespace, "IMPL")
     _autocast_kernels.register(target, device_type, rule, library)
-
-
-class CustomOpDef:
-    """An operator made of a Python function; see `custom_op`."""
-
-    def __init__(self, namespace: str, name: str, schema: str, fn) -> None:
-        self._namespace, self._name, self._schema = namespace, name, schema
-        self._init_fn = fn
-        earlier = _of_operators.pop(f"{namespace}::{name}", None)
-        if earlier is not None:
-            earlier._destroy()
-        self._lib = Library(namespace, "FRAGMENT")
-        _of_operators[f"{namespace}::{name}"] = self._lib
-        self._lib.define(name + schema)
-        self._opoverload = _overload_of(f"{namespace}::{name}")
-        self._opoverload.needs_fake = True
-        self.__name__ = getattr(fn, "__name__", name)
-        self.__doc__ = getattr(fn, "__doc__", None)
-        self.__wrapped__ = fn
-
-    @property
-    def _qualname(self) -> str:
-        return f"{self._namespace}::{self._name}"
-
-    def __repr__(self) -> str:
-        return f"<CustomOpDef({self._qualname})>"
-
-    def __call__(self, *args, **kwargs):
-        return self._opoverload(*args, **kwargs)
-
-    def register_kernel(self, device_types, fn=None, /):
-        """Adds a kernel for device types."""
-        return register_kernel(self, device_types, fn, lib=self._lib)
-
-    def register_fake(self, fn, /):
-        """Sets the kernel for tensors without data."""
-        return register_fake(self, fn, lib=self._lib)
-
-    def register_autocast(self, device_type: str, cast_inputs, /) -> None:
-        """See `taeda.library.register_autocast`."""
-        register_autocast(self, device_type, cast_inputs, lib=self._lib)
-
-    def register_vmap(self, func=None, /):
-        """See `taeda.library.register_vmap`."""
-        return register_vmap(self, func, lib=self._lib)
-
-    def register_autograd(self, backward, /, *, setup_context=None) -> None:
-        """Sets the derivative."""
-        register_autograd(self, backward, setup_context=setup_context, lib=self._lib)
-
-
-def custom_op(
-    name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None
-):
-    """Makes an operator of a Python function.
-
-    Args:
-        name: "namespace::name".
-        fn: the function; without it a decorator is returned.
-        mutates_args: names of the arguments that it writes.
-        device_types: device types that the function is for; None is all.
-        schema: from the parenthesis on; inferred from the annotations if None.
-
-    Raises:
-        NotImplementedError: tags, which nothing would read.
-        ValueError: when the name has no namespace or an annotation is no schema type.
-    """
-
-    _no_tags("custom_op", tags)
-
-    def make(function) -> CustomOpDef:
-        ns, scope, op_name = name.partition("::")
-        if not scope:
-            raise ValueError(f"expected a qualified name `ns::name`, got {name!r}")
-        text = schema or infer_schema(function, mutates_args=mutates_args)
-        op = CustomOpDef(ns, op_name, text, function)
-        op.register_kernel(device_types, function)
-        return op
-
-    return make if fn is None else make(fn)
 
 
 def opcheck(

@@ -25,6 +25,21 @@ def _outside(level, tree):
     )
 
 
+def aux_of(unwrap, tree):
+    """What a function returned beside its value, as the caller sees it.
+
+    Raises:
+        RuntimeError: something in it is no tensor.
+    """
+
+    def shown(t):
+        if not isinstance(t, taeda.Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(t)}")
+        return unwrap(t)
+
+    return tree_map(shown, tree)
+
+
 def _gradients(outputs, inputs, cotangents, create_graph: bool = False):
     """Gradients within one level; zeros where there is no way."""
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True)]
@@ -60,7 +75,7 @@ def places_of(argnums, count: int) -> tuple[int, ...]:
         raise RuntimeError("argnums must be non-empty")
     for place in places:
         if not isinstance(place, int):
-            raise RuntimeError(f"argnums: expected integers, got {place!r}")
+            raise RuntimeError(f"argnum must be int, got: {type(place)} ({place!r})")
         if not -count <= place < count:
             raise RuntimeError(
                 f"Got argnum={place}, but only {count} positional inputs"
@@ -140,8 +155,10 @@ def grad_and_value(func, argnums=0, has_aux: bool = False):
             found = [level.unwrap(g) for g in found]
         gradients = tree_unflatten(found, spec)
         gradients = gradients[0] if isinstance(argnums, int) else gradients
-        value, aux = level.unwrap(value), _outside(level, aux)
-        return gradients, ((value, aux) if has_aux else value)
+        value = level.unwrap(value)
+        if not has_aux:
+            return gradients, value
+        return gradients, (value, aux_of(level.unwrap, aux))
 
     return differentiated
 
@@ -169,6 +186,22 @@ def grad(func, argnums=0, has_aux: bool = False):
         return (gradients, value[1]) if has_aux else gradients
 
     return gradient
+
+
+def _leaves_of(value, who: str) -> tuple:
+    """(tensors, structure) of what a function returned, at least one.
+
+    Raises:
+        RuntimeError: it returned nothing, or something else than tensors.
+    """
+    outputs, spec = tree_flatten(value)
+    if not outputs or outputs == [None]:
+        raise RuntimeError(
+            f"{who}: Expected f to be a function that has non-empty output (got "
+            f"output = {value!r})"
+        )
+    _only_tensors(outputs, who)
+    return outputs, spec
 
 
 def _only_tensors(outputs: list, who: str) -> None:
@@ -206,13 +239,7 @@ def vjp(func, *primals, has_aux: bool = False):
         leaves = [_leaf(level, t) for t in inputs]
         result = func(*tree_unflatten(leaves, spec))
         value, aux = _with_aux(result, has_aux, who)
-    outputs, out_spec = tree_flatten(value)
-    if not outputs:
-        raise RuntimeError(
-            f"{who}: Expected f to be a function that has non-empty output (got "
-            f"output = {value!r})"
-        )
-    _only_tensors(outputs, who)
+    outputs, out_spec = _leaves_of(value, who)
 
     def product(cotangents, retain_graph: bool = True, create_graph=None):
         given, given_spec = tree_flatten(cotangents)
@@ -226,17 +253,13 @@ def vjp(func, *primals, has_aux: bool = False):
         found = _gradients(outputs, leaves, given, follow)
         return _outside(level, tree_unflatten(found, spec))
 
-    shown, aux = _outside(level, (value, aux))
-    return (shown, product, aux) if has_aux else (shown, product)
+    shown = _outside(level, value)
+    if not has_aux:
+        return shown, product
+    return shown, product, aux_of(level.unwrap, aux)
 
 
-def _checked_tuple(name: str, given) -> None:
-    if not isinstance(given, tuple):
-        raise RuntimeError(
-            f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should "
-            f"be valid to call f(*primals). Got {type(given)}"
-        )
-    leaves = tree_flatten(given)[0]
+def _checked_tensors(name: str, leaves: list) -> None:
     if not leaves:
         raise RuntimeError(
             f"jvp(f, primals, tangents): Expected {name} to contain at least one "
@@ -269,8 +292,11 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
         >>> taeda.func.jvp(taeda.sin, (taeda.zeros(2),), (taeda.ones(2),))
         (tensor([0., 0.]), tensor([1., 1.]))
     """
-    _checked_tuple("primals", primals)
-    _checked_tuple("tangents", tangents)
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should "
+            f"be valid to call f(*primals). Got {type(primals)}"
+        )
     points, spec = tree_flatten(primals)
     directions, other = tree_flatten(tangents)
     if spec != other:
@@ -280,19 +306,18 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
             f"tangents also must be. Got primals with structure {spec} and tangents "
             f"with structure {other}"
         )
+    _checked_tensors("primals", points)
+    _checked_tensors("tangents", directions)
     with dual_level() as level:
         duals = [
             level.make_dual(*pair) for pair in zip(points, directions, strict=True)
         ]
         result = func(*tree_unflatten(duals, spec))
         value, aux = _with_aux(result, has_aux, "jvp(f, primals, tangents)")
-        outputs, out_spec = tree_flatten(value)
-        _only_tensors(outputs, "jvp(f, primals, tangents)")
+        outputs, out_spec = _leaves_of(value, "jvp(f, primals, tangents)")
         moved = [_direction(level, output, strict) for output in outputs]
         shown = [level.primal(t) for t in outputs]
-        aux = tree_map(
-            lambda t: level.primal(t) if isinstance(t, taeda.Tensor) else t, aux
-        )
+        aux = aux_of(level.primal, aux) if has_aux else None
     shown, moved = tree_unflatten(shown, out_spec), tree_unflatten(moved, out_spec)
     return (shown, moved, aux) if has_aux else (shown, moved)
 

@@ -7,7 +7,7 @@ import functools
 import taeda
 from taeda._functorch.derivatives import by_places, jvp, places_of, vjp
 from taeda._functorch.vmap import vmap
-from taeda.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -55,6 +55,10 @@ def _blocks(columns: list, tensors: list, front: bool) -> list:
     return blocks
 
 
+def _pulled(product, spec, *cotangents):
+    return product(tree_unflatten(list(cotangents), spec))
+
+
 def jacrev(
     func,
     argnums=0,
@@ -99,10 +103,13 @@ def jacrev(
         value, product, *aux = vjp(chosen, *primals, has_aux=has_aux)
         outputs, out_spec = tree_flatten(value)
         _only_real("jacrev", "output", outputs)
-        rows = vmap(
-            lambda *cotangents: product(tree_unflatten(list(cotangents), out_spec)),
-            chunk_size=chunk_size,
-        )(*_units(outputs))
+        pull = functools.partial(_pulled, product, out_spec)
+        units = _units(outputs)
+        if chunk_size == 1:  # what vmap has no rule for works row by row
+            rows = [pull(*row) for row in zip(*units, strict=True)]
+            rows = tree_map(lambda *parts: taeda.stack(parts), *rows)
+        else:
+            rows = vmap(pull, chunk_size=chunk_size)(*units)
         leaves, in_spec = tree_flatten(rows)
         blocks = _blocks(leaves, outputs, front=True)
         trees = [tree_unflatten(block, in_spec) for block in blocks]
@@ -147,11 +154,9 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
             tangents = tree_unflatten(list(units), in_spec)
             _, moved, *aux = jvp(chosen, primals, tangents, has_aux=has_aux)
             _only_real("jacfwd", "output", tree_flatten(moved)[0])
-            beside.extend(aux)
-            return moved, [t for t in tree_leaves(aux) if isinstance(t, taeda.Tensor)]
+            return moved, aux
 
-        beside: list = []
-        moved, tensors = vmap(push, randomness=randomness)(*_units(inputs))
+        moved, aux = vmap(push, randomness=randomness)(*_units(inputs))
         columns, out_spec = tree_flatten(moved)
         by_input = _blocks(columns, inputs, front=False)
         trees = []
@@ -159,14 +164,8 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
             tree = tree_unflatten([block[i] for block in by_input], in_spec)
             trees.append(tree[0] if isinstance(argnums, int) else tree)
         result = tree_unflatten(trees, out_spec)
-        if not has_aux:
-            return result
         # What func computes beside its result is that of the first column.
-        rest = iter(tensors)
-        aux = tree_map(
-            lambda t: next(rest)[0] if isinstance(t, taeda.Tensor) else t, beside[0]
-        )
-        return result, aux
+        return (result, tree_map(lambda t: t[0], aux[0])) if has_aux else result
 
     return jacobian
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from taeda import _C
 
 __all__ = [
@@ -115,5 +117,5 @@ def wrapper_text(tensor) -> str | None:
     }
     level = "dead" if depth < 0 else f"lvl={depth}"
     head = f"{level}, bdim={dim}" if kind == "vmap" else level
-    inside = "\n".join("    " + line for line in repr(value).split("\n"))
+    inside = textwrap.indent(repr(value), "    ")
     return f"{names[kind]}({head}, value=\n{inside}\n)"

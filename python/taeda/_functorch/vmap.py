@@ -15,7 +15,7 @@ from taeda._functorch.levels import batch_level
 from taeda._functorch.nesting import _add_batch_dim, _remove_batch_dim, level_at
 from taeda.utils._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["vmap"]
+__all__ = ["chunk_vmap", "vmap"]
 
 
 def _get_name(func) -> str:
@@ -212,6 +212,35 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
             f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"
         )
 
+    return _mapped(func, in_dims, out_dims, randomness, lambda count: chunk_size)
+
+
+def chunk_vmap(func, in_dims=0, out_dims=0, randomness: str = "error", chunks=2):
+    """`vmap` over a number of chunks of the batch, one after the other.
+
+    Args:
+        func, in_dims, out_dims, randomness: as `vmap` takes them.
+        chunks: how many parts the batch is cut into, as `Tensor.chunk` cuts.
+
+    Returns:
+        The function that maps `func`; its results are what `vmap` gives.
+
+    Raises:
+        ValueError: as in `vmap`, and where `chunks` is below one.
+
+    Example:
+        >>> from taeda._functorch.vmap import chunk_vmap
+        >>> chunk_vmap(taeda.sum, chunks=3)(taeda.ones(4, 2))
+        tensor([2., 2., 2., 2.])
+    """
+    if chunks < 1:
+        raise ValueError(f"chunk_vmap: chunks should be 1 or more. (got {chunks})")
+    return _mapped(func, in_dims, out_dims, randomness, lambda n: -(-n // chunks))
+
+
+def _mapped(func, in_dims, out_dims, randomness: str, elements_at_once):
+    """The function that maps `func`, as many elements at once as is answered."""
+
     @functools.wraps(func)
     def mapped(*args, **kwargs):
         count, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
@@ -224,11 +253,25 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
                 )
             return _unwrap_batched(result, out_dims, level, count, func)
 
-        if chunk_size is None or chunk_size >= count:
+        at_once = elements_at_once(count)
+        if at_once is None or at_once >= count:
             return run(leaves, count)
-        return _in_chunks(run, leaves, dims, count, chunk_size, out_dims)
+        if randomness == "same":
+            run = _from_one_state(run)
+        return _in_chunks(run, leaves, dims, count, at_once, out_dims)
 
     return mapped
+
+
+def _from_one_state(run):
+    """`run`, whose every call draws the numbers that the first one drew."""
+    state = taeda.get_rng_state()
+
+    def again(*args):
+        taeda.set_rng_state(state)
+        return run(*args)
+
+    return again
 
 
 def _in_chunks(run, leaves: list, dims: list, count: int, chunk_size: int, out_dims):

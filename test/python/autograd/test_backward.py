@@ -413,3 +413,15 @@ def test_anomaly_mode_finds_nan():
 def test_nodes_have_pytorchs_names(expression, name):
     x = taeda.rand(2, 3, requires_grad=True)
     assert type(eval(expression, {"x": x, "taeda": taeda}).grad_fn).__name__ == name
+
+
+def test_batches_of_gradients_of_a_view_that_was_written() -> None:
+    leaf = taeda.randn(4, 5, requires_grad=True)
+    base = leaf * leaf
+    view = base[0]
+    view.cos_()
+    grads = taeda.randn(3, 5)
+    ask = {"retain_graph": True}
+    (found,) = taeda.autograd.grad(view, leaf, grads, is_grads_batched=True, **ask)
+    each = [taeda.autograd.grad(view, leaf, g, **ask)[0] for g in grads]
+    assert taeda.allclose(found, taeda.stack(each))

