@@ -104,6 +104,16 @@ class Program:
         self.process.wait()
 
 
+def described(pid: int) -> str:
+    """A process's state, and how long it has had a processor."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return f"{pid} has ended"
+    seconds = sum(map(int, text[11:13])) / os.sysconf("SC_CLK_TCK")
+    return f"{pid} in state {text[0]} after {seconds:.2f} s of processor time"
+
+
 class Strike:
     """One case on a program: the fault, what came of it, what was wrong.
 
@@ -167,7 +177,7 @@ class Strike:
             # The program itself is this process's child.
             self.program.process.poll()
             if time.monotonic() > struck + LIMIT:
-                self.problems.append(f"orphans: {len(own)} processes run on")
+                self.problems.append(f"orphans: {', '.join(map(described, own))}")
                 return
             time.sleep(0.005)
         self.seconds = time.monotonic() - struck
