@@ -32,7 +32,8 @@ def call(func, args: tuple, kwargs: dict):
         return NotImplemented
     fits = bound(name, args, kwargs)
     overload = fits[0] if fits else known[0]
-    if is_elementwise(overload):
+    # `positive` returns its argument, and refuses what masks are.
+    if is_elementwise(overload) or name == "positive":
         return _elementwise(func, name, args, kwargs)
     if overload.record.family == "reduction" and fits:
         return _reduce(name, fits[1])

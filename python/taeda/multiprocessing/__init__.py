@@ -18,6 +18,7 @@ from ._strategy import (
 )
 from .reductions import init_reductions
 from .spawn import (
+    ENV_VAR_PARALLEL_START,
     ProcessContext,
     ProcessException,
     ProcessExitedException,
@@ -29,6 +30,7 @@ from .spawn import (
 
 __all__ = [
     *_standard.__all__,
+    "ENV_VAR_PARALLEL_START",
     "ProcessContext",
     "ProcessException",
     "ProcessExitedException",

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import logging
 import multiprocessing
+import os
 import signal
 import sys
 import time
 from multiprocessing import connection
 
+ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
+
+_PR_SET_PDEATHSIG = 1
+_log = logging.getLogger(__name__)
+
 __all__ = [
+    "ENV_VAR_PARALLEL_START",
     "ProcessContext",
     "ProcessException",
     "ProcessExitedException",
@@ -56,6 +66,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(function, index: int, args: tuple, errors) -> None:
+    _end_with_parent()
     try:
         function(index, *args)
     except KeyboardInterrupt:
@@ -63,8 +74,17 @@ def _run(function, index: int, args: tuple, errors) -> None:
     except Exception:
         import traceback
 
-        errors.put(traceback.format_exc())
+        errors.send(traceback.format_exc())
         sys.exit(1)
+
+
+def _end_with_parent() -> None:
+    """Have the system interrupt this process when the one that started it ends."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 class ProcessContext:
@@ -72,27 +92,55 @@ class ProcessContext:
 
     Args:
         processes: the processes.
-        error_queues: for each, where it puts its traceback.
+        error_pipes: for each, the end of a pipe from which its traceback comes.
     """
 
-    def __init__(self, processes: list, error_queues: list) -> None:
-        self.processes, self.error_queues = processes, error_queues
+    def __init__(self, processes: list, error_pipes: list) -> None:
+        self.processes = processes
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
+        self._pipes = {pipe: i for i, pipe in enumerate(error_pipes)}
+        self._errors: dict[int, str] = {}
 
     def pids(self) -> list[int]:
         """The processes' ids."""
         return [int(process.pid) for process in self.processes]
 
-    def _stop_others(self, grace_period: float | None) -> None:
-        for process in self.processes:
-            if process.is_alive():
-                process.terminate()
-        until = time.monotonic() + (30 if grace_period is None else grace_period)
+    def _join_all(self, seconds: float) -> list:
+        """Waits for the processes so long; gives those that go on."""
+        until = time.monotonic() + seconds
         for process in self.processes:
             process.join(max(0.0, until - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join()
+        return [process for process in self.processes if process.is_alive()]
+
+    def _stop_others(self, grace_period: float | None) -> None:
+        for process in self._join_all(grace_period or 0.0):
+            _log.warning("Terminating process %d via signal SIGTERM", process.pid)
+            process.terminate()
+        for process in self._join_all(30.0 if grace_period is None else grace_period):
+            _log.warning("Killing process %d, which SIGTERM did not end", process.pid)
+            process.kill()
+            process.join()
+
+    def _wait(self, timeout: float | None) -> list:
+        """Sentinels of processes that have ended; none when the time is over.
+
+        Tracebacks are read as they come: a long one does not fit into its pipe, and
+        its process waits until it is taken.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = None if until is None else max(0.0, until - time.monotonic())
+            ready = connection.wait([*self.sentinels, *self._pipes], rest)
+            for pipe in [end for end in ready if end in self._pipes]:
+                self._read(pipe)
+            ended = [end for end in ready if end in self.sentinels]
+            if ended or not ready:
+                return ended
+
+    def _read(self, pipe) -> None:
+        index = self._pipes.pop(pipe)
+        with contextlib.suppress(EOFError), pipe:
+            self._errors[index] = pipe.recv()
 
     def join(
         self, timeout: float | None = None, grace_period: float | None = None
@@ -101,7 +149,9 @@ class ProcessContext:
 
         Args:
             timeout: seconds; None waits as long as it takes.
-            grace_period: seconds for the others to end when one failed.
+            grace_period: seconds for the others to end when one failed, before they
+                are asked to (SIGTERM), and again before they are killed. None asks
+                at once, and waits for 30 seconds.
 
         Returns:
             Whether all processes have ended well.
@@ -113,7 +163,7 @@ class ProcessContext:
         if not self.sentinels:
             return True
         failed = None
-        for sentinel in connection.wait(self.sentinels.keys(), timeout=timeout):
+        for sentinel in self._wait(timeout):
             index = self.sentinels.pop(sentinel)
             self.processes[index].join()
             if self.processes[index].exitcode != 0:
@@ -125,10 +175,13 @@ class ProcessContext:
         self._report(failed)
 
     def _report(self, index: int) -> None:
-        process, errors = self.processes[index], self.error_queues[index]
-        if not errors.empty():
+        process = self.processes[index]
+        for pipe in [end for end, owner in self._pipes.items() if owner == index]:
+            self._read(pipe)
+        if index in self._errors:
             text = f"\n\n-- Process {index} terminated with the following error:\n"
-            raise ProcessRaisedException(text + errors.get(), index, process.pid)
+            text += self._errors[index]
+            raise ProcessRaisedException(text, index, process.pid)
         code = process.exitcode
         if code < 0:
             try:
@@ -160,22 +213,31 @@ def start_processes(
         nprocs: how many.
         join: wait for them here.
         daemon: whether they end with this process.
-        start_method: "spawn", "fork" or "forkserver".
+        start_method: "spawn", "fork" or "forkserver"; processes of the last are
+            started side by side where TORCH_MP_PARALLEL_START is 1.
 
     Returns:
         None after waiting, else what can be waited for.
     """
     context = multiprocessing.get_context(start_method)
-    processes, queues = [], []
-    for index in range(nprocs):
-        queue = context.SimpleQueue()
+
+    def start(index: int) -> tuple:
+        ours, theirs = context.Pipe(duplex=False)
         process = context.Process(
-            target=_run, args=(fn, index, args, queue), daemon=daemon
+            target=_run, args=(fn, index, args, theirs), daemon=daemon
         )
         process.start()
-        processes.append(process)
-        queues.append(queue)
-    started = ProcessContext(processes, queues)
+        theirs.close()  # its end is seen once the process has ended
+        return process, ours
+
+    if start_method == "forkserver" and os.environ.get(ENV_VAR_PARALLEL_START) == "1":
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=max(nprocs, 1)) as pool:
+            pairs = list(pool.map(start, range(nprocs)))
+    else:
+        pairs = [start(index) for index in range(nprocs)]
+    started = ProcessContext([p for p, _ in pairs], [pipe for _, pipe in pairs])
     if not join:
         return started
     while not started.join():

@@ -468,3 +468,31 @@ def test_functions_that_cannot_travel_are_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         wrap([1]).map(partial(divmod, 1)).filter(above_two)
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (lambda pipe, known: pipe.map(str), "MapperIterDataPipe"),
+        (lambda pipe, known: pipe.collate(), "CollatorIterDataPipe"),
+        (lambda pipe, known: pipe.shuffle(), "ShufflerIterDataPipe"),
+        (lambda pipe, known: pipe.batch(2), "BatcherIterDataPipe"),
+        (lambda pipe, known: pipe.sharding_filter(), "ShardingFilterIterDataPipe"),
+        (lambda pipe, known: known.concat(pipe), "ConcaterIterDataPipe"),
+        (lambda pipe, known: known.zip(pipe), "ZipperIterDataPipe"),
+        (lambda pipe, known: known.mux(pipe), "MultiplexerIterDataPipe"),
+    ],
+)
+def test_a_length_that_nobody_knows_is_the_pipes_error(made, name) -> None:
+    texts = []
+    for library in (taeda, torch):
+
+        class Unsized(library.utils.data.IterDataPipe):
+            def __iter__(self):
+                yield from range(3)
+
+        known = library.utils.data.datapipes.iter.IterableWrapper(range(2))
+        with pytest.raises(TypeError) as caught:
+            len(made(Unsized(), known))
+        texts.append(str(caught.value))
+    assert texts == [f"{name} instance doesn't have valid length"] * 2

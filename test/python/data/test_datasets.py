@@ -122,6 +122,28 @@ def test_samplers_draw_as_pytorch(name) -> None:
     assert run(taeda, data) == run(torch, theirs)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: t.RandomSampler(range(9)),
+        lambda t: t.RandomSampler(range(9), replacement=True),
+        lambda t: t.SubsetRandomSampler(range(9)),
+        lambda t: t.WeightedRandomSampler([0.1, 0.5, 0.4], 9),
+    ],
+)
+def test_a_sampler_draws_with_its_first_index(make) -> None:
+    """So a loader without batches draws its workers' seed before the order."""
+
+    def run(lib, tools):
+        lib.manual_seed(5)
+        first, second = iter(make(tools)), iter(make(tools))
+        seen = [lib.rand(1).item(), *second, *first]
+        loader = tools.DataLoader(range(9), batch_size=None, sampler=make(tools))
+        return [*seen, *loader, *loader]
+
+    assert run(taeda, data) == run(torch, theirs)
+
+
 ERRORS = [
     (lambda: data.RandomSampler([]), ValueError, "num_samples"),
     (lambda: data.RandomSampler([1], replacement=3), TypeError, "replacement"),

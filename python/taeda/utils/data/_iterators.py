@@ -8,12 +8,13 @@ import time
 
 import taeda
 from taeda.utils.data._utils.fetch import make_fetcher
+from taeda.utils.data._utils.interrupts import Deaf, Undisturbed
 from taeda.utils.data._utils.pipes import settle, share
 from taeda.utils.data.dataset import is_pipe
 from taeda.utils.data.sampler import drawn_seed
 
 _JOIN_SECONDS = 5.0  # for the exit code of a process that has ended
-_GRACE_SECONDS = 1.0  # for workers to finish what they are at
+_GRACE_SECONDS = 1.0  # for workers to finish what they are at, and to be stopped
 
 
 class BaseIterator:
@@ -140,6 +141,14 @@ class _Worker:
         )
 
 
+def _still_alive(processes: list) -> list:
+    """Those of the processes that go on after the grace that all have together."""
+    limit = time.monotonic() + _GRACE_SECONDS
+    for process in processes:
+        process.join(max(0.0, limit - time.monotonic()))
+    return [process for process in processes if process.is_alive()]
+
+
 class WorkersIterator(BaseIterator):
     """Batches made by worker processes, a few of them ahead.
 
@@ -155,12 +164,14 @@ class WorkersIterator(BaseIterator):
         self._epoch = (0, self._shared_seed)
         try:
             for number in range(loader.num_workers):
-                self._start(number)
+                with Undisturbed():
+                    self._start(number)
+            # Not used: PyTorch draws once more here, and so has us draw.
+            _settled(loader)
+            self._begin()
         except BaseException:
             self.close()
             raise
-        _settled(loader)  # not used: PyTorch draws once more here, and so has us draw
-        self._begin()
 
     def _start(self, number: int) -> None:
         import multiprocessing
@@ -186,7 +197,8 @@ class WorkersIterator(BaseIterator):
         args = (theirs, others, job)
         process = context.Process(target=main, args=args, daemon=True)
         try:
-            process.start()
+            with Deaf():
+                process.start()
         except BaseException:
             ours.close()
             raise
@@ -236,7 +248,8 @@ class WorkersIterator(BaseIterator):
         self._next_task += 1
         self._owner[task] = worker.number
         try:
-            worker.channel.send(((self._epoch, task), indices))
+            with Undisturbed():
+                worker.channel.send(((self._epoch, task), indices))
         except ConnectionError:
             worker.died()
 
@@ -287,6 +300,11 @@ class WorkersIterator(BaseIterator):
         events = dict(self._poll.poll(1000 * timeout if timeout > 0 else None))
         if not events:
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
+        with Undisturbed():  # descriptors on their way belong to nobody yet
+            self._serve(events)
+
+    def _serve(self, events: dict[int, int]) -> None:
+        """Send and receive what can be without waiting."""
         for worker in self._workers:
             seen = events.get(worker.channel.fileno(), 0)
             try:
@@ -311,25 +329,25 @@ class WorkersIterator(BaseIterator):
 
     def close(self) -> None:
         """End the workers: they see their sockets close; the slow ones are stopped."""
+        with Undisturbed():
+            self._end_workers()
+
+    def _end_workers(self) -> None:
         workers, self._workers = self._workers, []
         for worker in workers:
             worker.close()
-        limit = time.monotonic() + _GRACE_SECONDS
-        for worker in workers:
-            worker.process.join(max(0.0, limit - time.monotonic()))
-        slow = [w.process for w in workers if w.process.is_alive()]
-        for process in slow:
+        left = _still_alive([worker.process for worker in workers])
+        for process in left:
             process.terminate()
-        for process in slow:
-            process.join(1.0)
-            if process.is_alive():
-                process.kill()
-                process.join()
+        for process in _still_alive(left):
+            process.kill()
+            process.join()
 
     def __del__(self) -> None:
         pid = os.getpid() if os is not None else None
         if self.__dict__.get("_workers") and pid == self._pid():
-            self.close()
+            with Undisturbed(finalizer=True):
+                self._end_workers()
 
     def _pid(self) -> int:
         return self._workers[0].process._parent_pid

@@ -147,7 +147,7 @@ class SubsetRandomSampler(Sampler):
 
     def __iter__(self):
         order = taeda.randperm(len(self.indices), generator=self.generator)
-        return (self.indices[i] for i in order.tolist())
+        yield from (self.indices[i] for i in order.tolist())
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -191,7 +191,7 @@ class WeightedRandomSampler(Sampler):
         drawn = taeda.multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
-        return iter(drawn.tolist())
+        yield from drawn.tolist()
 
     def __len__(self) -> int:
         return self.num_samples

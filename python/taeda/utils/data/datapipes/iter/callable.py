@@ -8,7 +8,7 @@ from taeda.utils.data._utils.collate import default_collate
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
-from ..utils.common import check_function, validate_input_col
+from ..utils.common import check_function, length_of, validate_input_col
 
 __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]
 
@@ -68,7 +68,7 @@ class MapperIterDataPipe(IterDataPipe):
         return tuple(changed) if isinstance(sample, tuple) else changed
 
     def __len__(self) -> int:
-        return len(self.datapipe)
+        return length_of(self, self.datapipe)
 
 
 @functional_datapipe("collate")

@@ -8,7 +8,7 @@ from taeda.utils.data.sampler import SequentialSampler, drawn_seed
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
-from ..utils.common import no_length
+from ..utils.common import length_of
 
 __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
 
@@ -115,6 +115,4 @@ class ShufflerIterDataPipe(Seeded, IterDataPipe):
             yield waiting.pop(self._rng.randint(0, len(waiting) - 1))
 
     def __len__(self) -> int:
-        if not hasattr(self.datapipe, "__len__"):
-            raise no_length(self)
-        return len(self.datapipe)
+        return length_of(self, self.datapipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
+from ..utils.common import length_of
 
 __all__ = ["ConcaterIterDataPipe", "MultiplexerIterDataPipe", "ZipperIterDataPipe"]
 
@@ -11,6 +12,9 @@ __all__ = ["ConcaterIterDataPipe", "MultiplexerIterDataPipe", "ZipperIterDataPip
 class _Several(IterDataPipe):
     def __init__(self, *datapipes) -> None:
         self.datapipes = datapipes
+
+    def _lengths(self) -> list[int]:
+        return [length_of(self, pipe) for pipe in self.datapipes]
 
 
 def _need_pipes(datapipes) -> None:
@@ -38,7 +42,7 @@ class ConcaterIterDataPipe(_Several):
             yield from pipe
 
     def __len__(self) -> int:
-        return sum(map(len, self.datapipes))
+        return sum(self._lengths())
 
 
 @functional_datapipe("zip")
@@ -59,7 +63,7 @@ class ZipperIterDataPipe(_Several):
         yield from zip(*self.datapipes, strict=False)
 
     def __len__(self) -> int:
-        return min(map(len, self.datapipes))
+        return min(self._lengths())
 
 
 @functional_datapipe("mux")
@@ -76,4 +80,4 @@ class MultiplexerIterDataPipe(_Several):
             yield from samples
 
     def __len__(self) -> int:
-        return min(map(len, self.datapipes)) * len(self.datapipes)
+        return min(self._lengths()) * len(self.datapipes)

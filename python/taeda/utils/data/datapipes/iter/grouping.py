@@ -6,7 +6,7 @@ from itertools import islice
 
 from .._decorator import functional_datapipe
 from ..datapipe import DataChunk, IterDataPipe
-from ..utils.common import check_function, no_length
+from ..utils.common import check_function, length_of
 
 __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"]
 
@@ -45,9 +45,7 @@ class BatcherIterDataPipe(IterDataPipe):
                 yield self.wrapper_class(batch)
 
     def __len__(self) -> int:
-        if not hasattr(self.datapipe, "__len__"):
-            raise no_length(self)
-        whole, rest = divmod(len(self.datapipe), self.batch_size)
+        whole, rest = divmod(length_of(self, self.datapipe), self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
-from ..utils.common import no_length
+from ..utils.common import length_of
 
 __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
@@ -91,7 +91,6 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
                 yield sample
 
     def __len__(self) -> int:
-        if not hasattr(self.source_datapipe, "__len__"):
-            raise no_length(self)
-        whole, rest = divmod(len(self.source_datapipe), self.num_of_instances)
+        count = length_of(self, self.source_datapipe)
+        whole, rest = divmod(count, self.num_of_instances)
         return whole + (self.instance_id < rest)

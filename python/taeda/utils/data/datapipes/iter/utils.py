@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from ..datapipe import IterDataPipe
-from ..utils.common import no_length
+from ..utils.common import length_of
 
 __all__ = ["IterableWrapperIterDataPipe"]
 
@@ -42,6 +42,4 @@ class IterableWrapperIterDataPipe(IterDataPipe):
         yield from values
 
     def __len__(self) -> int:
-        if not hasattr(self.iterable, "__len__"):
-            raise no_length(self)
-        return len(self.iterable)
+        return length_of(self, self.iterable)

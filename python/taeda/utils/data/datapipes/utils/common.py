@@ -21,6 +21,13 @@ def no_length(pipe) -> TypeError:
     return TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
 
 
+def length_of(pipe, source) -> int:
+    """How many samples a source of a pipe has; `no_length` of the pipe otherwise."""
+    if not hasattr(type(source), "__len__"):
+        raise no_length(pipe)
+    return len(source)
+
+
 def check_function(function) -> None:
     """Refuse what cannot be called; warn of what cannot go to a worker by pickle.
 

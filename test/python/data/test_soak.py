@@ -1,0 +1,108 @@
+"""Some faults of the soak, and that it would notice what it looks for."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import threading
+
+import pytest
+from soak import LIMIT, Strike, strikes, summary
+from soak_cases import FAULTS, METHODS, cases, draw
+from taeda.utils.data._utils.interrupts import Undisturbed
+
+SEED, SLOT = 7, 0.4
+# Every fault, and Ctrl-C with workers that fork and that begin anew.
+NUMBERS = (0, 1, 2, 3, 4, 5, 7, 9, 11, 14, 31)
+
+
+def test_random_faults() -> None:
+    done = list(strikes((draw(SEED, n, SLOT) for n in NUMBERS), pace=0.0))
+    assert {s.case.fault for s in done} == set(FAULTS)
+    assert [(s.case, s.problems) for s in done if s.problems] == []
+    assert list(summary(done))[-1] == f"{len(NUMBERS)} faults, 0 with problems"
+
+
+def test_a_seed_has_all_faults_and_is_the_same_again() -> None:
+    drawn = list(cases(SEED, 80, SLOT))
+    assert drawn == list(cases(SEED, 80, SLOT))
+    assert {(c.fault, c.method) for c in drawn} == {
+        (fault, method) for fault in FAULTS for method in METHODS
+    }
+
+
+KILLED = "RuntimeError: DataLoader worker 1 (pid 17) is killed by signal: Killed "
+
+
+@pytest.mark.parametrize(
+    ("fault", "told", "problem"),
+    [
+        ("kill", {"error": KILLED + "(exit code -9). It may have"}, None),
+        ("kill", {"error": KILLED.replace("17", "18")}, "not a clear error"),
+        ("kill", {"error": "Wrong: a pass gave [0.0]"}, "not a clear error"),
+        ("kill", {"error": None}, None),
+        ("ctrl-c", {"error": None}, "the fault was not told"),
+        ("ctrl-c", {"error": "KeyboardInterrupt: "}, None),
+        (
+            "ctrl-c",
+            {"error": "KeyboardInterrupt: ", "left": {"processes": [3]}},
+            "left behind: {'processes': [3]}",
+        ),
+        ("ctrl-c", {"error": "KeyboardInterrupt: ", "at": LIMIT + 1}, "late"),
+    ],
+)
+def test_answers_are_judged(fault, told, problem) -> None:
+    class Told:
+        def answer(self, seconds: float) -> dict:
+            return {"at": 0.1, "left": {}} | told
+
+    case = dataclasses.replace(draw(SEED, 0, SLOT), fault=fault, persistent=False)
+    strike = Strike(case, Told())
+    strike._victim = 17
+    strike._await_the_answer(struck=0.0)
+    assert [p[: len(problem)] for p in strike.problems] == [problem] * bool(problem)
+
+
+def interrupted(block: Undisturbed) -> tuple[bool, bool]:
+    """Whether the block went on after Ctrl-C, and whether it came afterwards."""
+    went_on = False
+    try:
+        with block:
+            signal.raise_signal(signal.SIGINT)
+            went_on = True
+        threading.Event().wait(1.0)
+    except KeyboardInterrupt:
+        return went_on, True
+    return went_on, False
+
+
+@pytest.mark.parametrize("finalizer", [False, True])
+def test_an_interrupt_waits_for_the_end_of_a_block(finalizer) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    assert interrupted(Undisturbed(finalizer)) == (True, True)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_who_insists_interrupts_a_block(monkeypatch) -> None:
+    from taeda.utils.data._utils import interrupts
+
+    monkeypatch.setattr(interrupts, "_PATIENCE_SECONDS", -1.0)
+    reached = False
+    with pytest.raises(KeyboardInterrupt), Undisturbed():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+        signal.raise_signal(signal.SIGINT)
+    assert reached
+
+
+def test_a_thread_is_not_interrupted() -> None:
+    seen = []
+
+    def body() -> None:
+        with Undisturbed():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]
