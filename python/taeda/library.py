@@ -96,13 +96,14 @@ class Library:
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        chosen = _sorted_tags(tags)
         _C._library_def(self.ns, schema)
         parsed = Schema(schema)
         _forget(self.ns, parsed.name)
         name = parsed.name.split("::")[-1]
         full = f"{name}.{parsed.overload_name}" if parsed.overload_name else name
         self._op_defs.add(f"{self.ns}::{full}")
-        user_tags[f"{self.ns}::{name}", parsed.overload_name] = _sorted_tags(tags)
+        user_tags[f"{self.ns}::{name}", parsed.overload_name] = chosen
         return full
 
     def impl(
@@ -217,6 +218,9 @@ def _sorted_tags(tags) -> list:
     from taeda._tags import Tag
 
     chosen = {tags} if isinstance(tags, Tag) else set(tags)
+    for tag in chosen:
+        if not isinstance(tag, Tag):
+            raise TypeError(f"library: tags: expected a Tag, got {tag!r}")
     return sorted(chosen, key=int)
 
 

@@ -10,7 +10,7 @@ m.ops.aten.add.nothing  # The underlying op of 'aten.add' has no overload name '
 m.ops.aten.nothing  # '_OpNamespace' 'aten' object has no attribute 'nothing'
 m.ops.aten.__nothing__  # '_OpNamespace' 'aten' object has no attribute '__nothing__'
 m.library.define(1, '(Tensor x) -> Tensor')  # to be instance of str, got <class 'int'>
-m.library.define('x', '(Tensor x) -> Tensor')  # a qualified name `ns::name`, got 'x'
+m.library.define('x', '(Tensor x) -> Tensor')  # "namespace::name", but got 'x'
 m.library.Library('x', 'y')  # Unsupported kind: y
 m.library.Library('prim', 'DEF')  # prim is a reserved namespace. Please try another
 m.library.Library('errors1', 'DEF').define('f(Tensor x) -> Tensor', \
@@ -23,18 +23,18 @@ m.library.custom_op('x', mutates_args=())(lambda x: x)\
   # expected a qualified name `ns::name`, got 'x'
 m.library.custom_op('errors6::f', mutates_args=())(lambda x: x)\
   # infer_schema(func): Parameter x must have a type annotation. Got func with
-m.library.define('a::b', 'x')  # schema): expected (arguments) -> returns, got 'x'
+m.library.define('a::b', 'x')\
+  # to look like e.g. "(Tensor x) -> Tensor" but got 'x'
 m.library.Library('errors3', 'DEF').define('f(Tensor x')\
   # def: expected `name(arguments) -> returns`, got 'f(Tensor x'
 m.library.Library('errors4', 'DEF').define('f(Tensor x) -> Bad')\
   # Tried to register an operator (errors4::f) with the same name and overload name
+m.library.define('x::y', '() -> ()', tags=(1,))  # tags: expected a Tag, got 1
 m.library.register_fake('x')(abs)  # expected a qualified name `ns::name`, got 'x'
 """
 
 OWN = """
 m.library.Library('aten', 'IMPL').fallback(abs)  # NotImplementedError: Library.fallback
-m.library.define('x::y', '() -> ()', tags=(1,))\
-  # NotImplementedError: library: Library.define: tags are not implemented
 (o := m.library.Library('errors8', 'DEF'), o.define('f(Tensor x) -> (Tensor, \
 Tensor)'), o.impl('f', lambda x: x, 'CPU'), m.ops.errors8.f(ones(1)))\
   # RuntimeError: errors8::f: the kernel returned 1 values, its schema says 2
