@@ -53,8 +53,8 @@ struct DtypeRule {
   // The operands before this one are conditions: read as bool, and without a
   // say in the result's dtype.
   uint8_t conditions = 0;
-  // Bits of the operands that are not rounded to a common dtype of 16-bit floats
-  // where they are numbers or 0-dim tensors.
+  // Bits of the operands that are not rounded to a common dtype of 16-bit
+  // floats where they are numbers or 0-dim tensors.
   uint8_t exact = 0;
 
   bool is_exact(size_t operand) const { return (exact >> operand & 1) != 0; }

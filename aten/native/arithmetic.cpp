@@ -82,7 +82,9 @@ void refuse_bool(std::string_view op, bool one, bool both) {
 // would wait for the device, whose quotients by 0 are any numbers.
 void refuse_zero(std::string_view op, const Tensor& divisor) {
   if (!divisor.is_cpu()) return;
-  TAEDA_CHECK(*ops::all(divisor).const_data<bool>(), op, ": ZeroDivisionError (an integer divisor is 0)");
+  TAEDA_CHECK(*ops::all(divisor).const_data<bool>(),
+              op,
+              ": ZeroDivisionError (an integer divisor is 0)");
 }
 
 bool integral_pair(const Tensor& a, const Tensor& b) {

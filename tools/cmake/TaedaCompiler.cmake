@@ -72,7 +72,12 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   list(APPEND TAEDA_ISA_LEVELS avx2 avx512)
 endif()
 
-set(TAEDA_ISA_FLAGS_default "")
+# Processors without AVX2 are rare: their copy of the kernels is kept small.
+if(TAEDA_SANITIZE)
+  set(TAEDA_ISA_FLAGS_default "")
+else()
+  set(TAEDA_ISA_FLAGS_default -O2 -ftree-vectorize)
+endif()
 set(TAEDA_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TAEDA_ISA_FLAGS_avx512
   -mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma -mf16c

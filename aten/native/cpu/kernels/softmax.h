@@ -18,12 +18,8 @@ struct SoftmaxKernels {
                   bool log);
   // Where y, no logarithm, sums to 1 but for `rounding`, it is divided by its
   // sum first.
-  void (*row_backward)(const T* grad,
-                       const T* y,
-                       T* out,
-                       int64_t n,
-                       bool log,
-                       T rounding);
+  void (*row_backward)(
+      const T* grad, const T* y, T* out, int64_t n, bool log, T rounding);
   void (*columns_backward)(const T* grad,
                            const T* y,
                            T* out,
