@@ -135,8 +135,5 @@ class OrderedImporter(Importer):
         raise last or ModuleNotFoundError(module_name)
 
     def whichmodule(self, obj, name: str) -> str:
-        for importer in self._importers:
-            module_name = importer.whichmodule(obj, name)
-            if module_name != "__main__":
-                return module_name
-        return "__main__"
+        found = (each.whichmodule(obj, name) for each in self._importers)
+        return next((place for place in found if place != "__main__"), "__main__")

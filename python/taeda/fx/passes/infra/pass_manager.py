@@ -52,12 +52,11 @@ class PassManager:
         run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
     ) -> None:
-        self.passes, self.constraints = list(passes or ()), list(constraints or ())
-        self.steps = steps or 1
-        self.run_checks_after_each_pass = run_checks_after_each_pass
-        self.suppress_check_failures = suppress_check_failures
         self.checks: list[Callable] = []
-        self._validated = False
+        self.passes, self.constraints = list(passes or ()), list(constraints or ())
+        self._validated, self.steps = False, steps or 1
+        self.suppress_check_failures = suppress_check_failures
+        self.run_checks_after_each_pass = run_checks_after_each_pass
 
     def add_pass(self, _pass: Callable) -> None:
         """Puts a pass at the end."""
@@ -143,20 +142,24 @@ class PassManager:
         if not self._validated:
             self.solve_constraints()
         self.check(module)
-        changed = False
-        for _ in range(self.steps):
-            in_this_round = False
-            for i, each in enumerate(self.passes):
-                result = self._run(i, each, module)
-                module = result.graph_module
-                in_this_round |= result.modified
-                if self.run_checks_after_each_pass:
-                    self.check(module)
-            changed |= in_this_round
-            if not in_this_round:
-                break
+        changed, rounds = False, self.steps
+        while rounds > 0:
+            latest = self._run_all(module)
+            module, changed = latest.graph_module, changed or latest.modified
+            rounds = rounds - 1 if latest.modified else 0
         self.check(module)
         return PassResult(module, changed)
+
+    def _run_all(self, module) -> PassResult:
+        """One round."""
+        changed = []
+        for i, each in enumerate(self.passes):
+            result = self._run(i, each, module)
+            module = result.graph_module
+            changed.append(result.modified)
+            if self.run_checks_after_each_pass:
+                self.check(module)
+        return PassResult(module, any(changed))
 
 
 def _name_of(a_pass: Callable) -> str:
