@@ -55,8 +55,8 @@ class PassManager:
         self.checks: list[Callable] = []
         self.passes, self.constraints = list(passes or ()), list(constraints or ())
         self._validated, self.steps = False, steps or 1
-        self.suppress_check_failures = suppress_check_failures
-        self.run_checks_after_each_pass = run_checks_after_each_pass
+        flags = (run_checks_after_each_pass, suppress_check_failures)
+        self.run_checks_after_each_pass, self.suppress_check_failures = flags
 
     def add_pass(self, _pass: Callable) -> None:
         """Puts a pass at the end."""
