@@ -60,12 +60,14 @@ class PassManager:
 
     def add_pass(self, _pass: Callable) -> None:
         """Puts a pass at the end."""
-        self.passes.append(_pass)
-        self._validated = False
+        self._append(self.passes, _pass)
 
     def add_constraint(self, constraint: Callable) -> None:
         """Adds a rule about the order."""
-        self.constraints.append(constraint)
+        self._append(self.constraints, constraint)
+
+    def _append(self, to: list, new: Callable) -> None:
+        to.append(new)
         self._validated = False
 
     def add_checks(self, check: Callable) -> None:
