@@ -131,10 +131,11 @@ class CustomOpDef:
 
     def _register_defaults(self) -> None:
         op = self._opoverload
-        self._lib.impl(op, self._without_fake, "Meta")
         op.needs_fake = True
-        if not any(a.written for a in op._schema.arguments):
-            self._lib.impl(op, autograd_kernel(op, None, None), "Autograd")
+        if any(a.written for a in op._schema.arguments):
+            return  # a trace that took the call for one without effect would drop it
+        self._lib.impl(op, self._without_fake, "Meta")
+        self._lib.impl(op, autograd_kernel(op, None, None), "Autograd")
 
     def _without_fake(self, *args, **kwargs):
         if not self._opoverload._schema.returns:
