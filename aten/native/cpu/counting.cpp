@@ -24,9 +24,23 @@ struct Searched {
   const T* rows;
   const int64_t* orders;
   int64_t n;
-  int64_t width;  // values a row is searched for; 0: one row for all
-  bool right;     // equals come before
+  int64_t width;   // values a row is searched for; 0: one row for all
+  bool right;      // equals come before
+  bool is_sorted;  // known to be, without orders
 };
+
+// Whether rows are known to be sorted: looking pays where values are many.
+template <class T>
+bool are_sorted(const T* rows, int64_t count, int64_t n, int64_t values) {
+  if (count * n > values / 4) return false;
+  for (int64_t r = 0; r < count; ++r) {
+    const T* row = rows + r * n;
+    for (int64_t i = 1; i < n; ++i) {
+      if (!(row[i - 1] <= row[i])) return false;
+    }
+  }
+  return true;
+}
 
 // How many elements come before each of kLanes values, from v[begin] on.
 template <int kLanes, class T>
@@ -44,13 +58,17 @@ void find_some(const Searched<T>& in,
     return in
         .rows[first[l] + (in.orders == nullptr ? i : in.orders[first[l] + i])];
   };
+  auto count = [&](auto&& before) {
+    if (in.is_sorted) {
+      count_before(in.n, places, before);
+    } else {
+      count_before_by_middles(in.n, places, before);
+    }
+  };
   if (in.right) {
-    count_before(
-        in.n, places, [&](int l, int64_t i) { return !(at(l, i) > value[l]); });
+    count([&](int l, int64_t i) { return !(at(l, i) > value[l]); });
   } else {
-    count_before(in.n, places, [&](int l, int64_t i) {
-      return !(at(l, i) >= value[l]);
-    });
+    count([&](int l, int64_t i) { return !(at(l, i) >= value[l]); });
   }
 }
 
@@ -105,7 +123,10 @@ void find_places(const Tensor& sequence,
     visit_real("searchsorted", type, [&](auto tag) {
       using T = decltype(tag);
       const T* v = values.const_data<T>();
-      Searched<T> in{rows.const_data<T>(), places, n, width, right};
+      const T* row = rows.const_data<T>();
+      int64_t count = n == 0 ? 0 : rows.numel() / n;
+      bool is_sorted = !given && are_sorted(row, count, n, values.numel());
+      Searched<T> in{row, places, n, width, right, is_sorted};
       parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
         find_range(in, v, begin, end, to);
       });

@@ -229,3 +229,24 @@ def test_softmax_of_16_bits(dtype, log, turned):
     got = taeda.autograd.grad(y, x, grad)[0].float()
     want = taeda.autograd.grad(expected, wide, grad.float())[0]
     taeda.testing.assert_close(got, want, **near)
+
+
+def _by_middles(row, value, right):
+    low, high = 0, len(row)
+    while low < high:
+        middle = low + (high - low) // 2
+        before = row[middle] <= value if right else row[middle] < value
+        low, high = (middle + 1, high) if before else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("kind", ["sorted", "not"])
+@pytest.mark.parametrize("count", [3, 200])
+def test_places_in_rows_that_are_sorted_or_not(right, kind, count):
+    row = (_random(13) * 9).round()
+    row = row.sort().values if kind == "sorted" else row
+    values = (_random(count) * 9).round()
+    want = [_by_middles(row.tolist(), v, right) for v in values.tolist()]
+    assert taeda.searchsorted(row, values, right=right).tolist() == want
+    assert taeda.bucketize(values, row, right=right).tolist() == want
