@@ -63,10 +63,10 @@ PyObject* get_itemsize(PyObject* self, void*) {
   return PyLong_FromSize_t(element_size(type_of(self)));
 }
 PyGetSetDef dtype_getset[] = {
-    {"is_floating_point", fact<is_floating>, nullptr, nullptr, nullptr},
-    {"is_complex", fact<is_complex>, nullptr, nullptr, nullptr},
-    {"is_signed", fact<is_signed>, nullptr, nullptr, nullptr},
-    {"itemsize", get_itemsize, nullptr, nullptr, nullptr},
+    {"is_floating_point", fact<is_floating>, nullptr, "Of floats.", nullptr},
+    {"is_complex", fact<is_complex>, nullptr, "Of complex numbers.", nullptr},
+    {"is_signed", fact<is_signed>, nullptr, "Below 0, too.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of an element.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 constexpr std::pair<const char*, ScalarType> kOtherNames[] = {
@@ -113,10 +113,10 @@ void init_dtype(PyObject* module) {
   for (const auto& [name, type] : kOtherNames) {
     add_object(module, name, dtype_object(type));
   }
-  layout_type =
-      Kind<Layout, layout_name>::add(module, "taeda.layout", nullptr, layouts);
+  layout_type = Kind<Layout, layout_name>::add(
+      module, "taeda.layout", "Dense, or which sparse format.", layouts);
   memory_format_type = Kind<MemoryFormat, memory_format_name>::add(
-      module, "taeda.memory_format", nullptr, formats);
+      module, "taeda.memory_format", "An order of dims in memory.", formats);
 }
 
 }  // namespace taeda::python

@@ -49,7 +49,12 @@ def apply_fill(wanted: bool) -> None:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was last told."""
+    """What `use_deterministic_algorithms` was last told.
+
+    Example:
+        >>> taeda.are_deterministic_algorithms_enabled()
+        False
+    """
     return _state["deterministic"]
 
 

@@ -23,6 +23,12 @@ def infer_schema(
             has no type of schemas; parameters that are no arguments by name; names in
             mutates_args that no parameter has.
         NotImplementedError: tags, by which aliases would be inferred.
+
+    Example:
+        >>> def scaled(x: taeda.Tensor, factor: float = 2.0) -> taeda.Tensor:
+        ...     return x * factor
+        >>> taeda.library.infer_schema(scaled, mutates_args=())
+        '(Tensor x, float factor=2.0) -> Tensor'
     """
     if tags:
         raise NotImplementedError("library: infer_schema: tags are not implemented")

@@ -13,6 +13,10 @@ class Tag(Choice):
     Records state some of them; others are for operators that `taeda.library` declares,
     where their authors promise them and packages read them. A record itself is
     `taeda.ops.aten.add.Tensor.record`.
+
+    Example:
+        >>> taeda.Tag.pointwise in taeda.ops.aten.add.Tensor.tags
+        True
     """
 
     __slots__ = ()

@@ -111,7 +111,14 @@ def _by_leaf(target, found: tuple, spec) -> list:
 
 
 class CustomOpDef:
-    """An operator made of a Python function; see `custom_op`."""
+    """An operator made of a Python function; see `custom_op`.
+
+    Example:
+        >>> def negated(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return x * -1
+        >>> taeda.library.custom_op("mine::negated", negated, mutates_args=())
+        <CustomOpDef(mine::negated)>
+    """
 
     def __init__(self, namespace: str, name: str, schema: str, fn, tags=()) -> None:
         library = taeda.library
@@ -302,6 +309,13 @@ def custom_op(
         NotImplementedError: tensors that are given by name alone.
         ValueError: when the name has no namespace, an annotation is no schema type, or
             the schema writes other arguments than `mutates_args`.
+
+    Example:
+        >>> @taeda.library.custom_op("mine::doubled", mutates_args=())
+        ... def doubled(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return x * 2
+        >>> doubled(taeda.ones(1)).item()
+        2.0
     """
     from taeda._tags import Tag
 

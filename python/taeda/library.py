@@ -65,6 +65,14 @@ class Library:
 
     Raises:
         ValueError: for a reserved namespace or an unknown kind.
+
+    Example:
+        >>> own = taeda.library.Library("owned", "DEF")
+        >>> own.define("half(Tensor x) -> Tensor")
+        'half'
+        >>> own.impl("half", lambda x: x / 2, "CPU")
+        >>> taeda.ops.owned.half(taeda.ones(1)).item()
+        0.5
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
@@ -260,6 +268,14 @@ def define(qualname, schema: str = "", alias_analysis="", *, lib=None, tags=()):
 
     Raises:
         ValueError: when the name has no namespace.
+
+    Example:
+        >>> taeda.library.define("mine::third", "(Tensor x) -> Tensor")
+        >>> @taeda.library.impl("mine::third", "cpu")
+        ... def third(x):
+        ...     return x / 3
+        >>> taeda.ops.mine.third(taeda.tensor([6.0])).item()
+        2.0
     """
     if isinstance(qualname, Library):
         library, name = qualname, qualname.define(schema, alias_analysis, tags=tags)
@@ -300,6 +316,13 @@ def impl(qualname, types, func=None, *, lib: Library | None = None):
 
     In the old way `qualname` is a `Library`, `types` the operator's name and `func` a
     dispatch key or nothing.
+
+    Example:
+        >>> taeda.library.define("mine::fourth", "(Tensor x) -> Tensor")
+        >>> taeda.library.impl("mine::fourth", "cpu", lambda x: x / 4) is None
+        False
+        >>> taeda.ops.mine.fourth(taeda.tensor([8.0])).item()
+        2.0
     """
     if isinstance(qualname, Library):
         return lambda fn: qualname.impl(types, fn, func or "") or fn
@@ -325,7 +348,18 @@ def _keys_of(types) -> list[str]:
 
 
 def register_kernel(op, device_types, func=None, /, *, lib: Library | None = None):
-    """Registers a kernel of a custom operator for device types; None is all of them."""
+    """Registers a kernel of a custom operator for device types; None is all of them.
+
+    Example:
+        >>> @taeda.library.custom_op("mine::one", mutates_args=(), device_types="cuda")
+        ... def plain(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return x + 1
+        >>> @taeda.library.register_kernel(plain, "cpu")
+        ... def _(x):
+        ...     return x + 1
+        >>> plain(taeda.ones(1)).item()
+        2.0
+    """
     target = _overload_of(op)
 
     def register(fn):
@@ -346,6 +380,16 @@ def register_fake(
         func: of the operator's arguments.
         lib: with which it goes away.
         allow_override: False: there may be none yet, else RuntimeError.
+
+    Example:
+        >>> @taeda.library.custom_op("mine::first_row", mutates_args=())
+        ... def first_row(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return x[0].clone()
+        >>> @taeda.library.register_fake(first_row)
+        ... def _(x):
+        ...     return x.new_empty(x.shape[1:])
+        >>> first_row(taeda.empty(2, 3, device="meta")).shape
+        taeda.Size([3])
     """
     target = _overload_of(op)
 
@@ -463,6 +507,16 @@ def register_autograd(
     Raises:
         RuntimeError: when the operator writes its arguments or returns views.
         NotImplementedError: it has tensors that are given by name alone.
+
+    Example:
+        >>> @taeda.library.custom_op("mine::fivefold", mutates_args=())
+        ... def fivefold(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return x * 5
+        >>> taeda.library.register_autograd(fivefold, lambda ctx, grad: grad * 5)
+        >>> x = taeda.ones(1, requires_grad=True)
+        >>> fivefold(x).backward()
+        >>> x.grad.item()
+        5.0
     """
     target = _overload_of(op)
     schema = target._schema
@@ -543,6 +597,17 @@ def opcheck(
 
     Raises:
         OpCheckError: on the first failure.
+
+    Example:
+        >>> @taeda.library.custom_op("mine::tripled", mutates_args=())
+        ... def tripled(x: taeda.Tensor) -> taeda.Tensor:
+        ...     return x * 3
+        >>> @tripled.register_fake
+        ... def _(x):
+        ...     return taeda.empty_like(x)
+        >>> checks = ("test_schema", "test_faketensor")
+        >>> taeda.library.opcheck(tripled, (taeda.ones(2),), test_utils=checks)
+        {'test_schema': 'SUCCESS', 'test_faketensor': 'SUCCESS'}
     """
     from taeda import _opcheck
 

@@ -116,6 +116,11 @@ class OrderedImporter(Importer):
 
     Args:
         *args: the importers.
+
+    Example:
+        >>> both = taeda.package.OrderedImporter(taeda.package.sys_importer)
+        >>> both.import_module("math").floor(2.5)
+        2
     """
 
     def __init__(self, *args) -> None:

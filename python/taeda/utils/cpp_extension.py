@@ -170,6 +170,10 @@ def library_paths(
 
     Raises:
         NotImplementedError: `cross_target_platform` is given.
+
+    Example:
+        >>> len(taeda.utils.cpp_extension.library_paths())
+        1
     """
     _check_sources((), False, False, device_type)
     if cross_target_platform is not None:

@@ -33,6 +33,7 @@ class Model(taeda.nn.Module):
     def forward(self, x):
         return factor * self.linear(x)
 """
+NET = "model_of_test.net"  # what a fixture writes
 LAYERS = """
 import taeda
 
@@ -82,7 +83,7 @@ def of_source(source: str, *rules):
 
 
 def test_a_model_comes_back_with_its_own_classes(sources) -> None:
-    net = importlib.import_module("model_of_test.net")
+    net = importlib.import_module(NET)
     model, x = net.Model(), taeda.rand(3, 2)
 
     def fill(exporter) -> None:
@@ -208,7 +209,7 @@ def test_a_pattern_that_must_match() -> None:
 
 
 def test_a_mock_that_a_pickle_needs_is_an_error(sources) -> None:
-    net = importlib.import_module("model_of_test.net")
+    net = importlib.import_module(NET)
 
     def fill(exporter) -> None:
         exporter.mock("model_of_test.layers")

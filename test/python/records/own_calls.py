@@ -127,6 +127,7 @@ def _products() -> Iterator[tuple]:
         *(((4,), (2, 4, 5)), ((2, 3, 4), (4,)), ((7, 1, 3, 4), (2, 4, 5))),
     ):
         yield "matmul", real(*left), real(*right)
+    yield "_int_mm", whole(9, 3, 4).to(taeda.int8), whole(9, 4, 5).to(taeda.int8)
     for shape in ((4,), (3, 4), (2, 3, 4)):
         yield "linear", real(*shape), real(5, 4), real(5)
         yield "linear", real(*shape), real(5, 4)
@@ -137,8 +138,9 @@ def _factors() -> Iterator[tuple]:
     for batch in ((), (2,)):
         a = real(*batch, 4, 4)
         names = ("linalg_det", "linalg_slogdet", "linalg_inv", "linalg_svd")
-        for name in (*names, "linalg_eigvals"):
+        for name in (*names, "linalg_eigvals", "linalg_svdvals"):
             yield name, a
+        yield "linalg_eigvalsh", a
         yield "linalg_svd", real(*batch, 4, 3), False
         yield "linalg_eigh", a
         yield "_linalg_lstsq", real(*batch, 4, 3), real(*batch, 4, 2), 1e-12, "gelsd"

@@ -161,6 +161,7 @@ class Expected:
         self.rank = max(len(self.shape), 1)
         self.fold = Fold(formula, {n: v for n, v in values.items() if n not in tensors})
         self.step = step_of(overload)
+        self.order = values.get("p") or 0 if overload.schema.base == "norm" else 0
         self.axes = self._axes(values)
         self.keep = self.step is not None or values.get("keepdim", False)
 
@@ -198,9 +199,13 @@ class Expected:
 
     @property
     def refuses(self) -> bool:
-        """Whether results have no element, and the formula nothing for them."""
+        """Whether results have no element, and the formula nothing for them.
+
+        Norms of negative or infinite order have something, and are refused in PyTorch.
+        """
         empty = math.prod(self.shape[i] for i in self.axes if self.shape) == 0
-        return self.step is None and empty and not self.fold.has_identity
+        some = self.fold.has_identity and self.order >= 0 and self.order != math.inf
+        return self.step is None and empty and not some
 
     def results(self, r: random.Random) -> Iterator[list[tuple]]:
         """For each result in row-major order: the ways to compute it."""

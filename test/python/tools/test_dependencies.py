@@ -45,9 +45,9 @@ def imported(path: pathlib.Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module)
         elif isinstance(node, ast.Call) and node.args:
-            function = ast.unparse(node.func).rpartition(".")[2]
+            function = ast.unparse(node.func).removeprefix("importlib.")
             first = node.args[0]
-            if function in ("import_module", "find_spec"):
+            if function in ("import_module", "util.find_spec", "find_spec"):
                 if isinstance(first, ast.Constant) and isinstance(first.value, str):
                     names.add(first.value)
     return {name.partition(".")[0] for name in names}
