@@ -92,6 +92,7 @@ def _products() -> Iterator[tuple[str, tuple, dict]]:
     yield "einsum", ("ij,kj->ik", x, x), {}
     yield "chain_matmul", (square, square, x), {}
     yield "conv_tbc", (torch.rand(5, 2, 3), torch.rand(3, 3, 4), torch.rand(4)), {}
+    yield "_addmm_activation", (torch.rand(3), x, torch.rand(4, 3)), {}
     yield "inverse", (square,), {}
     yield "lu", (square,), {"get_infos": True}
     yield "orgqr", (x.T, torch.rand(3)), {}
