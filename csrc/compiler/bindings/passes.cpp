@@ -77,9 +77,14 @@ class PythonCode final : public SegmentCode {
 
 PyObject* to_object(const IValue& v, const ArgInfo& info) {
   using Function = PyObject* (*)(const IValue&, const ArgInfo&);
-  static const auto function = reinterpret_cast<Function>(
-      PyCapsule_Import("taeda._boxed._to_object", /*no_block=*/0));
-  if (function == nullptr) throw py::error_already_set();
+  static Function function = nullptr;
+  if (function == nullptr) {
+    // Of the capsule's name Python imports the first part alone.
+    py::module_::import("taeda._boxed");
+    void* found = PyCapsule_Import("taeda._boxed._to_object", /*no_block=*/0);
+    if (found == nullptr) throw py::error_already_set();
+    function = reinterpret_cast<Function>(found);
+  }
   return function(v, info);
 }
 
