@@ -195,7 +195,7 @@ def _leaves_of(value, who: str) -> tuple:
         RuntimeError: it returned nothing, or something else than tensors.
     """
     outputs, spec = tree_flatten(value)
-    if not outputs or outputs == [None]:
+    if all(each is None for each in outputs):
         raise RuntimeError(
             f"{who}: Expected f to be a function that has non-empty output (got "
             f"output = {value!r})"
