@@ -16,6 +16,8 @@ Segments segments_of(const OptionalTensor& lengths,
                      const OptionalTensor& offsets,
                      int64_t size,
                      bool must_cover) {
+  TAEDA_CHECK(lengths || offsets,
+              "segment_reduce(): Either lengths or offsets must be defined.");
   Tensor given = contiguous_as(offsets ? *offsets : *lengths, kLong);
   const int64_t* from = given.const_data<int64_t>();
   int64_t row = given.size(-1);

@@ -136,3 +136,6 @@ def test_segments_outside_of_data_are_refused():
         taeda.segment_reduce(x, "sum", offsets=taeda.tensor([0, 2, 5]))
     with pytest.raises(RuntimeError, match="not within data"):
         taeda.segment_reduce(x, "sum", lengths=taeda.tensor([4]), unsafe=True)
+    backward = taeda.ops.aten._segment_reduce_backward
+    with pytest.raises(RuntimeError, match="lengths or offsets must be defined"):
+        backward(x, x, x, "mean", lengths=None, offsets=None, axis=0, initial=None)
