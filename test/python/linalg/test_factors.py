@@ -163,16 +163,17 @@ def test_not_positive_definite() -> None:
 @pytest.mark.parametrize("shape", [(40, 40), (40, 25), (2, 20, 30), (300, 4, 4)])
 def test_values_without_vectors(dtype, shape):
     a = taeda.randn(*shape, dtype=dtype, generator=taeda.Generator().manual_seed(3))
+    near = 1e-10 if dtype == taeda.float64 else 1e-4
     values = taeda.linalg.svdvals(a)
-    taeda.testing.assert_close(values, taeda.linalg.svd(a).S, rtol=1e-4, atol=1e-4)
+    taeda.testing.assert_close(values, taeda.linalg.svd(a).S, rtol=near, atol=near)
     product = a @ a.mH
     for uplo in "LU":
         given = product.tril() if uplo == "L" else product.triu()
         own = taeda.linalg.eigvalsh(given, UPLO=uplo)
         want = taeda.linalg.eigh(product).eigenvalues
-        taeda.testing.assert_close(own, want, rtol=1e-4, atol=1e-3)
+        taeda.testing.assert_close(own, want, rtol=near, atol=10 * near)
     assert taeda.equal(taeda.linalg.svdvals(a, out=values.clone()), values)
     a.requires_grad_()
     (gradient,) = taeda.autograd.grad(taeda.linalg.svdvals(a).sum(), a)
     parts = taeda.linalg.svd(a.detach(), full_matrices=False)
-    taeda.testing.assert_close(gradient, parts.U @ parts.Vh, rtol=1e-3, atol=1e-3)
+    taeda.testing.assert_close(gradient, parts.U @ parts.Vh, rtol=near, atol=near)
