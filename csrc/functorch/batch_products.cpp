@@ -2,6 +2,7 @@
 // is, but not of all.
 #include <taeda/csrc/functorch/batch_helpers.h>
 
+#include <taeda/gen/ops/_to_copy.h>
 #include <taeda/gen/ops/add.h>
 #include <taeda/gen/ops/baddbmm.h>
 #include <taeda/gen/ops/bmm.h>
@@ -26,6 +27,13 @@ namespace {
 std::optional<Stack> matrices(BatchCall& call) {
   if (!call.is_batched(0) || !call.is_batched(1)) return kernel_batch(call);
   return Stack{ops::bmm(inside(call, 0), inside(call, 1))};
+}
+
+// There is no product of batches of 8-bit integers with 32-bit sums.
+std::optional<Stack> integer_matrices(BatchCall& call) {
+  if (!call.is_batched(0) || !call.is_batched(1)) return kernel_batch(call);
+  return Stack{ops::bmm(ops::_to_copy(inside(call, 0), kInt),
+                        ops::_to_copy(inside(call, 1), kInt))};
 }
 
 std::optional<Stack> matrix_and_vector(BatchCall& call) {
@@ -144,6 +152,7 @@ std::optional<Stack> unpacked(BatchCall& call) {
 
 constexpr NamedRule kRules[] = {
     {"mm", matrices},
+    {"_int_mm", integer_matrices},
     {"mv", matrix_and_vector},
     {"dot", vectors},
     {"vdot", conjugated_vectors},

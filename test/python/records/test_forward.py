@@ -15,6 +15,7 @@ OTHERWISE = {
     "cholesky": "the matrix is taken to be Hermitian",
     "linalg_cholesky_ex": "the matrix is taken to be Hermitian",
     "linalg_eigh": "the matrix is taken to be Hermitian",
+    "linalg_eigvalsh": "the matrix is taken to be Hermitian",
     "native_layer_norm_backward": "mean and rstd are those of input",
     "native_group_norm_backward": "mean and rstd are those of input",
     "native_batch_norm_backward": "mean and rstd are those of input",
