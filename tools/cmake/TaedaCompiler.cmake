@@ -86,6 +86,13 @@ set(TAEDA_ISA_FLAGS_avx512
 # Reading headers was a sixth of the build's CPU time (docs/design/build.md). The
 # sanitizers build without, which shows that each source includes what it uses.
 option(TAEDA_PRECOMPILE "Precompiled headers" ON)
+# Headers that nine of ten sources read, and that take longest to read.
+set(TAEDA_COMMON_HEADERS
+  <algorithm> <array> <cmath> <functional> <limits> <memory> <mutex> <numeric>
+  <optional> <string> <string_view> <tuple> <unordered_map> <utility> <variant>
+  <vector>
+  <taeda/aten/core/dispatcher.h>
+  <taeda/aten/core/ivalue.h>)
 function(taeda_precompile target)
   if(NOT TAEDA_PRECOMPILE OR TAEDA_SANITIZE)
     return()
@@ -95,6 +102,22 @@ function(taeda_precompile target)
     # ccache hashes the preprocessed source, which then names the header's file.
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
+endfunction()
+
+# With less optimisation, for code that takes long to compile and runs seldom.
+function(taeda_compile_lightly)
+  if(NOT TAEDA_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1)
+  endif()
+endfunction()
+
+# pybind11 alone costs every source that includes it four seconds: it defines tables
+# that bring its whole run time into each object. So sources that bind are compiled in
+# batches: taeda_batch(TARGET BATCH SOURCE...).
+function(taeda_batch target batch)
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${batch})
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
 # g++ 12 vectorises the branch-free math only with the first two (architecture, idea

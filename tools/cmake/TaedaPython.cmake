@@ -18,20 +18,16 @@ if(TAEDA_PYTHON_SOURCES OR TAEDA_GEN_PYTHON)
     <taeda/aten/core/dispatcher.h>
     <taeda/aten/core/op_types.h>)
 
-  # pybind11 alone costs every source that includes it four seconds: it defines tables
-  # that bring its whole run time into each object. Such sources are compiled in
-  # batches, by subject; sources that are not listed are compiled on their own.
+  # By subject; sources that are not listed are compiled on their own.
   set(_batch_engine arg_error autocast autograd_engine return_types torch_function)
   set(_batch_values common symbolic)
   set(_batch_state numpy settings state storage torch_dispatch)
   foreach(_batch engine values state)
     list(TRANSFORM _batch_${_batch} PREPEND csrc/python/)
     list(TRANSFORM _batch_${_batch} APPEND .cpp)
-    set_source_files_properties(${_batch_${_batch}} PROPERTIES UNITY_GROUP ${_batch})
+    taeda_batch(_C ${_batch} ${_batch_${_batch}})
   endforeach()
   set_target_properties(_C PROPERTIES
-    UNITY_BUILD ON
-    UNITY_BUILD_MODE GROUP
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")
 endif()
@@ -51,7 +47,17 @@ if(TARGET _C)
     set_target_properties(${_module} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
       INSTALL_RPATH "$ORIGIN/lib")
+    # Calls of operators pass through _boxed alone.
+    if(NOT _module STREQUAL "_boxed")
+      taeda_compile_lightly(${TAEDA_SOURCES${_module}})
+    endif()
   endforeach()
+  taeda_compile_lightly(csrc/extension/lent.cpp)
+  set(_levels csrc/boxed/levels.cpp csrc/boxed/torch_dispatch.cpp)
+  set(_calls ${TAEDA_SOURCES_boxed})
+  list(REMOVE_ITEM _calls ${_levels})
+  taeda_batch(_boxed calls ${_calls})
+  taeda_batch(_boxed levels ${_levels})
 endif()
 
 # _compiler: the graph compiler, which is loaded when something is compiled.
@@ -61,6 +67,7 @@ if(TAEDA_COMPILER_BINDINGS)
   add_dependencies(_compiler taeda_gen)
   target_link_libraries(_compiler PRIVATE
     taeda taeda_flags pybind11::headers fmt::fmt-header-only)
+  taeda_batch(_compiler bindings ${TAEDA_COMPILER_BINDINGS})
   set_target_properties(_compiler PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")
@@ -79,6 +86,11 @@ if(TAEDA_DISTRIBUTED_SOURCES)
   add_dependencies(_distributed taeda_gen)
   target_link_libraries(_distributed PRIVATE
     taeda taeda_flags pybind11::headers ${CMAKE_DL_LIBS})
+  set(_bindings ${TAEDA_DISTRIBUTED_SOURCES})
+  list(FILTER _bindings INCLUDE REGEX "/bindings/")
+  taeda_batch(_distributed bindings ${_bindings})
+  taeda_compile_lightly(${_bindings})
+  taeda_precompile(_distributed ${TAEDA_COMMON_HEADERS})
   set_target_properties(_distributed PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")
@@ -106,6 +118,8 @@ if(TAEDA_CAPTURE_SOURCES AND Python_VERSION VERSION_GREATER_EQUAL 3.11
   Python_add_library(_capture MODULE WITH_SOABI ${TAEDA_CAPTURE_SOURCES})
   add_dependencies(_capture taeda_gen)
   target_link_libraries(_capture PRIVATE taeda taeda_flags)
+  taeda_precompile(_capture <Python.h> ${TAEDA_COMMON_HEADERS}
+    <taeda/csrc/compiler/capture/capture.h>)
   set_target_properties(_capture PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH "$ORIGIN/lib")

@@ -28,16 +28,16 @@ void fuse_and_check(Graph& graph) {
   fuse(graph, {.blocking = true, .check = raise_difference});
 }
 
-py::object compile(const py::object& function,
-                   const py::object& on_failure,
-                   const py::object& on_made,
-                   bool recompute,
-                   bool fuse,
-                   bool blocking,
-                   bool check,
-                   double budget,
-                   const py::object& symbols,
-                   std::vector<size_t> cleared) {
+py::object compile_function(const py::object& function,
+                            const py::object& on_failure,
+                            const py::object& on_made,
+                            bool recompute,
+                            bool fuse,
+                            bool blocking,
+                            bool check,
+                            double budget,
+                            const py::object& symbols,
+                            std::vector<size_t> cleared) {
   CompileOptions options;
   if (fuse) {
     options.fuse = fuser(blocking, check);
@@ -80,7 +80,7 @@ PYBIND11_MODULE(_compiler, m) {
     }
   });
   m.def("compile",
-        &compile,
+        &compile_function,
         pybind11::arg("function"),
         pybind11::arg("on_failure"),
         pybind11::kw_only(),
