@@ -122,9 +122,11 @@ class formula:
             setattr(owner, has, True)
 
     def __get__(self, instance, kind=None):
-        # Threads that come here at once make the same.
-        setattr(self.owner, self.name, self._made())
-        return getattr(kind if instance is None else instance, self.name)
+        # Threads that come here at once make the same. A class below may have a member
+        # of this name too, which is not what `super()` asks for.
+        made = self._made()
+        setattr(self.owner, self.name, made)
+        return made.__get__(instance, kind)
 
     def _made(self):
         """A method if it takes anything or is one by its name, else a property."""

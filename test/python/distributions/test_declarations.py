@@ -68,6 +68,24 @@ def test_rows(ramp) -> None:
     assert copy.deepcopy(made).mean.equal(made.mean)
 
 
+def test_members_of_classes_below_are_not_what_super_finds(ramp) -> None:
+    class Wide(ramp):
+        def __init__(self, half: float) -> None:
+            super().__init__(2 * half)
+
+        def log_prob(self, value):
+            return super().log_prob(value) + 1
+
+        @property
+        def mean(self):
+            return super().mean + 1
+
+    made = Wide(0.5)
+    assert made.width == 1
+    assert made.log_prob(taeda.tensor(0.5)).item() == pytest.approx(1.0)
+    assert made.mean.item() == pytest.approx(5 / 3)
+
+
 def test_support_that_depends_on_members(ramp) -> None:
     assert constraints.is_dependent(ramp.support) and ramp.support.event_dim == 0
     made = ramp(taeda.tensor(2.0))

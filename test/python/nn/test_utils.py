@@ -115,6 +115,17 @@ def test_functional_call_ties_weights():
     assert float(stateless.functional_call(net, three, taeda.ones(1))) == 9
 
 
+def test_modules_have_other_tensors_within_a_context():
+    layer = nn.Linear(1, 1, bias=False)
+    own, given = layer.weight, {"weight": taeda.full((1, 1), 3.0)}
+    for reverse in (False, True):
+        with stateless._reparametrize_module(layer, given, stack_weights=reverse):
+            assert layer.weight is given["weight"]
+        assert layer.weight is own
+    with pytest.raises(RuntimeError, match="Unexpected"):
+        stateless._reparametrize_module(layer, {"nothing": own}, strict=True)
+
+
 class Counting(nn.Module):
     def __init__(self):
         super().__init__()

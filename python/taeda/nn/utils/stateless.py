@@ -97,10 +97,38 @@ def _with_ties(module, tensors: dict) -> dict:
     return result
 
 
+def _reparametrize_module(
+    module,
+    parameters_and_buffers: dict,
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+):
+    """The context within which `module` has other tensors.
+
+    Args:
+        module, parameters_and_buffers, strict: as `functional_call`'s.
+        tie_weights: one name of a tied tensor stands for all of them.
+        stack_weights: tensors are put back in the opposite order, for names that
+            lead to one place.
+
+    Example:
+        >>> layer = taeda.nn.Linear(1, 1, bias=False)
+        >>> tensors = {"weight": taeda.full((1, 1), 3.0)}
+        >>> with taeda.nn.utils.stateless._reparametrize_module(layer, tensors):
+        ...     layer(taeda.ones(1))
+        tensor([3.])
+    """
+    return swapped(module, parameters_and_buffers, tie_weights, strict, stack_weights)
+
+
 class swapped:
     """Within this context a module has other tensors."""
 
-    def __init__(self, module, tensors, tie_weights=True, strict=False) -> None:
+    def __init__(
+        self, module, tensors, tie_weights=True, strict=False, reverse=False
+    ) -> None:
+        self.reverse = reverse
         self.accessor = NamedMemberAccessor(module)
         self.given = tensors
         self.tensors = _with_ties(module, tensors) if tie_weights else dict(tensors)
@@ -126,6 +154,8 @@ class swapped:
         self.old, _ = self.accessor.swap_tensors_dict(self.tensors, allow_missing=True)
 
     def __exit__(self, *error) -> None:
+        if self.reverse:
+            self.old = dict(reversed(self.old.items()))
         # What the module assigned meanwhile is what the caller's dictionary holds then.
         new, _ = self.accessor.swap_tensors_dict(self.old, allow_missing=True)
         self.given.update({name: new[name] for name in self.given if name in new})
