@@ -287,10 +287,11 @@ void _foreach_norm_shape(SpecList<I> self,
                  !(std::isinf(order) && order < 0),
                  "_foreach_norm: order -inf is not implemented");
   for (size_t i = 0; i < self.size(); ++i) {
-    TAEDA_CHECK(self[i].is_floating_point(),
-                "_foreach_norm: expected floating-point tensors, got ",
-                self[i].dtype());
-    plan.set(i, ArrayRef<I>(), dtype.value_or(self[i].dtype()));
+    ScalarType type = self[i].dtype();
+    TAEDA_CHECK(is_floating(type) || is_complex(type),
+                "_foreach_norm: expected floating-point or complex tensors, got ",
+                type);
+    plan.set(i, ArrayRef<I>(), real_type_of(dtype.value_or(type)));
   }
 }
 TAEDA_SHAPE(_foreach_norm_shape);

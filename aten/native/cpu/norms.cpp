@@ -4,6 +4,7 @@
 #include <taeda/aten/native/normalization.h>
 #include <taeda/aten/parallel/parallel.h>
 #include <taeda/gen/native/_foreach_norm.h>
+#include <taeda/gen/ops/abs.h>
 
 #include <algorithm>
 #include <cmath>
@@ -71,7 +72,7 @@ void _foreach_norm_cpu(TensorList self,
                        TensorList out) {
   double order = ord.to_double();
   for (size_t i = 0; i < self.size(); ++i) {
-    const Tensor& t = self[i];
+    Tensor t = self[i].is_complex() ? ops::abs(self[i]) : self[i];
     ScalarType type = compute_type(out[i].dtype());
     bool plain =
         t.is_non_overlapping_and_dense() && t.dtype() == type && !t.is_neg();

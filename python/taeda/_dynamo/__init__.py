@@ -16,7 +16,7 @@ from taeda.compiler import (
 )
 
 from . import eval_frame, exc
-from .eval_frame import OptimizedModule
+from .eval_frame import OptimizedModule, is_dynamo_supported
 
 __all__ = [
     "OptimizedModule",
@@ -30,6 +30,7 @@ __all__ = [
     "explain",
     "graph_break",
     "is_compiling",
+    "is_dynamo_supported",
     "list_backends",
     "lookup_backend",
     "mark_dynamic",

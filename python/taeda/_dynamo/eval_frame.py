@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from taeda.nn import Module
 
-__all__ = ["OptimizedModule"]
+__all__ = ["OptimizedModule", "is_dynamo_supported"]
+
+
+def is_dynamo_supported() -> bool:
+    """Whether programs can be captured on this Python."""
+    from importlib.util import find_spec
+
+    return find_spec("taeda._capture") is not None
 
 
 class OptimizedModule(Module):

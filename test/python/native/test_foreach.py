@@ -196,3 +196,16 @@ def test_lists_are_mapped() -> None:
     rows = taeda.arange(6.0).reshape(3, 2)
     mapped = taeda.vmap(lambda x, y: taeda._foreach_mul([x, y], [y, y])[0])
     assert taeda.equal(mapped(rows, rows + 1), rows * (rows + 1))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3.5, float("inf")])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_norms_of_complex_tensors(dtype, order) -> None:
+    rng = np.random.default_rng(3)
+    parts = [(rng.normal(size=s), rng.normal(size=s)) for s in SHAPES]
+    arrays = [(a + 1j * b).astype(dtype) for a, b in parts]
+    found = taeda._foreach_norm([taeda.tensor(a) for a in arrays], order)
+    for norm, array in zip(found, arrays, strict=True):
+        expected = np.linalg.norm(array.ravel(), order)
+        assert norm.dtype == taeda.tensor(array).abs().dtype
+        assert norm.item() == pytest.approx(expected, rel=1e-5)
