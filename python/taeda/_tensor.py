@@ -314,11 +314,28 @@ class Tensor(_C.TensorBase):
         pairs = zip(self.reshape(-1).tolist(), others, strict=True)
         return _refill(self, [callable(a, b) for a, b in pairs])
 
-    def new(self, *args, device=None, size=None):
-        """A tensor of self's dtype: of some sizes, or of given data."""
+    def new(self, *args, device=None, size=None, data=None, other=None):
+        """A tensor of self's dtype and layout, on its device unless one is given.
+
+        Args:
+            args: sizes; or one of `size`, `data` and `other`; or, for COO tensors,
+                indices, values and perhaps a size.
+            device: where.
+            size: a tuple of sizes.
+            data: numbers, nested sequences of them.
+            other: a tensor of the same type, which is shared.
+
+        Example:
+            >>> taeda.ones(1, dtype=taeda.int16).new(data=[1, 2])
+            tensor([1, 2], dtype=taeda.int16)
+        """
         if size is not None:
             args = (*args, _C.Size(size))
-        from taeda._compat import legacy_types as types
+        args = (*args, *(each for each in (data, other) if each is not None))
+        if self.is_sparse:
+            from taeda._compat import sparse_types as types
+        else:
+            from taeda._compat import legacy_types as types
 
         return types.type_of(self.dtype)(*args, device=device or self.device)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import taeda
 from taeda import _C
 
-from .legacy_types import _DTYPES
+from . import legacy_types
 
-_SPARSE = {name: dtype for name, dtype in _DTYPES.items() if dtype != "bool"}
+_SPARSE = {name: dtype for name, dtype in legacy_types._DTYPES.items() if dtype != "bool"}
 __all__ = list(_SPARSE)
 
 
@@ -41,16 +41,23 @@ class sparsetype(type):
         return f"<class '{cls._type_string}'>"
 
 
+def _make(name: str, dtype) -> sparsetype:
+    space = {
+        "dtype": dtype,
+        "_type_string": f"taeda.sparse.{name}",
+        "is_cuda": False,
+        "is_sparse": True,
+        "__module__": "taeda.sparse",
+        "__doc__": f"COO tensors of {dtype}, under their old name.",
+    }
+    return sparsetype(name, (), space)
+
+
+def type_of(dtype) -> sparsetype:
+    """The old type of a dtype; one without a public name is made for the call."""
+    name = legacy_types.type_of(dtype).__name__
+    return globals().get(name) or _make(name, dtype)
+
+
 for _name, _dtype in _SPARSE.items():
-    globals()[_name] = sparsetype(
-        _name,
-        (),
-        {
-            "dtype": getattr(_C, _dtype),
-            "_type_string": f"taeda.sparse.{_name}",
-            "is_cuda": False,
-            "is_sparse": True,
-            "__module__": "taeda.sparse",
-            "__doc__": f"COO tensors of dtype {_dtype}, under their old name.",
-        },
-    )
+    globals()[_name] = _make(_name, getattr(_C, _dtype))

@@ -86,6 +86,12 @@ def test_new_and_type():
     x = taeda.ones(2, dtype=taeda.int32)
     assert x.new(size=(2, 3)).shape == (2, 3)
     assert x.new(size=(2, 3)).dtype == taeda.int32
+    assert x.new(data=[1, 2]).tolist() == [1, 2]
+    assert x.new(other=x).data_ptr() == x.data_ptr()
+    sparse = taeda.sparse_coo_tensor([[1]], [2.0], (3,))
+    assert sparse.new().shape == (0,) and sparse.new(2, 3).is_sparse
+    same = sparse.new(sparse._indices(), sparse._values(), sparse.size())
+    assert same.to_dense().tolist() == [0, 2, 0] and same.dtype == sparse.dtype
     assert x.type(taeda.Tensor).dtype == taeda.get_default_dtype()
 
 
