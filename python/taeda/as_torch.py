@@ -2,18 +2,22 @@
 
     python -m taeda.as_torch program.py arguments...
 
-Within the process the names `torch` and `torch.*` mean `taeda` and `taeda.*`. It
-refuses to start once real PyTorch has been loaded.
+Within the process the names `torch` and `torch.*` mean `taeda` and `taeda.*`, and so
+they do in the Pythons that it starts with its environment, workers of multiprocessing
+among them. It refuses to start once real PyTorch has been loaded.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["install", "main", "uninstall"]
 
 # The release of the interface that programs see as torch.__version__.
 _INTERFACE = "2.10.0"
+# Where programs that this one starts find `torch`.
+_CHILDREN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_children")
 
 
 class _Finder:
@@ -84,6 +88,7 @@ def install() -> None:
         )
     if not any(finder is _Finder for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder)
+    _show_children()
     _name_library("torch")
     taeda.torch, taeda.__name__ = taeda, "torch"
     from taeda import optim, version
@@ -92,6 +97,25 @@ def install() -> None:
     for name in optim.__all__:  # libraries look for optimizers in its __dict__
         getattr(optim, name)
     taeda.__version__ = version.__version__ = TorchVersion(_INTERFACE)
+
+
+def _show_children() -> None:
+    """Put the folder first in PYTHONPATH, and into the path that workers are told."""
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if _CHILDREN not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_CHILDREN, *filter(None, paths)])
+    if _CHILDREN not in sys.path:
+        sys.path.insert(1, _CHILDREN)
+
+
+def _hide_children() -> None:
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    rest = os.pathsep.join(p for p in paths if p != _CHILDREN)
+    if rest:
+        os.environ["PYTHONPATH"] = rest
+    else:
+        os.environ.pop("PYTHONPATH", None)
+    sys.path[:] = [p for p in sys.path if p != _CHILDREN]
 
 
 def _name_library(name: str) -> None:
@@ -107,6 +131,7 @@ def uninstall() -> None:
     import taeda
 
     sys.meta_path[:] = [f for f in sys.meta_path if f is not _Finder]
+    _hide_children()
     taeda.__name__ = "taeda"
     taken = ("torch", "functorch")
     for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
@@ -133,8 +158,6 @@ def main(arguments: list[str] | None = None) -> int:
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
-        import os
-
         sys.argv = list(arguments)
         sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
         runpy.run_path(arguments[0], run_name="__main__")

@@ -98,6 +98,51 @@ def test_as_torch_has_the_metadata_of_its_release(tmp_path):
     assert shown == "True torch None\nTrue"
 
 
+CHILDREN = """
+import os, subprocess, sys
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+def told(index, value):
+    print(index, torch.__name__, value.tolist(), flush=True)
+
+ASKED = (
+    "from importlib import metadata, util\\n"
+    "print(metadata.version('torch'), util.find_spec('torch') is not None)\\n"
+    "import functorch, torch.nn\\n"
+    "print(torch.__name__, torch.__version__, callable(functorch.vmap))"
+)
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(told, (torch.ones(2),), nprocs=1)
+    subprocess.run([sys.executable, "-c", ASKED], check=True)
+    data = TensorDataset(torch.arange(4.0))
+    for kind in ("spawn", "forkserver"):
+        loader = DataLoader(data, 2, num_workers=1, multiprocessing_context=kind)
+        print([batch.tolist() for batch, in loader], flush=True)
+    before = os.environ["PYTHONPATH"]
+    from taeda import as_torch
+    as_torch.install()
+    print(os.environ["PYTHONPATH"] == before)
+    as_torch.uninstall()
+    print("_children" in os.environ["PYTHONPATH"], "_children" in str(sys.path))
+"""
+
+
+def test_as_torch_in_programs_that_a_program_starts(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(CHILDREN)
+    shown = run(
+        "import sys; from taeda.as_torch import main; main(sys.argv[1:])", str(program)
+    )
+    batches = "[[0.0, 1.0], [2.0, 3.0]]"
+    assert shown.splitlines() == [
+        "0 torch [1.0, 1.0]",
+        "2.10.0 True",
+        "torch 2.10.0 True",
+        *(batches, batches, "True", "False False"),
+    ]
+
+
 def test_as_torch_refuses_beside_real_torch(torch):
     from taeda import as_torch
 
