@@ -7,7 +7,8 @@ from taeda import _C
 
 from . import legacy_types
 
-_SPARSE = {name: dtype for name, dtype in legacy_types._DTYPES.items() if dtype != "bool"}
+_DTYPES = legacy_types._DTYPES
+_SPARSE = {name: dtype for name, dtype in _DTYPES.items() if dtype != "bool"}
 __all__ = list(_SPARSE)
 
 
