@@ -141,8 +141,10 @@ CALLS = {
     "argmax": lambda x, y, w, v, i: x.argmax(1),
     "masked": lambda x, y, w, v, i: x[x > 0],
     "equal": lambda x, y, w, v, i: x == y,
+    "one_hot": lambda x, y, w, v, i: F.one_hot(x.argmax(1)),
+    "one_hot_of": lambda x, y, w, v, i: F.one_hot((x > 0).long(), 3),
 }
-_NO_GRADIENT = {"count", "any", "all", "argmax", "equal"}
+_NO_GRADIENT = {"count", "any", "all", "argmax", "equal", "one_hot", "one_hot_of"}
 
 
 def _call(function, tensors, has_gradient: bool):
