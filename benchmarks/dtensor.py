@@ -3,8 +3,8 @@
     PYTHONPATH=python OMP_NUM_THREADS=1 .venv/bin/python benchmarks/dtensor.py
 
 One process stands for one rank of two, over backends that send nothing. Overhead is the
-time of a call less that of the same call on this rank's part, by turns; the least of all
-rounds in microseconds, and their ratio. Rounds are short, so that on a busy machine
+time of a call less that of the same call on this rank's part, by turns; the least of
+all rounds in microseconds, and their ratio. Rounds are short, so that on a busy machine
 some are not interrupted.
 """
 
