@@ -18,14 +18,17 @@
 #include <taeda/gen/ops/amax.h>
 #include <taeda/gen/ops/amin.h>
 #include <taeda/gen/ops/arange.h>
+#include <taeda/gen/ops/bincount.h>
 #include <taeda/gen/ops/eq.h>
 #include <taeda/gen/ops/expand.h>
 #include <taeda/gen/ops/gather.h>
 #include <taeda/gen/ops/item.h>
 #include <taeda/gen/ops/lt.h>
 #include <taeda/gen/ops/masked_select.h>
+#include <taeda/gen/ops/new_zeros.h>
 #include <taeda/gen/ops/nonzero.h>
 #include <taeda/gen/ops/reshape.h>
+#include <taeda/gen/ops/scatter.h>
 #include <taeda/gen/ops/unbind.h>
 #include <taeda/gen/ops/unsqueeze.h>
 #include <taeda/gen/ops/where.h>
@@ -183,6 +186,22 @@ Tensor compared_with_classes(const Tensor& self, int64_t count) {
   return ops::_to_copy(ops::eq(ops::unsqueeze(self, -1), all), kLong);
 }
 
+// By operators alone, for tensors that classes of Python answer for: the values
+// at hand may be those of one rank.
+Tensor scattered_ones(const Tensor& self, int64_t asked) {
+  TAEDA_CHECK(asked == -1 || asked > 0,
+              "one_hot: num_classes should be positive, got ",
+              asked);
+  DimVector shape(self.sizes());
+  shape.push_back(asked > 0 ? asked
+                            : ops::bincount(ops::reshape(self, {-1})).size(0));
+  TAEDA_CHECK(
+      shape.back() > 0,
+      "one_hot: Can not infer total number of classes from empty tensor.");
+  return ops::scatter(
+      ops::new_zeros(self, shape), -1, ops::unsqueeze(self, -1), Scalar(1));
+}
+
 // How many classes there are: what was asked for, or up to the largest.
 int64_t classes_of(int64_t elements,
                    int64_t least,
@@ -219,6 +238,7 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
         num_classes);
     return compared_with_classes(self, num_classes);
   }
+  if (meets_python(self)) return scattered_ones(self, num_classes);
   int64_t n = self.numel(), least = 0, largest = -1;
   if (!self.is_cpu()) {
     // Waits for the device.

@@ -9,6 +9,7 @@ namespace taeda::python {
 
 void bind_library(py::module_ m);
 void bind_torch_dispatch(py::module_ m);
+void bind_known_calls(py::module_ m);
 // The levels, as the module `_functorch` inside.
 void bind_levels(py::module_ m);
 void bind_record_level(py::module_ levels);

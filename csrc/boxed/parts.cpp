@@ -94,23 +94,22 @@ TensorBase layer(const TensorBase& input,
 }  // namespace
 
 bool run_parts(const OperatorEntry& op, Stack& stack) {
+  static const OperatorEntry* linear = Dispatcher::get().find("linear", "");
+  static const OperatorEntry* matmul = Dispatcher::get().find("matmul", "");
+  if (&op != linear && &op != matmul) return false;
   std::span<IValue> args = arguments_on(op, stack);
   // The parts are made of sizes as integers.
   bool symbolic = false;
   each_tensor(args,
               [&](TensorBase& t) { symbolic |= t.impl()->is_symbolic(); });
   if (TAEDA_UNLIKELY(symbolic)) return false;
-  static const OperatorEntry* linear = Dispatcher::get().find("linear", "");
-  static const OperatorEntry* matmul = Dispatcher::get().find("matmul", "");
   TensorBase out;
   if (&op == linear) {
     out = layer(args[0].get<TensorBase>(),
                 args[1].get<TensorBase>(),
                 args[2].is_none() ? TensorBase() : args[2].get<TensorBase>());
-  } else if (&op == matmul) {
-    out = product(args[0].get<TensorBase>(), args[1].get<TensorBase>());
   } else {
-    return false;
+    out = product(args[0].get<TensorBase>(), args[1].get<TensorBase>());
   }
   stack.resize(stack.size() - args.size());
   stack.emplace_back(std::move(out));

@@ -8,16 +8,6 @@
 
 namespace taeda::python {
 
-namespace {
-// What Python sees of an operator. Made when it is first asked for; the table
-// is guarded by the GIL and kept for good.
-struct Face {
-  const OperatorEntry* op;  // as it is seen
-  Ref overload;
-  Kinds kinds;                // of the arguments
-  std::vector<Ref> defaults;  // null where the schema gives none
-};
-
 // Arithmetic with a number is seen as that with a tensor, which the number then
 // stands for: those operators have overloads for numbers only to be quick.
 const OperatorEntry& seen_as(const OperatorEntry& op) {
@@ -31,6 +21,16 @@ const OperatorEntry& seen_as(const OperatorEntry& op) {
   bool fits = found != nullptr && found->info->arguments == op.info->arguments;
   return fits ? *found : op;
 }
+
+namespace {
+// What Python sees of an operator. Made when it is first asked for; the table
+// is guarded by the GIL and kept for good.
+struct Face {
+  const OperatorEntry* op;  // as it is seen
+  Ref overload;
+  Kinds kinds;                // of the arguments
+  std::vector<Ref> defaults;  // null where the schema gives none
+};
 
 // A default as the value that a call would pass.
 Ref default_value(const ArgInfo& a, PyObject* literal, const Kind& kind) {

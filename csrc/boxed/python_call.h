@@ -10,6 +10,13 @@
 
 namespace taeda::python {
 
+// What is set aside while Python, below these keys, computes a call.
+inline constexpr DispatchKeySet kAbovePython{
+    DispatchKey::Functionalize, DispatchKey::Autograd, DispatchKey::Autocast};
+
+// The overload as which Python sees a call.
+const OperatorEntry& seen_as(const OperatorEntry& op);
+
 // The overload's object, and the arguments without those that equal their
 // defaults at the end of the positional ones and wherever among the others.
 struct PythonCall {
@@ -24,5 +31,9 @@ void push_results(const OperatorEntry& op,
                   PyObject* out,
                   std::vector<IValue> given,
                   Stack& stack);
+
+// A result of a view operator is a view for autograd, whoever made it. `args`
+// are the call's arguments.
+void join_view(const OperatorEntry& op, size_t index, IValue& v, IValue* args);
 
 }  // namespace taeda::python

@@ -1,3 +1,4 @@
+#include <taeda/csrc/boxed/known_calls.h>
 #include <taeda/csrc/boxed/module.h>
 #include <taeda/csrc/boxed/python_call.h>
 
@@ -17,8 +18,6 @@ namespace taeda::python {
 // above Python are excluded: a handler computes, it does not record.
 namespace {
 constexpr DispatchKeySet kPython{DispatchKey::Python};
-constexpr DispatchKeySet kAbovePython{
-    DispatchKey::Functionalize, DispatchKey::Autograd, DispatchKey::Autocast};
 
 // The modes of this thread, innermost last; owned references.
 thread_local std::vector<PyObject*> modes;
@@ -152,7 +151,8 @@ IValue result_value(const OperatorEntry& op, PyObject* o, const Kind& kind) {
   return v;
 }
 
-// A tensor of a view operator is a view for autograd, whoever made it.
+}  // namespace
+
 void join_view(const OperatorEntry& op, size_t index, IValue& v, IValue* args) {
   int viewed = viewed_argument(*op.info, index);
   if (viewed < 0 || !args[viewed].is<TensorBase>()) return;
@@ -169,8 +169,6 @@ void join_view(const OperatorEntry& op, size_t index, IValue& v, IValue* args) {
         grad_enabled() ? ViewCreation::Default : ViewCreation::NoGrad);
   });
 }
-
-}  // namespace
 
 void push_results(const OperatorEntry& op,
                   PyObject* out,
@@ -227,6 +225,8 @@ class WrittenVersions {
 };
 
 void hand_over(const OperatorEntry& op, Stack& stack) {
+  KnownCall known(op, stack, /*may_be_known=*/modes.empty());
+  if (known.run(stack)) return;
   std::vector<Ref> tensors = answering(op, stack);
   if (modes.empty() && tensors.empty()) {
     // The thread took over another's state, whose modes it does not have.

@@ -376,3 +376,19 @@ def test_a_counting_mode_over_a_training_step():
     assert count.counts[aten.addmm] == 2
     assert count.counts[aten.mm] == 3  # no gradient of the input is wanted
     assert count.counts[aten.tanh] == 1
+
+
+def test_one_hot_is_made_of_operators():
+    classes, one_hot = taeda.tensor([2, 0]), taeda.nn.functional.one_hot
+    with Log() as log:
+        assert one_hot(classes).tolist() == [[0, 0, 1], [1, 0, 0]]
+        assert one_hot(classes, 4).shape == (2, 4)
+    assert log.names.count("aten.bincount.default") == 1
+    assert log.names.count("aten.scatter.value") == 2
+    with Log():
+        with pytest.raises(RuntimeError, match="num_classes should be positive, got 0"):
+            one_hot(classes, 0)
+        with pytest.raises(RuntimeError, match="number of classes from empty tensor"):
+            one_hot(classes[:0])
+        with pytest.raises(RuntimeError):
+            one_hot(classes, 2)

@@ -241,6 +241,7 @@ class DTensor(Tensor):
 
 
 _dispatch._kinds.append(DTensor)
+taeda._C._know_calls_of(DTensor)
 _dtensor_spec._wrapper_class.append(DTensor)
 
 

@@ -2,13 +2,14 @@
 
 A call is looked up by its overload, its tensors' specs and its other arguments; what is
 found says which tensors are redistributed, which arguments repeat sizes of parts, and
-the specs of the results. So a call that was seen before costs a look-up, the operator
-on the local tensors, and a wrapper.
+the specs of the results. A call that needs only the operator on the parts comes here
+once: equal ones are computed in C++ (Note [Known calls] in csrc/boxed/known_calls.h).
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import taeda
 from taeda import _C
@@ -24,7 +25,6 @@ from ._redistribute import moved
 from ._written_views import noted_view, write_back
 from .placement_types import _MaskPartial
 
-_op_call = _C._op_call
 Tensor = taeda.Tensor
 
 # Key of a call -> its plan. Threads may write the same plan twice, which does no harm;
@@ -52,36 +52,15 @@ class Plan:
         sizes: values of arguments that repeat sizes of parts.
         share: what the result is multiplied by, 1 for nearly all.
         outputs: specs of the results; None where their shapes depend on data.
-        quick: how the results of a call without moves are made tensors, or None.
-        maker, spec: makes the wrapper of a result that is one, and its spec.
-        head, tail, places: of a quick call, sizes among its positional arguments, the
-            values of those that were not given, and where keywords lie among these.
     """
 
-    __slots__ = (
-        "head",
-        "is_written",
-        "maker",
-        "mask",
-        "moves",
-        "outputs",
-        "places",
-        "quick",
-        "share",
-        "sizes",
-        "spec",
-        "tail",
-    )
+    __slots__ = ("is_written", "mask", "moves", "outputs", "share", "sizes")
 
     def __init__(self, moves: list, sizes: dict, outputs) -> None:
         self.moves, self.sizes, self.outputs = moves, sizes, outputs
         self.is_written = False
         self.share = 1.0
         self.mask: _MaskPartial | None = None
-        self.quick = self.maker = self.spec = None
-        self.head: list = []
-        self.tail: tuple = ()
-        self.places: dict = {}
 
 
 class Unhashable(Exception):
@@ -101,128 +80,13 @@ def dispatch(func, types, args=(), kwargs=None):
             meshes, or a call that would change the placement of what it writes.
     """
     kind = _kinds[0]
-    if kwargs:
-        return _with_keywords(kind, func, args, kwargs)
-    entry = func._entry
-    key, local = [entry], []
-    for a in args:
-        c = a.__class__
-        if c is kind:
-            spec = a._spec
-            key.append(spec._token or spec.token)
-            local.append(a._local_tensor)
-        elif c in _VALUES:
-            key += (c, a)
-            local.append(a)
-        elif not _append(key, a):
-            return _dispatch(kind, func, args, {}, None)
-        else:
-            local.append(a)
-    found = tuple(key)
-    plan = _plans.get(found)
-    if plan is None or plan.quick is None:
-        return _dispatch(kind, func, args, {}, found)
-    if plan.head:
-        for place, value in plan.head:
-            local[place] = value
-    try:
-        made = _op_call(entry, (*local, *plan.tail))
-    except RuntimeError:
-        return _dispatch(kind, func, args, {}, found)
-    make = plan.maker
-    if make is None:
-        return plan.quick(kind, made, plan.outputs, args)
-    result = make()
-    result._local_tensor = made
-    result._spec = plan.spec
-    return result
-
-
-def _append(key: list, a) -> bool:
-    """Adds an argument that is no tensor to a key; False if it cannot be in one."""
-    if a.__class__ is float:
-        key.append(float)
-    elif a.__class__ is list and a and a[0].__class__ is int:
-        key.append(tuple(a))
-    else:
-        return False
-    return True
-
-
-def _with_keywords(kind, func, args: tuple, kwargs: dict):
-    """The same for calls with arguments by name, none of which is a tensor."""
-    key, local = [func._entry], []
-    for a in args:
-        if a.__class__ is kind:
-            key.append(a._spec.token)
-            local.append(a._local_tensor)
-            continue
-        if a.__class__ in _VALUES:
-            key += (a.__class__, a)
-        elif not _append(key, a):
-            return _dispatch(kind, func, args, kwargs, None)
-        local.append(a)
-    for name, a in kwargs.items():
-        if a.__class__ not in _VALUES:
-            return _dispatch(kind, func, args, kwargs, None)
-        key += (name, a)
-    found = tuple(key)
-    plan = _plans.get(found)
-    if plan is None or plan.quick is None:
-        return _dispatch(kind, func, args, kwargs, found)
-    for place, value in plan.head:
-        local[place] = value
-    tail = list(plan.tail)
-    for name, a in kwargs.items():
-        tail[plan.places[name]] = a
-    try:
-        made = _op_call(func._entry, (*local, *tail))
-    except RuntimeError:
-        return _dispatch(kind, func, args, kwargs, found)
-    return plan.quick(kind, made, plan.outputs, args)
-
-
-# How results become tensors.
-
-
-def _one(kind, made, outputs, args):
-    return kind._make(made, outputs[0])
-
-
-def _first_argument(kind, made, outputs, args):
-    written = args[0]
-    if "_origin" in written.__dict__:
-        write_back(written)
-    return written
-
-
-def _view(kind, made, outputs, args):
-    viewed = args[0]
-    view = kind._make(made, outputs[0])
-    if "_origin" in viewed.__dict__:
-        view._origin = (viewed, None, ())
-    return view
-
-
-def _list(kind, made, outputs, args):
-    return [kind._make(m, spec) for m, spec in zip(made, outputs, strict=True)]
-
-
-def _tuple(kind, made, outputs, args):
-    return tuple(
-        kind._make(m, spec) if isinstance(m, Tensor) else m
-        for m, spec in zip(made, outputs, strict=True)
-    )
-
-
-def _dispatch(kind, func, args: tuple, kwargs: dict, short: tuple | None):
     handler = HANDLERS.get(func.name())
     if handler is not None:
-        return handler(func, args, kwargs)
+        return handler(func, args, kwargs or {})
     values = dict(
         zip(
             [a.name for a in func._schema.arguments],
-            func._schema.bind(func.name(), args, kwargs),
+            func._schema.bind(func.name(), args, kwargs or {}),
             strict=True,
         )
     )
@@ -245,64 +109,62 @@ def _dispatch(kind, func, args: tuple, kwargs: dict, short: tuple | None):
             _plans.clear()
         if key is not None:
             _plans[key] = plan
-    if short is not None and key is not None and short not in _plans:
-        _shorten(func, args, values, plan, short)
-    return _run(kind, func, values, plan)
+    made = _run(kind, func, values, plan)
+    if key is not None and rows is None and _is_plain(func, values, plan):
+        _remember(func, values, plan)
+    return made
 
 
-def _shorten(func, args: tuple, values: dict, plan: Plan, short: tuple) -> None:
-    """Enters a plan under the key that is made without binding arguments."""
-    quick = _quick(func, values, plan)
-    if quick is None or pattern_for(func).reads_numbers or _is_random(func):
-        return
-    made = Plan(plan.moves, plan.sizes, plan.outputs)
-    made.quick = quick
-    if quick is _one:
-        made.spec = plan.outputs[0]
-        made.maker = made.spec.maker(plan_mesh(values).device_type)
-    names = list(values)
-    given = {**values, **plan.sizes}
-    made.head = [
-        (i, given[n]) for i, n in enumerate(names[: len(args)]) if n in plan.sizes
-    ]
-    made.tail = tuple(given[n] for n in names[len(args) :])
-    made.places = {n: i for i, n in enumerate(names[len(args) :])}
-    if any(isinstance(v, Tensor) for v in made.tail):
-        return
-    if any(n in plan.sizes for n in names[len(args) :]):
-        return
-    _plans[short] = made
+def forget() -> None:
+    """What is known of calls is found out again, since strategies have changed."""
+    _plans.clear()
+    _C._forget_calls()
 
 
-def _quick(func, values: dict, plan: Plan):
-    """How results of a call that needs nothing but the operator are made tensors."""
-    if any(plan.moves) or plan.mask is not None or plan.outputs is None:
-        return None
-    if plan.share != 1:
-        return None
-    mesh = plan_mesh(values)
+def _is_plain(func, values: dict, plan: Plan) -> bool:
+    """Whether such calls need nothing but moves and the operator on the parts."""
+    if plan.mask is not None or plan.outputs is None:
+        return False
+    if any(plan.moves) and (plan.is_written or func.is_view):
+        return False
+    if plan.share != 1 or pattern_for(func).reads_numbers or _is_random(func):
+        return False
+    mesh = _mesh_of(values)
     if mesh is None or mesh.get_coordinate() is None:
-        return None
-    results = func.record.results
+        return False
     if plan.is_written:
-        first = func._schema.arguments[0].alias_info
-        is_one = len(results) == 1 and first is not None and first.is_write
-        return _first_argument if is_one and not plan.sizes else None
-    if len(results) == 1:
-        if not results[0].type.endswith("[]"):
-            one = _view if func.is_view else _one
-            return one if plan.outputs and plan.outputs[0] is not None else None
-        return _list
-    return _tuple if all(not r.type.endswith("[]") for r in results) else None
+        results = func._schema.returns
+        return not plan.sizes and all(
+            r.alias_info and r.alias_info.is_write for r in results
+        )
+    return True
 
 
-def plan_mesh(values: dict):
-    """The mesh of the first distributed tensor that is an argument of its own."""
-    for value in values.values():
-        spec = getattr(value, "_spec", None)
-        if spec is not None:
-            return spec.mesh
-    return None
+def _remember(func, values: dict, plan: Plan) -> None:
+    """Such calls never come here again: they are computed in C++ (known_calls.h)."""
+    names, moves = list(values), {}
+    for i, (item, wanted) in enumerate(zip(_tensors(values), plan.moves, strict=True)):
+        if wanted is not None:
+            moves[i] = partial(moved, spec=item._spec, placements=wanted)
+    sizes = {names.index(name): value for name, value in plan.sizes.items()}
+    device = _mesh_of(values).device_type
+    outputs = [None if s is None else (s.maker(device)(), s) for s in plan.outputs]
+    _C._remember_call(func._entry, moves, sizes, outputs)
+
+
+def _mesh_of(values: dict):
+    """The mesh of the first distributed tensor."""
+    return next((item._spec.mesh for item in _tensors(values)), None)
+
+
+def _tensors(values: dict) -> list:
+    """All distributed tensors among the arguments."""
+    return [
+        item
+        for value in values.values()
+        for item in (value if isinstance(value, (list, tuple)) else (value,))
+        if isinstance(item, _kinds[0])
+    ]
 
 
 def _is_random(func) -> bool:
@@ -311,8 +173,7 @@ def _is_random(func) -> bool:
 
 def _key(kind, func, values: dict) -> tuple:
     reads_numbers = pattern_for(func).reads_numbers
-    # None in front, since a short key may have the same parts.
-    return None, func, *(_part(kind, v, reads_numbers) for v in values.values())
+    return func, *(_part(kind, v, reads_numbers) for v in values.values())
 
 
 def _part(kind, value, reads_numbers: bool):
@@ -395,13 +256,8 @@ def _planned(kind, func, values: dict) -> Plan:
 
 
 def _run(kind, func, values: dict, plan: Plan):
-    specs = [
-        item._spec
-        for value in values.values()
-        for item in (value if isinstance(value, (list, tuple)) else (value,))
-        if isinstance(item, kind)
-    ]
-    mesh = specs[0].mesh
+    spec = _tensors(values)[0]._spec
+    mesh = spec.mesh
     moves = iter(plan.moves)
 
     def local(value):
@@ -417,7 +273,7 @@ def _run(kind, func, values: dict, plan: Plan):
     given = {name: local(value) for name, value in values.items()}
     given.update(plan.sizes)
     if mesh.get_coordinate() is None:
-        made = _absent(plan, func, specs[0])
+        made = _absent(plan, func, spec)
     elif _is_random(func):
         made = random_call(func, values, given, plan.outputs, kind)
     elif plan.mask is not None:
@@ -456,7 +312,7 @@ def _put_back(kind, func, values: dict, given: dict, plan: Plan) -> None:
 
 def _computed(func, given: dict, plan: Plan):
     try:
-        return _op_call(func._entry, tuple(given.values()))
+        return _C._op_call(func._entry, tuple(given.values()))
     except RuntimeError:
         # The whole could be viewed so, and the part has other strides.
         if "size" not in plan.sizes or not func.is_view:

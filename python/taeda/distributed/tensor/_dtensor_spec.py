@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import taeda
@@ -22,11 +23,14 @@ class TensorMeta(NamedTuple):
 
 
 # Note [Tokens of specs]
-# Dispatch looks a call up by its tensors' specs. Equal specs have the same token, made
-# when a spec is first asked for it, so that a look-up hashes addresses in place of
-# meshes and placements. The table only grows, by one entry for each layout that a
-# program uses; `setdefault` on it is atomic under the interpreter's lock.
-_tokens: dict[tuple, object] = {}
+# Dispatch looks a call up by its tensors' specs. Equal specs have the same token, a
+# number made when a spec is first asked for it, so that a look-up hashes numbers in
+# place of meshes and placements. No number is given twice: when the table is emptied,
+# equal specs may get another one, and calls are planned again. `setdefault` is atomic
+# under the interpreter's lock.
+_tokens: dict[tuple, int] = {}
+_numbers = count()
+_MANY = 20_000
 
 # The class of distributed tensors, entered once by the module that has it.
 _wrapper_class: list[type] = []
@@ -51,14 +55,18 @@ class DTensorSpec:
     ) -> None:
         self.mesh, self.placements = mesh, tuple(placements)
         self.tensor_meta = tensor_meta
-        self._token: object = None
+        self._token: int | None = None
         self._maker: partial | None = None
 
     @property
-    def token(self) -> object:
+    def token(self) -> int:
         """Equal specs have the same, see Note [Tokens of specs]."""
         if self._token is None:
-            self._token = _tokens.setdefault(self._key(), object())
+            if len(_tokens) >= _MANY:
+                _tokens.clear()
+            # A plan is of this rank, and ranks of equal meshes may share a process.
+            key = (self.mesh.get_coordinate(), *self._key())
+            self._token = _tokens.setdefault(key, next(_numbers))
         return self._token
 
     def maker(self, device) -> partial:
@@ -142,7 +150,7 @@ class DTensorSpec:
         return isinstance(other, DTensorSpec) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self.token)
+        return hash(self._key())
 
     def __reduce__(self):
         return DTensorSpec, self._key()

@@ -67,7 +67,7 @@ def register_sharding(op):
     def register(function: Callable) -> Callable:
         for overload in op if isinstance(op, (list, tuple)) else [op]:
             _propagate._patterns[overload] = _Registered(function)
-        _dispatch._plans.clear()
+        _dispatch.forget()
         return function
 
     return register
