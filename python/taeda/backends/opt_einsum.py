@@ -52,17 +52,29 @@ class _Strategy:
 
     value = "auto"
     known = ("auto", "greedy", "optimal")
+    assigned = "auto"  # what `flags` may come back to besides
 
     def read(self) -> str | None:
         return self.value if is_available() else None
 
     def write(self, value: str) -> None:
-        if value not in self.known:
+        if value not in (*self.known, self.assigned):
             raise ValueError(
                 f"`strategy` must be one of the following: {list(self.known)} but is "
                 f"{value}"
             )
         self.value = value
+
+
+class _Assigned:
+    """The strategy as an attribute: any that opt_einsum knows, checked by it alone."""
+
+    def read(self) -> str | None:
+        return _switches["strategy"].read()
+
+    def write(self, value: str) -> None:
+        strategy = _switches["strategy"]
+        strategy.value = strategy.assigned = value
 
 
 _switches = {"enabled": _Enabled(), "strategy": _Strategy()}
@@ -79,4 +91,4 @@ def path_of(equation: str, operands) -> list[int] | None:
     return [position for step in steps for position in step]
 
 
-properties(__name__, **_switches)
+properties(__name__, enabled=_switches["enabled"], strategy=_Assigned())

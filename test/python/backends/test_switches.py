@@ -214,7 +214,15 @@ def test_einsum_of_three_operands_takes_the_packages_path(found_paths) -> None:
     taeda.einsum("ij,jk->ik", a, b)
     assert len(found_paths) == 2 and own.enabled
     with pytest.raises(ValueError, match="strategy"):
-        own.strategy = "no_such"
+        own.set_flags(True, "no_such")
+    own.strategy = "auto-hq"  # what the package knows more is its own affair
+    try:
+        with own.flags(strategy="greedy"):
+            assert own.strategy == "greedy"
+        taeda.einsum("ij,jk,kl->il", a, b, c)
+        assert found_paths[2:] == [("ij,jk,kl->il", 3, "auto-hq")]
+    finally:
+        own.strategy = "auto"
 
 
 def test_without_the_package_it_cannot_be_enabled(monkeypatch) -> None:
