@@ -25,6 +25,8 @@ class GroupBackend:
     # Whether ranks may leave the group, and whether collectives' times can be told.
     supports_shrinking = False
     supports_time_estimate = False
+    # Whether its calls are in the flight record, so that ranks can tell of them.
+    keeps_record = False
 
     def __init__(self, rank: int, size: int) -> None:
         self._rank, self._size = rank, size

@@ -9,7 +9,7 @@ import taeda
 from taeda import _distributed as native
 
 from ._backend import GroupBackend
-from ._types import ReduceOp
+from ._types import DistBackendError, PrefixStore, ReduceOp
 from ._work import DoneWork, NativeWork, Work
 from .constants import default_pg_timeout
 
@@ -90,14 +90,32 @@ class CpuBackend(GroupBackend):
         native: this process's part in the group.
         rank: this process's number.
         size: how many ranks there are.
+        group_name: the native part's.
     """
 
     supports_coalescing = True
+    keeps_record = True
 
-    def __init__(self, native, rank: int, size: int) -> None:
+    def __init__(self, native, rank: int, size: int, group_name: str = "") -> None:
         super().__init__(rank, size)
         self._native = native
+        self._group_name = group_name
         self._monitored = 0
+
+    def _report(self) -> str:
+        """What the ranks say of a failure, to be added to its text."""
+        from . import _flight
+
+        return _flight.added(self._group_name)
+
+    def _await(self, work, limit: timedelta) -> None:
+        """Waits for a message; its own failure comes with a report."""
+        try:
+            self._native.wait(work, limit)
+        except DistBackendError as error:
+            if not work.is_completed() or self._native.has_failed:
+                raise
+            raise DistBackendError(f"{error}{self._report()}") from None
 
     def _root(self, root: int, where: str) -> int:
         inside = 0 <= root < self._size
@@ -335,18 +353,18 @@ class CpuBackend(GroupBackend):
         tensor = self._message(tensors, tag, "send")
         self._root(dstRank, "send")
         work = self._native.send(tensor, dstRank, tag, None)
-        return NativeWork(work, tensors, waiter=self._native.wait)
+        return NativeWork(work, tensors, waiter=self._await)
 
     def recv(self, tensors, srcRank: int, tag: int) -> Work:
         tensor = self._message(tensors, tag, "recv")
         self._root(srcRank, "recv")
         work = self._native.receive(tensor, srcRank, tag, None)
-        return NativeWork(work, tensors, waiter=self._native.wait)
+        return NativeWork(work, tensors, waiter=self._await)
 
     def recv_anysource(self, tensors, tag: int) -> Work:
         tensor = self._message(tensors, tag, "recv")
         work = self._native.receive(tensor, -1, tag, None)
-        return NativeWork(work, tensors, waiter=self._native.wait)
+        return NativeWork(work, tensors, waiter=self._await)
 
     def monitored_barrier(
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False
@@ -394,7 +412,7 @@ class CpuBackend(GroupBackend):
             word = "Ranks" if len(missing) > 1 else "Rank"
             raise RuntimeError(
                 f"{word} {ranks} failed to pass monitoredBarrier in "
-                f"{limit / timedelta(milliseconds=1):g} ms"
+                f"{limit / timedelta(milliseconds=1):g} ms{self._report()}"
             )
         for rank in others:
             self._native.send(tokens[rank], rank, tag, limit)
@@ -439,7 +457,8 @@ class ProcessGroupGloo(CpuBackend):
         route: str = "",
     ) -> None:
         group = native.Group(rank, size, group_name, store, timeout, route)
-        super().__init__(group, rank, size)
+        super().__init__(group, rank, size, group_name)
+        self._store, self._route = store, route
 
     def getBackendName(self) -> str:
         return "gloo"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -241,8 +242,19 @@ def init_process_group(
     ranks = list(range(world_size))
     pg = _make_group(ranks, rank, name, store, "0", limit, "default_pg", pg_options)
     _world.default_pg = pg
+    _watch(pg, store)
     if device_id is not None:
         pg.bound_device_id = device_id
+
+
+def _watch(pg: ProcessGroup, store: Store) -> None:
+    """Lets the ranks tell each other where they stand when one fails."""
+    if pg.size() > 1 and any(
+        getattr(b, "keeps_record", False) for b in pg._backends.values()
+    ):
+        from . import _flight
+
+        _flight.begin(store, pg.rank())
 
 
 def _known(config: BackendConfig) -> None:
@@ -459,12 +471,20 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if pg not in _world.pg_map:
         raise ValueError("Invalid process group specified")
     leaving = list(_world.pg_map) if pg is _world.default_pg else [pg]
+    if pg is _world.default_pg:
+        _unwatch()
     for each in reversed(leaving):
         _world.forget(each)
         each.shutdown()
         each._backends.clear()
     if pg is _world.default_pg:
         _world.__init__()  # type: ignore[misc]
+
+
+def _unwatch() -> None:
+    flight = sys.modules.get("taeda.distributed._flight")
+    if flight is not None:
+        flight.end()
 
 
 def abort_process_group(group: ProcessGroup | None = None) -> None:

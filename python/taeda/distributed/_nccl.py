@@ -81,8 +81,9 @@ class ProcessGroupNCCL(GroupBackend):
     and does what TORCH_NCCL_ASYNC_ERROR_HANDLING says: 0 nothing, 1 abort and end the
     process, 2 abort, 3 end the process (the default). Further switches are
     TORCH_NCCL_BLOCKING_WAIT, TORCH_NCCL_HIGH_PRIORITY, TORCH_NCCL_DUMP_ON_TIMEOUT,
-    TORCH_NCCL_DEBUG_INFO_TEMP_FILE, TORCH_NCCL_USE_COMM_NONBLOCKING, each also with
-    TAEDA_ in place of TORCH_.
+    TORCH_NCCL_DEBUG_INFO_TEMP_FILE, TORCH_NCCL_USE_COMM_NONBLOCKING,
+    TORCH_NCCL_ENABLE_MONITORING and TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC (a second thread
+    ends a process whose first stands still), each also with TAEDA_ in place of TORCH_.
 
     Args:
         store: where the ranks meet.
@@ -100,6 +101,8 @@ class ProcessGroupNCCL(GroupBackend):
     NCCLConfig = Config
     supports_coalescing = True
     supports_splitting = True
+    supports_shrinking = True
+    keeps_record = True
 
     def __init__(
         self, store, rank: int, size: int, options=None, *, group_name=""
@@ -117,7 +120,7 @@ class ProcessGroupNCCL(GroupBackend):
         self._comms: dict[str, Communicator] = {}
         self._batch: list | None = None
         self._sequence = 0
-        self._watchdog = Watchdog(self, PrefixStore("watchdog", self._store))
+        self._watchdog = Watchdog(self)
 
     def getBackendName(self) -> str:
         return "nccl"
@@ -208,7 +211,7 @@ class ProcessGroupNCCL(GroupBackend):
         )
         number = native.KINDS[kind]
         record = native.begin_flight(
-            self.group_name, number, self._sequence, size, peer, limit
+            self.group_name, number, self._sequence, tensors[0], size, peer, limit
         )
         with taeda.cuda.device(device):
             comm.stream.wait_stream(taeda.cuda.current_stream(device))
