@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 __all__ = ["explain"]
@@ -74,12 +73,12 @@ def _compared(call: dict[str, Any]) -> str:
     return _asked(call)
 
 
-def _by_text(ranks: dict[int, _Rank], text: Callable[[_Rank], str]) -> dict:
-    """Text -> the ranks whose it is."""
+def _by_text(texts: dict[int, str]) -> list[tuple[str, list[int]]]:
+    """Each text, and the ranks whose it is."""
     found: dict[str, list[int]] = {}
-    for number, rank in ranks.items():
-        found.setdefault(text(rank), []).append(number)
-    return found
+    for rank, text in texts.items():
+        found.setdefault(text, []).append(rank)
+    return list(found.items())
 
 
 def _listed(ranks: list[int]) -> str:
@@ -91,10 +90,12 @@ def _differences(ranks: dict[int, _Rank]) -> list[str]:
     """The first collective that ranks do not agree on."""
     numbers = sorted({n for rank in ranks.values() for n in rank.calls})
     for number in numbers:
-        there = {r: rank for r, rank in ranks.items() if number in rank.calls}
-        found = _by_text(there, lambda rank: _compared(rank.calls[number]))
+        there = {
+            r: rank.calls[number] for r, rank in ranks.items() if number in rank.calls
+        }
+        found = _by_text({r: _compared(call) for r, call in there.items()})
         if len(found) > 1:
-            parts = "; ".join(f"{_listed(who)} {what}" for what, who in found.items())
+            parts = "; ".join(f"{_listed(who)} {what}" for what, who in found)
             return [f"ranks disagree on #{number}: {parts}"]
     return []
 
@@ -106,10 +107,11 @@ def _places(ranks: dict[int, _Rank]) -> list[str]:
     for position in positions:
         late = len(positions) > 1 and position == positions[0]
         here = {r: rank for r, rank in ranks.items() if rank.position == position}
-        found = _by_text(
-            here, lambda rank: f"{rank.stands()}; its program is at {rank.line}"
-        )
-        for text, who in found.items():
+        texts = {
+            r: f"{rank.stands()}; its program is at {rank.line}"
+            for r, rank in here.items()
+        }
+        for text, who in _by_text(texts):
             lines.append(f"{_listed(who)}{' late' if late else ''}: {text}")
     return lines
 

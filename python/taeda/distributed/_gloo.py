@@ -462,3 +462,22 @@ class ProcessGroupGloo(CpuBackend):
 
     def getBackendName(self) -> str:
         return "gloo"
+
+    shrinks_when_aborted = True
+
+    @property
+    def supports_shrinking(self) -> bool:  # type: ignore[override]
+        """Whether the group is over, so that those who are left can make another."""
+        return self._native.has_failed
+
+    def shrink(self, ranks_to_exclude, shrink_flags: int = 0, opts_override=None):
+        # Between hosts, ranks that have not heard of the failure hear of it by this.
+        self.abort()
+        name, *place = self._left(ranks_to_exclude)
+        return ProcessGroupGloo(
+            PrefixStore(f"without {name}/", self._store),
+            *place,
+            self._native.timeout,
+            group_name=f"{self._group_name}~{name}",
+            route=self._route,
+        )

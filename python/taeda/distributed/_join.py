@@ -314,14 +314,25 @@ def _make_group(
     shown = Backend(backend)
     if shown == Backend.UNDEFINED and len(set(made)) == 1:
         shown = Backend(next(iter(made)))
-    _world.pg_map[pg] = (shown, own)
-    _world.pg_names[pg] = name
-    _world.pg_backend_config[pg] = repr(config)
+    _enter(pg, ranks, shown, own, repr(config), tag)
+    return pg
+
+
+def _enter(pg: ProcessGroup, ranks, backend: str, store: Store, config, tag) -> None:
+    """Makes a group known; `ranks` are its global ranks."""
+    _world.pg_map[pg] = (backend, store)
+    _world.pg_names[pg] = pg.group_name
+    _world.pg_backend_config[pg] = config
     _world.pg_group_ranks[pg] = {r: i for i, r in enumerate(ranks)}
     _world.pg_to_tag[pg] = tag
     _world.tags_to_pg.setdefault(tag, []).append(pg)
     _world.group_count += 1
-    return pg
+
+
+def _leave(pg: ProcessGroup) -> None:
+    _world.forget(pg)
+    pg.shutdown()
+    pg._backends.clear()
 
 
 class _DistributedBackendOptions:
@@ -474,9 +485,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if pg is _world.default_pg:
         _unwatch()
     for each in reversed(leaving):
-        _world.forget(each)
-        each.shutdown()
-        each._backends.clear()
+        _leave(each)
     if pg is _world.default_pg:
         _world.__init__()  # type: ignore[misc]
 

@@ -486,6 +486,20 @@ class ProcessGroupNCCL(GroupBackend):
         for comm in self._comms.values():
             comm.abort()
 
+    def shrink(self, ranks_to_exclude, shrink_flags: int = 0, opts_override=None):
+        # What has failed must not be waited for when the group is left.
+        if shrink_flags or self._watchdog.failure is not None:
+            self.abort()
+        name, *place = self._left(ranks_to_exclude)
+        options = opts_override or self.options
+        options._timeout = self._timeout
+        return ProcessGroupNCCL(
+            PrefixStore(f"without {name}/", self._store),
+            *place,
+            options,
+            group_name=f"{self.group_name}~{name}",
+        )
+
     def shutdown(self) -> None:
         if self._watchdog.failure is None:
             for comm in self._comms.values():
