@@ -75,7 +75,8 @@ uint64_t begin_flight(const std::string& group,
                       const py::object& tensor,
                       uint64_t bytes,
                       int peer,
-                      Millis limit) {
+                      Millis limit,
+                      int op) {
   const TensorBase& t = bridge().unwrap(tensor.ptr());
   FlightEntry entry;
   entry.group = group;
@@ -84,6 +85,7 @@ uint64_t begin_flight(const std::string& group,
   entry.head.sequence = sequence;
   entry.head.bytes = bytes;
   entry.head.dtype = t.dtype();
+  entry.head.op = static_cast<ReduceOp>(op);
   entry.shape = Shape(t.sizes());
   entry.peer = peer;
   entry.limit = limit;
@@ -129,6 +131,7 @@ void bind_flight_record(py::module_& m) {
       py::arg("bytes"),
       py::arg("peer"),
       py::arg("timeout"),
+      py::arg("op"),
       "Enters a collective or message that has begun, of a backend whose work "
       "is not a Group's; its number.");
   m.def(

@@ -1,15 +1,19 @@
 """Collectives that return new tensors and leave their inputs as they are.
 
-Each ends before it returns: `wait_tensor` gives its argument back. Groups are given as
-a group, its name, a list of ranks, a mesh of one dimension, or a mesh and a dimension.
+They return before they end: the result is an `AsyncCollectiveTensor`, whose use waits,
+as `wait_tensor` does. Where something traces operators they end at once, and results
+are plain. Groups are given as a group, its name, a list of ranks, a mesh of one
+dimension, or a mesh and a dimension.
 """
 
 from __future__ import annotations
 
 import taeda
 from taeda.autograd import Function
+from taeda.utils._python_dispatch import _get_current_dispatch_mode
 
 from . import _collectives as collectives
+from ._async_tensor import AsyncCollectiveTensor, _Pending
 from ._observers import observed
 from ._process_group import ProcessGroup
 from ._types import ReduceOp
@@ -20,6 +24,7 @@ from .distributed_c10d import (
 )
 
 __all__ = [
+    "AsyncCollectiveTensor",
     "all_gather_into_tensor_coalesced",
     "all_gather_single",
     "all_gather_single_autograd",
@@ -87,8 +92,27 @@ def _resolve_group_name(group, tag: str = "") -> str:
 
 
 def wait_tensor(tensor):
-    """The tensor, once it is there: it is."""
+    """The plain tensor, once the collective that fills it has ended.
+
+    Args:
+        tensor: what a collective of this module returned; another is returned as it is.
+
+    Raises:
+        DistBackendError: the collective failed.
+    """
+    if isinstance(tensor, AsyncCollectiveTensor):
+        return tensor.trigger_wait()
     return tensor
+
+
+def _filled(result, work):
+    """What a collective that runs fills."""
+    if work is None:
+        return result
+    if type(result) is not taeda.Tensor or _get_current_dispatch_mode() is not None:
+        work.wait()
+        return result
+    return AsyncCollectiveTensor(result, _Pending(work))
 
 
 def all_reduce(self, reduceOp: str, group, tag: str = ""):
@@ -102,8 +126,10 @@ def all_reduce(self, reduceOp: str, group, tag: str = ""):
     """
     result = self.detach().clone(memory_format=taeda.contiguous_format)
     observed("all_reduce", None, result)
-    collectives.all_reduce(result, _operation(reduceOp), _resolve_group(group, tag))
-    return result
+    pg = _resolve_group(group, tag)
+    return _filled(
+        result, collectives.all_reduce(result, _operation(reduceOp), pg, async_op=True)
+    )
 
 
 def all_reduce_coalesced(self: list, reduceOp: str, group, tag: str = "") -> list:
@@ -123,8 +149,8 @@ def broadcast(self, src: int, group, tag: str = ""):
     """
     result = self.detach().clone(memory_format=taeda.contiguous_format)
     observed("broadcast", None, result)
-    collectives.broadcast(result, src, _resolve_group(group, tag))
-    return result
+    pg = _resolve_group(group, tag)
+    return _filled(result, collectives.broadcast(result, src, pg, async_op=True))
 
 
 def _gathered(tensor, dim: int, pg: ProcessGroup):
@@ -132,8 +158,9 @@ def _gathered(tensor, dim: int, pg: ProcessGroup):
     shape = (pg.size() * whole.shape[0], *whole.shape[1:])
     out = whole.new_empty(shape)
     observed("all_gather_into_tensor", None, whole)
-    collectives.all_gather_into_tensor(out, whole, pg)
-    return taeda.cat(out.chunk(pg.size()), dim) if dim else out
+    work = collectives.all_gather_into_tensor(out, whole, pg, async_op=True)
+    out = _filled(out, work)
+    return taeda.cat(wait_tensor(out).chunk(pg.size()), dim) if dim else out
 
 
 def all_gather_tensor(self, gather_dim: int, group, tag: str = ""):
@@ -183,8 +210,10 @@ def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group, tag: str
     whole = whole.contiguous()
     out = whole.new_empty((whole.shape[0] // count, *whole.shape[1:]))
     observed("reduce_scatter_tensor", None, whole)
-    collectives.reduce_scatter_tensor(out, whole, _operation(reduceOp), pg)
-    return out
+    work = collectives.reduce_scatter_tensor(
+        out, whole, _operation(reduceOp), pg, async_op=True
+    )
+    return _filled(out, work)
 
 
 reduce_scatter_single = reduce_scatter_tensor
@@ -221,8 +250,10 @@ def all_to_all_single(
     rows = sum(output_split_sizes) if output_split_sizes else whole.shape[0]
     out = whole.new_empty((rows, *whole.shape[1:]))
     observed("all_to_all_single", None, whole)
-    collectives.all_to_all_single(out, whole, output_split_sizes, input_split_sizes, pg)
-    return out
+    work = collectives.all_to_all_single(
+        out, whole, output_split_sizes, input_split_sizes, pg, async_op=True
+    )
+    return _filled(out, work)
 
 
 def permute_tensor(self, src_dst: list[int], group, tag: str = ""):

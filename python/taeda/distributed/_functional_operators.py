@@ -22,24 +22,31 @@ _SCHEMAS = {
 }
 
 
+# As operators they end before they return: nothing but tensors goes through a graph.
+
+
 def _all_reduce(tensor, operation, tag, ranks, size):
-    return functional.all_reduce(tensor, operation, ranks, tag)
+    return functional.wait_tensor(functional.all_reduce(tensor, operation, ranks, tag))
 
 
 def _all_gather(tensor, tag, ranks, size):
-    return functional.all_gather_tensor(tensor, 0, ranks, tag)
+    return functional.wait_tensor(functional.all_gather_tensor(tensor, 0, ranks, tag))
 
 
 def _reduce_scatter(tensor, operation, tag, ranks, size):
-    return functional.reduce_scatter_tensor(tensor, operation, 0, ranks, tag)
+    return functional.wait_tensor(
+        functional.reduce_scatter_tensor(tensor, operation, 0, ranks, tag)
+    )
 
 
 def _all_to_all(tensor, outputs, inputs, tag, ranks, size):
-    return functional.all_to_all_single(tensor, outputs, inputs, ranks, tag)
+    return functional.wait_tensor(
+        functional.all_to_all_single(tensor, outputs, inputs, ranks, tag)
+    )
 
 
 def _broadcast(tensor, source, tag, ranks, size):
-    return functional.broadcast(tensor, source, ranks, tag)
+    return functional.wait_tensor(functional.broadcast(tensor, source, ranks, tag))
 
 
 def _wait(tensor):

@@ -195,7 +195,17 @@ class ProcessGroupNCCL(GroupBackend):
     # Running.
 
     def _run(
-        self, kind, tensors, outputs, body, timeout, *, peer=-1, comm=None, host=False
+        self,
+        kind,
+        tensors,
+        outputs,
+        body,
+        timeout,
+        *,
+        op=ReduceOp.SUM,
+        peer=-1,
+        comm=None,
+        host=False,
     ) -> Work:
         """Runs `body(comm)` on the communicator's stream, behind the current one."""
         if self._watchdog.failure is not None:
@@ -209,9 +219,16 @@ class ProcessGroupNCCL(GroupBackend):
             f"{kind} #{self._sequence} of {tensors[0].dtype}, {size} bytes at rank "
             f"{self._rank} of {self._size} in group {self.group_name!r}"
         )
-        number = native.KINDS[kind]
+        scaled = op.name == "PREMUL_SUM"
         record = native.begin_flight(
-            self.group_name, number, self._sequence, tensors[0], size, peer, limit
+            self.group_name,
+            native.KINDS[kind],
+            self._sequence,
+            tensors[0],
+            size,
+            peer,
+            limit,
+            ReduceOp.SUM.value if scaled else op.value,
         )
         with taeda.cuda.device(device):
             comm.stream.wait_stream(taeda.cuda.current_stream(device))
@@ -270,7 +287,7 @@ class ProcessGroupNCCL(GroupBackend):
             number = self._operation(op, x, comm)
             self._call("ncclAllReduce", comm, at, at, x.numel(), kind, number)
 
-        return self._run("all_reduce", [x], tensors, body, opts.timeout)
+        return self._run("all_reduce", [x], tensors, body, opts.timeout, op=op)
 
     def broadcast(self, tensors, opts) -> Work:
         x = _contiguous(tensors[0], "broadcast")
@@ -289,7 +306,7 @@ class ProcessGroupNCCL(GroupBackend):
             number, root = self._operation(op, x, comm), opts.rootRank
             self._call("ncclReduce", comm, at, at, x.numel(), kind, number, root)
 
-        return self._run("reduce", [x], tensors, body, opts.timeout)
+        return self._run("reduce", [x], tensors, body, opts.timeout, op=op)
 
     def _allgather_base(self, output, input, opts) -> Work:
         x = _contiguous(input, "all_gather_into_tensor")
@@ -349,7 +366,9 @@ class ProcessGroupNCCL(GroupBackend):
             number = self._operation(op, x, comm)
             self._call("ncclReduceScatter", comm, *places, number)
 
-        return self._run("reduce_scatter", [x, out], [output], body, opts.timeout)
+        return self._run(
+            "reduce_scatter", [x, out], [output], body, opts.timeout, op=op
+        )
 
     def reduce_scatter(self, output_tensors, input_tensors, opts) -> Work:
         output, inputs = output_tensors[0], input_tensors[0]
