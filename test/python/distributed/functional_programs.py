@@ -75,6 +75,18 @@ def used(rank: int, world: int):
         "pickled": pickle.loads(pickle.dumps(new())).tolist(),
         "copied": copy.deepcopy(new()).tolist(),
         "again": functional.all_reduce(new(), "sum", pg).tolist(),
+        "chained": functional.all_gather_tensor(
+            functional.all_to_all_single(
+                functional.reduce_scatter_tensor(
+                    functional.broadcast(new().view(2, 1), 0, pg), "sum", 0, pg
+                ).expand(2, 1),
+                None,
+                None,
+                pg,
+            ),
+            0,
+            pg,
+        ).tolist(),
         "cat": taeda.cat([new(), new()]).tolist(),
         "several": [
             t.tolist() for t in functional.all_reduce_coalesced([into, into], "max", pg)
@@ -107,3 +119,24 @@ def failed(rank: int, world: int):
             texts.append(str(error))
     Path("told").touch()
     return texts
+
+
+def traced(rank: int, world: int):
+    """Programs with collectives are compiled whole, and noted by who traces."""
+    from taeda.fx.experimental.proxy_tensor import make_fx
+
+    join(".", rank, world)
+
+    def program(x):
+        pg = dist.group.WORLD
+        y = functional.wait_tensor(functional.all_reduce(x * 2, "sum", pg))
+        y = functional.all_gather_tensor(y + rank, 1, pg)
+        y = functional.reduce_scatter_tensor(y, "avg", 1, pg)
+        y = functional.broadcast(y, 1, pg)
+        return functional.all_to_all_single(y, None, None, pg) + 1
+
+    x = taeda.arange(8.0).view(4, 2) * (rank + 1)
+    graph = make_fx(program, tracing_mode="fake")(x).graph
+    names = [str(n.target) for n in graph.nodes if "c10d" in str(n.target)]
+    compiled = taeda.compile(program, fullgraph=True)
+    return program(x).tolist(), compiled(x).tolist(), compiled(x + 1).tolist(), names

@@ -36,6 +36,7 @@ def test_every_use_waits(tmp_path):
             assert got[name] == [2.0, 4.0], name
         assert got["item"] == 2.0 and got["again"] == [4.0, 8.0]
         assert got["text"] == "AsyncCollectiveTensor(tensor([2., 4.]))"
+        assert got["chained"] == [[4.0], [8.0]] * 2
         assert got["cat"] == [2.0, 4.0] * 2
         assert got["several"] == [[2.0, 4.0]] * 2
 
@@ -52,3 +53,17 @@ def test_an_error_is_raised_by_each_use(tmp_path):
     for text in texts:
         assert "all_reduce #1" in text and "timed out after 1000 ms" in text, texts
         assert "rank 1 late: before its first collective" in text, texts
+
+
+def test_they_are_compiled_and_traced(tmp_path):
+    for got in run(tmp_path, "functional_programs.traced", 2):
+        assert not isinstance(got, str), got
+        eager, compiled, other, names = got
+        assert compiled == eager and other != eager
+        assert [name.split(".")[-2] for name in names] == [
+            "all_reduce",
+            "all_gather_into_tensor",
+            "reduce_scatter_tensor",
+            "broadcast",
+            "all_to_all_single",
+        ]
