@@ -408,11 +408,12 @@ class CpuBackend(GroupBackend):
                 if not wait_all_ranks:
                     break
         if missing:
+            self._report()  # to the log: the text names those who are missing alone
             ranks = ", ".join(map(str, missing))
             word = "Ranks" if len(missing) > 1 else "Rank"
             raise RuntimeError(
                 f"{word} {ranks} failed to pass monitoredBarrier in "
-                f"{limit / timedelta(milliseconds=1):g} ms{self._report()}"
+                f"{limit / timedelta(milliseconds=1):g} ms"
             )
         for rank in others:
             self._native.send(tokens[rank], rank, tag, limit)

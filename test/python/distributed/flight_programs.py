@@ -100,3 +100,20 @@ def subgroup(rank: int, world: int):
     if rank > 0:
         return _stuck("told.0")
     return _end_of(rank, _told(lambda: dist.barrier(group=pair)))
+
+
+def barrier(rank: int, world: int):
+    """A monitored barrier names those who are missing; the log says where they are."""
+    import logging
+    from datetime import timedelta
+
+    told: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())
+    logging.getLogger("taeda.distributed").addHandler(handler)
+    join(".", rank, world, 5.0)
+    if rank > 0:
+        return _stuck("told.0")
+    limit = timedelta(seconds=1)
+    text, seconds = _told(lambda: dist.monitored_barrier(None, limit, True))
+    return _end_of(rank, (text, seconds, told))

@@ -114,3 +114,10 @@ def test_exchanges_of_other_sizes_agree():
     calls = [_call(1, "all_to_all", "started", sizes=[n]) for n in (1, 2)]
     text = explain("g", [0, 1], 0, _answers([calls[0]], [calls[1]]))
     assert "disagree" not in text and "late" not in text
+
+
+def test_a_monitored_barrier_tells_the_log(tmp_path):
+    (text, seconds, told), _, _ = run(tmp_path, "flight_programs.barrier", 3)
+    assert text == "Ranks 1, 2 failed to pass monitoredBarrier in 1000 ms"
+    assert seconds < 1 + MORE and len(told) == 1
+    assert "ranks 1, 2: before its first collective; its program is at" in told[0], told
