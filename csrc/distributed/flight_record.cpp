@@ -25,7 +25,25 @@ size_t most_entries() {
   return 2000;
 }
 
+// Set once, by the module that gathers.
+std::mutex reporter_mutex;
+Reporter reporter;
+
 }  // namespace
+
+void set_reporter(Reporter given) {
+  std::lock_guard lock(reporter_mutex);
+  reporter = std::move(given);
+}
+
+std::string report_of(const std::string& group) {
+  Reporter found;
+  {
+    std::lock_guard lock(reporter_mutex);
+    found = reporter;
+  }
+  return found ? found(group) : "";
+}
 
 const char* name_of(FlightEntry::State state) {
   constexpr std::array names{"scheduled", "started", "completed", "failed"};

@@ -4,11 +4,28 @@
 
 #include <taeda/csrc/distributed/call.h>
 
+#include <algorithm>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
 namespace taeda::distributed {
+
+// The shape of the tensor that a rank gives; dimensions beyond are left out.
+struct Shape {
+  static constexpr size_t kMost = 8;
+  std::array<int64_t, kMost> sizes{};
+  uint8_t dims = 0;
+  bool known = false;  // a barrier has none
+
+  Shape() = default;
+  template <class Sizes>
+  explicit Shape(const Sizes& given)
+      : dims(static_cast<uint8_t>(std::min(given.size(), kMost))), known(true) {
+    std::copy_n(given.begin(), dims, sizes.begin());
+  }
+};
 
 struct FlightEntry {
   enum class State : uint8_t { Scheduled, Started, Completed, Failed };
@@ -16,6 +33,7 @@ struct FlightEntry {
   std::string group;
   std::string place;  // "train.py:12", of the caller
   Head head;
+  Shape shape;
   int peer = -1;
   Millis limit{0};
   State state = State::Scheduled;
@@ -45,5 +63,11 @@ class FlightRecord {
   std::vector<FlightEntry> ring_;
   uint64_t next_ = 0;
 };
+
+// What the ranks of a group say when one of its collectives has failed here,
+// from whoever gathers it; nothing by default. It is added to the error's text.
+using Reporter = std::function<std::string(const std::string& group)>;
+void set_reporter(Reporter reporter);
+std::string report_of(const std::string& group);
 
 }  // namespace taeda::distributed

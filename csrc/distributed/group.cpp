@@ -43,7 +43,10 @@ void Group::shut_down() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Group::abort(const std::string& reason) { channel_->abort(reason); }
+void Group::abort(const std::string& reason) {
+  aborted_ = true;
+  channel_->abort(reason);
+}
 
 Millis Group::limit_of(const Options& options) const {
   return options.limit == Millis::zero() ? limit() : options.limit;
@@ -54,6 +57,7 @@ uint64_t Group::record(const Head& head, const Options& options, int peer) {
   entry.group = place_.group;
   entry.place = options.where;
   entry.head = head;
+  entry.shape = options.shape;
   entry.peer = peer;
   entry.limit = limit_of(options);
   return FlightRecord::instance().add(std::move(entry));
@@ -96,12 +100,24 @@ void Group::execute(Task& task) {
   std::exception_ptr error;
   try {
     task.body(*channel_, {task.head, after(task.limit), task.limit});
+    record.end(task.record, /*well=*/true);
+  } catch (const DistError& failure) {
+    failed_ = true;
+    record.end(task.record, /*well=*/false);
+    error = explained(failure);
   } catch (...) {
+    record.end(task.record, /*well=*/false);
     error = std::current_exception();
   }
-  record.end(task.record, !error);
   task.body = nullptr;
   task.work->complete(std::move(error));
+}
+
+// Who aborts a group knows why it has ended.
+std::exception_ptr Group::explained(const DistError& error) const {
+  const std::string report = aborted_ ? "" : report_of(place_.group);
+  return std::make_exception_ptr(
+      DistError(error.fault(), error.what() + report));
 }
 
 void Group::serve() {

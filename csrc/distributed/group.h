@@ -23,6 +23,7 @@ class Group {
     bool async = false;
     Millis limit{0};             // none given: the group's
     std::string where;           // the caller's line
+    Shape shape;                 // for the record
     std::shared_ptr<void> keep;  // what the body reads and writes
   };
   // Runs it here where nothing else runs and nobody asked for `async`, in the
@@ -44,6 +45,8 @@ class Group {
 
   const Place& place() const { return place_; }
   const char* channel_name() const { return channel_->name(); }
+  // Whether a collective failed or the group was aborted: no more can run.
+  bool has_failed() const { return failed_ || aborted_; }
   Millis limit() const { return limit_.load(); }
   void set_limit(Millis limit) { limit_ = limit; }
   uint64_t sequence() const { return sequence_.load(); }
@@ -58,6 +61,7 @@ class Group {
   };
   void execute(Task& task);
   void serve();
+  std::exception_ptr explained(const DistError& error) const;
   uint64_t record(const Head& head, const Options& options, int peer);
   Millis limit_of(const Options& options) const;
   std::shared_ptr<Work> follow(std::shared_ptr<Work> work, uint64_t id);
@@ -67,6 +71,8 @@ class Group {
   std::atomic<Millis> limit_;
   std::unique_ptr<Channel> channel_;
   std::atomic<uint64_t> sequence_ = 0;
+  std::atomic<bool> aborted_ = false;
+  std::atomic<bool> failed_ = false;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::deque<Task> queue_;

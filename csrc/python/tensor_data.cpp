@@ -39,6 +39,7 @@ TensorBase memory_of(const TensorBase& given, Reading reading) {
               "elements");
   if (t.is_cpu() && !t.is_conj() && !t.is_neg()) return t;
   BelowAutograd guard;
+  GilRelease gil(!t.is_cpu());  // a device may take any time
   return t.is_cpu() ? contiguous(t) : on_cpu(t);
 }
 

@@ -19,7 +19,7 @@ TensorBase convert(const TensorBase& t,
       format == MemoryFormat::Preserve || t.suggest_memory_format() == format;
   if (!copy && same_device && t.dtype() == dtype && same_format) return t;
   bool large = !t.impl()->is_symbolic() && t.numel() > kReleaseGilAbove;
-  GilRelease gil(large);
+  GilRelease gil(large || !same_device);  // a device may take any time
   // Only what changes is named, for modes that look at the call.
   std::optional<ScalarType> new_dtype;
   if (t.dtype() != dtype) new_dtype = dtype;

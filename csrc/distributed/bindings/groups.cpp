@@ -38,32 +38,6 @@ std::vector<Span> spans_of(const Tensors& list) {
   return found;
 }
 
-// The line of the first frame outside of this package, "train.py:12".
-std::string caller() {
-  static const auto& package = *new std::string([] {
-    auto path =
-        py::module_::import("taeda").attr("__file__").cast<std::string>();
-    return path.substr(0, path.rfind('/') + 1);
-  }());
-  PyFrameObject* frame = PyEval_GetFrame();
-  Py_XINCREF(frame);
-  std::string text;
-  while (frame != nullptr) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    Py_ssize_t size = 0;
-    const char* name = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
-    const std::string_view file(name, name ? static_cast<size_t>(size) : 0);
-    const bool outside = !file.starts_with(package);
-    if (outside) text = str_cat(file, ":", PyFrame_GetLineNumber(frame));
-    Py_DECREF(code);
-    PyFrameObject* back = outside ? nullptr : PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = back;
-  }
-  PyErr_Clear();
-  return text;
-}
-
 struct Asked {
   bool async;
   std::optional<Millis> limit;
@@ -71,18 +45,27 @@ struct Asked {
 
 using WorkPtr = std::shared_ptr<Work>;
 
-Group::Options options_of(const Asked& asked, std::shared_ptr<void> keep) {
-  return {asked.async, asked.limit.value_or(Millis(0)), caller(), keep};
+// What others compare, and what is only told.
+struct Told {
+  Head head;
+  Shape shape;
+};
+
+Group::Options options_of(const Asked& asked,
+                          const Shape& shape,
+                          std::shared_ptr<void> keep) {
+  const Millis limit = asked.limit.value_or(Millis(0));
+  return {asked.async, limit, calling_line(), shape, std::move(keep)};
 }
 
 WorkPtr run(Group& g,
-            const Head& head,
+            const Told& told,
             const Asked& asked,
             std::shared_ptr<void> keep,
             Group::Body body) {
-  auto options = options_of(asked, std::move(keep));
+  auto options = options_of(asked, told.shape, std::move(keep));
   py::gil_scoped_release release;
-  return g.run(head, std::move(body), std::move(options));
+  return g.run(told.head, std::move(body), std::move(options));
 }
 
 std::shared_ptr<Tensors> kept(Tensors list) {
@@ -99,17 +82,19 @@ Reduction reduction(const Group& g,
   return r;
 }
 
-Head head_of(Kind kind, const TensorBase& t, int root = -1) {
-  return {.bytes = t.nbytes(), .root = root, .kind = kind, .dtype = t.dtype()};
+Told told_of(Kind kind, const TensorBase& t, int root = -1) {
+  const Head head{
+      .bytes = t.nbytes(), .root = root, .kind = kind, .dtype = t.dtype()};
+  return {head, Shape(t.sizes())};
 }
 
 WorkPtr all_reduce(Group& g, const py::object& tensor, int op, Asked asked) {
   auto keep = kept(tensors_of(py::make_tuple(tensor)));
   const TensorBase& t = keep->front();
   const auto r = reduction(g, "all_reduce", op, t.dtype());
-  Head head = head_of(Kind::AllReduce, t);
-  head.op = r.op;
-  return run(g, head, asked, keep, [r, t](Channel& c, const Call& call) {
+  Told told = told_of(Kind::AllReduce, t);
+  told.head.op = r.op;
+  return run(g, told, asked, keep, [r, t](Channel& c, const Call& call) {
     c.all_reduce(call, r, t.mutable_raw_data(), t.numel());
   });
 }
@@ -119,9 +104,9 @@ WorkPtr reduce_to(
   auto keep = kept(tensors_of(py::make_tuple(tensor)));
   const TensorBase& t = keep->front();
   const auto r = reduction(g, "reduce", op, t.dtype());
-  Head head = head_of(Kind::Reduce, t, root);
-  head.op = r.op;
-  return run(g, head, asked, keep, [r, t](Channel& c, const Call& call) {
+  Told told = told_of(Kind::Reduce, t, root);
+  told.head.op = r.op;
+  return run(g, told, asked, keep, [r, t](Channel& c, const Call& call) {
     c.reduce(call, r, t.mutable_raw_data(), t.numel());
   });
 }
@@ -129,8 +114,8 @@ WorkPtr reduce_to(
 WorkPtr broadcast(Group& g, const py::object& tensor, int root, Asked asked) {
   auto keep = kept(tensors_of(py::make_tuple(tensor)));
   const TensorBase& t = keep->front();
-  const Head head = head_of(Kind::Broadcast, t, root);
-  return run(g, head, asked, keep, [t](Channel& c, const Call& call) {
+  const Told told = told_of(Kind::Broadcast, t, root);
+  return run(g, told, asked, keep, [t](Channel& c, const Call& call) {
     c.broadcast(call, span_of(t));
   });
 }
@@ -153,9 +138,9 @@ WorkPtr all_gather(Group& g,
                    const py::object& tensor,
                    Asked asked) {
   auto keep = kept_with(outs, tensor);
-  const Head head = head_of(Kind::AllGather, keep->back());
+  const Told told = told_of(Kind::AllGather, keep->back());
   return run(
-      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+      g, told, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
         c.all_gather(call, span_of(k->back()), all_but_last(*k));
       });
 }
@@ -166,9 +151,9 @@ WorkPtr gather(Group& g,
                int root,
                Asked asked) {
   auto keep = kept_with(outs, tensor);
-  const Head head = head_of(Kind::Gather, keep->back(), root);
+  const Told told = told_of(Kind::Gather, keep->back(), root);
   return run(
-      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+      g, told, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
         c.gather(call, span_of(k->back()), all_but_last(*k));
       });
 }
@@ -179,9 +164,9 @@ WorkPtr scatter(Group& g,
                 int root,
                 Asked asked) {
   auto keep = kept_with(ins, out);
-  const Head head = head_of(Kind::Scatter, keep->back(), root);
+  const Told told = told_of(Kind::Scatter, keep->back(), root);
   return run(
-      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+      g, told, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
         c.scatter(call, all_but_last(*k), span_of(k->back()));
       });
 }
@@ -194,10 +179,10 @@ WorkPtr reduce_scatter(Group& g,
   auto keep = kept_with(ins, out);
   const TensorBase& t = keep->back();
   const auto r = reduction(g, "reduce_scatter", op, t.dtype());
-  Head head = head_of(Kind::ReduceScatter, t);
-  head.op = r.op;
+  Told told = told_of(Kind::ReduceScatter, t);
+  told.head.op = r.op;
   return run(
-      g, head, asked, keep, [r, k = keep.get()](Channel& c, const Call& call) {
+      g, told, asked, keep, [r, k = keep.get()](Channel& c, const Call& call) {
         const TensorBase& to = k->back();
         c.reduce_scatter(
             call, r, all_but_last(*k), to.mutable_raw_data(), to.numel());
@@ -210,16 +195,17 @@ WorkPtr all_to_all(Group& g,
                    Asked asked) {
   using Both = std::pair<Tensors, Tensors>;
   auto keep = std::make_shared<Both>(tensors_of(outs), tensors_of(ins));
-  const Head head{.kind = Kind::AllToAll, .dtype = keep->first.front().dtype()};
+  const ScalarType dtype = keep->first.front().dtype();
+  const Told told{{.kind = Kind::AllToAll, .dtype = dtype}, {}};
   return run(
-      g, head, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
+      g, told, asked, keep, [k = keep.get()](Channel& c, const Call& call) {
         c.all_to_all(call, spans_of(k->second), spans_of(k->first));
       });
 }
 
 WorkPtr barrier(Group& g, Asked asked) {
   return run(g,
-             {.kind = Kind::Barrier},
+             {{.kind = Kind::Barrier}, {}},
              asked,
              nullptr,
              [](Channel& c, const Call& call) { c.barrier(call); });
@@ -232,7 +218,8 @@ WorkPtr send(Group& g,
              std::optional<Millis> limit) {
   auto keep = kept(tensors_of(py::make_tuple(tensor)));
   const Span data = span_of(keep->front());
-  auto options = options_of({true, limit}, keep);
+  const Shape shape(keep->front().sizes());
+  auto options = options_of({true, limit}, shape, keep);
   py::gil_scoped_release release;
   return g.send(data, to, tag, std::move(options));
 }
@@ -244,7 +231,8 @@ WorkPtr receive(Group& g,
                 std::optional<Millis> limit) {
   auto keep = kept(tensors_of(py::make_tuple(tensor)));
   const Span data = span_of(keep->front());
-  auto options = options_of({true, limit}, keep);
+  const Shape shape(keep->front().sizes());
+  auto options = options_of({true, limit}, shape, keep);
   py::gil_scoped_release release;
   return g.receive(data, from, tag, std::move(options));
 }
@@ -340,6 +328,7 @@ void bind_groups(py::module_& m) {
       .def("shut_down", &Group::shut_down, Released())
       .def_property("timeout", &Group::limit, &Group::set_limit)
       .def_property_readonly("sequence", &Group::sequence)
+      .def_property_readonly("has_failed", &Group::has_failed)
       .def_property_readonly("channel", &Group::channel_name);
 }
 
@@ -363,79 +352,6 @@ void bind_mpi(py::module_& m) {
       [] { mpi::Library::get().end(); },
       Released(),
       "Ends MPI where it was begun here and no group has failed.");
-}
-
-void bind_flight_record(py::module_& m) {
-  py::dict kinds;
-  for (int k = 0; k <= static_cast<int>(Kind::Receive); ++k) {
-    kinds[name_of(static_cast<Kind>(k))] = k;
-  }
-  m.attr("KINDS") = kinds;
-  m.def(
-      "flight_record",
-      [] {
-        py::list list;
-        for (const auto& e : FlightRecord::instance().entries()) {
-          py::dict d;
-          d["record_id"] = e.id;
-          d["pg_name"] = e.group;
-          d["collective"] = name_of(e.head.kind);
-          d["collective_seq_id"] = e.head.sequence;
-          d["bytes"] = e.head.bytes;
-          d["dtype"] = std::string(dtype_name(e.head.dtype));
-          d["root"] = e.head.root;
-          d["peer"] = e.peer;
-          d["state"] = name_of(e.state);
-          d["caller"] = e.place;
-          d["timeout_ms"] = e.limit.count();
-          d["time_created_ns"] = e.created;
-          d["time_started_ns"] = e.started;
-          d["time_ended_ns"] = e.ended;
-          list.append(d);
-        }
-        return list;
-      },
-      "The last collectives and messages of this process, oldest first.");
-  // For backends whose work is not a Group's.
-  m.def(
-      "begin_flight",
-      [](const std::string& group,
-         int kind,
-         uint64_t sequence,
-         uint64_t bytes,
-         int peer,
-         Millis limit) {
-        FlightEntry entry;
-        entry.group = group;
-        entry.place = caller();
-        entry.head.kind = static_cast<Kind>(kind);
-        entry.head.sequence = sequence;
-        entry.head.bytes = bytes;
-        entry.peer = peer;
-        entry.limit = limit;
-        auto& record = FlightRecord::instance();
-        const uint64_t id = record.add(std::move(entry));
-        record.start(id);
-        return id;
-      },
-      py::arg("group"),
-      py::arg("kind"),
-      py::arg("sequence"),
-      py::arg("bytes"),
-      py::arg("peer"),
-      py::arg("timeout"),
-      "Enters a collective or message that has begun; its number.");
-  m.def(
-      "end_flight",
-      [](uint64_t id, bool well) { FlightRecord::instance().end(id, well); },
-      py::arg("id"),
-      py::arg("well"),
-      "Enters the end of one.");
-  m.def(
-      "reset_flight_record",
-      [](size_t most) { FlightRecord::instance().reset(most); },
-      py::arg("size"),
-      "Forgets all entries; keeps `size` from now on.");
 }
 
 }  // namespace taeda::distributed

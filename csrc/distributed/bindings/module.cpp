@@ -111,4 +111,5 @@ PYBIND11_MODULE(_distributed, m) {
   bind_groups(m);
   bind_mpi(m);
   bind_flight_record(m);
+  bind_heartbeat(m);
 }

@@ -22,9 +22,13 @@ class GroupBackend:
 
     supports_splitting = False
     supports_coalescing = False
-    # Whether ranks may leave the group, and whether collectives' times can be told.
+    # Whether ranks may leave the group, now or once it was aborted, and whether
+    # collectives' times can be told.
     supports_shrinking = False
+    shrinks_when_aborted = False
     supports_time_estimate = False
+    # Whether its calls are in the flight record, so that ranks can tell of them.
+    keeps_record = False
 
     def __init__(self, rank: int, size: int) -> None:
         self._rank, self._size = rank, size
@@ -80,8 +84,20 @@ class GroupBackend:
         raise self._unsupported("resume")
 
     def shrink(self, ranks_to_exclude, shrink_flags: int = 0, opts_override=None):
-        """A backend of the other ranks."""
+        """A backend of the other ranks; all of them call it.
+
+        Args:
+            ranks_to_exclude: ranks of this group that are lost or not wanted.
+            shrink_flags: 1 ends what runs in this group with an error first.
+            opts_override: what the backend takes, in place of its own.
+        """
         raise self._unsupported("shrink")
+
+    def _left(self, excluded) -> tuple[str, int, int]:
+        """A name for those who are left of this group, this rank's place, how many."""
+        name = "_".join(map(str, sorted(excluded)))
+        ranks = [r for r in range(self._size) if r not in excluded]
+        return name, ranks.index(self._rank), len(ranks)
 
     def allreduce(self, tensors, opts) -> Work:
         raise self._lacks("all_reduce")

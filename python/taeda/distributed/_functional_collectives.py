@@ -1,6 +1,8 @@
 """Collectives that return new tensors and leave their inputs as they are.
 
-Each ends before it returns: `wait_tensor` gives its argument back. Groups are given as
+They return before they end: the result is an `AsyncCollectiveTensor`, whose use waits,
+as `wait_tensor` does. Where a program is compiled or traced they are operators of
+`taeda.ops._c10d_functional`, which end at once with plain results. Groups are given as
 a group, its name, a list of ranks, a mesh of one dimension, or a mesh and a dimension.
 """
 
@@ -8,18 +10,20 @@ from __future__ import annotations
 
 import taeda
 from taeda.autograd import Function
+from taeda.utils._python_dispatch import _get_current_dispatch_mode
 
 from . import _collectives as collectives
+from ._async_tensor import AsyncCollectiveTensor, _Pending
+from ._functional_groups import (  # noqa: F401 (also under this module's name)
+    _operation,
+    _resolve_group,
+    _resolve_group_name,
+)
 from ._observers import observed
 from ._process_group import ProcessGroup
-from ._types import ReduceOp
-from .device_mesh import DeviceMesh
-from .distributed_c10d import (
-    _find_or_create_pg_by_ranks_and_tag,
-    _resolve_process_group,
-)
 
 __all__ = [
+    "AsyncCollectiveTensor",
     "all_gather_into_tensor_coalesced",
     "all_gather_single",
     "all_gather_single_autograd",
@@ -45,50 +49,31 @@ __all__ = [
     "wait_tensor",
 ]
 
-_OPERATIONS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor")
-
-
-def _operation(name) -> ReduceOp:
-    if isinstance(name, ReduceOp):
-        return name
-    if name.lower() not in _OPERATIONS:
-        raise ValueError(f"reduceOp: expected one of {_OPERATIONS}, got {name!r}")
-    return getattr(ReduceOp, name.upper())
-
-
-def _resolve_group(group, tag: str = "") -> ProcessGroup:
-    """The group that any of its descriptions means."""
-    if isinstance(group, ProcessGroup):
-        return group
-    if isinstance(group, str):
-        return _resolve_process_group(group)
-    if isinstance(group, DeviceMesh):
-        if group.ndim != 1:
-            raise AssertionError(
-                "Only 1D mesh is supported, pass in (DeviceMesh, int) together if "
-                "mesh > 1D"
-            )
-        return group.get_group()
-    if isinstance(group, tuple):
-        return group[0].get_group(group[1])
-    if isinstance(group, list):
-        flat = [
-            r for part in group for r in (part if isinstance(part, list) else [part])
-        ]
-        return _find_or_create_pg_by_ranks_and_tag(tag, flat, len(flat))
-    raise ValueError(
-        "Invalid type for group, must be one of List, ProcessGroup, DeviceMesh, or "
-        f"(DeviceMesh, int), got {group!r}"
-    )
-
-
-def _resolve_group_name(group, tag: str = "") -> str:
-    return _resolve_group(group, tag).group_name
-
 
 def wait_tensor(tensor):
-    """The tensor, once it is there: it is."""
+    """The plain tensor, once the collective that fills it has ended.
+
+    Args:
+        tensor: what a collective of this module returned; another is returned as it is.
+
+    Raises:
+        DistBackendError: the collective failed.
+    """
+    if isinstance(tensor, AsyncCollectiveTensor):
+        return tensor.trigger_wait()
     return tensor
+
+
+def _is_traced() -> bool:
+    """Whether operators are noted: by the compiler, or by a mode."""
+    return taeda.compiler.is_compiling() or _get_current_dispatch_mode() is not None
+
+
+def _filled(result, work):
+    """What a collective that runs fills."""
+    if work is None:
+        return result
+    return AsyncCollectiveTensor(result, _Pending(work))
 
 
 def all_reduce(self, reduceOp: str, group, tag: str = ""):
@@ -100,10 +85,14 @@ def all_reduce(self, reduceOp: str, group, tag: str = ""):
         group: the ranks.
         tag: of a group of listed ranks.
     """
+    pg, operation = _resolve_group(group, tag), _operation(reduceOp)
+    if _is_traced():
+        name = operation.name.lower()
+        return taeda.ops._c10d_functional.all_reduce(self, name, pg.group_name)
     result = self.detach().clone(memory_format=taeda.contiguous_format)
     observed("all_reduce", None, result)
-    collectives.all_reduce(result, _operation(reduceOp), _resolve_group(group, tag))
-    return result
+    work = collectives.all_reduce(result, operation, pg, async_op=True)
+    return _filled(result, work)
 
 
 def all_reduce_coalesced(self: list, reduceOp: str, group, tag: str = "") -> list:
@@ -121,19 +110,26 @@ def broadcast(self, src: int, group, tag: str = ""):
         group: the ranks.
         tag: of a group of listed ranks.
     """
+    pg = _resolve_group(group, tag)
+    if _is_traced():
+        return taeda.ops._c10d_functional.broadcast(self, src, pg.group_name)
     result = self.detach().clone(memory_format=taeda.contiguous_format)
     observed("broadcast", None, result)
-    collectives.broadcast(result, src, _resolve_group(group, tag))
-    return result
+    return _filled(result, collectives.broadcast(result, src, pg, async_op=True))
 
 
 def _gathered(tensor, dim: int, pg: ProcessGroup):
-    whole = tensor.detach().contiguous()
+    if _is_traced():
+        place = pg.size(), pg.group_name
+        out = taeda.ops._c10d_functional.all_gather_into_tensor(tensor, *place)
+        return taeda.cat(out.chunk(pg.size()), dim) if dim else out
+    whole = wait_tensor(tensor).detach().contiguous()
     shape = (pg.size() * whole.shape[0], *whole.shape[1:])
     out = whole.new_empty(shape)
     observed("all_gather_into_tensor", None, whole)
-    collectives.all_gather_into_tensor(out, whole, pg)
-    return taeda.cat(out.chunk(pg.size()), dim) if dim else out
+    work = collectives.all_gather_into_tensor(out, whole, pg, async_op=True)
+    out = _filled(out, work)
+    return taeda.cat(wait_tensor(out).chunk(pg.size()), dim) if dim else out
 
 
 def all_gather_tensor(self, gather_dim: int, group, tag: str = ""):
@@ -177,14 +173,18 @@ def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group, tag: str
             f"input dimension {dim} ({self.shape[dim]}) must be a multiple of "
             f"group_size {count}"
         )
-    whole = self.detach()
+    whole = wait_tensor(self).detach()
     if dim:
         whole = taeda.cat(whole.chunk(count, dim))
+    operation = _operation(reduceOp)
+    if _is_traced():
+        how = operation.name.lower(), count, pg.group_name
+        return taeda.ops._c10d_functional.reduce_scatter_tensor(whole, *how)
     whole = whole.contiguous()
     out = whole.new_empty((whole.shape[0] // count, *whole.shape[1:]))
     observed("reduce_scatter_tensor", None, whole)
-    collectives.reduce_scatter_tensor(out, whole, _operation(reduceOp), pg)
-    return out
+    work = collectives.reduce_scatter_tensor(out, whole, operation, pg, async_op=True)
+    return _filled(out, work)
 
 
 reduce_scatter_single = reduce_scatter_tensor
@@ -217,12 +217,19 @@ def all_to_all_single(
         tag: of a group of listed ranks.
     """
     pg = _resolve_group(group, tag)
-    whole = self.detach().contiguous()
+    if _is_traced():
+        equal = [self.shape[0] // pg.size()] * pg.size()
+        splits = output_split_sizes or equal, input_split_sizes or equal
+        operator = taeda.ops._c10d_functional.all_to_all_single
+        return operator(self, *splits, pg.group_name)
+    whole = wait_tensor(self).detach().contiguous()
     rows = sum(output_split_sizes) if output_split_sizes else whole.shape[0]
     out = whole.new_empty((rows, *whole.shape[1:]))
     observed("all_to_all_single", None, whole)
-    collectives.all_to_all_single(out, whole, output_split_sizes, input_split_sizes, pg)
-    return out
+    work = collectives.all_to_all_single(
+        out, whole, output_split_sizes, input_split_sizes, pg, async_op=True
+    )
+    return _filled(out, work)
 
 
 def permute_tensor(self, src_dst: list[int], group, tag: str = ""):
@@ -373,3 +380,7 @@ def all_to_all_inplace(
     _sync_only("all_to_all_single", async_op)
     result = all_to_all_single(input, output_split_sizes, input_split_sizes, group, tag)
     return output.copy_(result)
+
+
+# Declares the operators, which call the functions above.
+from . import _functional_operators  # noqa: E402, F401

@@ -9,7 +9,7 @@ import taeda
 from taeda import _distributed as native
 
 from ._backend import GroupBackend
-from ._types import ReduceOp
+from ._types import DistBackendError, PrefixStore, ReduceOp
 from ._work import DoneWork, NativeWork, Work
 from .constants import default_pg_timeout
 
@@ -90,14 +90,32 @@ class CpuBackend(GroupBackend):
         native: this process's part in the group.
         rank: this process's number.
         size: how many ranks there are.
+        group_name: the native part's.
     """
 
     supports_coalescing = True
+    keeps_record = True
 
-    def __init__(self, native, rank: int, size: int) -> None:
+    def __init__(self, native, rank: int, size: int, group_name: str = "") -> None:
         super().__init__(rank, size)
         self._native = native
+        self._group_name = group_name
         self._monitored = 0
+
+    def _report(self) -> str:
+        """What the ranks say of a failure, to be added to its text."""
+        from . import _flight
+
+        return _flight.added(self._group_name)
+
+    def _await(self, work, limit: timedelta) -> None:
+        """Waits for a message; its own failure comes with a report."""
+        try:
+            self._native.wait(work, limit)
+        except DistBackendError as error:
+            if not work.is_completed() or self._native.has_failed:
+                raise
+            raise DistBackendError(f"{error}{self._report()}") from None
 
     def _root(self, root: int, where: str) -> int:
         inside = 0 <= root < self._size
@@ -335,18 +353,18 @@ class CpuBackend(GroupBackend):
         tensor = self._message(tensors, tag, "send")
         self._root(dstRank, "send")
         work = self._native.send(tensor, dstRank, tag, None)
-        return NativeWork(work, tensors, waiter=self._native.wait)
+        return NativeWork(work, tensors, waiter=self._await)
 
     def recv(self, tensors, srcRank: int, tag: int) -> Work:
         tensor = self._message(tensors, tag, "recv")
         self._root(srcRank, "recv")
         work = self._native.receive(tensor, srcRank, tag, None)
-        return NativeWork(work, tensors, waiter=self._native.wait)
+        return NativeWork(work, tensors, waiter=self._await)
 
     def recv_anysource(self, tensors, tag: int) -> Work:
         tensor = self._message(tensors, tag, "recv")
         work = self._native.receive(tensor, -1, tag, None)
-        return NativeWork(work, tensors, waiter=self._native.wait)
+        return NativeWork(work, tensors, waiter=self._await)
 
     def monitored_barrier(
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False
@@ -390,6 +408,7 @@ class CpuBackend(GroupBackend):
                 if not wait_all_ranks:
                     break
         if missing:
+            self._report()  # to the log: the text names those who are missing alone
             ranks = ", ".join(map(str, missing))
             word = "Ranks" if len(missing) > 1 else "Rank"
             raise RuntimeError(
@@ -439,7 +458,27 @@ class ProcessGroupGloo(CpuBackend):
         route: str = "",
     ) -> None:
         group = native.Group(rank, size, group_name, store, timeout, route)
-        super().__init__(group, rank, size)
+        super().__init__(group, rank, size, group_name)
+        self._store, self._route = store, route
 
     def getBackendName(self) -> str:
         return "gloo"
+
+    shrinks_when_aborted = True
+
+    @property
+    def supports_shrinking(self) -> bool:  # type: ignore[override]
+        """Whether the group is over, so that those who are left can make another."""
+        return self._native.has_failed
+
+    def shrink(self, ranks_to_exclude, shrink_flags: int = 0, opts_override=None):
+        # Between hosts, ranks that have not heard of the failure hear of it by this.
+        self.abort()
+        name, *place = self._left(ranks_to_exclude)
+        return ProcessGroupGloo(
+            PrefixStore(f"without {name}/", self._store),
+            *place,
+            self._native.timeout,
+            group_name=f"{self._group_name}~{name}",
+            route=self._route,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -241,8 +242,19 @@ def init_process_group(
     ranks = list(range(world_size))
     pg = _make_group(ranks, rank, name, store, "0", limit, "default_pg", pg_options)
     _world.default_pg = pg
+    _watch(pg, store)
     if device_id is not None:
         pg.bound_device_id = device_id
+
+
+def _watch(pg: ProcessGroup, store: Store) -> None:
+    """Lets the ranks tell each other where they stand when one fails."""
+    if pg.size() > 1 and any(
+        getattr(b, "keeps_record", False) for b in pg._backends.values()
+    ):
+        from . import _flight
+
+        _flight.begin(store, pg.rank())
 
 
 def _known(config: BackendConfig) -> None:
@@ -302,14 +314,25 @@ def _make_group(
     shown = Backend(backend)
     if shown == Backend.UNDEFINED and len(set(made)) == 1:
         shown = Backend(next(iter(made)))
-    _world.pg_map[pg] = (shown, own)
-    _world.pg_names[pg] = name
-    _world.pg_backend_config[pg] = repr(config)
+    _enter(pg, ranks, shown, own, repr(config), tag)
+    return pg
+
+
+def _enter(pg: ProcessGroup, ranks, backend: str, store: Store, config, tag) -> None:
+    """Makes a group known; `ranks` are its global ranks."""
+    _world.pg_map[pg] = (backend, store)
+    _world.pg_names[pg] = pg.group_name
+    _world.pg_backend_config[pg] = config
     _world.pg_group_ranks[pg] = {r: i for i, r in enumerate(ranks)}
     _world.pg_to_tag[pg] = tag
     _world.tags_to_pg.setdefault(tag, []).append(pg)
     _world.group_count += 1
-    return pg
+
+
+def _leave(pg: ProcessGroup) -> None:
+    _world.forget(pg)
+    pg.shutdown()
+    pg._backends.clear()
 
 
 class _DistributedBackendOptions:
@@ -459,12 +482,18 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if pg not in _world.pg_map:
         raise ValueError("Invalid process group specified")
     leaving = list(_world.pg_map) if pg is _world.default_pg else [pg]
+    if pg is _world.default_pg:
+        _unwatch()
     for each in reversed(leaving):
-        _world.forget(each)
-        each.shutdown()
-        each._backends.clear()
+        _leave(each)
     if pg is _world.default_pg:
         _world.__init__()  # type: ignore[misc]
+
+
+def _unwatch() -> None:
+    flight = sys.modules.get("taeda.distributed._flight")
+    if flight is not None:
+        flight.end()
 
 
 def abort_process_group(group: ProcessGroup | None = None) -> None:

@@ -155,7 +155,8 @@ class ProcessGroupMPI(CpuBackend):
     ) -> None:
         _open()
         place = (rank, len(ranks), group_name, HashStore(), timeout)
-        super().__init__(native.Group(*place, "mpi", list(ranks)), rank, len(ranks))
+        group = native.Group(*place, "mpi", list(ranks))
+        super().__init__(group, rank, len(ranks), group_name)
 
     def getBackendName(self) -> str:
         return "mpi"

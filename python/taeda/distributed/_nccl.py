@@ -81,8 +81,9 @@ class ProcessGroupNCCL(GroupBackend):
     and does what TORCH_NCCL_ASYNC_ERROR_HANDLING says: 0 nothing, 1 abort and end the
     process, 2 abort, 3 end the process (the default). Further switches are
     TORCH_NCCL_BLOCKING_WAIT, TORCH_NCCL_HIGH_PRIORITY, TORCH_NCCL_DUMP_ON_TIMEOUT,
-    TORCH_NCCL_DEBUG_INFO_TEMP_FILE, TORCH_NCCL_USE_COMM_NONBLOCKING, each also with
-    TAEDA_ in place of TORCH_.
+    TORCH_NCCL_DEBUG_INFO_TEMP_FILE, TORCH_NCCL_USE_COMM_NONBLOCKING,
+    TORCH_NCCL_ENABLE_MONITORING and TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC (a second thread
+    ends a process whose first stands still), each also with TAEDA_ in place of TORCH_.
 
     Args:
         store: where the ranks meet.
@@ -100,6 +101,8 @@ class ProcessGroupNCCL(GroupBackend):
     NCCLConfig = Config
     supports_coalescing = True
     supports_splitting = True
+    supports_shrinking = True
+    keeps_record = True
 
     def __init__(
         self, store, rank: int, size: int, options=None, *, group_name=""
@@ -117,7 +120,7 @@ class ProcessGroupNCCL(GroupBackend):
         self._comms: dict[str, Communicator] = {}
         self._batch: list | None = None
         self._sequence = 0
-        self._watchdog = Watchdog(self, PrefixStore("watchdog", self._store))
+        self._watchdog = Watchdog(self)
 
     def getBackendName(self) -> str:
         return "nccl"
@@ -192,7 +195,17 @@ class ProcessGroupNCCL(GroupBackend):
     # Running.
 
     def _run(
-        self, kind, tensors, outputs, body, timeout, *, peer=-1, comm=None, host=False
+        self,
+        kind,
+        tensors,
+        outputs,
+        body,
+        timeout,
+        *,
+        op=ReduceOp.SUM,
+        peer=-1,
+        comm=None,
+        host=False,
     ) -> Work:
         """Runs `body(comm)` on the communicator's stream, behind the current one."""
         if self._watchdog.failure is not None:
@@ -206,9 +219,16 @@ class ProcessGroupNCCL(GroupBackend):
             f"{kind} #{self._sequence} of {tensors[0].dtype}, {size} bytes at rank "
             f"{self._rank} of {self._size} in group {self.group_name!r}"
         )
-        number = native.KINDS[kind]
+        scaled = op.name == "PREMUL_SUM"
         record = native.begin_flight(
-            self.group_name, number, self._sequence, size, peer, limit
+            self.group_name,
+            native.KINDS[kind],
+            self._sequence,
+            tensors[0],
+            size,
+            peer,
+            limit,
+            ReduceOp.SUM.value if scaled else op.value,
         )
         with taeda.cuda.device(device):
             comm.stream.wait_stream(taeda.cuda.current_stream(device))
@@ -267,7 +287,7 @@ class ProcessGroupNCCL(GroupBackend):
             number = self._operation(op, x, comm)
             self._call("ncclAllReduce", comm, at, at, x.numel(), kind, number)
 
-        return self._run("all_reduce", [x], tensors, body, opts.timeout)
+        return self._run("all_reduce", [x], tensors, body, opts.timeout, op=op)
 
     def broadcast(self, tensors, opts) -> Work:
         x = _contiguous(tensors[0], "broadcast")
@@ -286,7 +306,7 @@ class ProcessGroupNCCL(GroupBackend):
             number, root = self._operation(op, x, comm), opts.rootRank
             self._call("ncclReduce", comm, at, at, x.numel(), kind, number, root)
 
-        return self._run("reduce", [x], tensors, body, opts.timeout)
+        return self._run("reduce", [x], tensors, body, opts.timeout, op=op)
 
     def _allgather_base(self, output, input, opts) -> Work:
         x = _contiguous(input, "all_gather_into_tensor")
@@ -346,7 +366,9 @@ class ProcessGroupNCCL(GroupBackend):
             number = self._operation(op, x, comm)
             self._call("ncclReduceScatter", comm, *places, number)
 
-        return self._run("reduce_scatter", [x, out], [output], body, opts.timeout)
+        return self._run(
+            "reduce_scatter", [x, out], [output], body, opts.timeout, op=op
+        )
 
     def reduce_scatter(self, output_tensors, input_tensors, opts) -> Work:
         output, inputs = output_tensors[0], input_tensors[0]
@@ -482,6 +504,20 @@ class ProcessGroupNCCL(GroupBackend):
         )
         for comm in self._comms.values():
             comm.abort()
+
+    def shrink(self, ranks_to_exclude, shrink_flags: int = 0, opts_override=None):
+        # What has failed must not be waited for when the group is left.
+        if shrink_flags or self._watchdog.failure is not None:
+            self.abort()
+        name, *place = self._left(ranks_to_exclude)
+        options = opts_override or self.options
+        options._timeout = self._timeout
+        return ProcessGroupNCCL(
+            PrefixStore(f"without {name}/", self._store),
+            *place,
+            options,
+            group_name=f"{self.group_name}~{name}",
+        )
 
     def shutdown(self) -> None:
         if self._watchdog.failure is None:

@@ -16,6 +16,7 @@ import taeda
 from taeda import _distributed as native
 from taeda.futures import Future
 
+from . import _flight
 from ._types import DistBackendError
 from ._work import Work
 
@@ -23,6 +24,8 @@ __all__ = ["NcclWork", "Watchdog", "switch"]
 
 # Seconds between two looks at what runs.
 _PAUSE = 0.05
+# Seconds without a look after which the process is ended.
+_HEARTBEAT = 480
 # What happens to a process one of whose collectives failed.
 NOTHING, TEAR_DOWN, CLEAN_UP, SKIP_CLEAN_UP = range(4)
 
@@ -118,20 +121,23 @@ class NcclWork(Work):
 class Watchdog:
     """A thread that ends what takes too long, and says where the ranks stand.
 
+    A second one, which needs no lock of Python's, watches this one: where it stands
+    still for TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC, 480 by default, it tells the last calls
+    and ends the process. TORCH_NCCL_ENABLE_MONITORING=0 leaves it out.
+
     Args:
         group: the backend; the thread ends with it.
-        store: where ranks tell each other how far they are.
     """
 
-    def __init__(self, group, store) -> None:
-        self._group, self._store = weakref.ref(group), store
+    def __init__(self, group) -> None:
+        self._group = weakref.ref(group)
         self._place = group.rank(), group.size(), group.group_name
         self._lock = threading.Lock()  # guards the three below
         self._works: list[NcclWork] = []
         self._thread: threading.Thread | None = None
         self._stopped = False
-        # What ended last; only the thread writes it.
-        self._last = "nothing"
+        # Of the thread, while it runs.
+        self._heartbeat: native.Heartbeat | None = None
         self.failure: DistBackendError | None = None
 
     def add(self, work: NcclWork) -> None:
@@ -152,9 +158,18 @@ class Watchdog:
             thread.join()
 
     def _run(self) -> None:
+        if switch("ENABLE_MONITORING", 1):
+            rank, size, name = self._place
+            who = f"the watchdog of rank {rank} of {size} in group {name!r}"
+            seconds = switch("HEARTBEAT_TIMEOUT_SEC", _HEARTBEAT)
+            self._heartbeat = native.Heartbeat(who, timedelta(seconds=seconds))
         while not self._stopped and self._group() is not None:
             self._look()
             time.sleep(_PAUSE)
+            if self._heartbeat is not None:
+                self._heartbeat.beat()
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
 
     def _look(self) -> None:
         with self._lock:
@@ -164,7 +179,6 @@ class Watchdog:
             late = time.monotonic() - work.started > work.limit.total_seconds()
             if error is None and work.has_ended():
                 self._end(work, None)
-                self._last = work.text
             elif error is not None or late:
                 self._fail(work, error)
                 return
@@ -176,7 +190,7 @@ class Watchdog:
 
     def _fail(self, work: NcclWork, error: str | None) -> None:
         limit = f"timed out after {work.limit / timedelta(milliseconds=1):g} ms"
-        text = f"{work.text}: {error or limit}; {self._where_ranks_stand(work)}"
+        text = f"{work.text}: {error or limit}{_flight.added(self._place[2])}"
         self.failure = DistBackendError(text)
         mode = switch("ASYNC_ERROR_HANDLING", SKIP_CLEAN_UP)
         self._dump()
@@ -190,25 +204,6 @@ class Watchdog:
             # Tensors hold what nobody computed: the program must not go on.
             print(f"taeda.distributed: {text}", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.SIGABRT)
-
-    def _where_ranks_stand(self, work: NcclWork) -> str:
-        """How far each rank is, as far as they say so within a moment."""
-        rank, size, _ = self._place
-        told = f"has ended {self._last}, waits in {work.text}"
-        found = []
-        try:
-            self._store.set(f"stands/{rank}", told)
-            end = time.monotonic() + 0.5
-            for other in range(size):
-                key = f"stands/{other}"
-                while not self._store.check([key]) and time.monotonic() < end:
-                    time.sleep(0.02)
-                there = self._store.check([key])
-                text = self._store.get(key).decode() if there else "says nothing"
-                found.append(f"rank {other} {text}")
-        except Exception as error:
-            found.append(f"the store is lost ({error})")
-        return "; ".join(found)
 
     def _dump(self) -> None:
         if not switch("DUMP_ON_TIMEOUT", 0):

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._join import (
+    _enter,
     _get_default_group,
+    _leave,
+    _unwatch,
+    _watch,
     get_process_group_ranks,
     get_rank,
     get_world_size,
     new_group,
 )
+from ._process_group import ProcessGroup
+from ._types import PrefixStore
+from ._world import _world
 
 __all__ = [
+    "SHRINK_ABORT",
+    "SHRINK_DEFAULT",
     "new_subgroups",
     "new_subgroups_by_enumeration",
     "shrink_group",
     "split_group",
 ]
+
+# Flags of `shrink_group`.
+SHRINK_DEFAULT, SHRINK_ABORT = 0, 1
 
 
 def new_subgroups(
@@ -141,30 +155,131 @@ def split_group(
     )[0]
 
 
-def shrink_group(ranks_to_exclude, group=None, shrink_flags: int = 0, pg_options=None):
-    """A group of the ranks that are left; only they call it.
+def shrink_group(
+    ranks_to_exclude: list[int],
+    group: ProcessGroup | None = None,
+    shrink_flags: int = SHRINK_DEFAULT,
+    pg_options: Any | None = None,
+) -> ProcessGroup:
+    """A group of the ranks that are left, which go on without a restart.
+
+    Those who are left call it, with the same arguments; the excluded do not. The old
+    group is of no use afterwards. Ranks are numbered anew where the default group is
+    shrunk, and all other groups end with it. The store has to live: where rank 0's
+    process serves it, rank 0 cannot be lost.
 
     Args:
-        ranks_to_exclude: global ranks that are lost or not wanted.
-        group: the default group by default, which is replaced then.
-        shrink_flags: 1 ends what runs in the group with an error.
+        ranks_to_exclude: ranks of `group` that are lost or not wanted.
+        group: the default group by default, which the new one replaces.
+        shrink_flags: `SHRINK_ABORT`, 1, ends what runs in the group with an error.
         pg_options: what the backend takes.
 
     Returns:
-        The new group.
+        The new group. `init_process_group`'s limit holds for its making.
 
     Raises:
-        TypeError: the backend cannot lose ranks.
-        ValueError: this rank is to be excluded.
-    """
-    from ._world import _world
+        TypeError: the backend cannot lose ranks. "gloo" can where a collective of the
+            group has failed, and with `SHRINK_ABORT`.
+        ValueError: no such ranks, or none would be left.
+        RuntimeError: this rank is to be excluded.
+        DistBackendError, DistStoreError: others who are left do not come in time.
 
+    Example:
+        >>> # doctest: +SKIP
+        >>> try:
+        ...     dist.all_reduce(x)
+        ... except dist.DistBackendError:
+        ...     dist.shrink_group([2])  # whom the error names
+        ...     dist.all_reduce(x)
+    """
     parent = group or _get_default_group()
-    if not ranks_to_exclude:
-        raise ValueError("ranks_to_exclude cannot be empty")
-    if get_rank() in ranks_to_exclude:
-        raise ValueError(f"Rank {get_rank()} cannot exclude itself")
-    backend = _world.pg_map[parent][0]
-    raise TypeError(
-        f"Process group backend for '{backend}' does not support shrinking operations."
-    )
+    _check_excluded(ranks_to_exclude, shrink_flags)
+    if parent.size() <= 1:
+        raise ValueError(
+            f"Cannot shrink a process group with size {parent.size()}: at least 2 "
+            "ranks are needed"
+        )
+    backends = list(dict.fromkeys(parent._backends.values()))
+    if not all(_shrinks(each, shrink_flags) for each in backends):
+        raise TypeError(
+            f"Process group backend for '{_world.pg_names.get(parent, 'None')}' does "
+            "not support shrinking operations."
+        )
+    _check_ranks(ranks_to_exclude, parent)
+    excluded = sorted(ranks_to_exclude)
+    made = {b: b.shrink(excluded, shrink_flags, pg_options) for b in backends}
+    kinds = {kind: made[b] for kind, b in parent._backends.items()}
+    return _replace(parent, excluded, kinds)
+
+
+def _check_excluded(ranks, flags: int) -> None:
+    if not isinstance(ranks, list):
+        raise TypeError(
+            f"ranks_to_exclude must be a list, but got {type(ranks).__name__}"
+        )
+    if not ranks:
+        raise ValueError("ranks_to_exclude cannot be empty: name at least one rank")
+    if flags not in (SHRINK_DEFAULT, SHRINK_ABORT):
+        raise ValueError(
+            f"Invalid shrink_flags value: {flags}. Must be SHRINK_DEFAULT "
+            f"({SHRINK_DEFAULT}) or SHRINK_ABORT ({SHRINK_ABORT})"
+        )
+
+
+def _check_ranks(ranks: list[int], parent: ProcessGroup) -> None:
+    size = parent.size()
+    for i, rank in enumerate(ranks):
+        if not isinstance(rank, int):
+            raise TypeError(
+                "All elements in ranks_to_exclude must be integers. Element at index "
+                f"{i} is {type(rank).__name__}: {rank}"
+            )
+        if not 0 <= rank < size:
+            raise ValueError(
+                f"Rank {rank} at index {i} is out of bounds for group size {size}"
+            )
+        if rank in ranks[:i]:
+            raise ValueError(
+                f"Duplicate rank {rank} found in ranks_to_exclude at index {i}"
+            )
+    if len(ranks) >= size:
+        raise ValueError(f"Cannot exclude all {size} ranks from process group")
+    if parent.rank() in ranks:
+        raise RuntimeError(
+            f"Current rank {parent.rank()} is in the exclusion list and should not "
+            "call shrink_group(): only those who are left do"
+        )
+
+
+def _shrinks(backend, flags: int) -> bool:
+    if flags == SHRINK_ABORT and getattr(backend, "shrinks_when_aborted", False):
+        return True
+    return bool(getattr(backend, "supports_shrinking", False))
+
+
+def _replace(parent: ProcessGroup, excluded: list[int], backends) -> ProcessGroup:
+    """Enters the new group in the world in the old one's place."""
+    whole = parent is _world.default_pg
+    shown, store = _world.pg_map[parent]
+    config, tag = _world.pg_backend_config[parent], _world.pg_to_tag[parent]
+    members = get_process_group_ranks(parent)
+    left = [m for i, m in enumerate(members) if i not in excluded]
+    name = f"{_world.pg_names[parent]}~{'_'.join(map(str, excluded))}"
+    own = PrefixStore(f"{name}/", store)
+    first = next(iter(backends.values()))
+    made = ProcessGroup(own, first.rank(), first.size())
+    for kind, backend in backends.items():
+        made._register_backend(kind, None, backend)
+    made._set_group_name(name)
+    made._set_group_desc("default:shrunken" if whole else f"{parent.group_name}:shrunk")
+    made.bound_device_id = parent.bound_device_id
+    for each in list(_world.pg_map) if whole else [parent]:
+        if each is not parent:
+            each.abort()
+        _leave(each)
+    _enter(made, range(len(left)) if whole else left, shown, own, config, tag)
+    if whole:
+        _world.default_pg = made
+        _unwatch()
+        _watch(made, own)
+    return made

@@ -70,7 +70,8 @@ def test_late_rank_is_named_and_the_record_is_written(tmp_path):
     assert waited == "waited"
     assert "all_reduce #2 of taeda.float32, 12 bytes at rank 0 of 2" in told, told
     assert "timed out after 2000 ms" in told
-    assert "rank 0 has ended barrier #1" in told and "rank 1 says nothing" in told
+    assert "rank 0: in #2 all_reduce of float32 [3], SUM, called at" in told, told
+    assert "rank 1 late: behind #1 barrier" in told and " in late" in told, told
     assert "'completed', 'started'" in told
 
 

@@ -51,9 +51,11 @@ class _Travel:
     def __iter__(self):
         for step in range(self.count):
             other = (self.rank - step) % self.count
-            yield other, self.now if self.all is None else self.all[other]
+            coming = self.now
             if self.passes and step + 1 < self.count:
-                self.now = passed(self.now, self.group)
+                coming = passed(self.now, self.group)  # while these are used
+            yield other, self.now if self.all is None else self.all[other]
+            self.now = coming
 
 
 def passed(tensor, group):
