@@ -76,6 +76,8 @@ PyObject* try_overloads(const Call& call, bool* matched) {
     }
     try {
       return overload.call(args);
+    } catch (const OverriddenArgument&) {
+      return call_overridden(call);
       // A conversion met a taeda.SymInt, which C++ types have no place for: the
       // call is made again, boxed.
     } catch (const SymbolicArgument&) {
@@ -156,9 +158,20 @@ bool Args::check_tensor_list(const Param& param, PyObject* o) {
   return true;
 }
 
+// What takes calls over may stand for anything, also within lists.
 bool Args::check(const Param& param, PyObject* o) {
+  if (fits(param, o)) return true;
+  return overridden_ =
+             takes_over(o) ||
+             (is_sequence(o) && std::ranges::any_of(items_of(o), takes_over));
+}
+
+bool Args::fits(const Param& param, PyObject* o) {
   if (param.type == ParamType::Tensor) return check_tensor(param, o);
   if (o == Py_None) return param.has(Param::kNullable);
+  auto begins_with = [&](auto&& fits_first) {
+    return is_sequence(o) && (Py_SIZE(o) == 0 || fits_first(first_item(o)));
+  };
   switch (param.type) {
     case ParamType::Object:
       return true;
@@ -185,14 +198,11 @@ bool Args::check(const Param& param, PyObject* o) {
     case ParamType::IntList:
       return is_ints(o, param.size);
     case ParamType::FloatList:
-      return (param.size > 0 && is_float_like(o)) ||
-             (is_sequence(o) &&
-              (Py_SIZE(o) == 0 || is_float_like(first_item(o))));
+      return (param.size > 0 && is_float_like(o)) || begins_with(is_float_like);
     case ParamType::BoolList:
-      return is_sequence(o) && (Py_SIZE(o) == 0 || PyBool_Check(first_item(o)));
+      return begins_with([](PyObject* each) { return PyBool_Check(each); });
     case ParamType::ScalarList:
-      return is_sequence(o) &&
-             (Py_SIZE(o) == 0 || is_scalar_like(first_item(o)));
+      return begins_with(is_scalar_like);
     default:
       return check_tensor_list(param, o);
   }
@@ -225,7 +235,7 @@ bool Args::bind(const Overload& overload, const Call& call) {
     if (i == self) {
       slots_[i] = call.self;
       work_ += work_of(call.self);
-      overridden_ |= !is_plain_tensor(call.self) && has_override(call.self);
+      overridden_ |= takes_over(call.self);
       continue;
     }
     if (used < call.count && !param.has(Param::kKeywordOnly)) {
@@ -233,7 +243,8 @@ bool Args::bind(const Overload& overload, const Call& call) {
       // `x.view(2, 3)`: all that follows is one list. Functions have it only
       // where there is no self that could be meant by the first number.
       if (param.has(Param::kVariadic) && (overload.self < 0 || self >= 0) &&
-          is_int_like(object)) {
+          (is_int_like(object) || takes_over(object))) {
+        overridden_ |= takes_over(object);
         variadic_ = call.args + used;
         variadic_count_ = call.count - used;
         slots_[i] = object;

@@ -86,6 +86,7 @@ Scalar to_scalar(PyObject* o) {
 int64_t Args::checked_int(PyObject* o, int i, size_t at) const {
   if (PyLong_CheckExact(o)) return to_int(o);
   if (is_symbol(o)) throw SymbolicArgument();
+  if (takes_over(o)) throw OverriddenArgument();
   bool fits = !PyFloat_Check(o) && (PyIndex_Check(o) || is_int_like(o));
   if (!fits) {
     raise(PyExc_TypeError,

@@ -229,6 +229,7 @@ class Args {
  private:
   bool put(const Param& param, int i, PyObject* object);
   bool check(const Param& param, PyObject* object);
+  bool fits(const Param& param, PyObject* object);
   bool check_tensor(const Param& param, PyObject* object);
   bool check_tensor_list(const Param& param, PyObject* object);
   int64_t checked_int(PyObject* object, int i, size_t at) const;

@@ -1,4 +1,5 @@
 #include <taeda/csrc/python/tensor_functions.h>
+#include <taeda/csrc/python/torch_function.h>
 
 #include <taeda/aten/iter/copy.h>
 #include <taeda/aten/iter/derived.h>
@@ -171,6 +172,7 @@ void Plan::parse_item(PyObject* item) {
     return skip_dims(skipped_);
   }
   if (PyBool_Check(item)) return add_bool(item == Py_True);
+  if (takes_over(item)) throw OverriddenArgument();
   if (is_tensor(item)) {
     const TensorBase& t = unwrap(item);
     bool number = t.dim() == 0 && is_integral(t.dtype(), /*include_bool=*/true);

@@ -46,10 +46,12 @@ PyObject* fast_entry(PyObject* self,
                      PyObject* const* args,
                      Py_ssize_t count,
                      PyObject* names) {
-  if (TAEDA_UNLIKELY(overrides(self))) {
+  auto handed_over = [&] {
     return override_method(self, Name.text, args, count, names);
-  }
-  return guarded([&] { return Body({self, args, count, names}); });
+  };
+  if (TAEDA_UNLIKELY(overrides(self))) return handed_over();
+  return unless_overridden([&] { return Body({self, args, count, names}); },
+                           handed_over);
 }
 
 inline PyObject* to_object(PyObject* fresh) { return fresh; }
@@ -165,7 +167,9 @@ class BoundArgs : public Args {
     function_ = {name, "", overloads_, static_cast<int>(overloads.size())};
     Call call{&function_, m.self, m.args, m.count, m.names};
     for (index_ = 0; index_ < function_.count; ++index_) {
-      if (bind(overloads_[index_], call)) return;
+      if (!bind(overloads_[index_], call)) continue;
+      if (overridden()) throw OverriddenArgument();
+      return;
     }
     raise_no_match(call);
   }

@@ -217,13 +217,15 @@ PyObject* factory(PyObject*,
                   PyObject* const* args,
                   Py_ssize_t count,
                   PyObject* names) {
-  return guarded([&] {
-    if (modes_active()) {
-      return override_function(Name.text,
-                               {nullptr, nullptr, args, count, names});
-    }
-    return Body(options_of(Name.text, S, {nullptr, args, count, names}));
-  });
+  auto handed_over = [&] {
+    return override_function(Name.text, {nullptr, nullptr, args, count, names});
+  };
+  if (modes_active()) return guarded(handed_over);
+  return unless_overridden(
+      [&] {
+        return Body(options_of(Name.text, S, {nullptr, args, count, names}));
+      },
+      handed_over);
 }
 
 PyMethodDef functions[] = {

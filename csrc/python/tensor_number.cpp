@@ -146,22 +146,21 @@ Py_ssize_t length(PyObject* self) {
 }
 
 PyObject* subscript(PyObject* self, PyObject* key) {
-  if (TAEDA_UNLIKELY(overrides(self))) {
-    return override_method(self, "__getitem__", &key, 1);
-  }
-  return guarded([&] { return get_item(self, key); });
+  auto handed = [&] { return override_method(self, "__getitem__", &key, 1); };
+  if (TAEDA_UNLIKELY(overrides(self))) return handed();
+  return unless_overridden([&] { return get_item(self, key); }, handed);
 }
 int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   if (value == nullptr) {
     PyErr_SetString(PyExc_TypeError, "Tensor does not support deleting items");
     return -1;
   }
-  if (TAEDA_UNLIKELY(overrides(self) || overrides(value))) {
-    PyObject* args[] = {key, value};
-    Ref out(override_method(self, "__setitem__", args, 2));
-    return out ? 0 : -1;
-  }
-  return guarded_status([&] { set_item(self, key, value); });
+  PyObject* args[] = {key, value};
+  auto handed = [&] { return override_method(self, "__setitem__", args, 2); };
+  auto set = [&] { return set_item(self, key, value), Py_NewRef(Py_None); };
+  bool takes_over = overrides(self) || overrides(value);
+  Ref out(takes_over ? handed() : unless_overridden(set, handed));
+  return out ? 0 : -1;
 }
 
 PyObject* iterate(const TensorBase& t) {

@@ -22,7 +22,7 @@ bool is_common_type(PyTypeObject* t) {
 class Overriders {
  public:
   void add(PyObject* o) {
-    if (is_plain_tensor(o) || !has_override(o)) return;
+    if (!takes_over(o)) return;
     auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o));
     size_t at = objects_.size();
     for (size_t i = 0; i < objects_.size(); ++i) {

@@ -17,10 +17,26 @@ inline bool modes_active() {
 }
 // Whether an object that is no plain tensor takes calls over.
 bool has_override(PyObject* o);
+inline bool takes_over(PyObject* o) {
+  return !is_plain_tensor(o) && has_override(o);
+}
 // The same for a method's own object.
 inline bool overrides(PyObject* o) {
-  return TAEDA_UNLIKELY(modes_active()) ||
-         (!is_plain_tensor(o) && has_override(o));
+  return TAEDA_UNLIKELY(modes_active()) || takes_over(o);
+}
+
+// An object that takes the call over stands where none was expected.
+struct OverriddenArgument {};
+// `call()`, or `handed_over()` where one is met.
+template <class F, class H>
+PyObject* unless_overridden(F&& call, H&& handed_over) {
+  return guarded([&] {
+    try {
+      return call();
+    } catch (const OverriddenArgument&) {
+      return handed_over();
+    }
+  });
 }
 
 // Hands a bound call to whoever overrides it.

@@ -147,7 +147,7 @@ def einsum(*args):
             "einsum(): must specify the equation string and at least one operand, "
             f"but got {len(args)} argument(s)"
         )
-    if isinstance(args[0], str):
+    if isinstance(args[0], str) or all(_overrides_in((each,)) for each in args[:2]):
         equation, operands = args[0], _as_list(args[1:])
     else:
         equation, operands = _equation_of(args)

@@ -181,6 +181,51 @@ def test_foreign_type_takes_over():
     assert taeda.zeros(1) * Foreign() == ("mul", 2, [])
 
 
+class Named:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("sum", lambda x, o: x.sum(dim=o)),
+        ("sum", lambda x, o: x.sum([0, o])),
+        ("gelu", lambda x, o: taeda.nn.functional.gelu(x, approximate=o)),
+        ("cat", lambda x, o: taeda.cat([x, x], o)),
+        ("zeros", lambda x, o: taeda.zeros(2, o)),
+        ("full", lambda x, o: taeda.full((2, o), 1.0)),
+        ("arange", lambda x, o: taeda.arange(o)),
+        ("view", lambda x, o: x.view(o, 2)),
+        ("reshape", lambda x, o: x.reshape((2, o))),
+        ("to", lambda x, o: x.to(o)),
+        ("to", lambda x, o: x.to(dtype=o)),
+        ("size", lambda x, o: x.size(o)),
+        ("tensor", lambda x, o: taeda.tensor(1, dtype=o)),
+        ("einsum", lambda x, o: taeda.einsum(o, o)),
+        ("__getitem__", lambda x, o: x[o]),
+        ("__getitem__", lambda x, o: x[0, o]),
+    ],
+)
+def test_what_takes_calls_over_may_stand_for_any_argument(name, call):
+    assert call(taeda.ones(2, 2), Named()) == name
+
+
+def test_places_that_take_calls_over_are_written():
+    class Place:
+        calls = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.calls.append((func.__name__, len(args)))
+
+    x = taeda.ones(2, 2)
+    x[Place()] = 1
+    x[0, Place()] = 2.0
+    assert Place.calls == [("__setitem__", 3)] * 2 and x.equal(taeda.ones(2, 2))
+
+
 def test_not_implemented_everywhere_is_an_error():
     class Foreign:
         @classmethod
