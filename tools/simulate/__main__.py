@@ -1,6 +1,6 @@
 """Predicts training steps.
 
-    python -m tools.simulate predict FILE  steps on this machine, before they are measured
+    python -m tools.simulate predict FILE  steps on this machine, not yet measured
     python -m tools.simulate measure FILE  what they take, beside the predictions
     python -m tools.simulate published  weak scaling of Llama 3 8B, beside what is known
     python -m tools.simulate scale      the same model on 8 to 100,000 ranks
