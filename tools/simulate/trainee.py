@@ -2,9 +2,9 @@
 
     python -m tools.simulate.trainee KIND RANK WORLD FOLDER STEPS record|measure SHAPE
 
-`record` writes this rank's schedule, `measure` the seconds of a step; of STEPS steps
-the one that was faster than three of four, since other programs take cores. SHAPE is
-as of `settings.Shape`.
+`record` writes this rank's schedule, `measure` the seconds of a step; of STEPS steps,
+or means of several, the one that was faster than three of four, since other programs
+take cores. SHAPE is as of `settings.Shape`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from .settings import Shape
 
 BATCHES = 8  # of a pipeline
 WARM_UP = 3
+# Steps between two times: to a rank that waits for a core they are long and short.
+TOGETHER = 6
 
 
 def blocks(width: int, count: int) -> nn.Sequential:
@@ -145,7 +147,7 @@ def main() -> None:
     else:
         parameters, step = pipeline(kind, int(rank), int(world), shape)
     optimizer = taeda.optim.SGD(parameters, lr=1e-3)
-    times, schedules = [], []
+    ends, schedules = [], []
     for number in range(WARM_UP + int(steps)):
         with FakeRecord() as calls:
             begin = time.perf_counter()
@@ -154,14 +156,16 @@ def main() -> None:
             optimizer.step()
             end = time.perf_counter()
         if number >= WARM_UP:
-            times.append(end - begin)
+            ends.append(end)
             schedules.append(events.from_record(calls.calls, begin, end))
     if record:
         Answering.cores.give()
         events.save(events.typical(schedules), place / f"schedule.{rank}")
     else:
         dist.barrier()
-        (place / f"seconds.{rank}").write_text(str(sorted(times)[len(times) // 4]))
+        passed = zip(ends, ends[TOGETHER:], strict=False)
+        means = sorted((b - a) / TOGETHER for a, b in passed)
+        (place / f"seconds.{rank}").write_text(str(means[len(means) // 4]))
     dist.destroy_process_group()
 
 

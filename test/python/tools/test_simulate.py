@@ -143,6 +143,13 @@ def test_pipelines_have_the_bubble_of_the_formula(ranks, batches) -> None:
     assert found == pytest.approx(3.0 * (batches + ranks - 1))
 
 
+def test_steps_are_repeated_with_calls_of_their_own() -> None:
+    step = [Compute(1.0), Call("all_reduce", 3, 8, later=False), Wait(3)]
+    twice = events.repeated(step, 2)
+    assert [getattr(e, "number", None) for e in twice] == [None, 3, 3, None, 7, 7]
+    assert replay({0: twice}, {"0": Group((0,), 1)}, Fixed(0.5)) == 3.0
+
+
 def test_waiting_for_ever_is_refused() -> None:
     with pytest.raises(RuntimeError, match=r"the ranks \[0\] wait for ever"):
         replay({0: [Call("recv", 1, 8, peer=1), Wait(1)], 1: []}, {}, Fixed(0.0))
