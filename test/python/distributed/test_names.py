@@ -86,7 +86,7 @@ def test_forms_of_group_methods(group):
         group.allreduce(op=op)
     with pytest.raises(TypeError, match="allreduce got 2 values for argument 0"):
         group.allreduce(x, tensors=[x])
-    with pytest.raises(TypeError, match="barrier takes 1 values by position at most, got 2"):
+    with pytest.raises(TypeError, match="barrier takes 1 .* at most, got 2"):
         group.barrier(short, short)
 
 
