@@ -21,6 +21,26 @@ std::unique_ptr<Channel> open_channel(const Place& place,
   return open_gloo_channel(place, store, limit);
 }
 
+// Meets the others within the limit, however long the store may wait.
+std::unique_ptr<Channel> join(const Place& place,
+                              Store& store,
+                              Millis limit,
+                              Route route) {
+  StoreDeadline deadline(limit);
+  try {
+    return open_channel(place, store, limit, route);
+  } catch (const DistError& error) {
+    if (error.fault() != Fault::Network) throw;
+    fail(Fault::Network,
+         "init_process_group: rank ",
+         place.rank,
+         " of ",
+         place.size,
+         " lost the store while it waited for the others to join: ",
+         error.what());
+  }
+}
+
 }  // namespace
 
 Group::Group(Place place,
@@ -30,7 +50,7 @@ Group::Group(Place place,
     : place_(std::move(place)),
       store_(std::move(store)),
       limit_(limit),
-      channel_(open_channel(place_, *store_, limit, route)) {}
+      channel_(join(place_, *store_, limit, route)) {}
 
 Group::~Group() { shut_down(); }
 

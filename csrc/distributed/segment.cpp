@@ -222,15 +222,6 @@ std::unique_ptr<Segment> Segment::open(const Place& place,
               own.empty() ? str_cat("none", place.rank) : own);
     store.wait(keys, limit);
   } catch (const DistError& error) {
-    if (error.fault() == Fault::Network) {
-      fail(Fault::Network,
-           "init_process_group: rank ",
-           place.rank,
-           " of ",
-           place.size,
-           " lost the store while it waited for the others to join: ",
-           error.what());
-    }
     if (error.fault() != Fault::Store) throw;
     std::string missing;
     try {

@@ -1,14 +1,24 @@
 #include <taeda/csrc/distributed/store.h>
 
+#include <algorithm>
+
 namespace taeda::distributed {
 
 namespace {
+thread_local TimePoint deadline = TimePoint::max();
+
 [[noreturn]] void no_queues() {
   throw_error(ErrorKind::NotImplemented,
               "queue support is not implemented: this kind of store keeps "
               "values only; TCPStore and HashStore have queues");
 }
 }  // namespace
+
+StoreDeadline::StoreDeadline(Millis limit) : before_(deadline) {
+  deadline = std::min(deadline, after(limit));
+}
+StoreDeadline::~StoreDeadline() { deadline = before_; }
+TimePoint StoreDeadline::current() { return deadline; }
 
 void Store::queue_push(const std::string&, const std::string&) { no_queues(); }
 std::string Store::queue_pop(const std::string&, bool) { no_queues(); }

@@ -60,6 +60,21 @@ class Store {
   std::atomic<Millis> limit_;
 };
 
+// While it lives, what this thread asks servers ends by its time as well: a
+// store's own limit is that of its job, and a group's may be shorter.
+class StoreDeadline {
+ public:
+  explicit StoreDeadline(Millis limit);
+  ~StoreDeadline();
+  StoreDeadline(const StoreDeadline&) = delete;
+  StoreDeadline& operator=(const StoreDeadline&) = delete;
+
+  static TimePoint current();
+
+ private:
+  TimePoint before_;
+};
+
 [[noreturn]] void wait_timed_out(const Keys& keys, Millis limit);
 void check_pairs(const Keys& keys, const Keys& values);
 

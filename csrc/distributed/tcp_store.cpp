@@ -1,5 +1,7 @@
 #include <taeda/csrc/distributed/tcp_store.h>
 
+#include <algorithm>
+
 namespace taeda::distributed {
 
 namespace {
@@ -71,8 +73,10 @@ std::string TCPStore::ask(Writer& question, const Keys& keys, Millis limit) {
   if (!socket_) {
     fail(Fault::Network, "TCPStore: the connection to the server was lost");
   }
-  const TimePoint end =
+  TimePoint end =
       after(limit < Millis::zero() ? limit : limit + Millis(kSlack));
+  const TimePoint deadline = StoreDeadline::current();
+  if (deadline != TimePoint::max()) end = std::min(end, deadline + kSlack);
   std::string body;
   Answer kind;
   try {

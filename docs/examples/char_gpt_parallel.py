@@ -12,6 +12,8 @@
 | pp | the blocks: each rank has some, micro-batches go through all |
 | 2d | tp within rows of a mesh, fsdp between them (4 processes) |
 
+tp and 2d cut matrices in equal parts: on 2 or 4 processes.
+
 Every rank draws the same global batches. A checkpoint is written every `--every` steps
 (`distributed.checkpoint`); a run that is started again goes on from the last one, also
 on another number of processes. `--crash-at` ends one rank, for the launcher's sake.
@@ -60,6 +62,8 @@ class Spread:
 
     def __init__(self, kind: str, model: nn.Module) -> None:
         ranks = dist.get_world_size()
+        if kind == "2d" and ranks % 2:
+            raise ValueError(f"2d: two rows need an even number of ranks, got {ranks}")
         rows = {"tp": 1, "2d": 2}.get(kind, ranks)
         mesh = init_device_mesh(
             "cpu", (rows, ranks // rows), mesh_dim_names=("dp", "tp")
@@ -79,9 +83,10 @@ class Spread:
     def step(self, inputs, targets) -> float:
         """Gradients of the mean over the batch; returns it."""
         rank, ranks = self.parts.get_local_rank(), self.parts.size()
-        loss = mean_loss(
-            self.model(inputs.chunk(ranks)[rank]), targets.chunk(ranks)[rank]
-        )
+        rows, wanted = (x.tensor_split(ranks)[rank] for x in (inputs, targets))
+        # Gradients are averaged over ranks, of which some may have a row less.
+        share = len(rows) * ranks / len(inputs)
+        loss = mean_loss(self.model(rows), wanted) * share
         loss.backward()
         total = loss.detach().clone()
         dist.all_reduce(total, dist.ReduceOp.AVG, group=self.parts.get_group())
@@ -100,14 +105,19 @@ def _cuts() -> dict:
 
 
 class Part(nn.Module):
-    """The blocks of one stage; the first has the embedding, the last the output."""
+    """One stage of embedding, blocks and output, which count as much as a block."""
 
     def __init__(self, model: char_gpt.GPT, rank: int, ranks: int) -> None:
         super().__init__()
         self.is_first, self.is_last = rank == 0, rank == ranks - 1
-        count = len(model.blocks)
-        own = range(count * rank // ranks, count * (rank + 1) // ranks)
-        self.blocks = nn.ModuleDict({str(i): model.blocks[i] for i in own})
+        blocks = len(model.blocks)
+        parts = blocks + 2
+        if ranks > parts:
+            raise ValueError(f"{ranks} stages, but the model has {parts} parts")
+        own = range(parts * rank // ranks, parts * (rank + 1) // ranks)
+        self.blocks = nn.ModuleDict(
+            {str(i - 1): model.blocks[i - 1] for i in own if 1 <= i <= blocks}
+        )
         if self.is_first or self.is_last:
             self.tokens = model.tokens
         if self.is_first:

@@ -1,6 +1,7 @@
 """Predicts training steps.
 
-    python -m tools.simulate check      this machine, 2 to 8 ranks, and what is measured
+    python -m tools.simulate predict FILE  steps on this machine, not yet measured
+    python -m tools.simulate measure FILE  what they take, beside the predictions
     python -m tools.simulate published  weak scaling of Llama 3 8B, beside what is known
     python -m tools.simulate scale      the same model on 8 to 100,000 ranks
     python -m tools.simulate failures   the share of time that is of use
@@ -11,25 +12,33 @@ Run in the repository's root, with PYTHONPATH=python.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from . import clusters
 from .faults import Failures
+from .settings import KINDS, Setting
 
 RANKS = (8, 64, 128, 512, 1024, 4096, 16_384, 100_000)
 LIMIT = 0.15
 
 
-def _check(options: argparse.Namespace) -> None:
-    from .check import check
+def _predict(options: argparse.Namespace) -> None:
+    from .check import predicted
 
-    print(
-        "| kind | ranks | measured, ms | predicted, ms | error |\n|---|---|---|---|---|"
-    )
+    worlds = (2, 3, 4, 8)
+    settings = options.settings or [Setting(k, n) for k in KINDS for n in worlds]
+    predicted(settings, options.file, options.rounds)
+
+
+def _measure(options: argparse.Namespace) -> None:
+    from .check import measured
+
+    print("| setting | measured, ms | predicted, ms | error |\n|---|---|---|---|")
     rows = []
-    for row in check(options.kinds, options.ranks, options.rounds):
+    for row in measured(options.file, options.rounds):
         rows.append(row)
         print(
-            f"| {row.kind} | {row.ranks} | {row.measured * 1e3:.1f} | "
+            f"| {row.setting} | {row.measured * 1e3:.1f} | "
             f"{row.predicted * 1e3:.1f} | {row.error:+.0%} |",
             flush=True,
         )
@@ -88,12 +97,13 @@ def main() -> None:
     """Prints what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
-    check = commands.add_parser("check")
-    check.add_argument("--ranks", type=int, nargs="+", default=(2, 3, 4, 8))
-    kinds = ("ddp", "fsdp", "gpipe", "1f1b")
-    check.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
-    check.add_argument("--rounds", type=int, default=5)
-    check.set_defaults(run=_check)
+    for run in (_predict, _measure):
+        command = commands.add_parser(run.__name__[1:])
+        command.add_argument("file", type=Path)
+        command.add_argument("--rounds", type=int, default=3)
+        command.set_defaults(run=run)
+        if run is _predict:
+            command.add_argument("--settings", type=Setting.parse, nargs="+")
     others = {"published": _published, "scale": _scale, "failures": _failures}
     for name, run in others.items():
         commands.add_parser(name).set_defaults(run=run)

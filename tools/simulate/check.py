@@ -1,29 +1,31 @@
-"""Predictions for this machine beside what was measured on it."""
+"""Predictions for this machine, written down, and what is measured on it later."""
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import events, machine
 from .engine import Group, replay
 from .network import Host
-from .trainee import KINDS
+from .settings import Setting
 
-__all__ = ["Row", "check"]
+__all__ = ["Row", "measured", "predict", "predicted"]
 
 STEPS = 24
+LATER = 6  # steps that are replayed before those that count, and of these
 
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of a step of so many ranks."""
+    """Seconds of a step."""
 
-    kind: str
-    ranks: int
+    setting: Setting
     measured: float
     predicted: float
 
@@ -33,53 +35,68 @@ class Row:
         return self.predicted / self.measured - 1.0
 
 
-def measure(kind: str, ranks: int) -> float:
+def _train(setting: Setting, folder: Path, action: str) -> None:
+    shared = [setting.ranks, folder, STEPS, action, setting.shape]
+    machine.together(
+        [
+            machine.start("trainee", [setting.kind, r, *shared])
+            for r in range(setting.ranks)
+        ]
+    )
+
+
+def measure(setting: Setting) -> float:
     """Seconds of a step with real ranks."""
     with tempfile.TemporaryDirectory() as name:
-        arguments = [ranks, name, STEPS, "measure"]
-        machine.together(
-            [machine.start("trainee", [kind, r, *arguments]) for r in range(ranks)]
-        )
-        found = [float((Path(name) / f"seconds.{r}").read_text()) for r in range(ranks)]
-    return statistics.median(found)
+        folder = Path(name)
+        _train(setting, folder, "measure")
+        paths = [folder / f"seconds.{r}" for r in range(setting.ranks)]
+        return statistics.median(float(path.read_text()) for path in paths)
 
 
-def record(kind: str, ranks: int, cores: int) -> dict[int, list[events.Event]]:
+def record(setting: Setting, cores: int) -> dict[int, list[events.Event]]:
     """The ranks' schedules, recorded at once on the cores that they will share."""
     with tempfile.TemporaryDirectory() as name:
-        os.mkfifo(Path(name) / "cores")
-        tokens = os.open(Path(name) / "cores", os.O_RDWR)
+        folder = Path(name)
+        os.mkfifo(folder / "cores")
+        tokens = os.open(folder / "cores", os.O_RDWR)
         os.write(tokens, b"." * cores)
-        arguments = [ranks, name, STEPS, "record"]
-        machine.together(
-            [machine.start("trainee", [kind, r, *arguments]) for r in range(ranks)]
-        )
+        _train(setting, folder, "record")
         os.close(tokens)
-        return {r: events.load(Path(name) / f"schedule.{r}") for r in range(ranks)}
+        ranks = range(setting.ranks)
+        return {r: events.load(folder / f"schedule.{r}") for r in ranks}
 
 
 def predict(schedules: dict[int, list[events.Event]], host: Host) -> float:
-    """Seconds of a step of ranks that share a host."""
+    """Seconds of a step of ranks that share a host: the mean of later ones.
+
+    Ranks begin a step when they have ended the one before, not when all have.
+    """
     everyone = tuple(schedules)
     groups = {"0": Group(everyone, len(everyone))}
-    return replay(schedules, groups, host, cores=host.cores, slice=machine.SLICE)
+
+    def seconds(steps: int) -> float:
+        several = {r: events.repeated(e, steps) for r, e in schedules.items()}
+        return replay(several, groups, host, cores=host.cores, slice=machine.SLICE)
+
+    return (seconds(2 * LATER) - seconds(LATER)) / LATER
 
 
-def check(kinds: tuple[str, ...] = KINDS, worlds=(2, 4, 8), rounds: int = 3):
-    """Rows of all kinds and numbers of ranks; medians of rounds, which take turns.
+def predicted(settings: Iterable[Setting], path: Path, rounds: int = 3) -> None:
+    """Writes predictions as JSON: medians of rounds of calibrating and recording."""
+    cores, found = os.cpu_count() or 1, {}
+    for setting in settings:
+        times = []
+        for _ in range(rounds):
+            host = machine.calibrate(cores)
+            times.append(predict(record(setting, cores), host))
+        found[str(setting)] = statistics.median(times)
+    path.write_text(json.dumps(found, indent=1))
 
-    Args:
-        rounds: of calibrating, recording and measuring.
-    """
-    cores = os.cpu_count() or 1
-    for kind in kinds:
-        for ranks in worlds:
-            pairs = []
-            for _ in range(rounds):
-                host = machine.calibrate(cores)
-                schedules = record(kind, ranks, cores)
-                pairs.append((measure(kind, ranks), predict(schedules, host)))
-            measured, predicted = (
-                statistics.median(p) for p in zip(*pairs, strict=True)
-            )
-            yield Row(kind, ranks, measured, predicted)
+
+def measured(path: Path, rounds: int = 3) -> Iterator[Row]:
+    """A row for each prediction that `predicted` wrote; medians of rounds."""
+    for text, seconds in json.loads(path.read_text()).items():
+        setting = Setting.parse(text)
+        times = [measure(setting) for _ in range(rounds)]
+        yield Row(setting, statistics.median(times), seconds)

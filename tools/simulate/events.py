@@ -15,6 +15,7 @@ __all__ = [
     "from_record",
     "load",
     "middle",
+    "repeated",
     "save",
     "scaled",
     "total",
@@ -104,6 +105,18 @@ def middle(schedules: list[list[Event]]) -> list[Event]:
         else:
             found.append(events[0])  # calls and waits have the first run's numbers
     return found
+
+
+def repeated(events: list[Event], times: int) -> list[Event]:
+    """So many steps, one after the other; their calls have numbers of their own."""
+    period = 1 + max(
+        (e.number for e in events if not isinstance(e, Compute)), default=0
+    )
+    return [
+        e if isinstance(e, Compute) else replace(e, number=e.number + period * turn)
+        for turn in range(times)
+        for e in events
+    ]
 
 
 def typical(schedules: list[list[Event]]) -> list[Event]:

@@ -1,9 +1,10 @@
 """Training that is recorded over the fake backend, and measured with real ranks.
 
-    python -m tools.simulate.trainee KIND RANK WORLD FOLDER STEPS record|measure
+    python -m tools.simulate.trainee KIND RANK WORLD FOLDER STEPS record|measure SHAPE
 
-`record` writes this rank's schedule, `measure` the seconds of a step; of STEPS steps
-the one that was faster than three of four, since other programs take cores.
+`record` writes this rank's schedule, `measure` the seconds of a step; of STEPS steps,
+or means of several, the one that was faster than three of four, since other programs
+take cores. SHAPE is as of `settings.Shape`.
 """
 
 from __future__ import annotations
@@ -24,42 +25,44 @@ from taeda.distributed.pipelining._exchange import _HEAD, _describe
 
 from . import events
 from .machine import before_others
+from .settings import Shape
 
-WIDTH, LAYERS, ROWS = 384, 8, 384  # rows of each rank, or of the pipeline's batch
 BATCHES = 8  # of a pipeline
-KINDS = ("ddp", "fsdp", "gpipe", "1f1b")
 WARM_UP = 3
+# Steps between two times: to a rank that waits for a core they are long and short.
+TOGETHER = 6
 
 
-def blocks(count: int) -> nn.Sequential:
+def blocks(width: int, count: int) -> nn.Sequential:
     """Layers of which each is gathered, or lies on a stage, as a whole."""
     taeda.manual_seed(0)
     layers: list[nn.Module] = []
     for _ in range(count):
-        layers.append(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU()))
+        layers.append(nn.Sequential(nn.Linear(width, width), nn.GELU()))
     return nn.Sequential(*layers)
 
 
-def data_parallel(kind: str):
+def data_parallel(kind: str, shape: Shape):
     """The parameters, and a function that makes their gradients."""
-    model = blocks(LAYERS)
+    model = blocks(shape.width, shape.layers)
     if kind == "ddp":
         called: nn.Module = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=4)
     else:
         for block in model:
             fully_shard(block)
         called = fully_shard(model)
-    x = taeda.randn(ROWS, WIDTH)
+    x = taeda.randn(shape.rows, shape.width)
     return model.parameters(), lambda: called(x).square().mean().backward()
 
 
-def pipeline(kind: str, rank: int, world: int):
+def pipeline(kind: str, rank: int, world: int, shape: Shape):
     """As above, of a stage."""
-    part = blocks(LAYERS // world)
+    first, last = (shape.layers * r // world for r in (rank, rank + 1))
+    part = blocks(shape.width, last - first)
     stage = PipelineStage(part, rank, world, taeda.device("cpu"))
     maker = ScheduleGPipe if kind == "gpipe" else Schedule1F1B
     schedule = maker(stage, BATCHES, loss_fn=nn.functional.mse_loss)
-    x = taeda.randn(ROWS, WIDTH)
+    x = taeda.randn(shape.rows, shape.width)
 
     def step() -> None:
         given = (x,) if rank == 0 else ()
@@ -92,6 +95,7 @@ class Answering(FakeBackend):
     activations of one shape."""
 
     cores: Cores
+    shape: Shape
 
     def _pause(self) -> None:
         self.cores.give()
@@ -101,7 +105,8 @@ class Answering(FakeBackend):
         work = super().recv(tensors, srcRank, tag)
         tensor = tensors[0]
         if tensor.dtype == taeda.int64:
-            sent = taeda.empty(ROWS // BATCHES, WIDTH, requires_grad=True)
+            rows, width = self.shape.rows // BATCHES, self.shape.width
+            sent = taeda.empty(rows, width, requires_grad=True)
             head = _describe([sent])
             tensor.copy_(taeda.tensor(head + [0] * (_HEAD - len(head))))
         else:
@@ -109,10 +114,10 @@ class Answering(FakeBackend):
         return work
 
 
-def join(rank: int, world: int, folder: Path, action: str) -> None:
-    """Makes the group."""
-    if action == "record":
-        Answering.cores = Cores(folder)
+def join(rank: int, world: int, folder: Path, recorded: Shape | None) -> None:
+    """Makes the group; one that answers of itself for a shape that is recorded."""
+    if recorded is not None:
+        Answering.cores, Answering.shape = Cores(folder), recorded
         Answering.cores.take()
         dist.Backend.register_backend(
             "answering",
@@ -132,16 +137,17 @@ def join(rank: int, world: int, folder: Path, action: str) -> None:
 def main() -> None:
     """Runs one rank."""
     kind, rank, world, folder, steps = sys.argv[1:6]
-    record, place = sys.argv[6] == "record", Path(folder)
+    record, shape = sys.argv[6] == "record", Shape.parse(sys.argv[7])
+    place = Path(folder)
     before_others()
     taeda.set_num_threads(1)
-    join(int(rank), int(world), place, sys.argv[6])
+    join(int(rank), int(world), place, shape if record else None)
     if kind in ("ddp", "fsdp"):
-        parameters, step = data_parallel(kind)
+        parameters, step = data_parallel(kind, shape)
     else:
-        parameters, step = pipeline(kind, int(rank), int(world))
+        parameters, step = pipeline(kind, int(rank), int(world), shape)
     optimizer = taeda.optim.SGD(parameters, lr=1e-3)
-    times, schedules = [], []
+    ends, schedules = [], []
     for number in range(WARM_UP + int(steps)):
         with FakeRecord() as calls:
             begin = time.perf_counter()
@@ -150,14 +156,16 @@ def main() -> None:
             optimizer.step()
             end = time.perf_counter()
         if number >= WARM_UP:
-            times.append(end - begin)
+            ends.append(end)
             schedules.append(events.from_record(calls.calls, begin, end))
     if record:
         Answering.cores.give()
         events.save(events.typical(schedules), place / f"schedule.{rank}")
     else:
         dist.barrier()
-        (place / f"seconds.{rank}").write_text(str(sorted(times)[len(times) // 4]))
+        passed = zip(ends, ends[TOGETHER:], strict=False)
+        means = sorted((b - a) / TOGETHER for a, b in passed)
+        (place / f"seconds.{rank}").write_text(str(means[len(means) // 4]))
     dist.destroy_process_group()
 
 

@@ -43,8 +43,9 @@ class GlooStore : public ::gloo::rendezvous::Store {
     store_.wait(keys, limit_);
   }
   void wait(const std::vector<std::string>& keys,
-            const std::chrono::milliseconds& limit) override {
-    store_.wait(keys, limit);
+            const std::chrono::milliseconds&) override {
+    // Gloo's own limit is that of a connection, which is shorter.
+    store_.wait(keys, limit_);
   }
 
  private:
@@ -78,10 +79,23 @@ class GlooChannel : public Channel {
       : place_(place), device_(make_device()) {
     auto context =
         std::make_shared<::gloo::rendezvous::Context>(place.rank, place.size);
-    context->setTimeout(limit);
+    // To connect, Gloo waits five times as long as it is told.
+    context->setTimeout(std::max(limit / 5, Millis(1)));
     GlooStore addresses(store, limit);
-    guarded("init_process_group",
-            [&] { context->connectFullMesh(addresses, device_); });
+    try {
+      guarded("init_process_group",
+              [&] { context->connectFullMesh(addresses, device_); });
+    } catch (const DistError& error) {
+      if (error.fault() != Fault::Store) throw;
+      fail(Fault::Store,
+           "init_process_group: rank ",
+           place.rank,
+           " of ",
+           place.size,
+           " did not find the others' addresses: ",
+           error.what());
+    }
+    context->setTimeout(limit);
     context_ = context;
   }
 

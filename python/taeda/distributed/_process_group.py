@@ -35,12 +35,30 @@ def _first(tensors):
     return tensors
 
 
-def _with(options, opts, **given):
-    """`opts` where it is given, by name or in place of a value; else new options.
+# PyTorch's methods are overloaded: tensors, or lists of them, then options, or values,
+# each with a name of its own. Here a place takes either, and so do all the names.
+def _placed(method: str, given: tuple, *named: tuple) -> list:
+    """What each place was given, by position or by one of its names; else None.
 
-    PyTorch's methods take options as their second or third argument, or values there.
+    Raises:
+        TypeError: more values than places, or two for one.
     """
-    for value in (opts, *given.values()):
+    if len(given) > len(named):
+        raise TypeError(
+            f"{method} takes {len(named)} values by position at most, got {len(given)}"
+        )
+    found = []
+    for i, names in enumerate(named):
+        values = [v for v in (*given[i : i + 1], *names) if v is not None]
+        if len(values) > 1:
+            raise TypeError(f"{method} got {len(values)} values for argument {i}")
+        found.append(values[0] if values else None)
+    return found
+
+
+def _with(options, **given):
+    """The options among these values, else new ones of them."""
+    for value in given.values():
         if isinstance(value, options):
             return value
     made = options()
@@ -50,24 +68,17 @@ def _with(options, opts, **given):
     return made
 
 
-def _first_given(*values):
-    """The first that is not None: one argument has several names."""
-    for value in values:
-        if value is not None:
-            return value
-    raise TypeError("ProcessGroup: a tensor, or a list of tensors, is missing")
-
-
-def _listed(tensors, tensor) -> list:
+def _listed(tensors) -> list:
     """Tensors as a list, also one alone."""
-    given = _first_given(tensors, tensor)
-    return given if isinstance(given, (list, tuple)) else [given]
+    if tensors is None:
+        raise TypeError("ProcessGroup: a tensor, or a list of tensors, is missing")
+    return tensors if isinstance(tensors, (list, tuple)) else [tensors]
 
 
-def _pair(lists, tensors, tensor):
+def _pair(lists, tensors):
     """A list for each tensor and the tensors, also of one tensor and its list."""
-    given = _first_given(tensors, tensor)
-    return (lists, given) if isinstance(given, (list, tuple)) else ([lists], [given])
+    one = not isinstance(tensors, (list, tuple))
+    return ([lists] if one else lists), _listed(tensors)
 
 
 class ProcessGroup:
@@ -174,65 +185,82 @@ class ProcessGroup:
     # Collectives. A list of tensors with options is the form of backends.
 
     def allreduce(
-        self, tensors=None, op=None, timeout=None, *, tensor=None, opts=None
+        self, *given, tensors=None, tensor=None, op=None, opts=None, timeout=None
     ) -> Work:
         """Reduces tensors in place, the result at every rank."""
-        tensors = _listed(tensors, tensor)
-        opts = _with(types.AllreduceOptions, opts, reduceOp=op, timeout=timeout)
+        tensors, op, timeout = _placed(
+            "allreduce", given, (tensors, tensor), (op, opts), (timeout,)
+        )
+        tensors = _listed(tensors)
+        opts = _with(types.AllreduceOptions, reduceOp=op, timeout=timeout)
         return self._of(tensors).allreduce(tensors, opts)
 
     def allreduce_coalesced(self, tensors, opts=None) -> Work:
         """Reduces several tensors."""
         op = opts.reduceOp if opts is not None else None
-        given = _with(types.AllreduceOptions, None, reduceOp=op)
+        given = _with(types.AllreduceOptions, reduceOp=op)
         return self._of(tensors).allreduce_coalesced(tensors, given)
 
     def broadcast(
-        self, tensor=None, root=None, timeout=None, *, tensors=None, opts=None
+        self, *given, tensors=None, tensor=None, root=None, opts=None, timeout=None
     ) -> Work:
         """Copies the root's tensor to every rank."""
-        tensors = _listed(tensors, tensor)
-        opts = _with(types.BroadcastOptions, opts, rootRank=root, timeout=timeout)
+        tensors, root, timeout = _placed(
+            "broadcast", given, (tensors, tensor), (root, opts), (timeout,)
+        )
+        tensors = _listed(tensors)
+        opts = _with(types.BroadcastOptions, rootRank=root, timeout=timeout)
         return self._of(tensors).broadcast(tensors, opts)
 
     def reduce(
-        self, tensor=None, root=None, op=None, timeout=None, *, tensors=None, opts=None
+        self,
+        *given,
+        tensors=None,
+        tensor=None,
+        root=None,
+        opts=None,
+        op=None,
+        timeout=None,
     ) -> Work:
         """Reduces tensors, the result at the root."""
-        tensors = _listed(tensors, tensor)
-        opts = _with(
-            types.ReduceOptions, opts, rootRank=root, reduceOp=op, timeout=timeout
+        tensors, root, op, timeout = _placed(
+            "reduce", given, (tensors, tensor), (root, opts), (op,), (timeout,)
         )
+        tensors = _listed(tensors)
+        opts = _with(types.ReduceOptions, rootRank=root, reduceOp=op, timeout=timeout)
         return self._of(tensors).reduce(tensors, opts)
 
     def allgather(
         self,
-        output_tensors,
-        input_tensor=None,
-        timeout=None,
-        *,
+        *given,
+        output_tensors=None,
         input_tensors=None,
+        input_tensor=None,
         opts=None,
+        timeout=None,
     ) -> Work:
         """Gathers every rank's tensor at every rank."""
-        outputs = output_tensors
-        output_tensors, input_tensors = _pair(outputs, input_tensors, input_tensor)
-        opts = _with(types.AllgatherOptions, opts, timeout=timeout)
-        return self._of(input_tensors).allgather(output_tensors, input_tensors, opts)
+        inputs = input_tensors, input_tensor
+        outputs, tensors, timeout = _placed(
+            "allgather", given, (output_tensors,), inputs, (opts, timeout)
+        )
+        outputs, tensors = _pair(outputs, tensors)
+        opts = _with(types.AllgatherOptions, timeout=timeout)
+        return self._of(tensors).allgather(outputs, tensors, opts)
 
     def _allgather_base(self, output, input, opts=None) -> Work:
         """Gathers every rank's tensor into one."""
-        opts = _with(types.AllgatherOptions, opts)
+        opts = _with(types.AllgatherOptions, opts=opts)
         return self._of(input)._allgather_base(output, input, opts)
 
     def all_gather_single(self, output, input, opts=None, timeout=None) -> Work:
         """Gathers every rank's tensor into one."""
-        opts = _with(types.AllgatherOptions, opts, timeout=timeout)
+        opts = _with(types.AllgatherOptions, opts=opts, timeout=timeout)
         return self._of(input)._allgather_base(output, input, opts)
 
     def allgather_coalesced(self, output_lists, input_list, opts=None) -> Work:
         """Gathers several tensors of every rank."""
-        opts = _with(types.AllgatherOptions, opts)
+        opts = _with(types.AllgatherOptions, opts=opts)
         backend = self._of(input_list)
         return backend.allgather_coalesced(output_lists, input_list, opts)
 
@@ -240,7 +268,7 @@ class ProcessGroup:
         self, output_lists, input_list, opts=None
     ) -> Work:
         """Gathers several tensors, each into one."""
-        opts = _with(types.AllgatherOptions, opts)
+        opts = _with(types.AllgatherOptions, opts=opts)
         backend = self._of(input_list)
         return backend.allgather_into_tensor_coalesced(output_lists, input_list, opts)
 
@@ -248,58 +276,67 @@ class ProcessGroup:
 
     def gather(
         self,
-        output_tensors,
+        *given,
+        output_tensors=None,
+        input_tensors=None,
         input_tensor=None,
         root=None,
-        timeout=None,
-        *,
-        input_tensors=None,
         opts=None,
+        timeout=None,
     ) -> Work:
         """Gathers every rank's tensor at the root."""
-        outputs = output_tensors
-        output_tensors, input_tensors = _pair(outputs, input_tensors, input_tensor)
-        opts = _with(types.GatherOptions, opts, rootRank=root, timeout=timeout)
-        return self._of(input_tensors).gather(output_tensors, input_tensors, opts)
+        inputs = input_tensors, input_tensor
+        outputs, tensors, root, timeout = _placed(
+            "gather", given, (output_tensors,), inputs, (root, opts), (timeout,)
+        )
+        outputs, tensors = _pair(outputs, tensors)
+        opts = _with(types.GatherOptions, rootRank=root, timeout=timeout)
+        return self._of(tensors).gather(outputs, tensors, opts)
 
     def scatter(
         self,
+        *given,
+        output_tensors=None,
         output_tensor=None,
         input_tensors=None,
         root=None,
-        timeout=None,
-        *,
-        output_tensors=None,
         opts=None,
+        timeout=None,
     ) -> Work:
         """Gives each rank one of the root's tensors."""
-        inputs = input_tensors
-        input_tensors, output_tensors = _pair(inputs, output_tensors, output_tensor)
-        opts = _with(types.ScatterOptions, opts, rootRank=root, timeout=timeout)
-        return self._of(output_tensors).scatter(output_tensors, input_tensors, opts)
+        outputs = output_tensors, output_tensor
+        tensors, inputs, root, timeout = _placed(
+            "scatter", given, outputs, (input_tensors,), (root, opts), (timeout,)
+        )
+        inputs, tensors = _pair(inputs, tensors)
+        opts = _with(types.ScatterOptions, rootRank=root, timeout=timeout)
+        return self._of(tensors).scatter(tensors, inputs, opts)
 
     def reduce_scatter(
         self,
+        *given,
         output_tensors=None,
-        input_tensor=None,
-        op=None,
-        timeout=None,
-        *,
         output=None,
-        input=None,
         input_tensors=None,
+        input_tensor=None,
+        input=None,
+        op=None,
         opts=None,
+        timeout=None,
     ) -> Work:
         """Reduces lists of tensors; each rank gets its entry."""
-        inputs = _first_given(input_tensor, input_tensors, input)
-        input_tensors, output_tensors = _pair(inputs, output_tensors, output)
-        opts = _with(types.ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
-        backend = self._of(output_tensors)
-        return backend.reduce_scatter(output_tensors, input_tensors, opts)
+        outputs = output_tensors, output
+        inputs = input_tensors, input_tensor, input
+        tensors, lists, op, timeout = _placed(
+            "reduce_scatter", given, outputs, inputs, (op, opts), (timeout,)
+        )
+        lists, tensors = _pair(lists, tensors)
+        opts = _with(types.ReduceScatterOptions, reduceOp=op, timeout=timeout)
+        return self._of(tensors).reduce_scatter(tensors, lists, opts)
 
     def _reduce_scatter_base(self, outputTensor, inputTensor, opts=None) -> Work:
         """Reduces a tensor; each rank gets its part."""
-        opts = _with(types.ReduceScatterOptions, opts)
+        opts = _with(types.ReduceScatterOptions, opts=opts)
         return self._of(inputTensor)._reduce_scatter_base(
             outputTensor, inputTensor, opts
         )
@@ -310,7 +347,9 @@ class ProcessGroup:
         """Reduces a tensor; each rank gets its part."""
         if isinstance(opts, ReduceOp):
             opts, op = None, opts
-        opts = _with(types.ReduceScatterOptions, opts, reduceOp=op, timeout=timeout)
+        opts = _with(
+            types.ReduceScatterOptions, opts=opts, reduceOp=op, timeout=timeout
+        )
         return self._of(inputTensor)._reduce_scatter_base(
             outputTensor, inputTensor, opts
         )
@@ -319,7 +358,7 @@ class ProcessGroup:
         self, outputTensors, inputTensors, opts=None
     ) -> Work:
         """Reduces several tensors; each rank gets its parts."""
-        opts = _with(types.ReduceScatterOptions, opts)
+        opts = _with(types.ReduceScatterOptions, opts=opts)
         backend = self._of(inputTensors)
         return backend.reduce_scatter_tensor_coalesced(
             outputTensors, inputTensors, opts
@@ -329,40 +368,57 @@ class ProcessGroup:
 
     def alltoall(
         self,
-        output_tensor=None,
-        input_tensor=None,
-        opts=None,
-        *,
+        *given,
         output_tensors=None,
+        output_tensor=None,
+        output=None,
         input_tensors=None,
+        input_tensor=None,
+        input=None,
+        opts=None,
+        timeout=None,
     ) -> Work:
         """Sends entry r of a list to rank r, and receives as many."""
-        output_tensors = _first_given(output_tensors, output_tensor)
-        input_tensors = _first_given(input_tensors, input_tensor)
-        opts = _with(types.AllToAllOptions, opts)
-        return self._of(output_tensors).alltoall(output_tensors, input_tensors, opts)
+        outputs = output_tensors, output_tensor, output
+        inputs = input_tensors, input_tensor, input
+        outputs, inputs, timeout = _placed(
+            "alltoall", given, outputs, inputs, (opts, timeout)
+        )
+        opts = _with(types.AllToAllOptions, timeout=timeout)
+        outputs, inputs = _listed(outputs), _listed(inputs)
+        return self._of(outputs).alltoall(outputs, inputs, opts)
 
     def alltoall_base(
         self,
-        output,
-        input,
-        output_split_sizes,
-        input_split_sizes,
-        timeout=None,
-        *,
+        *given,
+        output_tensor=None,
+        output=None,
+        input_tensor=None,
+        input=None,
+        output_split_sizes=None,
+        input_split_sizes=None,
         opts=None,
+        timeout=None,
     ) -> Work:
         """Sends part r of a tensor to rank r, and receives as many."""
-        opts = _with(types.AllToAllOptions, opts, timeout=timeout)
-        return self._of(input).alltoall_base(
-            output, input, output_split_sizes, input_split_sizes, opts
+        output, input, *sizes, timeout = _placed(
+            "alltoall_base",
+            given,
+            (output_tensor, output),
+            (input_tensor, input),
+            (output_split_sizes,),
+            (input_split_sizes,),
+            (opts, timeout),
         )
+        opts = _with(types.AllToAllOptions, timeout=timeout)
+        return self._of(input).alltoall_base(output, input, *sizes, opts)
 
     all_to_all_single = alltoall_base
 
-    def barrier(self, timeout: timedelta | None = None, *, opts=None) -> Work:
+    def barrier(self, *given, opts=None, timeout: timedelta | None = None) -> Work:
         """Ends when every rank has called it."""
-        return self._any().barrier(_with(types.BarrierOptions, opts, timeout=timeout))
+        (timeout,) = _placed("barrier", given, (opts, timeout))
+        return self._any().barrier(_with(types.BarrierOptions, timeout=timeout))
 
     def monitored_barrier(
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False

@@ -28,7 +28,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from campaign_cases import FAULTS, LIMIT, Case, cases
+from campaign_cases import FAULTS, LIMIT, TRAININGS, Case, cases
 from campaign_network import Network, is_possible
 from campaign_states import check_checkpoint
 from taeda._distributed import has_gloo
@@ -308,7 +308,7 @@ class Run:
             self.clear()
         if left := set(shared_memory()) - before:
             self.problems.append(f"left in shared memory: {sorted(left)}")
-        if case.program in ("ddp", "fsdp", "pipeline"):
+        if case.program in TRAININGS:
             self.problems += check_checkpoint(self.folder, case)
 
 
@@ -366,6 +366,8 @@ def main() -> None:
         run = run_case(case, options.keep)
         counts[case.fault] += 1
         problems[case.fault] += bool(run.problems)
+        if counts.total() % 20 == 0:
+            print(f"{counts.total()} faults", flush=True)
         if not case.is_outlived:
             longest[case.fault] = max(longest[case.fault], run.longest - case.limit)
         for text in run.problems:

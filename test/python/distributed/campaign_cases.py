@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 LIMIT = 2.0  # seconds of a collective
 
-PROGRAMS = ("collectives", "messages", "ddp", "fsdp", "pipeline")
+# "beside" is "ddp" with checkpoints that are saved while it goes on.
+PROGRAMS = (
+    *("collectives", "messages"),
+    *("ddp", "fsdp", "tensor", "pipeline", "beside"),
+)
 TRAININGS = PROGRAMS[2:]
 # What programs outlive, and what survivors raise after.
 OUTLIVED = tuple(

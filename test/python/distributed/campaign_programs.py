@@ -36,7 +36,7 @@ SIZES = (1, 5_000, 300_000)
 # Stages have different parameters, whose settings have to be named one by one.
 OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)
 EVERY = 5  # steps between checkpoints
-WIDTH, ROWS = 32, 24  # rows are divided by 2, 3 and 4 ranks
+WIDTH, ROWS = 48, 24  # both are divided by 2, 3 and 4 ranks
 
 
 class Wrong(Exception):
@@ -206,12 +206,30 @@ def pipeline_of(model: nn.Sequential):
     return part, step
 
 
+def tensor_parallel(model: nn.Sequential):
+    """The layers' matrices by columns and rows, in turns; every rank has all rows."""
+    from taeda.distributed.tensor import parallel
+
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    ways = parallel.ColwiseParallel, parallel.RowwiseParallel
+    linear = [name for name, m in model.named_children() if isinstance(m, nn.Linear)]
+    plan = {name: ways[i % 2]() for i, name in enumerate(linear)}
+    parallel.parallelize_module(model, mesh, plan)
+
+    def step(x, y) -> None:
+        nn.functional.mse_loss(model(x), y).backward()
+
+    return model, step
+
+
 def spread(kind: str, model: nn.Sequential):
     """The module whose state is saved, and a function that makes gradients."""
     from taeda.distributed.fsdp import fully_shard
 
     if kind == "pipeline":
         return pipeline_of(model)
+    if kind == "tensor":
+        return tensor_parallel(model)
     rank, world = dist.get_rank(), dist.get_world_size()
     called: nn.Module = model
     if kind == "fsdp":
@@ -236,6 +254,40 @@ def state_of(model: nn.Module, optimizer, step: int) -> dict:
     return {"model": weights, "optimizer": moments, "stamp": stamp}
 
 
+class Saver:
+    """Saves, also beside the training; `saved` tells the last step that is safe.
+
+    Args:
+        beside: whether the next step does not wait for a save.
+    """
+
+    def __init__(self, beside: bool) -> None:
+        self._beside, self._pending = beside, None
+        self._folder, self._step = Path("checkpoint"), 0
+
+    def save(self, state: dict, step: int) -> None:
+        """Begins a save, after the end of the one before."""
+        self.finish()
+        self._step = step
+        if self._beside:
+            self._pending = checkpoint.async_save(state, checkpoint_id=self._folder)
+        else:
+            checkpoint.save(state, checkpoint_id=self._folder)
+            self._tell()
+
+    def finish(self) -> None:
+        """Waits for what has begun."""
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            pending.result()
+            self._tell()
+
+    def _tell(self) -> None:
+        if dist.get_rank() == 0:
+            Path("saved.new").write_text(str(self._step))
+            Path("saved.new").rename("saved")
+
+
 def load(model: nn.Module, optimizer, folder: Path) -> int:
     """Takes over the last checkpoint, and returns its step; 0 without one."""
     if not (folder / ".metadata").exists():
@@ -256,8 +308,8 @@ def load(model: nn.Module, optimizer, folder: Path) -> int:
 def train(kind: str, seconds: float, steps: int) -> None:
     """Trains, and saves every few steps; goes on from what is there."""
     model, step_of = spread(kind, model_of())
-    optimizer, folder = optimizer_of(model), Path("checkpoint")
-    first = load(model, optimizer, folder)
+    optimizer, saver = optimizer_of(model), Saver(kind == "beside")
+    first = load(model, optimizer, Path("checkpoint"))
     turns = range(steps - first) if steps else rounds(seconds)
     for done, turn in enumerate(turns, first + 1):
         optimizer.zero_grad()
@@ -266,10 +318,8 @@ def train(kind: str, seconds: float, steps: int) -> None:
         if done == first + 1:
             ready()
         if done % EVERY == 0:
-            checkpoint.save(state_of(model, optimizer, done), checkpoint_id=folder)
-            if dist.get_rank() == 0:
-                Path("saved.new").write_text(str(done))
-                Path("saved.new").rename("saved")
+            saver.save(state_of(model, optimizer, done), done)
+    saver.finish()
 
 
 class Asked(Exception):

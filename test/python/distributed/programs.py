@@ -189,6 +189,54 @@ def killed(rank: int, world: int, victim: int) -> str:
     return "nothing was raised"
 
 
+def _appears(path: Path) -> str:
+    """What a file has in it, once it is there."""
+    end = time.monotonic() + 20
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    return path.read_text()
+
+
+def _tell(path: str, text: str = "") -> None:
+    Path(f"{path}.new").write_text(text)
+    Path(f"{path}.new").rename(path)
+
+
+def stopped_server(rank: int, world: int) -> tuple[float, str]:
+    """Rank 0, which has the store, is stopped while the others make a group.
+
+    Returns:
+        Seconds until they raised, and what.
+    """
+    port = 0 if rank == 0 else int(_appears(Path("port")))
+    minute = timedelta(seconds=60)
+    store = dist.TCPStore("127.0.0.1", port, None, rank == 0, timeout=minute)
+    if rank == 0:
+        _tell("port", str(store.port))
+    options = {"rank": rank, "world_size": world, "timeout": minute}
+    dist.init_process_group("gloo", store=store, **options)
+    dist.barrier()
+    if rank == 0:
+        _tell("server", str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return 0.0, "went on"
+    server = int(_appears(Path("server")))
+    while Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        time.sleep(0.01)
+    begin, told = time.monotonic(), "nothing was raised"
+    try:
+        dist.new_group(timeout=timedelta(seconds=1))
+    except dist.DistError as error:
+        told = str(error)
+    seconds = time.monotonic() - begin
+    _tell(f"told.{rank}")
+    if rank == 1:
+        for other in range(1, world):
+            _appears(Path(f"told.{other}"))
+        os.kill(server, signal.SIGCONT)
+    return seconds, told
+
+
 def disagreeing(rank: int, world: int) -> str:
     """Rank 0 calls another collective than the others."""
     join(".", rank, world, 5.0)

@@ -545,6 +545,11 @@ def handles(rank: int, world: int) -> dict:
     loss_of(taeda, net, *batch(taeda, 0, rank, world)).backward()
     found["hook"] = seen
     found["halved"] = net[4].bias.grad.full_tensor().numpy()
+    found["outside"] = None
+    try:
+        fsdp.fully_shard(nn.Linear(2, 2), mesh=dist.init_device_mesh("cpu", (1,)))
+    except ValueError as error:
+        found["outside"] = str(error)
     refused = {}
     for name, call in {
         "twice": lambda: fsdp.fully_shard(net, mesh=mesh),

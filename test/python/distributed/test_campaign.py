@@ -27,6 +27,16 @@ def test_a_random_fault(number, ways) -> None:
     assert run_case(case).problems == [], case
 
 
+def test_a_host_is_cut_off_while_a_group_is_made(ways) -> None:
+    """Gloo waits for a connection five times as long as it is told."""
+    if "network" not in ways:
+        pytest.skip("no network namespaces here")
+    case = draw(91, 54, ways)
+    case = dataclasses.replace(case, program="beside", fault="cut-one-way", world=4)
+    case = dataclasses.replace(case, route="network", victims=(1,), moment=0.23)
+    assert run_case(case).problems == []
+
+
 def test_a_seed_has_all_faults_and_is_the_same_again() -> None:
     drawn = list(cases(SEED, 200))
     assert drawn == list(cases(SEED, 200))

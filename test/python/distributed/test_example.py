@@ -42,7 +42,13 @@ def alone(tmp_path_factory) -> dict[int, float]:
 
 @pytest.mark.parametrize(
     ("kind", "ranks"),
-    [("ddp", 2), ("fsdp", 2), ("tp", 2), ("pp", 2), ("2d", 4)],
+    [
+        *(("ddp", n) for n in (2, 3)),
+        ("fsdp", 2),
+        ("tp", 2),
+        *(("pp", n) for n in (2, 4)),
+        ("2d", 4),
+    ],
 )
 def test_losses_are_those_of_one_process(alone, tmp_path, kind, ranks) -> None:
     found = losses(tmp_path, ranks, f"--parallel={kind}", f"--steps={STEPS}")

@@ -21,6 +21,16 @@ def test_killed_rank(tmp_path, victim):
             assert "all_reduce #" in text and f"at rank {rank} of 3" in text, text
 
 
+@pytest.mark.parametrize("route", ["", "gloo"])
+def test_a_new_group_does_not_wait_for_a_stopped_store(tmp_path, route):
+    """The store's own limit is a minute, the group's a second."""
+    first, *others = run(tmp_path, "stopped_server", 3, route=route)
+    assert first == (0.0, "went on")
+    for rank, (seconds, text) in enumerate(others, 1):
+        assert seconds < 6.0
+        assert f"init_process_group: rank {rank} of 3 lost the store" in text, text
+
+
 def test_different_calls(tmp_path):
     results = run(tmp_path, "disagreeing", 3)
     assert all("instead" in r or "met an error" in r for r in results), results

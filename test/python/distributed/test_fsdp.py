@@ -179,6 +179,10 @@ def test_handles(tmp_path):
         assert found["again"] == "DTensor"
         assert found["rows"] == (2, 1)[rank]
         assert found["hook"] == [4 * 5 + 4]
+        if rank == 0:
+            assert found["outside"] is None
+        else:
+            assert found["outside"].startswith("fully_shard: rank 1 is not one of ")
         np.testing.assert_allclose(found["halved"], whole["4.bias"] / 2, rtol=1e-11)
         assert found["refused"] == {
             "twice": "AssertionError",

@@ -70,7 +70,10 @@ def test_forms_of_group_methods(group):
         lambda out: group.reduce_scatter([out], [[x]], dist.ReduceScatterOptions()),
         lambda out: group.alltoall([out], [x]),
         lambda out: group.alltoall(output_tensors=[out], input_tensors=[x]),
+        lambda out: group.alltoall(output=[out], input=[x], timeout=short),
         lambda out: group.alltoall_base(out, x, [], [], dist.AllToAllOptions()),
+        lambda out: group.alltoall_base(output_tensor=out, input_tensor=x,
+                                        output_split_sizes=[], input_split_sizes=[]),
         lambda out: group.all_to_all_single(output=out, input=x, output_split_sizes=[],
                                             input_split_sizes=[], timeout=short),
         lambda out: group.all_gather_single_coalesced([out], [x]),
@@ -81,6 +84,10 @@ def test_forms_of_group_methods(group):
         assert out.tolist() == [1.0, 1.0]
     with pytest.raises(TypeError, match="a tensor, or a list of tensors, is missing"):
         group.allreduce(op=op)
+    with pytest.raises(TypeError, match="allreduce got 2 values for argument 0"):
+        group.allreduce(x, tensors=[x])
+    with pytest.raises(TypeError, match="barrier takes 1 .* at most, got 2"):
+        group.barrier(short, short)
 
 
 def test_group_and_backend(group):

@@ -14,6 +14,7 @@ from simulate.engine import Group, replay
 from simulate.events import Call, Compute, Wait
 from simulate.faults import Failures, slowest
 from simulate.network import Cost, Host, Level, Network
+from simulate.settings import Setting
 from taeda.distributed._fake import FakeRecord, FakeStore
 
 LEVELS = (Level(4, 1e-6, 100e9), Level(64, 10e-6, 10e9))
@@ -142,6 +143,13 @@ def test_pipelines_have_the_bubble_of_the_formula(ranks, batches) -> None:
     assert found == pytest.approx(3.0 * (batches + ranks - 1))
 
 
+def test_steps_are_repeated_with_calls_of_their_own() -> None:
+    step = [Compute(1.0), Call("all_reduce", 3, 8, later=False), Wait(3)]
+    twice = events.repeated(step, 2)
+    assert [getattr(e, "number", None) for e in twice] == [None, 3, 3, None, 7, 7]
+    assert replay({0: twice}, {"0": Group((0,), 1)}, Fixed(0.5)) == 3.0
+
+
 def test_waiting_for_ever_is_refused() -> None:
     with pytest.raises(RuntimeError, match=r"the ranks \[0\] wait for ever"):
         replay({0: [Call("recv", 1, 8, peer=1), Wait(1)], 1: []}, {}, Fixed(0.0))
@@ -245,6 +253,17 @@ def test_a_hundred_thousand_ranks_need_copies(llama) -> None:
     assert hybrid.step(100_000, computing) < 1.2 * computing
     steps = [hybrid.step(n, computing) for n in clusters_of_eight()]
     assert steps == sorted(steps)
+
+
+@pytest.mark.parametrize("text", ["ddp:2:384x8x384", "1f1b:7:128x21x64"])
+def test_settings_are_what_they_are_written_as(text) -> None:
+    assert str(Setting.parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["ddp", "tp:2", "ddp:x", "ddp:2:384x8", "ddp:2:0x8x8"])
+def test_other_settings_are_refused(text) -> None:
+    with pytest.raises(ValueError, match=r"(KIND:RANKS|WIDTHxLAYERSxROWS).*, got"):
+        Setting.parse(text)
 
 
 def clusters_of_eight() -> list[int]:

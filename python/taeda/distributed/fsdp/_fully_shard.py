@@ -143,6 +143,8 @@ def _data_parallel(mesh, dims) -> DeviceMesh:
 
 
 def _ranks(mesh, replicated: bool) -> Ranks:
+    if mesh.get_coordinate() is None:
+        raise ValueError(f"fully_shard: rank {mesh.get_rank()} is not one of {mesh}")
     if replicated:
         return Ranks(None, mesh.get_group(0))
     if mesh.ndim == 1:
