@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from emulated import run
 from nvrtc import compile_source
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 
 
-def test_on_emulated_devices(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["device_kernels.py", "device_layers.py"])
+def test_on_emulated_devices(name: str, tmp_path: Path) -> None:
     # Kept programs would not be compiled, and have no text here.
     run(
-        "device_kernels.py",
+        name,
         TAEDA_CACHE_DIR=str(tmp_path / "programs"),
         TAEDA_EMULATOR_TEXTS=str(tmp_path),
     )
