@@ -22,7 +22,7 @@ FILES = {
     "device_operators.py": 200,
     "device_faults.py": 9,
     "device_kernels.py": 14,
-    "device_layers.py": 13,
+    "device_layers.py": 15,
     "device_random.py": 10,
 }
 
